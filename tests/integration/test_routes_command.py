@@ -5,14 +5,18 @@ from __future__ import annotations
 
 import json
 import shutil
+from itertools import pairwise, permutations
 
+import networkx as nx
 import numpy as np
 import pytest
 
 from ibprof_converter.cli import layout
 from ibprof_converter.cli.routes import main
+from ibprof_converter.fabric.fabric_graph import NodeKind
+from ibprof_converter.routing.hop_trace import trace
 from ibprof_converter.routing.opensm_run import route_by_opensm
-from ibprof_converter.routing.subnet import read_subnet
+from ibprof_converter.routing.subnet import Subnet, read_subnet
 from ibprof_testing.paths import DATA
 
 FAULTY = str(DATA / "fabrics/oversub-faulty/opensm-subnet.lst.xz")
@@ -43,7 +47,7 @@ def test_rows_are_loads_of_the_engines(capsys: pytest.CaptureFixture[str]) -> No
         assert row["max_bytes"] == max(loads)
         assert row["mean_bytes"] == pytest.approx(sum(loads) / np.count_nonzero(loads))
     assert (ftree["used"], document["best"]) == ("minhop", "updn")
-    assert document["opensm_conf"] == "routing_engine updn"
+    assert document["opensm_conf"] == ["routing_engine updn"]
 
 
 def test_the_first_line_says_what_the_routes_are(capsys: pytest.CaptureFixture[str]) -> None:
@@ -51,7 +55,50 @@ def test_the_first_line_says_what_the_routes_are(capsys: pytest.CaptureFixture[s
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("routes: modelled by OpenSM on ibsim")
     assert [line.split()[0] for line in lines[4:7]] == ["present", "minhop", "updn"]
-    assert lines[-1].split() == ["routing_engine", "updn"]
+    assert lines[-1].split()[0] == "routing_engine"
+
+
+def closes_a_cycle(subnet: Subnet) -> bool:
+    """Follow each packet between two hosts, and look for link directions that wait for each other."""
+    waits = nx.DiGraph()
+    fabric = subnet.fabric
+    lids = fabric.port_lid[fabric.node_kind[fabric.port_node] == NodeKind.CA].tolist()
+    for source, destination in permutations(lids, 2):
+        path = trace(fabric, subnet.tables, source, destination)
+        assert path.reason.arrives
+        ends = [2 * hop.link + hop.end for hop in path.hops]
+        waits.add_edges_from(pairwise(ends))
+    return not nx.is_directed_acyclic_graph(waits)
+
+
+def test_deadlocks_are_those_of_the_tables(capsys: pytest.CaptureFixture[str]) -> None:
+    """A dragonfly has cycles: each engine's tables are followed packet by packet."""
+    engines = ("minhop", "updn", "lash", "dfsssp")
+    assert main(["compare", DRAGONFLY, "pattern:shift:9:1000", "--engines", ",".join(engines), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    fabric = read_subnet(DRAGONFLY).fabric
+    found = {}
+    for row in document["engines"][1:]:
+        assert closes_a_cycle(route_by_opensm(fabric, row["engine"]).subnet) == (row["deadlock"] != "free")
+        found[row["engine"]] = row["used"], row["deadlock"], row["lanes"]
+    # OpenSM finds no roots in a dragonfly: its log disables updn.
+    assert found["minhop"] == found["updn"] == ("minhop", "cycle", None)
+    assert (found["lash"], found["dfsssp"]) == (("lash", "lanes", 3), ("dfsssp", "lanes", 3))
+    assert document["best"] in ("lash", "dfsssp")
+    updn = route_by_opensm(read_subnet(FAULTY).fabric, "updn")
+    assert (updn.engine, closes_a_cycle(updn.subnet)) == ("updn", False)
+
+
+def test_lanes_are_asked_for_where_no_engine_is_free_without(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", DRAGONFLY, "pattern:shift:9:1000", "--engines", "minhop,dfsssp"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[5].endswith("can deadlock on one virtual lane")
+    assert lines[6].endswith("not on one virtual lane; OpenSM uses 3")
+    assert [line.strip() for line in lines[-3:]] == [
+        "best of those free from deadlock: dfsssp, with 3 virtual lanes; in opensm.conf:",
+        "routing_engine dfsssp",
+        "qos TRUE",
+    ]
 
 
 @pytest.mark.parametrize(("program", "package"), [("opensm", "opensm"), ("ibsim", "ibsim-utils")])

@@ -18,23 +18,15 @@ from ibprof_converter.layout.positions import lay_out
 from ibprof_converter.routing.opensm_run import route_by_opensm
 from ibprof_converter.routing.rail_files import find_rails
 from ibprof_converter.routing.subnet import MissingTablesError, Subnet, check_rails, read_rail, read_without_tables
+from ibprof_converter.simulation.engine.deadlock import find_cycle
+from ibprof_converter.simulation.engine.simulated_network import Hardware, index_network
 from ibprof_converter.traffic.hosts import find_hosts
 
 PRESENT = "present tables"
 
-DEADLOCK_FREE = ("updn", "dnup", "ftree", "lash", "dfsssp")
-
-_DEADLOCK = {
-    "minhop": "not free on cycles",
-    "sssp": "not free on cycles",
-    "dor": "free on meshes and hypercubes alone",
-    "updn": "free",
-    "dnup": "free",
-    "ftree": "free",
-    "lash": "free, by virtual lanes (needs QoS)",
-    "dfsssp": "free, by virtual lanes (needs QoS)",
-}
-"""Deadlock freedom, as OpenSM's manual states it for each engine."""
+FREE = "free"
+LANES = "lanes"
+CYCLE = "cycle"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +41,9 @@ class EngineLoads:
         max_switch_bytes: of the busiest link direction between switches.
         time_s: longest time of a link direction at line rate.
         bytes_unrouted: that reach no destination.
-        deadlock: freedom from deadlock, as OpenSM's manual states it; "unknown" for the present tables.
+        deadlock: `FREE` where routes between hosts close no cycle of waiting link directions on a single virtual lane;
+            else `LANES` where OpenSM lays them over several, or `CYCLE`. None where nothing was routed.
+        lanes: virtual lanes that OpenSM needs for them, by its log; None where it states none.
         error: why there are no tables; None where there are some.
     """
 
@@ -60,7 +54,8 @@ class EngineLoads:
     max_switch_bytes: int = 0
     time_s: float = 0.0
     bytes_unrouted: int = 0
-    deadlock: str = "unknown"
+    deadlock: str | None = None
+    lanes: int | None = None
     error: str | None = None
 
     @property
@@ -84,14 +79,20 @@ class EngineComparison:
 
     @property
     def best(self) -> EngineLoads | None:
-        """The engine that loses least and needs the shortest time, of those free from deadlock; None for none."""
-        rows = [row for row in self.rows if row.counts and row.engine in DEADLOCK_FREE]
+        """The engine that loses least and needs the shortest time, of those free from deadlock; None for none.
+
+        Those that need several virtual lanes are considered only where no other is free.
+        """
+        rows = [row for row in self.rows if row.counts and row.engine != PRESENT and row.deadlock != CYCLE]
+        rows = [row for row in rows if row.deadlock == FREE] or rows
         return min(rows, key=lambda row: (row.bytes_unrouted, row.time_s, row.max_switch_bytes), default=None)
 
     @property
-    def conf_line(self) -> str | None:
-        """The line of `opensm.conf` that chooses the best engine."""
-        return f"routing_engine {self.best.engine}" if self.best else None
+    def conf_lines(self) -> tuple[str, ...]:
+        """The lines of `opensm.conf` that choose the best engine; empty for none."""
+        if self.best is None:
+            return ()
+        return (f"routing_engine {self.best.engine}", *(("qos TRUE",) if self.best.deadlock == LANES else ()))
 
     def as_json(self) -> dict[str, object]:
         """Return it as plain values."""
@@ -101,7 +102,7 @@ class EngineComparison:
             "routes": "opensm",
             "engines": [asdict(row) for row in self.rows],
             "best": self.best.engine if self.best else None,
-            "opensm_conf": self.conf_line,
+            "opensm_conf": list(self.conf_lines),
         }
 
 
@@ -124,7 +125,7 @@ def compare_engines(
     subnets, routed = _read_rails(fabric)
     fabrics = [subnet.fabric for subnet in subnets]
     present = RoutedFabric(subnets, tuple(lay_out(fabrics, fabric.level_hosts)), find_hosts(fabrics, fabric.host_names))
-    rows = [_judge(PRESENT, PRESENT, load_traffic(present, traffic))] if routed else []
+    rows = [_judge(PRESENT, PRESENT, load_traffic(present, traffic), None)] if routed else []
     for engine in engines:
         progress(f"routing by {engine}")
         try:
@@ -134,7 +135,8 @@ def compare_engines(
             continue
         used = next((each.engine for each in found if each.engine != engine), engine)
         loads = load_traffic(replace(present, subnets=tuple(each.subnet for each in found)), traffic)
-        rows.append(_judge(engine, used, loads))
+        lanes = max((each.lanes for each in found if each.lanes), default=None)
+        rows.append(_judge(engine, used, loads, lanes))
     return EngineComparison(" + ".join(traffic.names), present.name, tuple(rows))
 
 
@@ -149,7 +151,7 @@ def _read_rails(options: FabricOptions) -> tuple[tuple[Subnet, ...], bool]:
     return subnets, routed
 
 
-def _judge(engine: str, used: str, loads: FabricLoads) -> EngineLoads:
+def _judge(engine: str, used: str, loads: FabricLoads, lanes: int | None) -> EngineLoads:
     heat = loads.ends().heat()
     seconds = [
         float((each.sum(axis=2) * (8e-9 / np.nan_to_num(fabric.link_gbps, nan=np.inf)[:, np.newaxis])).max(initial=0.0))
@@ -163,8 +165,18 @@ def _judge(engine: str, used: str, loads: FabricLoads) -> EngineLoads:
         heat.max_switch_link,
         max(seconds),
         sum(loads.loads.bytes_unrouted.values()),
-        _DEADLOCK.get(used, "unknown"),
+        _test_deadlock(loads.fabric.subnets, lanes),
+        lanes,
     )
+
+
+def _test_deadlock(subnets: Sequence[Subnet], lanes: int | None) -> str:
+    """Return whether routes between hosts can deadlock on one virtual lane, and whether OpenSM uses several."""
+    # Speeds play no part; those that the dumps lack must not matter.
+    networks = (index_network(subnet, Hardware(gbps=1.0)) for subnet in subnets)
+    if not any(find_cycle(network) for network in networks):
+        return FREE
+    return LANES if lanes and lanes > 1 else CYCLE
 
 
 def describe_engines(comparison: EngineComparison) -> list[str]:
@@ -183,8 +195,9 @@ def describe_engines(comparison: EngineComparison) -> list[str]:
         else:
             lines.append(_describe_row(row))
     if comparison.best:
-        lines += ["", f"best of those free from deadlock: {comparison.best.engine}; in opensm.conf:"]
-        lines.append(f"    {comparison.conf_line}")
+        needed = f", with {comparison.best.lanes} virtual lanes" if comparison.best.deadlock == LANES else ""
+        lines += ["", f"best of those free from deadlock: {comparison.best.engine}{needed}; in opensm.conf:"]
+        lines += [f"    {line}" for line in comparison.conf_lines]
     else:
         lines += ["", "best: none; OpenSM used no engine that is free from deadlock"]
     return lines
@@ -194,5 +207,13 @@ def _describe_row(row: EngineLoads) -> str:
     lost = f"; {format_bytes(row.bytes_unrouted)} not routed" if row.bytes_unrouted else ""
     return (
         f"{row.engine:16}{format_bytes(row.max_bytes):>12}{format_bytes(row.max_switch_bytes):>18}"
-        f"{format_bytes(row.mean_bytes):>12}{format_seconds(row.time_s):>14}  {row.deadlock}{lost}"
+        f"{format_bytes(row.mean_bytes):>12}{format_seconds(row.time_s):>14}  {_describe_deadlock(row)}{lost}"
     )
+
+
+def _describe_deadlock(row: EngineLoads) -> str:
+    if row.deadlock == LANES:
+        return f"not on one virtual lane; OpenSM uses {row.lanes}"
+    if row.deadlock == CYCLE:
+        return "can deadlock on one virtual lane"
+    return FREE

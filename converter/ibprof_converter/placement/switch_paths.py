@@ -108,7 +108,7 @@ class SwitchPaths:
         return first, last
 
     def _positions(self, rail: int) -> npt.NDArray[np.uint32]:
-        """Return the position of each link direction of a rail: uint32 [link direction], then those of further rails."""
+        """Return the positions of the link directions of a rail, then of further rails: uint32 [link direction]."""
         return self.position[int(self.first_direction[rail]) :]
 
     def _find(self, rail: int, leaf: npt.NDArray[np.integer], port: npt.NDArray[np.integer]) -> PairPaths:

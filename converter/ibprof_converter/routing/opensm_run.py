@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -28,6 +29,7 @@ ENGINES = ("minhop", "updn", "dnup", "ftree", "dor", "lash", "sssp", "dfsssp")
 _PACKAGES = {"ibsim": "ibsim-utils", "opensm": "opensm"}
 _SIMULATOR = "umad2sim/libumad2sim.so"
 _CONFIGURED = re.compile(r"([\w-]+) tables configured on all switches")
+_LANES = re.compile(r"Lanes needed: (\d+)")
 _BEGIN_S = 60.0
 _SWEEP_S = 900.0
 _SHOWN = 300
@@ -41,10 +43,12 @@ class RoutedByOpenSM:
     Attributes:
         subnet: the rail.
         engine: that made them. Where the wanted one refuses the fabric, OpenSM takes another.
+        lanes: virtual lanes that its log says they need against deadlocks; None where it states none.
     """
 
     subnet: Subnet
     engine: str
+    lanes: int | None = None
 
 
 def route_by_opensm(fabric: Fabric, engine: str) -> RoutedByOpenSM:
@@ -69,7 +73,7 @@ def route_by_opensm(fabric: Fabric, engine: str) -> RoutedByOpenSM:
         environment = os.environ | {
             "PATH": path,
             "IBSIM_SOCKNAME": folder.name,
-            "SIM_HOST": _name_node(int((fabric.node_kind == NodeKind.CA).argmax())),
+            "SIM_HOST": _name_node(_choose_host(fabric)),
             "OSM_TMP_DIR": f"{folder}/",
             "OSM_CACHE_DIR": f"{folder}/",
         }
@@ -77,22 +81,7 @@ def route_by_opensm(fabric: Fabric, engine: str) -> RoutedByOpenSM:
         simulate = [programs["ibsim"], "-s", "-n", "-N", str(fabric.nodes + 8), "-S", str(fabric.nodes + 8)]
         simulate += ["-P", str(ports), "fabric.net"]
         # -D 0x43 adds the dumps of tables; -d 2 flushes the log, which is waited for.
-        manage = [
-            programs["opensm"],
-            "-f",
-            "osm.log",
-            "-e",
-            "-s",
-            "0",
-            "-D",
-            "0x43",
-            "-d",
-            "2",
-            "-n",
-            "32",
-            "-t",
-            "2000",
-        ]
+        manage = [programs["opensm"], *shlex.split("-f osm.log -e -s 0 -D 0x43 -d 2 -n 32 -t 2000")]
         manage += ["-F", "opensm.conf", "-R", engine, "-l", str(int(fabric.port_lmc.max(initial=0)))]
         manage += ["--dump_files_dir", "."]
         with (
@@ -101,8 +90,17 @@ def route_by_opensm(fabric: Fabric, engine: str) -> RoutedByOpenSM:
         ):
             pass
         tables = read_tables(folder / "opensm.fdbs")
-        used = _CONFIGURED.findall((folder / "osm.log").read_text(errors="replace"))
-    return RoutedByOpenSM(join_subnet(fabric, tables), used[-1] if used else engine)
+        log = (folder / "osm.log").read_text(errors="replace")
+    used, lanes = _CONFIGURED.findall(log), _LANES.findall(log)
+    return RoutedByOpenSM(join_subnet(fabric, tables), used[-1] if used else engine, int(lanes[-1]) if lanes else None)
+
+
+def _choose_host(fabric: Fabric) -> int:
+    """Return the first adapter that has a link."""
+    node = fabric.link_node[fabric.node_kind[fabric.link_node] == NodeKind.CA]
+    if not len(node):
+        raise InconsistentError(f"{fabric.name}: no adapter has a link, so that OpenSM cannot run at one")
+    return int(node.min())
 
 
 def write_net(fabric: Fabric) -> str:
