@@ -16,7 +16,7 @@ from ibprof.errors import InconsistentError, InputError
 from ibprof_converter.fabric.dump_files import read_dump
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.fabric.link_reader import read_fabric
-from ibprof_converter.routing.rail_files import Content, identify_content
+from ibprof_converter.routing.folder_dumps import Content, identify_content
 
 CA = "{ CA-SM Ports:02 SystemGUID:0002c90300000013 NodeGUID:0002c90300000010 PortGUID:000000000000ca01 VenID:000002C9 DevID:1003 Rev:000000A1 {host01 HCA-1} LID:000B PN:01 }"  # noqa: E501
 SWITCH = "{ SW Ports:24 SystemGUID:0002c90200000020 NodeGUID:0002c90200000020 PortGUID:0002c90200000020 VenID:000002C9 DevID:BD36 Rev:000000A1 {sw-a} LID:0010 PN:16 }"  # noqa: E501
