@@ -30,6 +30,7 @@ from ibprof_converter.reports.provenance import NOWHERE
 from ibprof_converter.reports.run_comparison import RunComparison
 from ibprof_converter.reports.simulated_run import run_and_show
 from ibprof_converter.routing.rail_files import find_rails
+from ibprof_converter.routing.route_choice import parse_routes
 from ibprof_converter.simulation.study.study_file import read_study
 from ibprof_converter.simulation.study.study_results import StudyOutput, StudyResults
 from ibprof_converter.simulation.study.sweep import open_pool
@@ -72,6 +73,7 @@ def read_fabric(
     host_names: str | None = None,
     level_hosts: str | None = None,
     strict: bool = False,
+    routes: str | None = None,
 ) -> RoutedFabric:
     """Read a fabric with its forwarding tables.
 
@@ -81,7 +83,9 @@ def read_fabric(
         tables: files of forwarding tables, one a name; by default those next to the dumps.
         host_names: regular expression that finds the host's name in the description of an adapter.
         level_hosts: regular expression for the names of the CAs that levels are counted from.
-        strict: whether forwarding tables that lead to what the dumps lack are an error.
+        strict: whether forwarding tables that lead to what the dumps lack, or none at all, are an error.
+        routes: where routes come from: `tables`, `modelled`, `opensm` or `opensm:ENGINE`; by default tables, or a model
+            where there are none.
 
     Raises:
         InputError: a file is not what it should be.
@@ -94,6 +98,7 @@ def read_fabric(
         host_names=parse_pattern(host_names) if host_names else None,
         level_hosts=parse_pattern(level_hosts) if level_hosts else None,
         strict=strict,
+        routes=parse_routes(routes) if routes else None,
     )
     return read_routed_fabric(options)
 

@@ -11,7 +11,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from ibprof_converter.cli import layout
+from ibprof_converter.cli import layout, report
 from ibprof_converter.cli.routes import main
 from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.routing.hop_trace import trace
@@ -48,6 +48,22 @@ def test_rows_are_loads_of_the_engines(capsys: pytest.CaptureFixture[str]) -> No
         assert row["mean_bytes"] == pytest.approx(sum(loads) / np.count_nonzero(loads))
     assert (ftree["used"], document["best"]) == ("minhop", "updn")
     assert document["opensm_conf"] == ["routing_engine updn"]
+
+
+def test_layout_and_report_take_opensm_for_the_routes(capsys: pytest.CaptureFixture[str]) -> None:
+    """The captured tables are of updn: the loads on OpenSM's anew are the same."""
+    traffic = "pattern:shift:20:1000"
+    assert layout.main([FAULTY, traffic]) == 0
+    captured = capsys.readouterr()
+    assert layout.main([FAULTY, traffic, "--routes", "opensm:updn"]) == 0
+    anew = capsys.readouterr()
+    assert anew.out == captured.out
+    assert anew.err.splitlines()[0] == (
+        "ibprof-layout: routes: opensm:updn (OpenSM on this machine routed the list of links on ibsim; "
+        "not the subnet's own tables)"
+    )
+    assert report.main([FAULTY, traffic, "--routes", "opensm:ftree", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["routes"] == "opensm:minhop, in place of ftree"
 
 
 def test_the_first_line_says_what_the_routes_are(capsys: pytest.CaptureFixture[str]) -> None:
@@ -109,6 +125,9 @@ def test_a_missing_tool_is_named_with_its_package(
     monkeypatch.setattr(shutil, "which", lambda name, path: None if name == program else found(name, path=path))
     assert main(["compare", FAULTY, "pattern:shift:20:1000", "--engines", "updn"]) == 4
     assert f"{program} is not installed; Debian's package is {package}" in capsys.readouterr().err
+    assert layout.main([FAULTY, "pattern:shift:20:1000", "--routes", "opensm"]) == 4
+    error = capsys.readouterr().err
+    assert error == f"ibprof-layout: {program} is not installed; Debian's package is {package}\n"
 
 
 def test_an_unknown_engine_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

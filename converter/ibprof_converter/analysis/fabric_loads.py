@@ -16,10 +16,11 @@ from ibprof_converter.analysis.routed_fabric import RoutedFabric
 from ibprof_converter.hotspots.coverage import Coverage
 from ibprof_converter.hotspots.hot_links import Hotspot, LinkDirections, LinkHeat
 from ibprof_converter.outputs.rows import Row, link_columns, link_rows, node_rows
+from ibprof_converter.routing.route_choice import describe_routes
 from ibprof_converter.traffic.adapter_policies import MODELLED, describe_nic
 from ibprof_converter.traffic.counter_agreement import Agreement
 from ibprof_converter.traffic.loaded_links import Loads
-from ibprof_converter.traffic.rail_bounds import LABEL, Bounds
+from ibprof_converter.traffic.rail_bounds import Bounds
 from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic
 
 
@@ -93,8 +94,10 @@ class FabricLoads(NotebookView):
         lines = list(self.coverage.notes)
         if self.traffic and self.traffic.nic and MODELLED in self.traffic.nic:
             lines.insert(0, f"which adapter of a host bytes take: {describe_nic(self.traffic.nic)}")
+        if self.traffic and (routes := describe_routes(self.fabric.subnets)):
+            lines.insert(0, routes)
         if self.bounds:
-            lines.append(f"{self.bounds.reason}: {LABEL}")
+            lines.append(f"{self.bounds.reason}: {self.bounds.label}")
         for reason, amount in loads.bytes_unrouted.items():
             lines.append(f"{amount} of {loads.bytes_total} bytes are on no link: {reason}")
         if loads.bytes_total and loads.bytes_on_host == loads.bytes_total:
@@ -141,6 +144,7 @@ class FabricLoads(NotebookView):
             "fabrics": [fabric.name for fabric in self.fabric.fabrics],
             "rails": self.traffic.rail_source if self.traffic else None,
             "nic": self.traffic.nic if self.traffic else None,
+            "routes": self.fabric.route_source if self.traffic else None,
             "bytes_total": self.loads.bytes_total,
             "bytes_routed": self.loads.bytes_routed,
             "bytes_on_host": self.loads.bytes_on_host,

@@ -36,6 +36,7 @@ class FabricOptions:
         level_hosts: names of the CAs that levels are counted from; None: by the cabling.
         strict: whether forwarding tables that lead to what the dumps lack are an error.
         name_map: file with names for nodes; None: the one next to the dumps, if any.
+        routes: where routes come from, as `parse_routes` returns it; None: the tables, or else a model.
     """
 
     names: tuple[str, ...]
@@ -44,6 +45,7 @@ class FabricOptions:
     level_hosts: re.Pattern[str] | None = None
     strict: bool = False
     name_map: str | None = None
+    routes: str | None = None
 
     def find_rails(self) -> list[RailFiles]:
         """Return the files of each rail."""

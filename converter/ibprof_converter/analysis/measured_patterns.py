@@ -3,10 +3,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from ibprof.errors import UsageError
 from ibprof_converter.analysis.load_options import FabricOptions, Progress, no_progress
 from ibprof_converter.analysis.routed_fabric import read_subnets
+from ibprof_converter.hotspots.pattern_text import describe_patterns
 from ibprof_converter.hotspots.pattern_throughput import PatternThroughput, measure_throughput
+from ibprof_converter.routing.route_choice import describe_routes, name_routes
+from ibprof_converter.routing.subnet import Subnet
 
 SAMPLES = 20
 """Samples of each pattern, unless asked for others."""
@@ -14,9 +19,30 @@ SAMPLES = 20
 _MOST_SAMPLES = 100_000
 
 
+@dataclass(frozen=True, slots=True)
+class MeasuredPatterns:
+    """Throughput of common patterns.
+
+    Attributes:
+        subnets: the rails.
+        patterns: of each rail in turn.
+    """
+
+    subnets: tuple[Subnet, ...]
+    patterns: tuple[PatternThroughput, ...]
+
+    def as_json(self) -> dict[str, object]:
+        """Return it as plain values."""
+        return {"routes": name_routes(self.subnets), "patterns": [each.as_json() for each in self.patterns]}
+
+    def describe(self) -> list[str]:
+        """Return it in lines, first what the routes are where they are not those of tables."""
+        return [*filter(None, [describe_routes(self.subnets)]), *describe_patterns(self.patterns)]
+
+
 def measure_patterns(
     fabric: FabricOptions, samples: int = SAMPLES, progress: Progress = no_progress
-) -> list[PatternThroughput]:
+) -> MeasuredPatterns:
     """Return the throughput of each pattern on each rail.
 
     Args:
@@ -30,7 +56,8 @@ def measure_patterns(
     """
     if not 1 <= samples <= _MOST_SAMPLES:
         raise UsageError(f"--samples {samples}: expected a number from 1 to {_MOST_SAMPLES}")
+    subnets = read_subnets(fabric)
     results: list[PatternThroughput] = []
-    for rail, subnet in enumerate(read_subnets(fabric)):
+    for rail, subnet in enumerate(subnets):
         results += measure_throughput(subnet, rail, samples, progress)
-    return results
+    return MeasuredPatterns(subnets, tuple(results))

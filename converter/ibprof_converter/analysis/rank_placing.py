@@ -29,6 +29,7 @@ from ibprof_converter.placement.starting_placements import (
 )
 from ibprof_converter.placement.swap_search import search
 from ibprof_converter.placement.switch_paths import find_switch_paths
+from ibprof_converter.routing.route_choice import name_routes
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic import rail_policies
 from ibprof_converter.traffic.adapter_policies import describe_nic
@@ -179,6 +180,7 @@ def place_ranks(
         notes=(*notes, *problem.paths.notes, *_list_gaps(subnets, demand, options, slots)),
         nic=slots.nic,
         load_basis=ESTIMATE if is_adaptive else STATIC,
+        routes=name_routes(subnets),
     )
 
 

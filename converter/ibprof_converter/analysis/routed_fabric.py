@@ -16,7 +16,8 @@ from ibprof_converter.analysis.load_options import FabricOptions, Progress, no_p
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.layout.positions import FabricLayout, lay_out
 from ibprof_converter.outputs.rows import Row, node_rows
-from ibprof_converter.routing.subnet import Subnet, check_rails, read_rail
+from ibprof_converter.routing.route_choice import name_routes, read_routed_rail
+from ibprof_converter.routing.subnet import TABLES, Subnet, check_rails
 from ibprof_converter.traffic.hosts import Hosts, find_hosts
 
 
@@ -56,6 +57,11 @@ class RoutedFabric(NotebookView):
         """Names of the rails with their last folders, since dumps of all fabrics have the same file names."""
         return " and ".join("/".join(Path(fabric.name).parts[-2:]) for fabric in self.fabrics)
 
+    @property
+    def route_source(self) -> str:
+        """Where routes come from: `tables`, `modelled:MODEL` or `opensm:ENGINE`, by rail where they differ."""
+        return name_routes(self.subnets)
+
     def has_links_of(self, other: RoutedFabric) -> bool:
         """Return whether both have the same links between the same nodes, on each rail."""
         return len(self.fabrics) == len(other.fabrics) and all(
@@ -75,14 +81,16 @@ class RoutedFabric(NotebookView):
 
 
 def read_subnets(options: FabricOptions, progress: Progress = no_progress) -> tuple[Subnet, ...]:
-    """Return the rails: each a fabric with its forwarding tables.
+    """Return the rails: each a fabric with its forwarding tables. Missing ones are modelled, but not with `strict`.
 
     Raises:
-        InputError: a file is not what it should be, or tables are missing.
+        InputError: a file is not what it should be, or tables are missing though they are asked for.
         InconsistentError: two rails are one; with `strict`, forwarding tables lead to what the dumps lack.
+        MissingToolError: OpenSM is asked for, and it or ibsim is not installed.
     """
     progress("reading the fabric")
-    subnets = tuple(read_rail(files, rail) for rail, files in enumerate(options.find_rails()))
+    routes = options.routes or (TABLES if options.strict else None)
+    subnets = tuple(read_routed_rail(files, rail, routes) for rail, files in enumerate(options.find_rails()))
     check_rails(subnets)
     if options.strict and (gaps := [gap for subnet in subnets for gap in subnet.gaps]):
         raise InconsistentError(f"--strict: {'; '.join(gaps)}")

@@ -11,6 +11,7 @@ from ibprof.errors import UsageError
 from ibprof_converter.analysis.load_options import FabricOptions, TrafficOptions, parse_pattern, split_names
 from ibprof_converter.analysis.loads_view import AttributeFiles
 from ibprof_converter.cli.arguments import type_of
+from ibprof_converter.routing.route_choice import CHOICES, parse_routes
 from ibprof_converter.traffic import adapter_policies, rail_policies
 from ibprof_converter.traffic.rank_placement import FORMS
 
@@ -39,6 +40,12 @@ def add_fabric_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="forwarding tables, one file a LST in the same order (else: among LST, or the file next to it). "
         "In front of LST..., end it with --",
+    )
+    parser.add_argument(
+        "--routes",
+        metavar="HOW",
+        type=type_of(parse_routes),
+        help=f"where routes come from: {CHOICES} (default: tables, or else modelled)",
     )
     parser.add_argument(
         "--node-name-map",
@@ -151,6 +158,7 @@ def reading_options(arguments: argparse.Namespace, names: tuple[str, ...]) -> Fa
         arguments.level_hosts,
         strict=arguments.strict,
         name_map=arguments.node_name_map,
+        routes=arguments.routes,
     )
 
 

@@ -36,7 +36,6 @@ from ibprof_converter.cli.input_arguments import (
 )
 from ibprof_converter.cli.printing import print_result, print_warnings, show_stages
 from ibprof_converter.cli.subcommands import make_parser
-from ibprof_converter.hotspots.pattern_text import describe_patterns
 from ibprof_converter.routing.synthetic.spec import FORMS
 from ibprof_converter.traffic.traffic_reader import KINDS
 
@@ -84,7 +83,7 @@ def _build_run(arguments: argparse.Namespace) -> Callable[[], int]:
         samples = SAMPLES if arguments.samples is None else arguments.samples
         return partial(_measure_patterns, fabric, samples, arguments.json)
     if arguments.check:
-        return partial(_check, _no_traffic_options(arguments, "--check has no traffic"), arguments.json)
+        return partial(_check, _no_traffic_options(arguments, "--check has no traffic", "routes"), arguments.json)
     return partial(_lay_out, _layout_options(arguments))
 
 
@@ -108,8 +107,8 @@ def _check(fabric: FabricOptions, as_json: bool) -> int:
 
 def _measure_patterns(fabric: FabricOptions, samples: int, as_json: bool) -> int:
     with show_stages() as progress:
-        results = measure_patterns(fabric, samples, progress)
-    print_result({"patterns": [each.as_json() for each in results]}, describe_patterns(results), as_json)
+        measured = measure_patterns(fabric, samples, progress)
+    print_result(measured.as_json(), measured.describe(), as_json)
     return 0
 
 

@@ -24,8 +24,9 @@ from ibprof_converter.cli.input_arguments import (
     fabric_options,
     traffic_options,
 )
-from ibprof_converter.cli.printing import print_captured, print_json, show_stages
+from ibprof_converter.cli.printing import print_captured, print_json, print_lines, print_warnings, show_stages
 from ibprof_converter.cli.subcommands import make_parser
+from ibprof_converter.routing.route_choice import describe_routes
 from ibprof_converter.traffic.traffic_reader import KINDS
 
 NAME = "ibprof-place"
@@ -71,12 +72,16 @@ def _place(argv: Sequence[str] | None) -> None:
             tell(round(share * _STEPS), _STEPS, f"searching; busiest link {format_seconds(best)}")
 
         comparison = place_ranks(subnets, hosts, demand, options.search, show)
+    routes = [*filter(None, [describe_routes(subnets)])]
     write_placement(options.files, comparison.hosts)
     if options.as_json:
         print_json(comparison.as_json())
-    elif options.files.output != STDOUT:
+    elif options.files.output == STDOUT:
+        print_warnings(NAME, routes)
+    else:
         from ibprof_converter.placement.placement_table import print_placements  # noqa: PLC0415  (rich is slow to import)
 
+        print_lines(routes)
         print_captured(lambda console: print_placements(console, comparison))
 
 

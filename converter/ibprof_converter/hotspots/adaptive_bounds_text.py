@@ -11,7 +11,7 @@ import numpy as np
 from ibprof.text.quantities import format_bytes
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.traffic.loaded_links import Loads
-from ibprof_converter.traffic.rail_bounds import LABEL, Bounds
+from ibprof_converter.traffic.rail_bounds import Bounds
 
 _TOP = 10
 
@@ -22,7 +22,7 @@ def bounds_as_json(bounds: Bounds, loads: Loads, fabrics: Sequence[Fabric]) -> d
     """Return the largest loads between switches, static and adaptive, and the ends with the largest estimates."""
     ends = _find_ends(bounds, loads, fabrics)
     return {
-        "label": LABEL,
+        "label": bounds.label,
         "reason": bounds.reason,
         "max_switch_link": {name: max((end[name] for end in ends), default=0) for name in _LOADS},
         "bytes_unrouted": sum(each.unrouted for each in bounds.by_rail),
@@ -33,8 +33,8 @@ def bounds_as_json(bounds: Bounds, loads: Loads, fabrics: Sequence[Fabric]) -> d
 def describe_bounds(bounds: Bounds, loads: Loads, fabrics: Sequence[Fabric]) -> Iterator[str]:
     """Yield lines on the loads between switches with adaptive routing."""
     ends = _find_ends(bounds, loads, fabrics)
-    yield f"Adaptive routing ({bounds.reason})"
-    yield f"  {LABEL}"
+    yield f"Bounds ({bounds.reason})"
+    yield f"  {bounds.label}"
     yield "  largest load of a link direction between switches:"
     for name, words in _LOADS.items():
         yield f"    {words:<14}{format_bytes(max((int(end[name]) for end in ends), default=0))}"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ibprof.profile.gaps import describe_gaps
 from ibprof.profile.unaccounted import Unaccounted, find_unaccounted
+from ibprof_converter.routing.route_choice import describe_routes, name_routes
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.adapter_policies import MODELLED, describe_nic
 from ibprof_converter.traffic.measured_rails import MEASURED
@@ -22,6 +23,7 @@ class Coverage:
         origin: where the traffic comes from.
         rails: how bytes were assigned to rails; None where there is no fabric, and for bytes counted at the ports.
         nic: how the adapters that bytes take in a subnet are known, as in `Traffic`.
+        routes: where routes come from, as `name_routes` returns it; None where there are none.
         world_size: ranks of the job; None where no run was recorded.
         ranks_recorded: of them.
         hosts: that ranks were recorded on.
@@ -41,6 +43,7 @@ class Coverage:
     modelled: tuple[str, ...]
     notes: tuple[str, ...]
     unaccounted: tuple[Unaccounted, ...] = ()
+    routes: str | None = None
 
 
 def describe_coverage(
@@ -60,6 +63,8 @@ def describe_coverage(
     notes = [*(placed.notes if placed else ()), *(warning for subnet in subnets for warning in subnet.warnings)]
     modelled = []
     if isinstance(placed, Traffic) and subnets:
+        if routes := describe_routes(subnets):
+            modelled.append(routes)
         modelled.append(
             "loads are sums over the job along static routes: when they flow, and what queues, is not in them"
         )
@@ -83,4 +88,5 @@ def describe_coverage(
         modelled=tuple(modelled),
         notes=tuple(notes),
         unaccounted=tuple(find_unaccounted(run)) if run else (),
+        routes=name_routes(subnets) if isinstance(placed, Traffic) and subnets else None,
     )

@@ -61,6 +61,7 @@ class PlacementComparison(NotebookView):
         hosts: host of each rank in the best placement.
         nic: how the adapter of each rank is known, as `modelled:rank`; None where no host has several on one rail.
         load_basis: loads whose times these are, `static` or `estimate`; with estimates no lower bound is known.
+        routes: where routes come from: `tables`, `modelled:MODEL` or `opensm:ENGINE`.
         free_hosts, slots: number of hosts and of slots to choose from.
         notes: gaps, what is modelled and further facts for the reader, a sentence each.
     """
@@ -74,6 +75,7 @@ class PlacementComparison(NotebookView):
     notes: tuple[str, ...]
     nic: str | None = None
     load_basis: str = STATIC
+    routes: str | None = None
 
     @property
     def limits(self) -> str:
@@ -106,6 +108,7 @@ class PlacementComparison(NotebookView):
             "placement": list(self.hosts),
             "nic": self.nic,
             "load_basis": self.load_basis,
+            "routes": self.routes,
             "limits": self.limits,
             "notes": list(self.notes),
         }

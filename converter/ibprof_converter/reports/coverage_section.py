@@ -22,6 +22,8 @@ def describe_coverage(coverage: Coverage) -> Section:
         sentences.append(("rails", coverage.rails))
     if coverage.nic is not None:
         sentences.append(("nic", describe_nic(coverage.nic)))
+    if coverage.routes is not None:
+        sentences.append(("routes", coverage.routes))
     for label, told in (
         ("not seen", coverage.not_seen),
         ("modelled", coverage.modelled),

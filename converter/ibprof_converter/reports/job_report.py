@@ -115,6 +115,7 @@ class JobReport(NotebookView):
         if self.run:
             document |= {name: value for name, value in asdict(self.run).items() if name not in document}
         document["nic"] = self.coverage.nic
+        document["routes"] = self.coverage.routes
         document["coverage"] = asdict(self.coverage)
         if self.requests:
             document["ask_the_administrator_for"] = [asdict(request) for request in self.requests]

@@ -8,6 +8,7 @@ from datetime import datetime, timezone
 
 from ibprof.profile.gaps import format_ranks
 from ibprof.profile.port_sums import PortSum
+from ibprof_converter.analysis.fabric_loads import FabricLoads
 from ibprof_converter.hotspots.dump_requests import DumpRequest
 from ibprof_converter.hotspots.run_sums import HostSum, NamedSum, RunSummary
 from ibprof_converter.reports.coverage_section import describe_coverage, list_unaccounted
@@ -30,11 +31,13 @@ from ibprof_converter.reports.report_sections import (
     limit_table,
     tabulate,
 )
+from ibprof_converter.routing.route_choice import are_modelled, describe_routes
 
 
 def describe_report(report: JobReport) -> list[Section]:
     """Say all that a report says, in the order in which it is read."""
-    sections = [_describe_job(report.job)] if report.job else []
+    sections = [_warn_of_routes(report.loads)] if report.loads and report.loads.traffic else []
+    sections += [_describe_job(report.job)] if report.job else []
     sections.append(describe_coverage(report.coverage))
     sections.append(list_unaccounted(report.coverage.unaccounted))
     if report.links:
@@ -56,6 +59,14 @@ def describe_report(report: JobReport) -> list[Section]:
         sections.append(_describe_requests(report.requests, has_places))
     sections.append(describe_provenance(report.provenance))
     return [section for section in sections if not section.is_empty()]
+
+
+def _warn_of_routes(loads: FabricLoads) -> Section:
+    """Say first that all loads rest on routes other than the subnet's; empty where they are its own."""
+    subnets = loads.fabric.subnets
+    title = "Modelled routes" if are_modelled(subnets) else "Routes by OpenSM on this machine"
+    routes = describe_routes(subnets)
+    return Section("routes", title, sentences=(("", routes),) if routes else ())
 
 
 def _describe_job(job: RecordedJob) -> Section:

@@ -15,7 +15,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ibprof.errors import InconsistentError, MissingToolError
@@ -89,10 +89,13 @@ def route_by_opensm(fabric: Fabric, engine: str) -> RoutedByOpenSM:
             _running(manage, folder, environment | {"LD_PRELOAD": simulator}, "osm.log", "SUBNET UP", _SWEEP_S),
         ):
             pass
-        tables = read_tables(folder / "opensm.fdbs")
+        tables = replace(read_tables(folder / "opensm.fdbs"), name="OpenSM's tables")
         log = (folder / "osm.log").read_text(errors="replace")
     used, lanes = _CONFIGURED.findall(log), _LANES.findall(log)
-    return RoutedByOpenSM(join_subnet(fabric, tables), used[-1] if used else engine, int(lanes[-1]) if lanes else None)
+    made_by = used[-1] if used else engine
+    source = f"opensm:{made_by}" if made_by == engine else f"opensm:{made_by}, in place of {engine}"
+    subnet = join_subnet(fabric, tables, route_source=source)
+    return RoutedByOpenSM(subnet, made_by, int(lanes[-1]) if lanes else None)
 
 
 def _choose_host(fabric: Fabric) -> int:

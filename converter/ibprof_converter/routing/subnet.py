@@ -26,6 +26,9 @@ from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables, merge
 
 _LARGEST_LMC = 7
 
+TABLES = "tables"
+"""Source of routes: forwarding tables that were read, or are those of a synthetic fabric."""
+
 NO_FILE = "no file"
 """Name of the tables of a rail that has none."""
 
@@ -44,6 +47,7 @@ class Subnet:
         warnings: anomalies of the two and of how they fit, a sentence each.
         gaps: those of the warnings that report tables leading to what the fabric lacks; its listing is cut, or older.
         adaptive: adaptive routing of its switches; None if unknown.
+        route_source: where the tables come from: `TABLES`, `modelled:MODEL` or `opensm:ENGINE`.
         routes: routes of packets, made from fabric and tables.
     """
 
@@ -52,6 +56,7 @@ class Subnet:
     warnings: tuple[str, ...]
     gaps: tuple[str, ...] = ()
     adaptive: AdaptiveRouting | None = None
+    route_source: str = TABLES
     routes: SubnetRoutes = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -94,6 +99,17 @@ def read_rail(files: RailFiles, number: int = 0) -> Subnet:
     else:
         tables = adaptive.tables if adaptive and files.tables == files.adaptive else read_tables(files.tables)
     return join_subnet(fabric, tables, adaptive)
+
+
+def read_rail_fabric(files: RailFiles, number: int = 0) -> Fabric:
+    """Read the links of one rail, or generate them; tables are not needed.
+
+    Raises:
+        InputError: a file is invalid.
+        InconsistentError: it contradicts itself.
+        UsageError: the synthetic fabric is impossible.
+    """
+    return generate(files.synthetic, number).fabric if files.synthetic else _read_links(files)
 
 
 def _read_links(files: RailFiles) -> Fabric:
@@ -154,7 +170,9 @@ def read_without_tables(files: RailFiles) -> Subnet:
     return Subnet(fabric, tables, tuple(_list_warnings(fabric, tables)))
 
 
-def join_subnet(fabric: Fabric, tables: ForwardingTables, adaptive: AdaptiveRouting | None = None) -> Subnet:
+def join_subnet(
+    fabric: Fabric, tables: ForwardingTables, adaptive: AdaptiveRouting | None = None, route_source: str = TABLES
+) -> Subnet:
     """Join a fabric and its tables, and check them against each other.
 
     Raises:
@@ -175,7 +193,7 @@ def join_subnet(fabric: Fabric, tables: ForwardingTables, adaptive: AdaptiveRout
     if adaptive is not None:
         warnings += _compare_adaptive(fabric, tables, adaptive)
         adaptive = adaptive if _chooses_here(fabric, adaptive) else None
-    return Subnet(fabric, tables, (*warnings, *gaps), tuple(gaps), adaptive)
+    return Subnet(fabric, tables, (*warnings, *gaps), tuple(gaps), adaptive, route_source)
 
 
 def _chooses_here(fabric: Fabric, adaptive: AdaptiveRouting) -> bool:

@@ -13,6 +13,7 @@ from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.hotspots.causes.load_cause import ROUTING, LoadCause, make_finding, name_end
 from ibprof_converter.hotspots.causes.situation import LinkDirection, Situation, joins_switches
 from ibprof_converter.routing.balanced_tables import balance_tables
+from ibprof_converter.routing.route_choice import are_modelled
 from ibprof_converter.routing.spread import spread_matrix
 from ibprof_converter.routing.subnet import Subnet
 
@@ -26,8 +27,13 @@ HOSTS_LIMIT = 3000
 
 
 def find_bad_tables(situation: Situation, busiest: LinkDirection) -> Iterator[LoadCause]:
-    """Find whether the tables lead more over the most loaded link than shortest routes must."""
+    """Find whether the tables lead more over the most loaded link than shortest routes must.
+
+    Modelled tables are not the subnet's: nothing is said of them.
+    """
     subnet = situation.subnets[busiest.rail]
+    if are_modelled([subnet]):
+        return
     lids = _host_lids(subnet)
     if not 1 < len(lids) <= HOSTS_LIMIT:
         return

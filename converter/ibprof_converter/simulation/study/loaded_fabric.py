@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InconsistentError
-from ibprof_converter.routing.subnet import Subnet, read_subnet
+from ibprof_converter.routing.route_choice import describe_routes, read_routed_subnet
+from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.simulation.engine.deadlock import assign_lanes, refuse_adaptive_deadlock
 from ibprof_converter.simulation.engine.simulated_network import Hardware, SimulatedNetwork, index_network
 
@@ -21,7 +22,7 @@ Lanes = npt.NDArray[np.uint8]
 @lru_cache(maxsize=4)
 def _read_network(fabric: str) -> tuple[Subnet, Lanes | None, str]:
     """Return a fabric, the virtual lanes that its routes need, and a digest of all that packets depend on."""
-    subnet = read_subnet(fabric)
+    subnet = read_routed_subnet(fabric)
     network = index_network(subnet, Hardware(gbps=1.0))  # lanes depend on routes alone
     digest = hashlib.sha256()
     for array in (network.end_to, network.port_end, network.egress, network.host_end, subnet.fabric.link_gbps):
@@ -68,7 +69,8 @@ def can_route_adaptively(fabric: str) -> bool:
 
 def list_fabric_notes(fabric: str) -> list[str]:
     """Return what a user should know of a fabric: warnings of its dumps, and virtual lanes against cycles."""
-    notes = list(load_network(fabric, Hardware(gbps=1.0))[0].warnings)
+    subnet = load_network(fabric, Hardware(gbps=1.0))[0]
+    notes = [*filter(None, [describe_routes([subnet])]), *subnet.warnings]
     if (lanes := count_lanes(fabric)) > 1:
         notes.append(
             f"routes close cycles: pairs of leaf switches are spread over {lanes} virtual lanes, which break them; "

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forwarding tables as a subnet manager could make them, for fabrics whose tables are unknown. All routes are shortest.
+
+`MIN_HOP`: each switch sends to one adapter after the other by the least used of its shortest ports, as OpenSM's default
+engine does. `D_MOD_K`, on regular trees: the number of the adapter says which uplinks lead to it, as engines for
+fat-trees do.
+
+Source: OpenSM 3.3.23, osm_ucast_mgr.c and osm_switch.c; E. Zahavi, "D-Mod-K routing providing non-blocking traffic for
+shift permutations on real life fat trees", CCIT report 776, Technion, 2010.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
+from ibprof_converter.fabric.node_names import is_aggregation_node
+from ibprof_converter.routing.indexed_network import NONE, IndexedNetwork
+from ibprof_converter.routing.regular_tree import RegularTree, find_regular_tree
+from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
+
+MIN_HOP = "min-hop"
+D_MOD_K = "d-mod-k"
+MODELS = (D_MOD_K, MIN_HOP)
+
+_FAR = np.iinfo(np.int16).max
+
+
+def model_tables(fabric: Fabric, model: str | None = None) -> tuple[ForwardingTables, str]:
+    """Return tables of all switches, for the LIDs of CAs and routers that are cabled to one; and the model's name.
+
+    Args:
+        fabric: the fabric.
+        model: one of `MODELS`; None: `D_MOD_K` on regular trees, else `MIN_HOP`. It is `MIN_HOP` too where the tree is
+            not regular.
+    """
+    guid = np.sort(fabric.node_guid[fabric.node_kind == NodeKind.SWITCH])
+    width = int((fabric.port_lid + (1 << fabric.port_lmc)).max(initial=1))
+    tables = ForwardingTables("modelled routes", guid, np.full((len(guid), width), UNREACHABLE, np.uint8))
+    network = IndexedNetwork.index(fabric, tables)
+    leads_to = _find_peers(network)
+    ends = _find_destinations(network)
+    tree = None if model == MIN_HOP else find_regular_tree(leads_to, _find_leaves(network, ends))
+    leaves = _order_leaves(network, ends, tree)
+    distance = _measure_distances(leads_to, leaves)
+    used = np.zeros(leads_to.shape, np.int32)  # [switch, port], adapters that are reached by it
+    below = np.cumprod([1, *(tree.uplinks if tree else ())])  # [level], uplinks of all levels below, multiplied
+    most = int(np.bincount(ends.leaf).max(initial=0))
+    table = tables.port
+    for number, switch in enumerate(leaves.tolist()):
+        here = np.flatnonzero(ends.leaf == switch)
+        here = here[np.argsort(ends.port[here], kind="stable")]
+        choices = _Choices(leads_to, distance[:, number])
+        for nth, each in enumerate(here.tolist()):
+            lid = int(ends.lid[each])
+            block = slice(lid, lid + (1 << int(fabric.port_lmc[fabric.lid_port[lid]])))
+            if tree:
+                chosen = choices.take_by_number(number * most + nth, below[choices.find_lower_level(tree.level)])
+            else:
+                chosen = choices.take_least_used(used)
+            table[network.row[choices.switch], block] = chosen[:, np.newaxis]
+            table[network.row[switch], block] = ends.port[each]
+    return tables, D_MOD_K if tree else MIN_HOP
+
+
+@dataclass(frozen=True, slots=True)
+class _Destinations:
+    """Cabled ports of CAs and routers: their leaf switch, its port, their LID, and their node; int64 [destination]."""
+
+    leaf: npt.NDArray[np.int64]
+    port: npt.NDArray[np.int64]
+    lid: npt.NDArray[np.int64]
+    node: npt.NDArray[np.int64]
+
+
+class _Choices:
+    """The ports of each switch on the shortest paths to one leaf switch.
+
+    Attributes:
+        switch: int [row], switches from which a path leads there.
+    """
+
+    def __init__(self, leads_to: npt.NDArray[np.int32], distance: npt.NDArray[np.int16]) -> None:
+        beyond = np.append(distance, _FAR)[leads_to]
+        is_near = (beyond < _FAR) & (beyond + 1 == distance[:, np.newaxis])
+        self.switch = np.flatnonzero(is_near.any(axis=1))
+        count = is_near[self.switch].sum(axis=1)
+        # The candidates of each row come first, in ascending order.
+        order = np.argsort(~is_near[self.switch], axis=1, kind="stable")[:, : int(count.max(initial=1))]
+        self._port = order.astype(np.int32)
+        self._leads_to = leads_to
+        self._count = count
+        self._is_none = np.arange(order.shape[1]) >= count[:, np.newaxis]
+        self._row = np.arange(len(self.switch))
+
+    def take_least_used(self, used: npt.NDArray[np.int32]) -> npt.NDArray[np.uint8]:
+        """Return the least used port of each row, the first of equal ones, and count its use: uint8 [row]."""
+        uses = used[self.switch[:, np.newaxis], self._port]
+        uses[self._is_none] = np.iinfo(np.int32).max
+        chosen = self._port[self._row, uses.argmin(axis=1)]
+        used[self.switch, chosen] += 1
+        return np.asarray(chosen, np.uint8)
+
+    def find_lower_level(self, level: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return the lower of the levels that the ports of each row join: int64 [row]."""
+        return np.minimum(level[self.switch], level[self._leads_to[self.switch, self._port[:, 0]]])
+
+    def take_by_number(self, number: int, divisor: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+        """Return the port of each row by the number of an adapter, divided by int64 [row]: uint8 [row]."""
+        return np.asarray(self._port[self._row, number // divisor % self._count], np.uint8)
+
+
+def _find_peers(network: IndexedNetwork) -> npt.NDArray[np.int32]:
+    """Return the switch at the other end of each port: int32 [switch, port], `NONE` where there is none."""
+    end = network.end_at[network.switch_node]
+    beyond = network.next_node[end]
+    peer = np.where((end == NONE) | (beyond == NONE), NONE, network.switch_of[beyond])
+    cabled = np.flatnonzero((peer != NONE).any(axis=0))
+    return np.ascontiguousarray(peer[:, : int(cabled.max(initial=0)) + 1], np.int32)
+
+
+def _find_destinations(network: IndexedNetwork) -> _Destinations:
+    fabric = network.fabric
+    is_end = fabric.node_kind[fabric.port_node] != NodeKind.SWITCH
+    end = np.where(is_end, network.end_at[fabric.port_node, fabric.port_number], NONE)
+    leaf = np.where(end == NONE, NONE, network.switch_of[network.next_node[end]])
+    found = np.flatnonzero((leaf != NONE) & (fabric.port_lid > 0))
+    columns = (leaf[found], fabric.link_port.ravel()[end[found] ^ 1], fabric.port_lid[found], fabric.port_node[found])
+    return _Destinations(*(column.astype(np.int64) for column in columns))
+
+
+def _find_leaves(network: IndexedNetwork, ends: _Destinations) -> npt.NDArray[np.bool_]:
+    """Return which switches have hosts: bool [switch]. Aggregation nodes of switches are no hosts."""
+    names = network.fabric.node_name
+    is_host = np.array([not is_aggregation_node(names[node]) for node in ends.node.tolist()], np.bool_)
+    is_leaf = np.zeros(len(network.switch_node), np.bool_)
+    is_leaf[ends.leaf[is_host]] = True
+    return is_leaf
+
+
+def _order_leaves(network: IndexedNetwork, ends: _Destinations, tree: RegularTree | None) -> npt.NDArray[np.int64]:
+    """Return the switches with CAs in the order in which their adapters are routed."""
+    count = np.bincount(ends.leaf, minlength=len(network.switch_node))
+    leaves = np.flatnonzero(count)
+    if tree:
+        return np.concatenate([tree.leaves, np.setdiff1d(leaves, tree.leaves)])
+    # As OpenSM: those with more adapters first.
+    guid = network.fabric.node_guid[network.switch_node[leaves]]
+    return np.asarray(leaves[np.lexsort((guid, -count[leaves]))])
+
+
+def _measure_distances(leads_to: npt.NDArray[np.int32], leaves: npt.NDArray[np.integer]) -> npt.NDArray[np.int16]:
+    """Return the number of links from each switch to each leaf: int16 [switch, leaf], `_FAR` without a path."""
+    from scipy.sparse import csr_array  # noqa: PLC0415  (slow to import)
+
+    switches = len(leads_to)
+    at, port = np.nonzero(leads_to != NONE)
+    near = csr_array((np.ones(len(at), np.float32), (at, leads_to[at, port])), shape=(switches, switches))
+    distance = np.full((switches, len(leaves)), _FAR, np.int16)
+    reached = np.zeros(distance.shape, np.float32)
+    reached[leaves, np.arange(len(leaves))] = 1
+    distance[reached > 0] = 0
+    for hops in range(1, switches):
+        reached = np.minimum(near @ reached, 1)
+        new = (reached > 0) & (distance == _FAR)
+        if not new.any():
+            break
+        distance[new] = hops
+    return distance

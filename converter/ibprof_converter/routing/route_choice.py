@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the routes of a rail come from: its forwarding tables, OpenSM on this machine, or a model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike, fspath
+
+from ibprof.errors import InputError, UsageError, quote_found
+from ibprof_converter.fabric.node_names import show_some
+from ibprof_converter.routing.modelled_tables import D_MOD_K, MIN_HOP, MODELS, model_tables
+from ibprof_converter.routing.opensm_run import ENGINES, route_by_opensm
+from ibprof_converter.routing.rail_files import RailFiles, find_rails
+from ibprof_converter.routing.subnet import (
+    TABLES,
+    MissingTablesError,
+    Subnet,
+    join_subnet,
+    read_rail,
+    read_rail_fabric,
+)
+
+MODELLED = "modelled"
+OPENSM = "opensm"
+CHOICES = f"{TABLES}, {MODELLED}[:{'|'.join(MODELS)}] or {OPENSM}[:ENGINE]"
+
+_DEFAULT_ENGINE = "minhop"
+
+_EXPLAINED = {
+    f"{MODELLED}:{D_MOD_K}": "shortest routes as engines for fat-trees choose them, not the subnet's own",
+    f"{MODELLED}:{MIN_HOP}": "shortest routes as OpenSM's default engine chooses them, not the subnet's own",
+    OPENSM: "OpenSM on this machine routed the list of links on ibsim; not the subnet's own tables",
+}
+
+
+def parse_routes(text: str) -> str:
+    """Return where routes are to come from, as `CHOICES` lists it.
+
+    Raises:
+        UsageError: it is another name.
+    """
+    kind, _, detail = text.partition(":")
+    known = {TABLES: ("",), MODELLED: ("", *MODELS), OPENSM: ("", *ENGINES)}
+    if kind not in known or detail not in known[kind] or text.endswith(":"):
+        raise UsageError(f"expected {CHOICES}, ENGINE of {', '.join(ENGINES)}; found {quote_found(text)}")
+    return text
+
+
+def read_routed_rail(files: RailFiles, number: int = 0, routes: str | None = None) -> Subnet:
+    """Read the files of one rail, or generate it, with routes of any origin.
+
+    Args:
+        files: of the rail.
+        number: of the rail, which distinguishes synthetic ones.
+        routes: where its routes come from, as `parse_routes` returns it; None: its tables, or a model without any.
+
+    Raises:
+        InputError: a file is invalid, or there are no tables though they are asked for.
+        InconsistentError: the files describe different fabrics, or OpenSM cannot route the fabric.
+        MissingToolError: OpenSM or ibsim is not installed.
+        UsageError: the synthetic fabric is impossible.
+    """
+    kind, _, detail = (routes or TABLES).partition(":")
+    if kind == OPENSM:
+        return route_by_opensm(read_rail_fabric(files, number), detail or _DEFAULT_ENGINE).subnet
+    if kind == TABLES:
+        try:
+            return read_rail(files, number)
+        except MissingTablesError:
+            if routes is not None:
+                raise
+    fabric = read_rail_fabric(files, number)
+    tables, model = model_tables(fabric, detail or None)
+    return join_subnet(fabric, tables, route_source=f"{MODELLED}:{model}")
+
+
+def read_routed_subnet(path: str | PathLike[str]) -> Subnet:
+    """Read a fabric of one rail, with its tables or with modelled routes.
+
+    Raises:
+        InputError: a file is invalid, or it is a folder of several rails.
+        IbprofError: as `read_routed_rail` does.
+    """
+    rails = find_rails([path])
+    if len(rails) != 1:
+        found = f"{len(rails)}: {show_some([str(rail.links) for rail in rails])}"
+        raise InputError(fspath(path), None, "the dumps of one rail", found)
+    return read_routed_rail(rails[0])
+
+
+def name_routes(subnets: Sequence[Subnet]) -> str:
+    """Return where the routes of rails come from: `TABLES`, or another source by rail."""
+    return " and ".join(dict.fromkeys(subnet.route_source for subnet in subnets))
+
+
+def describe_routes(subnets: Sequence[Subnet]) -> str | None:
+    """Return a sentence on where routes come from; None where all are those of tables that were read."""
+    sources = [source for source in dict.fromkeys(subnet.route_source for subnet in subnets) if source != TABLES]
+    if not sources:
+        return None
+    told = "; ".join(f"{source} ({_EXPLAINED[source if source in _EXPLAINED else OPENSM]})" for source in sources)
+    return f"routes: {told}"
+
+
+def are_modelled(subnets: Sequence[Subnet]) -> bool:
+    """Return whether the routes of any rail are a model's."""
+    return any(subnet.route_source.startswith(MODELLED) for subnet in subnets)
