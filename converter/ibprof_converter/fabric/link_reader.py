@@ -17,6 +17,8 @@ from ibprof_converter.fabric.listing import Listing
 from ibprof_converter.fabric.lst import looks_like_lst, looks_like_opensm_lst, parse_lst
 from ibprof_converter.fabric.node_name_map import distinguish_switches, read_name_map, rename_nodes
 from ibprof_converter.fabric.port_list import looks_like_port_list, parse_port_list
+from ibprof_converter.fabric.slurm_listing import looks_like_slurm, parse_slurm
+from ibprof_converter.fabric.slurm_yaml import looks_like_slurm_yaml, parse_slurm_yaml
 
 LINK_FORMATS: tuple[DumpFormat[Listing], ...] = (
     DumpFormat("ibdiagnet 2's .db_csv", looks_like_db_csv, parse_db_csv),
@@ -24,6 +26,8 @@ LINK_FORMATS: tuple[DumpFormat[Listing], ...] = (
     DumpFormat("ibnetdiscover", looks_like_ibnetdiscover, parse_ibnetdiscover),
     DumpFormat("ibdiagnet's .lst", looks_like_lst, parse_lst),
     DumpFormat("ibnetdiscover -p", looks_like_port_list, parse_port_list),
+    DumpFormat("Slurm's topology.conf or scontrol show topology", looks_like_slurm, parse_slurm),
+    DumpFormat("Slurm's topology.yaml", looks_like_slurm_yaml, parse_slurm_yaml),
 )
 """The most complete formats come first: state, LMC, true speeds, GUIDs."""
 
