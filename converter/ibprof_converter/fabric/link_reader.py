@@ -5,20 +5,26 @@ from __future__ import annotations
 
 from dataclasses import replace
 from os import PathLike
+from pathlib import Path
 
 from ibprof_converter.fabric.assemble import assemble
 from ibprof_converter.fabric.db_csv import looks_like_db_csv, parse_db_csv
-from ibprof_converter.fabric.dump_files import find_sibling, read_dump
+from ibprof_converter.fabric.dump_files import find_sibling, peek_dump, read_dump
 from ibprof_converter.fabric.dump_formats import DumpFormat, find_format, unknown_format
 from ibprof_converter.fabric.fabric_graph import Fabric
+from ibprof_converter.fabric.folder_files import list_files
 from ibprof_converter.fabric.guid2lid import GUID2LID, apply_lid_ranges, read_lid_ranges
 from ibprof_converter.fabric.ibnetdiscover import looks_like_ibnetdiscover, parse_ibnetdiscover
 from ibprof_converter.fabric.listing import Listing
+from ibprof_converter.fabric.lldp import looks_like_lldp, parse_lldp, parse_lldp_files
 from ibprof_converter.fabric.lst import looks_like_lst, looks_like_opensm_lst, parse_lst
 from ibprof_converter.fabric.node_name_map import distinguish_switches, read_name_map, rename_nodes
 from ibprof_converter.fabric.port_list import looks_like_port_list, parse_port_list
 from ibprof_converter.fabric.slurm_listing import looks_like_slurm, parse_slurm
 from ibprof_converter.fabric.slurm_yaml import looks_like_slurm_yaml, parse_slurm_yaml
+
+LLDP = DumpFormat("lldpcli's JSON", looks_like_lldp, parse_lldp)
+"""A file lists the neighbours of one node: a folder of such files is one list."""
 
 LINK_FORMATS: tuple[DumpFormat[Listing], ...] = (
     DumpFormat("ibdiagnet 2's .db_csv", looks_like_db_csv, parse_db_csv),
@@ -26,6 +32,7 @@ LINK_FORMATS: tuple[DumpFormat[Listing], ...] = (
     DumpFormat("ibnetdiscover", looks_like_ibnetdiscover, parse_ibnetdiscover),
     DumpFormat("ibdiagnet's .lst", looks_like_lst, parse_lst),
     DumpFormat("ibnetdiscover -p", looks_like_port_list, parse_port_list),
+    LLDP,
     DumpFormat("Slurm's topology.conf or scontrol show topology", looks_like_slurm, parse_slurm),
     DumpFormat("Slurm's topology.yaml", looks_like_slurm_yaml, parse_slurm_yaml),
 )
@@ -43,7 +50,7 @@ def read_fabric(
     the file lacks it and agrees with the LIDs.
 
     Args:
-        path: the file.
+        path: the file, or a folder of `LLDP` files.
         ranges_path: the `guid2lid`; None: the one next to the file, if any.
         names_path: names for nodes, as OFED's tools take them; None for none.
 
@@ -51,6 +58,8 @@ def read_fabric(
         InputError: the format is unknown, or nothing of the file can be used.
         InconsistentError: the file contradicts itself.
     """
+    if Path(path).is_dir():
+        return assemble(distinguish_switches(_name_nodes(_read_lldp_folder(Path(path)), names_path)))
     data = read_dump(path)
     # Of a file that the user names, the whole decides: messages before the list may be longer than a beginning.
     link_format = find_link_format(data) or next((each for each in LINK_FORMATS if each.recognise(data)), None)
@@ -61,6 +70,11 @@ def read_fabric(
     if fabric.lmc_known or ranges_path is None:
         return fabric
     return apply_lid_ranges(fabric, read_lid_ranges(ranges_path))
+
+
+def _read_lldp_folder(folder: Path) -> Listing:
+    files = [path for path, size in list_files(folder) if size and find_link_format(peek_dump(path)) is LLDP]
+    return parse_lldp_files(folder, files)
 
 
 def _name_nodes(listing: Listing, names_path: str | PathLike[str] | None) -> Listing:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ibprof.errors import InconsistentError, InputError, UsageError
 from ibprof_converter.fabric.folder_files import list_folders
-from ibprof_converter.fabric.link_reader import read_fabric
+from ibprof_converter.fabric.link_reader import LINK_FORMATS, LLDP, read_fabric
 from ibprof_converter.fabric.node_name_map import find_name_map
 from ibprof_converter.fabric.node_names import natural_key
 from ibprof_converter.routing.folder_dumps import Content, FolderDumps, identify_content, sort_below, sort_folder
@@ -24,7 +24,7 @@ class RailFiles:
     """The files of one rail.
 
     Attributes:
-        links: the list of links.
+        links: the list of links, or the folder where LLDP lists them.
         tables: forwarding tables of its switches; None where they are still to be found among `candidates`.
         candidates: files with tables, of any fabric, in one file or one a switch.
         lid_ranges: OpenSM's `guid2lid`; None: the one next to the list of links, if any.
@@ -191,6 +191,8 @@ def _pass_over_unusable(rails: list[RailFiles]) -> list[RailFiles]:
 
 def _rails_of(folder: Path, found: FolderDumps) -> list[RailFiles]:
     """Return the rails whose lists of links are in a folder."""
+    if len(found.links) > 1 and all(LINK_FORMATS[rank] is LLDP for rank, _ in found.links):
+        return [RailFiles(links=folder, names=next(iter(found.names), None), notes=tuple(found.notes))]
     lists, notes = choose_lists(found.links)
     is_alone = len(lists) == 1
     adaptive = [find_far(links, found.adaptive) for links in lists]

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Links of an Ethernet fabric as LLDP reports them: `lldpcli show neighbors -f json`, a file for each host or switch.
+
+A file lists the neighbours of one node, whose name is the file's: `node01.json`. Neighbours without a file of their own
+are in the files of others. A node is a switch if a neighbour says that it bridges or routes. One that no neighbour
+describes is a switch if it has a neighbour that does neither, or more than `_MOST_OF_A_HOST` links.
+
+Ethernet has no LIDs and no forwarding tables: LIDs are numbers in the order of names, routes are modelled.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ibprof.errors import InputError, quote_found
+from ibprof_converter.fabric.damage import DamageLog
+from ibprof_converter.fabric.dump_files import SUFFIXES, read_dump
+from ibprof_converter.fabric.fabric_graph import NodeKind
+from ibprof_converter.fabric.listing import LAST_UNICAST_LID, Listing
+from ibprof_converter.fabric.listing_rows import PORTS_NOT_GIVEN, End, LinkRow, list_rows
+from ibprof_converter.fabric.node_names import natural_key
+
+_MOST_OF_A_HOST = 16
+_MOST_PORTS = 254
+_FIRST_GUID = 0x5001 << 48
+
+_SIGN = re.compile(rb'^\s{0,99}\{\s{0,99}"lldp"\s{0,9}:\s{0,99}\{')
+_GIGABITS = re.compile(r"([0-9]{1,4})Gig", re.IGNORECASE)
+_MEGABITS = re.compile(r"([0-9]{1,5})Base", re.IGNORECASE)
+_INTERFACE_NAMES = ("ifname", "local")
+
+_REMARK = "LLDP lists links alone: LIDs are numbers in the order of names, and {speeds}"
+
+Interface = tuple[str, str]
+"""Name of a node, and of its interface."""
+
+
+@dataclass(slots=True)
+class _Neighbours:
+    """What the files of a fabric say.
+
+    Attributes:
+        links: the two interfaces of each link, in order -> where it was listed first, and its speed in Gb/s.
+        bridges: whether a node bridges or routes, where a neighbour says so.
+    """
+
+    links: dict[tuple[Interface, Interface], tuple[int, float]] = field(default_factory=dict)
+    bridges: dict[str, bool] = field(default_factory=dict)
+
+
+def looks_like_lldp(head: bytes) -> bool:
+    """Return whether a file's beginning is like the output of `lldpcli -f json`."""
+    return _SIGN.match(head) is not None
+
+
+def parse_lldp(path: str | PathLike[str], data: bytes) -> Listing:
+    """Parse the neighbours of one node.
+
+    Args:
+        path: for messages; its name is the node's.
+        data: contents of the file.
+
+    Raises:
+        InputError: it is no JSON of lldpcli, or lists no neighbours.
+    """
+    found = _Neighbours()
+    _add(found, path, data)
+    return _list(path, found)
+
+
+def parse_lldp_files(folder: str | PathLike[str], paths: Sequence[str | PathLike[str]]) -> Listing:
+    """Parse the neighbours of several nodes as one fabric.
+
+    Args:
+        folder: for messages.
+        paths: the files.
+
+    Raises:
+        InputError: a file is no JSON of lldpcli, or none lists a neighbour.
+    """
+    found = _Neighbours()
+    for path in paths:
+        _add(found, path, read_dump(path))
+    return _list(folder, found)
+
+
+def _add(found: _Neighbours, path: str | PathLike[str], data: bytes) -> None:
+    name = Path(path).name
+    for suffix in (*filter(None, SUFFIXES), ".json"):
+        name = name.removesuffix(suffix)
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise InputError(path, getattr(error, "lineno", None), "JSON as lldpcli writes it", "other text") from error
+    for interface, entry in _list_entries(path, document):
+        chassis, port = _part(path, entry, "chassis"), _part(path, entry, "port")
+        other = next((key for key, value in chassis.items() if isinstance(value, dict) and key != "id"), None)
+        about = chassis[other] if other is not None else chassis
+        identifier = _part(path, about, "id")
+        peer = other if other is not None else str(identifier.get("value", ""))
+        if not peer:
+            raise InputError(path, None, "a neighbour with a name or an id", quote_found(interface))
+        flags = about.get("capability", [])
+        flags = [flags] if isinstance(flags, dict) else flags if isinstance(flags, list) else []
+        if flags:
+            found.bridges[peer] = found.bridges.get(peer, False) or any(
+                isinstance(flag, dict) and flag.get("enabled") is True and flag.get("type") in ("Bridge", "Router")
+                for flag in flags
+            )
+        link = tuple(sorted([(name, interface), (peer, _name_port(path, port))]))
+        speed = _read_speed(port)
+        known = found.links.get((link[0], link[1]), (len(found.links) + 1, speed))
+        found.links[link[0], link[1]] = (known[0], speed if np.isnan(known[1]) else known[1])
+
+
+def _list_entries(path: str | PathLike[str], document: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the name of each interface, and its neighbour; one alone is no list."""
+    found = _part(path, document, "lldp").get("interface", {})
+    for part in found if isinstance(found, list) else [found]:
+        if not isinstance(part, dict):
+            raise InputError(path, None, "`interface` with neighbours", quote_found(str(part)))
+        for name, entry in part.items():
+            if not isinstance(entry, dict):
+                raise InputError(path, None, f"a neighbour of {name!r}", quote_found(str(entry)))
+            yield name, entry
+
+
+def _part(path: str | PathLike[str], document: Any, key: str) -> dict[str, Any]:
+    part = document.get(key) if isinstance(document, dict) else None
+    if not isinstance(part, dict):
+        raise InputError(path, None, f"`{key}` with a mapping", quote_found(str(part)))
+    return part
+
+
+def _name_port(path: str | PathLike[str], port: dict[str, Any]) -> str:
+    """Return the name of a neighbour's interface: its id where that is a name, else its description."""
+    identifier = _part(path, port, "id")
+    value = str(identifier.get("value", ""))
+    return value if identifier.get("type") in _INTERFACE_NAMES else str(port.get("descr") or value)
+
+
+def _read_speed(port: dict[str, Any]) -> float:
+    """Return the speed of a port in Gb/s, as auto-negotiation found it; nan where that is unknown."""
+    negotiated = port.get("auto-negotiation")
+    current = str(negotiated.get("current", "")) if isinstance(negotiated, dict) else ""
+    if match := _GIGABITS.search(current):
+        return float(match[1])
+    match = _MEGABITS.search(current)
+    return float(match[1]) / 1000 if match else float("nan")
+
+
+def _list(path: str | PathLike[str], found: _Neighbours) -> Listing:
+    peers: dict[str, set[str]] = {}
+    interfaces: dict[str, set[str]] = {}
+    for (one, own), (other, far) in found.links:
+        peers.setdefault(one, set()).add(other)
+        peers.setdefault(other, set()).add(one)
+        interfaces.setdefault(one, set()).add(own)
+        interfaces.setdefault(other, set()).add(far)
+
+    def is_switch(name: str) -> bool:
+        if name in found.bridges:
+            return found.bridges[name]
+        return len(interfaces[name]) > _MOST_OF_A_HOST or any(not found.bridges.get(each, True) for each in peers[name])
+
+    switches = {name for name in peers if is_switch(name)}
+    ends: dict[Interface, End] = {}
+    lid = 0
+    for number, name in enumerate(sorted(peers, key=natural_key)):
+        guid = _FIRST_GUID + (number << 8)
+        if len(interfaces[name]) > _MOST_PORTS:
+            raise InputError(path, None, f"at most {_MOST_PORTS} links of a node", f"more, of {name!r}")
+        lid += name in switches
+        for port, interface in enumerate(sorted(interfaces[name], key=natural_key), 1):
+            lid += name not in switches
+            kind = NodeKind.SWITCH if name in switches else NodeKind.CA
+            port_guid = guid if name in switches else guid + port
+            ends[name, interface] = End(kind, PORTS_NOT_GIVEN, guid, guid, port_guid, name, lid, port, 0)
+    if lid > LAST_UNICAST_LID:
+        raise InputError(path, None, f"at most {LAST_UNICAST_LID} ports of hosts and switches", str(lid))
+    rows = [LinkRow(line, ends[one], ends[other], True, 0, gbps) for (one, other), (line, gbps) in found.links.items()]
+    unknown = sum(np.isnan(row.gbps) for row in rows)
+    speeds = f"{unknown} speeds are unknown" if unknown else "speeds are those that ports negotiated"
+    return replace(list_rows(rows, DamageLog(path)), remarks=(_REMARK.format(speeds=speeds),))
