@@ -45,7 +45,7 @@ Interface = tuple[str, str]
 
 @dataclass(slots=True)
 class _Neighbours:
-    """What the files of a fabric say.
+    """Links and neighbours that the files of a fabric list.
 
     Attributes:
         links: the two interfaces of each link, in order -> where it was listed first, and its speed in Gb/s.

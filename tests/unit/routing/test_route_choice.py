@@ -94,7 +94,7 @@ def test_check_has_no_routes_to_choose(links: str, capsys: pytest.CaptureFixture
 
 
 def test_counters_need_no_routes(links: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What ports counted is on their links whatever the routes are: neither a model nor bounds are mentioned."""
+    """Bytes that ports counted are on their links whatever the routes are: neither a model nor bounds are mentioned."""
     fabric = read_fabric(links)
     node, port = int(fabric.fabrics[0].link_node[0, 0]), int(fabric.fabrics[0].link_port[0, 0])
     counters = tmp_path / "counters.csv"
