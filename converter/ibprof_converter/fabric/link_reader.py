@@ -58,8 +58,8 @@ def read_fabric(
         InputError: the format is unknown, or nothing of the file can be used.
         InconsistentError: the file contradicts itself.
     """
-    if Path(path).is_dir():
-        return assemble(distinguish_switches(_name_nodes(_read_lldp_folder(Path(path)), names_path)))
+    if files := _find_lldp_files(Path(path)):
+        return assemble(distinguish_switches(_name_nodes(parse_lldp_files(path, files), names_path)))
     data = read_dump(path)
     # Of a file that the user names, the whole decides: messages before the list may be longer than a beginning.
     link_format = find_link_format(data) or next((each for each in LINK_FORMATS if each.recognise(data)), None)
@@ -72,9 +72,9 @@ def read_fabric(
     return apply_lid_ranges(fabric, read_lid_ranges(ranges_path))
 
 
-def _read_lldp_folder(folder: Path) -> Listing:
-    files = [path for path, size in list_files(folder) if size and find_link_format(peek_dump(path)) is LLDP]
-    return parse_lldp_files(folder, files)
+def _find_lldp_files(folder: Path) -> list[Path]:
+    """Return the files of a folder that are `LLDP`; none of what is no folder."""
+    return [path for path, size in list_files(folder) if size and find_link_format(peek_dump(path)) is LLDP]
 
 
 def _name_nodes(listing: Listing, names_path: str | PathLike[str] | None) -> Listing:
