@@ -20,9 +20,11 @@ import pytest
 from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.layout.node_levels import find_levels
 from ibprof_converter.routing.rail_files import find_rails
+from ibprof_converter.routing.route_choice import read_routed_rail
+from ibprof_converter.routing.spread import spread_matrix
 from ibprof_converter.routing.subnet import Subnet, read_rail, read_without_tables
 from ibprof_testing.lab.far import FarForm, write_far
-from ibprof_testing.samples.fabrics import DUMP_FTS, OPENSM, PORT_LIST, load_sample, read_sample_bytes
+from ibprof_testing.samples.fabrics import DUMP_FTS, OPENSM, PORT_LIST, host_lids, load_sample, read_sample_bytes
 
 SAMPLE = "oversub-faulty"
 
@@ -132,6 +134,28 @@ def test_routes_of_a_list_with_a_table_file_for_each_switch_are_those_of_the_raw
     found = count_by_ibprof(read_rail(files))
     assert found == count_by_hand(folder)
     assert found == KNOWN.get(site, found)
+
+
+BUSIEST = {"avakas": ("d-mod-k", 332, 270), "plafrim": ("min-hop", 2646, 2646)}
+"""Model, and routes over the busiest link between switches by the tables and by the model, if all send to all."""
+
+
+@pytest.mark.parametrize("site", ["written here", *(BUSIEST if REAL else ())])
+def test_modelled_routes_are_as_far_off_as_the_page_says(tmp_path: Path, site: str) -> None:
+    """The sample's tables are of updn, which the model repeats."""
+    (files,) = find_rails([Path(REAL or "") / site if site in BUSIEST else write_site(tmp_path)])
+    model, by_tables, by_model = BUSIEST.get(site, ("min-hop", 1407, 1407))
+    subnets = read_rail(files), read_routed_rail(files, routes="modelled")
+    assert subnets[1].route_source == f"modelled:{model}"
+    busiest = []
+    for subnet in subnets:
+        lids = host_lids(subnet.fabric)
+        ones = np.broadcast_to(np.uint64(1), (len(lids), len(lids)))
+        loads = spread_matrix(subnet.routes, lids, lids, ones).bytes[:, :, 0]
+        busiest.append(
+            int(loads[(subnet.fabric.node_kind[subnet.fabric.link_node] == NodeKind.SWITCH).all(axis=1)].max())
+        )
+    assert busiest == [by_tables, by_model]
 
 
 @pytest.mark.parametrize("site", ["written here", *(["far/made"] if REAL else [])])
