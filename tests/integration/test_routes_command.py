@@ -133,3 +133,8 @@ def test_a_missing_tool_is_named_with_its_package(
 def test_an_unknown_engine_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", FAULTY, "pattern:shift:20:1000", "--engines", "updn,fast"]) == 2
     assert "expected some of minhop, updn" in capsys.readouterr().err
+
+
+def test_a_source_of_routes_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", FAULTY, "pattern:shift:20:1000", "--routes", "modelled"]) == 2
+    assert "--routes does not apply" in capsys.readouterr().err

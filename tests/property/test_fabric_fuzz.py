@@ -49,6 +49,9 @@ READERS: list[tuple[str, Callable[[Path], object]]] = [
     ("ibqueryerrors-data.out", read_any_counters),
     ("fabric.pm_info", read_any_counters),
     ("ib-node-name-map", read_name_map),
+    ("topology.conf", read_fabric),
+    ("topology.yaml", read_fabric),
+    ("leaf1.json", read_fabric),
     ("hostfile", read_hosts),
     ("rankfile", read_hosts),
 ]
@@ -56,6 +59,15 @@ READERS: list[tuple[str, Callable[[Path], object]]] = [
 LISTS = {
     "ib-node-name-map": b'# ours\n0x0002c90200f00010 "leaf 1"\nS-0002c90200f00028 spine1\n',
     "hostfile": b"# mine\nnode01 slots=2\nnode02:3\nnode[03-05,9],x\n",
+    "topology.conf": b"SwitchName=s0 Switches=leaf[1-2] LinkSpeed=1\nSwitchName=leaf1 Nodes=n[1-3],\\\n  x\n"
+    b"BlockName=b Nodes=m[1-2]\n",
+    "topology.yaml": b"---\n- topology: a\n  cluster_default: true\n  tree:\n    switches:\n      - switch: s0\n"
+    b"        children: leaf[1-2]\n      - switch: leaf1\n        nodes: n[1-3]\n",
+    "leaf1.json": b'{\n  "lldp": {\n    "interface": [\n      {"swp1": {"chassis": {"h1": {"id": {"type": "mac",'
+    b' "value": "02:00"}, "capability": [{"type": "Bridge", "enabled": false}]}}, "port": {"id": {"type": "mac",'
+    b' "value": "02:00"}, "descr": "eth0", "auto-negotiation": {"current": "100GigBaseCR4"}}}},\n      {"swp2":'
+    b' {"chassis": {"id": {"type": "mac", "value": "02:01"}}, "port": {"id": {"type": "ifname", "value": "e"}}}}\n'
+    b"    ]\n  }\n}\n",
     "rankfile": b"rank 0=a slot=0\nrank 1=b slot=1:0\n",
 }
 

@@ -16,7 +16,6 @@ from ibprof_converter.analysis.load_pipeline import load_traffic
 from ibprof_converter.analysis.routed_fabric import RoutedFabric
 from ibprof_converter.layout.positions import lay_out
 from ibprof_converter.routing.opensm_run import route_by_opensm
-from ibprof_converter.routing.rail_files import find_rails
 from ibprof_converter.routing.subnet import MissingTablesError, Subnet, check_rails, read_rail, read_without_tables
 from ibprof_converter.simulation.engine.deadlock import find_cycle
 from ibprof_converter.simulation.engine.simulated_network import Hardware, index_network
@@ -142,7 +141,7 @@ def compare_engines(
 
 def _read_rails(options: FabricOptions) -> tuple[tuple[Subnet, ...], bool]:
     """Return the rails, and whether all of them have tables."""
-    files = find_rails(options.names, options.tables)
+    files = options.find_rails()
     try:
         subnets, routed = tuple(read_rail(each, rail) for rail, each in enumerate(files)), True
     except MissingTablesError:

@@ -99,12 +99,13 @@ def _report_options(arguments: argparse.Namespace) -> ReportOptions:
         arguments.rails,
         arguments.nic,
         arguments.fdbs,
+        arguments.routes,
         arguments.strict,
         arguments.counters,
     )
     if options.fabric is None and (any(of_fabric) or arguments.top is not None):
         raise UsageError(
-            "--placement, --rails, --nic, --fdbs, --strict, --counters and --top need a fabric: "
+            "--placement, --rails, --nic, --fdbs, --routes, --strict, --counters and --top need a fabric: "
             "give its .lst before TRAFFIC"
         )
     if options.fabric is None and len(options.traffic.names) > 1:

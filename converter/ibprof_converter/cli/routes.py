@@ -50,6 +50,8 @@ def _compare_options(arguments: argparse.Namespace) -> CompareRoutesOptions:
     engines = tuple(arguments.engines.split(","))
     if unknown := [engine for engine in engines if engine not in ENGINES]:
         raise UsageError(f"--engines: expected some of {', '.join(ENGINES)}, found {quote_found(unknown[0])}")
+    if arguments.routes is not None:
+        raise UsageError("--routes does not apply: engines are compared, and the tables if there are any")
     return CompareRoutesOptions(fabric_options(arguments), traffic_options(arguments, 0), engines, arguments.json)
 
 

@@ -53,9 +53,10 @@ def parse_slurm_yaml(path: str | PathLike[str], data: bytes) -> Listing:
 
     try:
         root = yaml.compose(data.decode("utf-8-sig", "backslashreplace"), Loader=yaml.SafeLoader)
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else None
-        raise InputError(path, line, "YAML", error.problem or "something else") from error
+    except (yaml.YAMLError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        what = getattr(error, "problem", None) or "other text"
+        raise InputError(path, mark.line + 1 if mark else None, "YAML", what) from error
     topologies = [_Mapping(path, each) for each in (root.value if isinstance(root, yaml.SequenceNode) else [root])]
     known = [each for each in topologies if each.find("tree") or each.find("block")]
     if not known:
