@@ -65,8 +65,9 @@ def _diff(argv: Sequence[str] | None) -> int:
 
 
 def _diff_options(arguments: argparse.Namespace) -> tuple[DiffOptions, DiffOutputs]:
-    if not arguments.fabric and (arguments.placement or arguments.rails or arguments.nic or arguments.fdbs):
-        raise UsageError("--placement, --rails, --nic and --fdbs need --fabric LST...")
+    of_fabric = (arguments.placement, arguments.rails, arguments.nic, arguments.fdbs, arguments.routes)
+    if not arguments.fabric and any(of_fabric):
+        raise UsageError("--placement, --rails, --nic, --fdbs and --routes need --fabric LST...")
     runs = pair_runs(
         arguments.a,
         arguments.b,
