@@ -67,6 +67,11 @@ class FabricLoads(NotebookView):
         return self.placed if isinstance(self.placed, Traffic) else None
 
     @property
+    def judging_bounds(self) -> Bounds | None:
+        """The bounds whose estimate ranks and judges loads: those of adaptive routing, not those of unknown routes."""
+        return self.bounds if self.bounds and self.bounds.is_adaptive else None
+
+    @property
     def title(self) -> str:
         """Name of the traffic and of the fabric."""
         return printable(f"{self.placed.origin} on {self.fabric.name}")
@@ -135,7 +140,7 @@ class FabricLoads(NotebookView):
 
     def ends(self) -> LinkDirections:
         """Return all link directions in one list."""
-        return LinkDirections(self.fabric.subnets, self.fabric.layouts, self.loads, self.traffic, self.bounds)
+        return LinkDirections(self.fabric.subnets, self.fabric.layouts, self.loads, self.traffic, self.judging_bounds)
 
     def about(self) -> dict[str, object]:
         """Return what the loads are of, as plain values."""

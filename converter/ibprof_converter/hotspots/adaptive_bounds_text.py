@@ -31,9 +31,9 @@ def bounds_as_json(bounds: Bounds, loads: Loads, fabrics: Sequence[Fabric]) -> d
 
 
 def describe_bounds(bounds: Bounds, loads: Loads, fabrics: Sequence[Fabric]) -> Iterator[str]:
-    """Yield lines on the loads between switches with adaptive routing."""
+    """Yield lines on the loads between switches with adaptive routing, or by routes that are not known."""
     ends = _find_ends(bounds, loads, fabrics)
-    yield f"Bounds ({bounds.reason})"
+    yield f"{'Adaptive routing' if bounds.is_adaptive else 'Unknown routes'} ({bounds.reason})"
     yield f"  {bounds.label}"
     yield "  largest load of a link direction between switches:"
     for name, words in _LOADS.items():

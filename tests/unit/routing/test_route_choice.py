@@ -44,8 +44,8 @@ def test_layout_says_first_that_routes_are_modelled(links: str, capsys: pytest.C
     static = capsys.readouterr()
     assert "modelled:" not in static.err
     rows = [line.split(",") for line in modelled.out.splitlines()]
-    assert [",".join(row[:-4]) for row in rows] == static.out.splitlines()
-    assert rows[0][-4:] == ["a_shared", "b_shared", "a_most", "b_most"]
+    assert [",".join(row[:-6]) for row in rows] == static.out.splitlines()
+    assert rows[0][-6:] == ["a_shared", "b_shared", "a_most", "b_most", "a_estimate", "b_estimate"]
     a_bytes, a_most = rows[0].index("a_bytes"), rows[0].index("a_most")
     assert all(int(row[a_bytes]) <= int(row[a_most]) for row in rows[1:])
 
@@ -58,6 +58,7 @@ def test_json_names_the_source(links: str, extra: list[str], routes: str, capsys
     document = json.loads(capsys.readouterr().out)
     assert document["routes"] == document["coverage"]["routes"] == routes
     assert document["coverage"]["modelled"][0] == MODELLED
+    assert document["load_basis"] == document["diagnosis"]["load_basis"] == "static"
     assert place.main([links, SHIFT, "--time", "0.1", "--json", *extra]) == 0
     assert json.loads(capsys.readouterr().out)["routes"] == routes
     assert layout.main(["--patterns", links, "--samples", "1", "--json", *extra]) == 0
