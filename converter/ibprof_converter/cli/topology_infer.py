@@ -7,6 +7,7 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
+from ibprof.errors import InconsistentError
 from ibprof_converter.cli.arguments import fill_options
 from ibprof_converter.cli.printing import print_result
 from ibprof_converter.cli.subcommands import Subcommands, add_subcommand
@@ -42,6 +43,9 @@ examples:
 -o by the name's end: .tgf, .dot, .json. A .lst is a fabric for ibprof-layout and the others, with a .fdbs of modelled
 routes (shortest paths). A .conf is Slurm's topology.conf. A .html shows the topology in space. A .csv has its positions
 there, for ibprof-view topology.lst TRAFFIC --node-data positions.csv -o view.html.
+
+Where links are weak (found again in less than half of the resampled matrices), or hosts may have a switch that is not
+claimed, the first line says so, the exit status is 5, and no .lst or .conf is written unless --accept-weak is given.
 """
 
 _JOIN_EXAMPLES = """\
@@ -54,12 +58,16 @@ cores.csv has the delays between the cores of one host, and between these and on
 
 @dataclass(frozen=True, slots=True)
 class _InferOptions:
-    """Delays, method and outputs; `again` is a file for the pairs to measure again."""
+    """Delays, method and outputs.
+
+    `again` is a file for the pairs to measure again; `accept_weak` takes any answer for reliable.
+    """
 
     delays: str
     method: InferenceMethod
     outputs: TopologyOutputs
     again: Path | None
+    accept_weak: bool
 
 
 def add_infer(commands: Subcommands) -> None:
@@ -71,6 +79,7 @@ def add_infer(commands: Subcommands) -> None:
     add("delays", metavar="DELAYS", help="of ibprof-latency (.nc), clustbench, or a matrix (.csv, .npy)")
     add_method_arguments(parser)
     add("--again", metavar="FILE", type=Path, help="pairs to measure again: sender,receiver")
+    add("--accept-weak", action="store_true", help="write a .lst or .conf, and end with status 0, in any case")
     add_outputs(parser)
 
 
@@ -99,13 +108,21 @@ def _build_join_options(arguments: argparse.Namespace) -> tuple[JoinOptions, Top
 
 def _infer(options: _InferOptions) -> None:
     inferred, values = apply_method(options.method, read_host_delays(options.delays))
-    topology, again = inferred.topology, inferred.again
-    write_outputs(options.outputs, topology, f"inferred from {options.delays} by {topology.method}")
+    topology, again, refusal = inferred.topology, inferred.again, inferred.refusal
+    stops = refusal is not None and not options.accept_weak
+    outputs = options.outputs.without_fabrics() if stops else options.outputs
+    write_outputs(outputs, topology, f"inferred from {options.delays} by {topology.method}")
     if options.again:
         pairs = [(values.hosts[a], values.hosts[b]) for a, b in again.tolist()] if values else []
         write_named_pairs(options.again, pairs)
-    document = describe_inferred(topology, values, len(again))
-    print_result(document, describe_inference(topology, values, len(again)), options.outputs.json, indent=1)
+    document = describe_inferred(topology, values, len(again), refusal)
+    print_result(document, describe_inference(topology, values, len(again), refusal), outputs.json, indent=1)
+    if stops:
+        unwritten = [str(path) for path in options.outputs.output if path not in outputs.output]
+        raise InconsistentError(
+            f"{options.delays}: the topology is not reliable: {refusal}"
+            + (f"; not written: {', '.join(unwritten)} (--accept-weak)" if unwritten else "")
+        )
 
 
 def _join(options: tuple[JoinOptions, TopologyOutputs]) -> None:

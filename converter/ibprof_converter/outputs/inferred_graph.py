@@ -15,18 +15,21 @@ from ibprof_converter.topology.model.inferred_topology import InferredTopology
 _MICRO = 1e6
 
 
-def describe_inferred(topology: InferredTopology, values: PairDelays | None, again: int) -> dict[str, Any]:
+def describe_inferred(
+    topology: InferredTopology, values: PairDelays | None, again: int, refusal: str | None = None
+) -> dict[str, Any]:
     """Return what JSON has of an inference: the topology, the delays that it is of, pairs to measure again.
 
     Args:
         topology: what was inferred.
         values: the delays that it is of; None where these are of processes.
         again: number of pairs to measure again.
+        refusal: why it is not to be relied on; None where it is.
     """
     document = describe_topology(topology)
     if values is not None:
         document |= {"statistic": values.statistic, "length": values.length}
-    return document | {"pairs_to_measure_again": again}
+    return document | {"pairs_to_measure_again": again, "refused": refusal}
 
 
 def describe_topology(topology: InferredTopology) -> dict[str, Any]:

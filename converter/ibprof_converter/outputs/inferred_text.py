@@ -9,22 +9,28 @@ from math import isnan
 import numpy as np
 
 from ibprof_converter.outputs.slurm_topology import compress
+from ibprof_converter.topology.infer.inference import WEAK
 from ibprof_converter.topology.infer.pair_delays import PairDelays
 from ibprof_converter.topology.model.inferred_topology import InferredTopology
 
 _SHOWN_SWITCHES = 40
 _SHOWN_LINKS = 8
-_WEAK = 0.5
+_SHOWN_WEAK = 10
 
 
-def describe_inference(topology: InferredTopology, values: PairDelays | None = None, again: int = 0) -> Iterator[str]:
-    """Yield the lines of a topology.
+def describe_inference(
+    topology: InferredTopology, values: PairDelays | None = None, again: int = 0, refusal: str | None = None
+) -> Iterator[str]:
+    """Yield the lines of a topology: what matters most first.
 
     Args:
         topology: what was inferred.
         values: the delays that it is of; None where these are of processes.
         again: number of pairs to measure again.
+        refusal: why it is not to be relied on; None where it is.
     """
+    if refusal:
+        yield f"not reliable: {refusal}"
     measured = f", {values.statistic.replace('_', ' ')} for {values.length} bytes" if values else ""
     noise = "" if isnan(topology.noise) else f"; delays deviate by {topology.noise:.1%} from it"
     levels = f", {count} levels" if (count := topology.count_levels()) else ""
@@ -32,17 +38,20 @@ def describe_inference(topology: InferredTopology, values: PairDelays | None = N
         f"{len(topology.hosts)} hosts, {len(topology.switches)} switches{levels}, {len(topology.edge)} "
         f"{'arcs' if topology.directed else 'links'} by {topology.method}{measured}{noise}"
     )
+    yield from (f"unknown: {text}" for text in topology.unknown)
+    yield from (f"note: {text}" for text in topology.notes)
     if topology.overhead_seconds:
         yield f"overhead of a message, in addition to its path: {topology.overhead_seconds * 1e6:.4g} µs"
     if topology.switches:
         yield from _describe_switches(topology)
-    for edge in np.flatnonzero(topology.support < _WEAK)[:10].tolist():
+    weak = np.flatnonzero(topology.support < WEAK)
+    for edge in weak[np.argsort(topology.support[weak], kind="stable")][:_SHOWN_WEAK].tolist():
         a, b = (topology.names[end] for end in topology.edge[edge])
         yield f"weak: {a} to {b}, support {topology.support[edge]:.2f}"
+    if len(weak) > _SHOWN_WEAK:
+        yield f"weak: and {len(weak) - _SHOWN_WEAK} more"
     if again:
         yield f"measure again: {again} pairs (--again FILE writes them)"
-    yield from (f"note: {text}" for text in topology.notes)
-    yield from (f"unknown: {text}" for text in topology.unknown)
 
 
 def _describe_switches(topology: InferredTopology) -> Iterator[str]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isnan, nan
 from pathlib import Path
 from typing import TextIO
@@ -30,6 +30,7 @@ from ibprof_converter.traffic.loaded_links import Loads
 from ibprof_converter.traffic.traffic_data import ALL
 
 PAGE, POSITIONS = ".html", ".csv"
+FABRICS = (".lst", ".conf")
 
 _FOUR_LANES = 4
 
@@ -59,6 +60,10 @@ class TopologyOutputs:
             UsageError: a name's end is unknown, or a file is an input as well.
         """
         check_files(self.output, (*_WRITERS, PAGE, POSITIONS), inputs)
+
+    def without_fabrics(self) -> TopologyOutputs:
+        """Return the outputs without those that other commands and schedulers would rely on."""
+        return replace(self, output=tuple(path for path in self.output if path.suffix not in FABRICS))
 
     @property
     def gbps(self) -> float:

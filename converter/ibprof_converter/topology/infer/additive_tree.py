@@ -24,6 +24,7 @@ from ibprof_converter.topology.infer.binary_trees import (
     prune,
 )
 from ibprof_converter.topology.infer.candidate import FLOOR, Candidate, Floats, graph_of_tree
+from ibprof_converter.topology.infer.residual_pattern import find_pattern
 
 _ROUNDS = 8
 _SETTLED = 0.01
@@ -51,11 +52,8 @@ def find_additive(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate:
             break
     shape = _without_idle_root(pruned.tree)
     fit = _Fit(shape, delays, weight)
-    while True:
-        weakest = fit.weakest_node(pairs)
-        if weakest is None:
-            break
-        shape = _drop_node(shape, weakest)
+    while (weakest := fit.weakest_node(pairs)) is not None or (weakest := fit.smallest_step(known)) is not None:
+        shape = shape.without_node(weakest)
         fit = _Fit(shape, delays, weight)
     edge, latency, switches = graph_of_tree(shape, fit.length[:hosts], fit.length[hosts - 1 :])
     return Candidate("additive", switches, edge, latency, 0.0, fit.explained, len(edge))
@@ -135,7 +133,9 @@ class _Fit:
     def __init__(self, tree: RootedTree, delays: Floats, weight: Floats) -> None:
         hosts = len(delays)
         self.tree = tree
+        self._delays = delays
         system = _System(tree, delays, weight)
+        self._meeting = system.meeting
         # Distances from the root and heights are sums of edges.
         above = np.zeros((tree.nodes, tree.nodes - 1))
         for node in range(1, tree.nodes):
@@ -176,20 +176,21 @@ class _Fit:
         worst = int(np.argmin(gain - cost))
         return worst + 1 if gain[worst] < cost[worst] else None
 
+    def smallest_step(self, known: npt.NDArray[np.bool_]) -> int | None:
+        """Return the node whose edge adds least to a delay, where that is too little beside the errors; else None."""
+        if self.tree.nodes == 1:
+            return None
+        with np.errstate(divide="ignore", invalid="ignore"):
+            residuals = np.where(known, np.log(self._delays / self.explained), 0.0)
+        pairs = np.bincount(self._meeting[known], minlength=self.tree.nodes)
+        below = np.bincount(self._meeting[known], self.explained[known], self.tree.nodes) / np.maximum(pairs, 1)
+        added = 2 * self.length[len(self.tree.node_of_leaf) :] / np.maximum(below[1:], 1e-300)
+        node = int(np.argmin(added))
+        return node + 1 if np.log1p(added[node]) < find_pattern(residuals, known).least_step else None
+
 
 def _without_idle_root(tree: RootedTree) -> RootedTree:
     """Move a root with two children down, so that the delays determine each node's edge."""
     if tree.nodes < 2 or tree.children_count()[0] != 2:
         return tree
-    return _drop_node(tree, int(np.flatnonzero(tree.parent[1:] == 0)[0]) + 1)
-
-
-def _drop_node(tree: RootedTree, node: int) -> RootedTree:
-    """Attach what is below a node to the node above it."""
-    above = tree.parent[node]
-    parent = np.delete(np.where(tree.parent == node, above, tree.parent), node)
-    node_of_leaf = np.where(tree.node_of_leaf == node, above, tree.node_of_leaf)
-    return RootedTree(
-        np.where(node_of_leaf > node, node_of_leaf - 1, node_of_leaf).astype(np.int32),
-        np.where(parent > node, parent - 1, parent).astype(np.int32),
-    )
+    return tree.without_node(int(np.flatnonzero(tree.parent[1:] == 0)[0]) + 1)

@@ -91,6 +91,21 @@ class RootedTree:
         count = np.bincount(self.node_of_leaf, minlength=self.nodes)
         return (count + np.bincount(self.parent[1:], minlength=self.nodes)).astype(np.int32)
 
+    def leaves_below(self, node: int) -> npt.NDArray[np.integer]:
+        """Return the leaves below a node, int [leaf]."""
+        order, begin, end = self.order_leaves()
+        return np.sort(order[begin[node] : end[node]])
+
+    def without_node(self, node: int) -> RootedTree:
+        """Return the tree with what is below a node attached to the node above it."""
+        above = self.parent[node]
+        parent = np.delete(np.where(self.parent == node, above, self.parent), node)
+        node_of_leaf = np.where(self.node_of_leaf == node, above, self.node_of_leaf)
+        return RootedTree(
+            np.where(node_of_leaf > node, node_of_leaf - 1, node_of_leaf).astype(np.int32),
+            np.where(parent > node, parent - 1, parent).astype(np.int32),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class PrunedTree:

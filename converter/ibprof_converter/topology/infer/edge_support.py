@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Support of edges: the share of resampled matrices in which an edge is found again.
 
-A resampled matrix has the delays that the answer explains, each with the error of a random pair.
+A resampled matrix has the delays that the answer explains, with errors drawn anew. Errors that pairs share are drawn as
+such: one of a host for all its pairs, one of a route for all pairs of hosts of the same two switches, and the rest of
+each pair by itself.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from ibprof_converter.topology.infer.candidate import Candidate, Floats
 from ibprof_converter.topology.infer.direct_networks import find_direct, find_switched
 from ibprof_converter.topology.infer.model_choice import ModelChoice
 from ibprof_converter.topology.infer.nested_levels import as_candidate, find_levels
+from ibprof_converter.topology.infer.shared_errors import split_errors
 from ibprof_converter.topology.model.inferred_topology import InferredTopology
 
 _ALIKE = 0.5
@@ -50,8 +53,7 @@ def find_support(
     found = np.zeros(len(marks))
     above = np.triu_indices(len(delays), 1)
     believed = ~np.isnan(delays) & ~choice.outliers
-    errors = candidate.residuals(delays)[above][believed[above]]
-    errors = errors - np.median(errors) if len(errors) else np.zeros(1)
+    errors = split_errors(np.where(believed, candidate.residuals(delays), 0.0), believed, _find_switches(answer))
     draw = np.random.default_rng(seed)
     until = time.monotonic() + seconds
     sampled = 0
@@ -60,7 +62,7 @@ def find_support(
         if sampled and time.monotonic() > until:
             break
         sample = candidate.explained.astype(np.float64)
-        sample[above] *= np.exp(draw.choice(errors, len(above[0])))
+        sample[above] *= np.exp(errors.draw(draw)[above])
         sample.T[above] = sample[above]
         again = _ask_again(candidate, sample, known)
         if again is not None:
@@ -71,6 +73,15 @@ def find_support(
             found += [_is_found(mark, others, of_host) for mark in marks]
         sampled += 1
     return found / max(sampled, 1), sampled
+
+
+def _find_switches(topology: InferredTopology) -> npt.NDArray[np.integer]:
+    """Return the switch of each host, int [host]; a host without one is by itself."""
+    switch = np.arange(len(topology.hosts))
+    ends = np.sort(topology.edge, axis=1)
+    on_switch = ends[(ends[:, 0] < len(topology.hosts)) & (ends[:, 1] >= len(topology.hosts))]
+    switch[on_switch[:, 0]] = on_switch[:, 1]
+    return np.unique(switch, return_inverse=True)[1]
 
 
 Mark = frozenset[int] | tuple[object, ...]

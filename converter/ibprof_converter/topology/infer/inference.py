@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
-from ibprof_converter.topology.infer.candidate import Candidate, Floats, Integers
+from ibprof_converter.topology.infer.candidate import FLOOR, Candidate, Floats, Integers
 from ibprof_converter.topology.infer.edge_support import find_support
 from ibprof_converter.topology.infer.many_hosts import choose_for_many
 from ibprof_converter.topology.infer.model_choice import (
@@ -21,13 +21,24 @@ from ibprof_converter.topology.infer.model_choice import (
     MODELS,
     ModelChoice,
     choose_model,
+    fill_gaps,
     find_unconfirmed,
 )
+from ibprof_converter.topology.infer.nested_levels import NearGroup
 from ibprof_converter.topology.infer.pair_delays import PairDelays
+from ibprof_converter.topology.infer.two_rails import TwoRails, find_two_rails
 from ibprof_converter.topology.model.inferred_topology import InferredTopology
 
 _NOISY = 0.25
-_WEAK = 0.5
+
+_GAIN_OF_RAILS = 1.2
+"""Gain of score a pair beyond naming its rail. A ring of switches gains 0.4 so, delays over two rails 1.5 and more."""
+
+WEAK = 0.5
+"""Support of an edge below which an answer is refused."""
+
+_NEARLY_A_SWITCH = 3.5
+"""Times the errors' deviation. Hosts that are nearer to one another by more may have a switch."""
 _MANY_HOSTS = 2048
 
 
@@ -39,10 +50,12 @@ class Inference:
         topology: the answer.
         again: int [pair, 2], hosts of the delays (processes where these are of one host) whose delay deviates too far,
             or which alone support a switch.
+        refusal: why the answer is not to be relied on, a sentence; None where it is.
     """
 
     topology: InferredTopology
     again: npt.NDArray[np.integer]
+    refusal: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +95,13 @@ def infer(values: PairDelays, effort: InferenceEffort | None = None) -> Inferenc
         return Inference(topology, chosen[many.again])
     delays = values.seconds[np.ix_(chosen, chosen)].astype(np.float64)
     choice = choose_model(delays, effort.models)
+    rails, choice = _prefer_two_rails(choice, delays, effort.models)
+    if rails is not None:
+        notes.append(
+            f"{rails.share:.0%} of the pairs take a second rail or route, on which a delay is {rails.factor:.2f} times "
+            "as long; the topology is of the delays without that"
+        )
+        delays = rails.even_out(delays)
     to_topology = partial(_as_topology, hosts=hosts)
     support, drawn = None, 0
     if effort.replicates:
@@ -94,7 +114,43 @@ def infer(values: PairDelays, effort: InferenceEffort | None = None) -> Inferenc
     if outliers:
         notes.append(f"{outliers} outlying pairs were left out: they deviate by over 3.5 times the usual deviation")
     topology = _describe(choice.candidate, hosts, choice.noise, notes, _doubts(choice, support, hosts), support)
-    return Inference(topology, chosen[pairs])
+    return Inference(topology, chosen[pairs], _refuse(topology, choice))
+
+
+def _refuse(topology: InferredTopology, choice: ModelChoice) -> str | None:
+    """Return why an answer is not to be relied on."""
+    weak = np.flatnonzero(topology.support < WEAK)
+    if len(weak):
+        worst = int(weak[np.argmin(topology.support[weak])])
+        a, b = (topology.names[end] for end in topology.edge[worst])
+        return (
+            f"{len(weak)} of {len(topology.edge)} links were found again in less than {WEAK:.0%} of the resampled "
+            f"matrices, the weakest from {a} to {b} in {topology.support[worst]:.0%}"
+        )
+    near = choice.near
+    if near is not None and near.step > _NEARLY_A_SWITCH * near.deviation and near.deviation > FLOOR:
+        return _describe_near(near, topology.hosts) + ": that may be a switch"
+    return None
+
+
+def _describe_near(near: NearGroup, hosts: tuple[str, ...]) -> str:
+    return (
+        f"{len(near.hosts)} hosts ({_name_some(hosts, near.hosts.tolist())}) are nearer to one another by "
+        f"{np.expm1(near.step):.1%}, while errors deviate by {near.deviation:.1%}"
+    )
+
+
+def _prefer_two_rails(
+    choice: ModelChoice, delays: Floats, models: tuple[str, ...]
+) -> tuple[TwoRails | None, ModelChoice]:
+    """Return two rails and the model of the delays without them, where both together explain the delays better."""
+    known = delays > 0
+    rails = find_two_rails(fill_gaps(delays, known), known)
+    if rails is None:
+        return None, choice
+    other = choose_model(rails.even_out(delays), models)
+    gain = choice.reached - other.reached - rails.cost(known)
+    return (rails, other) if gain > _GAIN_OF_RAILS * np.count_nonzero(np.triu(known, 1)) else (None, choice)
 
 
 def _leave_out(seconds: npt.NDArray[np.floating]) -> tuple[npt.NDArray[np.integer], list[tuple[str, list[int]]]]:
@@ -203,7 +259,9 @@ def _doubts(choice: ModelChoice, support: Floats | None, hosts: tuple[str, ...])
             f"delays deviate by {choice.noise:.1%} from the best model, in a pattern: part of the topology is of "
             "another kind"
         )
-    if support is not None and (weak := int(np.count_nonzero(support < _WEAK))):
+    if choice.near is not None:
+        doubts.append(_describe_near(choice.near, hosts) + ": too little for a switch")
+    if support is not None and (weak := int(np.count_nonzero(support < WEAK))):
         doubts.append(f"{weak} edges were found again in less than half of the resampled matrices: they are uncertain")
     for model in choice.untried:
         limit = LARGEST_ADDITIVE if model == "additive" else LARGEST_DIRECT

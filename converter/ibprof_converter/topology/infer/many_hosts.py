@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.topology.infer.candidate import FLOOR, Candidate, graph_of_tree
-from ibprof_converter.topology.infer.model_choice import NORMAL, OUTLYING, fill_gaps, has_pattern
+from ibprof_converter.topology.infer.model_choice import fill_gaps
 from ibprof_converter.topology.infer.nested_levels import Levels, find_levels
+from ibprof_converter.topology.infer.residual_pattern import NORMAL, OUTLYING, find_pattern
 
 _SAMPLED = 192
 _MOST_AGAIN = 1_000_000
@@ -61,7 +62,7 @@ def choose_for_many(delays: npt.NDArray[np.floating]) -> ManyHosts:
     return ManyHosts(
         Candidate("levels", switches, edge, latency, 0.0, np.zeros((0, 0)), tree.nodes),
         NORMAL * left,
-        has_pattern(sampled[:, rows], measured[np.ix_(rows, rows)]),
+        find_pattern(sampled[:, rows], measured[np.ix_(rows, rows)]).is_certain,
         np.concatenate(found),
     )
 

@@ -7,7 +7,6 @@ Outliers do not count.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import sqrt
 
 import numpy as np
 import numpy.typing as npt
@@ -15,16 +14,17 @@ import numpy.typing as npt
 from ibprof_converter.topology.infer.additive_tree import find_additive
 from ibprof_converter.topology.infer.candidate import FLOOR, Candidate, Floats, score
 from ibprof_converter.topology.infer.direct_networks import find_direct, find_switched
-from ibprof_converter.topology.infer.nested_levels import Levels, as_candidate, find_levels, find_levels_robustly
+from ibprof_converter.topology.infer.nested_levels import (
+    Levels,
+    NearGroup,
+    as_candidate,
+    find_levels,
+    find_levels_robustly,
+)
+from ibprof_converter.topology.infer.residual_pattern import NORMAL, OUTLYING, find_pattern
 from ibprof_converter.topology.infer.slow_hosts import join_slow_hosts
 
 MODELS = ("levels", "additive", "direct")
-
-OUTLYING = 3.5
-"""Times the residuals' scaled median absolute deviation; beyond it a value is an outlier."""
-
-NORMAL = 1.4826
-"""Median absolute deviation -> standard deviation, for normal errors."""
 
 CLOSE = 10.0
 """Models whose scores differ by less explain delays about equally well: a factor of 150 in likelihood."""
@@ -40,15 +40,13 @@ _FEW_HOSTS = 48
 
 LARGEST_ADDITIVE = 1024
 LARGEST_DIRECT = 512
-_PATTERN = 2.8
-"""Times sigma sqrt(n): errors alone reach about 2, and seldom more than this with ten hosts."""
-
-_LOOKED_AT = 192
-"""Number of hosts whose residuals are tested for a pattern."""
-
-_ITERATIONS = 40
-
 _FEW_TOGETHER = 3
+
+_EXPLAINED = 2.3
+"""Strength of the pattern that a model may leave: the largest of independent errors of some hundred matrices."""
+
+_MUCH_LESS = 0.25
+"""Share of the deviation below which a model explains far more than another, even if a pattern is left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +60,7 @@ class ModelChoice:
         noise: typical relative deviation of a delay from what is explained.
         unexplained: whether the residuals have a pattern.
         untried: models that were left out as too costly.
+        near: hosts that levels, if these were chosen, do not put on a switch of their own; None where there are none.
     """
 
     candidate: Candidate
@@ -70,6 +69,12 @@ class ModelChoice:
     noise: float
     unexplained: bool
     untried: tuple[str, ...]
+    near: NearGroup | None = None
+
+    @property
+    def reached(self) -> float:
+        """The score of the candidate."""
+        return self.scores[self.candidate.model]
 
 
 def choose_model(delays: Floats, models: tuple[str, ...] = MODELS) -> ModelChoice:
@@ -93,7 +98,8 @@ def choose_model(delays: Floats, models: tuple[str, ...] = MODELS) -> ModelChoic
         outliers, _ = find_outliers(robust, delays, measured)
         known, working = _without(outliers, delays, measured, robust)
         other = _improve(_choose_once(working, known, delays, measured, models), delays, measured, models)
-        best = min(best, other, key=lambda choice: min(choice.scores.values()))
+        if _is_better(other, best, delays, measured):
+            best = other
     return best
 
 
@@ -107,10 +113,18 @@ def _improve(
             break
         known, working = _without(best.outliers, delays, measured, best.candidate)
         choice = _choose_once(working, known, delays, measured, models)
-        if min(choice.scores.values()) >= min(best.scores.values()):
+        if not _is_better(choice, best, delays, measured):
             break
         best = choice
     return best
+
+
+def _is_better(choice: ModelChoice, best: ModelChoice, delays: Floats, measured: npt.NDArray[np.bool_]) -> bool:
+    """Return whether an answer without some outliers is better, and not only closer to errors that pairs share."""
+    if choice.reached >= best.reached:
+        return False
+    left, still = (find_pattern(each.candidate.residuals(delays), measured) for each in (best, choice))
+    return not left.is_likely or still.deviation < _MUCH_LESS * left.deviation
 
 
 def _without(
@@ -138,7 +152,9 @@ def _choose_once(
             candidates.append(other)
 
     def settled() -> bool:
-        return bool(hosts > _FEW_HOSTS and candidates and not has_pattern(candidates[-1].residuals(working), known))
+        if hosts <= _FEW_HOSTS or not candidates:
+            return False
+        return not find_pattern(candidates[-1].residuals(working), known).is_certain
 
     done = settled()
     if "additive" in models and not done:
@@ -157,11 +173,25 @@ def _choose_once(
         reached = score(candidate, delays, measured)
         scores[candidate.model] = min(reached, scores.get(candidate.model, np.inf))
         # Candidates come from the simplest on; of equally good models the simpler one is taken.
-        if reached < least - CLOSE or (candidate.model == best.model and reached < least):
+        if candidate.model == best.model:
+            is_better = reached < least
+        else:
+            is_better = reached < least - CLOSE and _explains_more(best, candidate, delays, measured)
+        if is_better:
             best, least = candidate, reached
     outliers, noise = find_outliers(best, delays, measured)
-    unexplained = has_pattern(best.residuals(delays), measured & ~outliers)
-    return ModelChoice(best, outliers, scores, noise, unexplained, tuple(untried))
+    unexplained = find_pattern(best.residuals(delays), measured & ~outliers).is_certain
+    near = levels.near if best.model == "levels" else None
+    return ModelChoice(best, outliers, scores, noise, unexplained, tuple(untried), near)
+
+
+def _explains_more(simple: Candidate, free: Candidate, delays: Floats, measured: npt.NDArray[np.bool_]) -> bool:
+    """Return whether a model with more freedom explains what a simpler one leaves, not only a part of a pattern in it.
+
+    A model with many parameters always follows errors that pairs share a little better, by switches that are not there.
+    """
+    left, still = (find_pattern(candidate.residuals(delays), measured) for candidate in (simple, free))
+    return still.strength < _EXPLAINED or still.deviation < _MUCH_LESS * left.deviation
 
 
 def _with_cycles(working: Floats, known: npt.NDArray[np.bool_], levels: Levels, untried: list[str]) -> list[Candidate]:
@@ -182,42 +212,6 @@ def find_outliers(
         return np.zeros_like(measured), 0.0
     noise = NORMAL * float(np.median(np.abs(residuals[measured])))
     return np.abs(residuals) > OUTLYING * max(noise, FLOOR), noise
-
-
-def has_pattern(residuals: npt.NDArray[np.floating], known: npt.NDArray[np.bool_]) -> bool:
-    """Return whether residuals are more than independent errors.
-
-    The largest eigenvalue of a symmetric matrix of independent errors is near 2 sigma sqrt(n). A pattern, such as a
-    host that is slower to all others, adds up along rows and exceeds it.
-
-    Args:
-        residuals: [n, n], symmetric, logarithm of the delay over the explained one.
-        known: bool [n, n], which of them count.
-
-    Source: E. P. Wigner, "On the distribution of the roots of certain symmetric matrices", Annals of Mathematics 67,
-    1958.
-    """
-    rows = np.linspace(0, len(residuals) - 1, min(len(residuals), _LOOKED_AT)).astype(int)
-    residuals, known = residuals[np.ix_(rows, rows)], known[np.ix_(rows, rows)]
-    if not known.any():
-        return False
-    limit = OUTLYING * NORMAL * float(np.median(np.abs(residuals[known])))
-    left = np.where(known, np.clip(residuals, -limit, limit), 0.0)
-    sigma = float(np.sqrt(np.square(left).sum() / np.count_nonzero(known)))
-    if sigma < FLOOR:
-        return False
-    hosts = len(left)
-    return _largest_eigenvalue(left) > _PATTERN * sigma * sqrt(hosts)
-
-
-def _largest_eigenvalue(symmetric: Floats) -> float:
-    """Return the largest absolute eigenvalue, to some percent, by power iteration."""
-    vector = np.random.default_rng(0).standard_normal(len(symmetric))
-    length = 0.0
-    for _ in range(_ITERATIONS):
-        vector = symmetric @ (vector / np.linalg.norm(vector))
-        length = float(np.linalg.norm(vector))
-    return length
 
 
 def find_unconfirmed(candidate: Candidate, hosts: int) -> npt.NDArray[np.bool_]:

@@ -2,7 +2,8 @@
 """Levels: hosts under nested switches, and one delay for all pairs that meet in a switch.
 
 Average linkage on the logarithm of the delays gives a binary tree; its nodes are merged into those above them while a
-penalised fit improves. Errors of a delay are relative.
+penalised fit improves. Errors of a delay are relative. Then nodes are merged that differ too little beside errors that
+pairs share.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy.typing as npt
 
 from ibprof_converter.topology.infer.binary_trees import PrunedTree, link_average, prune
 from ibprof_converter.topology.infer.candidate import FLOOR, Candidate, Floats, graph_of_tree
+from ibprof_converter.topology.infer.residual_pattern import find_pattern, sample_hosts
 
 _ROUNDS = 8
 _SETTLED = 0.01
@@ -23,16 +25,33 @@ _ENOUGH = 0.7
 
 
 @dataclass(frozen=True, slots=True)
+class NearGroup:
+    """Hosts that are nearer to one another, by so little beside the errors that no switch is claimed.
+
+    Attributes:
+        hosts: int [host].
+        step: by how much their delays are shorter, of the logarithm.
+        deviation: of the errors, of the logarithm.
+    """
+
+    hosts: npt.NDArray[np.integer]
+    step: float
+    deviation: float
+
+
+@dataclass(frozen=True, slots=True)
 class Levels:
     """Nested switches.
 
     Attributes:
         pruned: the tree; heights are logarithms of seconds.
         variance: of the logarithm of a delay around them.
+        near: of the groups of hosts that were not taken for a switch, the one with the largest step; None if none.
     """
 
     pruned: PrunedTree
     variance: float
+    near: NearGroup | None = None
 
 
 def find_levels(delays: npt.NDArray[np.floating]) -> Levels:
@@ -51,6 +70,8 @@ def find_levels(delays: npt.NDArray[np.floating]) -> Levels:
     np.fill_diagonal(logs, 0.0)
     pairs = hosts * (hosts - 1) // 2
     squares = float(np.einsum("ij,ij->", logs, logs, dtype=np.float64)) / 2
+    rows = sample_hosts(hosts)
+    sampled = logs[np.ix_(rows, rows)]
     tree = link_average(logs)
     rest = max(squares - float(np.dot(tree.weight, tree.height**2)), 0.0)
     variance = max(rest / max(pairs - (hosts - 1), 1), FLOOR**2)
@@ -59,8 +80,46 @@ def find_levels(delays: npt.NDArray[np.floating]) -> Levels:
         before, variance = variance, max((rest + pruned.lost) / max(pairs - pruned.tree.nodes, 1), FLOOR**2)
         if abs(variance / before - 1) < _SETTLED:
             break
+    pruned, near = _merge_small_steps(pruned, rows, sampled)
+    variance = max((rest + pruned.lost) / max(pairs - pruned.tree.nodes, 1), FLOOR**2)
     pruned.height[:] += middle
-    return Levels(pruned, variance)
+    return Levels(pruned, variance, near)
+
+
+def _merge_small_steps(
+    pruned: PrunedTree, rows: npt.NDArray[np.integer], sampled: npt.NDArray[np.float32]
+) -> tuple[PrunedTree, NearGroup | None]:
+    """Merge nodes into those above them while the step between them is too small beside the errors.
+
+    Args:
+        pruned: nodes that are significant if errors of pairs are independent.
+        rows: some hosts.
+        sampled: float32 [row, row], logarithms of their delays, less the constant that heights lack.
+    """
+    tree, height, weight, lost = pruned.tree, pruned.height.copy(), pruned.weight.copy(), pruned.lost
+    meeting = tree.meeting_nodes()[np.ix_(rows, rows)]
+    known = ~np.eye(len(rows), dtype=bool)
+    largest, near = 0.0, np.zeros(0, int)
+    while True:
+        pattern = find_pattern(np.where(known, sampled - height[meeting], 0.0), known)
+        if tree.nodes == 1:
+            break
+        step = (height[tree.parent] - height)[1:]
+        node = int(np.argmin(step)) + 1
+        if step[node - 1] >= pattern.least_step:
+            break
+        if step[node - 1] > largest:
+            largest, near = float(step[node - 1]), tree.leaves_below(node)
+        above = int(tree.parent[node])
+        both = weight[node] + weight[above]
+        lost += weight[node] * weight[above] / both * step[node - 1] ** 2
+        height[above] += weight[node] / both * (height[node] - height[above])
+        weight[above] = both
+        height, weight = np.delete(height, node), np.delete(weight, node)
+        meeting = np.where(meeting == node, above, meeting)
+        meeting -= meeting > node
+        tree = tree.without_node(node)
+    return PrunedTree(tree, height, weight, lost), NearGroup(near, largest, pattern.deviation) if len(near) else None
 
 
 def find_levels_robustly(delays: npt.NDArray[np.floating]) -> Levels:

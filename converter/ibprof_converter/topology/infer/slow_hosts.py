@@ -40,7 +40,7 @@ def join_slow_hosts(levels: Levels, plain: Candidate, delays: Floats, known: npt
         node, slow = step
         tried.add(np.packbits(slow).tobytes())
         above = tree.parent[node]
-        near = _below(tree, node)
+        near = np.isin(np.arange(len(delays)), tree.leaves_below(node))
         pairs = known & slow[:, None] & near
         more = extra.copy()
         if pairs.any():
@@ -70,14 +70,6 @@ def _find_step(tree: RootedTree, tried: set[bytes]) -> tuple[int, npt.NDArray[np
         if switches[above] == 1 and slow.sum() > (above == 0) and np.packbits(slow).tobytes() not in tried:
             return node, slow
     return None
-
-
-def _below(tree: RootedTree, node: int) -> npt.NDArray[np.bool_]:
-    inside = np.zeros(tree.nodes, bool)
-    inside[node] = True
-    for each in range(node + 1, tree.nodes):
-        inside[each] = inside[tree.parent[each]]
-    return inside[tree.node_of_leaf]
 
 
 def _merge(tree: RootedTree, height: Floats, node: int) -> tuple[RootedTree, Floats, npt.NDArray[np.int32]]:

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.topology.infer.model_choice import NORMAL, OUTLYING
+from ibprof_converter.topology.infer.residual_pattern import NORMAL, OUTLYING
 from ibprof_converter.topology.model.host_attachment import NO_EDGE
 from ibprof_converter.topology.model.inferred_routes import InferredRoutes
 from ibprof_converter.topology.model.inferred_topology import InferredTopology

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Inference where errors are not independent: on processors, over two rails, behind queues."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ibprof_converter.cli.topology import main
+from ibprof_converter.topology.infer.inference import Inference, InferenceEffort, infer
+from ibprof_converter.topology.infer.pair_delays import PairDelays
+from ibprof_converter.topology.infer.residual_pattern import find_pattern
+from ibprof_converter.topology.infer.shared_errors import split_errors
+from ibprof_testing.samples.shared_errors import RAILS, Sample, over_two_rails, processor, with_errors
+from ibprof_testing.samples.topologies import Matrix, disturb, two_levels
+
+QUICK = InferenceEffort(replicates=0)
+
+
+def infer_sample(sample: Sample, effort: InferenceEffort = QUICK) -> Inference:
+    names = tuple(f"n{host}" for host in range(len(sample.delays)))
+    return infer(PairDelays(names, sample.delays, "median", 0, ()), effort)
+
+
+def find_splits(inferred: Inference) -> set[frozenset[int]]:
+    hosts = len(inferred.topology.hosts)
+    return {split for split in inferred.topology.find_splits() if split and 1 < len(split) < hosts - 1}
+
+
+@pytest.mark.parametrize("seed", [1, 2, 5, 9, 12])
+def test_cores_that_lie_nearer_to_one_another_have_no_switch(seed: int) -> None:
+    sample = processor(seed)
+    assert find_splits(infer_sample(sample)) == sample.splits
+
+
+@pytest.mark.parametrize("how", RAILS)
+@pytest.mark.parametrize("seed", [0, 3])
+def test_two_rails_are_no_switches(how: str, seed: int) -> None:
+    sample = over_two_rails(seed, is_costly=True, how=how, ratio=1.2)
+    inferred = infer_sample(sample)
+    assert find_splits(inferred) == sample.splits
+    assert any("second rail or route, on which a delay is 1.2" in note for note in inferred.topology.notes)
+
+
+def test_a_second_rail_is_not_found_in_independent_errors() -> None:
+    made = two_levels(64)
+    inferred = infer_sample(Sample(disturb(made.delays(), 0.08, 3), made.splits()))
+    assert find_splits(inferred) == made.splits()
+    assert not any("rail" in note for note in inferred.topology.notes)
+
+
+@pytest.mark.parametrize("kind", ["slow hosts", "queues of routes", "heavy tails"])
+def test_errors_of_hosts_and_routes_are_no_switches(kind: str) -> None:
+    sample = with_errors(kind, 1, is_costly=True)
+    assert find_splits(infer_sample(sample)) == sample.splits
+
+
+def test_hosts_that_are_a_little_nearer_are_named() -> None:
+    topology = infer_sample(processor(8)).topology
+    (near,) = (doubt for doubt in topology.unknown if "are nearer to one another by" in doubt)
+    assert near.endswith("too little for a switch")
+
+
+def test_a_pattern_is_told_from_independent_errors() -> None:
+    draw = np.random.default_rng(0)
+    known = ~np.eye(32, dtype=bool)
+    errors = np.triu(0.05 * draw.standard_normal((32, 32)), 1)
+    alone = find_pattern(errors + errors.T, known)
+    of_host = 0.05 * draw.standard_normal(32)
+    shared = find_pattern((errors + errors.T) + of_host[:, None] + of_host, known)
+    assert not alone.is_likely
+    assert alone.deviation == pytest.approx(0.05, rel=0.1)
+    assert shared.is_certain
+    assert shared.least_step == pytest.approx(5 * shared.deviation)
+
+
+def test_errors_are_split_by_what_shares_them() -> None:
+    switch = np.repeat([0, 1, 2], 6)
+    of_host = np.linspace(-0.1, 0.1, 18)
+    of_route = np.where(np.equal.outer(switch, switch), 0.0, 0.05 * np.sign(np.add.outer(switch, switch) - 1.5))
+    residuals = of_host[:, None] + of_host + of_route
+    known = ~np.eye(18, dtype=bool)
+    split = split_errors(np.where(known, residuals, 0.0), known, switch)
+    assert np.corrcoef(split.of_host, of_host)[0, 1] > 0.95
+    assert np.ptp(split.of_route) > 0.05
+    drawn = split.draw(np.random.default_rng(1))
+    assert np.array_equal(drawn, drawn.T)
+
+
+def write_weak(path: Path) -> None:
+    """Write delays in microseconds, of two levels that errors nearly hide."""
+    matrix: Matrix = 3 + 0.35 * two_levels(16).delays() * 1e6
+    np.fill_diagonal(matrix, 0)
+    noisy = disturb(matrix, 0.05, 0)
+    path.write_text("\n".join(",".join(f"{value:.4f}" for value in row) for row in noisy) + "\n")
+
+
+def test_a_weak_answer_ends_with_status_5(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    delays, fabric, page = tmp_path / "weak.csv", tmp_path / "weak.lst", tmp_path / "weak.json"
+    write_weak(delays)
+    arguments = ["infer", str(delays), "-o", str(fabric), "-o", str(page)]
+    assert main(arguments) == 5
+    out, err = capsys.readouterr()
+    assert out.startswith("not reliable: ")
+    assert f"not written: {fabric} (--accept-weak)" in err
+    assert not fabric.exists()
+    assert page.exists()
+    assert main([*arguments, "--accept-weak"]) == 0
+    assert fabric.exists()
+    capsys.readouterr()
+    assert main(["infer", str(delays), "--json"]) == 5
+    assert "links were found again in less than 50%" in json.loads(capsys.readouterr().out)["refused"]
