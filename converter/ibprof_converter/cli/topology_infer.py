@@ -44,8 +44,9 @@ examples:
 routes (shortest paths). A .conf is Slurm's topology.conf. A .html shows the topology in space. A .csv has its positions
 there, for ibprof-view topology.lst TRAFFIC --node-data positions.csv -o view.html.
 
-Where links are weak (found again in less than half of the resampled matrices), or hosts may have a switch that is not
-claimed, the first line says so, the exit status is 5, and no .lst or .conf is written unless --accept-weak is given.
+Weak links are found again in less than half of the resampled matrices. If there are any, or if hosts may have a switch
+that is not claimed, the first line says so and the exit status is 5. A .lst or .conf is then only written with
+--accept-weak.
 """
 
 _JOIN_EXAMPLES = """\

@@ -64,7 +64,7 @@ def test_hosts_that_are_a_little_nearer_are_named() -> None:
     assert near.endswith("too little for a switch")
 
 
-def test_a_pattern_is_told_from_independent_errors() -> None:
+def test_a_pattern_differs_from_independent_errors() -> None:
     draw = np.random.default_rng(0)
     known = ~np.eye(32, dtype=bool)
     errors = np.triu(0.05 * draw.standard_normal((32, 32)), 1)

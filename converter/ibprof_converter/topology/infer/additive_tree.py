@@ -177,7 +177,7 @@ class _Fit:
         return worst + 1 if gain[worst] < cost[worst] else None
 
     def smallest_step(self, known: npt.NDArray[np.bool_]) -> int | None:
-        """Return the node whose edge adds least to a delay, where that is too little beside the errors; else None."""
+        """Return the node whose edge adds least to a delay, where that is too little for the errors; else None."""
         if self.tree.nodes == 1:
             return None
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -121,5 +121,5 @@ def _ask_again(candidate: Candidate, sample: Floats, known: npt.NDArray[np.bool_
     if candidate.model == "additive":
         return find_additive(sample, known)
     if candidate.switches:
-        return find_switched(sample, known, find_levels(sample).pruned.tree)
+        return find_switched(sample, known, find_levels(sample).significant)
     return find_direct(sample, known)

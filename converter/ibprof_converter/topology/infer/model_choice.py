@@ -195,7 +195,7 @@ def _explains_more(simple: Candidate, free: Candidate, delays: Floats, measured:
 
 
 def _with_cycles(working: Floats, known: npt.NDArray[np.bool_], levels: Levels, untried: list[str]) -> list[Candidate]:
-    found = [find_switched(working, known, levels.pruned.tree)]
+    found = [find_switched(working, known, levels.significant)]
     if len(working) <= LARGEST_DIRECT:
         found.append(find_direct(working, known))
     else:

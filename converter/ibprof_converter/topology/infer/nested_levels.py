@@ -2,7 +2,7 @@
 """Levels: hosts under nested switches, and one delay for all pairs that meet in a switch.
 
 Average linkage on the logarithm of the delays gives a binary tree; its nodes are merged into those above them while a
-penalised fit improves. Errors of a delay are relative. Then nodes are merged that differ too little beside errors that
+penalised fit improves. Errors of a delay are relative. Then nodes are merged that differ too little for errors that
 pairs share.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.topology.infer.binary_trees import PrunedTree, link_average, prune
+from ibprof_converter.topology.infer.binary_trees import PrunedTree, RootedTree, link_average, prune
 from ibprof_converter.topology.infer.candidate import FLOOR, Candidate, Floats, graph_of_tree
 from ibprof_converter.topology.infer.residual_pattern import find_pattern, sample_hosts
 
@@ -26,7 +26,7 @@ _ENOUGH = 0.7
 
 @dataclass(frozen=True, slots=True)
 class NearGroup:
-    """Hosts that are nearer to one another, by so little beside the errors that no switch is claimed.
+    """Hosts that are nearer to one another, by too little for a switch, given the errors.
 
     Attributes:
         hosts: int [host].
@@ -46,11 +46,13 @@ class Levels:
     Attributes:
         pruned: the tree; heights are logarithms of seconds.
         variance: of the logarithm of a delay around them.
+        significant: the tree with all nodes that are significant if errors of pairs are independent.
         near: of the groups of hosts that were not taken for a switch, the one with the largest step; None if none.
     """
 
     pruned: PrunedTree
     variance: float
+    significant: RootedTree
     near: NearGroup | None = None
 
 
@@ -80,16 +82,17 @@ def find_levels(delays: npt.NDArray[np.floating]) -> Levels:
         before, variance = variance, max((rest + pruned.lost) / max(pairs - pruned.tree.nodes, 1), FLOOR**2)
         if abs(variance / before - 1) < _SETTLED:
             break
+    significant = pruned.tree
     pruned, near = _merge_small_steps(pruned, rows, sampled)
     variance = max((rest + pruned.lost) / max(pairs - pruned.tree.nodes, 1), FLOOR**2)
     pruned.height[:] += middle
-    return Levels(pruned, variance, near)
+    return Levels(pruned, variance, significant, near)
 
 
 def _merge_small_steps(
     pruned: PrunedTree, rows: npt.NDArray[np.integer], sampled: npt.NDArray[np.float32]
 ) -> tuple[PrunedTree, NearGroup | None]:
-    """Merge nodes into those above them while the step between them is too small beside the errors.
+    """Merge nodes into those above them while the step between them is too small for the errors.
 
     Args:
         pruned: nodes that are significant if errors of pairs are independent.
@@ -145,7 +148,8 @@ def find_levels_robustly(delays: npt.NDArray[np.floating]) -> Levels:
     tree = replace(tree, height=heights)
     pairs = hosts * (hosts - 1) // 2
     variance = max(1.4826 * float(np.median(np.concatenate(spreads))), FLOOR) ** 2
-    return Levels(prune(tree, variance, pairs), variance)
+    pruned = prune(tree, variance, pairs)
+    return Levels(pruned, variance, pruned.tree)
 
 
 def _compare_rows(logs: Floats) -> npt.NDArray[np.float32]:

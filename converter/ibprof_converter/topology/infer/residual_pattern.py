@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors that pairs share: whether residuals have a pattern, and how large a link must be beside them.
+"""Errors that pairs share: whether residuals have a pattern, and how large a link must be then.
 
 Errors of real machines are alike for pairs that share a host, a route or a place on a chip. A mean over many such pairs
-is no more exact than one of them, so that tests which count pairs find a switch in every group of hosts that lie a
-little nearer to one another.
+is no more exact than one of them. Tests that count pairs then find a switch in every group of hosts that lie a little
+nearer to one another.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NORMAL = 1.4826
 LEAST_STEP = 0.02
 """Least increase of a delay by a link, of its logarithm: clocks, cables and firmware differ by less."""
 
-_STEP_BESIDE_PATTERN = 5.0
+_STEP_WITH_PATTERN = 5.0
 """Times the deviation of residuals with a pattern (docs/inference.md). With 4, one of 60 synthetic processors with
 errors by place has a switch too many; with 8, links of a cluster behind queues are lost."""
 
@@ -33,7 +33,7 @@ _PATTERN = 2.8
 """Times sigma sqrt(n): errors alone reach about 2, and seldom more than this with ten hosts."""
 
 _LIKELY_PATTERN = 2.1
-"""The same, where taking errors for a pattern costs little: links that are large beside them are kept anyway. One of a
+"""The same, where taking errors for a pattern costs little: links that are much larger are kept anyway. One of a
 hundred matrices of 6 to 192 hosts with independent errors exceeds it."""
 
 _LOOKED_AT = 192
@@ -44,7 +44,7 @@ _ITERATIONS = 40
 
 @dataclass(frozen=True, slots=True)
 class ResidualPattern:
-    """What residuals look like.
+    """Strength and size of a pattern in residuals.
 
     Attributes:
         strength: largest eigenvalue over sigma sqrt(n). It is near 2 for independent errors; a pattern, such as a host
@@ -60,19 +60,19 @@ class ResidualPattern:
 
     @property
     def is_certain(self) -> bool:
-        """Whether residuals are more than independent errors."""
+        """True if residuals are more than independent errors."""
         return self.strength > _PATTERN
 
     @property
     def is_likely(self) -> bool:
-        """Whether residuals are probably more than independent errors."""
+        """True if residuals are probably more than independent errors."""
         return self.strength > _LIKELY_PATTERN
 
     @property
     def least_step(self) -> float:
         """Least increase of the logarithm of a delay that shows a link."""
-        beside = _STEP_BESIDE_PATTERN * self.deviation if self.is_likely else 0.0
-        return max(LEAST_STEP, beside)
+        with_pattern = _STEP_WITH_PATTERN * self.deviation if self.is_likely else 0.0
+        return max(LEAST_STEP, with_pattern)
 
 
 def sample_hosts(hosts: int) -> npt.NDArray[np.integer]:

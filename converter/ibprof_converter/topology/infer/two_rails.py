@@ -36,7 +36,7 @@ _LEAST_SHARE = 0.1
 """Of the pairs on either rail; fewer are outliers."""
 
 _TOWARDS_ABOVE = 0.1
-"""Cost of a delay that differs from the one above, beside the errors that it leaves."""
+"""Cost of a delay that differs from the one above, in addition to the errors that it leaves."""
 
 _ROUNDS = 8
 _SETTLED = 1e-4
@@ -69,7 +69,7 @@ class TwoRails:
 
 
 def find_two_rails(delays: Floats, known: npt.NDArray[np.bool_]) -> TwoRails | None:
-    """Find two rails, where they explain so much that naming the rail of each pair is worth it.
+    """Find two rails, where they explain more than naming the rail of each pair costs.
 
     Args:
         delays: float64 [n, n], seconds, symmetric, above 0 except on the diagonal.
@@ -120,7 +120,7 @@ def _find_difference(logs: Floats, known: npt.NDArray[np.bool_]) -> float | None
 
 
 def _assign_along_tree(logs: Floats, known: npt.NDArray[np.bool_], longer: float) -> npt.NDArray[np.bool_]:
-    """Give pairs to rails along a tree of hosts: pairs that meet in a node have one delay, or `longer` more."""
+    """Assign pairs to rails along a tree of hosts: pairs that meet in a node have one delay, or `longer` more."""
     hosts = len(logs)
     tree = link_average(_compare_rows(logs, known, longer))
     slower = np.zeros((hosts, hosts), bool)
@@ -168,7 +168,7 @@ def _off_both(values: Floats, longer: float) -> Floats:
 
 
 def _is_worth_it(found: TwoRails, delays: Floats, known: npt.NDArray[np.bool_]) -> bool:
-    """Return whether the rails are apart beside the errors, and gain more than a bit a pair that names its rail."""
+    """Return whether the rails differ by more than the errors, and gain more than a bit a pair that names its rail."""
     if not _LEAST_SHARE <= found.share <= 1 - _LEAST_SHARE:
         return False
     even = found.even_out(delays)

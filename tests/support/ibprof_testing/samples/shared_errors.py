@@ -11,7 +11,7 @@ import numpy as np
 from ibprof_testing.samples.topologies import Made, Matrix, tree
 
 MESSAGE_US, HOP = 1.0, 0.1
-"""What a message costs once, and a link more: of a cluster, beside the links of 1 µs of other samples."""
+"""Microseconds of a message and of each link, as in a cluster; in the other samples a link takes 1 µs."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def over_two_rails(seed: int, is_costly: bool, how: str, ratio: float) -> Sample
 
 
 def with_errors(kind: str, seed: int, is_costly: bool) -> Sample:
-    """Return delays with errors of a kind of `KINDS`; 0.3 µs and more beside links of 1 µs, or a fifth of that."""
+    """Return delays with errors of a kind of `KINDS`; 0.3 µs and more where links take 1 µs, or a fifth of that."""
     made, delays = cluster(seed, is_costly)
     errors = KINDS[kind](delays, np.random.default_rng(seed), 0.2 if is_costly else 1.0)
     errors = np.where(np.eye(len(delays), dtype=bool), 0.0, errors)
