@@ -6,8 +6,8 @@ Run it where ibprof is installed, from a checkout:
     python benchmarks/shared_errors.py [--seeds 12] [--matrices DIR]
 
 DIR has real matrices: CSVs with the lower triangle of the delays in ns, and structure.json, which has the groups of
-hosts of each ({"name.csv": {"cores": N, "groups": [[0, 1], ...]}}). The comparison is average linkage, which keeps a node
-where the one above is 1.1, 1.25 or 1.5 times as high.
+hosts of each ({"name.csv": {"cores": N, "groups": [[0, 1], ...]}}). The comparison is average linkage, which
+keeps a node where the one above is 1.1, 1.25 or 1.5 times as high.
 """
 
 from __future__ import annotations
