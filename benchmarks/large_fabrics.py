@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import lzma
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,11 +21,14 @@ from pathlib import Path
 
 import numpy as np
 
+import ibprof_converter
+
 HOSTS = 46_656
 LARGEST = "xgft:3:36,36,36:1,18,18"
 LARGE = "xgft:3:18,18,36:1,6,6"
 PEERS = 6
 RANKS = 512
+DEMO = Path(ibprof_converter.__file__).parent / "data" / "demo-fabric" / "opensm-subnet.lst"
 
 
 def measure(folder: Path, *words: str, allowed: tuple[int, ...] = (0,)) -> None:
@@ -96,7 +100,9 @@ def main() -> None:
         if wanted.only in (None, "bombs"):
             write_bombs(folder)
             measure(folder, "layout", "letters.lst.xz", "job.csv", allowed=(3,))
-            measure(folder, "layout", LARGE, "--fdbs", "lines.fdbs.xz", "--", "job.csv", allowed=(3,))
+            shutil.copy(DEMO, folder / "demo.lst")
+            table = ("--fdbs", "lines.fdbs.xz", "--placement", "packed")
+            measure(folder, "layout", "demo.lst", "job.csv", *table, allowed=(3, 5))
 
 
 if __name__ == "__main__":

@@ -71,7 +71,8 @@ def find_rails(
         name_map: names for nodes, for all rails; None: those next to the links, if any.
 
     Raises:
-        UsageError: there are fewer table files than rails, or files named separately are not one per rail.
+        UsageError: there are fewer table files than rails, files named separately are not one per rail, or they are
+            named for a synthetic fabric.
         InputError: a folder has no list of links.
     """
     rails: list[RailFiles] = []
@@ -95,6 +96,10 @@ def find_rails(
             rails.append(RailFiles(path))
         else:
             named.of(content).append(path)
+    given = [*named.tables, *named.adaptive, *named.lid_ranges]
+    made = next((rail.synthetic for rail in rails if rail.synthetic), None)
+    if given and made:
+        raise UsageError(f"{made} is a synthetic fabric with tables of its own, which {given[0]} cannot replace")
     for what, files in (("guid2lid", named.lid_ranges), ("adaptive routing", named.adaptive)):
         if files and len(files) != len(rails):
             raise UsageError(f"expected one file for each of {len(rails)} LST ({what}), found {len(files)}")

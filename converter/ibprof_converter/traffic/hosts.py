@@ -217,7 +217,8 @@ def runs_programs(fabric: Fabric, node: int) -> bool:
 def _name_of(fabric: Fabric, node: int, repeated: set[str], rule: re.Pattern[str] | None) -> str:
     description = fabric.node_name[node]
     word = _word_of(description, rule)
-    is_name = bool(word) and description not in repeated and not _MODEL.search(description)
+    names_model = _MODEL.search(description) and not (rule is not None and rule.search(description))
+    is_name = bool(word) and description not in repeated and not names_model
     return word if is_name else f"0x{int(fabric.node_guid[node]):016x}"
 
 

@@ -151,6 +151,11 @@ def test_recognising_a_file_costs_no_time_whatever_it_holds(tmp_path: Path, body
     assert time.process_time() - begin < 5
 
 
+def test_tables_for_a_synthetic_fabric_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"xgft:2:4,4:1,2 is a synthetic fabric .*other\.fdbs cannot replace"):
+        find_rails(["xgft:2:4,4:1,2"], [tmp_path / "other.fdbs"])
+
+
 def test_fewer_table_files_than_lists_are_refused(tmp_path: Path) -> None:
     lists = [put(tmp_path / str(rail) / IBNETDISCOVER, f"dualrail/rail{rail}", IBNETDISCOVER) for rail in (1, 2)]
     tables = put(tmp_path / "1" / LFTS_DUMP, "dualrail/rail1", LFTS_DUMP)
