@@ -13,13 +13,13 @@ from ibprof_converter.cli.printing import print_document
 from ibprof_converter.cli.subcommands import Subcommands, add_subcommand
 from ibprof_converter.latency.features.outlying_processes import LEAST_CHANGE
 from ibprof_converter.latency.features.pair_clusters import BY
+from ibprof_converter.latency.files.delay_files import UNITS
 from ibprof_converter.latency.files.matrix_files import NO_CLUSTER
 from ibprof_converter.latency.model.delays import STATISTICS
 from ibprof_converter.latency.model.message_lengths import parse_length
 from ibprof_converter.latency.outputs import delay_tables
 from ibprof_converter.latency.outputs.delay_document import describe_change
 from ibprof_converter.latency.outputs.delay_queries import (
-    UNITS,
     ConvertDelaysOptions,
     DiffDelaysOptions,
     FeaturesOptions,

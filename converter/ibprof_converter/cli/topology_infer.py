@@ -15,6 +15,7 @@ from ibprof_converter.cli.topology_options import (
     add_bufe_epsilon,
     add_method_arguments,
     add_outputs,
+    add_unit,
     build_method,
     build_outputs,
     write_outputs,
@@ -37,6 +38,7 @@ examples:
   ibprof-topology infer delays.nc -o topology.lst -o topology.tgf -o topology.conf
   ibprof-topology infer delays.nc --html view.html
   ibprof-topology infer matrix.csv --method bufe --epsilon 0.1 --json
+  ibprof-topology infer core-to-core.csv --unit ns
   ibprof-topology infer delays.nc --again pairs.csv
   mpirun ibprof-latency measure --pairs pairs.csv --resume -o delays.nc
 
@@ -77,7 +79,12 @@ def add_infer(commands: Subcommands) -> None:
     summary = "hosts, switches and links from delays"
     parser = add_subcommand(commands, "infer", summary, _INFER_EXAMPLES, _build_infer_options, _infer, description)
     add = parser.add_argument
-    add("delays", metavar="DELAYS", help="of ibprof-latency (.nc), clustbench, or a matrix (.csv, .npy)")
+    add(
+        "delays",
+        metavar="DELAYS",
+        help="of ibprof-latency (.nc), clustbench, a matrix or one triangle of it (.csv, .npy), or a line for each "
+        "pair (a,b,latency)",
+    )
     add_method_arguments(parser)
     add("--again", metavar="FILE", type=Path, help="pairs to measure again: sender,receiver")
     add("--accept-weak", action="store_true", help="write a .lst or .conf, and end with status 0, in any case")
@@ -96,6 +103,7 @@ def add_join(commands: Subcommands) -> None:
     add("--core", metavar="NAME", help="the core that HOSTS was measured from (default: the nearest)")
     add("--method", choices=("auto", "bufe"), default="bufe", help="for both (bufe)")
     add_bufe_epsilon(parser)
+    add_unit(parser)
     add_outputs(parser)
 
 
@@ -108,7 +116,7 @@ def _build_join_options(arguments: argparse.Namespace) -> tuple[JoinOptions, Top
 
 
 def _infer(options: _InferOptions) -> None:
-    inferred, values = apply_method(options.method, read_host_delays(options.delays))
+    inferred, values = apply_method(options.method, read_host_delays(options.delays, options.method.unit))
     topology, again, refusal = inferred.topology, inferred.again, inferred.refusal
     stops = refusal is not None and not options.accept_weak
     outputs = options.outputs.without_fabrics() if stops else options.outputs

@@ -10,7 +10,7 @@ from ibprof.errors import UsageError
 from ibprof_converter.cli.arguments import fill_options, number_in, type_of
 from ibprof_converter.cli.printing import print_result
 from ibprof_converter.cli.subcommands import Subcommands, add_subcommand
-from ibprof_converter.cli.topology_options import add_outputs, build_outputs, write_outputs
+from ibprof_converter.cli.topology_options import add_outputs, add_unit, build_outputs, write_outputs
 from ibprof_converter.latency.model.message_lengths import parse_length
 from ibprof_converter.outputs.regression_table import (
     describe_regression,
@@ -48,6 +48,7 @@ def add_regress(commands: Subcommands) -> None:
     add("--epsilon", metavar="E", type=number_in(0, 1), default=0.01, help="relative difference of path lengths that "
         "are the same (0.01)")  # fmt: skip
     add("--length", metavar="BYTES", type=type_of(parse_length), help="of the messages (default: the shortest)")
+    add_unit(parser)
     add_outputs(parser)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from ibprof.errors import UsageError
 from ibprof_converter.analysis.inferred_outputs import describe_positions, write_topology_page
 from ibprof_converter.cli.subcommands import Subcommands, add_subcommand
-from ibprof_converter.cli.topology_options import add_position_arguments
+from ibprof_converter.cli.topology_options import add_position_arguments, add_unit
 from ibprof_converter.topology.infer.inference_methods import read_or_infer
 from ibprof_converter.topology.space.vertex_positions import position_vertices
 
@@ -26,9 +26,10 @@ TOPOLOGY is JSON as `ibprof-topology infer -o topology.json` writes it, or delay
 
 @dataclass(frozen=True, slots=True)
 class _ViewOptions:
-    """The topology or delays, the page, and how positions are found."""
+    """The topology or delays, the unit of these, the page, and how positions are found."""
 
     topology: str
+    unit: str
     output: Path
     positions: str
     gamma: float
@@ -44,13 +45,14 @@ def add_view(commands: Subcommands) -> None:
     parser = add_subcommand(commands, "view", summary, _EXAMPLES, _ViewOptions, _view, description)
     parser.add_argument("topology", metavar="TOPOLOGY", help="a topology or delays, see below")
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, required=True, help="the file, such as view.html")
+    add_unit(parser)
     add_position_arguments(parser)
 
 
 def _view(options: _ViewOptions) -> None:
     if options.output.resolve() == Path(options.topology).resolve():
         raise UsageError(f"-o {options.output}: this is also the input")
-    topology = read_or_infer(options.topology)
+    topology = read_or_infer(options.topology, options.unit)
     space = position_vertices(topology, options.positions, options.gamma)
     print(describe_positions(space), file=sys.stderr)
     write_topology_page(options.output, topology, options.topology, space)

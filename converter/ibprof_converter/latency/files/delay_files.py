@@ -21,6 +21,9 @@ from ibprof_converter.latency.model.delays import LOCATIONS, STATISTICS, Delays,
 
 MICROSECOND = 1e-6
 
+UNITS = {"s": 1.0, "ms": 1e-3, "us": MICROSECOND, "ns": 1e-9}
+"""Units that a CSV or numpy matrix may be in -> seconds."""
+
 _log = logging.getLogger(__name__)
 
 

@@ -14,6 +14,8 @@ import numpy.typing as npt
 from ibprof.errors import InputError, quote_found
 from ibprof_converter.latency.files.atomic_write import write_atomically
 from ibprof_converter.latency.files.netcdf4_files import check_memory
+from ibprof_converter.latency.files.pair_rows import find_value_column, read_pair_rows
+from ibprof_converter.latency.files.triangles import complete_triangle, pad_row
 from ibprof_converter.latency.model.delays import Delays
 
 NUMPY_MAGIC = (b"\x93NUMPY", b"PK\x03\x04")
@@ -26,10 +28,11 @@ _SEPARATORS = (";", "\t", ",")
 
 
 def read_text_matrix(path: Path, unit: float) -> Delays:
-    """Read a square matrix: rows of senders, columns of receivers.
+    """Read a matrix, rows of senders and columns of receivers, or a line for each pair.
 
     With names, the first row and the first column are the same names in the same order. Fields are separated by commas,
-    semicolons, tabs or blanks; an empty field, `-` or `nan` is "not measured".
+    semicolons, tabs or blanks; an empty field, `-` or `nan` is "not measured". One triangle of a matrix is enough, with
+    or without its diagonal. In a file of pairs (`a,b,latency`) a line has the names of both ends and their delay.
 
     Args:
         path: the file.
@@ -49,10 +52,15 @@ def read_text_matrix(path: Path, unit: float) -> Delays:
     ]
     if not rows:
         raise InputError(path, None, "a matrix of delays", "an empty file")
-    separator = next((each for each in _SEPARATORS if each in rows[0][1]), None)
+    separator = next((each for each in _SEPARATORS if any(each in line for _, line in rows)), None)
     fields = [(number, _split(line, separator)) for number, line in rows]
+    if (column := find_value_column(fields)) is not None:
+        ends, values = read_pair_rows(path, fields, column)
+        return _as_delays(ends, values[None] * unit)
     names = _read_header(path, fields)
     body = fields if names is None else fields[1:]
+    if names is None:
+        body = complete_triangle(body)
     size = len(body[0][1]) if names is None else len(names)
     if len(body) != size:
         last = body[-1][0] if body else rows[-1][0]
@@ -63,7 +71,7 @@ def read_text_matrix(path: Path, unit: float) -> Delays:
         if names is not None:
             if parts[0] != names[row]:
                 raise InputError(path, number, f"the row of {quote_found(names[row])}", quote_found(parts[0]))
-            parts = parts[1:]  # noqa: PLW2901
+            parts = pad_row(parts[1:], row, size)  # noqa: PLW2901
         if len(parts) != size:
             raise InputError(path, number, f"{size} delays", f"{len(parts)}")
         values[row] = [_read_value(path, number, part) for part in parts]
@@ -79,6 +87,8 @@ def _split(line: str, separator: str | None) -> list[str]:
 def _read_header(path: Path, rows: list[tuple[int, list[str]]]) -> tuple[str, ...] | None:
     """Return the names of a first row that has some: a field of it is no number, or its first is empty."""
     number, first = rows[0]
+    if not any(first):  # the first row of a triangle
+        return None
     if len(first) > 1 and first[0] == "" and len(rows) == len(first):
         return tuple(first[1:])
     if all(_is_value(part) for part in first):

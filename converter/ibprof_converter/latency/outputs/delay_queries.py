@@ -14,7 +14,7 @@ from ibprof_converter.latency.features.delay_changes import DelayChange, compare
 from ibprof_converter.latency.features.delay_features import FEWEST_LENGTHS, find_features
 from ibprof_converter.latency.features.outlying_processes import find_outlying_processes
 from ibprof_converter.latency.features.pair_clusters import cluster_pairs, write_compressed
-from ibprof_converter.latency.files.delay_files import read_delays, write_classic_delays, write_delays
+from ibprof_converter.latency.files.delay_files import UNITS, read_delays, write_classic_delays, write_delays
 from ibprof_converter.latency.files.pair_files import write_pairs
 from ibprof_converter.latency.model.delays import Delays
 from ibprof_converter.latency.outputs.delay_document import (
@@ -24,9 +24,6 @@ from ibprof_converter.latency.outputs.delay_document import (
     describe_matrix,
 )
 from ibprof_converter.latency.outputs.delay_tables import MOST_SHOWN
-
-UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-"""Units that a CSV or numpy matrix may be in -> seconds."""
 
 _MOST_IN_JSON = 512
 """Processes whose matrix is in the JSON document without --length."""

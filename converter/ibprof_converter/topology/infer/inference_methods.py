@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ibprof.errors import InputError, UsageError
-from ibprof_converter.latency.files.delay_files import read_delays
+from ibprof_converter.latency.files.delay_files import UNITS, read_delays
 from ibprof_converter.latency.model.delays import Delays
 from ibprof_converter.topology.files.topology_json import read_topology
 from ibprof_converter.topology.infer.bannikov_salnikov import infer_bannikov_salnikov
@@ -37,6 +37,7 @@ class InferenceMethod:
         bootstrap: number of resampled matrices for the support of edges; 0 for none.
         seconds: limit for resampling.
         seed: of resampling.
+        unit: of delays in a CSV or numpy matrix, of `UNITS`.
     """
 
     method: str = "auto"
@@ -49,15 +50,16 @@ class InferenceMethod:
     bootstrap: int = 100
     seconds: float = 10.0
     seed: int = 0
+    unit: str = "us"
 
 
-def read_host_delays(name: str) -> Delays:
-    """Read delays of at least one process.
+def read_host_delays(name: str, unit: str = "us") -> Delays:
+    """Read delays of at least one process, in a CSV or numpy matrix of a unit of `UNITS`.
 
     Raises:
         InputError: there is no process, or the file holds no delays.
     """
-    delays = read_delays(name, STATISTICS[:3])
+    delays = read_delays(name, STATISTICS[:3], UNITS[unit])
     if not delays.processes:
         raise InputError(name, None, "delays between hosts", "no host")
     return delays
@@ -90,13 +92,17 @@ def apply_method(method: InferenceMethod, delays: Delays) -> tuple[Inference, Pa
     return infer(values, InferenceEffort(models, method.bootstrap, method.seconds, method.seed)), values
 
 
-def read_or_infer(name: str) -> InferredTopology:
-    """Read a topology from JSON, by the name's end, or infer it from delays.
+def read_or_infer(name: str, unit: str = "us") -> InferredTopology:
+    """Read a topology from JSON, by the name's end, or infer it from delays of a unit of `UNITS`.
 
     Raises:
         InputError: the file is neither.
     """
-    return read_topology(name) if name.endswith(".json") else infer(take_pair_delays(read_host_delays(name))).topology
+    return (
+        read_topology(name)
+        if name.endswith(".json")
+        else infer(take_pair_delays(read_host_delays(name, unit))).topology
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +116,7 @@ class JoinOptions:
         core: the core that the hosts were measured from; None for the nearest to the external one.
         method: `auto` or `bufe`, for both models.
         epsilon: relative tolerance of Bufe's method.
+        unit: of both files, of `UNITS`.
     """
 
     outer: str
@@ -118,6 +125,7 @@ class JoinOptions:
     core: str | None
     method: str
     epsilon: float
+    unit: str = "us"
 
 
 def infer_joined(options: JoinOptions) -> InferredTopology:
@@ -128,7 +136,8 @@ def infer_joined(options: JoinOptions) -> InferredTopology:
         UsageError: there is no core of that name.
     """
     method = InferenceMethod(options.method, options.epsilon, bootstrap=0)
-    outer, inner = (apply_method(method, read_host_delays(name))[0].topology for name in (options.outer, options.inner))
+    delays = (read_host_delays(name, options.unit) for name in (options.outer, options.inner))
+    outer, inner = (apply_method(method, each)[0].topology for each in delays)
     for name in (options.external, options.core):
         if name is not None and name not in inner.hosts:
             raise UsageError(f"{options.inner} has no core {name!r}, but {', '.join(inner.hosts[:10])}")

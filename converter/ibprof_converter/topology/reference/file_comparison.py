@@ -66,7 +66,7 @@ def compare_files(options: CompareOptions) -> ReferenceComparison:
 
 
 def _compare_delays(options: CompareOptions, reference: Reference) -> ReferenceComparison:
-    delays, length = read_host_delays(options.inferred), options.method.length
+    delays, length = read_host_delays(options.inferred, options.method.unit), options.method.length
     if length is None:
         length = int(delays.lengths[0])
     elif length not in delays.lengths:

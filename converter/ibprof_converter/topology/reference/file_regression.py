@@ -43,6 +43,7 @@ class RegressOptions:
         paths: `UNIQUE` leaves out pairs with several paths of the same length; `SHORTEST` takes one of these.
         epsilon: relative difference of lengths that are the same.
         length: bytes of the messages; None for the shortest.
+        unit: of delays in a CSV or numpy matrix, of `UNITS`.
     """
 
     topology: str
@@ -52,6 +53,7 @@ class RegressOptions:
     paths: str
     epsilon: float
     length: int | None
+    unit: str = "us"
 
     @property
     def is_fabric(self) -> bool:
@@ -99,7 +101,7 @@ def regress_files(options: RegressOptions) -> RegressedLinks:
 def _regress(
     options: RegressOptions, reference: Reference, gbps: npt.NDArray[np.float64], overhead: float
 ) -> LinkRegression:
-    values = take_pair_delays(read_host_delays(options.delays), options.length, "median")
+    values = take_pair_delays(read_host_delays(options.delays, options.unit), options.length, "median")
     matched = match_hosts(values.hosts, reference)
     matrix = average_processes(values.seconds, matched.of_inferred)
     pair = choose_pairs(matrix)

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Matrices of delays in the forms that people have: triangles, and a line for each pair."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ibprof.errors import InputError
+from ibprof_converter.cli.topology import main
+from ibprof_converter.latency.files.delay_files import UNITS, read_delays
+from ibprof_testing.samples.shared_errors import processor
+
+LOWER = [[0, np.nan, np.nan], [1, 0, np.nan], [2, 3, 0]]
+UPPER = [[0, 1, 2], [np.nan, 0, 3], [np.nan, np.nan, 0]]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("0\n1,0\n2,3,0\n", LOWER),
+        ("1\n2,3\n", LOWER),
+        ("\n1\n2,3\n", LOWER),
+        ("1\n2 3\n", LOWER),
+        (",,\n1,,\n2,3,\n", LOWER),
+        (",,\r\n1,,\r\n2,3,\r\n", LOWER),
+        ("0;1;2\n0;3\n0\n", UPPER),
+        ("1,2\n3\n", UPPER),
+        (",a,b,c\na\nb,1\nc,2,3\n", LOWER),
+        (",a,b,c\na,0\nb,1,0\nc,2,3,0\n", LOWER),
+    ],
+)
+def test_a_triangle_is_a_matrix(tmp_path: Path, text: str, expected: list[list[float]]) -> None:
+    (tmp_path / "m.csv").write_bytes(text.encode())
+    assert np.allclose(read_delays(tmp_path / "m.csv").median[0] * 1e6, expected, equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a,b,latency\nh1,h2,1.5\nh1,h3,2\nh2,h3,3\n",
+        "h1 h2 1.5\nh1 h3 2\nh2 h3 3\n",
+        "src,dst,bytes,latency_us\nh1,h2,8,1.5\nh1,h3,8,2\nh2,h3,8,3\n",
+        "Host1\tHost2\tRTT\nh1\th2\t1.4\nh1\th2\t1.5\nh1\th2\t9\nh1\th3\t2\nh2\th3\t3\n",
+    ],
+)
+def test_lines_of_pairs_are_a_matrix(tmp_path: Path, text: str) -> None:
+    (tmp_path / "m.csv").write_text(text)
+    delays = read_delays(tmp_path / "m.csv")
+    assert delays.labels == ("h1", "h2", "h3")
+    expected = [[0, 1.5, 2], [np.nan, 0, 3], [np.nan, np.nan, 0]]
+    assert np.allclose(delays.median[0] * 1e6, expected, equal_nan=True)
+
+
+def test_pairs_of_numbered_ranks_need_a_header(tmp_path: Path) -> None:
+    (tmp_path / "m.csv").write_text("rank1,rank2,us\n0,1,3\n1,2,4\n")
+    assert read_delays(tmp_path / "m.csv").median[0][1, 2] == pytest.approx(4e-6)
+    (tmp_path / "named.csv").write_text("host,node1,node2\nnode1,0,1\nnode2,1,0\n")
+    assert read_delays(tmp_path / "named.csv").labels == ("node1", "node2")
+    (tmp_path / "square.csv").write_text("0,1,2\n1,0,3\n2,3,0\n")
+    assert read_delays(tmp_path / "square.csv").labels == ("0", "1", "2")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a,b,latency\nh1,h2,x\n", r"m\.csv:2: expected a delay, found 'x'"),
+        ("a,b,latency\nh1,h2\n", r"m\.csv:2: expected two ends and a delay in column 3, found 'h1,h2'"),
+        ("1,2,3\n4\n5,6\n", r"m\.csv:\d: expected 3 "),
+        (",a,b,c\na,0,1,2\nb,1,0\nc,2\n", r"m\.csv:4: expected 3 delays, found 1"),
+    ],
+)
+def test_other_rows_are_refused_with_their_line(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "m.csv").write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_delays(tmp_path / "m.csv")
+
+
+def test_a_triangle_in_nanoseconds_is_inferred(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sample = processor(2)
+    size = len(sample.delays)
+    rows = [
+        ",".join(f"{sample.delays[row, column] * 1e9:.3f}" if column < row else "" for column in range(size))
+        for row in range(size)
+    ]
+    (tmp_path / "cores.csv").write_text("\n".join(rows) + "\n")
+    assert main(["infer", str(tmp_path / "cores.csv"), "--unit", "ns", "--bootstrap", "0"]) == 0
+    assert capsys.readouterr().out.startswith(f"{size} hosts")
+    slowest = read_delays(tmp_path / "cores.csv", unit=UNITS["ns"]).median[0]
+    assert np.nanmax(slowest) == pytest.approx(sample.delays.max(), rel=1e-4)
