@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ibprof_converter.topology.infer.binary_trees import PrunedTree, RootedTree, link_average, prune
 from ibprof_converter.topology.infer.candidate import FLOOR, Candidate, Floats, graph_of_tree
-from ibprof_converter.topology.infer.residual_pattern import find_pattern, sample_hosts
+from ibprof_converter.topology.infer.residual_pattern import NORMAL, find_pattern, sample_hosts
 
 _ROUNDS = 8
 _SETTLED = 0.01
@@ -147,7 +147,7 @@ def find_levels_robustly(delays: npt.NDArray[np.floating]) -> Levels:
         below.append(below[a] + below[b])
     tree = replace(tree, height=heights)
     pairs = hosts * (hosts - 1) // 2
-    variance = max(1.4826 * float(np.median(np.concatenate(spreads))), FLOOR) ** 2
+    variance = max(NORMAL * float(np.median(np.concatenate(spreads))), FLOOR) ** 2
     pruned = prune(tree, variance, pairs)
     return Levels(pruned, variance, pruned.tree)
 

@@ -53,7 +53,8 @@ def join_slow_hosts(levels: Levels, plain: Candidate, delays: Floats, known: npt
         candidate = Candidate("levels", 0, plain.edge, plain.latency, 0.0, explained, plain.parameters)
         if (reached := score(candidate, delays, known)) < least:
             least, height, extra = reached, changed, more
-            tree, height, meeting = _merge(tree, height, node)
+            tree, height = tree.without_node(node), np.delete(height, node)
+            meeting = tree.meeting_nodes()
             best = _as_candidate(tree, height, extra, plain.parameters, explained)
             tried.clear()
         step = _find_step(tree, tried)
@@ -70,15 +71,6 @@ def _find_step(tree: RootedTree, tried: set[bytes]) -> tuple[int, npt.NDArray[np
         if switches[above] == 1 and slow.sum() > (above == 0) and np.packbits(slow).tobytes() not in tried:
             return node, slow
     return None
-
-
-def _merge(tree: RootedTree, height: Floats, node: int) -> tuple[RootedTree, Floats, npt.NDArray[np.int32]]:
-    above = tree.parent[node]
-    number = np.arange(tree.nodes) - (np.arange(tree.nodes) > node)
-    number[node] = number[above]
-    parent = np.delete(number[tree.parent], node)
-    merged = RootedTree(number[tree.node_of_leaf].astype(np.int32), parent.astype(np.int32))
-    return merged, np.delete(height, node), merged.meeting_nodes()
 
 
 def _as_candidate(tree: RootedTree, height: Floats, extra: Floats, parameters: int, explained: Floats) -> Candidate:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from ibprof_converter.topology.infer.binary_trees import link_average
 from ibprof_converter.topology.infer.candidate import Floats, score
 from ibprof_converter.topology.infer.nested_levels import as_candidate, find_levels
-from ibprof_converter.topology.infer.residual_pattern import find_pattern
+from ibprof_converter.topology.infer.residual_pattern import find_pattern, sample_hosts
 
 _FEWEST_HOSTS = 8
 LARGEST_RAILS = 1024
@@ -80,6 +80,10 @@ def find_two_rails(delays: Floats, known: npt.NDArray[np.bool_]) -> TwoRails | N
     """
     hosts = len(delays)
     if not _FEWEST_HOSTS <= hosts <= LARGEST_RAILS:
+        return None
+    some = sample_hosts(hosts)
+    # Rails show in some of the hosts already; most fabrics have none, which is then soon known.
+    if len(some) < hosts and find_two_rails(delays[np.ix_(some, some)], known[np.ix_(some, some)]) is None:
         return None
     logs = np.log(np.where(known, delays, 1.0))
     longer = _find_difference(logs, known)
