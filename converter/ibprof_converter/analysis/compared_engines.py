@@ -16,7 +16,8 @@ from ibprof_converter.analysis.load_pipeline import load_traffic
 from ibprof_converter.analysis.routed_fabric import RoutedFabric
 from ibprof_converter.layout.positions import lay_out
 from ibprof_converter.routing.opensm_run import route_by_opensm
-from ibprof_converter.routing.subnet import MissingTablesError, Subnet, check_rails, read_rail, read_without_tables
+from ibprof_converter.routing.subnet import Subnet, check_rails, read_rail, read_without_tables
+from ibprof_converter.routing.table_search import MissingTablesError
 from ibprof_converter.simulation.engine.deadlock import find_cycle
 from ibprof_converter.simulation.engine.simulated_network import Hardware, index_network
 from ibprof_converter.traffic.hosts import find_hosts

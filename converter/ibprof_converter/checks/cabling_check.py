@@ -11,12 +11,12 @@ import numpy.typing as npt
 
 from ibprof_converter.checks.fabric_findings import FabricFinding, FindingKind, count
 from ibprof_converter.checks.route_check import name_nodes
-from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
+from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind, Origin
 from ibprof_converter.layout.node_levels import find_leaves, find_levels
 
 
 def check_cabling(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
-    """Find half, inactive, slow and narrow links, and leaf switches with few uplinks."""
+    """Find half, inactive, slow and narrow links, those of unknown rate, and leaf switches with few uplinks."""
     half = np.flatnonzero(fabric.link_half)
     if len(half):
         yield FabricFinding(
@@ -29,8 +29,14 @@ def check_cabling(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
     if fabric.unequal:
         what = f"{count(len(fabric.unequal), 'link')} with different widths or speeds at the two ends"
         yield FabricFinding(FindingKind.ENDS_DIFFER, rail, what, fabric.unequal)
-    yield from _check_rates(rail, fabric)
-    yield from _check_uplinks(rail, fabric)
+    unknown = np.flatnonzero(~np.isfinite(fabric.link_gbps))
+    if len(unknown):
+        what = f"{count(len(unknown), 'link')} of unknown rate"
+        yield FabricFinding(FindingKind.UNKNOWN_RATE, rail, what, _links(fabric, unknown))
+    # Assumed rates and cables are no findings.
+    if fabric.origin is not Origin.NAMES:
+        yield from _check_rates(rail, fabric)
+        yield from _check_uplinks(rail, fabric)
 
 
 def _check_rates(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
@@ -152,4 +158,5 @@ def _links(fabric: Fabric, links: npt.NDArray[np.intp]) -> tuple[str, ...]:
 def _describe_link(fabric: Fabric, link: int) -> str:
     a, b = (f"{fabric.node_name[fabric.link_node[link, end]]!r} port {fabric.link_port[link, end]}" for end in (0, 1))
     lanes = f"{fabric.link_lanes[link]}x, " if fabric.link_lanes[link] else ""
-    return f"{a} to {b} ({lanes}{fabric.link_gbps[link]:.4g} Gb/s)"
+    gbps = fabric.link_gbps[link]
+    return f"{a} to {b} ({lanes}{f'{gbps:.4g} Gb/s' if np.isfinite(gbps) else 'unknown speed'})"

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 
-from ibprof.errors import InconsistentError
+from ibprof.errors import InconsistentError, InputError
 from ibprof.text.notebook_html import NotebookView
 from ibprof_converter.checks.cabling_check import check_cabling
 from ibprof_converter.checks.directors import describe_directors
@@ -17,7 +17,8 @@ from ibprof_converter.checks.route_check import check_routes, check_tables
 from ibprof_converter.fabric.assemble import LidTwiceError
 from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.routing.rail_files import RailFiles
-from ibprof_converter.routing.subnet import MissingTablesError, Subnet, check_rails, read_rail, read_without_tables
+from ibprof_converter.routing.subnet import Subnet, check_rails, read_rail, read_without_tables
+from ibprof_converter.routing.table_search import MissingTablesError
 from ibprof_converter.traffic.hosts import find_hosts
 
 
@@ -92,15 +93,19 @@ def check_fabric_files(rails: Sequence[RailFiles], progress: Callable[[str], Non
     for number, files in enumerate(rails):
         progress(f"reading rail {number}")
         try:
-            subnet = _read(files, number)
+            subnet, unused, unreadable = _read(files, number)
         except InconsistentError as error:
             kind = FindingKind.LID_TWICE if isinstance(error, LidTwiceError) else FindingKind.CONTRADICTION
             findings.append(FabricFinding(kind, number, str(error), ()))
             summaries.append(RailSummary(str(files.links), None, unused=files.notes))
             continue
         subnets.append(subnet)
-        summaries.append(_summarise(subnet, files.notes))
+        summaries.append(_summarise(subnet, (*files.notes, *unused)))
         progress(f"following the routes of rail {number}")
+        if unreadable is not None:
+            findings.append(
+                FabricFinding(FindingKind.DAMAGED, number, "forwarding tables cannot be used", (unreadable,))
+            )
         findings += check_dumps(number, subnet)
         findings += check_tables(number, subnet)
         findings += check_routes(number, subnet)
@@ -112,12 +117,18 @@ def check_fabric_files(rails: Sequence[RailFiles], progress: Callable[[str], Non
     return FabricHealth(tuple(summaries), tuple(sorted(findings, key=lambda finding: not finding.untrusted)))
 
 
-def _read(files: RailFiles, number: int) -> Subnet:
-    """Read a rail, with tables or without."""
+def _read(files: RailFiles, number: int) -> tuple[Subnet, tuple[str, ...], str | None]:
+    """Read a rail, with tables or without.
+
+    Returns:
+        The rail; files with tables of other fabrics, a sentence each; and why its own tables cannot be used.
+    """
     try:
-        return read_rail(files, number)
-    except MissingTablesError:
-        return read_without_tables(files)
+        return read_rail(files, number), (), None
+    except MissingTablesError as error:
+        return read_without_tables(files, error.unused), error.unused, None
+    except InputError as error:
+        return read_without_tables(files), (), str(error)
 
 
 def _summarise(subnet: Subnet, unused: tuple[str, ...]) -> RailSummary:

@@ -45,6 +45,12 @@ class FindingKind(Enum):
         "or `ibroute LID > FILE` for each switch, or let OpenSM write them (`opensm -D 0x43 --dump_files_dir DIR`). "
         "Then name that file or its folder too",
     )
+    TABLELESS = _Meaning(
+        "modelled-routes",
+        True,
+        "commands follow shortest paths in place of the network's own routes, and print that they do; `--routes` "
+        "selects the model",
+    )
     DAMAGED = _Meaning(
         "damaged-dump",
         True,
@@ -125,6 +131,12 @@ class FindingKind(Enum):
         "narrow-link",
         False,
         "not all of its lanes work: a bad or badly seated cable; what passes waits",
+    )
+    UNKNOWN_RATE = _Meaning(
+        "unknown-rate",
+        False,
+        "the dump gives these links no width or speed that is known: times on them are unknown, and they are compared "
+        "with no others",
     )
     FEW_UPLINKS = _Meaning(
         "few-uplinks",

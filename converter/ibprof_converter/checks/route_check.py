@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.checks.fabric_findings import FabricFinding, FindingKind, count
-from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
+from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind, Origin
 from ibprof_converter.routing.indexed_network import NONE
 from ibprof_converter.routing.reasons import Reason
 from ibprof_converter.routing.spread import spread
@@ -60,7 +60,10 @@ def check_routes(rail: int, subnet: Subnet) -> Iterator[FabricFinding]:
     lost = _count_lost(subnet.routes, lids)
     without = network.switch_node[network.row == NONE]
     if not len(subnet.tables.switch_guid) and len(without):
-        yield FabricFinding(FindingKind.NO_TABLES, rail, f"no forwarding tables of {len(without)} switches", ())
+        is_subnet = fabric.origin is Origin.SUBNET
+        kind = FindingKind.NO_TABLES if is_subnet else FindingKind.TABLELESS
+        of = "" if is_subnet else f", as {fabric.origin.value} has none"
+        yield FabricFinding(kind, rail, f"no forwarding tables of {len(without)} switches{of}", ())
     elif len(without):
         what = f"{len(without)} of {len(network.row)} switches have no forwarding table"
         what += f"; {lost[Reason.MISSING_TABLE].sum()} of {lost.sum()} routes need one"

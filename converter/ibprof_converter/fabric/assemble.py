@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InconsistentError, InputError
+from ibprof_converter.fabric.contradictions import drop_contradicting_links
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.fabric.listing import NOT_CONFIGURED_LID, NOT_GIVEN, PORTS, Listing, drop_invalid_rows, take_equal
 from ibprof_converter.fabric.node_names import show_some
@@ -30,7 +31,7 @@ def assemble(listing: Listing) -> Fabric:
         InputError: no link is valid, or none is active.
         InconsistentError: two lines contradict each other.
     """
-    listing = _drop_unconfigured_lids(drop_invalid_rows(listing))
+    listing = drop_contradicting_links(_drop_unconfigured_lids(drop_invalid_rows(listing)))
     links = _match_rows(listing)
     if not links.active.any():
         raise InputError(listing.path, None, "at least one active link", "none")
@@ -61,6 +62,7 @@ def assemble(listing: Listing) -> Fabric:
         link_half=links.half[links.active],
         inactive=tuple(listing.describe_link(row) for row in sorted(links.row[~links.active])),
         lmc_known=lmc_known,
+        origin=listing.origin,
         damage=listing.damage,
         link_unequal=links.rates_differ[links.active],
         unequal=tuple(_describe_unequal(listing, links, link) for link in np.flatnonzero(links.rates_differ).tolist()),

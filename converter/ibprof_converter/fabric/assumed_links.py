@@ -13,7 +13,7 @@ from os import PathLike
 
 from ibprof.errors import InputError
 from ibprof_converter.fabric.damage import DamageLog
-from ibprof_converter.fabric.fabric_graph import NodeKind
+from ibprof_converter.fabric.fabric_graph import NodeKind, Origin
 from ibprof_converter.fabric.listing import LAST_UNICAST_LID, Listing
 from ibprof_converter.fabric.listing_rows import End, LinkRow, list_rows
 
@@ -76,7 +76,7 @@ def list_assumed(
             kind = NodeKind.SWITCH if name in is_switch else NodeKind.CA
             ends.append(End(kind, most, guid, guid, guid, name, lid[name], port, 0))
         rows.append(LinkRow(link.line, ends[0], ends[1], True, 0, speed))
-    return replace(list_rows(rows, log), remarks=(remark,))
+    return replace(list_rows(rows, log), remarks=(remark,), origin=Origin.NAMES)
 
 
 def _list_once(links: Sequence[NamedLink]) -> list[NamedLink]:

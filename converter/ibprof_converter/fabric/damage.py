@@ -84,6 +84,12 @@ class DamageLog:
         self._lost_lines.setdefault(node_guid, []).append(line)
         self._first = self._first or error
 
+    def end_within(self, line: int, text: bytes, node_guid: int | None = None) -> None:
+        """Note that the file ends within a line: this one and all later ones are missing."""
+        what = f"the dump ends within a line, so this one and all later ones are missing: {quote_found(text)}"
+        self.miss(what, node_guid, [line])
+        self._keep_first(line, "the rest of the line", text)
+
     def miss(self, what: str, node_guid: int | None = None, lines: Sequence[int] = ()) -> None:
         """Note something that should be there, or that lines contradict each other about."""
         self._missing.append(Damage(DamageKind.LOST, what, tuple(lines), node_guid))

@@ -7,6 +7,7 @@ import gzip
 import io
 import lzma
 import os
+import re
 import zlib
 from os import PathLike, fspath
 from pathlib import Path
@@ -35,12 +36,16 @@ _HEAD = 1 << 20
 What `ibnetdiscover -s` prints before its list can be hundreds of kilobytes.
 """
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_UTF16 = re.compile(rb"\xff\xfe(?:[\t\n\r -~]\0){1,16}|\xfe\xff(?:\0[\t\n\r -~]){1,16}")
+"""The beginning of a text in UTF-16, as Windows' PowerShell redirects output."""
 _GZIP_MAGIC = b"\x1f\x8b"
 _XZ_MAGIC = b"\xfd7zXZ\0"
+_ARCHIVES = ((0, b"PK\x03\x04"), (0, b"BZh"), (0, b"\x28\xb5\x2f\xfd"), (0, b"7z\xbc\xaf\x27\x1c"), (257, b"ustar"))
+"""Where archives and other compressed files have their signs: zip, bzip2, zstd, 7z, tar."""
 
 
 def read_dump(path: str | PathLike[str]) -> bytes:
-    r"""Read a text file, plain, gzip or xz, as bytes with lines that end with `\n`.
+    r"""Read a text file, plain, gzip or xz, UTF-16 too, as bytes with lines that end with `\n`.
 
     The result is bytes, since node descriptions need not be UTF-8.
 
@@ -74,11 +79,20 @@ def _plain_lines(data: bytes) -> bytes:
 
     Terminal programs log a `CR CR LF` here and there.
     """
+    if _UTF16.match(data):
+        data = data.decode("utf-16", "replace").encode("utf-8", "replace")
     data = data.removeprefix(_BYTE_ORDER_MARK)
     # In hundreds of megabytes a search for one byte is ten times as fast as one for two.
     while b"\r" in data and b"\r\n" in data:
         data = data.replace(b"\r\n", b"\n")
+    if b"\r" in data and b"\n" not in data[:_HEAD]:
+        data = data.replace(b"\r", b"\n")
     return data
+
+
+def is_archive(head: bytes) -> bool:
+    """Return whether a file's beginning is that of an archive, or of a file compressed by others than gzip and xz."""
+    return any(head.startswith(sign, place) for place, sign in _ARCHIVES)
 
 
 def head_of(data: bytes) -> bytes:
@@ -109,7 +123,10 @@ def _read_text(path: str | PathLike[str], raw: BinaryIO, text: BinaryIO) -> byte
     plain = _size_of(text)
     limit = LIMIT if isinstance(text, io.BufferedReader) else EXPANDED_LIMIT
     chunk = text.read(max(_CHUNK, min(plain, LIMIT) + 1))
-    _check_chunk(path, chunk, len(chunk), limit)
+    if is_archive(chunk):
+        raise InputError(path, None, "a text file, plain, .gz or .xz", "an archive, which has to be unpacked first")
+    is_wide = _UTF16.match(chunk) is not None
+    _check_chunk(path, chunk, len(chunk), limit, is_wide)
     if plain:
         rest = text.read(_CHUNK)
         if not rest:
@@ -119,7 +136,7 @@ def _read_text(path: str | PathLike[str], raw: BinaryIO, text: BinaryIO) -> byte
     buffer = io.BytesIO()
     while chunk:
         buffer.write(chunk)
-        _check_chunk(path, chunk, buffer.tell(), limit)
+        _check_chunk(path, chunk, buffer.tell(), limit, is_wide)
         if (
             buffer.tell() > _SMALL
             and not isinstance(text, io.BufferedReader)
@@ -130,9 +147,9 @@ def _read_text(path: str | PathLike[str], raw: BinaryIO, text: BinaryIO) -> byte
     return buffer.getvalue()
 
 
-def _check_chunk(path: str | PathLike[str], chunk: bytes, size: int, limit: int) -> None:
-    """Refuse a file by a part of it, and by its size so far."""
-    if b"\0" in chunk:
+def _check_chunk(path: str | PathLike[str], chunk: bytes, size: int, limit: int, is_wide: bool) -> None:
+    """Refuse a file by a part of it, and by its size so far; UTF-16 has zero bytes."""
+    if b"\0" in chunk and not is_wide:
         raise InputError(path, None, "a text file", "binary data")
     if size > limit:
         raise InputError(path, None, f"at most {limit:,} bytes", "more")

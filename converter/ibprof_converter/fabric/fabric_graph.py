@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import IntEnum
+from enum import Enum, IntEnum
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,17 @@ class NodeKind(IntEnum):
     CA = 0
     SWITCH = 1
     ROUTER = 2
+
+
+class Origin(Enum):
+    """The kind of list that a fabric was read from: what of it is known, and whether it can have forwarding tables."""
+
+    SUBNET = "a subnet"
+    """InfiniBand: switches have forwarding tables."""
+    ETHERNET = "an Ethernet network"
+    """Neighbours by LLDP: there are no forwarding tables."""
+    NAMES = "a scheduler's topology"
+    """Names of switches and hosts: cables and rates are assumed, there are no forwarding tables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +62,7 @@ class Fabric:
         link_unequal: bool [link], true where the two ends have different widths or speeds; the lower rate counts.
         unequal: those links in words, with both rates.
         damage: lines of the file that are not used, and what is lost with them.
+        origin: the kind of list that it was read from.
         lmc_known: whether the LMCs are known; otherwise they are 0 until `infer_lmc` has read the tables.
         lid_node: int32 [LIDS], the node that a LID belongs to, `NO_NODE` for none. Made from the ports.
         lid_port: int32 [LIDS], index into the ports, -1 for none.
@@ -77,6 +89,7 @@ class Fabric:
     damage: tuple[Damage, ...] = ()
     link_unequal: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
     unequal: tuple[str, ...] = ()
+    origin: Origin = Origin.SUBNET
     lid_node: npt.NDArray[np.int32] = field(init=False, repr=False)
     lid_port: npt.NDArray[np.int32] = field(init=False, repr=False)
 
@@ -101,3 +114,9 @@ class Fabric:
     def links(self) -> int:
         """Number of links."""
         return len(self.link_node)
+
+
+def switch_guids(fabric: Fabric) -> npt.NDArray[np.uint64]:
+    """Return the NODE GUIDs of the switches: uint64 [switch]."""
+    guids: npt.NDArray[np.uint64] = fabric.node_guid[fabric.node_kind == NodeKind.SWITCH]
+    return guids

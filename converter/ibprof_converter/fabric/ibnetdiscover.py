@@ -61,6 +61,18 @@ _OTHER = re.compile(_GAP + rb"(?:(?:vendid|devid)=.*|#.*|(?:Non-)?Chassis.*|(?:S
 _CHASSIS = re.compile(_GAP + rb"Chassis ([0-9]{1,5})\b.*")
 _IS_PORT = re.compile(_GAP + rb"\[[0-9]{1,3}\]")
 _IS_HEAD = re.compile(_GAP + rb'(?:Switch|Ca|Rt)[^"\n]{0,200}"[SHR]-')
+_BEGINNINGS = (
+    b"Switch",
+    b"Ca\t",
+    b"Rt\t",
+    b"vendid=",
+    b"devid=",
+    b"sysimgguid=",
+    b"switchguid=",
+    b"caguid=",
+    b"rtguid=",
+)
+_CUT_PORT = re.compile(rb"\[[0-9]{0,3}(?:\].*)?")
 _SIGNS = re.compile(rb"^[ \t]{0,99}(?:switchguid|caguid|rtguid)=0x", re.MULTILINE)
 
 _STANZA = 'Switch, Ca or Rt, number of ports, "S-GUID", # "description"'
@@ -145,7 +157,10 @@ class _Reader:
     chassis: str = ""
 
     def read(self, data: bytes) -> dict[int, _Node]:
-        for number, line in enumerate(data.split(b"\n"), 1):
+        lines = data.split(b"\n")
+        if _is_cut(lines[-1]):
+            self.log.end_within(len(lines), lines.pop())
+        for number, line in enumerate(lines, 1):
             if _IS_PORT.match(line):
                 self._read_port(number, line)
             elif match := _SYSTEM.fullmatch(line):
@@ -197,6 +212,15 @@ class _Reader:
             return
         self.node.text.setdefault(port.number, []).append((number, line.strip()))
         self.node.links.setdefault(port.number, port)
+
+
+def _is_cut(last: bytes) -> bool:
+    """Return whether the last line of a file, which no line break ends, is the beginning of a longer one."""
+    text = last.strip()
+    if not text or _PORT.fullmatch(last):
+        return False
+    begins = any(text.startswith(each) or each.startswith(text) for each in _BEGINNINGS)
+    return begins or _CUT_PORT.fullmatch(text) is not None
 
 
 def _add_slots(nodes: Collection[_Node]) -> None:

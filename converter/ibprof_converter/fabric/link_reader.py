@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -43,6 +44,7 @@ def read_fabric(
     path: str | PathLike[str],
     ranges_path: str | PathLike[str] | None = None,
     names_path: str | PathLike[str] | None = None,
+    parts: Sequence[Path] = (),
 ) -> Fabric:
     """Read a fabric in the format that the content of the file shows.
 
@@ -53,12 +55,13 @@ def read_fabric(
         path: the file, or a folder of `LLDP` files.
         ranges_path: the `guid2lid`; None: the one next to the file, if any.
         names_path: names for nodes, as OFED's tools take them; None for none.
+        parts: the `LLDP` files of one fabric, of which `path` is the first; none: those of the folder `path`, if any.
 
     Raises:
         InputError: the format is unknown, or nothing of the file can be used.
         InconsistentError: the file contradicts itself.
     """
-    if files := _find_lldp_files(Path(path)):
+    if files := parts or _find_lldp_files(Path(path)):
         return assemble(distinguish_switches(_name_nodes(parse_lldp_files(path, files), names_path)))
     data = read_dump(path)
     # Of a file that the user names, the whole decides: messages before the list may be longer than a beginning.

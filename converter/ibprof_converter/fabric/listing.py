@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ibprof.errors import InconsistentError, InputError
 from ibprof_converter.fabric.damage import Damage, DamageLog
-from ibprof_converter.fabric.fabric_graph import NodeKind
+from ibprof_converter.fabric.fabric_graph import NodeKind, Origin
 
 PORTS = 256
 """Port numbers are 8 bits wide."""
@@ -46,6 +46,7 @@ class Listing:
         top_speed: the fastest lane speed as a `.lst` prints it; empty for formats that show every speed.
         remarks: limitations of the format, a sentence each.
         damage: lines of the file that are not used.
+        origin: the kind of list.
     """
 
     path: str
@@ -65,6 +66,7 @@ class Listing:
     top_speed: str = ""
     remarks: tuple[str, ...] = ()
     damage: tuple[Damage, ...] = ()
+    origin: Origin = Origin.SUBNET
 
     def select(self, rows: npt.NDArray[np.integer]) -> Listing:
         """Return a listing of some rows."""

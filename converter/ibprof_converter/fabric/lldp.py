@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links of an Ethernet fabric as LLDP reports them: `lldpcli show neighbors -f json`, a file for each host or switch.
+"""Links of an Ethernet fabric as LLDP reports them: `lldpcli show neighbors -f json` or json0, a file for each node.
 
 A file lists the neighbours of one node, whose name is the file's: `node01.json`. Neighbours without a file of their own
 are in the files of others. A node is a switch if a neighbour says that it bridges or routes. One that no neighbour
@@ -14,7 +14,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ import numpy as np
 from ibprof.errors import InputError, quote_found
 from ibprof_converter.fabric.damage import DamageLog
 from ibprof_converter.fabric.dump_files import SUFFIXES, read_dump
-from ibprof_converter.fabric.fabric_graph import NodeKind
+from ibprof_converter.fabric.fabric_graph import NodeKind, Origin
 from ibprof_converter.fabric.listing import LAST_UNICAST_LID, Listing
 from ibprof_converter.fabric.listing_rows import PORTS_NOT_GIVEN, End, LinkRow, list_rows
 from ibprof_converter.fabric.node_names import natural_key
@@ -32,7 +32,7 @@ _MOST_OF_A_HOST = 16
 _MOST_PORTS = 254
 _FIRST_GUID = 0x5001 << 48
 
-_SIGN = re.compile(rb'^\s{0,99}\{\s{0,99}"lldp"\s{0,9}:\s{0,99}\{')
+_SIGN = re.compile(rb'^\s{0,99}\{\s{0,99}"lldp"\s{0,9}:\s{0,99}[\[{]')
 _GIGABITS = re.compile(r"([0-9]{1,4})Gig", re.IGNORECASE)
 _MEGABITS = re.compile(r"([0-9]{1,5})Base", re.IGNORECASE)
 _INTERFACE_NAMES = ("ifname", "local")
@@ -73,23 +73,31 @@ def parse_lldp(path: str | PathLike[str], data: bytes) -> Listing:
     """
     found = _Neighbours()
     _add(found, path, data)
-    return _list(path, found)
+    return _list(DamageLog(path), found)
 
 
-def parse_lldp_files(folder: str | PathLike[str], paths: Sequence[str | PathLike[str]]) -> Listing:
+def parse_lldp_files(name: str | PathLike[str], paths: Sequence[str | PathLike[str]]) -> Listing:
     """Parse the neighbours of several nodes as one fabric.
 
     Args:
-        folder: for messages.
-        paths: the files.
+        name: of the folder or of the first file, for messages.
+        paths: the files. Those that are damaged are left out, and reported.
 
     Raises:
-        InputError: a file is no JSON of lldpcli, or none lists a neighbour.
+        InputError: no file lists a neighbour. The error is that of the first damaged file, if any.
     """
     found = _Neighbours()
+    log = DamageLog(name if Path(name).is_dir() or len(paths) == 1 else f"{fspath(name)} and {len(paths) - 1} more")
+    first: InputError | None = None
     for path in paths:
-        _add(found, path, read_dump(path))
-    return _list(folder, found)
+        try:
+            _add(found, path, read_dump(path))
+        except InputError as error:
+            first = first or error
+            log.miss(f"the links of this node are missing where no neighbour lists them: {error}")
+    if first is not None and not found.links:
+        raise first
+    return _list(log, found)
 
 
 def _add(found: _Neighbours, path: str | PathLike[str], data: bytes) -> None:
@@ -100,7 +108,7 @@ def _add(found: _Neighbours, path: str | PathLike[str], data: bytes) -> None:
         document = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise InputError(path, getattr(error, "lineno", None), "JSON as lldpcli writes it", "other text") from error
-    for interface, entry in _list_entries(path, document):
+    for interface, entry in _list_entries(path, _simplify(document)):
         chassis, port = _part(path, entry, "chassis"), _part(path, entry, "port")
         other = next((key for key, value in chassis.items() if isinstance(value, dict) and key != "id"), None)
         about = chassis[other] if other is not None else chassis
@@ -119,6 +127,31 @@ def _add(found: _Neighbours, path: str | PathLike[str], data: bytes) -> None:
         speed = _read_speed(port)
         known = found.links.get((link[0], link[1]), (len(found.links) + 1, speed))
         found.links[link[0], link[1]] = (known[0], speed if np.isnan(known[1]) else known[1])
+
+
+def _simplify(document: Any) -> Any:
+    """Return what `-f json0` prints in the form of `-f json`: there every part is in a list, names are values."""
+    if not (isinstance(document, dict) and isinstance(document.get("lldp"), list)):
+        return document
+    found = []
+    for part in document["lldp"]:
+        for entry in part.get("interface", []) if isinstance(part, dict) else []:
+            plain = _unwrap(entry)
+            chassis = plain.get("chassis") if isinstance(plain, dict) else None
+            if isinstance(chassis, dict) and isinstance(chassis.get("name"), str):
+                plain["chassis"] = {chassis["name"]: {key: value for key, value in chassis.items() if key != "name"}}
+            name = plain.get("name", "") if isinstance(plain, dict) else ""
+            found.append({str(name): plain})
+    return {"lldp": {"interface": found}}
+
+
+def _unwrap(part: Any) -> Any:
+    """Return a part without lists of one and without mappings of a value alone."""
+    if isinstance(part, list):
+        return _unwrap(part[0]) if len(part) == 1 else [_unwrap(each) for each in part]
+    if isinstance(part, dict):
+        return part["value"] if set(part) == {"value"} else {key: _unwrap(value) for key, value in part.items()}
+    return part
 
 
 def _list_entries(path: str | PathLike[str], document: Any) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -157,7 +190,7 @@ def _read_speed(port: dict[str, Any]) -> float:
     return float(match[1]) / 1000 if match else float("nan")
 
 
-def _list(path: str | PathLike[str], found: _Neighbours) -> Listing:
+def _list(log: DamageLog, found: _Neighbours) -> Listing:
     peers: dict[str, set[str]] = {}
     interfaces: dict[str, set[str]] = {}
     for (one, own), (other, far) in found.links:
@@ -177,7 +210,7 @@ def _list(path: str | PathLike[str], found: _Neighbours) -> Listing:
     for number, name in enumerate(sorted(peers, key=natural_key)):
         guid = _FIRST_GUID + (number << 8)
         if len(interfaces[name]) > _MOST_PORTS:
-            raise InputError(path, None, f"at most {_MOST_PORTS} links of a node", f"more, of {name!r}")
+            raise InputError(log.path, None, f"at most {_MOST_PORTS} links of a node", f"more, of {name!r}")
         lid += name in switches
         for port, interface in enumerate(sorted(interfaces[name], key=natural_key), 1):
             lid += name not in switches
@@ -185,8 +218,8 @@ def _list(path: str | PathLike[str], found: _Neighbours) -> Listing:
             port_guid = guid if name in switches else guid + port
             ends[name, interface] = End(kind, PORTS_NOT_GIVEN, guid, guid, port_guid, name, lid, port, 0)
     if lid > LAST_UNICAST_LID:
-        raise InputError(path, None, f"at most {LAST_UNICAST_LID} ports of hosts and switches", str(lid))
+        raise InputError(log.path, None, f"at most {LAST_UNICAST_LID} ports of hosts and switches", str(lid))
     rows = [LinkRow(line, ends[one], ends[other], True, 0, gbps) for (one, other), (line, gbps) in found.links.items()]
     unknown = sum(np.isnan(row.gbps) for row in rows)
     speeds = f"{unknown} speeds are unknown" if unknown else "speeds are those that ports negotiated"
-    return replace(list_rows(rows, DamageLog(path)), remarks=(_REMARK.format(speeds=speeds),))
+    return replace(list_rows(rows, log), remarks=(_REMARK.format(speeds=speeds),), origin=Origin.ETHERNET)

@@ -36,6 +36,7 @@ _LINE = re.compile(
 )
 _SIGN = re.compile(rb"^[ \t]{0,9}" + _END + rb" [0-9?]{1,2}x ", re.MULTILINE)
 _BEGIN = re.compile(rb"[ \t]{0,9}(?:CA|SW|RT)\b.*\b0x([0-9a-f]{16}) [0-9?]{1,2}x ")
+_CUT = re.compile(rb"[ \t]{0,9}(?:[CSR]|(?:CA|SW|RT)(?:[ \t].*)?)")
 _FORM = "TYPE LID PORT 0xGUID 4x SPEED - TYPE LID PORT 0xGUID ( 'description' - 'description' )"
 _GUESSED = "NODE GUIDs of adapters are not in this format; PORT GUID minus port number is used instead"
 _BETWEEN_NAMES = b"' - '"
@@ -59,10 +60,14 @@ def parse_port_list(path: str | PathLike[str], data: bytes) -> Listing:
     log = DamageLog(path)
     matches = []
     names: set[bytes] = set()
-    for number, line in enumerate(data.split(b"\n"), 1):
+    lines = data.split(b"\n")
+    for number, line in enumerate(lines, 1):
         if not line or line.isspace():
             continue
         match = _LINE.fullmatch(line)
+        if match is None and number == len(lines) and _CUT.fullmatch(line):
+            log.end_within(number, line)
+            continue
         if match is None:
             _leave_out(log, number, line)
             continue

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
-from ibprof_converter.fabric.dump_files import peek_dump, strip_compression
+from ibprof_converter.fabric.dump_files import is_archive, peek_dump, strip_compression
 from ibprof_converter.fabric.folder_files import list_files, list_folders
 from ibprof_converter.fabric.guid2lid import looks_like_lid_ranges
 from ibprof_converter.fabric.link_reader import LINK_FORMATS, find_link_format
 from ibprof_converter.fabric.node_name_map import looks_like_name_map
-from ibprof_converter.fabric.node_names import natural_key
+from ibprof_converter.fabric.node_names import natural_key, show_some
 from ibprof_converter.routing.far import looks_like_far
 from ibprof_converter.routing.table_reader import find_table_format
 
@@ -51,6 +51,7 @@ class FolderDumps:
         links: with the rank of each format, the best first.
         tables, lid_ranges, adaptive, names: files.
         notes: files of a known name that cannot be used, a sentence each.
+        archives: files that other programs have to unpack first.
     """
 
     links: list[tuple[int, Path]] = field(default_factory=list)
@@ -59,6 +60,7 @@ class FolderDumps:
     adaptive: list[Path] = field(default_factory=list)
     names: list[Path] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    archives: list[Path] = field(default_factory=list)
 
     def of(self, content: Content) -> list[Path]:
         """Return the files of a kind other than links."""
@@ -87,6 +89,17 @@ def _identify(head: bytes) -> Content | None:
     if looks_like_lid_ranges(head):
         return Content.LID_RANGES
     return Content.NAMES if looks_like_name_map(head) else None
+
+
+def describe_unused(found: FolderDumps) -> str:
+    """Return what a folder without a list of links has instead."""
+    parts = list(found.notes)
+    for paths, what in (
+        ([*found.tables, *found.adaptive], "forwarding tables without a list of links"),
+        (found.archives, "an archive, which has to be unpacked first"),
+    ):
+        parts += [f"{what} ({show_some([path.name for path in paths])})"] if paths else []
+    return "; ".join(parts) or "none"
 
 
 def sort_folder(folder: Path) -> FolderDumps:
@@ -121,6 +134,8 @@ def _sort_files(folder: Path, found: FolderDumps, limit: int) -> int:
             found.links.append((LINK_FORMATS.index(link_format) if link_format else len(LINK_FORMATS), path))
         elif content is not None:
             found.of(content).append(path)
+        elif is_archive(head):
+            found.archives.append(path)
         elif _KNOWN_NAME.fullmatch(strip_compression(path)):
             found.notes.append(f"{path}: not used, {'nothing in it is recognised' if size else 'it is empty'}")
     return looked_at

@@ -9,11 +9,19 @@ from os import PathLike, fspath
 from pathlib import Path
 
 from ibprof.errors import InconsistentError, InputError, UsageError
+from ibprof_converter.fabric.dump_files import peek_dump
 from ibprof_converter.fabric.folder_files import list_folders
-from ibprof_converter.fabric.link_reader import LINK_FORMATS, LLDP, read_fabric
+from ibprof_converter.fabric.link_reader import LINK_FORMATS, LLDP, find_link_format, read_fabric
 from ibprof_converter.fabric.node_name_map import find_name_map
 from ibprof_converter.fabric.node_names import natural_key
-from ibprof_converter.routing.folder_dumps import Content, FolderDumps, identify_content, sort_below, sort_folder
+from ibprof_converter.routing.folder_dumps import (
+    Content,
+    FolderDumps,
+    describe_unused,
+    identify_content,
+    sort_below,
+    sort_folder,
+)
 from ibprof_converter.routing.several_fabrics import choose_lists, find_far
 from ibprof_converter.routing.synthetic.spec import is_synthetic
 from ibprof_converter.routing.table_reader import find_fdbs
@@ -24,7 +32,8 @@ class RailFiles:
     """The files of one rail.
 
     Attributes:
-        links: the list of links, or the folder where LLDP lists them.
+        links: the list of links, or the first of `parts`.
+        parts: the files of LLDP, one for each node, if the fabric is listed by these.
         tables: forwarding tables of its switches; None where they are still to be found among `candidates`.
         candidates: files with tables, of any fabric, in one file or one a switch.
         lid_ranges: OpenSM's `guid2lid`; None: the one next to the list of links, if any.
@@ -35,6 +44,7 @@ class RailFiles:
     """
 
     links: Path
+    parts: tuple[Path, ...] = ()
     tables: Path | None = None
     candidates: tuple[Path, ...] = ()
     lid_ranges: Path | None = None
@@ -47,7 +57,15 @@ class RailFiles:
         """Yield every file that may be read."""
         if self.synthetic:
             return
-        for path in (self.links, self.tables, *self.candidates, self.lid_ranges, self.adaptive, self.names):
+        for path in (
+            self.links,
+            *self.parts[1:],
+            self.tables,
+            *self.candidates,
+            self.lid_ranges,
+            self.adaptive,
+            self.names,
+        ):
             if path is not None:
                 yield path
 
@@ -92,7 +110,9 @@ def find_rails(
                 rails.extend(_read_folder(path, found))
             continue
         content = identify_content(path)
-        if content is None or content is Content.LINKS:
+        if content is Content.LINKS and find_link_format(peek_dump(path)) is LLDP:
+            _add_part(rails, path)
+        elif content is None or content is Content.LINKS:
             rails.append(RailFiles(path))
         else:
             named.of(content).append(path)
@@ -108,6 +128,15 @@ def find_rails(
     completed = [_complete(rail, named, number, len(rails)) for number, rail in enumerate(rails)]
     chosen = find_name_map(name_map) if name_map is not None else next(iter(named.names), None)
     return [replace(rail, names=chosen or rail.names) for rail in completed]
+
+
+def _add_part(rails: list[RailFiles], path: Path) -> None:
+    """Add a file of LLDP to the fabric of the files that are named before it: all of them list one."""
+    for number, rail in enumerate(rails):
+        if rail.parts:
+            rails[number] = replace(rail, parts=(*rail.parts, path))
+            return
+    rails.append(RailFiles(path, parts=(path,)))
 
 
 def has_links(path: Path) -> bool:
@@ -168,7 +197,8 @@ def _read_folder(folder: Path, found: FolderDumps) -> list[RailFiles]:
             rails += _rails_of(path, sort_folder(path))
         rails = _pass_over_unusable(rails)
     if not rails:
-        raise InputError(folder, None, "a folder with dumps of a fabric, or with folders of them", "none")
+        expected = "a folder with dumps of a fabric, or with folders of them"
+        raise InputError(folder, None, expected, describe_unused(found))
     return rails
 
 

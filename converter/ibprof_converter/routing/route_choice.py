@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from os import PathLike, fspath
 
 from ibprof.errors import InputError, UsageError, quote_found
@@ -13,12 +14,12 @@ from ibprof_converter.routing.opensm_run import ENGINES, route_by_opensm
 from ibprof_converter.routing.rail_files import RailFiles, find_rails
 from ibprof_converter.routing.subnet import (
     TABLES,
-    MissingTablesError,
     Subnet,
     join_subnet,
     read_rail,
     read_rail_fabric,
 )
+from ibprof_converter.routing.table_search import MissingTablesError
 
 MODELLED = "modelled"
 OPENSM = "opensm"
@@ -63,15 +64,18 @@ def read_routed_rail(files: RailFiles, number: int = 0, routes: str | None = Non
     kind, _, detail = (routes or TABLES).partition(":")
     if kind == OPENSM:
         return route_by_opensm(read_rail_fabric(files, number), detail or _DEFAULT_ENGINE).subnet
+    unused: tuple[str, ...] = ()
     if kind == TABLES:
         try:
             return read_rail(files, number)
-        except MissingTablesError:
+        except MissingTablesError as error:
             if routes is not None:
                 raise
+            unused = error.unused
     fabric = read_rail_fabric(files, number)
     tables, model = model_tables(fabric, detail or None)
-    return join_subnet(fabric, tables, route_source=f"{MODELLED}:{model}")
+    subnet = join_subnet(fabric, tables, route_source=f"{MODELLED}:{model}")
+    return replace(subnet, warnings=(*subnet.warnings, *unused)) if unused else subnet
 
 
 def read_routed_subnet(path: str | PathLike[str]) -> Subnet:

@@ -24,7 +24,8 @@ _NOWHERE = -1
 
 _HEADLESS_LINES = 1000
 
-_HEADER_WORDS = re.compile(rb"\bSwitch\b|Unicast lids|of switch|lids \[")
+# A stanza of ibnetdiscover, in the same log, is no header.
+_HEADER_WORDS = re.compile(rb"\bSwitch\b(?!\s*[0-9]{1,3}\s*\"[SHR]-)|Unicast lids|of switch|lids \[")
 
 
 @dataclass(slots=True)

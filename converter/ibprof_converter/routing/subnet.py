@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InconsistentError, InputError
-from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
+from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind, switch_guids
 from ibprof_converter.fabric.link_reader import read_fabric
 from ibprof_converter.fabric.node_names import show_some
 from ibprof_converter.routing.adaptive_groups import NO_GROUP, AdaptiveRouting
@@ -22,7 +22,8 @@ from ibprof_converter.routing.rail_files import RailFiles, find_rails
 from ibprof_converter.routing.subnet_routes import SubnetRoutes
 from ibprof_converter.routing.synthetic.spec import generate
 from ibprof_converter.routing.table_reader import read_tables
-from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables, merge_tables
+from ibprof_converter.routing.table_search import find_tables
+from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
 
 _LARGEST_LMC = 7
 
@@ -31,10 +32,6 @@ TABLES = "tables"
 
 NO_FILE = "no file"
 """Name of the tables of a rail that has none."""
-
-
-class MissingTablesError(InputError):
-    """No tables were found for a list of links."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +92,7 @@ def read_rail(files: RailFiles, number: int = 0) -> Subnet:
     fabric = _read_links(files)
     adaptive = read_far(files.adaptive) if files.adaptive else None
     if files.tables is None:
-        tables = _find_tables(fabric, files, adaptive)
+        tables = find_tables(fabric, files, adaptive)
     else:
         tables = adaptive.tables if adaptive and files.tables == files.adaptive else read_tables(files.tables)
     return join_subnet(fabric, tables, adaptive)
@@ -113,53 +110,16 @@ def read_rail_fabric(files: RailFiles, number: int = 0) -> Fabric:
 
 
 def _read_links(files: RailFiles) -> Fabric:
-    fabric = read_fabric(files.links, files.lid_ranges, files.names)
+    fabric = read_fabric(files.links, files.lid_ranges, files.names, files.parts)
     return replace(fabric, warnings=(*fabric.warnings, *files.notes))
 
 
-def _find_tables(fabric: Fabric, files: RailFiles, adaptive: AdaptiveRouting | None) -> ForwardingTables:
-    """Return the tables of this fabric among the candidates: the first whole file, else the most complete.
-
-    Files with the table of one switch each, as `ibroute` writes them, are taken together.
-
-    Raises:
-        MissingTablesError: no candidate has a table of this fabric.
-        InputError: nothing can be read of the only candidates.
-    """
-    switches = _switch_guids(fabric)
-    best, covered, single = None, 0, []
-    error: InputError | None = None
-    for path in files.candidates:
-        try:
-            tables = adaptive.tables if adaptive and path == files.adaptive else read_tables(path)
-        except InputError as found:
-            error = error or found
-            continue
-        here = int(np.isin(switches, tables.switch_guid).sum())
-        if len(tables.switch_guid) == 1 and here:
-            single.append(tables)
-        if here > covered:
-            best, covered = tables, here
-        if here == len(switches):
-            break
-    if len(single) > covered or (best is not None and len(single) > 1 and covered == 1):
-        best = merge_tables(single)
-    if best is not None:
-        return best if error is None else replace(best, warnings=(*best.warnings, f"passed over: {error}"))
-    if error is not None:
-        raise error
-    raise MissingTablesError(
-        files.links,
-        None,
-        "forwarding tables of this fabric in its folder, below it, or named too: "
-        "`dump_fts > FILE`, `ibroute LID > FILE` for each switch, `ibdiagnet -r`, or those that OpenSM writes "
-        "(`opensm -D 0x43 --dump_files_dir DIR`)",
-        "none",
-    )
-
-
-def read_without_tables(files: RailFiles) -> Subnet:
+def read_without_tables(files: RailFiles, unused: Sequence[str] = ()) -> Subnet:
     """Read a rail without tables, so that at least its links can be checked.
+
+    Args:
+        files: of the rail.
+        unused: files with tables that cannot be used, a sentence each.
 
     Raises:
         InputError: a file is invalid.
@@ -167,7 +127,7 @@ def read_without_tables(files: RailFiles) -> Subnet:
     """
     fabric = _read_links(files)
     tables = ForwardingTables(NO_FILE, np.zeros(0, np.uint64), np.zeros((0, 1), np.uint8))
-    return Subnet(fabric, tables, tuple(_list_warnings(fabric, tables)))
+    return Subnet(fabric, tables, (*_list_warnings(fabric, tables), *unused))
 
 
 def join_subnet(
@@ -199,14 +159,14 @@ def join_subnet(
 def _chooses_here(fabric: Fabric, adaptive: AdaptiveRouting) -> bool:
     """Return whether a switch of the fabric chooses among ports."""
     chooses = (adaptive.group != NO_GROUP).any(axis=1)
-    return bool(np.isin(adaptive.tables.switch_guid[chooses], _switch_guids(fabric)).any())
+    return bool(np.isin(adaptive.tables.switch_guid[chooses], switch_guids(fabric)).any())
 
 
 def _compare_adaptive(fabric: Fabric, tables: ForwardingTables, adaptive: AdaptiveRouting) -> Iterator[str]:
     """Yield what of a `.far` is not used, and where its static ports are not those of the tables."""
     yield from (f"{adaptive.name}: {warning}" for warning in adaptive.warnings)
     own = adaptive.tables
-    here = np.isin(own.switch_guid, _switch_guids(fabric))
+    here = np.isin(own.switch_guid, switch_guids(fabric))
     if not here.any():
         yield f"{adaptive.name}: no switch of it is in {fabric.name}; it is not used"
         return
@@ -236,16 +196,11 @@ def check_rails(subnets: Sequence[Subnet]) -> None:
         InconsistentError: two fabrics have a switch in common.
     """
     for first, second in combinations([subnet.fabric for subnet in subnets], 2):
-        shared = np.intersect1d(_switch_guids(first), _switch_guids(second))
+        shared = np.intersect1d(switch_guids(first), switch_guids(second))
         if len(shared):
             raise InconsistentError(
                 f"{first.name} and {second.name} both have switch {shared[0]:#018x}; a switch belongs to one rail only"
             )
-
-
-def _switch_guids(fabric: Fabric) -> npt.NDArray[np.uint64]:
-    guids: npt.NDArray[np.uint64] = fabric.node_guid[fabric.node_kind == NodeKind.SWITCH]
-    return guids
 
 
 def infer_lmc(fabric: Fabric, tables: ForwardingTables) -> Fabric:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from os import PathLike
 from pathlib import Path
 
+from ibprof.errors import InputError
 from ibprof_converter.fabric.dump_files import find_sibling, read_dump, strip_compression
 from ibprof_converter.fabric.dump_formats import DumpFormat, find_format, unknown_format
 from ibprof_converter.routing.far import looks_like_far, parse_far_tables
@@ -41,10 +42,23 @@ def read_tables(path: str | PathLike[str]) -> ForwardingTables:
 
 def _read_tables(path: str | PathLike[str]) -> ForwardingTables:
     data = read_dump(path)
-    table_format = find_table_format(data)
+    # As for lists of links, the whole decides: a session's log may be long before its tables.
+    table_format = find_table_format(data) or _find_anywhere(data)
     if table_format is None:
         raise unknown_format(path, data, "forwarding tables", TABLE_FORMATS)
     return table_format.parse(path, data)
+
+
+def has_tables(path: str | PathLike[str]) -> bool:
+    """Return whether any part of a file is like forwarding tables; false for what cannot be read."""
+    try:
+        return _find_anywhere(read_dump(path)) is not None
+    except InputError:
+        return False
+
+
+def _find_anywhere(data: bytes) -> DumpFormat[ForwardingTables] | None:
+    return next((each for each in TABLE_FORMATS if each.recognise(data)), None)
 
 
 def find_table_format(data: bytes) -> DumpFormat[ForwardingTables] | None:

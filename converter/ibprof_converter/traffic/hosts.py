@@ -24,6 +24,9 @@ _MODEL = re.compile(
 )
 """Descriptions that drivers set before the host's name is known: they name the adapter's model."""
 
+_DEFAULT_NAME = re.compile(r"\s*(?:localhost(?:\.\S*)?|\((?:none|null)\))(?=\s|$)", re.IGNORECASE)
+"""Descriptions of machines that had no name yet. One alone may be a machine of that name; several are several."""
+
 _ADAPTER_ENDING = re.compile(r"[-_.](?:hca|mlx\d)[-_]?\d*$", re.IGNORECASE)
 """Some sites write `host17_hca0` where others write `host17 HCA-1`."""
 
@@ -229,9 +232,11 @@ def _word_of(description: str, rule: re.Pattern[str] | None) -> str:
 
 
 def _repeated_descriptions(fabric: Fabric) -> set[str]:
-    """Return descriptions that several adapters share: defaults that name the model, and identify no host."""
-    adapters = (name for name, kind in zip(fabric.node_name, fabric.node_kind, strict=True) if kind == NodeKind.CA)
-    return {name for name, count in Counter(adapters).items() if count > 1}
+    """Return descriptions that identify no host: those that several adapters share, and several machines' defaults."""
+    adapters = [name for name, kind in zip(fabric.node_name, fabric.node_kind, strict=True) if kind == NodeKind.CA]
+    unnamed = {name for name in adapters if _DEFAULT_NAME.match(name)}
+    shared = {name for name, count in Counter(adapters).items() if count > 1}
+    return shared | unnamed if len(unnamed) > 1 else shared
 
 
 def _neighbours(fabric: Fabric) -> dict[tuple[int, int], int]:

@@ -195,6 +195,23 @@ def test_links_without_any_tables_are_looked_at_all_the_same(tmp_path: Path) -> 
     assert not health.trusted
 
 
+def test_assumed_rates_are_compared_with_none(tmp_path: Path) -> None:
+    """Two leaves of different sizes: what is assumed of their uplinks differs, which is no fault of a cable."""
+    leaves = "".join(f"SwitchName=l{n} Nodes=n{n}[01-{16 if n else 4:02}]\n" for n in range(4))
+    (tmp_path / "topology.conf").write_text(leaves + "SwitchName=top Switches=l[0-3]\n")
+    health = check(tmp_path / "topology.conf")
+    assert names(health) == ["modelled-routes"]
+    assert "as a scheduler's topology has none" in health.findings[0].what
+    assert not health.trusted
+
+
+def test_links_of_unknown_rate_are_found(tmp_path: Path) -> None:
+    health = plant(tmp_path, "testbed44", lst=lambda text: text.replace("SPD=10", "SPD=7", 1))
+    assert names(health) == ["unknown-rate"]
+    assert health.findings[0].places[0].endswith("(4x, unknown speed)")
+    assert health.trusted
+
+
 def test_a_cut_list_of_links_is_found(tmp_path: Path) -> None:
     health = plant(tmp_path, "testbed44", lst=lambda text: re.sub(r".*\{host05 .*\n", "", text))
     assert names(health) == ["unlisted-lid", "route-without-link"]

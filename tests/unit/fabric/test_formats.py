@@ -11,8 +11,9 @@ import pytest
 
 from ibprof.errors import InputError
 from ibprof_converter.fabric.damage import DamageKind
+from ibprof_converter.fabric.dump_files import peek_dump
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
-from ibprof_converter.fabric.link_reader import read_fabric
+from ibprof_converter.fabric.link_reader import find_link_format, read_fabric
 from ibprof_converter.routing.table_reader import read_tables
 from ibprof_converter.routing.tables import UNREACHABLE
 
@@ -38,7 +39,7 @@ Rt\t1 "R-0002c90300fa0100"\t\t# "router"
 
 def fabric_of(folder: Path, text: str) -> Fabric:
     path = folder / "a"
-    path.write_text(text)
+    path.write_text(text, newline="")
     return read_fabric(path)
 
 
@@ -159,8 +160,9 @@ def test_damaged_lines_are_left_out_and_their_switch_is_named(
             'DR path slid 0; dlid 0; 0,1 -> new Switch {0002c90200f00010} portnum 0 lid 0-0 ""\n' * 20_000 + text
         ),
         lambda text: text.replace("\t", "      ").replace("# Topo", "#  Topo"),
+        lambda text: text.replace("\n", "\r"),
     ],
-    ids=["byte order mark and prompt", "log of a terminal without tabs", "timeout", "progress", "blanks"],
+    ids=["byte order mark and prompt", "log of a terminal without tabs", "timeout", "progress", "blanks", "old Mac"],
 )
 def test_what_terminals_and_tools_add_changes_no_link(tmp_path: Path, edit: Callable[[str], str]) -> None:
     expected = fabric_of(tmp_path, SWITCH + ADAPTER + ROUTER)
@@ -168,6 +170,50 @@ def test_what_terminals_and_tools_add_changes_no_link(tmp_path: Path, edit: Call
     for name in ("node_guid", "node_name", "link_node", "link_port", "link_gbps", "port_lid", "port_lmc"):
         assert np.array_equal(getattr(found, name), getattr(expected, name)), name
     assert all(damage.kind is not LOST for damage in found.damage)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be"])
+def test_what_powershell_redirects_is_read(tmp_path: Path, encoding: str) -> None:
+    expected = fabric_of(tmp_path, SWITCH + ADAPTER + ROUTER)
+    mark = "" if encoding == "utf-16" else "\ufeff"
+    (tmp_path / "b").write_bytes((mark + (SWITCH + ADAPTER + ROUTER).replace("\n", "\r\n")).encode(encoding))
+    found = read_fabric(tmp_path / "b")
+    assert found.node_name == expected.node_name
+    assert found.links == expected.links
+    assert not found.damage
+    assert find_link_format(peek_dump(tmp_path / "b")) is not None
+
+
+PORT_LINES = (
+    "CA    16  2 0x0002c90300fa0002 4x HDR - SW     4  1 0x0002c90200f00010 ( 'q01 HCA-1' - 'leaf' )\n"
+    "CA    17  1 0x0002c90300fa0012 4x HDR - SW     4  2 0x0002c90200f00010 ( 'q02 HCA-1' - 'leaf' )\n"
+)
+
+
+@pytest.mark.parametrize(
+    "text", [SWITCH + ADAPTER + ROUTER, SWITCH + ADAPTER, PORT_LINES], ids=["three", "two", "ports"]
+)
+def test_a_list_that_ends_within_a_line_is_damaged(tmp_path: Path, text: str) -> None:
+    """Whatever byte it ends after: the last line is whole, or what follows is reported as lost, or nothing is left."""
+    whole = {line for line in text.split("\n") if line.startswith(("[", "CA ", "\n"))}
+    for length in range(1, len(text)):
+        part = text[:length]
+        last = part.rsplit("\n", 1)[-1]
+        try:
+            fabric = fabric_of(tmp_path, part)
+        except InputError:
+            continue
+        is_reported = any(damage.kind is LOST for damage in fabric.damage) or bool(fabric.link_half.any())
+        assert is_reported or not last.strip() or last in whole, part[-60:]
+
+
+def test_a_port_with_two_links_loses_both_and_the_rest_is_used(tmp_path: Path) -> None:
+    other = PORT_LINES.split("\n")[1].replace("fa0012", "fa0022").replace("q02", "q03").replace("17", "18")
+    fabric = fabric_of(tmp_path, PORT_LINES + other + "\n")
+    assert fabric.link_port.tolist() == [[1, 2]]
+    (damage,) = fabric.damage
+    assert (damage.kind, damage.lines, damage.node_guid) == (LOST, (2, 3), LEAF)
+    assert "port 2 has 2 different links" in damage.what
 
 
 @pytest.mark.parametrize("lid", ["lid 65535", "lid 0", "lid "])

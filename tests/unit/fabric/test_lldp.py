@@ -17,6 +17,7 @@ from ibprof_converter.cli import layout
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.fabric.link_reader import find_link_format, read_fabric
 from ibprof_converter.routing.rail_files import find_rails
+from ibprof_converter.routing.subnet import read_rail_fabric
 from ibprof_converter.traffic.hosts import find_hosts
 
 HOSTS = ("node01", "node02", "node10")
@@ -115,6 +116,54 @@ def test_loads_are_on_equal_cost_paths(tmp_path: Path, capsys: pytest.CaptureFix
         assert {float(row["a_shared"]), float(row["b_shared"])} == {3 * 3 * 1000 / 2}
         assert {int(row["a_most"]), int(row["b_most"])} == {3 * 3 * 1000}
     assert sum(int(row["a_bytes"]) for row in spine) + sum(int(row["b_bytes"]) for row in spine) == 4 * 9 * 1000
+
+
+def test_files_named_singly_are_one_fabric_too(tmp_path: Path) -> None:
+    write_all(tmp_path / "lldp")
+    paths = sorted((tmp_path / "lldp").iterdir())
+    (rail,) = find_rails(paths)
+    assert set(rail.all()) == set(paths)
+    fabric = read_rail_fabric(rail)
+    assert cables(fabric) == EXPECTED
+    assert fabric.name == f"{paths[0]} and 4 more"
+
+
+def test_a_damaged_file_leaves_the_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_all(tmp_path / "lldp")
+    damaged = tmp_path / "lldp" / "leaf1.json"
+    damaged.write_text(damaged.read_text()[:-40])
+    fabric = read_fabric(tmp_path / "lldp")
+    assert cables(fabric) == [each for each in EXPECTED if each != ("leaf1", "spine")]
+    assert any("leaf1.json" in each.what and "JSON as lldpcli writes it" in each.what for each in fabric.damage)
+    assert layout.main(["--check", str(tmp_path / "lldp")]) == 5
+    printed = capsys.readouterr().out
+    assert "damaged-dump" in printed
+    assert "modelled-routes: no forwarding tables of 3 switches, as an Ethernet network has none" in printed
+    assert "dump_fts" not in printed
+
+
+def wrap(part: Any) -> Any:
+    """Return a part of `-f json` in the form of `-f json0`."""
+    if isinstance(part, dict):
+        return [{key: each if key in ("type", "value", "enabled") else wrap(each) for key, each in part.items()}]
+    return [wrap(each)[0] for each in part] if isinstance(part, list) else [{"value": part}]
+
+
+def test_the_long_form_of_lldpcli_is_the_same_fabric(tmp_path: Path) -> None:
+    """As lldpcli 1.0.16 prints `-f json0`: names are values, every part is in a list."""
+    write_all(tmp_path / "lldp")
+    for path in (tmp_path / "lldp").iterdir():
+        interfaces = json.loads(path.read_text())["lldp"]["interface"]
+        listed = interfaces if isinstance(interfaces, list) else [interfaces]
+        entries = []
+        for name, entry in (pair for each in listed for pair in each.items()):
+            ((peer, about),) = entry["chassis"].items()
+            parts = {"chassis": wrap({"name": peer, **about}), "port": wrap(entry["port"])}
+            entries.append({"name": name, "via": "LLDP", **parts})
+        path.write_text(json.dumps({"lldp": [{"interface": entries}]}, indent=2))
+    fabric = read_fabric(tmp_path / "lldp")
+    assert cables(fabric) == EXPECTED
+    assert set(fabric.link_gbps.tolist()) == {100.0}
 
 
 def test_speeds_that_were_not_negotiated_are_unknown(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from ibprof.errors import InputError, UsageError
 from ibprof_converter.cli import layout
+from ibprof_converter.fabric.damage import DamageKind
 from ibprof_converter.fabric.node_name_map import read_name_map
 from ibprof_converter.routing.folder_dumps import identify_content
 from ibprof_converter.routing.rail_files import find_rails
@@ -121,6 +122,57 @@ def test_files_of_known_names_that_cannot_be_used_are_named(tmp_path: Path) -> N
     assert any(each.endswith("ibdiagnet2.far: not used, nothing in it is recognised") for each in warnings)
     assert any(each.endswith("ibdiagnet2.lst: not used, it is empty") for each in warnings)
     assert not any("notes.txt" in each for each in warnings)
+
+
+def test_tables_of_another_fabric_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    put(tmp_path / "a.txt", "testbed44", IBNETDISCOVER)
+    put(tmp_path / "b.fdbs", "quirks-small", "opensm.fdbs")
+    note = "b.fdbs: not used, its tables belong to no switch of "
+    assert layout.main(["--check", str(tmp_path)]) == 5
+    assert note in capsys.readouterr().out
+    assert layout.main([str(tmp_path), "pattern:shift:1"]) == 0
+    assert note in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("order", [(IBNETDISCOVER, DUMP_FTS), (DUMP_FTS, IBNETDISCOVER)])
+def test_the_log_of_a_session_is_links_and_tables(tmp_path: Path, order: tuple[str, str]) -> None:
+    parts = [f"[root@sm ~]# {name}\n".encode() + read_sample_bytes("testbed44", name) for name in order]
+    (tmp_path / "session.log").write_bytes(b"".join(parts))
+    for name in (tmp_path, tmp_path / "session.log"):
+        subnet = read_one(name)
+        check_tables(subnet.tables, load_sample("testbed44", OPENSM).tables)
+        damages = (*subnet.fabric.damage, *subnet.tables.damage)
+        assert {damage.kind for damage in damages} == {DamageKind.STRAY}
+
+
+def test_tables_that_cannot_be_used_leave_the_links_to_be_checked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(tmp_path / OPENSM, "testbed44", OPENSM)
+    (tmp_path / "opensm.fdbs").write_text("ucast: Switch 0x0002c90200f00000\nwhat is this\n")
+    assert layout.main(["--check", str(tmp_path)]) == 5
+    printed = capsys.readouterr().out
+    assert "damaged-dump: forwarding tables cannot be used: " in printed
+    assert "opensm.fdbs:2: expected" in printed
+    assert "no-tables: " in printed
+    assert layout.main([str(tmp_path), "pattern:shift:1"]) == 3
+
+
+def test_what_a_folder_without_links_has_is_named(tmp_path: Path) -> None:
+    (tmp_path / "dumps.tar").write_bytes(b"x" * 257 + b"ustar\0" + bytes(300))
+    put(tmp_path / DUMP_FTS, "testbed44", DUMP_FTS)
+    (tmp_path / "ibnetdiscover.log").write_text("ibnetdiscover: iberror: failed: discover failed\n")
+    with pytest.raises(InputError) as error:
+        find_rails([tmp_path])
+    for part in (
+        "found ",
+        "ibnetdiscover.log: not used, nothing in it is recognised",
+        "forwarding tables without a list of links (dump_fts.out)",
+        "an archive, which has to be unpacked first (dumps.tar)",
+    ):
+        assert part in str(error.value)
+    with pytest.raises(InputError, match=r"dumps.tar: expected a text file.*, found an archive"):
+        read_one(tmp_path / "dumps.tar")
 
 
 def test_special_files_are_not_read(tmp_path: Path) -> None:

@@ -66,6 +66,16 @@ def test_what_a_description_says_of_the_host(description: str, name: str) -> Non
     assert name in find_hosts([renamed_testbed(("host01 HCA-1", description))]).name
 
 
+def test_machines_without_a_name_are_never_one_host() -> None:
+    defaults = ["localhost mlx5_0", "localhost mlx5_1", "localhost.localdomain HCA-1", "(none) HCA-1"]
+    fabric = renamed_testbed(*((f"host{number:02} HCA-1", name) for number, name in enumerate(defaults, 1)))
+    hosts = find_hosts([fabric])
+    assert len(hosts.name) == 42
+    assert sum(name.startswith("0x") for name in hosts.name) == len(defaults)
+    alone = find_hosts([renamed_testbed(("host01 HCA-1", "localhost HCA-1"))])
+    assert "localhost" in alone.name
+
+
 def test_an_empty_or_repeated_description_names_no_host() -> None:
     unset = "MT25408 ConnectX Mellanox Technologies"
     hosts = find_hosts([renamed_testbed(("host01 HCA-1", ""), ("host02 HCA-1", unset), ("host03 HCA-1", unset))])

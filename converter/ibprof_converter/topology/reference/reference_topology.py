@@ -18,8 +18,9 @@ from scipy.sparse.csgraph import shortest_path
 from ibprof.errors import InconsistentError, UsageError
 from ibprof_converter.fabric.fabric_graph import Fabric
 from ibprof_converter.routing.rail_files import find_rails
-from ibprof_converter.routing.subnet import MissingTablesError, Subnet, read_rail, read_without_tables
+from ibprof_converter.routing.subnet import Subnet, read_rail, read_without_tables
 from ibprof_converter.routing.subnet_routes import SubnetRoutes
+from ibprof_converter.routing.table_search import MissingTablesError
 from ibprof_converter.topology.files.dot_graph import Attributes, DotGraph, read_dot
 from ibprof_converter.topology.files.topology_files import READERS, read_graph
 from ibprof_converter.topology.model.inferred_topology import InferredTopology
@@ -151,8 +152,8 @@ def read_reference(name: str, rail: int = 0) -> Reference:
         raise UsageError(f"--rail: {name} has {len(files)} rails, and no rail {rail}")
     try:
         subnet = read_rail(files[rail], rail)
-    except MissingTablesError:
-        subnet = read_without_tables(files[rail])
+    except MissingTablesError as error:
+        subnet = read_without_tables(files[rail], error.unused)
     return _from_subnet(name, subnet)
 
 
