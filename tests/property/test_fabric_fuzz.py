@@ -22,6 +22,7 @@ from ibprof_converter.traffic.hostlists import read_host_list
 from ibprof_converter.traffic.port_counters import read_counters
 from ibprof_testing.lab.db_csv import write_db_csv
 from ibprof_testing.lab.far import FarForm, write_far
+from ibprof_testing.lab.net_dump import label_as_cage, write_net_dump
 from ibprof_testing.samples.fabrics import OPENSM, load_sample, read_sample_bytes
 
 
@@ -44,10 +45,12 @@ READERS: list[tuple[str, Callable[[Path], object]]] = [
     ("opensm-lfts.dump", read_tables),
     ("dump_fts.out", read_tables),
     ("fabric.db_csv", read_fabric),
+    ("fabric.net_dump", read_fabric),
     ("fabric.far", read_far),
     ("perfquery.out", read_any_counters),
     ("ibqueryerrors-data.out", read_any_counters),
     ("fabric.pm_info", read_any_counters),
+    ("fabric.pm", read_any_counters),
     ("ib-node-name-map", read_name_map),
     ("topology.conf", read_fabric),
     ("topology.yaml", read_fabric),
@@ -68,6 +71,9 @@ LISTS = {
     b' "value": "02:00"}, "descr": "eth0", "auto-negotiation": {"current": "100GigBaseCR4"}}}},\n      {"swp2":'
     b' {"chassis": {"id": {"type": "mac", "value": "02:01"}}, "port": {"id": {"type": "ifname", "value": "e"}}}}\n'
     b"    ]\n  }\n}\n",
+    "fabric.pm": b"-----\nPort=1 Lid=0x0002 GUID=0x0002c90200400000 Device=54000 Port Name=leaf1/P1\n-----\n"
+    b"link_down_counter=0x00\nport_xmit_data=0x00000007\nport_xmit_data_extended=0x0000000000000009\n"
+    b"-----\nPort=2 Lid=2 GUID=0x0002c90200400000 Device=54000 Port Name=leaf1/P2\nport_xmit_data=7\n",
     "rankfile": b"rank 0=a slot=0\nrank 1=b slot=1:0\n",
 }
 
@@ -82,6 +88,8 @@ def sample_text(name: str) -> bytes:
         return LISTS[name]
     if name in ("perfquery.out", "ibqueryerrors-data.out"):
         return read_sample_bytes("counters-small", name)
+    if name == "fabric.net_dump":
+        return write_net_dump(load_sample("quirks-small", OPENSM).fabric, label_as_cage).encode()
     if name in ("fabric.db_csv", "fabric.pm_info"):
         return write_db_csv(load_sample("quirks-small", OPENSM).fabric, {(0, 1): 7}).encode()
     return read_sample_bytes("quirks-small", name)

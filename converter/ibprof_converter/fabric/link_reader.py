@@ -19,6 +19,7 @@ from ibprof_converter.fabric.ibnetdiscover import looks_like_ibnetdiscover, pars
 from ibprof_converter.fabric.listing import Listing
 from ibprof_converter.fabric.lldp import looks_like_lldp, parse_lldp, parse_lldp_files
 from ibprof_converter.fabric.lst import looks_like_lst, looks_like_opensm_lst, parse_lst
+from ibprof_converter.fabric.net_dump import looks_like_net_dump, parse_net_dump
 from ibprof_converter.fabric.node_name_map import distinguish_switches, read_name_map, rename_nodes
 from ibprof_converter.fabric.port_list import looks_like_port_list, parse_port_list
 from ibprof_converter.fabric.slurm_listing import looks_like_slurm, parse_slurm
@@ -33,6 +34,7 @@ LINK_FORMATS: tuple[DumpFormat[Listing], ...] = (
     DumpFormat("ibnetdiscover", looks_like_ibnetdiscover, parse_ibnetdiscover),
     DumpFormat("ibdiagnet's .lst", looks_like_lst, parse_lst),
     DumpFormat("ibnetdiscover -p", looks_like_port_list, parse_port_list),
+    DumpFormat("ibdiagnet 2's .net_dump", looks_like_net_dump, parse_net_dump),
     LLDP,
     DumpFormat("Slurm's topology.conf or scontrol show topology", looks_like_slurm, parse_slurm),
     DumpFormat("Slurm's topology.yaml", looks_like_slurm_yaml, parse_slurm_yaml),

@@ -18,6 +18,7 @@ _SWITCH = re.compile(
     rb"\bswitchguid=0x([0-9A-Fa-f]{1,16})"  # ibnetdiscover
     rb"|\{ SW(?:-SM)? [^{}\n]{0,99}NodeGUID:([0-9A-Fa-f]{16})"  # .lst
     rb"|\bSW[ \t0-9]{1,30}0x([0-9A-Fa-f]{16})"  # ibnetdiscover -p
+    rb'|^[ \t]{0,9}"[^\n]{0,256}", [^,\n]{0,99}, 0x([0-9A-Fa-f]{1,16}), LID [0-9]{1,5}\s*$'  # .net_dump
     rb"|^\"?[^\n]{0,256},[0-9]{1,3},2,[0-9]{1,3},[0-9]{1,3},0x[0-9A-Fa-f]{1,16},0x([0-9A-Fa-f]{1,16}),",  # NODES
     re.MULTILINE,
 )

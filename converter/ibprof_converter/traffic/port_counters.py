@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Port counters in the output of administrators' tools: perfquery, ibqueryerrors, ibdiagnet 2's db_csv.
+"""Port counters in the output of administrators' tools: perfquery, ibqueryerrors, ibdiagnet 2's db_csv and .pm.
 
 All count what a port has sent since its last reset, in words of 4 bytes, including headers and traffic of other jobs.
 
@@ -9,8 +9,11 @@ All count what a port has sent since its last reset, in words of 4 bytes, includ
     Data Counters for 0x2c90200400008 "leaf2"                                        ibqueryerrors --counters
        GUID 0x2c90200400008 port 1: [PortXmitData == 1656 (6.469KB)] ...
 
-perfquery names ports by LID. ibqueryerrors names them by the GUID of the node (`--counters`) or, for adapters, of the
-port (`--data`). Sums over all ports (port 255, `port ALL`) are left out.
+    Port=1 Lid=0x0018 GUID=0x1070fd03001adeb4 Device=54000 Port Name=leaf1/P1        ibdiagnet2.pm
+    port_xmit_data_extended=0x00000000000000ff
+
+perfquery and .pm name ports by LID. ibqueryerrors names them by the GUID of the node (`--counters`) or, for adapters,
+of the port (`--data`). Sums over all ports (port 255, `port ALL`) are left out.
 """
 
 from __future__ import annotations
@@ -34,6 +37,11 @@ _STUCK = (1 << 32) - 1
 
 _PERFQUERY = re.compile(rb"^# Port (extended )?counters: Lid ([0-9]{1,5}) port ([0-9]{1,3})\b", re.MULTILINE)
 _SENT = re.compile(rb"^PortXmitData:\.+([0-9]{1,20})\s*$", re.MULTILINE)
+# Source: two public parsers of such files; no genuine one was available.
+_PM = re.compile(
+    rb"^[ \t]{0,9}Port=([0-9]{1,3})[ \t]{1,9}Lid=(0x[0-9A-Fa-f]{1,4}|[0-9]{1,5})[ \t]{1,9}GUID=", re.MULTILINE
+)
+_PM_SENT = re.compile(rb"^[ \t]{0,9}port_xmit_data(_extended)?=(0x[0-9A-Fa-f]{1,16}|[0-9]{1,20})[ \t]*$", re.MULTILINE)
 _QUERY_ERRORS = re.compile(
     rb"^\s+GUID 0x([0-9a-f]{1,16}) port ([0-9]{1,3}):.{0,2000}?\[PortXmitData == ([0-9]{1,20}) ", re.MULTILINE
 )
@@ -48,6 +56,8 @@ Sent = dict[tuple[int, int], int]
 def looks_like_counters(path: Path) -> bool:
     """Return whether a file begins like one of these."""
     head = peek_dump(path)
+    if _PM.search(head) and _PM_SENT.search(head):
+        return True
     return bool(_PERFQUERY.search(head) or _ANY_PORT.search(head) or looks_like_db_csv(head))
 
 
@@ -63,8 +73,9 @@ def read_counters(path: Path, fabrics: Sequence[Fabric]) -> PortCounters:
     """
     data = read_dump(path)
     notes = []
-    if _PERFQUERY.search(data):
-        by_lid, stuck = _read_perfquery(data)
+    is_pm = _PERFQUERY.search(data) is None and _PM.search(data) is not None
+    if is_pm or _PERFQUERY.search(data):
+        by_lid, stuck = _read_pm(data) if is_pm else _read_perfquery(data)
         sent, strange = _find_nodes(by_lid, fabrics)
         if strange:
             notes.append(f"{path}: {strange} LIDs belong to no node of the (first) fabric; their counters are left out")
@@ -103,6 +114,20 @@ def _read_perfquery(data: bytes) -> tuple[Sent, int]:
         elif int(words[1]) == _STUCK:
             stuck.add(key)
     return sent, len(stuck - long_ones)
+
+
+def _read_pm(data: bytes) -> tuple[Sent, int]:
+    """Return the counters by (LID, port) of a `.pm`, and the number of short ones at their limit."""
+    heads = list(_PM.finditer(data))
+    ends = [head.start() for head in heads[1:]] + [len(data)]
+    sent: Sent = {}
+    stuck = 0
+    for head, end in zip(heads, ends, strict=True):
+        counted = {bool(match[1]): int(match[2], 0) for match in _PM_SENT.finditer(data, head.end(), end)}
+        if counted and int(head[1]) not in (0, 255):
+            sent[int(head[2], 0), int(head[1])] = min(counted.get(True, counted.get(False, 0)), (1 << 61) - 1)
+            stuck += True not in counted and counted[False] == _STUCK
+    return sent, stuck
 
 
 def _find_nodes(by_lid: Sent, fabrics: Sequence[Fabric]) -> tuple[Sent, int]:

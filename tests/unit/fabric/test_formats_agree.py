@@ -5,16 +5,22 @@ from __future__ import annotations
 
 import gzip
 import lzma
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from ibprof.errors import InputError, UsageError
+from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.fabric.link_reader import read_fabric
 from ibprof_converter.routing.rail_files import find_rails
 from ibprof_converter.routing.subnet import infer_lmc, read_rail, read_subnet
 from ibprof_converter.routing.table_reader import read_tables
 from ibprof_testing.lab.db_csv import write_db_csv
+from ibprof_testing.lab.net_dump import label_as_cage, write_net_dump
 from ibprof_testing.samples.equality import LINKS, NODES, PORTS, check_equal, check_tables
 from ibprof_testing.samples.fabrics import (
     BY_BOTH_TOOLS,
@@ -34,18 +40,30 @@ NOT_SAID = {
     (OPENSM, IBNETDISCOVER): (),
     (OPENSM, "db_csv"): (),
     (OPENSM, PORT_LIST): ("system_guid", "port_lmc", "lid_node", "lid_port"),
+    (OPENSM, "net_dump"): ("system_guid", "port_guid", "port_lmc", "lid_node", "lid_port"),
+    (OPENSM, "net_dump of cages"): ("system_guid", "port_guid", "port_lmc", "lid_node", "lid_port"),
     (OPENSM, IBDIAGNET): ("link_gbps",),  # ibdiagnet 1.5.7 prints the speed of QDR for all that is faster
 }
 
 
-@pytest.mark.parametrize("other", [IBNETDISCOVER, "db_csv", PORT_LIST, IBDIAGNET])
+WRITERS: dict[str, Callable[[Fabric], str]] = {
+    "db_csv": write_db_csv,
+    "net_dump": write_net_dump,
+    "net_dump of cages": partial(write_net_dump, label=label_as_cage),
+}
+
+
+@pytest.mark.parametrize("other", [IBNETDISCOVER, "db_csv", "net_dump", "net_dump of cages", PORT_LIST, IBDIAGNET])
 @pytest.mark.parametrize("sample", TRACED)
 def test_every_format_gives_the_same_fabric(sample: str, other: str, tmp_path: Path) -> None:
     expected = load_sample(sample, OPENSM).fabric
-    if other == "db_csv":
+    if other in WRITERS:
         path = tmp_path / "fabric"
-        path.write_text(write_db_csv(expected))
+        path.write_text(WRITERS[other](expected))
         found = read_fabric(path)
+        if "net_dump" in other:  # routers look like adapters
+            is_router = expected.node_kind == NodeKind.ROUTER
+            expected = replace(expected, node_kind=np.where(is_router, NodeKind.CA, expected.node_kind))
     else:
         found = infer_lmc(read_fabric(find_sample(sample, other)), load_sample(sample, OPENSM).tables)
     check_equal(found, expected, set(NODES + LINKS + PORTS) - set(NOT_SAID[OPENSM, other]))

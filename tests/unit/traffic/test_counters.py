@@ -17,7 +17,7 @@ from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.lid_traffic import map_to_lids
 from ibprof_converter.traffic.loaded_links import load_counted, load_links
 from ibprof_converter.traffic.patterns import build_pattern
-from ibprof_converter.traffic.port_counters import read_counters, subtract_counters
+from ibprof_converter.traffic.port_counters import looks_like_counters, read_counters, subtract_counters
 from ibprof_converter.traffic.traffic_data import PortCounters
 from ibprof_testing.lab.db_csv import write_db_csv
 from ibprof_testing.samples.fabrics import IBDIAGNET, OPENSM, find_sample, load_sample, read_sample_bytes
@@ -67,6 +67,35 @@ def test_db_csv_counts_too(tmp_path: Path) -> None:
     counters = read_counters(path, [fabric()])
     assert counters.bytes.tolist() == [28, 36]
     assert counters.node_guid.tolist() == fabric().node_guid[[0, 1]].tolist()
+
+
+def test_a_pm_file_counts_by_lid_and_port(tmp_path: Path) -> None:
+    """As public parsers read it: a stanza a port; the port of a switch has the switch's LID."""
+    of = fabric()
+    node, port = (int(of.link_node[0, 0]), int(of.link_port[0, 0]))
+    lid = int(of.port_lid[of.port_node == node][0])
+    head = "-" * 50 + "\nPort={port} Lid={lid} GUID=0x{guid:016x} Device=54000 Port Name=x/P1\n" + "-" * 50 + "\n"
+    counted = "link_down_counter=0x00\nport_xmit_data=0x{short:08x}\nport_rcv_data=0x00000001\n"
+    long = "port_xmit_data_extended=0x{long:016x}\nport_rcv_data_extended=0x0000000000000001\n"
+    path = tmp_path / "ibdiagnet2.pm"
+    text = (
+        head.format(port=port, lid=f"{lid:#06x}", guid=1) + counted.format(short=0xFFFFFFFF) + long.format(long=5 << 32)
+    )
+    text += head.format(port=2, lid=lid, guid=1) + counted.format(short=7)
+    text += head.format(port=3, lid=lid, guid=1) + counted.format(short=0xFFFFFFFF)
+    text += head.format(port=255, lid=lid, guid=1) + counted.format(short=9)
+    text += head.format(port=1, lid="0x0999", guid=1) + counted.format(short=9)
+    path.write_text(text)
+    assert looks_like_counters(path)
+    counters = read_counters(path, [of])
+    found = dict(zip(counters.port.tolist(), counters.bytes.tolist(), strict=True))
+    assert found == {port: 4 * (5 << 32), 2: 28, 3: 4 * 0xFFFFFFFF}
+    assert set(counters.node_guid.tolist()) == {int(of.node_guid[node])}
+    assert "1 LIDs belong to no node" in counters.notes[0]
+    assert "1 counters are at their 32-bit limit" in counters.notes[1]
+    # ibdiagnet2.cables has the same heads, and no counters.
+    path.write_text(head.format(port=1, lid=lid, guid=1) + "Vendor: Mellanox\n")
+    assert not looks_like_counters(path)
 
 
 def test_short_counters_at_their_limit_are_reported(tmp_path: Path) -> None:

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+r"""Parse `ibdiagnet2.net_dump` of ibdiagnet 2: a stanza per switch, a line per port, all numbers but GUIDs decimal.
+
+    "MF0;leaf1:MQM8700/U1", Mellanox, 0x1070fd03001adeb4, LID 24
+      # : IB# : Sta : PhysSta : MTU : LWA : LSA : FEC mode : Retran : Neighbor Guid : N# : NLID : Neighbor Description
+      1 : 1   : ACT : LINK UP : 5   : 4x  : 50  : NO-FEC   : NO-RTR : 0xc42a10300dbfb92 : 40 : 25 : "MF0;leaf2:.."
+      2 : 2   : DOWN : POLLING : ...
+
+`#` and `N#` are the numbers on the outside, such as `1/1/1`, which need not be those of InfiniBand (`IB#`): the line of
+the other switch with that number has the other one. Adapters have no stanza. Their GUIDs are taken as NODE GUIDs, and a
+neighbour without a stanza is taken as an adapter. Number of ports, SystemGUID, LMC and routers are not given.
+
+Source: a public excerpt of a dump by ibdiagnet 2.10, and two public parsers; no whole dump was available.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from os import PathLike
+
+from ibprof.errors import InputError, quote_found
+from ibprof_converter.fabric.damage import DamageLog
+from ibprof_converter.fabric.dump_files import decode_name
+from ibprof_converter.fabric.fabric_graph import NodeKind
+from ibprof_converter.fabric.listing import Listing
+from ibprof_converter.fabric.listing_rows import PORTS_NOT_GIVEN, End, LinkRow, list_rows
+from ibprof_converter.fabric.rates import data_rate_gbps
+
+_HEAD = re.compile(rb'[ \t]{0,9}"(.{0,256})", [^,\n]{0,99}, 0x([0-9A-Fa-f]{1,16}), LID ([0-9]{1,5})\s*')
+_COLUMNS = re.compile(rb"[ \t]{0,99}#[ \t]{0,99}:[ \t]{0,99}IB#[ \t]{0,99}:.*:[ \t]{0,99}Neighbor Description\s*")
+_SIGN = re.compile(_COLUMNS.pattern, re.MULTILINE)
+_PORT = re.compile(rb"[ \t]{0,99}[^:\n]{1,40}:[ \t]{0,99}[0-9]{1,3}[ \t]{0,99}:.*")
+_IGNORED = re.compile(rb"\s*(?:#.*)?")
+_GUID = re.compile(r"0x([0-9A-Fa-f]{1,16})")
+_LID = re.compile(r"[0-9]{0,5}")
+_LANES = {"1x": 1, "2x": 2, "4x": 4, "8x": 8, "12x": 12}
+_IS_UP = "ACT"
+_NEEDED = ("#", "ib#", "sta", "lwa", "lsa", "neighbor guid", "n#", "nlid")
+
+_HEAD_FORM = '"description", VENDOR, 0xGUID, LID N'
+_PORT_FORM = "# : IB# : Sta : ... : Neighbor Guid : N# : NLID : Neighbor Description, as in the line of columns"
+_REMARK = "a .net_dump has no NODE GUIDs of adapters and no LMC; GUIDs of neighbours are used instead"
+
+
+def looks_like_net_dump(head: bytes) -> bool:
+    """Return whether a file's beginning has the columns of a `.net_dump`."""
+    return _SIGN.search(head) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class _Port:
+    """A port that is cabled to another.
+
+    Attributes:
+        line: of the file.
+        number: InfiniBand's number of the port.
+        active: whether the subnet manager has made its link active.
+        lanes: width of the link.
+        gbps: data rate in Gb/s, nan where unknown.
+        guid, label, lid, name: of the neighbour: its GUID, the number of its port on the outside, LID and description.
+    """
+
+    line: int
+    number: int
+    active: bool
+    lanes: int
+    gbps: float
+    guid: int
+    label: str
+    lid: int
+    name: str
+
+
+@dataclass(slots=True)
+class _Switch:
+    """A stanza: description, GUID and LID of a switch, and its ports by their numbers on the outside."""
+
+    name: str
+    guid: int
+    lid: int
+    numbers: dict[str, int] = field(default_factory=dict)
+    ports: list[_Port] = field(default_factory=list)
+
+
+def parse_net_dump(path: str | PathLike[str], data: bytes) -> Listing:
+    """Parse the stanzas; ports without a neighbour are left out.
+
+    Args:
+        path: for messages.
+        data: contents of the file.
+
+    Raises:
+        InputError: no line lists a link. The error names the first line that is not used, if any.
+    """
+    log = DamageLog(path)
+    switches: dict[int, _Switch] = {}
+    switch: _Switch | None = None
+    columns: list[str] = []
+    for number, line in enumerate(data.split(b"\n"), 1):
+        if head := _HEAD.fullmatch(line):
+            # A second stanza of a switch, as in two dumps in one file, adds to the first.
+            switch = switches.setdefault(
+                int(head[2], 16), _Switch(decode_name(head[1]), int(head[2], 16), int(head[3]))
+            )
+        elif _COLUMNS.fullmatch(line):
+            columns = [column.strip().lower() for column in line.decode("utf-8", "replace").split(":")]
+            if missing := [name for name in _NEEDED if name not in columns]:
+                raise InputError(path, number, f"a column {missing[0]!r}", quote_found(line))
+        elif _PORT.fullmatch(line):
+            _read_port(log, number, line, switch, columns)
+        elif line.lstrip().startswith(b'"'):
+            log.lose(number, InputError(path, number, _HEAD_FORM, quote_found(line)))
+            switch = None
+        elif not _IGNORED.fullmatch(line):
+            log.skip(number, line, _PORT_FORM, switch.guid if switch else None)
+    return replace(list_rows(list(_find_rows(switches, log)), log), remarks=(_REMARK,))
+
+
+def _read_port(log: DamageLog, number: int, line: bytes, switch: _Switch | None, columns: list[str]) -> None:
+    # A description may have colons, so it is the rest after all other columns.
+    parts = [decode_name(part).strip() for part in line.split(b":", max(len(columns) - 1, 1))]
+    fields = dict(zip(columns, parts, strict=False))
+    expected = _PORT_FORM if switch else f"a stanza's first line, {_HEAD_FORM},"
+    if switch is None or not columns or len(parts) < len(columns):
+        log.lose(number, InputError(log.path, number, expected, quote_found(line)), switch.guid if switch else None)
+        return
+    switch.numbers.setdefault(fields["#"], int(fields["ib#"]))
+    if not fields["neighbor guid"]:
+        return
+    guid, lid = _GUID.fullmatch(fields["neighbor guid"]), _LID.fullmatch(fields["nlid"])
+    if guid is None or lid is None:
+        log.lose(number, InputError(log.path, number, expected, quote_found(line)), switch.guid)
+        return
+    name = fields["neighbor description"].removeprefix('"').removesuffix('"')
+    active = fields["sta"] == _IS_UP
+    lanes = _LANES.get(fields["lwa"], 0)
+    gbps = data_rate_gbps(lanes, fields["lsa"])
+    link = int(guid[1], 16), fields["n#"], int(lid[0] or 0), name
+    switch.ports.append(_Port(number, int(fields["ib#"]), active, lanes, gbps, *link))
+
+
+def _find_rows(switches: Mapping[int, _Switch], log: DamageLog) -> Iterator[LinkRow]:
+    for switch in switches.values():
+        for port in switch.ports:
+            near = End(
+                NodeKind.SWITCH, PORTS_NOT_GIVEN, 0, switch.guid, switch.guid, switch.name, switch.lid, port.number
+            )
+            other = switches.get(port.guid)
+            number = other.numbers.get(port.label) if other else _parse_number(port.label)
+            if number is None:
+                what = f"port {port.number}: its neighbour {port.name!r} has no port {quote_found(port.label.encode())}"
+                log.miss(what, switch.guid, [port.line])
+                continue
+            kind = NodeKind.SWITCH if other else NodeKind.CA
+            lid, name = (other.lid, other.name) if other else (port.lid, port.name)
+            far = End(kind, PORTS_NOT_GIVEN, 0, port.guid, port.guid, name, lid, number)
+            yield LinkRow(port.line, near, far, port.active and near.lid > 0 and lid > 0, port.lanes, port.gbps)
+
+
+def _parse_number(label: str) -> int | None:
+    """Return the number of an adapter's port; None for other text."""
+    return (
+        int(label) if label.isascii() and label.isdigit() and len(label) <= 3 and int(label) < PORTS_NOT_GIVEN else None
+    )
