@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -111,26 +112,35 @@ def read_trace(path: Path, trace: Any) -> Profile:
 
 def _read_sites(definitions: Any) -> Iterator[Site]:
     for callpath in definitions.callpaths:
-        find = _property_of(callpath)
         # The other call paths are those of functions around a site.
-        if (loaded := find(otf2_names.OBJECT_PARAMETER)) is None:
+        if (loaded := _property_of(callpath)(otf2_names.OBJECT_PARAMETER)) is None:
             continue
-        function, file, line = _read_frame(callpath.region)
-        yield Site(
-            file,
-            line,
-            function,
-            str(loaded),
-            address=int(find(otf2_names.ADDRESS_PARAMETER) or 0),
-            build_id=str(find(otf2_names.BUILD_ID_PARAMETER) or ""),
-            name=str(find(otf2_names.NAME_PARAMETER) or ""),
-            inlined_in=tuple(_read_callers(callpath)),
+        site, callers = _read_place(callpath, str(loaded)), list(_read_callers(callpath))
+        yield replace(
+            site,
+            inlined_in=tuple(each for each in callers if isinstance(each, Frame)),
+            callers=tuple(each for each in callers if isinstance(each, Site)),
         )
 
 
-def _read_callers(callpath: Any) -> Iterator[Frame]:
+def _read_place(callpath: Any, loaded: str) -> Site:
+    find, (function, file, line) = _property_of(callpath), _read_frame(callpath.region)
+    return Site(
+        file,
+        line,
+        function,
+        loaded,
+        address=int(find(otf2_names.ADDRESS_PARAMETER) or 0),
+        build_id=str(find(otf2_names.BUILD_ID_PARAMETER) or ""),
+        name=str(find(otf2_names.NAME_PARAMETER) or ""),
+    )
+
+
+def _read_callers(callpath: Any) -> Iterator[Frame | Site]:
+    """Yield the functions around a site: callers where they were recorded, else those that it was inlined into."""
     while (callpath := callpath.parent) is not None:
-        yield _read_frame(callpath.region)
+        loaded = _property_of(callpath)(otf2_names.CALLER_OBJECT_PARAMETER)
+        yield _read_frame(callpath.region) if loaded is None else _read_place(callpath, str(loaded))
 
 
 def _read_frame(region: Any) -> Frame:

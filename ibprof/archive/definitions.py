@@ -19,6 +19,8 @@ _NS_PER_S = 10**9
 _Call = tuple[Any, ...]
 """A function of OTF2's definition writer, and its arguments after the writer."""
 
+_Callers = tuple[Frame, ...] | tuple[Site, ...]
+
 
 class Written(Protocol):
     """The written events of a rank.
@@ -123,23 +125,32 @@ class Definitions:
 
     def _sites(self, run: Profile) -> Iterator[_Call]:
         """Yield a source code location for each site, and a call path that ends with the function of the site."""
-        for callers, number in self._callers.items():
-            yield from self._callpath(number, callers[1:], callers[0])
+        for chain, number in self._callers.items():
+            caller = chain[0]
+            if isinstance(caller, Site):
+                yield from self._callpath(number, chain[1:], _frame_of(caller))
+                yield from self._place(number, caller, otf2_names.CALLER_OBJECT_PARAMETER)
+            else:
+                yield from self._callpath(number, chain[1:], caller)
         for number, site in enumerate(run.sites):
             callpath = self.callpath(number + 1)
-            yield from self._callpath(callpath, site.inlined_in, Frame(site.function, site.file, site.line))
+            yield from self._callpath(callpath, _callers_of(site), _frame_of(site))
             yield _otf2.GlobalDefWriter_WriteSourceCodeLocation, number, self.text(site.file), site.line
-            texts = {otf2_names.OBJECT_PARAMETER: site.object, otf2_names.NAME_PARAMETER: site.name}
-            texts |= {otf2_names.BUILD_ID_PARAMETER: site.build_id} if site.build_id else {}
-            for name, text in texts.items():
-                value = otf2.Type.STRING, _otf2.AttributeValue(stringRef=self.text(text))
-                parameter = self.parameter(name, otf2.ParameterType.STRING)
-                yield _otf2.GlobalDefWriter_WriteCallpathParameter, callpath, parameter, *value
-            address = otf2.Type.UINT64, _otf2.AttributeValue(uint64=site.address)
-            parameter = self.parameter(otf2_names.ADDRESS_PARAMETER, otf2.ParameterType.UINT64)
-            yield _otf2.GlobalDefWriter_WriteCallpathParameter, callpath, parameter, *address
+            yield from self._place(callpath, site, otf2_names.OBJECT_PARAMETER)
 
-    def _callpath(self, number: int, callers: tuple[Frame, ...], frame: Frame) -> Iterator[_Call]:
+    def _place(self, callpath: int, site: Site, object_parameter: str) -> Iterator[_Call]:
+        """Yield what a call path's region does not say of a site."""
+        texts = {object_parameter: site.object, otf2_names.NAME_PARAMETER: site.name}
+        texts |= {otf2_names.BUILD_ID_PARAMETER: site.build_id} if site.build_id else {}
+        for name, text in texts.items():
+            value = otf2.Type.STRING, _otf2.AttributeValue(stringRef=self.text(text))
+            parameter = self.parameter(name, otf2.ParameterType.STRING)
+            yield _otf2.GlobalDefWriter_WriteCallpathParameter, callpath, parameter, *value
+        address = otf2.Type.UINT64, _otf2.AttributeValue(uint64=site.address)
+        parameter = self.parameter(otf2_names.ADDRESS_PARAMETER, otf2.ParameterType.UINT64)
+        yield _otf2.GlobalDefWriter_WriteCallpathParameter, callpath, parameter, *address
+
+    def _callpath(self, number: int, callers: _Callers, frame: Frame) -> Iterator[_Call]:
         region = self._regions + self._operations + number
         function, file = self.text(frame.function), self.text(frame.file)
         compiled = otf2.RegionRole.FUNCTION, otf2.Paradigm.COMPILER, otf2.RegionFlag.NONE
@@ -174,10 +185,20 @@ class Definitions:
             yield function, owner, self.text(name), kind, union
 
 
-def _number_callers(sites: Iterable[Site]) -> dict[tuple[Frame, ...], int]:
-    """Return the numbers of call paths of functions that sites were inlined into, each after that of its callers."""
-    numbers: dict[tuple[Frame, ...], int] = {}
+def _callers_of(site: Site) -> _Callers:
+    """Return the functions around a site, from the inside: its callers, or those that it was inlined into."""
+    return site.callers or site.inlined_in
+
+
+def _frame_of(site: Site) -> Frame:
+    return Frame(site.function, site.file, site.line)
+
+
+def _number_callers(sites: Iterable[Site]) -> dict[_Callers, int]:
+    """Return the numbers of call paths of the functions around sites, each after that of its callers."""
+    numbers: dict[_Callers, int] = {}
     for site in sites:
-        for begin in reversed(range(len(site.inlined_in))):
-            numbers.setdefault(site.inlined_in[begin:], len(numbers))
+        callers = _callers_of(site)
+        for begin in reversed(range(len(callers))):
+            numbers.setdefault(callers[begin:], len(numbers))
     return numbers

@@ -39,6 +39,7 @@ CARRIED = (
     "IBPROF_INTERVAL",
     "IBPROF_SOURCE",
     "IBPROF_SITES",
+    "IBPROF_CALLERS",
     "IBPROF_TIME",
 )
 """Variables that the processes of a job need."""

@@ -249,7 +249,10 @@ class Site:
         address: where the call returns to, in `object`; 0 in a script.
         build_id: of the object, as hex digits; empty where it has none.
         name: `file.c:LINE`; without a line `function+0x1f`, or `object+0x1f`. docs/sites.md.
-        inlined_in: the functions that the call was compiled into, from the inside, if not only `function`.
+        inlined_in: the functions that the call was compiled into, from the inside, if not only `function`; empty where
+            callers were recorded.
+        callers: the places that called `function`, from the inside, as far as they were recorded: IBPROF_CALLERS. Those
+            that it was inlined into are included. They have no callers of their own.
     """
 
     file: str
@@ -260,6 +263,12 @@ class Site:
     build_id: str = ""
     name: str = ""
     inlined_in: tuple[Frame, ...] = ()
+    callers: tuple[Site, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """Its name, and those of its callers: `library.c:10 < solver.c:212`."""
+        return " < ".join((self.name, *(caller.name for caller in self.callers)))
 
 
 OTHER_SITES = Site("", 0, "(other sites)", "", name="(other sites)")

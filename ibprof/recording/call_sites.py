@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
+from ibprof.errors import InputError
 from ibprof.native.recording_layout import recording_layout
 from ibprof.profile.profile_data import OTHER_SITES, Site
 from ibprof.recording.host_file import Owners, RecordingFile, Records, decode_text, locate_records
@@ -29,9 +32,38 @@ class CallSites:
             return
         objects, objects_owner = file.records("IBP_SEGMENT_OBJECTS")
         loaded = locate_records(file, "an object", records["object"], self._owner, objects_owner)
-        for index in np.argsort(world_rank[self._owner], kind="stable").tolist():
+        callers = self._locate_callers(records)
+        sites: list[Site] = []
+        for index, caller in enumerate(callers.tolist()):
             site = _read_site(records[index], objects[loaded[index]])
-            self._common[index] = numbers.setdefault(site, len(numbers) + 1)
+            sites.append(replace(site, callers=_with_callers(sites[caller])) if caller >= 0 else site)
+        chosen = np.flatnonzero(~self._only_call_others(callers))
+        for index in chosen[np.argsort(world_rank[self._owner[chosen]], kind="stable")].tolist():
+            self._common[index] = numbers.setdefault(sites[index], len(numbers) + 1)
+
+    def _locate_callers(self, records: Records) -> npt.NDArray[np.intp]:
+        """Return the index of each site's caller, which precedes it; -1 where it has none."""
+        number, found = records["caller"], np.full(len(records), -1, np.intp)
+        known = np.flatnonzero(number)
+        found[known] = locate_records(self._file, "a caller", number[known] - 1, self._owner[known], self._owner)
+        late = np.flatnonzero(found >= np.arange(len(found)))
+        if len(late):
+            own = late[0] - np.searchsorted(self._owner, self._owner[late[0]]) + 1
+            what = f"caller {number[late[0]]} of site {own}"
+            raise InputError(self._file.path, None, "a caller that precedes its site", what)
+        return found
+
+    def _only_call_others(self, callers: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
+        """Return which sites are callers of others, and call no MPI themselves: bool [site]."""
+        only = np.zeros(len(callers), np.bool_)
+        only[callers[callers >= 0]] = True
+        origins, owner = self._file.records("IBP_SEGMENT_ORIGINS")
+        if only.any() and len(origins):
+            constants = recording_layout().constants
+            unknown = (constants["IBP_SITE_UNKNOWN"], constants["IBP_SITE_OTHER"])
+            known = np.flatnonzero(~np.isin(origins["site"], unknown))
+            only[locate_records(self._file, "a site", origins["site"][known] - 1, owner[known], self._owner)] = False
+        return only
 
     def translate(self, records: Records, owner: Owners) -> npt.NDArray[np.int32]:
         """Return the common numbers of the sites of records; format version 1 has none.
@@ -52,6 +84,11 @@ class CallSites:
         if other.any():
             common[other] = self._numbers.setdefault(OTHER_SITES, len(self._numbers) + 1)
         return common
+
+
+def _with_callers(site: Site) -> tuple[Site, ...]:
+    """Return a site as a caller, and its callers."""
+    return replace(site, callers=()), *site.callers
 
 
 def _read_site(record: np.void, loaded: np.void) -> Site:

@@ -3,6 +3,7 @@
  */
 #include "platform/system.h"
 #include "counting/call_points.h"
+#include "counting/caller_chains.h"
 #include "libmpi/callers.h"
 #include "libmpi/lock.h"
 #include "platform/memory.h"
@@ -105,19 +106,6 @@ static uint32_t record(const struct ibp_site *described)
 
 /* -- addresses ----------------------------------------------------------------------------------------------------- */
 
-/* Return whether an object calls C functions for Python programs: mpi4py's, ctypes, and an interpreter that contains
- * ctypes. */
-static bool calls_for_python(const char *path)
-{
-    static const char *const names[] = {"libffi", "_ctypes", "libpython3", "python"};
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-
-    if (strstr(path, "/mpi4py/")) return true;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!strncmp(name, names[i], strlen(names[i]))) return true;
-    return false;
-}
-
 static struct ibp_call_point *learn_address(const void *address)
 {
     struct ibp_call_point *place = place_at(address);
@@ -128,7 +116,7 @@ static struct ibp_call_point *learn_address(const void *address)
     place = place_at(address);
     if (!ibp_object_find(address, &where)) return take(place, address, IBP_SITE_UNKNOWN, IBP_LANGUAGE_C);
     if (ibp_is_mpi_binding(where.path)) return take(place, address, IBP_SITE_UNKNOWN, IBP_LANGUAGE_FORTRAN);
-    if (calls_for_python(*where.path ? where.path : ibp_object_of_program())) {
+    if (ibp_object_calls_for_python(where.path)) {
         ibp_script_seek_again(); /* by now it is loaded */
         return take(place, address, IBP_SITE_UNKNOWN, IBP_LANGUAGE_PYTHON);
     }
@@ -148,35 +136,61 @@ const struct ibp_call_point *ibp_call_point_of_address(const void *address)
     return place;
 }
 
-/* -- frames -------------------------------------------------------------------------------------------------------- */
+/* -- sites that several places have ------------------------------------------------------------------------------- */
 
-/* Return a key of a line, unlike those of frames. */
-static const void *key_of_line(const struct ibp_site *site)
+/* Return a key of a site, unlike those of frames. */
+static const void *key_of_site(const struct ibp_site *site)
 {
+    const uint64_t factor = UINT64_C(0x9e3779b97f4a7c15);
     uint64_t hash = (uint64_t)site->object << 32 | site->line;
 
-    for (const char *at = site->function; *at; at++) hash = (hash ^ (unsigned char)*at) * UINT64_C(0x9e3779b97f4a7c15);
-    hash = (hash ^ hash >> 29) * UINT64_C(0x9e3779b97f4a7c15);
+    hash = (hash ^ site->address) * factor;
+    hash = (hash ^ hash >> 29 ^ site->caller) * factor;
+    for (const char *at = site->function; *at; at++) hash = (hash ^ (unsigned char)*at) * factor;
+    hash = (hash ^ hash >> 29) * factor;
     return (const void *)(uintptr_t)(hash | UINT64_C(3) << 62);
+}
+
+/* Return the place of a site, recorded if it is new; NULL where there are too many. The lock must be held. */
+static struct ibp_call_point *place_of_site(const struct ibp_site *site)
+{
+    struct ibp_call_point *place = place_at(key_of_site(site));
+
+    if (place->key) return place;
+    if (places.taken == TAKEN_MAX || !has_space(1)) return NULL;
+    place = place_at(key_of_site(site));
+    return take(place, key_of_site(site), record(site), IBP_LANGUAGE_C);
+}
+
+/* Give a key the site of a place, if there is space for it. The lock must be held. */
+static struct ibp_call_point *take_same(const void *key, struct ibp_call_point *place)
+{
+    if (!place || places.taken >= INSTRUCTIONS_MAX || !has_space(1)) return place;
+    return take(place_at(key), key, place->site, place->language);
+}
+
+/* -- frames -------------------------------------------------------------------------------------------------------- */
+
+/* Describe the line of a frame. Return false when it has none. */
+static bool describe(const struct ibp_script_frame *frame, uint32_t caller, struct ibp_site *site)
+{
+    static char path[IBP_PATH_BYTES];
+
+    *site = (struct ibp_site){.caller = caller};
+    if (!ibp_script_describe(frame, path, sizeof path, site->function, sizeof site->function, &site->line))
+        return false;
+    site->object = ibp_object_of_script(path);
+    return true;
 }
 
 static struct ibp_call_point *learn_script(const struct ibp_script_frame *frame)
 {
-    static char path[IBP_PATH_BYTES];
     const void *const key = ibp_call_point_key_of_script(frame);
-    struct ibp_call_point *const place = place_at(key), *of_line;
-    struct ibp_site site = {.line = 0};
+    struct ibp_call_point *const place = place_at(key);
+    struct ibp_site site;
 
     if (place->key) return place; /* by another thread meanwhile */
-    if (places.taken + 2 <= TAKEN_MAX && !has_space(2)) return NULL;
-    if (!ibp_script_describe(frame, path, sizeof path, site.function, sizeof site.function, &site.line)) return NULL;
-    site.object = ibp_object_of_script(path);
-    of_line = place_at(key_of_line(&site));
-    if (!of_line->key) {
-        if (places.taken == TAKEN_MAX) return NULL;
-        take(of_line, key_of_line(&site), record(&site), IBP_LANGUAGE_PYTHON);
-    }
-    return places.taken < INSTRUCTIONS_MAX ? take(place_at(key), key, of_line->site, IBP_LANGUAGE_PYTHON) : of_line;
+    return describe(frame, 0, &site) ? take_same(key, place_of_site(&site)) : NULL;
 }
 
 const struct ibp_call_point *ibp_call_point_of_script(const struct ibp_script_frame *frame)
@@ -186,6 +200,52 @@ const struct ibp_call_point *ibp_call_point_of_script(const struct ibp_script_fr
     if (IBP_LIKELY(place->key != NULL)) return place;
     ibp_lock();
     place = learn_script(frame);
+    ibp_unlock();
+    return place;
+}
+
+/* -- chains of callers --------------------------------------------------------------------------------------------- */
+
+/* Describe the place of an address in the program. Return false when no object has it. */
+static bool describe_address(const void *address, uint32_t caller, struct ibp_site *site)
+{
+    struct ibp_object_place where;
+
+    if (!ibp_object_find(address, &where)) return false;
+    ibp_object_record(address, &where);
+    *site = (struct ibp_site){.object = where.object, .address = where.address, .caller = caller};
+    return true;
+}
+
+/* Each site names its caller's, which is recorded first. */
+static struct ibp_call_point *learn_chain(const struct ibp_caller_chain *chain)
+{
+    struct ibp_call_point *place = place_at(chain->key);
+    const uint32_t length = chain->addresses + chain->frames;
+    struct ibp_site site;
+
+    if (place->key) return place; /* by another thread meanwhile */
+    place = NULL;
+    for (uint32_t i = length; i-- > 0;) {
+        const uint32_t caller = place ? place->site : 0;
+
+        if (caller == IBP_SITE_OTHER) break;
+        if (!(i < chain->addresses ? describe_address(chain->address[i], caller, &site)
+                                   : describe(&chain->frame[i - chain->addresses], caller, &site)))
+            return NULL;
+        place = place_of_site(&site);
+        if (!place) return NULL;
+    }
+    return take_same(chain->key, place);
+}
+
+const struct ibp_call_point *ibp_call_point_of_chain(const struct ibp_caller_chain *chain)
+{
+    const struct ibp_call_point *place = place_at(chain->key);
+
+    if (IBP_LIKELY(place->key != NULL)) return place;
+    ibp_lock();
+    place = learn_chain(chain);
     ibp_unlock();
     return place;
 }

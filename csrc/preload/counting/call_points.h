@@ -3,11 +3,12 @@
  *
  * Places from which the program calls MPI, and the recorded site of each. A place is known by a key: the address that a
  * call returns to, or, of a Python program, the instruction that its frame is at. Several places may have one site: each
- * time that a program is compiled again, its lines are other instructions.
+ * time that a program is compiled again, its lines are other instructions. With callers, a place is a whole chain.
  */
 #ifndef IBPROF_COUNTING_CALL_POINTS_H
 #define IBPROF_COUNTING_CALL_POINTS_H
 
+#include "counting/caller_chains.h"
 #include "python/script_frames.h"
 
 #include <stdbool.h>
@@ -37,6 +38,9 @@ const struct ibp_call_point *ibp_call_point_of_address(const void *address);
 
 /* The same of a frame. */
 const struct ibp_call_point *ibp_call_point_of_script(const struct ibp_script_frame *frame);
+
+/* The same of a site and its callers. */
+const struct ibp_call_point *ibp_call_point_of_chain(const struct ibp_caller_chain *chain);
 
 /* Return the key of a frame. Programs have no such address. */
 static inline const void *ibp_call_point_key_of_script(const struct ibp_script_frame *frame)

@@ -4,6 +4,7 @@
 #include "platform/system.h"
 #include "counting/calls.h"
 #include "counting/call_points.h"
+#include "counting/caller_chains.h"
 #include "counting/context.h"
 #include "counting/origins.h"
 #include "libmpi/callers.h"
@@ -87,12 +88,15 @@ static struct ibp_call *next_call(void)
 
 bool ibp_sites_are_wanted(void)
 {
-    return !strcmp(ibp_environment("IBPROF_SITES"), "1");
+    const char *given = ibp_environment("IBPROF_SITES");
+
+    return !strcmp(given, "1") || (!*given && ibp_callers_are_wanted());
 }
 
 void ibp_sites_begin(void)
 {
     if (!ibp_sites_are_wanted()) return;
+    ibp_callers_prepare();
     ibp_sites_recorded = ibp_call_points_prepare() && (calls.places || grow_places());
 }
 
@@ -212,6 +216,17 @@ static struct ibp_call *find_by_python(unsigned operation)
     return call ? call : call_at_place(operation, key, ibp_call_point_of_script(&frame));
 }
 
+/* No address is cached, so that each call comes here. */
+static struct ibp_call *find_with_callers(unsigned operation, const void *address)
+{
+    struct ibp_caller_chain chain;
+    struct ibp_call *call;
+
+    if (!ibp_caller_chain_find(address, &chain)) return &ibp_calls[operation];
+    call = find_cached(operation, chain.key);
+    return call ? call : call_at_place(operation, chain.key, ibp_call_point_of_chain(&chain));
+}
+
 static struct ibp_call *find_uncached(unsigned operation, const void *address)
 {
     const struct ibp_call_point *place = ibp_call_point_of_address(address);
@@ -231,6 +246,7 @@ struct ibp_call *ibp_call_find(unsigned operation, const void *address)
     struct ibp_call *call;
 
     if (!ibp_sites_recorded || !ibp_is_active()) return &ibp_calls[operation];
+    if (IBP_UNLIKELY(ibp_callers_recorded)) return find_with_callers(operation, address);
     call = find_cached(operation, address);
     return call ? call : find_uncached(operation, address);
 }

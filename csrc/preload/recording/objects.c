@@ -28,6 +28,20 @@ const char *ibp_object_of_program(void)
     return path;
 }
 
+bool ibp_object_calls_for_python(const char *path)
+{
+    static const char *const names[] = {"libffi", "_ctypes", "libpython3", "python"};
+    const char *slash, *name;
+
+    if (!*path) path = ibp_object_of_program();
+    slash = strrchr(path, '/');
+    name = slash ? slash + 1 : path;
+    if (strstr(path, "/mpi4py/")) return true;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strncmp(name, names[i], strlen(names[i]))) return true;
+    return false;
+}
+
 struct search {
     uintptr_t address;
     struct ibp_object_place *place;

@@ -23,6 +23,10 @@ struct ibp_object_place {
 /* Return the path of the program; empty where it is unknown. The lock must be held. */
 const char *ibp_object_of_program(void);
 
+/* Return whether an object, by the loader's name, calls C functions for Python programs: mpi4py's, ctypes, and an
+ * interpreter that contains ctypes. The lock must be held. */
+bool ibp_object_calls_for_python(const char *path);
+
 /* Find the program or library that holds an address. Return false when none does. */
 bool ibp_object_find(const void *address, struct ibp_object_place *place);
 

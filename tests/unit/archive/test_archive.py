@@ -104,7 +104,11 @@ def profiles(draw: st.DrawFn) -> Profile:
     ranks = [draw(st.builds(Rank, rank=st.just(number), pid=SMALL, thread_level=SMALL, **rest)) for number in numbers]
     rank = st.sampled_from(numbers)
     frames = st.lists(st.builds(Frame, TEXT, TEXT, SMALL), max_size=3).map(tuple)
-    site = st.builds(Site, TEXT, SMALL, TEXT, TEXT, NUMBER, build_id=TEXT, name=TEXT, inlined_in=frames)
+    place = st.builds(Site, TEXT, SMALL, TEXT, TEXT, NUMBER, build_id=TEXT, name=TEXT)
+    around = st.fixed_dictionaries({"inlined_in": frames}) | st.fixed_dictionaries(
+        {"callers": st.lists(place, max_size=3).map(tuple)}
+    )
+    site = st.builds(lambda site, around: replace(site, **around), place, around)
     sites = draw(st.lists(site, max_size=3, unique=True))
     call = rank, *(st.integers(0, len(names) - 1) for names in (regions, operations)), st.integers(0, len(sites))
     tag = st.integers(0, len(Direction) - 1), st.integers(0, len(Kind) - 1)

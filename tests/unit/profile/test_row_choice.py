@@ -82,3 +82,25 @@ def test_a_profile_of_the_chosen_rows() -> None:
     assert RowChoice().restrict(run) is run
     assert [bool(each) for each in (RowChoice(), RowChoice(region=""), RowChoice(site="x"))] == [False, True, True]
     assert str(RowChoice("SEND", site="a.c:1")) == "--operation SEND --site a.c:1"
+
+
+def test_callers_are_part_of_a_name_and_choose_what_they_called() -> None:
+    library, halo, main = (
+        Site(f"/src/{file}", line, "f", "app", name=f"{file}:{line}")
+        for file, line in (("lib.c", 3), ("halo.c", 20), ("solver.c", 212))
+    )
+    sites = (library, replace(library, callers=(halo,)), replace(library, callers=(halo, main)), halo, main)
+    run = replace(make_run(), sites=sites)
+    assert run.sites[2].label == "lib.c:3 < halo.c:20 < solver.c:212"
+    for text, numbers in {
+        "lib.c:3": {1, 2, 3},
+        "src/halo.c:20": {2, 3, 4},
+        "solver.c:212": {3, 5},
+        "lib.c:3 < halo.c:20": {2},
+        "lib.c:3 < halo.c:20 < solver.c:212": {3},
+    }.items():
+        assert find_sites(run, text) == numbers, text
+    assert [row.key for row in sum_calls(run, ("site",), RowChoice(site="solver.c:212"))] == [
+        ("solver.c:212",),
+        ("lib.c:3 < halo.c:20 < solver.c:212",),
+    ]

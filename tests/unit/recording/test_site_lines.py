@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,17 @@ def test_sites_of_all_kinds(program: Path) -> None:
     assert (sites[1].function, sites[1].file, sites[1].line) == ("send", file, 2)
     assert sites[1].inlined_in == (Frame("main", file, 6),)
     assert notes == ("call sites without lines in /none/libx.so: it cannot be read: no such file or directory",)
+
+
+def test_what_is_around_a_site_has_lines(program: Path) -> None:
+    address, _ = return_address(program)
+    script, bare = Site("/opt/solver.py", 212, "step", "/opt/solver.py"), Site("", 0, "", str(program), address)
+    (site, alone), _ = resolve_sites([replace(bare, callers=(script, bare)), bare])
+    assert site.label == "halo.c:2 < halo.c:6 < solver.py:212 < halo.c:2 < halo.c:6"
+    assert alone.label == "halo.c:2 < halo.c:6"
+    assert [caller.function for caller in site.callers] == ["main", "step", "send", "main"]
+    assert not any(each.inlined_in for each in (site, alone, *site.callers))
+    assert [caller.object for caller in site.callers] == [str(program), "/opt/solver.py", str(program), str(program)]
 
 
 def test_an_offset_is_that_of_the_return_address(program: Path) -> None:

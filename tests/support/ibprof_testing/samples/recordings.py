@@ -38,6 +38,8 @@ class Process:
     addresses: Sequence[Records] = ()
     snapshots: Sequence[Records] = ()
     times: Sequence[Records] = ()
+    objects: Sequence[Records] = ()
+    sites: Sequence[Records] = ()
     started: bool = True
 
 
@@ -121,7 +123,7 @@ def make_recording(
         parts: tuple[Any, ...]
         parts = (2, "port", process.ports), (3, "region", process.regions), (14, "origin", [named] if named else [])
         parts += (15, "counter", counters), (16, "sizes", sizes), (17, "demand", demands)
-        parts += ((20, "time", times),)
+        parts += (18, "object", process.objects), (19, "site", process.sites), (20, "time", times)
         parts += (6, "mark", process.marks), (7, "pair", process.pairs)
         parts += (8, "transfer", process.transfers), (9, "hardware", process.hardware), (12, "launch", process.launch)
         parts += (10, "address", process.addresses), (11, "snapshot", process.snapshots)

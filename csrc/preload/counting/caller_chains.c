@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ */
+#include "platform/system.h"
+#include "counting/caller_chains.h"
+#include "libmpi/callers.h"
+#include "libmpi/lock.h"
+#include "platform/stack_walk.h"
+#include "platform/text.h"
+#include "recording/objects.h"
+
+#include <string.h>
+
+unsigned ibp_callers_recorded;
+
+static uint64_t callers_asked(void)
+{
+    return ibp_text_number(ibp_environment("IBPROF_CALLERS"));
+}
+
+bool ibp_callers_are_wanted(void)
+{
+    return callers_asked() > 0;
+}
+
+void ibp_callers_prepare(void)
+{
+    const uint64_t asked = callers_asked();
+
+    if (!asked || !ibp_stack_walk_prepare()) return;
+    ibp_callers_recorded = asked < IBP_CALLERS_MAX ? (unsigned)asked : IBP_CALLERS_MAX;
+}
+
+/* -- kinds of code ------------------------------------------------------------------------------------------------- */
+
+enum kind {
+    /* Of no object: compiled at run time. */
+    IS_UNKNOWN,
+    IS_OF_PROGRAM,
+    /* Of MPI, or of its bindings. */
+    IS_OF_MPI,
+    /* Of an interpreter, or of what calls C functions for it. */
+    IS_OF_PYTHON,
+    /* Of libc, the dynamic linker or ibprof, which call what they are given. */
+    IS_OF_SYSTEM
+};
+
+static bool begins_with_any(const char *name, const char *const *begins)
+{
+    for (; *begins; begins++)
+        if (!strncmp(name, *begins, strlen(*begins))) return true;
+    return false;
+}
+
+/* The lock must be held. */
+static enum kind judge(const void *address)
+{
+    static const char *const mpi[] = {"libopen-pal", "libopen-rte", "mca_", NULL};
+    static const char *const of_system[] = {"libc.so", "libc-", "ld-", "libpthread", NULL};
+    struct ibp_object_place where, own;
+    const char *slash, *name;
+
+    if (!ibp_object_find(address, &where)) return IS_UNKNOWN;
+    if (ibp_object_find((const void *)judge, &own) && where.path == own.path && *own.path) return IS_OF_SYSTEM;
+    if (ibp_object_calls_for_python(where.path)) {
+        ibp_script_seek_again(); /* by now it is loaded */
+        return IS_OF_PYTHON;
+    }
+    slash = strrchr(where.path, '/');
+    name = slash ? slash + 1 : where.path;
+    if (ibp_is_mpi_binding(where.path) || begins_with_any(name, mpi)) return IS_OF_MPI;
+    return begins_with_any(name, of_system) ? IS_OF_SYSTEM : IS_OF_PROGRAM;
+}
+
+/* Return the kind of the code that a call returns to. */
+static enum kind kind_of(const void *address)
+{
+    /* Addresses that were judged, each with its kind in the bits above it, which addresses of programs do not use. */
+    static uint64_t known[1024];
+    const uint64_t number = (uintptr_t)address & ((UINT64_C(1) << 60) - 1);
+    uint64_t *const place = &known[(number * UINT64_C(0x9e3779b97f4a7c15) >> 40) % (sizeof known / sizeof *known)];
+    const uint64_t judged = __atomic_load_n(place, __ATOMIC_RELAXED);
+    enum kind kind;
+
+    if (IBP_LIKELY((judged & ((UINT64_C(1) << 60) - 1)) == number)) return (enum kind)(judged >> 60);
+    ibp_lock();
+    kind = judge(address);
+    ibp_unlock();
+    __atomic_store_n(place, number | (uint64_t)kind << 60, __ATOMIC_RELAXED);
+    return kind;
+}
+
+/* -- chains -------------------------------------------------------------------------------------------------------- */
+
+struct collecting {
+    struct ibp_caller_chain *chain;
+    /* The first address: those of frames further inside, ibprof's and MPI's, are passed over. */
+    const void *first;
+    bool is_found;
+    uint64_t hash;
+};
+
+static uint64_t mix(uint64_t hash, uint64_t number)
+{
+    hash = (hash ^ number) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 31;
+}
+
+static unsigned length(const struct ibp_caller_chain *chain)
+{
+    return chain->addresses + chain->frames;
+}
+
+static void add_address(struct collecting *collecting, const void *address)
+{
+    collecting->chain->address[collecting->chain->addresses++] = address;
+    collecting->hash = mix(collecting->hash, (uintptr_t)address);
+}
+
+static void add_frames(struct collecting *collecting)
+{
+    struct ibp_caller_chain *const chain = collecting->chain;
+    struct ibp_script_frame frame;
+
+    for (bool is_found = ibp_script_find(&frame); is_found && length(chain) <= ibp_callers_recorded;
+         is_found = ibp_script_next(&frame)) {
+        chain->frame[chain->frames++] = frame;
+        collecting->hash = mix(collecting->hash, frame.key);
+    }
+}
+
+static bool collect(void *into, const void *address)
+{
+    struct collecting *const collecting = into;
+
+    if (!collecting->is_found) {
+        collecting->is_found = address == collecting->first;
+        return true;
+    }
+    switch (kind_of(address)) {
+    case IS_OF_PROGRAM:
+        add_address(collecting, address);
+        return length(collecting->chain) <= ibp_callers_recorded;
+    case IS_OF_PYTHON:
+        add_frames(collecting);
+        return false;
+    case IS_UNKNOWN:
+        return false;
+    default:
+        return true;
+    }
+}
+
+bool ibp_caller_chain_find(const void *address, struct ibp_caller_chain *chain)
+{
+    struct collecting collecting = {.chain = chain, .first = address};
+    enum kind kind = kind_of(address);
+
+    chain->addresses = chain->frames = 0;
+    if (kind == IS_OF_MPI) {
+        collecting.first = ibp_binding_caller();
+        if (!collecting.first) return false;
+        kind = kind_of(collecting.first);
+    }
+    if (kind == IS_UNKNOWN) return false;
+    if (kind == IS_OF_PYTHON) {
+        add_frames(&collecting);
+    } else {
+        add_address(&collecting, collecting.first);
+        ibp_stack_walk(collect, &collecting);
+    }
+    chain->key = (const void *)(uintptr_t)((collecting.hash | UINT64_C(1) << 63) & ~(UINT64_C(1) << 62));
+    return length(chain) > 0;
+}

@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ */
+#include "platform/system.h"
+#include "platform/stack_walk.h"
+#include "platform/mapped_range.h"
+
+#include <link.h>
+#include <stdint.h>
+#include <string.h>
+
+#define FRAMES_MAX 256
+#define WORD sizeof(uintptr_t)
+
+/* Sanitizers take a read of another function's frame, and of what another thread may change, for an error. */
+#define READS_STACKS __attribute__((no_sanitize_address))
+#define READS_SHARED __attribute__((no_sanitize_thread))
+
+enum step {
+    STEPPED,
+    /* The system starts this function, and nothing calls it. */
+    OUTERMOST,
+    /* Its caller cannot be found. */
+    LOST
+};
+
+/* -- this thread's stack ------------------------------------------------------------------------------------------- */
+
+/* Memory that holds this thread's stack, up to its end. */
+static IBP_THREAD_LOCAL struct ibp_mapped_range stack;
+
+/* Return whether an address is in the part of a stack that is in use: from `least` to the end. A stack that is new to
+ * this thread is looked up: its first one, another after a signal, a larger one. */
+static bool enter_stack(uintptr_t least)
+{
+    return least - stack.begin < stack.end - stack.begin || ibp_mapped_range_find(least, &stack);
+}
+
+/* Return whether words of the stack are there, from an address on up to another. */
+static inline bool has_words(uintptr_t begin, uintptr_t end, uintptr_t least)
+{
+    return begin % WORD == 0 && begin >= least && begin < end && end <= stack.end;
+}
+
+/* Read a word of the stack that is there. */
+static READS_STACKS inline uintptr_t word_at(uintptr_t address)
+{
+    return *(const volatile uintptr_t *)address;
+}
+
+/* Read a word of the stack. Return false when it lies outside of it. */
+static bool read_word(uintptr_t address, uintptr_t least, uintptr_t *word)
+{
+    if (!has_words(address, address + WORD, least)) return false;
+    *word = word_at(address);
+    return true;
+}
+
+/* -- objects ------------------------------------------------------------------------------------------------------- */
+
+/* The loaded part of an object that holds an address. */
+struct part {
+    uintptr_t begin, end;
+    bool is_code;
+};
+
+static struct part part_of(const struct dl_phdr_info *info, uintptr_t address)
+{
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+        const uintptr_t begin = info->dlpi_addr + part->p_vaddr;
+
+        if (part->p_type == PT_LOAD && part->p_flags & PF_R && address - begin < part->p_filesz)
+            return (struct part){begin, begin + part->p_filesz, part->p_flags & PF_X};
+    }
+    return (struct part){.begin = 0};
+}
+
+#if defined(__x86_64__)
+#include "platform/frame_rules.h"
+#include "platform/memory.h"
+
+/* Steps that are known, by some bits of the instruction: those of the program's calls of MPI, and of their callers. */
+#define STEPS 512
+#define NEIGHBOURS 4
+
+/* The step from a function to its caller, at an instruction. */
+struct known_step {
+    /* 0 in a free place, and while it changes: other threads read it meanwhile. */
+    uintptr_t instruction;
+    enum { BY_RULE, BY_FRAME_POINTER, TO_NOBODY } how;
+    struct ibp_value_place frame;
+    /* The caller's registers that differ; of most functions, a few. The stack pointer is the frame's address else. */
+    unsigned count;
+    uint8_t numbers[IBP_REGISTERS];
+    struct ibp_value_place places[IBP_REGISTERS];
+    bool is_of_signal;
+    /* All of them are in memory below the frame's address, from this offset on; else 0. */
+    int32_t lowest;
+};
+
+static struct known_step *steps;
+static char steps_changing;
+
+bool ibp_stack_walk_prepare(void)
+{
+    if (!steps && dl_iterate_phdr) steps = ibp_memory_map(STEPS * sizeof *steps);
+    return steps;
+}
+
+struct search {
+    uintptr_t address;
+    bool is_found;
+    /* `header` is 0 where the object has no tables. */
+    struct ibp_frame_tables tables;
+};
+
+static int visit(struct dl_phdr_info *info, size_t bytes, void *into)
+{
+    struct search *search = into;
+
+    (void)bytes;
+    if (!part_of(info, search->address).is_code) return 0;
+    search->is_found = true;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+        const uintptr_t begin = info->dlpi_addr + header->p_vaddr;
+        const struct part part = part_of(info, begin);
+
+        if (header->p_type == PT_GNU_EH_FRAME && part.end && part.end - begin >= header->p_memsz)
+            search->tables = (struct ibp_frame_tables){begin, begin + header->p_memsz, part.begin, part.end};
+    }
+    return 1;
+}
+
+static void set_rule(struct known_step *known, const struct ibp_frame_rule *rule)
+{
+    known->how = rule->registers[IBP_REGISTER_RETURN].form == IBP_VALUE_NONE ? TO_NOBODY : BY_RULE;
+    known->frame = rule->frame;
+    known->is_of_signal = rule->is_of_signal;
+    known->count = 0;
+    for (uint8_t i = 0; i < IBP_REGISTERS; i++) {
+        if (rule->registers[i].form == IBP_VALUE_SAME || rule->registers[i].form == IBP_VALUE_NONE) continue;
+        known->numbers[known->count] = i;
+        known->places[known->count++] = rule->registers[i];
+    }
+    known->lowest = 0;
+    for (unsigned i = 0; i < known->count; i++) {
+        const struct ibp_value_place place = known->places[i];
+        const bool is_below = place.form == IBP_VALUE_AT_FRAME && place.offset < 0 && place.offset % (int32_t)WORD == 0;
+
+        if (!is_below) {
+            known->lowest = 0;
+            return;
+        }
+        if (place.offset < known->lowest) known->lowest = place.offset;
+    }
+}
+
+/* Find the step at an instruction. Return false where no object has this code. */
+static bool find_step(uintptr_t instruction, struct known_step *found)
+{
+    struct search search = {.address = instruction};
+    struct ibp_frame_rule rule;
+
+    dl_iterate_phdr(visit, &search);
+    found->instruction = instruction;
+    if (search.tables.header && ibp_frame_rule_find(&search.tables, instruction, &rule))
+        set_rule(found, &rule);
+    else
+        found->how = BY_FRAME_POINTER;
+    return search.is_found;
+}
+
+/* Return the place of an instruction's step; where it is not known, a free one, or one to be used again. */
+static struct known_step *known_place(uintptr_t instruction)
+{
+    const uint64_t hash = instruction * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+    struct known_step *const first = &steps[hash % STEPS / NEIGHBOURS * NEIGHBOURS];
+
+    for (unsigned i = 0; i < NEIGHBOURS; i++) {
+        const uintptr_t known = __atomic_load_n(&first[i].instruction, __ATOMIC_RELAXED);
+
+        if (known == instruction || !known) return &first[i];
+    }
+    return &first[hash % NEIGHBOURS];
+}
+
+static READS_SHARED void keep(const struct known_step *found)
+{
+    struct known_step *const known = known_place(found->instruction);
+
+    if (__atomic_test_and_set(&steps_changing, __ATOMIC_ACQUIRE)) return; /* by another thread; it is found again */
+    __atomic_store_n(&known->instruction, 0, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    memcpy((char *)known + sizeof known->instruction, (const char *)found + sizeof found->instruction,
+           sizeof *known - sizeof known->instruction);
+    __atomic_store_n(&known->instruction, found->instruction, __ATOMIC_RELEASE);
+    __atomic_clear(&steps_changing, __ATOMIC_RELEASE);
+}
+
+/* -- frames -------------------------------------------------------------------------------------------------------- */
+
+struct frame {
+    uintptr_t registers[IBP_REGISTERS];
+    /* The instruction is one that a signal interrupted, or the first one, not behind a call. */
+    bool is_exact;
+};
+
+static inline bool value_of(const struct frame *frame, struct ibp_value_place place, uintptr_t address,
+                            uintptr_t *value)
+{
+    const uintptr_t offset = (uintptr_t)(intptr_t)place.offset, least = frame->registers[IBP_REGISTER_STACK];
+
+    switch (place.form) {
+    case IBP_VALUE_AT_FRAME:
+        return read_word(address + offset, least, value);
+    case IBP_VALUE_AT_REGISTER:
+        return read_word(frame->registers[place.base % IBP_REGISTERS] + offset, least, value);
+    case IBP_VALUE_OF_FRAME:
+        *value = address + offset;
+        return true;
+    case IBP_VALUE_OF_REGISTER:
+        *value = frame->registers[place.base % IBP_REGISTERS] + offset;
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* What a step finds. */
+struct found_registers {
+    unsigned count;
+    uintptr_t address, values[IBP_REGISTERS];
+};
+
+/* Read the caller's registers. Return false when one of them cannot be. */
+static READS_SHARED bool read_registers(const struct frame *frame, const struct known_step *known,
+                                        struct found_registers *found)
+{
+    const int32_t lowest = __atomic_load_n(&known->lowest, __ATOMIC_RELAXED);
+
+    found->count = __atomic_load_n(&known->count, __ATOMIC_RELAXED);
+    if (found->count > IBP_REGISTERS || !value_of(frame, known->frame, 0, &found->address)) return false;
+    if (IBP_LIKELY(lowest)) {
+        if (!has_words(found->address + (uintptr_t)(intptr_t)lowest, found->address,
+                       frame->registers[IBP_REGISTER_STACK]))
+            return false;
+        for (unsigned i = 0; i < found->count; i++) {
+            const int32_t offset = known->places[i].offset;
+
+            if ((uint32_t)offset < (uint32_t)lowest) return false; /* another thread changes it */
+            found->values[i] = word_at(found->address + (uintptr_t)(intptr_t)offset);
+        }
+        return true;
+    }
+    for (unsigned i = 0; i < found->count; i++)
+        if (!value_of(frame, known->places[i], found->address, &found->values[i])) return false;
+    return true;
+}
+
+static READS_SHARED enum step step_by_rule(struct frame *frame, const struct known_step *known,
+                                           const struct found_registers *found)
+{
+    const uintptr_t before = frame->registers[IBP_REGISTER_STACK];
+
+    frame->registers[IBP_REGISTER_STACK] = found->address;
+    for (unsigned i = 0; i < found->count; i++) frame->registers[known->numbers[i] % IBP_REGISTERS] = found->values[i];
+    frame->is_exact = known->is_of_signal;
+    /* Stacks grow downwards; a signal may have its own. */
+    return frame->is_exact || frame->registers[IBP_REGISTER_STACK] > before ? STEPPED : LOST;
+}
+
+/* A function that has a frame pointer keeps its caller's where its own points to, below the return address. */
+static enum step step_by_frame_pointer(struct frame *frame)
+{
+    const uintptr_t pointer = frame->registers[IBP_REGISTER_FRAME], least = frame->registers[IBP_REGISTER_STACK];
+    uintptr_t words[2];
+
+    if (!pointer) return OUTERMOST;
+    if (!read_word(pointer, least, &words[0]) || !read_word(pointer + sizeof *words, least, &words[1])) return LOST;
+    frame->registers[IBP_REGISTER_FRAME] = words[0];
+    frame->registers[IBP_REGISTER_RETURN] = words[1];
+    frame->registers[IBP_REGISTER_STACK] = pointer + sizeof words;
+    frame->is_exact = false;
+    return STEPPED;
+}
+
+static enum step step_as(struct frame *frame, const struct known_step *known)
+{
+    struct found_registers found;
+
+    if (known->how == TO_NOBODY) return OUTERMOST;
+    if (known->how == BY_FRAME_POINTER) return step_by_frame_pointer(frame);
+    return read_registers(frame, known, &found) ? step_by_rule(frame, known, &found) : LOST;
+}
+
+/* Go on to the caller by a step that is known. Return LOST also where none is. */
+static READS_SHARED enum step step_as_before(struct frame *frame, uintptr_t instruction)
+{
+    const struct known_step *const known = known_place(instruction);
+    struct frame caller = *frame;
+    enum step how;
+
+    if (IBP_UNLIKELY(__atomic_load_n(&known->instruction, __ATOMIC_ACQUIRE) != instruction)) return LOST;
+    how = step_as(&caller, known);
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    if (IBP_UNLIKELY(__atomic_load_n(&known->instruction, __ATOMIC_RELAXED) != instruction)) return LOST;
+    if (how == STEPPED) *frame = caller;
+    return how;
+}
+
+static __attribute__((noinline)) enum step step_anew(struct frame *frame, uintptr_t instruction)
+{
+    struct known_step found = {.count = 0};
+
+    if (!find_step(instruction, &found)) return LOST;
+    keep(&found);
+    return step_as(frame, &found);
+}
+
+/* Go on to the caller. */
+static enum step step(struct frame *frame)
+{
+    /* A call may be its function's last instruction. */
+    const uintptr_t instruction = frame->registers[IBP_REGISTER_RETURN] - !frame->is_exact;
+    enum step how = step_as_before(frame, instruction);
+
+    if (IBP_UNLIKELY(how == LOST)) how = step_anew(frame, instruction);
+    return how == STEPPED && !enter_stack(frame->registers[IBP_REGISTER_STACK]) ? LOST : how;
+}
+
+/* Return what registers hold here, as far as a caller may expect to find them again. */
+#define REGISTERS_HERE(frame)                                                                                          \
+    __asm__ volatile("lea 1f(%%rip), %%rax\n"                                                                          \
+                     "mov %%rax, 128(%0)\n"                                                                            \
+                     "mov %%rbx, 24(%0)\n"                                                                             \
+                     "mov %%rbp, 48(%0)\n"                                                                             \
+                     "mov %%rsp, 56(%0)\n"                                                                             \
+                     "mov %%r12, 96(%0)\n"                                                                             \
+                     "mov %%r13, 104(%0)\n"                                                                            \
+                     "mov %%r14, 112(%0)\n"                                                                            \
+                     "mov %%r15, 120(%0)\n"                                                                            \
+                     "1:\n"                                                                                            \
+                     :                                                                                                 \
+                     : "r"((frame)->registers)                                                                         \
+                     : "rax", "memory")
+
+#elif defined(__aarch64__)
+
+bool ibp_stack_walk_prepare(void)
+{
+    return dl_iterate_phdr != NULL;
+}
+
+#define IBP_REGISTER_RETURN 0
+#define IBP_REGISTER_STACK 1
+
+struct frame {
+    uintptr_t registers[2];
+    uintptr_t pointer;
+};
+
+static int visit(struct dl_phdr_info *info, size_t bytes, void *into)
+{
+    (void)bytes;
+    return part_of(info, *(const uintptr_t *)into).is_code;
+}
+
+/* Return whether an object has this code. */
+static bool is_code(uintptr_t address)
+{
+    static uintptr_t known[256];
+    uintptr_t *const place = &known[address / 4 % (sizeof known / sizeof *known)];
+
+    if (__atomic_load_n(place, __ATOMIC_RELAXED) == address) return true;
+    if (!dl_iterate_phdr(visit, &address)) return false;
+    __atomic_store_n(place, address, __ATOMIC_RELAXED);
+    return true;
+}
+
+/* Return an address without the signature that protects it on the stack. */
+static uintptr_t without_signature(uintptr_t address)
+{
+    register uintptr_t signed_one __asm__("x30") = address;
+
+    __asm__("hint 7" : "+r"(signed_one)); /* xpaclri, which older processors ignore */
+    return signed_one;
+}
+
+/* A frame begins with the caller's frame pointer, and the return address. */
+static enum step step(struct frame *frame)
+{
+    const uintptr_t least = frame->registers[IBP_REGISTER_STACK], pointer = frame->pointer;
+    uintptr_t words[2], caller;
+
+    if (!pointer) return OUTERMOST;
+    if (!read_word(pointer, least, &words[0]) || !read_word(pointer + sizeof *words, least, &words[1])) return LOST;
+    caller = without_signature(words[1]) - 1;
+    if (!is_code(caller)) return LOST;
+    *frame = (struct frame){{caller + 1, pointer + sizeof words}, words[0]};
+    return STEPPED;
+}
+
+#define REGISTERS_HERE(frame)                                                                                          \
+    (*(frame) = (struct frame){{0, (uintptr_t)__builtin_frame_address(0)}, (uintptr_t)__builtin_frame_address(0)})
+
+#else
+
+bool ibp_stack_walk_prepare(void)
+{
+    return false;
+}
+
+#define IBP_REGISTER_RETURN 0
+#define IBP_REGISTER_STACK 0
+struct frame {
+    uintptr_t registers[1];
+};
+static enum step step(struct frame *frame)
+{
+    (void)frame;
+    return LOST;
+}
+#define REGISTERS_HERE(frame) ((frame)->registers[0] = (uintptr_t)__builtin_frame_address(0))
+
+#endif
+
+__attribute__((noinline)) void ibp_stack_walk(ibp_frame_seen *seen, void *into)
+{
+    struct frame frame = {.registers = {0}};
+    enum step how;
+
+    REGISTERS_HERE(&frame);
+#if defined(__x86_64__)
+    frame.is_exact = true;
+#endif
+    if (!enter_stack(frame.registers[IBP_REGISTER_STACK])) return;
+    how = step(&frame);
+    for (unsigned depth = 0; how == STEPPED && depth < FRAMES_MAX; depth++) {
+        const void *const address = (const void *)frame.registers[IBP_REGISTER_RETURN];
+
+        how = step(&frame);
+        if (how == OUTERMOST || !seen(into, address)) return;
+    }
+}

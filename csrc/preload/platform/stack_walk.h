@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * The functions that called this one: where each call returns to, from the inside. No allocation, no lock but the
+ * dynamic linker's, and no library but libc. On x86-64 frames are found by the tables of .eh_frame, and by frame
+ * pointers in code without them; on AArch64 by frame pointers; elsewhere not at all.
+ *
+ * A stack that is not as tables say ends the walk: nothing is read outside of the stack's memory.
+ */
+#ifndef IBPROF_PLATFORM_STACK_WALK_H
+#define IBPROF_PLATFORM_STACK_WALK_H
+
+#include <stdbool.h>
+
+/* Reserve memory. Return false where there is none, or where stacks cannot be walked. */
+bool ibp_stack_walk_prepare(void);
+
+/* Called with an address that a call returns to, or, of a function that a signal interrupted, where it goes on. The walk
+ * ends when it returns false. */
+typedef bool ibp_frame_seen(void *into, const void *address);
+
+/* Walk from the function that calls this one. Outermost frames, which the system starts and nothing calls, are left
+ * out. */
+void ibp_stack_walk(ibp_frame_seen *seen, void *into);
+
+#endif
