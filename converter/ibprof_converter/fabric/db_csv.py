@@ -29,7 +29,9 @@ from ibprof_converter.fabric.listing_rows import End, LinkRow, list_rows
 from ibprof_converter.fabric.rates import data_rate_gbps, lanes_of_code, speed_of_code
 
 _START = re.compile(rb"START_([A-Z0-9_]+)\s*")
-_SIGN = re.compile(rb"^START_[A-Z0-9_]+\r?$", re.MULTILINE)
+_SECTION = re.compile(rb"^START_[A-Z0-9_]+\r?$", re.MULTILINE)
+# Other texts have words like START_VERSION: a section has a header line with columns.
+_SIGN = re.compile(rb"^START_(?:(?:NODES|PORTS|LINKS)\r?$|[A-Z0-9_]+\r?\n[A-Za-z][A-Za-z0-9_ ]*,)", re.MULTILINE)
 _DESCRIPTION = "nodedesc"
 _KINDS = {1: NodeKind.CA, 2: NodeKind.SWITCH, 3: NodeKind.ROUTER}
 
@@ -88,7 +90,7 @@ def read_section(path: str | PathLike[str], data: bytes, name: str, log: DamageL
         end = data.find(b"\nEND_" + name.encode(), start.start())
         if end < 0:
             _lose(log, first, InputError(path, first, f"END_{name} after it", "none"))
-            next_start = _SIGN.search(data, start.end())
+            next_start = _SECTION.search(data, start.end())
             end = next_start.start() - 1 if next_start else len(data)
         header: list[str] | None = None
         for line, text in enumerate(data[start.start() : end].split(b"\n"), first):

@@ -10,7 +10,7 @@ from ibprof.profile.gaps import describe_gaps
 from ibprof.profile.unaccounted import Unaccounted, find_unaccounted
 from ibprof_converter.routing.route_choice import describe_routes, name_routes
 from ibprof_converter.routing.subnet import Subnet
-from ibprof_converter.traffic.adapter_policies import MODELLED, describe_nic
+from ibprof_converter.traffic.adapter_policies import MODELLED, RECORDED, describe_nic
 from ibprof_converter.traffic.measured_rails import MEASURED
 from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic
 
@@ -72,6 +72,11 @@ def describe_coverage(
             modelled.append(f"which rail bytes take: {placed.rail_source}")
         if placed.nic and MODELLED in placed.nic:
             modelled.append(f"which adapter of a host bytes take: {describe_nic(placed.nic)}")
+        if placed.nic and RECORDED in placed.nic:
+            modelled.append(
+                "each rank is taken to send by the adapter that its environment names; its MPI may use others too, as "
+                "UCX does for large messages (UCX_MAX_RNDV_RAILS), which only measured rails show"
+            )
         if placed.rail_source == MEASURED:
             modelled.append(
                 "which ranks and operations bytes on a link are of: those measured between two hosts are shared out as "

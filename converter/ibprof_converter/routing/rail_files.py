@@ -195,21 +195,21 @@ def _read_folder(folder: Path, found: FolderDumps) -> list[RailFiles]:
     if not rails:
         for path in sorted(list_folders(folder), key=lambda path: natural_key(path.name)):
             rails += _rails_of(path, sort_folder(path))
-        rails = _pass_over_unusable(rails)
+        rails, found.notes = _pass_over_unusable(rails, found.notes)
     if not rails:
         expected = "a folder with dumps of a fabric, or with folders of them"
         raise InputError(folder, None, expected, describe_unused(found))
     return rails
 
 
-def _pass_over_unusable(rails: list[RailFiles]) -> list[RailFiles]:
-    """Return the rails whose lists can be read, with a note for each of the others.
+def _pass_over_unusable(rails: list[RailFiles], notes: list[str]) -> tuple[list[RailFiles], list[str]]:
+    """Return the rails whose lists can be read, and notes on the others, which the first rail has too.
 
-    Any text can look like a list. The only list of a search is kept, so that its error is shown.
+    Any text can look like a list. The only list of a search is kept, and read later.
     """
     if len(rails) < 2:
-        return rails
-    usable, notes = [], []
+        return rails, notes
+    usable, notes = [], list(notes)
     for rail in rails:
         try:
             read_fabric(rail.links, rail.lid_ranges)
@@ -219,9 +219,9 @@ def _pass_over_unusable(rails: list[RailFiles]) -> list[RailFiles]:
             usable.append(rail)  # a contradiction is a finding
         else:
             usable.append(rail)
-    if not usable:
-        return rails
-    return [replace(usable[0], notes=(*usable[0].notes, *notes)), *usable[1:]]
+    if usable:
+        usable[0] = replace(usable[0], notes=(*usable[0].notes, *notes))
+    return usable, notes
 
 
 def _rails_of(folder: Path, found: FolderDumps) -> list[RailFiles]:

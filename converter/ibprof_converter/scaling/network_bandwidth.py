@@ -11,19 +11,21 @@ import numpy.typing as npt
 from ibprof.errors import InconsistentError
 from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.latency.files.delay_files import read_delays
-from ibprof_converter.routing.subnet import read_subnet
+from ibprof_converter.routing.rail_files import find_rails
+from ibprof_converter.routing.subnet import read_rail_fabric
 
 
 def slowest_host_link(listing: Path) -> float:
-    """Return the data rate of the slowest link between a host and a switch, in Byte/s.
+    """Return the data rate of the slowest link between a host and a switch, in Byte/s, on any rail.
 
     Raises:
         InputError: the file is no fabric.
         InconsistentError: it has no such link of known speed.
     """
-    fabric = read_subnet(str(listing), None).fabric
-    at_host = (fabric.node_kind[fabric.link_node] == NodeKind.CA).any(axis=1)
-    speeds = fabric.link_gbps[at_host]
+    fabrics = [read_rail_fabric(files, rail) for rail, files in enumerate(find_rails([listing]))]
+    speeds = np.concatenate(
+        [fabric.link_gbps[(fabric.node_kind[fabric.link_node] == NodeKind.CA).any(axis=1)] for fabric in fabrics]
+    )
     if not len(speeds) or np.isnan(speeds).all():
         raise InconsistentError(f"{listing}: no link of a host has a known speed; give --bandwidth")
     return float(np.nanmin(speeds)) * 1e9 / 8

@@ -20,6 +20,9 @@ _CORE_LIMIT = 1 << 16
 
 _CORES = re.compile(r"([0-9]{1,6})(?:-([0-9]{1,6}))?")
 
+_RANGE = re.compile(r"([^\[\]]*)\[([0-9]{1,6})-([0-9]{1,6})\]([^\[\]]*)")
+_MOST_OF_A_RANGE = 1 << 10
+
 PortLids = Sequence[Sequence[tuple[Port, int]]]
 """Ports of a machine with their LIDs, by rail."""
 
@@ -77,9 +80,21 @@ def _names(text: str, separator: str = ",") -> Iterator[str]:
 
 def _is_named(text: str, port: Port) -> bool:
     """Tell whether a list as `mlx5_0:1,mlx5_1` names a port; one that begins with `^` names those left out."""
-    names = set(_names(text.removeprefix("^")))
+    names = {each for name in _names(text.removeprefix("^")) for each in _expand(name)}
     found = not names.isdisjoint({port.device, f"{port.device}:{port.port}"})
     return found != text.startswith("^")
+
+
+def _expand(name: str) -> Iterator[str]:
+    """Yield the names that UCX's `mlx5_[0-2]:1` stands for; any other name itself."""
+    match = _RANGE.fullmatch(name)
+    if match is None:
+        yield name
+        return
+    begin, first, last, end = match.groups()
+    yield from (
+        f"{begin}{number}{end}" for number in range(int(first), min(int(last), int(first) + _MOST_OF_A_RANGE) + 1)
+    )
 
 
 def _has_prefix(text: str, port: Port) -> bool:

@@ -14,6 +14,7 @@ import pytest
 from ibprof.errors import InputError, UsageError
 from ibprof_converter.cli import layout
 from ibprof_converter.fabric.damage import DamageKind
+from ibprof_converter.fabric.link_reader import find_link_format
 from ibprof_converter.fabric.node_name_map import read_name_map
 from ibprof_converter.routing.folder_dumps import identify_content
 from ibprof_converter.routing.rail_files import find_rails
@@ -248,7 +249,7 @@ def test_a_name_map_names_nodes_by_option_and_next_to_the_links(
     assert names(str(links.parent))
 
 
-BOGUS = "sub x {\n  print <<'END';\nSTART_VERSION\nthat is no dump\nEND\n"
+BOGUS = "sub x {\n  print <<'END';\nSTART_LINKS\nthat is no dump\nEND\n"
 
 
 def test_a_search_passes_over_lists_that_cannot_be_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -264,8 +265,18 @@ def test_a_search_passes_over_lists_that_cannot_be_used(tmp_path: Path, capsys: 
     assert "h2xs" in capsys.readouterr().out
 
 
-def test_a_search_that_finds_no_usable_list_ends_with_its_error(tmp_path: Path) -> None:
+def test_a_search_that_finds_no_usable_list_names_what_it_found(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for folder in "ab":
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "h2xs").write_text(BOGUS)
     assert layout.main(["--check", str(tmp_path)]) == 3
+    said = capsys.readouterr().err
+    assert "expected a folder with dumps of a fabric" in said
+    assert all(f"passed over: {tmp_path / folder / 'h2xs'}: expected a section NODES" in said for folder in "ab")
+
+
+def test_words_of_programs_are_no_list_of_links() -> None:
+    assert find_link_format(BOGUS.replace("LINKS", "VERSION").encode()) is None
+    assert find_link_format(b"#\nSTART_GENERAL_INFO\nName,Value\n") is not None

@@ -37,7 +37,7 @@ from ibprof_converter.scaling.scaling_model import (
     share_work,
     speed_up,
 )
-from ibprof_testing.samples.fabrics import OPENSM, find_sample
+from ibprof_testing.samples.fabrics import OPENSM, find_sample, read_sample_bytes
 from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
 
 BWGRID = Cluster(peak=8e9, bandwidth=1.5e9)
@@ -303,6 +303,11 @@ def test_fit_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None
     with_fabric = run_json(capsys, "fit", *runs, *about, "--fabric", fabric)
     assert isinstance(with_fabric["bandwidth"], float)
     assert with_fabric["bandwidth"] > 1e8
+    alone = tmp_path / "alone" / OPENSM  # without forwarding tables
+    alone.parent.mkdir()
+    alone.write_bytes(read_sample_bytes("testbed44", OPENSM))
+    without_tables = run_json(capsys, "fit", *runs, *about, "--fabric", str(alone))
+    assert without_tables["bandwidth"] == with_fabric["bandwidth"]
     assert main(["fit", *runs, *about, "--bandwidth", "1e9"]) == 0
     assert "beyond the data" in capsys.readouterr().out
 

@@ -15,6 +15,7 @@ import pytest
 from ibprof.errors import UsageError
 from ibprof.profile.profile_data import AdapterChoice, Profile
 from ibprof_converter.cli import layout, report
+from ibprof_converter.hotspots.coverage import describe_coverage
 from ibprof_converter.traffic.adapter_policies import number_on_host, spread_flows
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.lid_traffic import map_to_lids
@@ -272,11 +273,29 @@ def test_a_rank_takes_an_adapter_near_to_its_cores() -> None:
 def test_of_several_adapters_that_the_environment_names_the_near_ones_count() -> None:
     run = recorded([(cores("0-3"), AdapterChoice("UCX_NET_DEVICES", "mlx5_2:1,mlx5_3:1"))] * 8)
     assert taken(run) == (["mlx5_2"] * 8, "modelled:near")
+    ranged = recorded([(cores("4-7"), AdapterChoice("UCX_NET_DEVICES", "mlx5_[2-9]:1,tcp"))] * 8)
+    assert taken(ranged) == (["mlx5_3", "mlx5_7"] * 4, "modelled:near")
+    without_port = recorded([(AdapterChoice("UCX_NET_DEVICES", "mlx5_[9-11]"),)] * 8)
+    assert taken(without_port) == (["mlx5_10"] * 8, "recorded")
     unbound = recorded([(AdapterChoice("UCX_NET_DEVICES", "^mlx5_2:1"),)] * 8)
     assert taken(unbound) == (["mlx5_3", "mlx5_7", "mlx5_10", "mlx5_3"] * 2, "modelled:rank")
 
 
-@pytest.mark.parametrize("text", ["all", "mlx5_77:1", "mlx5_2:9", "", "^"])
+def test_coverage_says_what_a_recorded_choice_leaves_open() -> None:
+    run = recorded([(AdapterChoice("UCX_NET_DEVICES", "mlx5_7:1"),)] * 8)
+    demand = profile_traffic(run)
+    subnet = make_subnet()
+
+    def modelled(nic: str | None) -> str:
+        return " ".join(
+            describe_coverage(demand, map_to_lids(demand, FOUND, [FABRIC], None, None, nic), [subnet]).modelled
+        )
+
+    assert "the adapter that its environment names; its MPI may use others too" in modelled(None)
+    assert "environment" not in modelled("rank")
+
+
+@pytest.mark.parametrize("text", ["all", "mlx5_77:1", "mlx5_2:9", "", "^", "mlx5_[20-99]", "mlx5_[3-2]"])
 def test_an_environment_that_names_none_of_them_says_nothing(text: str) -> None:
     run = recorded([(AdapterChoice("UCX_NET_DEVICES", text),)] * 8)
     assert taken(run) == (["mlx5_2", "mlx5_3", "mlx5_7", "mlx5_10"] * 2, "modelled:rank")
