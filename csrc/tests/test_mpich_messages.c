@@ -140,6 +140,35 @@ static void calls_of_no_items_may_take_no_tag(void)
     CHECK(ibp_mpich_counted_wrongly());
 }
 
+static void duplicates_are_committed_in_any_call(void)
+{
+    enum { NEW = 0x31, NEWER = 0x41 };
+
+    enter_call(IBP_OPERATION_Bcast, IBP_CALL_COLLECTIVE, WORLD);
+    send_message(COLLECTIVE, 2, 1);
+    ibp_leave();
+    send_message(NEW, 2, 100000); /* nobody knows of what */
+    enter_call(IBP_OPERATION_Comm_idup, IBP_CALL_DUPLICATING, WORLD);
+    ibp_mpich_before_tag();
+    ibp_leave();
+    send_message(NEW, 2, 10);
+    enter_call(IBP_OPERATION_Bcast, IBP_CALL_COLLECTIVE, WORLD);
+    send_message(COLLECTIVE, 2, 100);
+    send_message(NEWER, 2, 1000);
+    ibp_leave();
+    enter_call(IBP_OPERATION_Send, IBP_CALL_SENDING, WORLD);
+    send_message(POINT_TO_POINT, 5, 10000);
+    send_message(NEWER, 2, 2000);
+    ibp_leave();
+    enter_call(IBP_OPERATION_Bcast, IBP_CALL_COLLECTIVE, OTHER); /* the new communicator's own */
+    send_message(NEW, 2, 200);
+    ibp_leave();
+    CHECK_BYTES(Bcast, 301);
+    CHECK_BYTES(Comm_idup, 3010);
+    CHECK_BYTES(Send, 10000);
+    CHECK_BYTES(UNATTRIBUTED, 100000);
+}
+
 static void the_librarys_own_is_control(void)
 {
     const struct ibp_mpich_envelope answer = {.context = POINT_TO_POINT, .tag = 1, .is_control = true};
@@ -160,7 +189,7 @@ static void partitioned_sends_count_when_they_start(void)
     int requests[1] = {(int)0x98000001};
 
     request = ibp_mpi_request((void **)requests, 0);
-    ibp_request_keep_call(request, &ibp_calls[IBP_OPERATION_Psend_init], (struct ibp_demanded){0}, false);
+    ibp_request_keep_call(request, &ibp_calls[IBP_OPERATION_Psend_init], 0, (struct ibp_demanded){0}, false);
     CHECK(ibp_request_call(request) == &ibp_calls[IBP_OPERATION_Psend_init]);
     ibp_request_freed(request);
     CHECK(ibp_request_call(request) == &ibp_calls[IBP_OPERATION_NONE]);
@@ -191,6 +220,51 @@ static void the_first_message_is_proof(void)
     CHECK(ibp_source_unproved);
     send_call(100, 8, 100, 8);
     CHECK(!ibp_source_unproved && !detached);
+}
+
+static void messages_of_other_calls_are_no_failures(void)
+{
+    ibp_source_unproved = true;
+    for (int i = 0; i < 20; i++) {
+        enter_call(IBP_OPERATION_Send, IBP_CALL_SENDING, WORLD); /* within the host */
+        ibp_mpich_expect(100, 0x4c00010d, 1, 7);
+        if (i % 2) ibp_mpich_count_active_message(some_peer, 5000); /* what another rank asked for in a window */
+        ibp_leave();
+        enter_call(IBP_OPERATION_Intercomm_create, IBP_CALL_BLOCKING, WORLD);
+        send_message(POINT_TO_POINT, 5000, 4);
+        ibp_leave();
+        send_message(POINT_TO_POINT, 9, 100);
+    }
+    CHECK(ibp_source_unproved && !detached);
+    send_call(100, 7, 100, 7);
+    CHECK(!ibp_source_unproved && !detached);
+}
+
+static void collectives_go_on_in_sends(void)
+{
+    ibp_source_unproved = true;
+    start_call(IBP_OPERATION_Iallreduce, true);
+    ibp_leave();
+    for (int i = 0; i < 20; i++) {
+        enter_call(IBP_OPERATION_Send, IBP_CALL_SENDING, WORLD);
+        ibp_mpich_expect(100, 0x4c00010d, 1, 7);
+        send_message(COLLECTIVE, 287, 100);
+        ibp_leave();
+    }
+    CHECK(ibp_source_unproved && !detached);
+    CHECK_BYTES(Iallreduce, 2000);
+}
+
+static void active_messages_of_sends_are_failures(void)
+{
+    ibp_source_unproved = true;
+    for (int i = 0; i < 5; i++) {
+        enter_call(IBP_OPERATION_Send, IBP_CALL_SENDING, WORLD);
+        if (ibp_source_unproved) ibp_mpich_expect(100, 0x4c00010d, 1, 7);
+        ibp_mpich_count_active_message(some_peer, 164);
+        ibp_leave();
+    }
+    CHECK(detached);
 }
 
 static void tags_of_nothing_take_several(void)
@@ -226,9 +300,13 @@ int main(void)
     run(rounds_belong_to_what_started_them);
     run(counted_tags_may_begin_elsewhere);
     run(calls_of_no_items_may_take_no_tag);
+    run(duplicates_are_committed_in_any_call);
     run(the_librarys_own_is_control);
     run(partitioned_sends_count_when_they_start);
     run(the_first_message_is_proof);
+    run(messages_of_other_calls_are_no_failures);
+    run(collectives_go_on_in_sends);
+    run(active_messages_of_sends_are_failures);
     run(tags_of_nothing_take_several);
     run(a_wrong_guess_is_taken_back);
     return 0;

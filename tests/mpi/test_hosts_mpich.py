@@ -98,3 +98,32 @@ def test_a_spawned_job_is_a_run_of_its_own(build: Build, tmp_path: Path) -> None
     assert recorded(parents, operation="SENDRECV") == all_the_same(patterns.ring(2), 1000)
     assert recorded(parents, operation="BCAST")[0, UNKNOWN_PEER] == (4, 1)
     assert any("are between ranks and processes outside MPI_COMM_WORLD" in gap for gap in describe_gaps(parents))
+
+
+@pytest.mark.parametrize("how", ["allreduce", "pending"])
+def test_messages_within_a_host_between_those_of_the_network(
+    hosts: lab.Hosts, build: Build, how: str, tmp_path: Path
+) -> None:
+    """Sends within a host are not seen: what the network carries meanwhile is not taken for them."""
+    mpi = mpis.find_mpich_like("mpich-5.0.2")
+    places = ",".join(hosts.address(host) for host in hosts.names[:2])
+    line: list[str | Path] = [mpi.program("mpirun"), "-launcher", "ssh", "-launcher-exec", hosts.agent]
+    line += ["-iface", "eth0", "-hosts", places, "-ppn", "2", "-n", "4", "-genv", "MPIR_CVAR_CH4_NETMOD", "ofi"]
+    line += ["-genv", "FI_PROVIDER", "tcp", "-genv", "FI_TCP_IFACE", "eth0"]
+    line += [build(mpi, "host_and_network.c"), how]
+    folders = [str(Path(sys.executable).parent), str(mpi.folder), os.environ["PATH"]]
+    around = environment(mpi.variables | {"PATH": ":".join(folders)})
+    done = hosts.run("node1", ["ibprof", "run", "--", *line], around, tmp_path, 60)
+    assert (done.returncode, "not recorded" in done.stderr) == (0, False), done.stderr
+    profile = load_complete(tmp_path / "profile.ibprof", 4)
+    sent = recorded(profile, operation="ALLREDUCE" if how == "allreduce" else "IALLREDUCE")
+    # Each host's leader passes on at least what its host reduced: 20 times 4,000 bytes.
+    assert sum(size for (sender, _), (size, _) in sent.items() if sender < 2) >= 80_000
+
+
+def test_groups_that_are_joined_within_a_host(build: Build, tmp_path: Path) -> None:
+    """MPICH 5 makes intercommunicators by messages over the network, also within a host."""
+    mpi = mpis.find_mpich_like("mpich-5.0.2")
+    done = mpis.run_mpi(mpi, 4, [build(mpi, "host_and_network.c"), "groups"], recording=tmp_path)
+    assert "ibprof" not in done.stderr
+    assert recorded(load_complete(tmp_path, 4), operation="INTERCOMM_CREATE")

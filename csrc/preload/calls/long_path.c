@@ -175,6 +175,7 @@ static void forget(long address)
     if (ibp_source->forget_communicator) ibp_source->forget_communicator(handle);
     ibp_lock();
     ibp_context_forget(handle);
+    ibp_requests_forget_communicator(handle);
     ibp_unlock();
 }
 
@@ -201,12 +202,14 @@ static inline struct ibp_demanding describe(const struct making *making, struct 
 }
 
 /* Remember a persistent request, and what each of its starts asks for. */
-static void keep_request(long request, const struct ibp_demanding *call)
+static void keep_request(const struct making *making, const struct ibp_demanding *call)
 {
     const bool is_demand = call->shape != IBP_DEMAND_NONE && !ibp_mpi.is_behind_layer;
 
-    ibp_request_keep_call(ibp_mpi_request((void **)request, 0), call->call,
-                          is_demand ? ibp_ledger_describe(call) : (struct ibp_demanded){0}, is_demand);
+    ibp_request_keep_call(
+        ibp_mpi_request((void **)last_argument(making), 0), call->call,
+        making->wrapped->kind == IBP_CALL_PERSISTENT ? IBP_HANDLE(argument(making, making->wrapped->communicator)) : 0,
+        is_demand ? ibp_ledger_describe(call) : (struct ibp_demanded){0}, is_demand);
 }
 
 /* Return whether a nonblocking call asks to move no items. MPI_Gather and MPI_Scatter have two counts, of which a root
@@ -221,13 +224,17 @@ static bool moves_nothing(const struct making *making, const struct ibp_demandin
     return call->is_large ? !counts : !(int)counts;
 }
 
+/* No peer: nothing is compared with what a call sends. */
+#define NOT_COMPARED (-1)
+
 /* Compare a send with what the source sees. The count of items is an int, except in calls for large counts, which
  * are not compared. */
 static void expect(const struct making *making)
 {
-    if (making->form != IBP_FORM_LARGE)
-        ibp_source->expect_message((uint64_t)(int)argument(making, 1), IBP_HANDLE(argument(making, 2)),
-                                   (int)argument(making, 3), (int)argument(making, 4));
+    const bool is_large = making->form == IBP_FORM_LARGE;
+
+    ibp_source->expect_message((uint64_t)(int)argument(making, 1), IBP_HANDLE(argument(making, 2)),
+                               is_large ? NOT_COMPARED : (int)argument(making, 3), (int)argument(making, 4));
 }
 
 /* -- calls that are entered ---------------------------------------------------------------------------------------- */
@@ -247,10 +254,10 @@ static __attribute__((noinline)) void complete(int result, const struct making *
                                                const struct ibp_demanding *call)
 {
     if (result) return;
-    if (making->wrapped->treatment & KEEPS_REQUEST) keep_request(last_argument(making), call);
+    if (making->wrapped->treatment & KEEPS_REQUEST) keep_request(making, call);
     if (ibp_mpi.is_behind_layer) return;
     if (making->wrapped->treatment & MAKES_GRID) ibp_grid_note(handle_at(last_argument(making)));
-    if (making->wrapped->kind == IBP_CALL_PERSISTENT) keep_request(last_argument(making), call);
+    if (making->wrapped->kind == IBP_CALL_PERSISTENT) keep_request(making, call);
 }
 
 /* Return whether a call itself asks for bytes: a persistent one does when it is started. */

@@ -17,12 +17,17 @@
 
 #include <stdbool.h>
 
-static void enter_start(struct ibp_call *call)
+/* Enter the start of a collective on a communicator, or of another request: then the communicator is 0. */
+static void enter_start(struct ibp_call *call, ibp_handle communicator)
 {
+    const bool takes_tag = communicator && ibp_source->starts_take_tags && ibp_source->starts_take_tags();
+
     ibp_enter(call, (struct ibp_current_call){
                         .kind = IBP_CALL_PERSISTENT,
+                        .communicator = takes_tag ? (long)communicator : 0,
                         .starts_request = true,
                     });
+    if (takes_tag) ibp_source->before_tag();
 }
 
 /* Start requests of which nothing is known, where wrappers label the calls that send. Return how many there were. */
@@ -33,7 +38,7 @@ static size_t start_unknown(ibp_start_function *start_all, size_t count, void **
 
     while (unknown < count && !ibp_request_copy(ibp_mpi_request(requests, unknown), &known)) unknown++;
     if (!unknown) return 0;
-    enter_start(&ibp_calls[IBP_OPERATION_NONE]);
+    enter_start(&ibp_calls[IBP_OPERATION_NONE], 0);
     *result = start_all((int)unknown, requests);
     ibp_leave();
     return unknown;
@@ -46,7 +51,7 @@ static int start_alone(ibp_start_function *start_all, void **request)
     void *before = ibp_mpi_request(request, 0);
     int result;
 
-    enter_start(ibp_request_call(before));
+    enter_start(ibp_request_call(before), ibp_request_communicator(before));
     if (ibp_source->source) ibp_request_count_parts(before);
     result = start_all(1, request);
     ibp_leave();

@@ -131,7 +131,8 @@ void ibp_request_count_parts(void *address)
                      known.bytes);
 }
 
-void ibp_request_keep_call(void *address, const struct ibp_call *call, struct ibp_demanded demanded, bool is_demand)
+void ibp_request_keep_call(void *address, const struct ibp_call *call, ibp_handle communicator,
+                           struct ibp_demanded demanded, bool is_demand)
 {
     ibp_lock();
     ibp_requests_show_starts = false;
@@ -140,6 +141,7 @@ void ibp_request_keep_call(void *address, const struct ibp_call *call, struct ib
         .role = IBP_REQUEST_COLLECTIVE,
         .operation = call->operation,
         .call = call->number,
+        .communicator = communicator,
         .peer = demanded.partner,
         .bytes = demanded.bytes,
         .is_demand = is_demand,
@@ -154,6 +156,24 @@ void ibp_request_demand(void *address)
     if (ibp_request_copy(address, &known) && known.is_demand)
         ibp_ledger_enter(ibp_call_by_number(known.call),
                          (struct ibp_demanded){.partner = known.peer, .bytes = known.bytes});
+}
+
+void ibp_requests_forget_communicator(ibp_handle communicator)
+{
+    const uint64_t places = ibp_requests.mask / sizeof(struct ibp_request) + 1;
+
+    for (uint64_t i = 0; i < places; i++) {
+        struct ibp_request *place = &ibp_requests.place[i];
+
+        if (place->role == IBP_REQUEST_COLLECTIVE && place->communicator == communicator) place->communicator = 0;
+    }
+}
+
+ibp_handle ibp_request_communicator(void *address)
+{
+    struct ibp_request known;
+
+    return ibp_request_copy(address, &known) && known.role == IBP_REQUEST_COLLECTIVE ? known.communicator : 0;
 }
 
 struct ibp_call *ibp_request_call(void *address)

@@ -81,6 +81,9 @@ static inline struct ibp_request *ibp_request_at_hash(void *address)
 
 void ibp_request_forget(void *address);
 
+/* A communicator is about to be freed; collectives on it may be started still. */
+void ibp_requests_forget_communicator(ibp_handle communicator);
+
 /* Call a function with each request that is remembered. */
 void ibp_requests_visit(void (*visit)(const struct ibp_request *request));
 
@@ -101,12 +104,16 @@ void ibp_request_keep_send(void *address, ibp_handle communicator, int peer, uin
 /* Count such a send, which is about to be started. */
 void ibp_request_count_parts(void *address);
 
-/* Remember a request whose messages show their operation only through MPI_Start: of a persistent collective, and of
- * any send where calls are labelled. */
-void ibp_request_keep_call(void *address, const struct ibp_call *call, struct ibp_demanded demanded, bool is_demand);
+/* Remember a request whose messages show their operation only through MPI_Start: of a persistent collective on a
+ * communicator, and of any send where calls are labelled; there 0. */
+void ibp_request_keep_call(void *address, const struct ibp_call *call, ibp_handle communicator,
+                           struct ibp_demanded demanded, bool is_demand);
 
 /* Enter the start of a request in the ledger. */
 void ibp_request_demand(void *address);
+
+/* Return the communicator of a persistent collective; 0 for any other request, and once the communicator was freed. */
+ibp_handle ibp_request_communicator(void *address);
 
 /* Return the call that made such a request; that of IBP_OPERATION_NONE for any other one. */
 struct ibp_call *ibp_request_call(void *address);

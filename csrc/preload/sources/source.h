@@ -48,6 +48,10 @@ struct ibp_source_operations {
     void (*before_tag)(void);
     void (*after_tag)(bool succeeded);
 
+    /* Return whether a persistent collective takes such a tag each time it is started, instead of once when it is made;
+     * may be NULL: it does not. */
+    bool (*starts_take_tags)(void);
+
     /* Start persistent requests of the application: as many as send and receive messages, from the first one on, and
      * fit one call. Set the result and return their number. A request for which it is 0 is partitioned or a
      * collective. NULL where wrappers label the calls that send. */

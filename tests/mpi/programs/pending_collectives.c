@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Nonblocking collectives that send after their call: between two groups of different sizes, which also send within
- * their group; or on a communicator that is freed meanwhile, whose handle the next one may reuse.
+ * Nonblocking collectives that send after their call. Either they are between two groups of different sizes, which also
+ * send within their group, or on a communicator that is freed meanwhile, whose handle the next one may reuse. Or
+ * persistent collectives are started in between.
  *
- *     pending_collectives between|freed all     all calls are pending at the same time
- *     pending_collectives between|freed CALL    one call alone, waited for at once
+ *     pending_collectives between|freed|persistent all     all calls are pending at the same time
+ *     pending_collectives between|freed|persistent CALL    one call alone, waited for at once
  */
 #include <mpi.h>
+#if defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION < 5
+#include <mpi-ext.h>
+#define NAME_INIT(name) MPIX_##name##_init
+#else
+#define NAME_INIT(name) MPI_##name##_init
+#endif
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,6 +78,37 @@ static void freed(int ranks)
     MPI_Waitall(started, requests, MPI_STATUSES_IGNORE);
 }
 
+#define ROUNDS 10
+
+/* Start persistent requests of a call; alone, wait for each. */
+static void start(const char *call, int count, MPI_Request *persistent)
+{
+    if (strcmp(only, "all") && strcmp(only, call)) return;
+    MPI_Startall(count, persistent);
+    if (strcmp(only, "all")) MPI_Waitall(count, persistent, MPI_STATUSES_IGNORE);
+}
+
+static void persistent(void)
+{
+    static int from[ITEMS], into[6][ITEMS];
+    MPI_Request made[3];
+
+    NAME_INIT(Bcast)(into[0], ITEMS - 1, MPI_INT, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &made[0]);
+    NAME_INIT(Bcast)(into[1], ITEMS / 2, MPI_INT, 1, MPI_COMM_WORLD, MPI_INFO_NULL, &made[1]);
+    NAME_INIT(Allreduce)(from, into[2], ITEMS, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &made[2]);
+    for (int round = 0; round < ROUNDS; round++) {
+        started = 0;
+        START(Iallreduce, from, into[3], ITEMS, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        start("Bcast_init", 2, made);
+        START(Iscan, from, into[4], ITEMS, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        start("Allreduce_init", 1, &made[2]);
+        START(Ibcast, into[5], ITEMS, MPI_INT, 1, MPI_COMM_WORLD);
+        MPI_Waitall(started, requests, MPI_STATUSES_IGNORE);
+        if (!strcmp(only, "all")) MPI_Waitall(3, made, MPI_STATUSES_IGNORE);
+    }
+    for (int i = 0; i < 3; i++) MPI_Request_free(&made[i]);
+}
+
 int main(int argc, char **argv)
 {
     int me, ranks;
@@ -80,7 +118,8 @@ int main(int argc, char **argv)
     only = argv[2];
     MPI_Comm_rank(MPI_COMM_WORLD, &me);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    for (int round = 0; round < 2; round++) {
+    if (!strcmp(argv[1], "persistent")) persistent();
+    for (int round = 0; round < 2 && strcmp(argv[1], "persistent"); round++) {
         started = 0;
         if (!strcmp(argv[1], "between"))
             between(me, ranks);

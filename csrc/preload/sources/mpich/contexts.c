@@ -31,22 +31,6 @@ bool ibp_mpich_is_local(uint32_t context)
     return context & LOCAL_CONTEXT;
 }
 
-void ibp_mpich_enter_context(uint32_t context, ibp_handle communicator)
-{
-    struct ibp_peer *entry = communicator ? ibp_peer_enter(&communicator_of, key_of(context)) : NULL;
-
-    if (!entry || entry->address) return;
-    entry->address = (uint64_t)communicator;
-    ibp_mpich_drop_freed(entry->key);
-}
-
-ibp_handle ibp_mpich_communicator_of(uint32_t context)
-{
-    const struct ibp_peer *entry = ibp_peer_find(&communicator_of, key_of(context));
-
-    return entry ? (ibp_handle)entry->address : 0;
-}
-
 /* Return the entry of a communicator's context of a kind; NULL when it is unknown. */
 static struct ibp_peer *find_mapped(ibp_handle communicator, bool is_local)
 {
@@ -62,6 +46,22 @@ static struct ibp_peer *find_mapped(ibp_handle communicator, bool is_local)
 bool ibp_mpich_has_context(ibp_handle communicator, bool is_local)
 {
     return find_mapped(communicator, is_local);
+}
+
+void ibp_mpich_enter_context(uint32_t context, ibp_handle communicator)
+{
+    struct ibp_peer *entry = communicator ? ibp_peer_enter(&communicator_of, key_of(context)) : NULL;
+
+    if (!entry || entry->address || ibp_mpich_has_context(communicator, ibp_mpich_is_local(context))) return;
+    entry->address = (uint64_t)communicator;
+    ibp_mpich_drop_freed(entry->key);
+}
+
+ibp_handle ibp_mpich_communicator_of(uint32_t context)
+{
+    const struct ibp_peer *entry = ibp_peer_find(&communicator_of, key_of(context));
+
+    return entry ? (ibp_handle)entry->address : 0;
 }
 
 unsigned ibp_mpich_call_of_freed(uint32_t context, uint32_t tag)

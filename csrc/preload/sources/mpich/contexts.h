@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Enter a context's communicator, unless one is known; 0 is none. */
+/* Enter a context's communicator, unless one is known, or it has another such context; 0 is none. */
 void ibp_mpich_enter_context(uint32_t context, ibp_handle communicator);
 
 /* Return the communicator of a context; 0 when it is unknown. */

@@ -19,6 +19,15 @@ static uint32_t first_counted_tag = 287;
 
 static bool numbers_were_wrong;
 
+static bool has_taken_tags;
+/* The number of the last call that makes a duplicate without waiting; IBP_OPERATION_NONE before the first one. */
+static unsigned duplicating_call = IBP_OPERATION_NONE;
+
+bool ibp_mpich_has_taken_tags(void)
+{
+    return has_taken_tags;
+}
+
 bool ibp_mpich_counted_wrongly(void)
 {
     return numbers_were_wrong;
@@ -71,9 +80,19 @@ static bool is_given_tag(const struct ibp_communicator *communicator)
     }
 }
 
+/* In Intel MPI 2021 a start makes the nonblocking call, which takes a tag. MPICH 4 and 5 take it when the request is
+ * made. */
+bool ibp_mpich_starts_take_tags(void)
+{
+    return strstr(ibp_mpi.version, "Intel");
+}
+
 static void take_tag(struct ibp_communicator *communicator)
 {
+    const bool is_made = ibp_current_call.kind == IBP_CALL_PERSISTENT && !ibp_current_call.starts_request;
+
     ibp_current_call.tag = (int)(first_counted_tag + communicator->tags_taken);
+    if (is_made && ibp_mpich_starts_take_tags()) return;
     ibp_current_call.moves_nothing = !is_given_tag(communicator);
     if (ibp_current_call.moves_nothing) {
         communicator->has_spared_tags = true;
@@ -82,13 +101,16 @@ static void take_tag(struct ibp_communicator *communicator)
     ibp_tag_remember(communicator, ibp_current_call.tag, ibp_current_call_number());
     note_started(communicator);
     communicator->tags_taken++;
-    if (ibp_current_call.kind == IBP_CALL_DUPLICATING) communicator->is_duplicated = true;
+    if (ibp_current_call.kind != IBP_CALL_DUPLICATING) return;
+    communicator->is_duplicated = true;
+    duplicating_call = ibp_current_call_number();
 }
 
 void ibp_mpich_before_tag(void)
 {
     struct ibp_communicator *communicator;
 
+    has_taken_tags = true;
     if (!ibp_current_communicator()) return;
     ibp_communicator_learn(ibp_current_communicator());
     ibp_lock();
@@ -210,6 +232,21 @@ static unsigned blocking_call(struct ibp_communicator *communicator, uint32_t ta
     return ibp_current_call_number();
 }
 
+/* Return whether the current call may send a collective's message of a context that is unknown. */
+static bool may_commit(uint32_t context)
+{
+    if (!ibp_current_call.operation || ibp_current_call.kind == IBP_CALL_SENDING) return false;
+    return ibp_current_call.kind != IBP_CALL_COLLECTIVE ||
+           !ibp_mpich_has_context(ibp_current_communicator(), ibp_mpich_is_local(context));
+}
+
+unsigned ibp_mpich_committing_call(uint32_t context)
+{
+    if (duplicating_call == IBP_OPERATION_NONE || ibp_mpich_communicator_of(context) || may_commit(context))
+        return IBP_OPERATION_NONE;
+    return duplicating_call;
+}
+
 unsigned ibp_mpich_counted_call(uint32_t context, uint32_t tag)
 {
     const bool within = takes_tag();
@@ -217,7 +254,9 @@ unsigned ibp_mpich_counted_call(uint32_t context, uint32_t tag)
     struct ibp_communicator *communicator;
     unsigned call;
 
-    if (ibp_current_call.operation && ibp_current_call.starts_request) return ibp_current_call.operation;
+    if (ibp_current_call.operation && ibp_current_call.starts_request &&
+        !(ibp_mpich_starts_take_tags() && ibp_current_communicator()))
+        return ibp_current_call.operation;
     if (!handle && within && may_be_current(context, tag)) {
         ibp_mpich_enter_context(context, ibp_current_communicator());
         handle = ibp_current_communicator();

@@ -22,11 +22,19 @@ static inline unsigned ibp_mpich_starting(unsigned operation)
 /* Return the number of the call that a collective's message belongs to. The lock must be held. */
 unsigned ibp_mpich_counted_call(uint32_t context, uint32_t tag);
 
+/* Return the number of the call that a collective's message without such a tag belongs to; IBP_OPERATION_NONE for the
+ * present one. Blocking collectives commit a duplicate, in any call that makes progress. The lock must be held. */
+unsigned ibp_mpich_committing_call(uint32_t context);
+
 /* Return whether a message showed that tags were counted wrongly before. */
 bool ibp_mpich_counted_wrongly(void);
+
+/* Return whether a call took such a tag: its messages may leave in any later call. */
+bool ibp_mpich_has_taken_tags(void);
 
 /* See sources/source.h. */
 void ibp_mpich_before_tag(void);
 void ibp_mpich_after_tag(bool succeeded);
+bool ibp_mpich_starts_take_tags(void);
 
 #endif

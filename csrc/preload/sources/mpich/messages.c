@@ -39,12 +39,20 @@ static bool is_one_sided(unsigned operation)
     return operation >= IBP_OPERATION_Put && operation <= IBP_OPERATION_Rget_accumulate;
 }
 
+/* Return whether a message may be one of a collective that goes on in other calls. */
+static bool is_of_pending_collective(struct ibp_mpich_envelope envelope)
+{
+    return envelope.context & COLLECTIVE_CONTEXT && envelope.tag >= FIRST_TAG_NOT_FIXED && ibp_mpich_has_taken_tags();
+}
+
 unsigned ibp_mpich_call_of(struct ibp_mpich_envelope envelope)
 {
     const bool collective = envelope.context & COLLECTIVE_CONTEXT;
 
     if (collective && envelope.tag >= FIRST_TAG_NOT_FIXED)
         return ibp_mpich_counted_call(envelope.context, envelope.tag);
+    if (collective && ibp_mpich_committing_call(envelope.context) != IBP_OPERATION_NONE)
+        return ibp_mpich_committing_call(envelope.context);
     if (!ibp_current_call.operation) return IBP_OPERATION_UNATTRIBUTED;
     if (ibp_current_call.kind == (collective ? IBP_CALL_COLLECTIVE : IBP_CALL_SENDING))
         ibp_mpich_enter_context(envelope.context, ibp_current_communicator());
@@ -81,7 +89,8 @@ void ibp_mpich_count(struct ibp_mpich_envelope envelope, uint32_t peer, uint64_t
         ibp_mpich_probe_seen(envelope.tag, peer, bytes);
         return;
     }
-    if (IBP_UNLIKELY(ibp_source_unproved) && !envelope.is_control) ibp_mpich_compare(envelope.tag, bytes);
+    if (IBP_UNLIKELY(ibp_source_unproved) && !envelope.is_control && !is_of_pending_collective(envelope))
+        ibp_mpich_compare(envelope.tag, bytes);
     ibp_log(5, "context %x tag %u to %x: %llu bytes in %s", envelope.context, envelope.tag, peer,
             (unsigned long long)bytes, ibp_operation_name(ibp_current_call.operation));
     if (ibp_address_is_own(peer)) return;

@@ -4,6 +4,7 @@
 #include "platform/system.h"
 #include "sources/mpich/proof.h"
 #include "counting/addresses.h"
+#include "counting/current_call.h"
 #include "libmpi/datatypes.h"
 #include "libmpi/handles.h"
 #include "platform/log.h"
@@ -66,8 +67,12 @@ int ibp_mpich_probe(char *why, size_t why_bytes)
 /* Number of failures tolerated: a message may leave after its call, and others inside it. */
 #define FAILURES_MAX 4
 
+/* Active messages hold a header of MPI's too. */
+#define LARGEST_HEADER 256
+
 static IBP_THREAD_LOCAL struct {
     bool wanted, seen;
+    uint16_t operation;
     uint32_t tag;
     uint64_t bytes;
 } expected;
@@ -96,13 +101,22 @@ void ibp_mpich_expect(uint64_t count, ibp_handle datatype, int peer, int tag)
     }
     expected.bytes = ibp_mpi_bytes(count, datatype);
     expected.tag = (uint32_t)tag;
+    expected.operation = ibp_current_call.operation;
     expected.wanted = peer >= 0 && expected.bytes <= LARGEST;
     expected.seen = false;
 }
 
+/* Return whether what is seen should be the expected message. Messages of other calls say nothing of one that a host's
+ * memory carries, nor do answers in a window, which are as long as what was asked for. */
+static bool should_match(uint32_t tag, uint64_t bytes)
+{
+    if (ibp_current_call.operation != expected.operation) return false;
+    return tag != IBP_NO_TAG || (bytes >= expected.bytes && bytes <= expected.bytes + LARGEST_HEADER);
+}
+
 void ibp_mpich_compare(uint32_t tag, uint64_t bytes)
 {
-    expected.seen = true;
+    expected.seen |= should_match(tag, bytes);
     if (!expected.wanted || tag != expected.tag || bytes != expected.bytes) return;
     expected.wanted = false;
     if (!tag && __atomic_add_fetch(&matches, 1, __ATOMIC_RELAXED) < MATCHES_OF_NOTHING) return;

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * Duplicates of MPI_COMM_WORLD that are completed in other calls, then collectives on them and on MPI_COMM_WORLD.
+ *
+ *     duplicates idup    by MPI_Comm_idup, two at a time
+ *     duplicates dup     by MPI_Comm_dup
+ */
+#include <mpi.h>
+#include <string.h>
+
+#define COPIES 2
+#define ITEMS 10
+
+int main(int argc, char **argv)
+{
+    static int from[ITEMS], into[2 * COPIES][64 * ITEMS];
+    MPI_Request making[COPIES] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL}, started[2 * COPIES];
+    MPI_Comm copies[COPIES];
+
+    if (argc != 2) return 2;
+    MPI_Init(&argc, &argv);
+    for (int i = 0; i < COPIES; i++) {
+        if (!strcmp(argv[1], "idup"))
+            MPI_Comm_idup(MPI_COMM_WORLD, &copies[i], &making[i]);
+        else
+            MPI_Comm_dup(MPI_COMM_WORLD, &copies[i]);
+    }
+    for (int i = 0; i < 20; i++) MPI_Allreduce(from, into[0], ITEMS, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Waitall(COPIES, making, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < COPIES; i++) {
+        MPI_Iscan(from, into[2 * i], ITEMS, MPI_INT, MPI_SUM, copies[i], &started[2 * i]);
+        MPI_Iallgather(from, ITEMS, MPI_INT, into[2 * i + 1], ITEMS, MPI_INT, MPI_COMM_WORLD, &started[2 * i + 1]);
+    }
+    MPI_Waitall(2 * COPIES, started, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < COPIES; i++) MPI_Comm_free(&copies[i]);
+    MPI_Finalize();
+    return 0;
+}

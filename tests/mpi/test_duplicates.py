@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Communicators that MPI_Comm_idup makes while other calls go on: all messages keep their operation.
+
+What the other calls send is known from a run with MPI_Comm_dup, in which nothing is pending.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ibprof_testing.mpi import mpis
+from ibprof_testing.mpi.matrices import load_complete, recorded
+from ibprof_testing.mpi.mpis import THROUGH_NETWORK, Build, run_mpi
+
+RANKS = 4
+NAMES = ["system", "5.0.11", pytest.param(mpis.MPICH_SYSTEM, marks=pytest.mark.full), "mpich-5.0.2", mpis.INTEL]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_message_keeps_its_operation(name: str, build: Build, tmp_path: Path) -> None:
+    mpi = mpis.find_mpich_like(name) if name in mpis.MPICH_LIKE else mpis.find_mpi(name)
+    program = build(mpi, "duplicates.c")
+    profiles = []
+    for how in ("idup", "dup"):
+        run_mpi(mpi, RANKS, [program, how], recording=tmp_path / how, env=THROUGH_NETWORK)
+        profiles.append(load_complete(tmp_path / how, RANKS))
+    pending, plain = profiles
+    for operation in ("ALLREDUCE", "ISCAN", "IALLGATHER"):
+        assert recorded(plain, operation=operation)
+        assert recorded(pending, operation=operation) == recorded(plain, operation=operation)
+    assert recorded(pending, operation="COMM_IDUP")
+    assert not recorded(pending, operation="UNATTRIBUTED")
