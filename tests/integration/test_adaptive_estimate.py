@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from ibprof_converter.analysis.load_options import FabricOptions, TrafficOptions
+from ibprof_converter.analysis.load_pipeline import load_fabric
 from ibprof_converter.cli import layout, place, report
 from ibprof_converter.routing.subnet import read_subnet
 from ibprof_converter.simulation.engine.simulated_network import Hardware, index_network
@@ -80,6 +82,17 @@ def test_text_and_page_say_that_loads_are_estimated(tmp_path: Path, capsys: pyte
         assert sentence in text
 
 
+def test_pictures_and_the_view_say_that_they_are_static(tmp_path: Path) -> None:
+    fabric = FabricOptions((SPREAD,))
+    traffic = str(write_collisions(tmp_path))
+    static, adaptive = (load_fabric(fabric, TrafficOptions((traffic,), adaptive=asked)) for asked in (False, True))
+    assert adaptive.subtitle == f"{static.subtitle}; static routes, though switches route adaptively"
+    (shown,) = set(adaptive.coverage.modelled) - set(static.coverage.modelled)
+    assert "the hosts that load a link are those of static routes" in shown
+    modelled = load_fabric(FabricOptions((SPREAD,), routes="modelled"), TrafficOptions((traffic,)))
+    assert modelled.subtitle == f"{static.subtitle}; routes modelled:d-mod-k"
+
+
 def test_links_csv_has_static_loads_bounds_and_estimate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert layout.main([SPREAD, str(write_collisions(tmp_path)), "--adaptive"]) == 0
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
@@ -131,3 +144,17 @@ def test_the_error_of_the_estimate_is_that_of_the_docs(shape: str, cut: int | No
     assert max(each.moved for each in errors) < 0.2
     if cut is not None:
         assert sum(each.moved for each in errors) < sum(each.shared_moved for each in errors)
+
+
+def test_ports_that_are_equally_full_but_lead_to_unequal_ones() -> None:
+    """One switch of the middle level has lost three of its four links up; below it all ports are equally full at first.
+
+    Even shares put 6 flows on the link that is left, where packets put 3.1.
+    """
+    subnet = without_cables(read_subnet("xgft:3:4,4,4:1,4,4"), 3)
+    hosts = index_network(subnet, Hardware()).hosts
+    found = compare("shift by half", subnet, dict(patterns(hosts, seed=11))["shift by half"])
+    assert found is not None
+    assert found.shared_bottleneck > 0.9
+    assert abs(found.bottleneck) < 0.2
+    assert found.moved < found.shared_moved

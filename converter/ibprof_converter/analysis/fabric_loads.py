@@ -17,11 +17,17 @@ from ibprof_converter.hotspots.coverage import Coverage
 from ibprof_converter.hotspots.hot_links import Hotspot, LinkDirections, LinkHeat
 from ibprof_converter.outputs.rows import Row, link_columns, link_rows, node_rows
 from ibprof_converter.routing.route_choice import describe_routes
+from ibprof_converter.routing.subnet import TABLES
 from ibprof_converter.traffic.adapter_policies import MODELLED, describe_nic
 from ibprof_converter.traffic.counter_agreement import Agreement
 from ibprof_converter.traffic.loaded_links import Loads
 from ibprof_converter.traffic.rail_bounds import Bounds
 from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic
+
+STATIC_PARTS = (
+    "switches route adaptively: the estimate ranks links and judges; pictures, the view, graphs and the hosts that "
+    "load a link are those of static routes"
+)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -90,6 +96,10 @@ class FabricLoads(NotebookView):
             text += f"; rails {self.traffic.rail_source}"
         if self.traffic and self.traffic.nic:
             text += f"; adapters {self.traffic.nic}"
+        if self.traffic and self.fabric.route_source != TABLES:
+            text += f"; routes {self.fabric.route_source}"
+        if self.judging_bounds:
+            text += "; static routes, though switches route adaptively"
         return text
 
     @property

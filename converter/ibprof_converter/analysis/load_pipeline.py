@@ -11,7 +11,7 @@ from ibprof.errors import InconsistentError, UsageError
 from ibprof.profile.gaps import describe_gaps
 from ibprof.profile.profile_data import Profile
 from ibprof.profile.site_choice import NO_SITES
-from ibprof_converter.analysis.fabric_loads import FabricLoads
+from ibprof_converter.analysis.fabric_loads import STATIC_PARTS, FabricLoads
 from ibprof_converter.analysis.load_options import (
     OPERATION,
     REGION,
@@ -110,17 +110,21 @@ def _complete(
     if options.strict and loads.bytes_unrouted:
         reasons = ", ".join(f"{amount} ({reason})" for reason, amount in loads.bytes_unrouted.items())
         raise InconsistentError(f"--strict: bytes that cannot be routed: {reasons}")
+    bounds = bound_loads(placed, fabric.subnets, options.adaptive) if isinstance(placed, Traffic) else None
     ranked = [each if isinstance(each, RankTraffic) else None for each in demands]
     demand = ranked[0] if len(ranked) == 1 else None
+    coverage = describe_coverage(demand, placed, fabric.subnets)
+    if bounds and bounds.is_adaptive:
+        coverage = replace(coverage, modelled=(*coverage.modelled, STATIC_PARTS))
     return FabricLoads(
         fabric=fabric,
         demand=demand,
         profiles=tuple(each.profile if each else None for each in ranked),
         placed=placed,
         loads=loads,
-        coverage=describe_coverage(demand, placed, fabric.subnets),
+        coverage=coverage,
         agreement=_compare_counters(options.counters, loads, placed, fabric) if options.counters else None,
-        bounds=bound_loads(placed, fabric.subnets, options.adaptive) if isinstance(placed, Traffic) else None,
+        bounds=bounds,
     )
 
 

@@ -210,7 +210,7 @@ def _estimate(paths: AdaptivePaths, batches: _Batches, shared: npt.NDArray[np.fl
     seconds_per_byte = 1 / np.repeat(np.nan_to_num(paths.network.fabric.link_gbps, nan=1.0), 2)[paths.edges.end]
     weight, load = np.ones(len(shared)), shared
     pressure = load * seconds_per_byte
-    for _ in range(ROUNDS):
+    for number in range(ROUNDS):
         largest = np.zeros(paths.switches)
         np.maximum.at(largest, paths.edges.source, pressure)
         usual = largest[paths.edges.source]
@@ -220,7 +220,8 @@ def _estimate(paths: AdaptivePaths, batches: _Batches, shared: npt.NDArray[np.fl
         before, spread = load, batches.spread(weight, pressure)
         load = spread.load
         pressure = np.maximum(load * seconds_per_byte, BACK_PRESSURE * spread.behind)
-        if np.abs(load - before).max(initial=0.0) <= _SETTLED * load.max(initial=0.0):
+        # The first round knows no loads behind: ports that are equally full can still lead to unequal ones.
+        if number and np.abs(load - before).max(initial=0.0) <= _SETTLED * load.max(initial=0.0):
             break
     return load
 
