@@ -16,6 +16,7 @@ from ibprof.cli.command import run_command
 from ibprof.cli.row_arguments import add_row_arguments
 from ibprof.cli.text_tables import print_pairs, print_table
 from ibprof.errors import UsageError
+from ibprof.text.call_chains import shorten_site
 from ibprof.text.quantities import format_bytes, format_seconds, printable
 
 if TYPE_CHECKING:
@@ -178,17 +179,21 @@ def _waiting_row(each: Waiting) -> tuple[str, ...]:
         for part in (each.waiting_s, each.transfer_s)
     )
     mean = format_seconds(each.time_s / each.ranks)
-    return each.operation, each.site, each.region, mean, *parts, str(each.quickest)
+    return each.operation, shorten_site(each.site), each.region, mean, *parts, str(each.quickest)
+
+
+def _key(row: CallSum) -> tuple[str, ...]:
+    return tuple(shorten_site(str(part)) for part in row.key)
 
 
 def _shown(row: CallSum, ranks: int, total_s: float, run_s: float | None) -> tuple[str, ...]:
     amounts = format_bytes(row.bytes), f"{row.messages:,}"
     if row.time_s is None or row.calls is None:
-        return (*row.key, "", "", "", "", "", "", *amounts)
+        return (*_key(row), "", "", "", "", "", "", *amounts)
     mean_s = row.time_s / ranks
     slowest = f"{row.slowest}: {format_seconds(row.slowest_s or 0)}" if row.slowest is not None else ""
     return (
-        *row.key,
+        *_key(row),
         f"{row.calls:,}",
         format_seconds(mean_s),
         f"{row.time_s / total_s:.1%}" if total_s else "",

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from ibprof.native.headers import recording_header
 from ibprof.profile.row_arrays import RowArrays, no_sites
 from ibprof.sites.code_location import Frame
+from ibprof.text.call_chains import CALLED_FROM
 from ibprof.text.notebook_html import NotebookView
 from ibprof.text.quantities import printable
 
@@ -268,7 +269,7 @@ class Site:
     @property
     def label(self) -> str:
         """Its name, and those of its callers: `library.c:10 < solver.c:212`."""
-        return " < ".join((self.name, *(caller.name for caller in self.callers)))
+        return CALLED_FROM.join((self.name, *(caller.name for caller in self.callers)))
 
 
 OTHER_SITES = Site("", 0, "(other sites)", "", name="(other sites)")
