@@ -48,8 +48,7 @@ struct search {
     /* One, or several whose names begin with the same letters. */
     const struct ibp_replacement *replacements;
     size_t count;
-    /* Search the MPI libraries, or everything else. */
-    bool in_mpi;
+    enum { IN_MPI, IN_PARTS_OF_MPI, IN_ALL_ELSE } where;
     void *original;
     int found;
 };
@@ -129,6 +128,8 @@ static void change(const struct dl_phdr_info *info, void **slot, const struct ib
 {
     void *before = resolve(info, slot, replacement->name);
 
+    /* Components do not name the libraries that they need, which are loaded before them. */
+    if (!before && search->where == IN_PARTS_OF_MPI) before = search->original;
     if (!before || before == replacement->function || changed == CHANGES_MAX) return;
     changes[changed].slot = slot;
     changes[changed].before = before;
@@ -148,13 +149,30 @@ static const struct ibp_replacement *find_replacement(const struct search *searc
     return NULL;
 }
 
+/* Return whether an object is a library that Open MPI's consists of, or one of its components. */
+static bool is_part(const char *path)
+{
+    static const char *const names[] = {"libopen-pal.so", "libopen-rte.so", "mca_"};
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strncmp(name, names[i], strlen(names[i]))) return true;
+    return false;
+}
+
+static bool is_searched(const struct search *search, const char *path)
+{
+    if (ibp_is_mpi_library(path)) return search->where != IN_ALL_ELSE;
+    return search->where == IN_ALL_ELSE || (search->where == IN_PARTS_OF_MPI && is_part(path));
+}
+
 static int visit_library(struct dl_phdr_info *info, size_t bytes, void *into)
 {
     struct search *search = into;
     struct tables tables;
 
     (void)bytes;
-    if (!info->dlpi_name || ibp_is_mpi_library(info->dlpi_name) != search->in_mpi) return 0;
+    if (!info->dlpi_name || !is_searched(search, info->dlpi_name)) return 0;
     tables = find_tables(info);
     for (unsigned table = 0; table < 2; table++)
         for (size_t i = 0; tables.relocations[table] && i < tables.count[table]; i++) {
@@ -169,20 +187,31 @@ static int visit_library(struct dl_phdr_info *info, size_t bytes, void *into)
     return 0;
 }
 
-int ibp_got_redirect(const char *name, void *replacement, void *original)
+static int redirect(struct search search, const char *name, void *replacement, void *original)
 {
     const struct ibp_replacement one = {name, replacement};
-    struct search search = {.replacements = &one, .count = 1, .in_mpi = true};
 
+    search.replacements = &one;
+    search.count = 1;
     if (dl_iterate_phdr) dl_iterate_phdr(visit_library, &search);
     if (search.found) memcpy(original, &search.original, sizeof search.original);
     ibp_log(3, "%s: %d of the MPI library's calls are redirected", name, search.found);
     return search.found;
 }
 
+int ibp_got_redirect(const char *name, void *replacement, void *original)
+{
+    return redirect((struct search){.where = IN_MPI}, name, replacement, original);
+}
+
+int ibp_got_redirect_in_parts(const char *name, void *replacement, void *original)
+{
+    return redirect((struct search){.where = IN_PARTS_OF_MPI}, name, replacement, original);
+}
+
 void ibp_got_redirect_users(const struct ibp_replacement *replacements, size_t count)
 {
-    struct search search = {.replacements = replacements, .count = count, .in_mpi = false};
+    struct search search = {.replacements = replacements, .count = count, .where = IN_ALL_ELSE};
 
     if (dl_iterate_phdr) dl_iterate_phdr(visit_library, &search);
 }

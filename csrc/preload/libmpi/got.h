@@ -15,6 +15,9 @@
  * number of slots changed; 0, with `original` unchanged, when no MPI library calls the function. */
 int ibp_got_redirect(const char *name, void *replacement, void *original);
 
+/* The same also in the libraries that Open MPI's consists of, and in its components, as far as they are loaded. */
+int ibp_got_redirect_in_parts(const char *name, void *replacement, void *original);
+
 /* Redirect functions of the MPI library in programs and libraries that call them by a bound name. Unbound names stay
  * unbound. */
 struct ibp_replacement {
@@ -34,7 +37,7 @@ void ibp_got_redirect_deep(void *(*choose)(const char *name, void *found));
 /* Do the same for the names of MPI's bindings for Fortran, in the program too. */
 void ibp_got_redirect_bindings(void *(*choose)(const char *name, void *found));
 
-/* Undo both kinds of redirection. */
+/* Undo the first three kinds of redirection. */
 void ibp_got_restore(void);
 
 /* Redirect all callers of `function` by that name, permanently: a caller may be unloaded before the change could be

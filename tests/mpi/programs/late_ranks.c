@@ -4,7 +4,7 @@
  * Rank 0 comes late to each call of rank 1, by a stated time. Each rank prints the seconds inside each of its calls, by
  * its own clock: OPERATION LINE SECONDS. Two ranks.
  *
- *     late_ranks ROUNDS LATE_SECONDS
+ *     late_ranks ROUNDS LATE_SECONDS [THREAD_LEVEL]
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -40,9 +40,12 @@ int main(int argc, char **argv)
     MPI_Request requests[2];
     MPI_Status status;
     double late;
-    int rank, rounds, flag;
+    int rank, rounds, flag, provided;
 
-    MPI_Init(&argc, &argv);
+    if (argc > 3)
+        MPI_Init_thread(&argc, &argv, atoi(argv[3]), &provided);
+    else
+        MPI_Init(&argc, &argv);
     rounds = atoi(argv[1]);
     late = atof(argv[2]);
     MPI_Comm_rank(world, &rank);
