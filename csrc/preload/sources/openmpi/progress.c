@@ -28,6 +28,6 @@ static int progress(void)
 void ibp_openmpi_progress_hook(void)
 {
     if (!ibp_times_are_wanted() || ibp_threads_multiple) return;
-    /* Components wait in it by themselves, and where a program may have threads, libopen-pal does. */
+    /* Components call it too, and libopen-pal where a program may have threads. */
     ibp_times_see_progress = ibp_got_redirect_in_parts("opal_progress", (void *)progress, &next_progress) > 0;
 }
