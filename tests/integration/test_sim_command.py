@@ -18,6 +18,7 @@ from ibprof_converter.cli.sim import main
 from ibprof_converter.simulation.study import result_tables
 from ibprof_converter.simulation.study.study_file import read_study
 from ibprof_converter.simulation.study.sweep import STORE
+from ibprof_testing.samples.fabrics import OPENSM, read_sample_bytes
 from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
 from ibprof_testing.samples.study_files import write_study
 
@@ -69,6 +70,31 @@ def test_virtual_lanes_are_reported(tmp_path: Path, capsys: pytest.CaptureFixtur
         assert main(["run", str(study), "-o", str(tmp_path / "out"), "--workers", "1"]) == 0
         assert json.loads((tmp_path / "out" / "summary.json").read_text())["virtual_lanes"] == lanes
         assert ("over 2 virtual lanes" in capsys.readouterr().err) == (lanes == 2)
+
+
+def test_routes_are_those_that_are_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A result is of its routes: the model's are not those of the tables, which another engine made."""
+    links = tmp_path / "fabric" / OPENSM
+    links.parent.mkdir()
+    links.write_bytes(read_sample_bytes("torus2d-5x4", OPENSM))
+    links.with_name("opensm.fdbs").write_bytes(read_sample_bytes("torus2d-5x4", "opensm.fdbs"))
+    jobs = [{"name": "mpi", "role": "ring", "bytes": 4096, "share": 0.2}]
+    found = []
+    for number, routes in enumerate(("tables", "modelled")):
+        study = write_study(tmp_path, fabric=str(links), servers=0, jobs=jobs, routes=routes)
+        output = tmp_path / f"out{number}"
+        assert main(["run", str(study), "-o", str(output), "--workers", "1"]) == 0
+        source = json.loads((output / "summary.json").read_text())["routes"]
+        found.append((source, json.loads((output / STORE).read_text())["key"]))
+        assert ("routes: modelled:min-hop" in capsys.readouterr().err) == (number > 0)
+    assert [source for source, _ in found] == ["tables", "modelled:min-hop"]
+    assert found[0][1] != found[1][1]
+    study = write_study(tmp_path, fabric=str(links), servers=0, jobs=jobs, routes="guessed")
+    assert main(["run", str(study), "-o", str(tmp_path / "out")]) == 3
+    assert "routes" in capsys.readouterr().err
+    threshold = ["threshold", "--fabric", "xgft:2:4,4:1,2", "--size", "4KiB", "--quick", "--workers", "1", "--routes"]
+    assert main([*threshold, "modelled:min-hop"]) == 0
+    assert "routes: modelled:min-hop" in capsys.readouterr().err
 
 
 def test_a_collective_goes_on_until_its_duration_is_known(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

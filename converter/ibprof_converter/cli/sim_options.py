@@ -14,6 +14,7 @@ from typing import Generic, TypeVar
 
 from ibprof.text.host_expressions import expand_hosts
 from ibprof_converter.cli.arguments import count_in, fill_options, number_in, type_of
+from ibprof_converter.routing.route_choice import CHOICES, parse_routes
 from ibprof_converter.simulation.engine.simulated_network import RANGES, Hardware
 from ibprof_converter.simulation.questions.advice import AdviceOptions
 from ibprof_converter.simulation.questions.congestion_threshold import ThresholdOptions
@@ -50,6 +51,7 @@ def _build_machine(arguments: argparse.Namespace) -> MachineOptions:
     servers, placement = arguments.servers, arguments.server_placement
     return MachineOptions(
         fabric=arguments.fabric,
+        routes=arguments.routes,
         servers=tuple(servers) if isinstance(servers, list) else servers,
         server_placement=ServerPlacement(placement) if placement else None,
         job_placement=JobPlacement(arguments.job_placement),
@@ -145,6 +147,10 @@ def add_machine(parser: argparse.ArgumentParser, seeds: int = 1, needs_fabric: b
     parser.add_argument(
         "--fabric", metavar="LST", required=needs_fabric,
         help=f"dump of a fabric, or the name of a synthetic one ({says})",
+    )  # fmt: skip
+    parser.add_argument(
+        "--routes", metavar="HOW", type=type_of(parse_routes),
+        help=f"where its routes come from: {CHOICES} (default: tables, or else modelled)",
     )  # fmt: skip
     parser.add_argument(
         "--servers", metavar="N|HOSTS", type=_parse_servers,

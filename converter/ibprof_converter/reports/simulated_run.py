@@ -93,7 +93,7 @@ def write_run(folder: Path, cell: Cell) -> None:
     """Simulate a cell again, keeping all jobs' messages, and write `FILES`; older ones are removed."""
     for name in FILES:
         (folder / name).unlink(missing_ok=True)
-    subnet, _, _ = load_network(cell.setting.fabric, cell.setting.hardware)
+    subnet, _, _ = load_network(cell.setting.network, cell.setting.hardware)
     prepared = set_up(cell, sampled=cell.running)
     simulation = prepared.simulation
     watch = Watch(simulation)

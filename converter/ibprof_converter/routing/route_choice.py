@@ -78,8 +78,12 @@ def read_routed_rail(files: RailFiles, number: int = 0, routes: str | None = Non
     return replace(subnet, warnings=(*subnet.warnings, *unused)) if unused else subnet
 
 
-def read_routed_subnet(path: str | PathLike[str]) -> Subnet:
+def read_routed_subnet(path: str | PathLike[str], routes: str | None = None) -> Subnet:
     """Read a fabric of one rail, with its tables or with modelled routes.
+
+    Args:
+        path: of its dumps.
+        routes: as in `read_routed_rail`.
 
     Raises:
         InputError: a file is invalid, or it is a folder of several rails.
@@ -89,7 +93,7 @@ def read_routed_subnet(path: str | PathLike[str]) -> Subnet:
     if len(rails) != 1:
         found = f"{len(rails)}: {show_some([str(rail.links) for rail in rails])}"
         raise InputError(fspath(path), None, "the dumps of one rail", found)
-    return read_routed_rail(rails[0])
+    return read_routed_rail(rails[0], 0, routes)
 
 
 def name_routes(subnets: Sequence[Subnet]) -> str:

@@ -46,7 +46,7 @@ def test_estimates_are_of_the_right_size(name: str) -> None:
 
 def test_estimates_by_hand() -> None:
     # Within a leaf 2 links, between leaves 4: over all leaves and hosts 2/4 + 4 * 3/4.
-    assert find_mean_hops(SMALL.fabric, SMALL.hardware) == pytest.approx(0.25 * 2 + 0.75 * 4)
+    assert find_mean_hops(SMALL.network, SMALL.hardware) == pytest.approx(0.25 * 2 + 0.75 * 4)
     # 14 clients of 4 MiB at 12.5 GB/s into 4 servers.
     cell = make_cells(SMALL, [io(), mpi()], IO, [1])[0]
     assert find_bottleneck_ns(cell, io()) == pytest.approx(14 * 4 * MIB / 12.5 / 4)

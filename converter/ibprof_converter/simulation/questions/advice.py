@@ -120,8 +120,8 @@ def ask_advice(options: AdviceOptions) -> AdviceQuestion:
     """
     setting = make_setting(options.machine)
     io, mpi, notes = _place_jobs(setting, options)
-    notes += [*list_run_notes([mpi]), *list_fabric_notes(setting.fabric)]
-    if not can_route_adaptively(setting.fabric):
+    notes += [*list_run_notes([mpi]), *list_fabric_notes(setting.network)]
+    if not can_route_adaptively(setting.network):
         notes.append("adaptive routing is not tried: it can deadlock on this fabric")
     seeds = range(1, options.seeds + 1)
     cells = list_cells(setting, io, mpi, seeds)

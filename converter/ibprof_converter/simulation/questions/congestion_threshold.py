@@ -94,7 +94,7 @@ def ask_threshold(options: ThresholdOptions) -> ThresholdQuestion:
     job = Workload(IO, Role.IO, options.request_bytes, share=options.share)
     clients = int(set_up(_cell(setting, job, 0.0, 1)).measured.sum())
     seeds = range(1, options.seeds + 1)
-    return ThresholdQuestion(setting, job, clients, seeds, tuple(list_fabric_notes(setting.fabric)))
+    return ThresholdQuestion(setting, job, clients, seeds, tuple(list_fabric_notes(setting.network)))
 
 
 @dataclass(frozen=True, slots=True)

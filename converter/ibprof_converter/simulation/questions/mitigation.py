@@ -83,7 +83,7 @@ def list_scenarios(
                             (ServerPlacement.ISOLATED, "servers on leaves of their own")):  # fmt: skip
         if setting.server_hosts or setting.server_placement is not placement:
             yield name, replace(setting, server_placement=placement, server_hosts=()), (io, mpi)
-    if not setting.adaptive and can_route_adaptively(setting.fabric):
+    if not setting.adaptive and can_route_adaptively(setting.network):
         yield "adaptive routing", replace(setting, adaptive=True), (io, mpi)
     cycle = find_cycle_ns(Cell(setting, (io, mpi), (io.name,), io.name, 1), io)
     for factor in _WINDOWS:

@@ -12,7 +12,7 @@ from typing import Any
 
 from ibprof_converter.simulation.engine.simulated_network import Hardware
 from ibprof_converter.simulation.measure.message_latency import Effort, Latency
-from ibprof_converter.simulation.study.loaded_fabric import digest_network
+from ibprof_converter.simulation.study.loaded_fabric import NetworkSource, digest_network
 from ibprof_converter.simulation.workload.host_assignment import JobPlacement, ServerPlacement
 from ibprof_converter.simulation.workload.workloads import Role, Workload, digest_messages
 
@@ -32,6 +32,7 @@ class Setting:
         server_hosts: hosts of the servers by number; empty: sampled by `server_placement`.
         server_placement, job_placement: placement of servers and jobs whose hosts are not named.
         effort: how long each simulation is measured.
+        routes: as in `NetworkSource`.
     """
 
     fabric: str
@@ -42,6 +43,12 @@ class Setting:
     server_placement: ServerPlacement = ServerPlacement.ISOLATED
     job_placement: JobPlacement = JobPlacement.RANDOM_NODE
     effort: Effort = field(default_factory=Effort)
+    routes: str | None = None
+
+    @property
+    def network(self) -> NetworkSource:
+        """The network that is simulated."""
+        return NetworkSource(self.fabric, self.routes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +91,10 @@ class Cell:
         """
         setting = asdict(self.setting)
         del setting["fabric"]  # a path, which says nothing of the fabric's links
+        del setting["routes"]  # the network's digest has the routes themselves
         whole = {
             "schema": RESULT_SCHEMA,
-            "network": digest_network(self.setting.fabric),
+            "network": digest_network(self.setting.network),
             **setting,
             "jobs": [_describe_workload(each, each.name in self.running) for each in self.workloads],
             "running": self.running,

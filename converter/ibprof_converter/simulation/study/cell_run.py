@@ -66,11 +66,11 @@ def set_up(cell: Cell, sampled: Sequence[str] = ()) -> Prepared:
         InconsistentError: the jobs do not fit on it, or their times are too long, or its routes deadlock.
     """
     setting = cell.setting
-    _, network, lanes = load_network(setting.fabric, setting.hardware)
+    _, network, lanes = load_network(setting.network, setting.hardware)
     for each in cell.workloads:
         refuse_long_times(network, each)
     if setting.adaptive:
-        refuse_adaptive_routing(setting.fabric)
+        refuse_adaptive_routing(setting.network)
     assigned = assign_hosts(
         network,
         cell.workloads,

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from ibprof_converter.routing.indexed_network import NONE
 from ibprof_converter.simulation.engine.simulated_network import Hardware, SimulatedNetwork
 from ibprof_converter.simulation.study.cell import Cell
-from ibprof_converter.simulation.study.loaded_fabric import load_network
+from ibprof_converter.simulation.study.loaded_fabric import NetworkSource, load_network
 from ibprof_converter.simulation.workload.host_assignment import ServerPlacement, choose_servers
 from ibprof_converter.simulation.workload.workloads import Role, Workload
 
@@ -27,9 +27,9 @@ _MESSAGES = 8
 
 
 @lru_cache(maxsize=8)
-def find_mean_hops(fabric: str, hardware: Hardware) -> float:
+def find_mean_hops(source: NetworkSource, hardware: Hardware) -> float:
     """Return the links on the way between two hosts, on average over all leaves and some hosts."""
-    _, network, _ = load_network(fabric, hardware)
+    _, network, _ = load_network(source, hardware)
     chosen = np.unique(np.linspace(0, network.hosts - 1, 64).astype(int))
     leaf = np.unique(network.host_leaf).astype(np.int64)
     return float(np.mean([_count_links(network, leaf, int(host)) for host in chosen]))
@@ -51,11 +51,11 @@ def _count_links(network: SimulatedNetwork, leaf: np.ndarray[tuple[int], np.dtyp
 def find_transfer_ns(cell: Cell, workload: Workload) -> float:
     """Return the time of one message with nothing in its way."""
     setting = cell.setting
-    _, network, _ = load_network(setting.fabric, setting.hardware)
+    _, network, _ = load_network(setting.network, setting.hardware)
     byte_ns = network.to_ns(float(np.median(network.end_byte_ticks)) / 2**32)
     if (at_servers := _find_server_byte_ns(cell, workload)) is not None:
         byte_ns = float(np.maximum(at_servers, byte_ns).mean())
-    hops = find_mean_hops(setting.fabric, setting.hardware)
+    hops = find_mean_hops(setting.network, setting.hardware)
     packet = min(workload.bytes, setting.hardware.packet_bytes)
     each = packet * byte_ns + setting.hardware.switch_ns + setting.hardware.wire_ns
     return workload.bytes * byte_ns + (hops - 1) * each
@@ -70,7 +70,7 @@ def find_bottleneck_ns(cell: Cell, workload: Workload) -> float:
     if at_servers is None:
         return 0.0
     setting = cell.setting
-    _, network, _ = load_network(setting.fabric, setting.hardware)
+    _, network, _ = load_network(setting.network, setting.hardware)
     clients = round(workload.share * (network.hosts - setting.servers))
     return clients * workload.bytes * float(at_servers.max()) / setting.servers
 
@@ -91,13 +91,13 @@ def _find_server_byte_ns(cell: Cell, workload: Workload) -> npt.NDArray[np.float
     # Where nothing is sampled, all seeds are one.
     seed = cell.seed if setting.server_placement is ServerPlacement.RANDOM else 0
     taken = tuple(host for each in cell.workloads for host in each.hosts)
-    return _list_server_byte_ns(setting.fabric, setting.hardware, setting.servers, setting.server_placement, seed,
+    return _list_server_byte_ns(setting.network, setting.hardware, setting.servers, setting.server_placement, seed,
                                 setting.server_hosts, taken)  # fmt: skip
 
 
 @lru_cache(maxsize=64)
 def _list_server_byte_ns(
-    fabric: str,
+    source: NetworkSource,
     hardware: Hardware,
     servers: int,
     placement: ServerPlacement,
@@ -105,7 +105,7 @@ def _list_server_byte_ns(
     named: tuple[int, ...],
     taken: tuple[int, ...],
 ) -> npt.NDArray[np.float64]:
-    _, network, _ = load_network(fabric, hardware)
+    _, network, _ = load_network(source, hardware)
     hosts = choose_servers(network, servers, placement, np.random.default_rng(seed), named, taken)
     byte_ns: npt.NDArray[np.float64] = network.to_ns(1) * network.end_byte_ticks[network.host_end[hosts]] / 2**32
     return byte_ns
@@ -120,8 +120,8 @@ def find_cycle_ns(cell: Cell, workload: Workload) -> float:
 def estimate_hops(cell: Cell) -> float:
     """Return about how many packet hops a cell will take; most cells take within a factor of 3 of it."""
     setting, effort = cell.setting, cell.setting.effort
-    _, network, _ = load_network(setting.fabric, setting.hardware)
-    mean_hops = find_mean_hops(setting.fabric, setting.hardware)
+    _, network, _ = load_network(setting.network, setting.hardware)
+    mean_hops = find_mean_hops(setting.network, setting.hardware)
     running = [each for each in cell.workloads if each.name in cell.running]
     cycle = {each.name: find_cycle_ns(cell, each) for each in running}
     ends_early = effort.precision and not setting.adaptive

@@ -34,7 +34,7 @@ class NamedHosts:
     """
 
     def __init__(self, setting: Setting) -> None:
-        _, network, _ = load_network(setting.fabric, setting.hardware)
+        _, network, _ = load_network(setting.network, setting.hardware)
         self._fabric = network.subnet.fabric
         self._hosts = find_hosts([self._fabric])
         self._index = HostIndex(self._hosts.name, self._hosts.shared)
@@ -148,7 +148,7 @@ def give_hosts(
     setting: Setting, workload: Workload, hosts: tuple[int, ...], adapters: tuple[int, ...] = ()
 ) -> Workload:
     """Return a job hosts of its own instead of a share of them."""
-    _, network, _ = load_network(setting.fabric, setting.hardware)
+    _, network, _ = load_network(setting.network, setting.hardware)
     return replace(workload, hosts=hosts, adapters=adapters, share=len(hosts) / (network.hosts - setting.servers))
 
 

@@ -9,7 +9,7 @@ from ibprof.errors import UsageError, quote_found
 from ibprof_converter.simulation.engine.simulated_network import Hardware
 from ibprof_converter.simulation.measure.message_latency import Effort
 from ibprof_converter.simulation.study.cell import Setting
-from ibprof_converter.simulation.study.loaded_fabric import load_network
+from ibprof_converter.simulation.study.loaded_fabric import NetworkSource, load_network
 from ibprof_converter.simulation.study.named_hosts import NamedHosts, Refuse
 from ibprof_converter.simulation.workload.host_assignment import JobPlacement, ServerPlacement
 
@@ -29,6 +29,7 @@ class MachineOptions:
         adaptive: whether packets choose among shortest routes.
         hardware: what dumps do not state.
         effort: how long each simulation is measured; None: the preset's.
+        routes: where routes come from, as `parse_routes` returns it; None: tables, or a model without any.
     """
 
     fabric: str | None
@@ -38,6 +39,7 @@ class MachineOptions:
     adaptive: bool = False
     hardware: Hardware = field(default_factory=Hardware)
     effort: Effort | None = None
+    routes: str | None = None
 
 
 def make_setting(options: MachineOptions) -> Setting:
@@ -52,7 +54,7 @@ def make_setting(options: MachineOptions) -> Setting:
     hardware = options.hardware
     if hardware.lane_bytes < (packet := hardware.packet_bytes):
         raise UsageError(f"--lane: expected at least the {packet} bytes of a packet, found {hardware.lane_bytes}")
-    hosts = load_network(options.fabric, hardware)[1].hosts
+    hosts = load_network(NetworkSource(options.fabric, options.routes), hardware)[1].hosts
     named = options.servers if isinstance(options.servers, tuple) else ()
     count = len(named) if isinstance(options.servers, tuple) else options.servers
     servers = count or max(hosts // HOSTS_PER_SERVER, 1)
@@ -66,6 +68,7 @@ def make_setting(options: MachineOptions) -> Setting:
         server_placement=options.server_placement or ServerPlacement.ISOLATED,
         job_placement=options.job_placement,
         effort=options.effort or Effort(),
+        routes=options.routes,
     )
     if not named:
         return setting

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ibprof.errors import InconsistentError, UsageError
+from ibprof_converter.routing.route_choice import CHOICES, parse_routes
 from ibprof_converter.simulation.engine.simulated_network import Hardware
 from ibprof_converter.simulation.measure.message_latency import Effort
 from ibprof_converter.simulation.study.cell import Cell, Setting, make_cells
@@ -28,8 +29,8 @@ from ibprof_converter.simulation.workload.workloads import Role, Workload
 
 MOST_SEEDS = 1000
 
-KEYS = ("summary", "fabric", "routing", "servers", "server_placement", "job_placement", "hardware", "effort", "seeds",
-        "measured", "jobs", "by", "vary", "cases", "quick")  # fmt: skip
+KEYS = ("summary", "fabric", "routes", "routing", "servers", "server_placement", "job_placement", "hardware", "effort",
+        "seeds", "measured", "jobs", "by", "vary", "cases", "quick")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +164,19 @@ def _read_variant(
     return setting, workloads
 
 
+def _read_routes(reader: StudyReader, value: object) -> str:
+    text = reader.text("routes", value)
+    try:
+        return parse_routes(text)
+    except UsageError:
+        raise reader.fail("routes", CHOICES, text) from None
+
+
 def _read_setting(reader: StudyReader, study: Mapping[str, Any], base: Setting) -> Setting:
     """Read all but the jobs; of named servers only their number."""
     setting = _read_servers(reader, study, base)
+    if "routes" in study:
+        setting = replace(setting, routes=_read_routes(reader, study["routes"]))
     routing = reader.choice("routing", study.get("routing", _name_routing(base)), ("static", "adaptive"))
     placement = study.get("job_placement", base.job_placement.value)
     setting = replace(
@@ -213,7 +224,7 @@ def _check_machine(reader: StudyReader, setting: Setting, workloads: Sequence[Wo
     if not setting.servers and any(each.role is Role.IO for each in workloads):
         raise reader.fail("servers", "a number above 0, for the job with the role io", setting.servers)
     try:
-        _, network, _ = load_network(setting.fabric, setting.hardware)
+        _, network, _ = load_network(setting.network, setting.hardware)
     except UsageError as error:  # of the name of a fabric that is synthetic
         raise reader.fail("fabric", f"one that can be ({error})", setting.fabric) from None
     if setting.servers >= network.hosts:
@@ -271,7 +282,7 @@ def _check_hosts(reader: StudyReader, setting: Setting, workloads: Sequence[Work
         total = " + ".join(f"{each.share:g}" for each in workloads)
         parts = "shares" if not any(each.hosts for each in workloads) else "shares, and parts that hosts are named for,"
         raise reader.fail(f"job {len(workloads)}'s share", f"such that all {parts} add up to 1 at most", total)
-    _, network, _ = load_network(setting.fabric, setting.hardware)
+    _, network, _ = load_network(setting.network, setting.hardware)
     random = np.random.default_rng(1)
     assign_hosts(network, workloads, setting.servers, setting.server_placement, setting.job_placement, random,
          setting.server_hosts)  # fmt: skip

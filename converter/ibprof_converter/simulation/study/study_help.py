@@ -3,6 +3,7 @@
 
 EXAMPLE = """\
 fabric: xgft:3:8,8,4:1,8,2:1,1,4@100   # or a LST
+routes: tables                         # or modelled, opensm:ENGINE (default: tables, or else modelled)
 routing: static                        # or adaptive
 servers: 16                            # or node[01-16]
 server_placement: isolated             # spread, random

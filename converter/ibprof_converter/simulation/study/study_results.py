@@ -16,7 +16,7 @@ from ibprof.text.quantities import printable
 from ibprof_converter.simulation.study.cell import Cell
 from ibprof_converter.simulation.study.cell_run import set_up
 from ibprof_converter.simulation.study.cost_estimate import estimate_hops
-from ibprof_converter.simulation.study.loaded_fabric import count_lanes, list_fabric_notes
+from ibprof_converter.simulation.study.loaded_fabric import count_lanes, list_fabric_notes, name_route_source
 from ibprof_converter.simulation.study.result_tables import (
     MEANS,
     RESULTS,
@@ -116,7 +116,7 @@ def run_study(plan: StudyPlan, options: StudyOutput, pool: Executor, tell: Calla
 
 def list_notes(plan: StudyPlan) -> tuple[str, ...]:
     """Return the notes on a study, on its profiles and on its fabric, a sentence each."""
-    return (*plan.notes, *list_run_notes(plan.cells[0].workloads), *list_fabric_notes(plan.setting.fabric))
+    return (*plan.notes, *list_run_notes(plan.cells[0].workloads), *list_fabric_notes(plan.setting.network))
 
 
 def choose_shown(plan: StudyPlan) -> Cell:
@@ -146,7 +146,8 @@ def _summarise(plan: StudyPlan, found: StudyResults) -> dict[str, Any]:
         "hardware": asdict(setting.hardware),
         "servers": setting.servers,
         "routing": "adaptive" if setting.adaptive else "static",
-        "virtual_lanes": count_lanes(setting.fabric),
+        "routes": name_route_source(setting.network),
+        "virtual_lanes": count_lanes(setting.network),
         "effort": asdict(setting.effort),
         **found.conclusions,
         "cells": found.rows,
