@@ -32,6 +32,7 @@ _START = re.compile(rb"START_([A-Z0-9_]+)\s*")
 _SECTION = re.compile(rb"^START_[A-Z0-9_]+\r?$", re.MULTILINE)
 # Other texts have words like START_VERSION: a section has a header line with columns.
 _SIGN = re.compile(rb"^START_(?:(?:NODES|PORTS|LINKS)\r?$|[A-Z0-9_]+\r?\n[A-Za-z][A-Za-z0-9_ ]*,)", re.MULTILINE)
+_LINKS = re.compile(rb"^START_LINKS\s*$", re.MULTILINE)
 _DESCRIPTION = "nodedesc"
 _KINDS = {1: NodeKind.CA, 2: NodeKind.SWITCH, 3: NodeKind.ROUTER}
 
@@ -139,7 +140,16 @@ def parse_db_csv(path: str | PathLike[str], data: bytes) -> Listing:
     for record in read_section(path, data, "LINKS", log):
         with _losing(log, record):
             rows += _read_link(record, nodes, ports)
+    if not rows and not has_links_section(data):
+        raise InputError(
+            path, None, "a section LINKS", "none; .lst, .ibnetdiscover or .net_dump of the same run have links"
+        )
     return list_rows(rows, log)
+
+
+def has_links_section(data: bytes) -> bool:
+    """Return whether a `.db_csv` has the section with the links; some runs leave it out."""
+    return _LINKS.search(data) is not None
 
 
 @contextmanager

@@ -7,8 +7,8 @@ r"""Parse `ibdiagnet2.net_dump` of ibdiagnet 2: a stanza per switch, a line per 
       2 : 2   : DOWN : POLLING : ...
 
 `#` and `N#` are the numbers on the outside, such as `1/1/1`, which need not be those of InfiniBand (`IB#`): the line of
-the other switch with that number has the other one. Adapters have no stanza. Their GUIDs are taken as NODE GUIDs, and a
-neighbour without a stanza is taken as an adapter. Number of ports, SystemGUID, LMC and routers are not given.
+the other switch with that number has the other one. Adapters have no stanza. Their GUIDs are taken as NODE GUIDs.
+Number of ports, SystemGUID, LMC and routers are not given.
 
 Source: a public excerpt of a dump by ibdiagnet 2.10, and two public parsers; no whole dump was available.
 """
@@ -36,6 +36,7 @@ _IGNORED = re.compile(rb"\s*(?:#.*)?")
 _GUID = re.compile(r"0x([0-9A-Fa-f]{1,16})")
 _LID = re.compile(r"[0-9]{0,5}")
 _LANES = {"1x": 1, "2x": 2, "4x": 4, "8x": 8, "12x": 12}
+_ADAPTER_PORTS = ("1", "2")
 _IS_UP = "ACT"
 _NEEDED = ("#", "ib#", "sta", "lwa", "lsa", "neighbor guid", "n#", "nlid")
 
@@ -142,6 +143,8 @@ def _read_port(log: DamageLog, number: int, line: bytes, switch: _Switch | None,
 
 
 def _find_rows(switches: Mapping[int, _Switch], log: DamageLog) -> Iterator[LinkRow]:
+    """Yield each link as its ends have it. Adapters have no stanza, so their links are yielded from both ends."""
+    missing = _find_missing(switches)
     for switch in switches.values():
         for port in switch.ports:
             near = End(
@@ -153,10 +156,31 @@ def _find_rows(switches: Mapping[int, _Switch], log: DamageLog) -> Iterator[Link
                 what = f"port {port.number}: its neighbour {port.name!r} has no port {quote_found(port.label.encode())}"
                 log.miss(what, switch.guid, [port.line])
                 continue
-            kind = NodeKind.SWITCH if other else NodeKind.CA
+            is_switch = other is not None or port.guid in missing
+            kind = NodeKind.SWITCH if is_switch else NodeKind.CA
             lid, name = (other.lid, other.name) if other else (port.lid, port.name)
             far = End(kind, PORTS_NOT_GIVEN, 0, port.guid, port.guid, name, lid, number)
-            yield LinkRow(port.line, near, far, port.active and near.lid > 0 and lid > 0, port.lanes, port.gbps)
+            row = LinkRow(port.line, near, far, port.active and near.lid > 0 and lid > 0, port.lanes, port.gbps)
+            yield row
+            if not is_switch:
+                yield row._replace(a=far, b=near)
+
+
+def _find_missing(switches: Mapping[int, _Switch]) -> set[int]:
+    """Return the GUIDs of neighbours that are switches although they have no stanza, as in a cut file.
+
+    They have more ports than adapters do, or several with one LID.
+    """
+    ports: dict[int, list[_Port]] = {}
+    for switch in switches.values():
+        for port in switch.ports:
+            if port.guid not in switches:
+                ports.setdefault(port.guid, []).append(port)
+    return {
+        guid
+        for guid, some in ports.items()
+        if any(port.label not in _ADAPTER_PORTS for port in some) or len({port.lid for port in some}) < len(some)
+    }
 
 
 def _parse_number(label: str) -> int | None:

@@ -27,7 +27,7 @@ Source: the grammar of a public parser of such files. No file of a real fabric w
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from os import PathLike, fspath
 
@@ -36,7 +36,7 @@ import numpy.typing as npt
 
 from ibprof.errors import InputError, quote_found
 from ibprof_converter.fabric.damage import DamageLog
-from ibprof_converter.fabric.dump_files import read_dump
+from ibprof_converter.fabric.dump_files import peek_dump, read_dump
 from ibprof_converter.fabric.listing import LAST_UNICAST_LID
 from ibprof_converter.fabric.node_names import show_some
 from ibprof_converter.routing.adaptive_groups import NO_GROUP, AdaptiveRouting, LidState, SubGroup
@@ -72,12 +72,21 @@ def looks_like_far(head: bytes) -> bool:
     return bool(_SWITCH.search(head) and (_SIGN.search(head) or _LID_COLUMNS.search(head)))
 
 
-def find_far_switches(path: str | PathLike[str]) -> set[int]:
-    """Return the NODE GUIDs of the switches of a `.far`; none if it cannot be read."""
+def is_far_of(path: str | PathLike[str], switches: Collection[int]) -> bool:
+    """Return whether a `.far` has any of some switches, by NODE GUID; false if it cannot be read.
+
+    Its beginning nearly always decides; it is read as a whole only where that has none of them.
+    """
+    if _has_any(peek_dump(path), switches):
+        return True
     try:
-        return {int(guid, 16) for guid in _GUID.findall(read_dump(path))}
+        return _has_any(read_dump(path), switches)
     except InputError:
-        return set()
+        return False
+
+
+def _has_any(data: bytes, switches: Collection[int]) -> bool:
+    return any(int(guid, 16) in switches for guid in _GUID.findall(data))
 
 
 def read_far(path: str | PathLike[str]) -> AdaptiveRouting:

@@ -89,7 +89,7 @@ def route_by_opensm(fabric: Fabric, engine: str) -> RoutedByOpenSM:
             _running(manage, folder, environment | {"LD_PRELOAD": simulator}, "osm.log", "SUBNET UP", _SWEEP_S),
         ):
             pass
-        tables = replace(read_tables(folder / "opensm.fdbs"), name="OpenSM's tables")
+        tables = replace(read_tables(folder / "opensm.fdbs", is_kept=False), name="OpenSM's tables")
         log = (folder / "osm.log").read_text(errors="replace")
     used, lanes = _CONFIGURED.findall(log), _LANES.findall(log)
     made_by = used[-1] if used else engine

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ibprof.errors import IbprofError
-from ibprof_converter.fabric.dump_files import find_sibling, peek_dump, read_dump, strip_compression
+from ibprof_converter.fabric.db_csv import has_links_section, looks_like_db_csv
+from ibprof_converter.fabric.dump_files import find_sibling, head_of, peek_dump, read_dump, strip_compression
 from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.fabric.link_reader import read_fabric
 from ibprof_converter.fabric.node_names import host_name, is_aggregation_node, natural_key
-from ibprof_converter.routing.far import find_far_switches, looks_like_far
+from ibprof_converter.routing.far import is_far_of, looks_like_far
 
 _SWITCH = re.compile(
     rb"\bswitchguid=0x([0-9A-Fa-f]{1,16})"  # ibnetdiscover
@@ -39,19 +40,23 @@ def choose_lists(lists: Sequence[tuple[int, Path]]) -> tuple[list[Path], list[st
     subnets: list[tuple[set[int], list[tuple[bool, int, Path]]]] = []
     if len(lists) < 2:
         return [path for _, path in lists], []
+    notes = []
     for rank, path in lists:
-        switches = _find_switches(path)
+        switches, is_usable = _look_through(path)
+        if not is_usable:
+            notes.append(f"{path}: not used as a list of links, it has no section LINKS")
         same = [subnet for subnet in subnets if not switches or not subnet[0] or subnet[0] & switches]
         joined = (
             switches.union(*(subnet[0] for subnet in same)),
-            [(not switches, rank, path), *(each for subnet in same for each in subnet[1])],
+            [(not switches or not is_usable, rank, path), *(each for subnet in same for each in subnet[1])],
         )
         subnets = [subnet for subnet in subnets if subnet not in same] + [joined]
     # Text that has no switch and only looks like the best format comes last.
     best = [min(found)[-1] for _, found in subnets]
     if len(best) < 2:
-        return best, []
-    return _choose_rails(best)
+        return best, notes
+    chosen, passed_over = _choose_rails(best)
+    return chosen, notes + passed_over
 
 
 def _choose_rails(lists: Sequence[Path]) -> tuple[list[Path], list[str]]:
@@ -75,13 +80,14 @@ def _choose_rails(lists: Sequence[Path]) -> tuple[list[Path], list[str]]:
     return sorted(chosen, key=lambda path: natural_key(path.name)), notes
 
 
-def _find_switches(path: Path) -> set[int]:
-    """Return NODE GUIDs of the switches of a list; empty if it cannot be read."""
+def _look_through(path: Path) -> tuple[set[int], bool]:
+    """Return NODE GUIDs of the switches of a list, empty if it cannot be read; and whether it can have links."""
     try:
-        found = _SWITCH.findall(read_dump(path))
+        data = read_dump(path)
     except IbprofError:
-        return set()
-    return {int(next(filter(None, groups)), 16) for groups in found}
+        return set(), True
+    found = {int(next(filter(None, groups)), 16) for groups in _SWITCH.findall(data)}
+    return found, not looks_like_db_csv(head_of(data)) or has_links_section(data)
 
 
 def _find_host_names(path: Path) -> set[str]:
@@ -104,5 +110,5 @@ def find_far(lst_path: Path, candidates: Sequence[Path]) -> Path | None:
         return sibling
     if not candidates:
         return None
-    switches = _find_switches(lst_path)
-    return next((each for each in candidates if not switches or find_far_switches(each) & switches), None)
+    switches, _ = _look_through(lst_path)
+    return next((each for each in candidates if not switches or is_far_of(each, switches)), None)

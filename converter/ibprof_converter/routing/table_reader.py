@@ -22,13 +22,17 @@ TABLE_FORMATS: tuple[DumpFormat[ForwardingTables], ...] = (
 )
 
 
-def read_tables(path: str | PathLike[str]) -> ForwardingTables:
+def read_tables(path: str | PathLike[str], is_kept: bool = True) -> ForwardingTables:
     """Read forwarding tables, in the format that the content of the file shows. Big tables are cached.
+
+    Args:
+        path: the file.
+        is_kept: whether the file will be there again; otherwise it is not cached.
 
     Raises:
         InputError: the format is unknown, or the file does not follow it.
     """
-    entry = CacheEntry.of(path)
+    entry = CacheEntry.of(path) if is_kept else None
     cached = entry.load(path) if entry else None
     if cached is not None:
         return cached

@@ -49,8 +49,19 @@ def test_ports_on_the_outside_are_those_of_the_other_switch(tmp_path: Path) -> N
     assert fabric.port_lid.tolist() == [25697, 24328, 2566]
     assert fabric.link_gbps.round().tolist() == [200, 200]
     assert not fabric.damage
-    assert not fabric.link_half.all()
     assert any("no NODE GUIDs of adapters" in each for each in fabric.warnings)
+
+
+def test_links_of_adapters_are_whole_and_those_of_missing_switches_are_half(tmp_path: Path) -> None:
+    """A cut file: the stanza of a switch is missing, but its neighbours list its ports, all with its LID."""
+    assert not fabric_of(tmp_path, LEAF + TOP).link_half.any()
+    cut = LEAF.replace("1/7        :", "7          :") + row(
+        "1/4", 4, "0xc42a10300dbfb92", "8", 25697, '"MF0;top:x/U1"'
+    )
+    fabric = fabric_of(tmp_path, cut)
+    assert fabric.node_kind.tolist() == [NodeKind.SWITCH, NodeKind.SWITCH, NodeKind.CA]
+    assert fabric.link_half.tolist() == [True, True, False]
+    assert fabric.link_port.tolist() == [[7, 40], [8, 4], [3, 1]]
 
 
 def test_ports_that_are_down_have_no_link(tmp_path: Path) -> None:

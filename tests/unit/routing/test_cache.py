@@ -52,6 +52,11 @@ def test_what_was_read_is_not_read_again(dump: Path, monkeypatch: pytest.MonkeyP
     assert (again.name, again.warnings) == (first.name, first.warnings)
 
 
+def test_a_file_that_will_be_gone_is_not_kept(dump: Path) -> None:
+    assert read_tables(dump, is_kept=False).port[0].tolist()[1:] == [1, 2]
+    assert kept(dump) == []
+
+
 def test_a_file_of_the_same_size_that_was_written_since_is_read(dump: Path) -> None:
     read_tables(dump)
     write(dump, DUMP.replace(": 002", ": 003"))

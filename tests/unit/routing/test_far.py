@@ -11,7 +11,7 @@ import pytest
 from ibprof.errors import InputError
 from ibprof_converter.fabric.damage import DamageKind
 from ibprof_converter.routing.adaptive_groups import NO_GROUP, AdaptiveRouting, LidState, SubGroup
-from ibprof_converter.routing.far import parse_far, read_far
+from ibprof_converter.routing.far import is_far_of, parse_far, read_far
 from ibprof_converter.routing.folder_dumps import Content, identify_content
 from ibprof_converter.routing.rail_files import find_rails
 from ibprof_converter.routing.subnet import Subnet, read_rail
@@ -235,3 +235,13 @@ def test_a_far_of_which_nothing_is_left_is_refused(tmp_path: Path, text: str) ->
     for read in (read_far, read_tables):
         with pytest.raises(InputError, match=r"x\.far:.*expected"):
             read(path)
+
+
+def test_the_beginning_of_a_far_is_enough_to_know_its_fabric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.far"
+    path.write_text("Switch 0x0000000000000010\n" + "#\n" * (1 << 20) + "Switch 0x0000000000000020\n")
+    assert is_far_of(path, {0x10})
+    assert is_far_of(path, {0x20})
+    assert not is_far_of(path, {0x30})
+    monkeypatch.setattr("ibprof_converter.routing.far.read_dump", lambda _: pytest.fail("it was read as a whole"))
+    assert is_far_of(path, {0x10, 0x30})

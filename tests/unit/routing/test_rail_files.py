@@ -19,6 +19,8 @@ from ibprof_converter.fabric.node_name_map import read_name_map
 from ibprof_converter.routing.folder_dumps import identify_content
 from ibprof_converter.routing.rail_files import find_rails
 from ibprof_converter.routing.subnet import Subnet, read_rail
+from ibprof_testing.lab.db_csv import write_db_csv
+from ibprof_testing.lab.net_dump import write_net_dump
 from ibprof_testing.samples.equality import check_tables
 from ibprof_testing.samples.fabrics import (
     DUMP_FTS,
@@ -111,6 +113,23 @@ def test_another_fabric_in_one_folder_is_passed_over_by_name(tmp_path: Path) -> 
     subnet = read_one(tmp_path)
     assert subnet.fabric.name.endswith("a.lst")
     assert any("b.txt: passed over" in warning for warning in subnet.warnings)
+
+
+def test_a_db_csv_without_links_leaves_the_other_list_of_its_run(tmp_path: Path) -> None:
+    fabric = load_sample("testbed44", OPENSM).fabric
+    text = re.sub(r"START_LINKS.*END_LINKS", "", write_db_csv(fabric), flags=re.DOTALL)
+    (tmp_path / "ibdiagnet2.db_csv").write_text(text)
+    with pytest.raises(InputError, match=r"db_csv: expected a section LINKS, found none; \.lst, \.ibnetdiscover or"):
+        read_one(tmp_path)
+    put(tmp_path / "t.fdbs", "testbed44", "opensm.fdbs")
+    (tmp_path / "ibdiagnet2.net_dump").write_text(write_net_dump(fabric))
+    subnet = read_one(tmp_path)
+    assert subnet.fabric.name.endswith("ibdiagnet2.net_dump")
+    assert subnet.fabric.links == fabric.links
+    assert any(
+        "ibdiagnet2.db_csv: not used as a list of links, it has no section LINKS" in each for each in subnet.warnings
+    )
+    assert layout.main(["--check", str(tmp_path)]) == 0
 
 
 def test_files_of_known_names_that_cannot_be_used_are_named(tmp_path: Path) -> None:
