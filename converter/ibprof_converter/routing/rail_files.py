@@ -13,7 +13,7 @@ from ibprof_converter.fabric.dump_files import peek_dump
 from ibprof_converter.fabric.folder_files import list_folders
 from ibprof_converter.fabric.link_reader import LINK_FORMATS, LLDP, find_link_format, read_fabric
 from ibprof_converter.fabric.node_name_map import find_name_map
-from ibprof_converter.fabric.node_names import natural_key
+from ibprof_converter.fabric.node_names import natural_key, show_some
 from ibprof_converter.routing.folder_dumps import (
     Content,
     FolderDumps,
@@ -226,9 +226,16 @@ def _pass_over_unusable(rails: list[RailFiles], notes: list[str]) -> tuple[list[
 
 def _rails_of(folder: Path, found: FolderDumps) -> list[RailFiles]:
     """Return the rails whose lists of links are in a folder."""
-    if len(found.links) > 1 and all(LINK_FORMATS[rank] is LLDP for rank, _ in found.links):
+    neighbours = [path for rank, path in found.links if LINK_FORMATS[rank] is LLDP]
+    others = [each for each in found.links if each[1] not in neighbours]
+    if len(neighbours) > 1 and not others:
         return [RailFiles(links=folder, names=next(iter(found.names), None), notes=tuple(found.notes))]
-    lists, notes = choose_lists(found.links)
+    lists, notes = choose_lists(others or found.links)
+    if neighbours and others:
+        names = show_some([path.name for path in neighbours])
+        notes.append(
+            f"{folder}: LLDP's files are passed over next to other lists ({names}); name them alone to use them"
+        )
     is_alone = len(lists) == 1
     adaptive = [find_far(links, found.adaptive) for links in lists]
     notes += [

@@ -115,6 +115,16 @@ def test_another_fabric_in_one_folder_is_passed_over_by_name(tmp_path: Path) -> 
     assert any("b.txt: passed over" in warning for warning in subnet.warnings)
 
 
+def test_neighbours_by_lldp_next_to_a_list_are_passed_over_by_name(tmp_path: Path) -> None:
+    put(tmp_path / "a.lst", "testbed44", OPENSM)
+    put(tmp_path / "a.fdbs", "testbed44", "opensm.fdbs")
+    for name in ("leaf1.json", "leaf2.json"):
+        (tmp_path / name).write_text('{"lldp": {"interface": {}}}')
+    subnet = read_one(tmp_path)
+    assert subnet.fabric.name.endswith("a.lst")
+    assert any("LLDP's files are passed over" in each and "leaf1.json, leaf2.json" in each for each in subnet.warnings)
+
+
 def test_a_db_csv_without_links_leaves_the_other_list_of_its_run(tmp_path: Path) -> None:
     fabric = load_sample("testbed44", OPENSM).fabric
     text = re.sub(r"START_LINKS.*END_LINKS", "", write_db_csv(fabric), flags=re.DOTALL)
