@@ -266,7 +266,8 @@ def test_a_matrix_alone_can_be_reported_on(tmp_path: Path, capsys: pytest.Captur
     matrix.write_text("src,dst,bytes,messages\n0,1,10,1\n1,0,30,1\n")
     assert report.main([str(matrix)]) == 0
     text = capsys.readouterr().out
-    assert re.search(r"ranks +2 +30 B +20 B +10 B +1\.50 +rank 1\n", text)
+    assert re.search(r"ranks +sent +2 +30 B +20 B +10 B +1\.50 +rank 1\n", text)
+    assert re.search(r"ranks +received +2 +30 B +20 B +10 B +1\.50 +rank 0\n", text)
     assert "ibdiagnet -o" in text
     assert "ibprof-report ibdiagnet.lst TRAFFIC --placement HOW" in text
     assert "Operations" not in text

@@ -18,15 +18,10 @@ from ibprof_converter.layout.positions import lay_out
 from ibprof_converter.routing.opensm_run import route_by_opensm
 from ibprof_converter.routing.subnet import Subnet, check_rails, read_rail, read_without_tables
 from ibprof_converter.routing.table_search import MissingTablesError
-from ibprof_converter.simulation.engine.deadlock import find_cycle
-from ibprof_converter.simulation.engine.simulated_network import Hardware, index_network
+from ibprof_converter.simulation.engine.deadlock import BY_LANES, CYCLE, FREE, classify_deadlock
 from ibprof_converter.traffic.hosts import find_hosts
 
 PRESENT = "present tables"
-
-FREE = "free"
-LANES = "lanes"
-CYCLE = "cycle"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +37,7 @@ class EngineLoads:
         time_s: longest time of a link direction at line rate.
         bytes_unrouted: that reach no destination.
         deadlock: `FREE` where routes between hosts close no cycle of waiting link directions on a single virtual lane;
-            else `LANES` where OpenSM lays them over several, or `CYCLE`. None where nothing was routed.
+            else `BY_LANES` where OpenSM lays them over several, or `CYCLE`. None where nothing was routed.
         lanes: virtual lanes that OpenSM needs for them, by its log; None where it states none.
         error: why there are no tables; None where there are some.
     """
@@ -92,7 +87,7 @@ class EngineComparison:
         """The lines of `opensm.conf` that choose the best engine; empty for none."""
         if self.best is None:
             return ()
-        return (f"routing_engine {self.best.engine}", *(("qos TRUE",) if self.best.deadlock == LANES else ()))
+        return (f"routing_engine {self.best.engine}", *(("qos TRUE",) if self.best.deadlock == BY_LANES else ()))
 
     def as_json(self) -> dict[str, object]:
         """Return it as plain values."""
@@ -165,18 +160,9 @@ def _judge(engine: str, used: str, loads: FabricLoads, lanes: int | None) -> Eng
         heat.max_switch_link,
         max(seconds),
         sum(loads.loads.bytes_unrouted.values()),
-        _test_deadlock(loads.fabric.subnets, lanes),
+        classify_deadlock(loads.fabric.subnets, lanes),
         lanes,
     )
-
-
-def _test_deadlock(subnets: Sequence[Subnet], lanes: int | None) -> str:
-    """Return whether routes between hosts can deadlock on one virtual lane, and whether OpenSM uses several."""
-    # Speeds play no part; those that the dumps lack must not matter.
-    networks = (index_network(subnet, Hardware(gbps=1.0)) for subnet in subnets)
-    if not any(find_cycle(network) for network in networks):
-        return FREE
-    return LANES if lanes and lanes > 1 else CYCLE
 
 
 def describe_engines(comparison: EngineComparison) -> list[str]:
@@ -195,7 +181,7 @@ def describe_engines(comparison: EngineComparison) -> list[str]:
         else:
             lines.append(_describe_row(row))
     if comparison.best:
-        needed = f", with {comparison.best.lanes} virtual lanes" if comparison.best.deadlock == LANES else ""
+        needed = f", with {comparison.best.lanes} virtual lanes" if comparison.best.deadlock == BY_LANES else ""
         lines += ["", f"best of those free from deadlock: {comparison.best.engine}{needed}; in opensm.conf:"]
         lines += [f"    {line}" for line in comparison.conf_lines]
     else:
@@ -212,7 +198,7 @@ def _describe_row(row: EngineLoads) -> str:
 
 
 def _describe_deadlock(row: EngineLoads) -> str:
-    if row.deadlock == LANES:
+    if row.deadlock == BY_LANES:
         return f"not on one virtual lane; OpenSM uses {row.lanes}"
     if row.deadlock == CYCLE:
         return "can deadlock on one virtual lane"

@@ -12,7 +12,9 @@ import numpy.typing as npt
 from ibprof_converter.checks.fabric_findings import FabricFinding, FindingKind, count
 from ibprof_converter.checks.route_check import name_nodes
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind, Origin
+from ibprof_converter.layout.alike_links import find_alike_links
 from ibprof_converter.layout.node_levels import find_leaves, find_levels
+from ibprof_converter.layout.regular_cabling import fit_regular_cabling
 
 
 def check_cabling(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
@@ -37,6 +39,21 @@ def check_cabling(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
     if fabric.origin is not Origin.NAMES:
         yield from _check_rates(rail, fabric)
         yield from _check_uplinks(rail, fabric)
+        yield from _check_regularity(rail, fabric)
+
+
+def _check_regularity(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
+    """Compare the cables with those of the tree, torus or dragonfly that fits best."""
+    fitted = fit_regular_cabling(fabric)
+    if fitted is None:
+        return
+    if len(fitted.extra):
+        what = f"{count(len(fitted.extra), 'link')} that a {fitted.name} does not have"
+        yield FabricFinding(FindingKind.WRONG_CABLE, rail, what, _links(fabric, fitted.extra))
+    if len(fitted.missing):
+        places = tuple(f"{fabric.node_name[a]!r} to {fabric.node_name[b]!r}" for a, b in fitted.missing.tolist())
+        what = f"{count(len(fitted.missing), 'link')} missing of a {fitted.name}"
+        yield FabricFinding(FindingKind.MISSING_CABLE, rail, what, places)
 
 
 def _check_rates(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
@@ -56,7 +73,7 @@ def _check_rates(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
         if not len(peers):
             continue
         usual_lanes, usual_gbps = _most_common(list(zip(lanes[peers].tolist(), gbps[peers].tolist(), strict=True)))
-        odd = peers[(gbps[peers] < usual_gbps) & ~_are_alike(fabric, peers)]
+        odd = peers[(gbps[peers] < usual_gbps) & ~find_alike_links(fabric, peers)]
         is_narrow = (lanes[odd] > 0) & (lanes[odd] < usual_lanes)
         slow[odd[~is_narrow]] = True
         narrow[odd[is_narrow]] = True
@@ -65,21 +82,6 @@ def _check_rates(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
         if len(links):
             what = f"{count(len(links), 'link')} {words} than others of their kind"
             yield FabricFinding(kind, rail, what, _links(fabric, links))
-
-
-def _are_alike(fabric: Fabric, peers: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
-    """Tell of which of some links one end is a switch that has several of them, all of one width and speed."""
-    alike = np.zeros(len(peers), np.bool_)
-    rates = list(zip(fabric.link_lanes[peers].tolist(), fabric.link_gbps[peers].tolist(), strict=True))
-    for end in (0, 1):
-        of_node: dict[int, list[int]] = {}
-        for index, node in enumerate(fabric.link_node[peers, end].tolist()):
-            if fabric.node_kind[node] == NodeKind.SWITCH:
-                of_node.setdefault(node, []).append(index)
-        for members in of_node.values():
-            if len(members) > 1 and len({rates[index] for index in members}) == 1:
-                alike[members] = True
-    return alike
 
 
 def _most_common(rates: list[tuple[float, float]]) -> tuple[float, float]:
@@ -151,7 +153,7 @@ def _find_usual(counts: npt.NDArray[np.int64]) -> int:
     return int(shared[-1] if len(shared) else number[::-1][having[::-1].argmax()])
 
 
-def _links(fabric: Fabric, links: npt.NDArray[np.intp]) -> tuple[str, ...]:
+def _links(fabric: Fabric, links: npt.NDArray[np.integer]) -> tuple[str, ...]:
     return tuple(_describe_link(fabric, link) for link in links.tolist())
 
 

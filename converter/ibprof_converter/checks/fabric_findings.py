@@ -148,6 +148,18 @@ class FindingKind(Enum):
         False,
         "it was built so, or cables are missing in many places: hosts below those with few get less of the fabric",
     )
+    MISSING_CABLE = _Meaning(
+        "missing-cable",
+        False,
+        "the regular fabric that fits best has these cables, and others of the level have theirs: pulled, broken, "
+        "never plugged, or the fabric was built so",
+    )
+    WRONG_CABLE = _Meaning(
+        "wrong-cable",
+        False,
+        "the regular fabric that fits best has no such cable: plugged into the wrong switch, or the fabric was "
+        "built so",
+    )
     MISSING_HOST = _Meaning(
         "host-missing-on-rail",
         False,

@@ -6,11 +6,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from ibprof.cli.command import run_command
 from ibprof.errors import UsageError, quote_found
 from ibprof_converter.analysis.compared_engines import compare_engines, describe_engines
 from ibprof_converter.analysis.load_options import FabricOptions, TrafficOptions
+from ibprof_converter.analysis.written_tables import WRITTEN_RULES, write_rule_tables
 from ibprof_converter.cli.input_arguments import add_input_arguments, fabric_options, traffic_options
 from ibprof_converter.cli.printing import print_result, show_stages
 from ibprof_converter.cli.subcommands import add_subcommand, add_subcommands, make_parser, parse_subcommand
@@ -22,6 +24,7 @@ _EXAMPLE = """\
 examples:
   ibprof-routes compare ibnetdiscover.out profile.otf2
   ibprof-routes compare ibdiagnet.lst pattern:all-to-all --engines updn,dfsssp --json
+  ibprof-routes write ibdiagnet.lst --rule balanced -o tables.lft
 """
 
 
@@ -33,6 +36,15 @@ class CompareRoutesOptions:
     traffic: TrafficOptions
     engines: tuple[str, ...]
     as_json: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WriteRoutesOptions:
+    """Input of `ibprof-routes write`, the rule and the file."""
+
+    links: str
+    rule: str
+    output: Path
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -55,10 +67,23 @@ def _compare_options(arguments: argparse.Namespace) -> CompareRoutesOptions:
     return CompareRoutesOptions(fabric_options(arguments), traffic_options(arguments, 0), engines, arguments.json)
 
 
+def _write(options: WriteRoutesOptions) -> None:
+    made = write_rule_tables(options.links, options.rule, options.output)
+    print(
+        f"{options.output}: tables of {made.switches} switches by the rule {made.rule}; load them with "
+        f"`opensm -R file -U {options.output}`"
+    )
+
+
+def _write_options(arguments: argparse.Namespace) -> WriteRoutesOptions:
+    return WriteRoutesOptions(arguments.links, arguments.rule, Path(arguments.output))
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = make_parser(NAME, "Put a traffic on other routes than those that a fabric has.", _EXAMPLE)
+    subcommands = add_subcommands(parser)
     compare = add_subcommand(
-        add_subcommands(parser),
+        subcommands,
         "compare",
         "compare OpenSM's routing engines for a traffic",
         _EXAMPLE,
@@ -74,4 +99,18 @@ def _parser() -> argparse.ArgumentParser:
         help=f"routing engines (default: {','.join(ENGINES)})",
     )
     compare.add_argument("--json", action="store_true", help="the comparison for programs")
+    write = add_subcommand(
+        subcommands,
+        "write",
+        "write forwarding tables by a rule, for OpenSM to load",
+        _EXAMPLE,
+        _write_options,
+        _write,
+        "Make forwarding tables for the links of a fabric by a rule, and write them in the form that OpenSM loads.",
+    )
+    write.add_argument("links", metavar="LST", help="the links of the fabric, of one rail")
+    write.add_argument(
+        "--rule", choices=WRITTEN_RULES, default=WRITTEN_RULES[0], help=f"the rule (default: {WRITTEN_RULES[0]})"
+    )
+    write.add_argument("-o", "--output", metavar="FILE", required=True, help="the file to write")
     return parser

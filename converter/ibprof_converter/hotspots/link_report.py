@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from ibprof_converter.hotspots.causes.diagnosis import Diagnosis, diagnose
+from ibprof_converter.hotspots.causes.diagnosis import Diagnosis, Progress, diagnose
+from ibprof_converter.hotspots.causes.loaded_by import find_alike, find_loaders
 from ibprof_converter.hotspots.causes.situation import PairBytes, Situation
 from ibprof_converter.hotspots.hot_links import Hotspot, LinkDirections, LinkHeat
 from ibprof_converter.layout.positions import FabricLayout
@@ -56,6 +57,7 @@ def report_on_links(
     loads: Loads,
     top: int,
     bounds: Bounds | None = None,
+    progress: Progress = lambda _: None,
 ) -> LinkReport:
     """Report on a traffic on the links of a fabric.
 
@@ -65,6 +67,7 @@ def report_on_links(
         loads: what `placed` puts on their links.
         top: number of hot link directions to name.
         bounds: of adaptive routing; the estimate then ranks and judges.
+        progress: receives each stage of the diagnosis.
     """
     ends = LinkDirections(subnets, layouts, loads, placed if isinstance(placed, Traffic) else None, bounds)
     hotspots, switch_hotspots = ends.most_loaded(top)
@@ -77,22 +80,32 @@ def report_on_links(
         heat=ends.heat(),
         hotspots=hotspots,
         switch_hotspots=switch_hotspots,
-        diagnosis=diagnose_traffic(placed, subnets, bounds is not None) if isinstance(placed, Traffic) else None,
+        diagnosis=diagnose_traffic(placed, subnets, bounds is not None, progress)
+        if isinstance(placed, Traffic)
+        else None,
     )
 
 
-def diagnose_traffic(placed: Traffic, subnets: Sequence[Subnet], is_adaptive: bool = False) -> Diagnosis | None:
+def diagnose_traffic(
+    placed: Traffic, subnets: Sequence[Subnet], is_adaptive: bool = False, progress: Progress = lambda _: None
+) -> Diagnosis | None:
     """Return why the busiest link is as busy as it is; None for no traffic, and beyond `DIAGNOSED_FLOWS`.
 
     Args:
         placed: the flows.
         subnets: the rails.
         is_adaptive: whether switches route adaptively.
+        progress: receives each stage.
     """
     if not 0 < len(placed.bytes) <= DIAGNOSED_FLOWS:
         return None
     hosts = find_hosts([subnet.fabric for subnet in subnets])
-    return diagnose(Situation(subnets, hosts, PairBytes.of_traffic(placed), is_adaptive))
+    situation = Situation(subnets, hosts, PairBytes.of_traffic(placed), is_adaptive)
+    diagnosis = diagnose(situation, progress)
+    if diagnosis is None:
+        return None
+    loaders = find_loaders(placed, subnets, situation.most_loaded())
+    return replace(diagnosis, loaded_by=loaders, alike=find_alike(situation))
 
 
 def links_as_json(links: LinkReport) -> dict[str, Any]:

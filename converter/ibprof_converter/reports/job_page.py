@@ -25,6 +25,9 @@ _FIRST = 3
 _NAMED = 3
 """Operations of which bytes are missing that are to be seen at first sight."""
 
+_EVIDENCE = 4
+"""Sentences of evidence that are shown for each cause."""
+
 _HALVES = frozenset(
     {"job", "seen", "bytes", "operations", "regions", "sites", "sizes", "pairs-ranks", "pairs-hosts", "pairs-LIDs"}
 )
@@ -71,7 +74,9 @@ def page_of_report(report: JobReport, view: str | None) -> ReportPage:
         "pairs-ranks": draw_matrix(report.ranks) if report.ranks else "",
         "pairs-LIDs": draw_matrix(report.lids) if report.lids else "",
         "pairs-hosts": draw_matrix(report.hosts) if report.hosts else "",
-        "balance": "".join(draw_amounts(each.bytes, each.of) for each in report.balance if each.of != "rails"),
+        "balance": "".join(
+            draw_amounts(each.bytes, each.of, each.direction) for each in report.balance if each.of != "rails"
+        ),
         "time": draw_timeline(report.timeline),
     }
     return ReportPage(
@@ -119,7 +124,7 @@ def _explain(diagnosis: Diagnosis) -> str:
         between = show_number("diagnosis.max_switch_link_s", diagnosis.max_switch_link_s, ValueKind.SECONDS)
         return (
             f'<p class="cause"><strong>No network problem found:</strong> hosts\' own links need {hosts}, '
-            f"links between switches {between}; no other placement or tables would gain much.</p>"
+            f"links between switches {between}{_count_tried(diagnosis)}.</p>"
         )
     parts = []
     for number, cause in enumerate(diagnosis.causes):
@@ -128,11 +133,17 @@ def _explain(diagnosis: Diagnosis) -> str:
         before = show_number(f"{path}.max_time_s", cause.max_time_s, ValueKind.SECONDS)
         parts.append(
             f'<p class="cause"><strong>Cause: {escape(cause.cause)}</strong> at {escape(", ".join(cause.at[:2]))}: '
-            f"{escape('; '.join(cause.evidence))}.</p>"
+            f"{escape('; '.join(cause.evidence[:_EVIDENCE]))}.</p>"
             f'<p class="cause"><strong>What would help:</strong> {escape(cause.advice)}. Predicted: the busiest '
             f"link then needs {after} in place of {before}.</p>"
         )
     return "".join(parts)
+
+
+def _count_tried(diagnosis: Diagnosis) -> str:
+    """Return how many changes were tried in vain."""
+    tried = sum(each.max_time_after_s is not None for each in diagnosis.tried)
+    return f"; {tried} changes were tried, and none gains enough" if tried else ""
 
 
 def _hot_end(spot: Hotspot, number: int, links: LinkReport) -> str:

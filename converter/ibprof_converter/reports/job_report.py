@@ -171,16 +171,19 @@ def read_and_report(
         return report_on_demand(demand, describe_provenance(command, files))
     loads = load_fabric(fabric, traffic, progress)
     # Reading may collect a recording into a profile, whose hash belongs to the provenance.
-    return report_on_loads(loads, describe_provenance(command, files), top)
+    return report_on_loads(loads, describe_provenance(command, files), top, progress)
 
 
-def report_on_loads(loads: FabricLoads, provenance: Provenance, top: int = TOP) -> JobReport:
+def report_on_loads(
+    loads: FabricLoads, provenance: Provenance, top: int = TOP, progress: Progress = no_progress
+) -> JobReport:
     """Report on traffic on the links of a fabric.
 
     Args:
         loads: of the links.
         provenance: how the report was made.
         top: number of hot link directions to name.
+        progress: receives each stage of the diagnosis.
     """
     fabric, demand = loads.fabric, loads.demand
     moved = loads.traffic is not None and loads.traffic.moved
@@ -192,7 +195,9 @@ def report_on_loads(loads: FabricLoads, provenance: Provenance, top: int = TOP) 
     report = JobReport(
         coverage=loads.coverage,
         provenance=provenance,
-        links=report_on_links(loads.placed, fabric.subnets, fabric.layouts, loads.loads, top, loads.judging_bounds),
+        links=report_on_links(
+            loads.placed, fabric.subnets, fabric.layouts, loads.loads, top, loads.judging_bounds, progress
+        ),
         run=run,
         loads=loads,
         rails=rails,

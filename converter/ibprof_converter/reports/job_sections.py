@@ -205,14 +205,17 @@ def _describe_pairs(matrix: PairMatrix) -> Section:
 def _describe_balance(report: JobReport) -> Section:
     columns = (
         Column("of", "over"),
+        Column("direction", ""),
         Column("count", "", ValueKind.COUNT),
         Column("max_bytes", "max", ValueKind.BYTES),
         Column("mean_bytes", "mean", ValueKind.BYTES),
         Column("min_bytes", "min", ValueKind.BYTES),
         Column("ratio", "max/mean", ValueKind.RATIO),
-        Column("greatest", "sends most"),
+        Column("greatest", "most by"),
     )
-    return Section("balance", "Balance: bytes sent", tables=(tabulate("balance", columns, report.balance),))
+    return Section(
+        "balance", "Balance: bytes sent, and received", tables=(tabulate("balance", columns, report.balance),)
+    )
 
 
 def _describe_timeline(report: JobReport) -> Section:

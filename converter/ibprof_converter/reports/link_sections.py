@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ibprof.text.quantities import format_seconds
 from ibprof_converter.hotspots.causes.diagnosis import Diagnosis
+from ibprof_converter.hotspots.causes.load_cause import REPAIR, TriedChange, list_some
 from ibprof_converter.hotspots.hot_links import HOST_LINK, Hotspot, LinkPort, NamedShare
 from ibprof_converter.hotspots.link_report import LinkReport
 from ibprof_converter.reports.job_report import JobReport
@@ -21,6 +22,9 @@ from ibprof_converter.reports.report_sections import (
     tabulate,
 )
 from ibprof_converter.traffic.rail_bounds import ESTIMATE
+
+_SHOWN = 4
+"""Sentences of evidence, and changes that were tried for nothing, that text names for each cause and reason."""
 
 _SENDERS = (("job", "jobs"), ("region", "regions"), ("operation", "operations"), ("site", "sites"))
 
@@ -164,14 +168,35 @@ def describe_diagnosis(diagnosis: Diagnosis) -> Section:
         ),
     )
     sentences: list[tuple[str, str]] = [] if diagnosis.causes else [("", "no network problem found")]
+    if diagnosis.loaded_by:
+        sentences.append(("loaded by", diagnosis.loaded_by.text))
+    if diagnosis.alike and diagnosis.alike.count > 1:
+        sentences.append(("as busy", diagnosis.alike.text))
     for number, cause in enumerate(diagnosis.causes, 1):
         sentences.append((f"{number}. {cause.cause}", ", ".join(cause.at[:3])))
-        sentences += [("because", sentence) for sentence in cause.evidence]
+        sentences += [("because", sentence) for sentence in cause.evidence[:_SHOWN]]
+        if (more := len(cause.evidence) - _SHOWN) > 0:
+            sentences.append(("because", f"{more} more of the kind, which --json lists"))
         sentences.append(("advice", cause.advice))
         after, before = format_seconds(cause.max_time_after_s), format_seconds(cause.max_time_s)
         sentences.append(("predicted", f"the busiest link then needs {after} in place of {before}"))
+        if cause.kind != REPAIR:
+            sentences.append(("change", cause.change))
+    sentences += [("tried", line) for line in _list_tried(diagnosis.tried)]
     title = f"Why: bounds, causes and what would help{name_basis(diagnosis.load_basis)}"
     return Section("why", title, facts=facts, sentences=tuple(sentences))
+
+
+def _list_tried(tried: Sequence[TriedChange]) -> Iterator[str]:
+    """Yield the changes that are no remedies, those with the same reason together."""
+    reasons: dict[tuple[int, str], list[str]] = {}
+    for each in tried:
+        if each.why_not is not None:
+            after = "" if each.max_time_after_s is None else f" ({format_seconds(each.max_time_after_s)})"
+            reasons.setdefault((each.causes_before, each.why_not), []).append(f"{each.what}{after}")
+    for (causes_before, why_not), changes in reasons.items():
+        on_top = f"on top of remedy {causes_before}, " if causes_before else ""
+        yield f"{on_top}{why_not}: {list_some(changes, _SHOWN)}"
 
 
 def say_verdict(diagnosis: Diagnosis) -> str:
@@ -179,7 +204,8 @@ def say_verdict(diagnosis: Diagnosis) -> str:
     if not diagnosis.causes:
         return f"no network problem found{name_basis(diagnosis.load_basis)}"
     cause = diagnosis.causes[0]
-    return f"{cause.cause}{name_basis(diagnosis.load_basis)} at {', '.join(cause.at[:3])}: {'; '.join(cause.evidence)}"
+    evidence = "; ".join(cause.evidence[:_SHOWN])
+    return f"{cause.cause}{name_basis(diagnosis.load_basis)} at {', '.join(cause.at[:3])}: {evidence}"
 
 
 def describe_rails(report: JobReport) -> Section:

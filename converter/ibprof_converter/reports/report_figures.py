@@ -97,15 +97,15 @@ def _class_of(amount: int, least: int, most: int, logarithmic: bool) -> int:
     return min(int(part * _CLASSES), _CLASSES - 1)
 
 
-def draw_amounts(amounts: Sequence[int], of: str) -> str:
-    """Draw what each one of many sends, in their order, next to one another."""
+def draw_amounts(amounts: Sequence[int], of: str, direction: str = "sent") -> str:
+    """Draw what each one of many has sent or received, in their order, next to one another."""
     most = max(amounts, default=0)
     if not most or len(amounts) < 2:
         return ""
     # Of more than pixels there are, the largest of each few.
     few = -(-len(amounts) // _WIDTH)
     heights = [max(amounts[at : at + few]) / most for at in range(0, len(amounts), few)]
-    caption = f"bytes sent by {of}, 0 to {len(amounts) - 1} from left to right; the mean is the line"
+    caption = f"bytes {direction} by {of}, 0 to {len(amounts) - 1} from left to right; the mean is the line"
     mean = sum(amounts) / len(amounts) / most
     return _draw_columns(heights, caption, (format_bytes(most), "0"), mean)
 

@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 from ibprof.errors import InconsistentError, MissingToolError
@@ -161,6 +162,7 @@ def _find_program(program: str, path: str) -> str:
     return found
 
 
+@cache
 def _find_simulator() -> str:
     found = next((path for root in ("/usr/lib", "/usr/lib64") for path in Path(root).glob(f"**/{_SIMULATOR}")), None)
     if found is None:
@@ -187,7 +189,7 @@ def _running(
                     raise InconsistentError(
                         f"{program} {state}: {printed.read_text(errors='replace')[-_SHOWN:].strip()}"
                     )
-                time.sleep(0.05)
+                time.sleep(0.02)
             yield
         finally:
             process.kill()

@@ -57,10 +57,11 @@ def test_links_and_leaves_unlike_their_peers_are_found() -> None:
     """The README of the sample: 11 links between switches removed, 6 links of another rate."""
     health = check(find_sample("oversub-faulty", OPENSM))
     found = {finding.kind.value.name: finding for finding in health.findings}
-    assert set(found) == {"slow-link", "narrow-link", "uneven-uplinks"}
+    assert set(found) == {"slow-link", "narrow-link", "uneven-uplinks", "missing-cable"}
     assert len(found["slow-link"].places) + len(found["narrow-link"].places) == 6
     missing = [12 - int(place.rsplit(" ", 1)[1]) for place in found["uneven-uplinks"].places]
     assert sum(missing) == 11
+    assert len(found["missing-cable"].places) == 11
     assert health.trusted
 
 
@@ -80,18 +81,31 @@ def test_uplinks_that_leaves_lack_are_found(losing: int, kind: str, what: str) -
     lost = [
         np.flatnonzero(is_uplink & (full.link_node == leaf).any(axis=1))[at] for at, leaf in enumerate(leaves[:losing])
     ]
-    (found,) = check_cabling(0, without_links(full, np.array(lost)))
+    found, *cables = check_cabling(0, without_links(full, np.array(lost)))
     assert (found.kind.value.name, found.what) == (kind, what)
+    # Each spine has lost one of its links to nine leaves. With more than a tenth of all lost no regular fabric fits.
+    assert [each.kind.value.name for each in cables] == ["missing-cable"] * (losing < 6)
+    for each in cables:
+        assert set(each.places) == {name_ends(full, link) for link in lost}
 
 
 def test_uplinks_that_switches_above_the_leaves_lack_are_found() -> None:
     full = read_subnet("xgft:3:4,4,4:1,4,4").fabric
     level = find_levels(full)
     lost = np.flatnonzero((np.sort(level[full.link_node], axis=1) == (2, 3)).all(axis=1))[[0, 20]]
-    (found,) = check_cabling(0, without_links(full, lost))
+    found, cables = check_cabling(0, without_links(full, lost))
     assert found.kind.value.name == "few-uplinks"
     assert found.what == "2 of 16 switches of level 2 with fewer uplinks than the usual 4"
+    assert cables.kind.value.name == "missing-cable"
+    assert set(cables.places) == {name_ends(full, link) for link in lost.tolist()}
     assert not list(check_cabling(0, full))
+
+
+def name_ends(fabric: Fabric, link: int) -> str:
+    """Name the lower end of a link first."""
+    level = find_levels(fabric)
+    low, high = sorted(fabric.link_node[link].tolist(), key=lambda node: int(level[node]))
+    return f"{fabric.node_name[low]!r} to {fabric.node_name[high]!r}"
 
 
 def without_links(fabric: Fabric, lost: np.ndarray) -> Fabric:
@@ -189,7 +203,7 @@ def test_a_route_to_another_port_is_found(tmp_path: Path) -> None:
 def test_links_without_any_tables_are_looked_at_all_the_same(tmp_path: Path) -> None:
     (tmp_path / OPENSM).write_bytes(read_sample_bytes("oversub-faulty", OPENSM))
     health = check(tmp_path / OPENSM)
-    assert names(health) == ["no-tables", "slow-link", "narrow-link", "uneven-uplinks"]
+    assert names(health) == ["no-tables", "slow-link", "narrow-link", "uneven-uplinks", "missing-cable"]
     assert health.findings[0].what == "no forwarding tables of 16 switches"
     assert "dump_fts" in health.findings[0].kind.value.text
     assert not health.trusted

@@ -1,50 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a hot link to its cause: each candidate remedy is applied to the model, the most specific one first.
+"""From a hot link to its cause: changes are applied to the model, and the cheapest one that helps names the cause.
 
 Two lower bounds come first. No network needs less than the largest time of a host's own link. No routing needs less
-than the bytes that cross the narrowest cut over the speed of its links. Time above both is due to the forwarding
-tables, or to a placement that fits them badly. Time of a cut above that of the hosts' links is due to the cabling, or
-to a placement that sends too much across.
+than the bytes that cross the narrowest cut over the speed of its links.
+
+Faults that are there come first: each is undone, alone and with others. Then all other changes are tried. Of those
+within 5 % of the best one, the cheapest is the remedy. The next cause is searched for on top of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-import numpy as np
-
-from ibprof.text.quantities import format_bytes, format_seconds
-from ibprof_converter.fabric.fabric_graph import NodeKind
-from ibprof_converter.hotspots.causes.cabling_causes import find_cabling
+from ibprof_converter.hotspots.causes.change import Change
+from ibprof_converter.hotspots.causes.changes import try_changes
 from ibprof_converter.hotspots.causes.load_cause import (
-    FEW_TO_MANY,
     GAIN,
-    MANY_TO_FEW,
-    OVERSUBSCRIPTION,
-    PLACEMENT,
+    LINKS,
+    NEAR_BEST,
+    PROGRAM,
+    REPAIR,
     SMALL_GAIN,
     LoadCause,
+    TriedChange,
     list_some,
-    make_finding,
     name_end,
-    name_node,
 )
+from ibprof_converter.hotspots.causes.loaded_by import AlikeLinks, LoadedBy
 from ibprof_converter.hotspots.causes.narrowest_cut import SwitchCut, narrowest_cut
-from ibprof_converter.hotspots.causes.placement_moves import PlacementMove, try_moves
-from ibprof_converter.hotspots.causes.sender_causes import find_concentration, find_unused_rails
-from ibprof_converter.hotspots.causes.situation import LinkDirection, Situation
-from ibprof_converter.hotspots.causes.slow_link_causes import find_slow_links
-from ibprof_converter.hotspots.causes.table_causes import find_bad_tables
+from ibprof_converter.hotspots.causes.repaired import Repairs, RepairTrials
+from ibprof_converter.hotspots.causes.repairs import Repair, find_repairs
+from ibprof_converter.hotspots.causes.situation import Situation
+from ibprof_converter.hotspots.causes.table_rules import RULES, TableMaker
+from ibprof_converter.hotspots.causes.widening import name_cut
 from ibprof_converter.traffic.rail_bounds import ESTIMATE, STATIC
-
-_AS_BY_CHANCE = 0.9
-"""A placement is no better than chance from this part of the median random one on."""
 
 _MOST_CAUSES = 3
 
-_CUT_DECIDES = 0.7
-"""A cut decides from this part of the largest time on."""
+Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +56,9 @@ class Diagnosis:
             `max_host_link_s` and of the cut's time.
         causes: the first one first; empty where no network problem is found.
         load_basis: loads whose times these are, `static` or `estimate`.
+        tried: all changes that were tried, and those that were not, with the reason.
+        loaded_by: ranks, call, line and region that load that link direction most; None where that is not known.
+        alike: link directions of its kind that are as busy; None where that is not known.
     """
 
     busiest: str
@@ -73,6 +70,9 @@ class Diagnosis:
     ideal_routing_s: float
     causes: tuple[LoadCause, ...]
     load_basis: str = STATIC
+    tried: tuple[TriedChange, ...] = ()
+    loaded_by: LoadedBy | None = None
+    alike: AlikeLinks | None = None
 
     def as_json(self) -> dict[str, object]:
         """Return it as plain values."""
@@ -88,6 +88,7 @@ class Diagnosis:
             if cut is None
             else {
                 "at": self.cut_at,
+                "found_by": cut.found_by,
                 "rail": cut.rail,
                 "bytes": cut.bytes,
                 "gbps": cut.gbps,
@@ -95,125 +96,171 @@ class Diagnosis:
                 "time_s": cut.seconds,
             },
             "causes": [cause.as_json() for cause in self.causes],
+            "tried": [each.as_json() for each in self.tried],
+            "loaded_by": self.loaded_by.as_json() if self.loaded_by else None,
+            "alike": self.alike.as_json() if self.alike else None,
         }
 
 
-def diagnose(situation: Situation) -> Diagnosis | None:
-    """Find the causes of the largest time; None where no link has one."""
+def diagnose(situation: Situation, progress: Progress = lambda _: None) -> Diagnosis | None:
+    """Find the causes of the largest time; None where no link has one.
+
+    Args:
+        situation: as it is.
+        progress: receives each stage.
+    """
     if situation.max_seconds <= 0:
         return None
     cut = narrowest_cut(situation)
+    causes, tried = _find_causes(situation, progress)
     return Diagnosis(
         busiest=name_end(situation, situation.most_loaded()),
         max_time_s=situation.max_seconds,
         max_host_link_s=situation.max_host_seconds,
         max_switch_link_s=situation.max_switch_seconds,
         cut=cut,
-        cut_at=_name_cut(situation, cut) if cut else "",
+        cut_at=name_cut(situation, cut) if cut else "",
         ideal_routing_s=max(situation.max_host_seconds, cut.seconds if cut else 0.0),
-        causes=tuple(_find_causes(situation)),
+        causes=tuple(causes),
         load_basis=ESTIMATE if situation.is_adaptive else STATIC,
+        tried=tuple(tried),
     )
 
 
-def _find_causes(situation: Situation) -> Iterator[LoadCause]:
+def _find_causes(situation: Situation, progress: Progress) -> tuple[list[LoadCause], list[TriedChange]]:
     """Find one cause after the other, each in what the remedy of the one before leaves."""
-    for _ in range(_MOST_CAUSES):
-        finding = next(_find_faults(situation), None)
-        if finding is None:
-            yield from _find_placement_or_design(situation)
-            return
-        yield finding
-        if finding.cause in {MANY_TO_FEW, FEW_TO_MANY}:
-            return  # With other partners it is another program.
-        situation = finding.remedy
+    causes: list[LoadCause] = []
+    tried: list[TriedChange] = []
+    maker = TableMaker()
+    while len(causes) < _MOST_CAUSES:
+        progress("undoing faults on the model")
+        found = _find_fault(situation, maker, len(causes), tried)
+        if found is None:
+            progress("trying other placements and forwarding tables")
+            found = _find_change(situation, maker, len(causes), tried)
+        if found is None:
+            break
+        causes.append(found)
+        if found.kind in {PROGRAM, LINKS}:
+            break  # With other partners it is another program. Bought links are as many as are needed.
+        situation = found.remedy
+    return causes, tried
 
 
-def _find_faults(situation: Situation) -> Iterator[LoadCause]:
-    """Look for what is wrong by itself, the most specific first."""
-    yield from find_slow_links(situation)
-    yield from find_unused_rails(situation)
-    yield from find_concentration(situation)
-    busiest = situation.most_loaded_between_switches()
-    if busiest is not None and situation.max_host_seconds <= SMALL_GAIN * situation.max_switch_seconds:
-        yield from find_cabling(situation, busiest)
-        if not situation.is_adaptive:
-            yield from find_bad_tables(situation, busiest)
+def _find_fault(situation: Situation, maker: TableMaker, before: int, tried: list[TriedChange]) -> LoadCause | None:
+    """Find the fault whose repair lowers the largest time most: of those within 5 %, the one of the fewest repairs.
 
-
-def _find_placement_or_design(situation: Situation) -> Iterator[LoadCause]:
-    """Distinguish a placement that could be better from a fabric with too few links for any placement.
-
-    Where a cut decides, placements are compared by the bytes that they send across such cuts. The placement is the
-    cause if the ranks, on the same hosts, send as much across as by chance, and could send less. It is also the cause
-    if the hosts are scattered over more parts than they need. Otherwise the links are too few.
+    Tables after a repair are made as those in use were made. Where that hides what the fault costs, they are made by
+    the rules of ibprof, with and without the fault.
     """
-    busiest = situation.most_loaded_between_switches()
-    if busiest is None or situation.max_host_seconds > GAIN * situation.max_switch_seconds:
-        return  # Hosts' own links are about as busy: the network holds little up.
-    cut = narrowest_cut(situation)
-    own = try_moves(situation, own_hosts_only=True)
-    free = try_moves(situation, own_hosts_only=False)
-    helped = [move for move in (own, free) if move and move.after.max_seconds <= GAIN * situation.max_seconds]
-    if cut is None or cut.seconds < _CUT_DECIDES * situation.max_switch_seconds or cut.inside_gbps <= cut.gbps:
-        cut = None
-    findings = [_blame_placement(situation, move, move is own, busiest) for move in helped[:1]]
-    if cut is not None:
-        by_chance = own in helped and own is not None and cut.seconds >= _AS_BY_CHANCE * own.random_cut_seconds
-        design = _blame_design(situation, cut)
-        if design.max_time_after_s <= GAIN * situation.max_seconds:
-            findings.insert(1 if by_chance or cut.used_parts > cut.needed_parts else 0, design)
-    yield from findings
-
-
-def _blame_placement(situation: Situation, move: PlacementMove, own: bool, busiest: LinkDirection) -> LoadCause:
-    where = "on the same hosts" if own else "on hosts of this fabric, free or not"
-    return make_finding(
-        PLACEMENT,
-        situation,
-        move.after,
-        [name_end(situation, busiest)],
-        [
-            f"another placement {where} needs {format_seconds(move.after.max_seconds)} on the busiest link; random "
-            f"ones need {format_seconds(move.random_seconds)} (median)",
-            f"hosts' own links need {format_seconds(situation.max_host_seconds)}",
-        ],
-        "ibprof-place finds such a placement and writes the rank file"
-        + (" (--hosts own)" if own else " (--hosts FILE with the hosts that are free)"),
+    repairs = find_repairs(situation)
+    if not repairs:
+        return None
+    best: tuple[RepairTrials, Repairs] | None = None
+    for rules in ((None,), RULES):
+        for trials in (RepairTrials(situation, repairs, maker, rule) for rule in rules):
+            chosen = trials.choose()
+            _list_repairs(situation, trials, chosen, before, tried)
+            if chosen and (best is None or trials.undo(chosen).max_seconds < best[0].undo(best[1]).max_seconds):
+                best = trials, chosen
+        if best is not None or not any(each.remakes_tables for each in repairs) or situation.is_adaptive:
+            break
+    if best is None:
+        return None
+    trials, chosen = best
+    after = trials.undo(chosen)
+    anew = f"forwarding tables made anew by the rule {trials.rule}" if trials.rule else ""
+    return LoadCause(
+        cause=chosen[0].cause,
+        kind=REPAIR,
+        at=tuple(each.at for each in chosen),
+        evidence=(*(each.evidence for each in chosen), *((f"predicted with {anew}",) if anew else ())),
+        advice=_advise_repair(chosen),
+        change="; ".join([*(each.change for each in chosen), *((anew,) if anew else ())]),
+        max_time_s=situation.max_seconds,
+        max_time_after_s=after.max_seconds,
+        remedy=after,
     )
 
 
-def _blame_design(situation: Situation, cut: SwitchCut) -> LoadCause:
-    """Widen every part like the cut's to the speed of its hosts' links."""
-    factor = cut.inside_gbps / cut.gbps
-    after = _widen(situation, cut, factor)
-    name = _name_cut(situation, cut)
-    return make_finding(
-        OVERSUBSCRIPTION,
-        situation,
-        after,
-        [name],
-        [
-            f"{format_bytes(cut.bytes)} cross the links around {name}, {cut.gbps:g} Gb/s total, where hosts have "
-            f"{cut.inside_gbps:g} Gb/s ({factor:.2f} to 1): {format_seconds(cut.seconds)} at best, on any routes"
-        ],
-        f"spread the job over more leaves or keep partners on one, or add links: {factor:.2f} times as many",
+def _list_repairs(
+    situation: Situation, trials: RepairTrials, chosen: Repairs | None, before: int, tried: list[TriedChange]
+) -> None:
+    tables = f", forwarding tables by the rule {trials.rule}" if trials.rule else ""
+    for repairs, after in trials.tried():
+        what = list_some([f"{each.cause} at {each.at}" for each in repairs], 2) + tables
+        why_not = None if repairs == chosen else _say_why_not(situation, after, chosen is not None)
+        tried.append(TriedChange(f"undone: {what}", REPAIR, before, after.max_seconds, why_not))
+
+
+def _advise_repair(repairs: Sequence[Repair]) -> str:
+    some = "; ".join(each.change for each in repairs[:3])
+    more = f"; and {len(repairs) - 3} more" if len(repairs) > 3 else ""
+    anew = ", and have the forwarding tables made anew" if any(each.remakes_tables for each in repairs) else ""
+    return f"{some}{more}{anew}"
+
+
+def _say_why_not(situation: Situation, after: Situation, other_is_better: bool) -> str:
+    if after.max_seconds > SMALL_GAIN * situation.max_seconds:
+        return "costs this job less than 5%"
+    return "another repair comes first" if other_is_better else "new tables alone leave about as little"
+
+
+def _find_change(situation: Situation, maker: TableMaker, before: int, tried: list[TriedChange]) -> LoadCause | None:
+    """Find the cheapest change within 5 % of the best one.
+
+    New links are considered the best only where they leave a fifth less than all other changes.
+    """
+    changes = list(try_changes(situation, maker))
+    useful = [
+        each
+        for each in changes
+        if each.after is not None and not each.why_not and each.after.max_seconds <= each.most * situation.max_seconds
+    ]
+    chosen = _choose(useful)
+    for each in changes:
+        seconds = each.after.max_seconds if each.after is not None else None
+        why_not = None if each is chosen else each.why_not or _compare(situation, each, useful, chosen)
+        tried.append(TriedChange(each.what, each.kind, before, seconds, why_not))
+    if chosen is None or chosen.after is None:
+        return None
+    return LoadCause(
+        cause=chosen.cause,
+        kind=chosen.kind,
+        at=chosen.at,
+        evidence=chosen.evidence,
+        advice=chosen.advice,
+        change=chosen.change,
+        max_time_s=situation.max_seconds,
+        max_time_after_s=chosen.after.max_seconds,
+        remedy=chosen.after,
     )
 
 
-def _widen(situation: Situation, cut: SwitchCut, factor: float) -> Situation:
-    subnets = []
-    for subnet, level in zip(situation.subnets, situation.levels, strict=True):
-        fabric = subnet.fabric
-        upper = np.maximum(level[fabric.link_node[:, 0]], level[fabric.link_node[:, 1]])
-        between = (fabric.node_kind[fabric.link_node] == NodeKind.SWITCH).all(axis=1)
-        wide = between & (upper > cut.level) if cut.level else between
-        gbps = np.where(wide, fabric.link_gbps * factor, fabric.link_gbps)
-        subnets.append(replace(subnet, fabric=replace(fabric, link_gbps=gbps)))
-    return situation.changed(subnets=subnets)
+def _seconds(change: Change) -> float:
+    return change.after.max_seconds if change.after is not None else float("inf")
 
 
-def _name_cut(situation: Situation, cut: SwitchCut) -> str:
-    fabric = situation.subnets[cut.rail].fabric
-    switches = [name_node(fabric, int(node)) for node in cut.nodes if fabric.node_kind[node] == NodeKind.SWITCH]
-    return list_some(switches, 3)
+def _choose(useful: Sequence[Change]) -> Change | None:
+    """Return the cheapest change within 5 % of the best; None for none."""
+    free = [each for each in useful if each.kind != LINKS]
+    best = min(map(_seconds, free), default=float("inf"))
+    bought = [each for each in useful if each.kind == LINKS and _seconds(each) < GAIN * best]
+    candidates = bought or free
+    best = min(map(_seconds, candidates), default=float("inf"))
+    near = [each for each in candidates if _seconds(each) <= NEAR_BEST * best]
+    return min(near, key=lambda each: each.rank, default=None)
+
+
+def _compare(situation: Situation, change: Change, useful: Sequence[Change], chosen: Change | None) -> str:
+    gain = 1 - _seconds(change) / situation.max_seconds
+    if change not in useful:
+        least = 1 - change.most
+        return (
+            f"takes {100 * gain:.0f}% off; less than {100 * least:.0f}% is not reported"
+            if gain > 0
+            else "does not help"
+        )
+    if chosen is not None and _seconds(change) > NEAR_BEST * _seconds(chosen):
+        return "another change leaves less"
+    return "another change is cheaper or comes first"

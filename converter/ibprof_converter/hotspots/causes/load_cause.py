@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cause that was found, with what it rests on and what its remedy would change."""
+"""A cause that was found, with its evidence and what its remedy would change."""
 
 from __future__ import annotations
 
@@ -10,19 +10,39 @@ from ibprof_converter.fabric.fabric_graph import Fabric
 from ibprof_converter.hotspots.causes.situation import LinkDirection, Situation
 
 SLOW_LINK = "slow-link"
+MISSING_UPLINK = "missing-uplink"
+MISSING_CABLE = "missing-cable"
+WRONG_CABLE = "wrong-cable"
 ONE_RAIL = "one-rail"
+ONE_ADAPTER = "one-adapter"
 MANY_TO_FEW = "many-to-few"
 FEW_TO_MANY = "few-to-many"
-MISSING_UPLINK = "missing-uplink"
 OVERSUBSCRIPTION = "oversubscription"
 ROUTING = "routing"
 PLACEMENT = "placement"
 
+REPAIR = "repair"
+RANK_ORDER = "rank-order"
+ADAPTERS = "adapters"
+HOSTS = "hosts"
+TABLES = "forwarding-tables"
+PROGRAM = "program"
+LINKS = "links"
+
+KINDS = (REPAIR, RANK_ORDER, ADAPTERS, HOSTS, TABLES, PROGRAM, LINKS)
+"""Kinds of changes, the cheapest first; repairs come before all others."""
+
 SMALL_GAIN = 0.95
-"""Share of the largest time that a repair of a single cable must leave at most, to be reported."""
+"""Share of the largest time that a repair must leave at most, to be reported."""
+
+TABLES_GAIN = 0.9
+"""The same for other forwarding tables."""
 
 GAIN = 0.8
-"""The same for remedies that are no repair: another placement, other receivers, more cables."""
+"""The same for all other changes: another placement, other receivers, more links."""
+
+NEAR_BEST = 1.05
+"""Times the best predicted time, up to which a cheaper change is preferred."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,18 +51,22 @@ class LoadCause:
 
     Attributes:
         cause: one of the names above.
+        kind: of its remedy, one of `KINDS`.
         at: switches, links or hosts that it is at.
         evidence: what it rests on, a sentence each.
         advice: what to do, in words.
+        change: the exact command, setting or cable.
         max_time_s: the largest time as it is.
         max_time_after_s: what the remedy is predicted to leave of it.
-        remedy: what the remedy was tried out as.
+        remedy: the situation with the remedy.
     """
 
     cause: str
+    kind: str
     at: tuple[str, ...]
     evidence: tuple[str, ...]
     advice: str
+    change: str
     max_time_s: float
     max_time_after_s: float
     remedy: Situation
@@ -51,19 +75,43 @@ class LoadCause:
         """Return it as plain values."""
         return {
             "cause": self.cause,
+            "kind": self.kind,
             "at": list(self.at),
             "evidence": list(self.evidence),
             "advice": self.advice,
+            "change": self.change,
             "max_time_s": self.max_time_s,
             "max_time_after_s": self.max_time_after_s,
         }
 
 
-def make_finding(
-    cause: str, before: Situation, after: Situation, at: list[str], evidence: list[str], advice: str
-) -> LoadCause:
-    """Make a finding whose remedy turns one situation into another."""
-    return LoadCause(cause, tuple(at), tuple(evidence), advice, before.max_seconds, after.max_seconds, after)
+@dataclass(frozen=True, slots=True)
+class TriedChange:
+    """A change that was tried on the model, or was not tried.
+
+    Attributes:
+        what: the change, in words.
+        kind: one of `KINDS`.
+        causes_before: number of causes whose remedies it is on top of.
+        max_time_after_s: predicted largest time; None where it was not tried.
+        why_not: why it is not the remedy; None where it is.
+    """
+
+    what: str
+    kind: str
+    causes_before: int
+    max_time_after_s: float | None
+    why_not: str | None
+
+    def as_json(self) -> dict[str, object]:
+        """Return it as plain values."""
+        return {
+            "what": self.what,
+            "kind": self.kind,
+            "causes_before": self.causes_before,
+            "max_time_after_s": self.max_time_after_s,
+            "why_not": self.why_not,
+        }
 
 
 def name_node(fabric: Fabric, node: int) -> str:

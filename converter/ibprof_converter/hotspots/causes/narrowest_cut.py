@@ -1,19 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lower bound of any routing: bytes that must leave or enter a part of the fabric, over the speed of all its links.
 
-Parts are single switches with their hosts, and what hangs together below each level of a tree (leaves, pods).
+Parts are single switches with their hosts, what hangs together below each level of a tree (leaves, pods), and what a
+partitioner finds on any fabric.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from ibprof.profile.exact_sums import find_distinct
 from ibprof_converter.fabric.fabric_graph import NodeKind
+from ibprof_converter.hotspots.causes.bisection import find_narrow_bisection
 from ibprof_converter.hotspots.causes.situation import Situation
+
+_CLEARLY = 1.01
+"""Times that a partitioner's cut must need longer than one of the fabric's levels to be named in its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +33,7 @@ class SwitchCut:
         gbps: of all links that cross it, one direction.
         inside_gbps: of the hosts' links within it.
         seconds: that the bytes need on all of these links.
+        found_by: how its switches were chosen.
         parts, used_parts: parts at this level that have hosts, and those whose hosts send or receive something.
         needed_parts: parts that would do for all hosts that send or receive.
     """
@@ -42,20 +48,49 @@ class SwitchCut:
     parts: int
     used_parts: int
     needed_parts: int
+    found_by: str = "levels of the fabric"
 
 
 def narrowest_cut(situation: Situation) -> SwitchCut | None:
     """Find the part whose border needs longest, of all rails; None where nothing crosses any."""
     cuts = [cut for rail in range(len(situation.subnets)) for cut in _cuts_of_rail(situation, rail)]
-    return max(cuts, key=lambda cut: cut.seconds, default=None)
+    best = max(cuts, key=lambda cut: cut.seconds, default=None)
+    for rail in range(len(situation.subnets)):
+        cut = _bisect(situation, rail)
+        # Parts of a tree are easier to name, and to widen.
+        if cut is not None and cut.seconds > _CLEARLY * (best.seconds if best else 0.0):
+            best = cut
+    return best
+
+
+def _bisect(situation: Situation, rail: int) -> SwitchCut | None:
+    """Return the narrowest bisection that a partitioner finds."""
+    fabric = situation.subnets[rail].fabric
+    source, destination, amount = _find_nodes(situation, rail)
+    found = find_narrow_bisection(fabric, source, destination, amount)
+    if found is None:
+        return None
+    part = found.inside.astype(np.int64)
+    cut = _narrowest(situation, rail, 0, part, source, destination, amount)
+    return replace(cut, found_by=found.method) if cut else None
+
+
+def _find_nodes(
+    situation: Situation, rail: int
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.float64]]:
+    """Return source node, destination node and bytes of the flows of a rail."""
+    fabric = situation.subnets[rail].fabric
+    here = situation.flows.rail == rail
+    return (
+        fabric.lid_node[situation.flows.source_lid[here]],
+        fabric.lid_node[situation.flows.destination_lid[here]],
+        situation.flows.bytes[here].astype(np.float64),
+    )
 
 
 def _cuts_of_rail(situation: Situation, rail: int) -> list[SwitchCut]:
     fabric, level = situation.subnets[rail].fabric, situation.levels[rail]
-    here = situation.flows.rail == rail
-    source = fabric.lid_node[situation.flows.source_lid[here]]
-    destination = fabric.lid_node[situation.flows.destination_lid[here]]
-    amount = situation.flows.bytes[here].astype(np.float64)
+    source, destination, amount = _find_nodes(situation, rail)
     cuts = []
     is_switch = fabric.node_kind == NodeKind.SWITCH
     highest = int(level.max(initial=0))

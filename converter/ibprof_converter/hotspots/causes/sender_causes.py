@@ -10,14 +10,15 @@ import numpy.typing as npt
 
 from ibprof.profile.exact_sums import find_distinct, number_keys
 from ibprof.text.quantities import format_bytes, format_seconds, printable
+from ibprof_converter.hotspots.causes.change import Change
 from ibprof_converter.hotspots.causes.load_cause import (
+    ADAPTERS,
     FEW_TO_MANY,
-    GAIN,
     MANY_TO_FEW,
+    ONE_ADAPTER,
     ONE_RAIL,
-    LoadCause,
+    PROGRAM,
     list_some,
-    make_finding,
 )
 from ibprof_converter.hotspots.causes.situation import LinkDirection, PairBytes, Situation
 from ibprof_converter.routing.flow_index import FlowIndex
@@ -30,33 +31,73 @@ _UNEVEN = 1.25
 _CONCENTRATED = 3.0
 """Times the mean of all hosts that take part, that a host must receive (or send) to be one of few."""
 
+_ALL_ADAPTERS = (
+    "Open MPI and MPICH with UCX: UCX_NET_DEVICES=mlx5_0:1,mlx5_1:1 UCX_MAX_RNDV_RAILS=2, with the ports that "
+    "`ibv_devinfo` lists"
+)
+
 _SEVERAL = 2.5
 """How many partners of equal weight make many."""
 
 
-def find_unused_rails(situation: Situation) -> Iterator[LoadCause]:
-    """Find whether one rail carries what several could."""
+def find_unshared(situation: Situation) -> Iterator[Change]:
+    """Try an even share of each pair of hosts over its rails, and over its adapters in each subnet."""
     rails = len(situation.subnets)
     flows = situation.flows
-    if rails < 2 or not len(flows.bytes):
+    if not len(flows.bytes):
         return
-    by_rail = np.bincount(flows.rail, weights=flows.bytes.astype(np.float64), minlength=rails)
-    busiest = int(by_rail.argmax())
-    share = float(by_rail[busiest] / max(by_rail.sum(), 1.0))
-    if share * rails < _UNEVEN:
-        return
-    after = situation.changed(flows=_share_out(situation))
-    if after.max_seconds > GAIN * situation.max_seconds:
-        return
-    amounts = ", ".join(f"rail {rail}: {format_bytes(amount)}" for rail, amount in enumerate(by_rail.tolist()))
-    yield make_finding(
-        ONE_RAIL,
-        situation,
-        after,
-        [f"rail {busiest}"],
-        [f"of {rails} rails, rail {busiest} carries {share * 100:.0f}% of the bytes ({amounts})"],
-        "let the MPI use all adapters of a host (Open MPI with UCX: UCX_NET_DEVICES with the ports of all rails and "
-        "UCX_MAX_RNDV_RAILS; btl openib: btl_openib_ignore_locality): shared evenly, each rail carries its part",
+    if rails > 1:
+        by_rail = np.bincount(flows.rail, weights=flows.bytes.astype(np.float64), minlength=rails)
+        busiest = int(by_rail.argmax())
+        share = float(by_rail[busiest] / max(by_rail.sum(), 1.0))
+        amounts = ", ".join(f"rail {rail}: {format_bytes(amount)}" for rail, amount in enumerate(by_rail.tolist()))
+        yield Change(
+            cause=ONE_RAIL,
+            kind=ADAPTERS,
+            what="each pair of hosts shared evenly over its rails",
+            after=situation.changed(flows=_share_out(situation)),
+            why_not="" if share * rails >= _UNEVEN else "the rails carry about the same",
+            at=(f"rail {busiest}",),
+            evidence=(f"of {rails} rails, rail {busiest} carries {share * 100:.0f}% of the bytes ({amounts})",),
+            advice="let the MPI use all adapters of a host: shared evenly, each rail carries its part",
+            change=_ALL_ADAPTERS,
+        )
+    if situation.hosts.has_several:
+        most = situation.hosts.ports.shape[2]
+        yield Change(
+            cause=ONE_ADAPTER,
+            kind=ADAPTERS,
+            what="each pair of hosts shared evenly over its adapters in a subnet",
+            after=situation.changed(flows=_share_over_adapters(situation)),
+            at=(f"adapters of hosts with up to {most} in one subnet",),
+            evidence=(f"hosts have up to {most} adapters in one subnet, and their bytes are not shared evenly",),
+            advice="let the MPI use all adapters of a host, or bind each rank to an adapter near it",
+            change=_ALL_ADAPTERS,
+        )
+
+
+def _share_over_adapters(situation: Situation) -> PairBytes:
+    """Share each pair of hosts out evenly: part i goes from the i-th adapter of the one to the i-th of the other."""
+    flows, hosts = situation.flows, situation.hosts
+    source, destination = situation.flow_hosts
+    known = (source != NO_HOST) & (destination != NO_HOST)
+    adapters = hosts.adapters
+    count = np.where(known, np.maximum(adapters[source, flows.rail], adapters[destination, flows.rail]), 1)
+    rail, first, last, amount = [], [], [], []
+    for number in range(int(count.max(initial=1))):
+        here = np.flatnonzero((count > number) & known)
+        part = np.full(len(here), number)
+        shares = count[here].astype(np.uint64)
+        rail.append(flows.rail[here])
+        first.append(hosts.port(source[here], flows.rail[here], part))
+        last.append(hosts.port(destination[here], flows.rail[here], part))
+        amount.append(flows.bytes[here] // shares + (np.uint64(number) < flows.bytes[here] % shares))
+    rest = np.flatnonzero(~known)
+    return PairBytes.add_up(
+        np.concatenate([*rail, flows.rail[rest]]),
+        np.concatenate([*first, flows.source_lid[rest]]),
+        np.concatenate([*last, flows.destination_lid[rest]]),
+        np.concatenate([*amount, flows.bytes[rest]]),
     )
 
 
@@ -83,39 +124,42 @@ def _share_out(situation: Situation) -> PairBytes:
     return PairBytes.add_up(np.concatenate(rail), np.concatenate(first), np.concatenate(last), np.concatenate(amount))
 
 
-def find_concentration(situation: Situation) -> Iterator[LoadCause]:
-    """Find whether the most loaded link direction is hot since many hosts send to few, or few to many."""
+def find_concentration(situation: Situation) -> Iterator[Change]:
+    """Try other partners where the most loaded link direction is hot since many hosts send to few, or few to many."""
     source, destination = situation.flow_hosts
     known = (source != NO_HOST) & (destination != NO_HOST)
     for cause, one, other in ((MANY_TO_FEW, destination, source), (FEW_TO_MANY, source, destination)):
         few = _concentrated(situation, one, other, known)
         if not len(few):
             continue
-        after = situation.changed(flows=_relieve(situation, few, one, other, cause == MANY_TO_FEW))
-        if after.max_seconds > GAIN * situation.max_seconds:
-            continue
-        seconds = _own_seconds(situation, cause == MANY_TO_FEW)
+        receiving = cause == MANY_TO_FEW
+        seconds = _own_seconds(situation, receiving)
         names = [printable(situation.hosts.name[host]) for host in few]
         worst = int(few[0])
         partners = len(find_distinct(other[known & (one == worst)]))
         taking_part = find_distinct(source[known], destination[known])
-        verb, relation = ("receives", "from") if cause == MANY_TO_FEW else ("sends", "to")
+        verb, relation = ("receives", "from") if receiving else ("sends", "to")
         times = seconds[worst] / max(float(seconds[taking_part].mean()), 1e-300)
-        yield make_finding(
-            cause,
-            situation,
-            after,
-            names,
-            [
+        yield Change(
+            cause=cause,
+            kind=PROGRAM,
+            what=f"what {list_some(names)} {verb}, spread over more hosts",
+            after=situation.changed(flows=_relieve(situation, few, one, other, receiving)),
+            at=tuple(names),
+            evidence=(
                 f"{names[0]} {verb} {relation} {partners} hosts, and its own link needs "
                 f"{format_seconds(seconds[worst])} for that, {times:.1f} times the mean of the {len(taking_part)} "
                 "hosts that take part",
-                "no placement and no routing makes a host's own link faster",
-            ],
-            f"spread what {list_some(names)} {verb} over more hosts (more aggregators or servers, a tree in place of a "
-            "flat gather or scatter)",
+            ),
+            advice=f"spread what {list_some(names)} {verb} over more hosts: more roots, aggregators or servers. "
+            + (
+                "A tree in place of a flat gather leaves the bytes into its root as they are"
+                if receiving
+                else "For the same bytes to all (a broadcast), a tree lowers what the root sends; for a scatter it "
+                "does not"
+            ),
+            change=f"more hosts that {'receive' if receiving else 'send'} in the place of {list_some(names)}",
         )
-        return
 
 
 def _own_seconds(situation: Situation, receiving: bool) -> npt.NDArray[np.float64]:

@@ -11,7 +11,7 @@ routing in irregular system area networks", IPDPS 2002.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import networkx as nx
 import numpy as np
@@ -19,12 +19,22 @@ import numpy.typing as npt
 
 from ibprof.errors import InconsistentError
 from ibprof_converter.routing.indexed_network import NONE
-from ibprof_converter.simulation.engine.simulated_network import SimulatedNetwork, find_minimal_ports
+from ibprof_converter.routing.subnet import Subnet
+from ibprof_converter.simulation.engine.simulated_network import (
+    Hardware,
+    SimulatedNetwork,
+    find_minimal_ports,
+    index_network,
+)
 
 Ints = npt.NDArray[np.int64]
 
 LANES = 15
 """Virtual lanes of InfiniBand that carry data."""
+
+FREE = "free"
+BY_LANES = "lanes"
+CYCLE = "cycle"
 
 
 def find_cycle(network: SimulatedNetwork, adaptive: bool = False) -> list[int]:
@@ -35,6 +45,23 @@ def find_cycle(network: SimulatedNetwork, adaptive: bool = False) -> list[int]:
         adaptive: look at all shortest routes instead.
     """
     return _find_cycle(network, _find_adaptive_dependencies(network) if adaptive else _find_dependencies(network))
+
+
+def classify_deadlock(subnets: Sequence[Subnet], lanes: int | None = None) -> str:
+    """Return whether routes between hosts can deadlock on one virtual lane, and whether several lanes prevent it.
+
+    Args:
+        subnets: with the tables.
+        lanes: virtual lanes that the subnet manager lays the routes over; None where it states none.
+
+    Returns:
+        `FREE`, `BY_LANES` or `CYCLE`.
+    """
+    # Speeds play no part; those that the dumps lack must not matter.
+    networks = (index_network(subnet, Hardware(gbps=1.0)) for subnet in subnets)
+    if not any(find_cycle(network) for network in networks):
+        return FREE
+    return BY_LANES if lanes and lanes > 1 else CYCLE
 
 
 def refuse_adaptive_deadlock(network: SimulatedNetwork) -> None:

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Changes that are no repairs: another rank order, other hosts, adapters, forwarding tables, partners, more links."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ibprof.text.quantities import format_bytes, format_seconds
+from ibprof_converter.hotspots.causes.change import Change
+from ibprof_converter.hotspots.causes.load_cause import (
+    GAIN,
+    HOSTS,
+    LINKS,
+    NEAR_BEST,
+    OVERSUBSCRIPTION,
+    PLACEMENT,
+    RANK_ORDER,
+    ROUTING,
+    TABLES,
+    TABLES_GAIN,
+    name_end,
+)
+from ibprof_converter.hotspots.causes.narrowest_cut import SwitchCut, narrowest_cut
+from ibprof_converter.hotspots.causes.placement_moves import PAIRS_LIMIT, try_moves
+from ibprof_converter.hotspots.causes.sender_causes import find_concentration, find_unshared
+from ibprof_converter.hotspots.causes.situation import Situation
+from ibprof_converter.hotspots.causes.table_rules import RULES, TRIED_ENGINES, TableMaker
+from ibprof_converter.hotspots.causes.widening import name_cut, widen
+from ibprof_converter.routing.modelled_tables import MIN_HOP
+from ibprof_converter.routing.route_choice import are_modelled
+from ibprof_converter.simulation.engine.deadlock import BY_LANES, CYCLE
+
+_BUSY = 0.9
+"""Share of the busiest link between switches from which on hosts' own links are about as busy."""
+
+
+def try_changes(situation: Situation, maker: TableMaker) -> Iterator[Change]:
+    """Try all changes that are no repairs on the model."""
+    between = situation.max_switch_seconds
+    if situation.max_host_seconds <= GAIN * between:
+        yield from _try_placements(situation)
+    else:
+        why_not = "not tried: hosts' own links are about as busy as those between switches"
+        yield Change(PLACEMENT, RANK_ORDER, "another rank placement", None, why_not=why_not)
+    yield from find_unshared(situation)
+    yield from find_concentration(situation)
+    cut = narrowest_cut(situation)
+    bound = max(situation.max_host_seconds, cut.seconds if cut else 0.0)
+    yield from _try_tables(situation, maker, bound)
+    if cut is not None and situation.max_host_seconds <= _BUSY * between:
+        yield from _try_links(situation, cut)
+
+
+def _try_placements(situation: Situation) -> Iterator[Change]:
+    busiest = situation.most_loaded_between_switches()
+    if busiest is None:
+        return
+    source, _ = situation.flow_hosts
+    if len(source) > PAIRS_LIMIT:
+        why_not = f"not tried: {len(source):,} pairs of hosts; the limit is {PAIRS_LIMIT:,}"
+        yield Change(PLACEMENT, RANK_ORDER, "another rank placement", None, why_not=why_not)
+        return
+    for own in (True, False):
+        kind, where, option = (
+            (RANK_ORDER, "on the same hosts", "--hosts own")
+            if own
+            else (HOSTS, "on any hosts of this fabric, free or not", "--hosts FILE, with the hosts that are free")
+        )
+        what = f"ranks in another order {where}" if own else f"ranks {where}"
+        move = try_moves(situation, own_hosts_only=own)
+        if move is None:
+            yield Change(PLACEMENT, kind, what, None, why_not="nothing can be moved")
+            continue
+        yield Change(
+            cause=PLACEMENT,
+            kind=kind,
+            what=what,
+            after=move.after,
+            at=(name_end(situation, busiest),),
+            evidence=(
+                f"another placement {where} needs {format_seconds(move.after.max_seconds)} on the busiest link; random "
+                f"ones need {format_seconds(move.random_seconds)} (median)",
+                f"hosts' own links need {format_seconds(situation.max_host_seconds)}",
+            ),
+            advice=f"ibprof-place finds such a placement and writes the rank file ({option})",
+            change=f"ibprof-place LST... TRAFFIC {option}",
+        )
+
+
+def _try_tables(situation: Situation, maker: TableMaker, bound: float) -> Iterator[Change]:
+    """Try the tables of OpenSM's engines, and of rules whose tables OpenSM loads from a file."""
+    what = "other forwarding tables"
+    if situation.is_adaptive:
+        yield Change(ROUTING, TABLES, what, None, why_not="not tried: switches route adaptively")
+        return
+    if are_modelled(situation.subnets):
+        yield Change(ROUTING, TABLES, what, None, why_not="not tried: the present tables are not known")
+        return
+    busiest = situation.most_loaded_between_switches()
+    if busiest is None or situation.max_switch_seconds <= situation.max_host_seconds:
+        yield Change(ROUTING, TABLES, what, None, why_not="not tried: a host's own link is the busiest")
+        return
+    if bound > TABLES_GAIN * situation.max_seconds:
+        why_not = f"not tried: no tables need less than {format_seconds(bound)} (the narrowest cut)"
+        yield Change(ROUTING, TABLES, what, None, why_not=why_not)
+        return
+    place = name_end(situation, busiest)
+    reached = ""
+    for name in (*TRIED_ENGINES, *(rule for rule in RULES if rule != MIN_HOP)):
+        is_rule = name in RULES
+        what = f"forwarding tables by the rule {name}" if is_rule else f"OpenSM's engine {name}"
+        if reached:
+            yield Change(
+                ROUTING, TABLES, what, None, why_not=f"not tried: {reached} leaves the least that any tables can"
+            )
+            continue
+        made = [maker.make(name, subnet) for subnet in situation.subnets]
+        subnets = [each.subnet for each in made if each.subnet is not None]
+        why_not = next((each.why_not for each in made if each.why_not), "")
+        if len(subnets) < len(made):
+            yield Change(ROUTING, TABLES, what, None, why_not=why_not)
+            continue
+        if any(each.deadlock == CYCLE for each in made):
+            why_not = "can deadlock on one virtual lane"
+        after = situation.changed(subnets=subnets)
+        if not why_not and after.max_seconds <= NEAR_BEST * bound:
+            reached = what
+        by_lanes = any(each.deadlock == BY_LANES for each in made)
+        yield Change(
+            cause=ROUTING,
+            kind=TABLES,
+            what=what,
+            after=after,
+            most=TABLES_GAIN,
+            why_not=why_not,
+            at=(place,),
+            evidence=(
+                f"with {what}, the same traffic needs {format_seconds(after.max_seconds)} on the busiest link",
+                f"no tables need less than {format_seconds(bound)}",
+            ),
+            advice=_advise_tables(name, is_rule, by_lanes),
+            change=f"opensm -R file -U tables.lft (tables.lft by: ibprof-routes write --rule {name} LST -o tables.lft)"
+            if is_rule
+            else f"opensm -R {name}{' -Q' if by_lanes else ''}",
+        )
+
+
+def _advise_tables(name: str, is_rule: bool, by_lanes: bool) -> str:
+    if is_rule:
+        return (
+            f"let OpenSM load tables by the rule {name} from a file: `ibprof-routes write` writes it; they have to be "
+            "written anew when cables change"
+        )
+    lanes = ", with virtual lanes (`qos TRUE`)" if by_lanes else ""
+    return f"let the subnet manager route by the engine {name}{lanes}: `routing_engine {name}` in opensm.conf"
+
+
+def _try_links(situation: Situation, cut: SwitchCut) -> Iterator[Change]:
+    """Widen every part like the narrowest one, as far as it holds the job up, and no further than its hosts' links."""
+    needed = cut.seconds / max(situation.max_host_seconds, 1e-300)
+    factor = min(needed, cut.inside_gbps / cut.gbps) if cut.inside_gbps > cut.gbps else needed
+    what = f"{factor:.2f} times as many links, or as fast ones, across such cuts"
+    if cut.inside_gbps <= cut.gbps:
+        why_not = "not tried: the narrowest cut is as wide as the links of the hosts behind it"
+        yield Change(OVERSUBSCRIPTION, LINKS, "more or faster links", None, why_not=why_not)
+        return
+    if factor <= 1 or not np.isfinite(factor):
+        return
+    name = name_cut(situation, cut)
+    yield Change(
+        cause=OVERSUBSCRIPTION,
+        kind=LINKS,
+        what=what,
+        after=widen(situation, cut, factor),
+        at=(name,),
+        evidence=(
+            f"{format_bytes(cut.bytes)} cross the links around {name}, {cut.gbps:g} Gb/s total, where hosts have "
+            f"{cut.inside_gbps:g} Gb/s ({cut.inside_gbps / cut.gbps:.2f} to 1): {format_seconds(cut.seconds)} at best, "
+            "on any routes",
+        ),
+        advice=f"spread the job over more leaves, keep partners on one, or add links: {factor:.2f} times as many",
+        change=f"{factor:.2f} times as many links, or as fast ones, around {name}, and around all parts alike",
+    )

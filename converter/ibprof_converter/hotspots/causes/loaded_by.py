@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ranks, call, line and region that load a link direction most, and the link directions that are as busy."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from ibprof.native.kernel_library import sum_exactly
+from ibprof.profile.exact_sums import find_distinct, number_keys
+from ibprof.text.quantities import printable
+from ibprof_converter.hotspots.causes.situation import LinkDirection, Situation
+from ibprof_converter.routing.flow_scan import scan_flows
+from ibprof_converter.routing.subnet import Subnet
+from ibprof_converter.traffic.traffic_data import ALL, NO_RANK, Traffic
+
+_ALIKE = 0.99
+"""Share of a link direction's time from which on another one of its kind is as busy."""
+
+_CALL = re.compile(r"[A-Z][A-Z0-9_]*")
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedBy:
+    """What loads a link direction most.
+
+    Attributes:
+        ranks: number of ranks that send it; None where the traffic knows no ranks.
+        hosts: number of adapters that send it.
+        receiver: the rank that receives all of it; None for several or no ranks.
+        operation, site, region: names; None where they are not known.
+        bytes: of these ranks in this call, line and region.
+        share: of the link direction's bytes, 0 to 1.
+    """
+
+    ranks: int | None
+    hosts: int
+    receiver: int | None
+    operation: str | None
+    site: str | None
+    region: str | None
+    bytes: int
+    share: float
+
+    @property
+    def text(self) -> str:
+        """It in words."""
+        number, noun = (self.hosts, "host") if self.ranks is None else (self.ranks, "rank")
+        words = f"{number} {noun}{'s' if number != 1 else ''}"
+        if self.operation:
+            words += f"{chr(39) if number != 1 else chr(39) + 's'} {self.operation}"
+        words += f" at {self.site}" if self.site else ""
+        words += f" in '{self.region}'" if self.region else ""
+        words += f" to rank {self.receiver}" if self.receiver is not None else ""
+        return f"{words}, {self.share * 100:.0f}%"
+
+    def as_json(self) -> dict[str, object]:
+        """Return it as plain values."""
+        return asdict(self) | {"text": self.text}
+
+
+@dataclass(frozen=True, slots=True)
+class AlikeLinks:
+    """Link directions of one kind that are as busy as the busiest: their number, and the kind in words."""
+
+    count: int
+    kind: str
+
+    @property
+    def text(self) -> str:
+        """It in words."""
+        return f"{self.count} {self.kind} alike"
+
+    def as_json(self) -> dict[str, object]:
+        """Return it as plain values."""
+        return asdict(self) | {"text": self.text}
+
+
+def find_loaders(traffic: Traffic, subnets: Sequence[Subnet], direction: LinkDirection) -> LoadedBy | None:
+    """Return what loads a link direction most, of all combinations of region, operation and call site.
+
+    Returns:
+        None where no flow takes the link along the forwarding tables.
+    """
+    here = np.flatnonzero(traffic.rail == direction.rail)
+    routes = subnets[direction.rail].routes
+    end = 2 * direction.link + direction.end
+    (rows,) = scan_flows(routes, traffic.source_lid[here], traffic.destination_lid[here], [end])
+    flows = traffic.take(here[rows])
+    total = sum_exactly(flows.bytes)
+    if not total:
+        return None
+    site = flows.site if len(flows.sites) > 1 else np.zeros(len(flows.bytes), np.int32)
+    calls = flows.operation.astype(np.int64) * len(flows.sites) + site
+    _, inverse = number_keys(flows.region.astype(np.int64) * (len(flows.operations) * len(flows.sites)) + calls)
+    sums = np.bincount(inverse, weights=flows.bytes.astype(np.float64))
+    chosen = np.flatnonzero(inverse == sums.argmax())
+    amount = sum_exactly(flows.bytes[chosen])
+    senders = np.unique(flows.source_rank[chosen])
+    receivers = np.unique(flows.destination_rank[chosen])
+    has_ranks = bool((senders != NO_RANK).all() and (receivers != NO_RANK).all())
+    first = int(chosen[0])
+    return LoadedBy(
+        ranks=len(senders) if has_ranks else None,
+        hosts=len(find_distinct(flows.source_lid[chosen])),
+        receiver=flows.job_of_rank(int(receivers[0]))[1] if has_ranks and len(receivers) == 1 else None,
+        operation=_name_call(flows.operations[flows.operation[first]]),
+        site=_name(flows.sites[int(site[first])]),
+        region=_name(flows.regions[flows.region[first]]),
+        bytes=amount,
+        share=amount / total,
+    )
+
+
+def find_alike(situation: Situation) -> AlikeLinks:
+    """Return how many link directions of its kind are as busy as the busiest one."""
+    busiest = situation.most_loaded()
+    kind = _kind_of(situation, busiest)
+    least = _ALIKE * situation.max_seconds
+    count = 0
+    for rail, seconds in enumerate(situation.seconds):
+        for link, end in np.argwhere(seconds >= least).tolist():
+            count += _kind_of(situation, LinkDirection(rail, link, end)) == kind
+    lower, upper = kind
+    if 0 in kind:
+        return AlikeLinks(count, "links from hosts" if lower == 0 else "links to hosts")
+    return AlikeLinks(count, f"links from level {lower} to level {upper}")
+
+
+def _kind_of(situation: Situation, end: LinkDirection) -> tuple[int, int]:
+    """Return the levels of the sender and the receiver."""
+    level = situation.levels[end.rail]
+    node = situation.subnets[end.rail].fabric.link_node[end.link]
+    return int(level[node[end.end]]), int(level[node[1 - end.end]])
+
+
+def _name(name: str) -> str | None:
+    return None if name == ALL else printable(name)
+
+
+def _name_call(name: str) -> str | None:
+    """Return the name of an MPI call as the standard writes it; other names as they are."""
+    if name == ALL:
+        return None
+    return f"MPI_{name.capitalize()}" if _CALL.fullmatch(name) and name != "UNATTRIBUTED" else printable(name)

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Repairs of what is wrong in a fabric: slow links, missing cables, cables in the wrong place."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind, Origin
+from ibprof_converter.hotspots.causes.few_uplinks import find_few_uplinks
+from ibprof_converter.hotspots.causes.load_cause import (
+    MISSING_CABLE,
+    MISSING_UPLINK,
+    SLOW_LINK,
+    WRONG_CABLE,
+    name_node,
+)
+from ibprof_converter.hotspots.causes.recabling import (
+    Cable,
+    FreePorts,
+    PortOfNode,
+    add_cables,
+    remove_links,
+    set_speeds,
+    usual_speed,
+)
+from ibprof_converter.hotspots.causes.situation import Situation
+from ibprof_converter.hotspots.causes.usual_speeds import find_usual_speeds
+from ibprof_converter.layout.alike_links import find_alike_links
+from ibprof_converter.layout.regular_cabling import RegularCabling, fit_regular_cabling
+
+_SLOWER = 0.99
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """A fault that is there, and the fabric without it.
+
+    Attributes:
+        cause: its name.
+        rail: of the fabric.
+        at: the switch or link.
+        evidence: what shows the fault, a sentence.
+        change: the exact cable or port.
+        heat: largest time of a link direction at its switches; repairs are tried in this order.
+        apply: returns the fabric with the repair, given one that may have other repairs.
+        remakes_tables: whether the subnet manager makes new forwarding tables afterwards.
+    """
+
+    cause: str
+    rail: int
+    at: str
+    evidence: str
+    change: str
+    heat: float
+    apply: Callable[[Fabric], Fabric]
+    remakes_tables: bool
+
+
+def find_repairs(situation: Situation) -> list[Repair]:
+    """Return the repairs of all faults that the fabrics show, those at the most loaded links first."""
+    found: list[Repair] = []
+    for rail, subnet in enumerate(situation.subnets):
+        if subnet.fabric.origin is Origin.NAMES:
+            continue  # Its cables and rates are assumed.
+        found += _find_slow_links(situation, rail)
+        fitted = fit_regular_cabling(subnet.fabric)
+        moved = _find_misfits(situation, rail, fitted) if fitted else []
+        found += moved
+        # A fitted fabric has been looked at switch by switch.
+        if not moved:
+            found += _find_few(situation, rail)
+    return sorted(found, key=lambda repair: -repair.heat)
+
+
+def _find_slow_links(situation: Situation, rail: int) -> Iterator[Repair]:
+    fabric = situation.subnets[rail].fabric
+    usual = find_usual_speeds(fabric, situation.levels[rail])
+    seconds = situation.seconds[rail].max(axis=1, initial=0.0)
+    level = np.sort(situation.levels[rail][fabric.link_node], axis=1)
+    slow = np.flatnonzero((fabric.link_gbps < _SLOWER * usual) & (seconds > 0))
+    by_design = [
+        link
+        for pair in np.unique(level[slow], axis=0)
+        for link in _find_alike(fabric, np.flatnonzero((level == pair).all(axis=1)))
+    ]
+    for link in np.setdiff1d(slow, by_design).tolist():
+        ends = [
+            (int(node), int(port)) for node, port in zip(fabric.link_node[link], fabric.link_port[link], strict=True)
+        ]
+        end = int(situation.seconds[rail][link].argmax())
+        (sender, port), (receiver, far) = ends[end], ends[1 - end]
+        at = f"{name_node(fabric, sender)} port {port} to {name_node(fabric, receiver)}"
+        speeds = {PortOfNode(*ends[0]): float(usual[link])}
+        yield Repair(
+            cause=SLOW_LINK,
+            rail=rail,
+            at=at,
+            evidence=f"the link from {at} runs at {fabric.link_gbps[link]:g} Gb/s; most links between the same two "
+            f"levels run at {usual[link]:g} Gb/s",
+            change=f"replace or reseat the cable between {name_node(fabric, sender)} port {port} and "
+            f"{name_node(fabric, receiver)} port {far}, so that it runs at {usual[link]:g} Gb/s",
+            heat=float(seconds[link]),
+            apply=partial(set_speeds, speeds=speeds),
+            remakes_tables=False,
+        )
+
+
+def _find_alike(fabric: Fabric, peers: npt.NDArray[np.intp]) -> list[int]:
+    """Return the links of some of which one end is a switch that has several, all of one width and speed."""
+    alike: list[int] = peers[find_alike_links(fabric, peers)].tolist()
+    return alike
+
+
+def _find_misfits(situation: Situation, rail: int, fitted: RegularCabling) -> list[Repair]:
+    """Group the cables that do not fit: each one in the wrong place, with what its switches lack; then the others."""
+    fabric = situation.subnets[rail].fabric
+    lacking = [(int(low), int(high)) for low, high in fitted.missing.tolist()]
+    repairs = []
+    for link in fitted.extra.tolist():
+        pairs = []
+        for node in fabric.link_node[link].tolist():
+            pair = next((each for each in lacking if node in each), None)
+            if pair is not None:
+                lacking.remove(pair)
+                pairs.append(pair)
+        repairs.append(_describe_move(situation, rail, fitted, link, pairs))
+    by_switch: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+    for low, high in lacking:
+        by_switch[low].append((low, high))
+    repairs += [_describe_missing(situation, rail, fitted, pairs) for pairs in by_switch.values()]
+    return repairs
+
+
+def _describe_move(
+    situation: Situation, rail: int, fitted: RegularCabling, link: int, pairs: list[tuple[int, int]]
+) -> Repair:
+    fabric = situation.subnets[rail].fabric
+    ends = [
+        PortOfNode(int(node), int(port))
+        for node, port in zip(fabric.link_node[link], fabric.link_port[link], strict=True)
+    ]
+    names = [f"{name_node(fabric, end.node)} port {end.port}" for end in ends]
+    cables = _plan_cables(fabric, pairs, ends)
+    wanted = " and ".join(_name_cable(fabric, cable) for cable in cables)
+    unplugged = f"unplug the cable between {names[0]} and {names[1]}"
+    return Repair(
+        cause=WRONG_CABLE,
+        rail=rail,
+        at=f"{names[0]} to {names[1]}",
+        evidence=f"a {fitted.name} has no cable between {names[0]} and {names[1]}"
+        + (f", and one between {' and '.join(_name_pair(fabric, pair) for pair in pairs)}" if pairs else ""),
+        change=f"{unplugged}; cable {wanted}" if cables else unplugged,
+        heat=_heat(situation, rail, [end.node for end in ends]),
+        apply=lambda each: add_cables(remove_links(each, ends), cables),
+        remakes_tables=True,
+    )
+
+
+def _describe_missing(situation: Situation, rail: int, fitted: RegularCabling, pairs: list[tuple[int, int]]) -> Repair:
+    fabric, level = situation.subnets[rail].fabric, situation.levels[rail]
+    low = pairs[0][0]
+    cables = _plan_cables(fabric, pairs, [])
+    names = " and ".join(_name_pair(fabric, pair) for pair in pairs)
+    is_uplink = level[pairs[0][0]] < level[pairs[0][1]]
+    return Repair(
+        cause=MISSING_UPLINK if is_uplink else MISSING_CABLE,
+        rail=rail,
+        at=name_node(fabric, low) if is_uplink else _name_pair(fabric, pairs[0]),
+        evidence=f"a {fitted.name} has {len(pairs)} more cable(s) between {names}, as others of the same level have",
+        change="repair or plug the cable(s) between " + " and ".join(_name_cable(fabric, cable) for cable in cables),
+        heat=_heat(situation, rail, [node for pair in pairs for node in pair]),
+        apply=partial(add_cables, cables=cables),
+        remakes_tables=True,
+    )
+
+
+def _find_few(situation: Situation, rail: int) -> Iterator[Repair]:
+    for few in find_few_uplinks(situation, rail):
+        cables = few.cables
+        fabric = situation.subnets[rail].fabric
+        yield Repair(
+            cause=few.cause,
+            rail=rail,
+            at=name_node(fabric, few.node),
+            evidence=few.evidence,
+            change="plug cables between " + " and ".join(_name_cable(fabric, cable) for cable in cables),
+            heat=_heat(situation, rail, [few.node]),
+            apply=partial(add_cables, cables=cables),
+            remakes_tables=True,
+        )
+
+
+def _plan_cables(fabric: Fabric, pairs: Iterable[tuple[int, int]], freed: list[PortOfNode]) -> list[Cable]:
+    ports = FreePorts(fabric, freed)
+    freed_at = {end.node: end for end in freed}
+    cables = []
+    for low, high in pairs:
+        one, other = (ports.take(node, freed_at.get(node)) for node in (low, high))
+        if one is not None and other is not None:
+            cables.append(Cable(one, other, usual_speed(fabric, low)))
+    return cables
+
+
+def _name_cable(fabric: Fabric, cable: Cable) -> str:
+    one, other = (f"{name_node(fabric, end.node)} (port {end.port})" for end in (cable.one, cable.other))
+    return f"{one} and {other}"
+
+
+def _name_pair(fabric: Fabric, pair: tuple[int, int]) -> str:
+    return f"{name_node(fabric, pair[0])} and {name_node(fabric, pair[1])}"
+
+
+def _heat(situation: Situation, rail: int, nodes: list[int]) -> float:
+    """Return the largest time of a link direction between switches at some switches."""
+    fabric = situation.subnets[rail].fabric
+    here = np.isin(fabric.link_node, nodes).any(axis=1)
+    here &= (fabric.node_kind[fabric.link_node] == NodeKind.SWITCH).all(axis=1)
+    return float(situation.seconds[rail][here].max(initial=0.0))

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forwarding tables made anew: by rules of ibprof and, where it is installed, by OpenSM's engines."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ibprof.errors import IbprofError, MissingToolError
+from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
+from ibprof_converter.hotspots.causes.situation import Situation
+from ibprof_converter.routing.balanced_tables import balance_tables
+from ibprof_converter.routing.modelled_tables import D_MOD_K, MIN_HOP, model_tables
+from ibprof_converter.routing.opensm_run import route_by_opensm
+from ibprof_converter.routing.subnet import TABLES, Subnet
+from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
+from ibprof_converter.simulation.engine.deadlock import CYCLE, FREE, classify_deadlock
+
+BALANCED = "balanced"
+RULES = (MIN_HOP, D_MOD_K, BALANCED)
+"""Rules of ibprof. Files with their tables are loaded by OpenSM."""
+
+TRIED_ENGINES = ("minhop", "updn", "ftree", "dor", "sssp", "dfsssp")
+
+HOSTS_LIMIT = 3000
+"""Hosts of a rail beyond which making tables takes longer than a report may."""
+
+OPENSM_HOSTS_LIMIT = 600
+"""The same for OpenSM, which takes one second for 150 hosts and twenty for 1,500."""
+
+
+_ALIKE = math.log(1.02)
+"""Largest difference of the logarithms of two times that are about the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemadeTables:
+    """Tables of one rail by one rule or engine.
+
+    Attributes:
+        subnet: the rail with them; None where there are none.
+        deadlock: as `classify_deadlock` returns it.
+        why_not: why there are none.
+    """
+
+    subnet: Subnet | None
+    deadlock: str = FREE
+    why_not: str = ""
+
+
+class TableMaker:
+    """Makes tables, and remembers them."""
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[str, int], tuple[Fabric, RemadeTables]] = {}
+        self._missing = ""
+
+    def make(self, rule: str, subnet: Subnet) -> RemadeTables:
+        """Return a rail with the tables of a rule or an engine."""
+        key = rule, id(subnet.fabric)
+        if key not in self._made:
+            self._made[key] = subnet.fabric, self._make(rule, subnet)
+        return self._made[key][1]
+
+    def _make(self, rule: str, subnet: Subnet) -> RemadeTables:
+        fabric = subnet.fabric
+        hosts = int((fabric.node_kind == NodeKind.CA).sum())
+        limit = HOSTS_LIMIT if rule in RULES else OPENSM_HOSTS_LIMIT
+        if hosts > limit:
+            return RemadeTables(None, why_not=f"not tried: {hosts:,} hosts; the limit is {limit:,}")
+        if rule not in RULES:
+            return self._ask_opensm(rule, subnet)
+        if rule == BALANCED:
+            made = Subnet(fabric, balance_tables(fabric, subnet.tables), (), route_source=subnet.route_source)
+            return RemadeTables(made, classify_deadlock([made]))
+        tables, model = model_tables(fabric, rule)
+        if model != rule:
+            return RemadeTables(None, why_not="the fabric is no regular tree")
+        made = Subnet(fabric, tables, (), route_source=subnet.route_source)
+        return RemadeTables(made, classify_deadlock([made]))
+
+    def _ask_opensm(self, engine: str, subnet: Subnet) -> RemadeTables:
+        if self._missing:
+            return RemadeTables(None, why_not=self._missing)
+        try:
+            found = route_by_opensm(subnet.fabric, engine)
+        except MissingToolError as error:
+            self._missing = f"not tried: {error}"
+            return RemadeTables(None, why_not=self._missing)
+        except IbprofError as error:
+            return RemadeTables(None, why_not=f"OpenSM made no tables: {error}")
+        if found.engine != engine:
+            return RemadeTables(None, why_not=f"refuses this fabric; OpenSM takes {found.engine} in its place")
+        made = replace(found.subnet, route_source=subnet.route_source)
+        deadlock = classify_deadlock([made], found.lanes)
+        why_not = "can deadlock on one virtual lane" if deadlock == CYCLE else ""
+        return RemadeTables(made, deadlock, why_not)
+
+    def find_rule(self, situation: Situation, rail: int) -> str:
+        """Return the rule or engine whose tables are those of a rail, or load its links most like them.
+
+        Repairs change the cabling, so that tables have to be made anew: as those that are in use were made.
+        """
+        subnet = situation.subnets[rail]
+        kind, _, made_by = subnet.route_source.partition(":")
+        if kind != TABLES and made_by in (*RULES, *TRIED_ENGINES):
+            return made_by
+        nearest, chosen = math.inf, BALANCED
+        for names in (RULES, TRIED_ENGINES):
+            for name in names:
+                made = self.make(name, subnet).subnet
+                if made is None:
+                    continue
+                if _are_equal(subnet, made):
+                    return name
+                seconds = replace_rail(situation, rail, made).max_seconds
+                distance = abs(math.log(max(seconds, 1e-300) / situation.max_seconds))
+                if distance < nearest - 1e-9:
+                    nearest, chosen = distance, name
+            if nearest <= _ALIKE:
+                break
+        return chosen
+
+
+def replace_rail(situation: Situation, rail: int, subnet: Subnet) -> Situation:
+    """Return the situation with another rail in the place of one."""
+    rails = [*situation.subnets]
+    rails[rail] = subnet
+    return situation.changed(subnets=rails)
+
+
+def _are_equal(one: Subnet, other: Subnet) -> bool:
+    """Return whether the routes to all hosts are the same in two tables of one fabric."""
+    fabric = one.fabric
+    lids = fabric.port_lid[fabric.node_kind[fabric.port_node] == NodeKind.CA]
+    columns = [_pick(each.tables, fabric, lids[lids > 0]) for each in (one, other)]
+    return bool((columns[0] == columns[1]).all())
+
+
+def _pick(tables: ForwardingTables, fabric: Fabric, lids: np.ndarray) -> np.ndarray:
+    guids = fabric.node_guid[fabric.node_kind == NodeKind.SWITCH]
+    picked = np.full((len(guids), len(lids)), UNREACHABLE, np.uint8)
+    row = np.minimum(np.searchsorted(tables.switch_guid, guids), max(len(tables.switch_guid) - 1, 0))
+    known = tables.switch_guid[row] == guids
+    inside = lids < tables.port.shape[1]
+    picked[np.ix_(known, inside)] = tables.port[np.ix_(row[known], lids[inside])]
+    return picked

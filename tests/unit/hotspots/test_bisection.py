@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Narrow cuts of any fabric: bisections by hand, and never above what tables reach."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ibprof_converter.hotspots.causes.narrowest_cut import narrowest_cut
+from ibprof_converter.routing.balanced_tables import balance_tables
+from ibprof_converter.routing.subnet import Subnet
+from ibprof_testing.samples.planted_causes import all_to_all, count_hosts, make_rails, situation
+
+
+@pytest.mark.parametrize(
+    ("shape", "crossing", "gbps"),
+    [
+        # Half of an even ring of switches: two cables for each ring of the other dimensions.
+        ("torus:6x6:2", 36 * 36, 12 * 100),
+        ("torus:4x8:1", 16 * 16, 8 * 100),
+        ("torus:4x4x6:1", 48 * 48, 32 * 100),
+        # A group of switches and the rest would be wider: of 9 groups, 4 on one side have 20 cables across.
+        ("dragonfly:4,2,2", 32 * 40, 20 * 100),
+    ],
+)
+def test_bisections_by_hand(shape: str, crossing: int, gbps: float) -> None:
+    rails = make_rails(shape)
+    cut = narrowest_cut(situation(rails, all_to_all(np.arange(count_hosts(rails)))))
+    assert cut is not None
+    assert cut.seconds >= crossing * 1e6 * 8e-9 / gbps * (1 - 1e-12)
+    if shape.startswith("torus"):
+        assert (cut.bytes, cut.gbps) == (crossing * 1_000_000, gbps)
+        assert "improved by moving switches" in cut.found_by
+
+
+def test_sparse_traffic_over_half_of_a_ring() -> None:
+    """Eight switches in a ring: the four hosts of one half send to those of the other, over two cables."""
+    rails = make_rails("torus:8x2:1")
+    source, destination = np.array([0, 2, 4, 6]), np.array([8, 10, 12, 14])
+    case = situation(rails, (source, destination))
+    cut = narrowest_cut(case)
+    assert cut is not None
+    assert cut.bytes == 4_000_000
+    assert cut.gbps == 400.0
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("shape", ["torus:4x5:2", "dragonfly:3,2,1", "torus:3x3x3:1", "xgft:2:4,6:1,3"])
+def test_no_cut_is_above_what_tables_reach(shape: str, seed: int) -> None:
+    (subnet,) = make_rails(shape)
+    hosts = count_hosts([subnet])
+    source, destination = np.random.default_rng(seed).integers(0, hosts, (2, 3 * hosts))
+    case = situation([subnet], (source[source != destination], destination[source != destination]))
+    cut = narrowest_cut(case)
+    assert cut is not None
+    balanced = Subnet(subnet.fabric, balance_tables(subnet.fabric, subnet.tables), ())
+    for each in (case, case.changed(subnets=[balanced])):
+        assert cut.seconds <= each.max_switch_seconds * (1 + 1e-12)
+    # By another code: the bytes of the flows between hosts on the two sides, over the speed of the links across.
+    inside = np.zeros(subnet.fabric.nodes, np.bool_)
+    inside[cut.nodes] = True
+    node = subnet.fabric.lid_node
+    ends = [inside[node[lid]] for lid in (case.flows.source_lid, case.flows.destination_lid)]
+    crossing = [int(case.flows.bytes[(ends[0] == way) & (ends[1] != way)].sum()) for way in (True, False)]
+    across = inside[subnet.fabric.link_node]
+    gbps = float(subnet.fabric.link_gbps[across[:, 0] != across[:, 1]].sum())
+    assert (cut.bytes, cut.gbps) == (max(crossing), gbps)

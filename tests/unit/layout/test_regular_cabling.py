@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cables that do not fit a regular fabric: exactly those that were pulled or moved are found, without a plan."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ibprof_converter.fabric.fabric_graph import Fabric
+from ibprof_converter.layout.regular_cabling import fit_regular_cabling
+from ibprof_converter.routing.synthetic.spec import generate
+from ibprof_testing.samples.fabrics import IBDIAGNET, load_sample
+from ibprof_testing.samples.routed_plants import cut, join, leaf_to_leaf, leaves, switch_links, wrong_spine
+
+SHAPES = {
+    "xgft:2:8,8:1,8": "tree of 2 levels",
+    "xgft:2:8,8:1,4:1,2": "tree of 2 levels",
+    "xgft:3:4,4,4:1,4,2": "tree of 3 levels",
+    "torus:6x6:1": "torus of 6 x 6 switches",
+    "torus:3x4x5:1": "torus of 3 x 4 x 5 switches",
+    "dragonfly:4,2,2": "dragonfly of 9 groups of 4 switches",
+}
+
+
+def pairs_of(fabric: Fabric, pairs: np.ndarray) -> list[tuple[str, ...]]:
+    return sorted(tuple(sorted(fabric.node_name[node] for node in pair)) for pair in pairs.tolist())
+
+
+def groups_of(pair: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(sorted(end.split("-")[0] for end in pair))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_whole_fabric_fits(shape: str) -> None:
+    fitted = fit_regular_cabling(generate(shape).fabric)
+    assert fitted is not None
+    assert fitted.name.startswith(SHAPES[shape])
+    assert not len(fitted.extra)
+    assert not len(fitted.missing)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("shape", SHAPES)
+def test_pulled_cables_are_those_that_are_missing(shape: str, seed: int) -> None:
+    fabric = generate(shape).fabric
+    links = np.array(switch_links(fabric))
+    # Two cables of one switch could be missing in several ways.
+    draw = np.random.default_rng(seed).permutation(links)
+    first = draw[0]
+    second = next(link for link in draw if not np.isin(fabric.link_node[link], fabric.link_node[first]).any())
+    gone = np.array([first, second])
+    broken = cut(fabric, gone.tolist())
+    fitted = fit_regular_cabling(broken)
+    assert fitted is not None
+    assert not len(fitted.extra)
+    found, pulled = (pairs_of(fabric, pairs) for pairs in (fitted.missing, fabric.link_node[gone]))
+    if shape.startswith("dragonfly"):
+        # Which of a group's switches is cabled to another group is a choice.
+        assert sorted(map(groups_of, found)) == sorted(map(groups_of, pulled))
+        return
+    assert found == pulled
+
+
+@pytest.mark.parametrize("shape", ["xgft:2:8,8:1,8", "xgft:3:4,4,4:1,4,2", "xgft:2:12,6:1,12"])
+def test_a_cable_in_the_wrong_spine_is_found(shape: str) -> None:
+    fabric = generate(shape).fabric
+    broken = wrong_spine(2, 0, 3)(fabric)
+    fitted = fit_regular_cabling(broken)
+    assert fitted is not None
+    (extra,) = fitted.extra.tolist()
+    new = {tuple(pair) for pair in zip(broken.link_node[extra].tolist(), broken.link_port[extra].tolist(), strict=True)}
+    old = set(zip(fabric.link_node.ravel().tolist(), fabric.link_port.ravel().tolist(), strict=True))
+    assert not new <= old, "the cable that was moved, not the one that belongs to this spine"
+    assert len(fitted.missing) == 1
+    assert leaves(fabric)[2] in fitted.missing[0]
+
+
+def test_leaves_that_are_joined_are_found() -> None:
+    fabric = generate("xgft:2:8,8:1,8").fabric
+    broken = leaf_to_leaf(1, 6, 3)(fabric)
+    fitted = fit_regular_cabling(broken)
+    assert fitted is not None
+    assert pairs_of(broken, broken.link_node[fitted.extra]) == [("L1-2", "L1-7")]
+    assert pairs_of(broken, fitted.missing) == [("L1-2", "L2-4"), ("L1-7", "L2-4")]
+
+
+def test_a_cable_across_a_torus_is_found() -> None:
+    fabric = generate("torus:6x6:1").fabric
+    names = list(fabric.node_name)
+    lost = [
+        link
+        for link in switch_links(fabric)
+        if {names[node] for node in fabric.link_node[link]} in ({"sw0-0", "sw0-1"}, {"sw3-3", "sw3-4"})
+    ]
+    assert len(lost) == 2
+    broken = join(cut(fabric, lost), names.index("sw0-0"), names.index("sw3-3"))
+    fitted = fit_regular_cabling(broken)
+    assert fitted is not None
+    assert pairs_of(broken, broken.link_node[fitted.extra]) == [("sw0-0", "sw3-3")]
+    assert pairs_of(broken, fitted.missing) == [("sw0-0", "sw0-1"), ("sw3-3", "sw3-4")]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_an_irregular_fabric_fits_none(seed: int) -> None:
+    """Cables between random switches, as many as a torus has."""
+    fabric = generate("torus:6x6:1").fabric
+    links = switch_links(fabric)
+    broken = cut(fabric, links)
+    draw = np.random.default_rng(seed)
+    for _ in links:
+        one, other = draw.choice(36, 2, replace=False)
+        broken = join(broken, int(one), int(other))
+    assert fit_regular_cabling(broken) is None
+
+
+@pytest.mark.parametrize("sample", ["testbed44", "xgft3-512", "xgft3-1296-partial", "quirks-small", "dragonfly-72"])
+def test_real_dumps_of_whole_fabrics_have_no_cable_out_of_place(sample: str) -> None:
+    fitted = fit_regular_cabling(load_sample(sample, IBDIAGNET).fabric)
+    assert fitted is None or (len(fitted.extra), len(fitted.missing)) == (0, 0)
