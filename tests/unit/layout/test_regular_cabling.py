@@ -44,7 +44,7 @@ def test_a_whole_fabric_fits(shape: str) -> None:
 def test_pulled_cables_are_those_that_are_missing(shape: str, seed: int) -> None:
     fabric = generate(shape).fabric
     links = np.array(switch_links(fabric))
-    # Two cables of one switch could be missing in several ways.
+    # What two cables of one switch leave can fit several fabrics.
     draw = np.random.default_rng(seed).permutation(links)
     first = draw[0]
     second = next(link for link in draw if not np.isin(fabric.link_node[link], fabric.link_node[first]).any())

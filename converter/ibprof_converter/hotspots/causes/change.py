@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A change tried on the model."""
+"""A change applied to the model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ibprof_converter.hotspots.causes.situation import Situation
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change on the model.
+    """A change in the model.
 
     Attributes:
         cause: name of what it is the remedy of.

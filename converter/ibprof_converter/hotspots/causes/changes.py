@@ -37,7 +37,7 @@ _BUSY = 0.9
 
 
 def try_changes(situation: Situation, maker: TableMaker) -> Iterator[Change]:
-    """Try all changes that are no repairs on the model."""
+    """Try all changes that are no repairs in the model."""
     between = situation.max_switch_seconds
     if situation.max_host_seconds <= GAIN * between:
         yield from _try_placements(situation)

@@ -5,7 +5,7 @@ Two lower bounds come first. No network needs less than the largest time of a ho
 than the bytes that cross the narrowest cut over the speed of its links.
 
 Faults that are there come first: each is undone, alone and with others. Then all other changes are tried. Of those
-within 5 % of the best one, the cheapest is the remedy. The next cause is searched for on top of it.
+within 5% of the best one, the cheapest is the remedy. The next cause is searched for on top of it.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def _find_causes(situation: Situation, progress: Progress) -> tuple[list[LoadCau
     tried: list[TriedChange] = []
     maker = TableMaker()
     while len(causes) < _MOST_CAUSES:
-        progress("undoing faults on the model")
+        progress("undoing faults in the model")
         found = _find_fault(situation, maker, len(causes), tried)
         if found is None:
             progress("trying other placements and forwarding tables")
@@ -148,7 +148,7 @@ def _find_causes(situation: Situation, progress: Progress) -> tuple[list[LoadCau
 
 
 def _find_fault(situation: Situation, maker: TableMaker, before: int, tried: list[TriedChange]) -> LoadCause | None:
-    """Find the fault whose repair lowers the largest time most: of those within 5 %, the one of the fewest repairs.
+    """Find the fault whose repair lowers the largest time most: of those within 5%, the one of the fewest repairs.
 
     Tables after a repair are made as those in use were made. Where that hides what the fault costs, they are made by
     the rules of ibprof, with and without the fault.
@@ -207,7 +207,7 @@ def _say_why_not(situation: Situation, after: Situation, other_is_better: bool) 
 
 
 def _find_change(situation: Situation, maker: TableMaker, before: int, tried: list[TriedChange]) -> LoadCause | None:
-    """Find the cheapest change within 5 % of the best one.
+    """Find the cheapest change within 5% of the best one.
 
     New links are considered the best only where they leave a fifth less than all other changes.
     """
@@ -242,7 +242,7 @@ def _seconds(change: Change) -> float:
 
 
 def _choose(useful: Sequence[Change]) -> Change | None:
-    """Return the cheapest change within 5 % of the best; None for none."""
+    """Return the cheapest change within 5% of the best; None for none."""
     free = [each for each in useful if each.kind != LINKS]
     best = min(map(_seconds, free), default=float("inf"))
     bought = [each for each in useful if each.kind == LINKS and _seconds(each) < GAIN * best]

@@ -87,7 +87,7 @@ class LoadCause:
 
 @dataclass(frozen=True, slots=True)
 class TriedChange:
-    """A change that was tried on the model, or was not tried.
+    """A change that was applied to the model, or was not tried.
 
     Attributes:
         what: the change, in words.

@@ -25,7 +25,7 @@ _CALL = re.compile(r"[A-Z][A-Z0-9_]*")
 
 @dataclass(frozen=True, slots=True)
 class LoadedBy:
-    """What loads a link direction most.
+    """Senders that load a link direction most.
 
     Attributes:
         ranks: number of ranks that send it; None where the traffic knows no ranks.

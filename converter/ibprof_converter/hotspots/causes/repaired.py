@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Repairs tried on the model, alone and together, with tables made as those in use were made."""
+"""Repairs applied to the model, alone and together, with tables made as those in use were made."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class RepairTrials:
         yield from self._tried.values()
 
     def choose(self) -> Repairs | None:
-        """Return the repairs that lower the largest time most, as few as come within 5 % of it; None for none.
+        """Return the repairs that lower the largest time most, as few as come within 5% of it; None for none.
 
         Each cause is considered alone first. Where no single cause's repairs help, all are undone together.
         """
@@ -64,7 +64,7 @@ class RepairTrials:
         return self.undo(repairs).max_seconds <= gain * min(self._situation.max_seconds, remade)
 
     def _fewest(self, repairs: Repairs) -> Repairs:
-        """Return the fewest of some repairs that come within 5 % of all of them: a single one, or the first ones."""
+        """Return the fewest of some repairs that come within 5% of all of them: a single one, or the first ones."""
         best = self.undo(repairs).max_seconds
         if len(repairs) == 1 or not self._helps(repairs):
             return repairs
