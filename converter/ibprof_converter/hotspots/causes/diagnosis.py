@@ -157,14 +157,17 @@ def _find_fault(situation: Situation, maker: TableMaker, before: int, tried: lis
     if not repairs:
         return None
     best: tuple[RepairTrials, Repairs] | None = None
+    all_trials: list[RepairTrials] = []
     for rules in ((None,), RULES):
         for trials in (RepairTrials(situation, repairs, maker, rule) for rule in rules):
+            all_trials.append(trials)
             chosen = trials.choose()
-            _list_repairs(situation, trials, chosen, before, tried)
             if chosen and (best is None or trials.undo(chosen).max_seconds < best[0].undo(best[1]).max_seconds):
                 best = trials, chosen
         if best is not None or not any(each.remakes_tables for each in repairs) or situation.is_adaptive:
             break
+    for trials in all_trials:
+        _list_repairs(situation, trials, best, before, tried)
     if best is None:
         return None
     trials, chosen = best
@@ -184,12 +187,16 @@ def _find_fault(situation: Situation, maker: TableMaker, before: int, tried: lis
 
 
 def _list_repairs(
-    situation: Situation, trials: RepairTrials, chosen: Repairs | None, before: int, tried: list[TriedChange]
+    situation: Situation,
+    trials: RepairTrials,
+    best: tuple[RepairTrials, Repairs] | None,
+    before: int,
+    tried: list[TriedChange],
 ) -> None:
     tables = f", forwarding tables by the rule {trials.rule}" if trials.rule else ""
     for repairs, after in trials.tried():
         what = list_some([f"{each.cause} at {each.at}" for each in repairs], 2) + tables
-        why_not = None if repairs == chosen else _say_why_not(situation, after, chosen is not None)
+        why_not = None if best == (trials, repairs) else _say_why_not(situation, after, best is not None)
         tried.append(TriedChange(f"undone: {what}", REPAIR, before, after.max_seconds, why_not))
 
 

@@ -316,7 +316,7 @@ def _cases() -> dict[str, Case]:
         add("bad tables", FULL, engine, everyone, causes=["routing"], healed_engine="minhop")
     add("bad tables", TORUS, "minhop", everyone, causes=["routing", "oversubscription"], healed_engine="dfsssp")
     add("bad tables", TORUS, "updn", everyone, causes=["routing", "oversubscription"], healed_engine="dfsssp")
-    add("bad tables", DRAGONFLY, "updn", everyone, causes=["routing"], healed_engine="minhop")
+    add("bad tables", DRAGONFLY, "updn", everyone, causes=["routing"], healed_engine="dfsssp")
     two = {
         "gone and slow": ([gone(1, 2), slow(6, 3, 3.0)], [*missing, *slower], everyone, FULL),
         "wrong and gone": ([wrong_spine(3, 1, 6), gone(7, 2)], [*wrong, *missing], everyone, FULL),
