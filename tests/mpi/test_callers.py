@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -30,6 +31,7 @@ from ibprof_testing.mpi.mpis import (
     find_mpich_like,
     run_mpi,
 )
+from ibprof_testing.mpi.mpis import library as installed_library
 from ibprof_testing.mpi.no_harm import FAMILIES, check_no_harm
 from ibprof_testing.mpi.no_harm import find_any as find_no_harm
 
@@ -184,6 +186,21 @@ def test_callers_of_python(build: Build, tmp_path: Path) -> None:
         ("SEND", "send < halo < second"): 32,
         ("SEND", "send < library < third"): 33,
     }
+
+
+def test_a_tool_in_between(build: Build, tmp_path: Path) -> None:
+    """A tool whose file is named like MPI's own is a library like others: its lines have the program's as callers."""
+    mpi, tool = find_mpi(SYSTEM), tmp_path / "libmpiTool.so"
+    shutil.copy(build(mpi, "other_tool.c", "-g", "-shared", "-fPIC"), tool)
+    program = build(mpi, "figure36.c", "-g")
+    env = {"LD_PRELOAD": f"{tool}:{installed_library()}", "IBPROF_OUTPUT": str(tmp_path / "r"), "IBPROF_CALLERS": "1"}
+    run_mpi(mpi, 2, [program], env=env)
+    sent = sent_by_chains(read_recording(tmp_path / "r"))
+    lines = (PROGRAMS / "figure36.c").read_text().splitlines()
+    called = {f"figure36.c:{number}" for number, line in enumerate(lines, 1) if "MPI_Bcast(" in line}
+    broadcasts = {chain for operation, chain in sent if operation == "BCAST"}
+    assert {chain.partition(" < ")[2] for chain in broadcasts} == called
+    assert {chain.partition(":")[0] for chain in broadcasts} == {"other_tool.c"}
 
 
 @pytest.mark.parametrize("name", FAMILIES)

@@ -38,8 +38,6 @@ struct ibp_ledger_recent {
     struct ibp_ledger_recent *next;
 };
 
-#define IBP_CALL_LONG_COUNT 3
-
 struct ibp_call {
     /* What messages are that are sent inside the call. */
     struct ibp_context context;
@@ -49,9 +47,10 @@ struct ibp_call {
     struct ibp_time *time, *time_at_random;
     /* Each call is timed as a whole. */
     bool is_timed;
-    /* Of calls timed at random in the present region: those that took long. */
-    uint8_t long_count;
-    uint64_t long_ticks[IBP_CALL_LONG_COUNT];
+    /* Of calls timed at random in the present region: one took long, and this number of the next ones shows whether that
+     * was by chance. */
+    uint8_t watched;
+    uint64_t long_ticks;
     /* The next one in the list of those whose record is known. */
     struct ibp_call *next_timed;
     uint32_t site;

@@ -21,6 +21,9 @@
 /* A call that takes longer, about a microsecond, is long. */
 #define LONG_TICKS 3000
 
+/* Calls that are timed as a whole after a long one: those of a site whose calls take long now and then are seen. */
+#define WATCHED_CALLS 64
+
 /* Ticks between two notes of the clock. */
 #define NOTE_TICKS (UINT64_C(1) << 28)
 
@@ -112,7 +115,7 @@ void ibp_times_enter_region(void)
 {
     for (; timed; timed = timed->next_timed) {
         timed->time = timed->time_at_random = NULL;
-        timed->long_count = 0;
+        timed->watched = 0;
         timed->context.waited = NULL;
     }
 }
@@ -258,19 +261,43 @@ static void end_sampled(const struct ibp_timing *timing, uint64_t ticks)
         stand_for_others(time, rest);
         return;
     }
-    /* Some long ones may be due to an interrupt or another process, and stand for themselves. More of them show that
-     * calls of this site take long. */
+    /* A long one may be due to an interrupt or another process, and stands for itself, unless the next calls of this
+     * site show that they take long. */
     time->ticks += rest;
     ibp_times_sum.ticks += rest;
-    call->long_ticks[call->long_count++] = rest;
-    if (call->long_count < IBP_CALL_LONG_COUNT) return;
-    call->is_timed = true;
+    call->long_ticks = rest;
+    call->watched = WATCHED_CALLS;
     call->time_at_random = NULL;
-    while (call->long_count) {
-        time->ticks -= call->long_ticks[--call->long_count];
-        ibp_times_sum.ticks -= call->long_ticks[call->long_count];
-        stand_for_others(time, call->long_ticks[call->long_count]);
+}
+
+/* Of two long calls, the shorter one is not due to chance: its time, in the first one, stands for others. */
+static void take_as_long(struct ibp_call *call, struct ibp_time *time, uint64_t rest)
+{
+    const uint64_t common = rest < call->long_ticks ? rest : call->long_ticks;
+
+    call->is_timed = true;
+    call->watched = 0;
+    time->ticks -= common;
+    ibp_times_sum.ticks -= common;
+    stand_for_others(time, common);
+}
+
+static void end_whole(const struct ibp_timing *timing, uint64_t ticks)
+{
+    struct ibp_time *const time = timing->time;
+    struct ibp_call *const call = timing->call;
+    const uint64_t rest = ticks - waited_since(time, timing->before);
+
+    time->timed++;
+    time->ticks += rest;
+    ibp_times_sum.ticks += rest;
+    if (call->is_timed || time != call->time) return;
+    if (call->watched && rest >= LONG_TICKS) {
+        take_as_long(call, time, rest);
+        return;
     }
+    if (call->watched) call->watched--;
+    if (!call->watched && time->timed >= FIRST_CALLS) call->time_at_random = time;
 }
 
 void ibp_timing_end(const struct ibp_timing *timing)
@@ -282,17 +309,10 @@ void ibp_timing_end(const struct ibp_timing *timing)
     timed_call.frame = 0;
     if (!ibp_times_recorded) return;
     ibp_lock();
-    if (timing->is_sampled) {
+    if (timing->is_sampled)
         end_sampled(timing, ticks);
-    } else {
-        const uint64_t waited = waited_since(timing->time, timing->before);
-
-        timing->time->timed++;
-        timing->time->ticks += ticks - waited;
-        ibp_times_sum.ticks += ticks - waited;
-        if (!timing->call->is_timed && timing->time == timing->call->time && timing->time->timed >= FIRST_CALLS)
-            timing->call->time_at_random = timing->time;
-    }
+    else
+        end_whole(timing, ticks);
     if (now - noted > NOTE_TICKS) note_clock(ibp_counters.process, now);
     ibp_unlock();
 }

@@ -86,9 +86,13 @@ const void *ibp_binding_caller(void)
 
 bool ibp_is_mpi_binding(const char *path)
 {
-    const char *slash = strrchr(path, '/');
+    /* Not libmpiP.so, which is a tool: what calls it is behind it. */
+    static const char *const names[] = {"libmpi.so", "libmpi_", "libmpich", "libmpicxx", "libmpif", "libmpigf"};
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 
-    return !strncmp(slash ? slash + 1 : path, "libmpi", 6);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strncmp(name, names[i], strlen(names[i]))) return true;
+    return false;
 }
 
 /* Return whether the name of an MPI call, without its prefix, is followed by nothing but the endings of bindings. */
