@@ -116,6 +116,11 @@ def _read_perfquery(data: bytes) -> tuple[Sent, int]:
     return sent, len(stuck - long_ones)
 
 
+def _read_number(digits: bytes) -> int:
+    """Return a decimal number, or a hexadecimal one after `0x`; damage can leave a decimal one with leading zeros."""
+    return int(digits, 16 if digits.startswith(b"0x") else 10)
+
+
 def _read_pm(data: bytes) -> tuple[Sent, int]:
     """Return the counters by (LID, port) of a `.pm`, and the number of short ones at their limit."""
     heads = list(_PM.finditer(data))
@@ -123,9 +128,9 @@ def _read_pm(data: bytes) -> tuple[Sent, int]:
     sent: Sent = {}
     stuck = 0
     for head, end in zip(heads, ends, strict=True):
-        counted = {bool(match[1]): int(match[2], 0) for match in _PM_SENT.finditer(data, head.end(), end)}
+        counted = {bool(match[1]): _read_number(match[2]) for match in _PM_SENT.finditer(data, head.end(), end)}
         if counted and int(head[1]) not in (0, 255):
-            sent[int(head[2], 0), int(head[1])] = min(counted.get(True, counted.get(False, 0)), (1 << 61) - 1)
+            sent[_read_number(head[2]), int(head[1])] = min(counted.get(True, counted.get(False, 0)), (1 << 61) - 1)
             stuck += True not in counted and counted[False] == _STUCK
     return sent, stuck
 

@@ -12,6 +12,7 @@ import pytest
 from ibprof.errors import InputError
 from ibprof_converter.cli import layout, report
 from ibprof_converter.fabric.fabric_graph import Fabric
+from ibprof_converter.traffic import port_counters
 from ibprof_converter.traffic.counter_agreement import compare_counters
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.lid_traffic import map_to_lids
@@ -176,3 +177,9 @@ def test_agreement_over_nothing_is_no_agreement() -> None:
     agreement = compare_counters(load_counted(nothing, [of]), nothing, [of])
     assert agreement.correlation is None
     assert (agreement.ends_counted, agreement.bytes_counted, agreement.surplus) == (0, 0, ())
+
+
+def test_numbers_of_a_pm_that_lost_their_prefix_are_decimal() -> None:
+    """Base 0 of Python refuses leading zeros, which a lost `0x` leaves."""
+    assert port_counters._read_number(b"0000000000000009") == 9
+    assert port_counters._read_number(b"0x000000000000001F") == 31
