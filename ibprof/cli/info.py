@@ -63,12 +63,16 @@ def _print_info(argv: Sequence[str] | None) -> None:
 
     from ibprof.load import load_profile  # noqa: PLC0415  (--help must come at once)
     from ibprof.profile.profile_summary import summarize  # noqa: PLC0415
+    from ibprof.verdict.job_verdict import judge_run  # noqa: PLC0415
 
-    summary = summarize(load_profile(options.profile, options.run))
+    run = load_profile(options.profile, options.run)
+    verdict = judge_run(run)
+    summary = {"verdict": verdict.as_json()} | summarize(run)
     if options.json:
         json.dump(summary, sys.stdout, indent=2)
         print()
     else:
+        print(f"{printable(verdict.text)}\n")
         _print_text(summary, all_marks=options.all_marks)
 
 

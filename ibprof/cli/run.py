@@ -217,6 +217,7 @@ def _make_profile(recording: Path, name: str) -> list[str]:
     from ibprof.profile.unaccounted_text import summarize_unaccounted  # noqa: PLC0415
     from ibprof.recording.folder_runs import archive_path_of, is_recording, list_runs  # noqa: PLC0415
     from ibprof.recording.recording_reader import merge_run  # noqa: PLC0415
+    from ibprof.verdict.job_verdict import judge_run  # noqa: PLC0415
 
     runs = [run for run in list_runs(recording) if run.files[0].run == name] if is_recording(recording) else []
     if not runs:
@@ -236,6 +237,7 @@ def _make_profile(recording: Path, name: str) -> list[str]:
         others[JOBS_SHOWN:] = [f"and {len(others) - JOBS_SHOWN} more; ibprof collect --run ? names all"]
     return [
         *describe_briefly(profile),
+        judge_run(profile).text,
         *describe_gaps(profile, with_operations=False),
         *others,
         f"{_shorten(archive)} is the profile, made from the recording {_shorten(recording)}",

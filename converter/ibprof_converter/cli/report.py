@@ -10,8 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from rich.console import Console
+from rich.text import Text
+
 from ibprof.cli.command import run_command
 from ibprof.errors import UsageError
+from ibprof.text.quantities import printable
 from ibprof_converter.analysis.load_options import FabricOptions, TrafficOptions
 from ibprof_converter.analysis.loads_view import AttributeFiles
 from ibprof_converter.analysis.output_files import check_files
@@ -28,7 +32,7 @@ from ibprof_converter.cli.input_arguments import (
 from ibprof_converter.cli.printing import print_captured, print_json, show_stages
 from ibprof_converter.cli.subcommands import make_parser
 from ibprof_converter.hotspots.link_report import DIAGNOSED_FLOWS
-from ibprof_converter.reports.job_report import TOP, read_and_report
+from ibprof_converter.reports.job_report import TOP, JobReport, read_and_report
 from ibprof_converter.reports.job_sections import describe_report
 from ibprof_converter.reports.terminal_text import print_sections
 from ibprof_converter.routing.synthetic.spec import FORMS
@@ -81,7 +85,12 @@ def _report(argv: Sequence[str] | None) -> None:
     if options.as_json:
         print_json(report.as_json())
     elif not options.html:
-        print_captured(lambda console: print_sections(console, describe_report(report)))
+        print_captured(lambda console: _print_text(console, report))
+
+
+def _print_text(console: Console, report: JobReport) -> None:
+    console.print(Text(printable(report.verdict.text)), end="\n\n")
+    print_sections(console, describe_report(report))
 
 
 def _report_options(arguments: argparse.Namespace) -> ReportOptions:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ibprof.profile.gaps import format_names
 from ibprof.text.quantities import format_seconds
+from ibprof.verdict.verdict_data import Verdict, VerdictKind
 from ibprof_converter.analysis.loads_view import AttributeFiles, render_view
 from ibprof_converter.hotspots.causes.diagnosis import Diagnosis
 from ibprof_converter.hotspots.coverage import Coverage
@@ -32,6 +33,9 @@ _HALVES = frozenset(
     {"job", "seen", "bytes", "operations", "regions", "sites", "sizes", "pairs-ranks", "pairs-hosts", "pairs-LIDs"}
 )
 
+
+_NO_PROBLEM = frozenset({VerdictKind.NOT_MPI, VerdictKind.WAITING, VerdictKind.ON_HOST})
+"""Kinds of verdict for which the network needs no change."""
 
 _ADVICE = (
     '<p class="cause">Which links carry them is unknown without the fabric: '
@@ -83,10 +87,21 @@ def page_of_report(report: JobReport, view: str | None) -> ReportPage:
         title=f"{title} - ibprof report",
         subtitle=subtitle,
         sections=describe_report(report),
-        head=_answer(links, report.coverage) if links else _answer_without_fabric(report),
+        head=_say_verdict(report.verdict)
+        + (_answer(links, report.coverage) if links else _answer_without_fabric(report)),
         figures=figures,
         view=view,
         halves=_HALVES,
+    )
+
+
+def _say_verdict(verdict: Verdict) -> str:
+    """Return the verdict, which comes before all else, and what would make it surer."""
+    missing = f'<p class="soft">Missing: {escape("; ".join(verdict.missing))}.</p>' if verdict.missing else ""
+    tone = " good" if verdict.kind in _NO_PROBLEM else ""
+    return (
+        f'<section class="answer{tone}" id="verdict"><h2>Is the network why this job is slow?</h2>'
+        f"<p>{escape(verdict.text)}</p>{missing}</section>"
     )
 
 

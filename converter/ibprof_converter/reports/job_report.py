@@ -11,6 +11,7 @@ from typing import Any
 from ibprof.errors import UsageError
 from ibprof.text.notebook_html import NotebookView
 from ibprof.text.quantities import printable
+from ibprof.verdict.verdict_data import Verdict
 from ibprof_converter.analysis.fabric_loads import FabricLoads
 from ibprof_converter.analysis.load_options import FabricOptions, Progress, TrafficOptions, no_progress
 from ibprof_converter.analysis.load_pipeline import Demand, load_fabric
@@ -40,9 +41,14 @@ from ibprof_converter.reports.recorded_job import (
     measure_regions,
 )
 from ibprof_converter.reports.sender_balance import SenderBalance, weigh_senders
+from ibprof_converter.reports.verdict_links import judge_job
+from ibprof_converter.routing.route_choice import are_modelled
 from ibprof_converter.traffic.chosen_traffic import choose_demand
 from ibprof_converter.traffic.traffic_data import RankTraffic, Traffic
 from ibprof_converter.traffic.traffic_reader import read_traffic
+
+SCHEMA = 1
+"""Number of the JSON's schema, raised when a key changes its meaning."""
 
 TOP = 10
 """Most loaded links that a report names, unless asked for others."""
@@ -67,6 +73,7 @@ class JobReport(NotebookView):
     """All that is said of a job.
 
     Attributes:
+        verdict: whether the network is why the job is slow.
         coverage: what the rest stands on.
         provenance: how the report was made.
         links: who loads them and why; None without a fabric.
@@ -86,6 +93,7 @@ class JobReport(NotebookView):
         addition_lines: the same in lines.
     """
 
+    verdict: Verdict
     coverage: Coverage
     provenance: Provenance
     links: LinkReport | None = None
@@ -111,7 +119,8 @@ class JobReport(NotebookView):
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as plain values for JSON; the schema is docs/formats/report.md."""
-        document: dict[str, Any] = links_as_json(self.links) if self.links else {}
+        document: dict[str, Any] = {"schema": SCHEMA, "verdict": self.verdict.as_json()}
+        document |= links_as_json(self.links) if self.links else {}
         if self.run:
             document |= {name: value for name, value in asdict(self.run).items() if name not in document}
         document["nic"] = self.coverage.nic
@@ -192,12 +201,14 @@ def report_on_loads(
     if loads.traffic:
         hosts = matrix_of_hosts(loads.traffic, fabric.subnets, fabric.hosts)
     rails = sum_rails(fabric.subnets, loads.loads)
+    links = report_on_links(
+        loads.placed, fabric.subnets, fabric.layouts, loads.loads, top, loads.judging_bounds, progress
+    )
     report = JobReport(
+        verdict=judge_job(demand.profile if demand else None, links, are_modelled(fabric.subnets)),
         coverage=loads.coverage,
         provenance=provenance,
-        links=report_on_links(
-            loads.placed, fabric.subnets, fabric.layouts, loads.loads, top, loads.judging_bounds, progress
-        ),
+        links=links,
         run=run,
         loads=loads,
         rails=rails,
@@ -218,11 +229,12 @@ def report_on_demand(demand: Demand, provenance: Provenance) -> JobReport:
     """
     if isinstance(demand, Traffic):
         coverage = describe_coverage(None, demand, ())
-        return JobReport(coverage, provenance, requests=REQUESTS, lids=matrix_of_lids(demand))
+        return JobReport(judge_job(None, None), coverage, provenance, requests=REQUESTS, lids=matrix_of_lids(demand))
     if not isinstance(demand, RankTraffic):
         raise UsageError(f"{demand.origin}: without a fabric nothing can be said; give its .lst before TRAFFIC")
     run = summarise(demand)
     report = JobReport(
+        verdict=judge_job(demand.profile, None),
         coverage=describe_coverage(demand, None, ()),
         provenance=provenance,
         run=run,

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The figures of a recorded run that its verdict stands on: time in MPI, waiting, messages, bytes between hosts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ibprof.profile.call_report import TimeInMpi, time_in_mpi
+from ibprof.profile.efficiency import elapsed_s, inside_s
+from ibprof.profile.profile_data import Direction, Kind, Profile, Source
+from ibprof.profile.waiting import MUTUAL, Waiting, estimate_waiting
+
+LATENCY_S = 100e-6
+"""Time of a message beyond which latency does not explain it, on any network that MPI jobs use."""
+
+SLOWEST_LINK = 12.5e6
+"""Bytes a second of a link that is slow today, 100 Mb/s: transfer takes no longer than this where no link is known."""
+
+SLOWEST_COPY = 0.5e9
+"""Bytes a second from rank to rank on one host, through memory, at least."""
+
+_MANY_TIMES = 4
+"""Multiple of the time at line rate beyond which the job's own bytes do not explain the time."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobTimes:
+    """Figures of a run.
+
+    Attributes:
+        mpi: time inside calls; None where not recorded.
+        run_s: mean over ranks of the time they ran; None where some were killed.
+        imbalance_s: how much longer the slowest rank is outside of MPI than the mean of ranks: no network can be
+            faster, so the others wait that long at least. 0 where not known.
+        latest: rank that is outside of MPI longest; None where not known.
+        collectives: waiting by site, most first.
+        collective_wait_s: their waiting, mean over ranks.
+        unexplained_s: time in other calls, mean over ranks, that is longer than the job's bytes and the latency of its
+            messages explain.
+        message_s: time in MPI without waiting for each message of a rank; None without messages.
+        message_bytes: mean size.
+        messages: sent, mean over ranks.
+        bytes_sent: of all ranks.
+        between_hosts: part of them that goes to ranks on other hosts, 0 to 1.
+    """
+
+    mpi: TimeInMpi | None
+    run_s: float | None
+    imbalance_s: float
+    latest: int | None
+    collectives: tuple[Waiting, ...]
+    collective_wait_s: float
+    unexplained_s: float
+    message_s: float | None
+    message_bytes: float
+    messages: float
+    bytes_sent: int
+    between_hosts: float
+
+    @property
+    def wait_s(self) -> float:
+        """Waiting for other ranks, mean over ranks: the largest of what is known of it."""
+        return min(
+            max(self.imbalance_s, self.collective_wait_s + self.unexplained_s), self.mpi.mean_s if self.mpi else 0
+        )
+
+
+def measure_job(run: Profile, line_rate_s: float | None = None) -> JobTimes:
+    """Return the figures of a run.
+
+    Args:
+        run: the profile.
+        line_rate_s: seconds of the busiest link direction at line rate; None where no fabric is known.
+    """
+    timed = [rank for rank in run.ranks if rank.has_times and rank.rank < run.world_size]
+    ranks = max(len(timed), 1)
+    mpi = time_in_mpi(run)
+    ended = [rank for rank in run.ranks if rank.rank < run.world_size and rank.stop_ns]
+    spans = np.array([elapsed_s(rank) for rank in ended])
+    whole = bool(ended) and len(ended) == sum(rank.rank < run.world_size for rank in run.ranks)
+    imbalance, latest = 0.0, None
+    if timed and whole and len(timed) == len(ended):
+        outside = np.maximum(spans - inside_s(run, timed).sum(axis=1), 0)
+        imbalance = float(outside.max() - outside.mean())
+        latest = timed[int(outside.argmax())].rank
+    waiting = estimate_waiting(run) if timed else ()
+    sent, messages, between = _sum_sent(run)
+    each = messages / max(run.ranks_recorded, 1)
+    bytes_each = sent / max(run.ranks_recorded, 1)
+    transfer = bytes_each / SLOWEST_LINK if line_rate_s is None else _explain_bytes(bytes_each, line_rate_s)
+    others = _time_in_other_calls(run) / ranks if timed else 0.0
+    unexplained = max(others - transfer - each * LATENCY_S, 0.0)
+    collective = sum(site.waiting_s for site in waiting) / ranks
+    at_work = max((mpi.mean_s if mpi else 0.0) - max(imbalance, collective + unexplained), 0.0)
+    return JobTimes(
+        mpi=mpi,
+        run_s=float(spans.mean()) if whole else None,
+        imbalance_s=imbalance,
+        latest=latest,
+        collectives=waiting,
+        collective_wait_s=collective,
+        unexplained_s=unexplained,
+        message_s=at_work / each if each else None,
+        message_bytes=sent / messages if messages else 0.0,
+        messages=each,
+        bytes_sent=sent,
+        between_hosts=between / sent if sent else 0.0,
+    )
+
+
+def _explain_bytes(bytes_each: float, line_rate_s: float) -> float:
+    """Return the longest time that a rank's bytes explain, seconds."""
+    return max(_MANY_TIMES * line_rate_s, bytes_each / SLOWEST_COPY)
+
+
+def _time_in_other_calls(run: Profile) -> float:
+    """Return the seconds of all ranks in calls that `estimate_waiting` does not judge."""
+    names = np.array([name in MUTUAL for name in run.operations], np.bool_)
+    other = ~names[run.times.operation] if len(run.times.operation) else np.zeros(0, np.bool_)
+    return float(run.times.time_ns[other].astype(np.float64).sum() * 1e-9)
+
+
+def _sum_sent(run: Profile) -> tuple[int, int, int]:
+    """Return bytes and messages of user data, and the bytes that go to another host, or perhaps do."""
+    counters = run.counters
+    rows = (counters.direction != Direction.RECEIVED) & (counters.kind == Kind.USER) & (counters.source != Source.VERBS)
+    host_of = {rank.rank: rank.host for rank in run.ranks}
+    most = max(host_of, default=-1) + 2
+    hosts = np.full(most, -1, np.int64)
+    for rank, host in host_of.items():
+        hosts[rank] = host
+    peers = np.minimum(counters.peer[rows].astype(np.int64), most - 1)
+    apart = (hosts[peers] < 0) | (hosts[peers] != hosts[counters.rank[rows]])
+    amounts = counters.bytes[rows].astype(object)
+    return int(amounts.sum()), int(counters.messages[rows].astype(object).sum()), int(amounts[apart].sum())

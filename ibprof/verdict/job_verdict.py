@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verdict on a job, from its profile, and from its links where a fabric is known."""
+
+from __future__ import annotations
+
+from ibprof.profile.profile_data import Profile
+from ibprof.text.quantities import format_bytes, format_seconds
+from ibprof.verdict.job_times import LATENCY_S, JobTimes, measure_job
+from ibprof.verdict.verdict_data import BusiestLink, Evidence, Verdict, VerdictKind
+
+LITTLE_MPI = 0.1
+"""Part of the run below which time in MPI is not why a job is slow."""
+
+MUCH_WAITING = 0.5
+"""Part of the time in MPI from which waiting for other ranks decides."""
+
+LINK_SHARE = 0.3
+"""Part of the time in MPI from which the busiest link decides."""
+
+SMALL_BYTES = 16 << 10
+"""Mean size below which a message's latency takes longer than its bytes."""
+
+WORTH_HAVING = 0.01
+"""Part of the run that a remedy must save to be worth it."""
+
+NO_TIMES = "time in MPI: run again with IBPROF_TIME=1"
+NO_SITES = "lines of the program: run again with IBPROF_SITES=1"
+NO_END = "the end of each rank: the run was killed"
+NO_FABRIC = "the fabric: ibprof-report LST... PROFILE puts the bytes on its links"
+NO_RUN = "a recorded run: this traffic has no times"
+OTHER_JOBS = "Traffic of other jobs is not seen."
+NO_PROBLEM = "The network is not the problem."
+CANNOT_TELL = "Unknown: is the network why this job is slow?"
+
+
+def judge_run(run: Profile, links: BusiestLink | None = None) -> Verdict:
+    """Return the verdict on a recorded run.
+
+    Args:
+        run: the profile.
+        links: of the fabric that it ran on; None where that is not known.
+    """
+    return _Judge(measure_job(run, links.line_rate_s if links else None), links, bool(run.sites)).judge()
+
+
+def judge_traffic(links: BusiestLink | None) -> Verdict:
+    """Return the verdict on traffic that was not recorded: nothing is known of its time."""
+    return _Judge(None, links, has_sites=True).judge()
+
+
+def name_operation(operation: str) -> str:
+    """Return the name of an operation's call as the MPI standard writes it: MPI_Gatherv."""
+    return f"MPI_{operation.capitalize()}"
+
+
+class _Judge:
+    """Finds the kind of a verdict, and the sentences of each kind."""
+
+    def __init__(self, times: JobTimes | None, links: BusiestLink | None, has_sites: bool) -> None:
+        self._times = times
+        self._links = links
+        self._has_sites = has_sites
+        self._run_s = times.run_s if times else None
+        self._mpi_s = times.mpi.mean_s if times and times.mpi else None
+
+    def judge(self) -> Verdict:
+        """Return the verdict."""
+        kind = self._find_kind()
+        known = self._times is not None and self._mpi_s is not None
+        links = self._links
+        return Verdict(
+            kind=kind,
+            cause=links.cause if links else None,
+            sentences=tuple(filter(None, (self._say_time(), *self._say_kind(kind)))),
+            run_s=self._run_s,
+            mpi_s=self._mpi_s,
+            wait_s=self._times.wait_s if self._times and known else None,
+            line_rate_s=links.line_rate_s if links else None,
+            gain_s=links.gain_s if links else None,
+            evidence=tuple(self._list_evidence(kind)),
+            missing=tuple(self._list_missing(kind)),
+        )
+
+    def _find_kind(self) -> VerdictKind:
+        times = self._times
+        if times is None:
+            return VerdictKind.UNKNOWN
+        # Without time in MPI a link decides only if it is busy for much of the run.
+        whole = self._run_s if self._mpi_s is None else self._mpi_s
+        line = self._links.line_rate_s if self._links else 0.0
+        # What imbalance makes ranks wait is no network's doing; other waiting may be due to a busy link.
+        decides = bool(whole) and line >= max(LINK_SHARE * (whole or 0.0), times.imbalance_s)
+        if self._mpi_s is None:
+            return self._kind_of_links() if decides else VerdictKind.UNKNOWN
+        on_host = times.bytes_sent > 0 and self._on_host_share() >= 1 - WORTH_HAVING
+        rules = (
+            (bool(self._run_s) and self._mpi_s < LITTLE_MPI * (self._run_s or 0.0), VerdictKind.NOT_MPI),
+            (decides, self._kind_of_links()),
+            (times.wait_s >= MUCH_WAITING * self._mpi_s > 0, VerdictKind.WAITING),
+            (self._are_messages_small(), VerdictKind.SMALL_MESSAGES),
+            (on_host, VerdictKind.ON_HOST),
+        )
+        return next((kind for holds, kind in rules if holds), VerdictKind.UNKNOWN)
+
+    def _are_messages_small(self) -> bool:
+        times = self._times
+        if times is None or times.message_s is None:
+            return False
+        return times.message_bytes < SMALL_BYTES and times.message_s <= LATENCY_S
+
+    def _on_host_share(self) -> float:
+        if self._links:
+            return self._links.on_host_share
+        return 1 - self._times.between_hosts if self._times else 0.0
+
+    def _kind_of_links(self) -> VerdictKind:
+        is_host = self._links is not None and self._links.is_host_link
+        return VerdictKind.HOST_LINKS if is_host else VerdictKind.SWITCH_LINKS
+
+    def _say_time(self) -> str:
+        if self._times is None or self._mpi_s is None:
+            return ""
+        if not self._run_s:
+            return f"MPI takes {format_seconds(self._mpi_s)}, mean over ranks."
+        share = self._mpi_s / self._run_s
+        return (
+            f"MPI takes {share:.0%} of the run: {format_seconds(self._mpi_s)} of {format_seconds(self._run_s)}, "
+            "mean over ranks."
+        )
+
+    def _say_kind(self, kind: VerdictKind) -> list[str]:
+        times = self._times
+        if kind is VerdictKind.NOT_MPI:
+            return [self._say_links(), f"{NO_PROBLEM} The rest is the program's own."]
+        if kind is VerdictKind.WAITING and times and self._mpi_s:
+            share = times.wait_s / self._mpi_s
+            return [
+                self._say_links(),
+                f"Waiting for other ranks is {share:.0%} of MPI time (estimate){self._say_who_waits()}.",
+                NO_PROBLEM,
+            ]
+        if kind is VerdictKind.SMALL_MESSAGES and times and times.message_s:
+            return [
+                self._say_links(),
+                f"Each rank sends {times.messages:,.0f} messages of {format_bytes(round(times.message_bytes))}, mean, "
+                f"and spends {format_seconds(times.message_s)} on each: latency decides, not the links' rate. Fewer, "
+                "larger messages would help.",
+                "" if self._on_host_share() < 1 - WORTH_HAVING else "All of them stay within hosts.",
+            ]
+        if kind is VerdictKind.ON_HOST and times:
+            return [f"All {format_bytes(times.bytes_sent)} stay within hosts: no link of a network carries them."]
+        if kind is VerdictKind.UNKNOWN:
+            return [CANNOT_TELL, self._say_links(), self._say_remedy() if self._links else ""]
+        return [self._say_links(), self._say_remedy(), OTHER_JOBS]
+
+    def _say_links(self) -> str:
+        links = self._links
+        if links is None or not links.line_rate_s:
+            return ""
+        least = format_seconds(links.line_rate_s)
+        modelled = ", on modelled routes" if links.is_modelled else ""
+        of_what = ""
+        if self._mpi_s and links.line_rate_s <= self._mpi_s:
+            of_what = f" ({links.line_rate_s / self._mpi_s:.0%} of MPI time)"
+        elif self._run_s and links.line_rate_s <= self._run_s:
+            of_what = f" ({links.line_rate_s / self._run_s:.0%} of the run)"
+        return f"The busiest link, {links.busiest}, needs at least {least} at line rate{of_what}{modelled}."
+
+    def _say_remedy(self) -> str:
+        links = self._links
+        if links is None or links.cause is None or not links.gain_s:
+            return "No remedy that was tried makes it faster."
+        gain, before = format_seconds(links.gain_s), format_seconds(links.line_rate_s)
+        if self._run_s and links.gain_s < WORTH_HAVING * self._run_s:
+            return f"The best remedy tried ({links.cause}) takes {gain} off, less than 1% of the run: not worth it."
+        return f"Cause: {links.cause}. {links.advice[:1].upper()}{links.advice[1:]}: takes {gain} of {before} off."
+
+    def _say_who_waits(self) -> str:
+        times = self._times
+        if times is None:
+            return ""
+        if times.collectives and times.collective_wait_s >= max(times.imbalance_s, times.unexplained_s) / 2:
+            most = times.collectives[0]
+            at = f" at {most.site}" if self._has_sites and most.site else ""
+            return f", most of it in {name_operation(most.operation)}{at}, for rank {most.quickest}"
+        if times.latest is not None and times.imbalance_s >= times.wait_s / 2:
+            return f", most of it for rank {times.latest}, which is outside of MPI longest"
+        return ""
+
+    def _list_evidence(self, kind: VerdictKind) -> list[Evidence]:
+        times, links = self._times, self._links
+        if kind in (VerdictKind.HOST_LINKS, VerdictKind.SWITCH_LINKS) and links:
+            return [Evidence(link=links.busiest)]
+        if kind is not VerdictKind.WAITING or times is None:
+            return []
+        found = [
+            Evidence(each.quickest, name_operation(each.operation), each.site if self._has_sites else None, each.region)
+            for each in times.collectives[:3]
+            if each.waiting_s
+        ]
+        if times.latest is not None and times.imbalance_s >= times.wait_s / 2:
+            found.append(Evidence(rank=times.latest))
+        return found
+
+    def _list_missing(self, kind: VerdictKind) -> list[str]:
+        missing = []
+        if self._times is None:
+            missing.append(NO_RUN)
+        else:
+            missing += [] if self._mpi_s is not None else [NO_TIMES]
+            missing += [] if self._run_s else [NO_END]
+            missing += [] if self._has_sites else [NO_SITES]
+        if self._links is None and kind not in (VerdictKind.NOT_MPI, VerdictKind.ON_HOST):
+            missing.append(NO_FABRIC)
+        return missing

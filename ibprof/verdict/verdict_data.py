@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verdict on a job as data: its kind, its sentences, and the figures that it stands on."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from enum import Enum
+from typing import Any
+
+
+class VerdictKind(Enum):
+    """Why a job is as slow as it is; docs/verdict.md describes each."""
+
+    NOT_MPI = "not-mpi"
+    WAITING = "waiting"
+    SMALL_MESSAGES = "small-messages"
+    HOST_LINKS = "host-links"
+    SWITCH_LINKS = "switch-links"
+    ON_HOST = "on-host"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Where a verdict's time goes; fields that are not known are None.
+
+    Attributes:
+        rank: that the others wait for.
+        operation: as the MPI standard writes it.
+        site: line of the program.
+        region: of the program.
+        link: a link direction, in words.
+    """
+
+    rank: int | None = None
+    operation: str | None = None
+    site: str | None = None
+    region: str | None = None
+    link: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BusiestLink:
+    """The busiest link direction of a fabric under a job, and what would relieve it.
+
+    Attributes:
+        busiest: link direction of the largest time, in words.
+        line_rate_s: its bytes at its speed, seconds.
+        is_host_link: no link between switches needs longer.
+        cause: name of its first cause, of docs/causes.md; None where none was found.
+        advice: what would help, in words; empty without a cause.
+        gain_s: seconds that the best remedy tried takes off the busiest link; None where none was tried.
+        is_modelled: the routes are no subnet's own.
+        on_host_share: part of all bytes that stay within hosts, 0 to 1, placed as they are on this fabric.
+    """
+
+    busiest: str
+    line_rate_s: float
+    is_host_link: bool
+    cause: str | None = None
+    advice: str = ""
+    gain_s: float | None = None
+    is_modelled: bool = False
+    on_host_share: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The verdict on a job.
+
+    Attributes:
+        kind: why the job is as slow as it is.
+        cause: of the busiest link; None where there is none.
+        sentences: the verdict in words.
+        run_s: time of the run, mean over ranks; as all that follow, seconds, and None where not known.
+        mpi_s: time inside MPI calls, mean over ranks.
+        wait_s: of that, waiting for other ranks; an estimate.
+        line_rate_s: what the busiest link direction needs at line rate.
+        gain_s: what the best remedy tried takes off the busiest link direction.
+        evidence: where the time goes, most first.
+        missing: what would make the verdict surer.
+    """
+
+    kind: VerdictKind
+    cause: str | None
+    sentences: tuple[str, ...]
+    run_s: float | None
+    mpi_s: float | None
+    wait_s: float | None
+    line_rate_s: float | None
+    gain_s: float | None
+    evidence: tuple[Evidence, ...] = ()
+    missing: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The sentences as one paragraph."""
+        return " ".join(self.sentences)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return {
+            "kind": self.kind.value,
+            "cause": self.cause,
+            "text": self.text,
+            "run_s": self.run_s,
+            "mpi_s": self.mpi_s,
+            "wait_s": self.wait_s,
+            "line_rate_s": self.line_rate_s,
+            "gain_s": self.gain_s,
+            "evidence": [asdict(each) for each in self.evidence],
+            "missing": list(self.missing),
+        }

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Verdicts on real runs whose time goes where it was planted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ibprof.load import load_profile
+from ibprof.verdict.job_verdict import judge_run
+from ibprof.verdict.verdict_data import VerdictKind
+from ibprof_testing.mpi.mpis import Build, Mpi, run_mpi
+
+ON = {"IBPROF_TIME": "1", "IBPROF_SITES": "1"}
+
+PLANTED = {
+    "alone": VerdictKind.NOT_MPI,
+    "late": VerdictKind.WAITING,
+    "turns": VerdictKind.WAITING,
+    "server": VerdictKind.WAITING,
+    "small": VerdictKind.SMALL_MESSAGES,
+    "bulk": VerdictKind.ON_HOST,
+}
+
+
+@pytest.mark.parametrize("plant", PLANTED)
+def test_time_goes_where_it_was_planted(system_mpi: Mpi, build: Build, tmp_path: Path, plant: str) -> None:
+    program = build(system_mpi, "verdicts.c", "-O1", "-g")
+    # Two ranks, since more than cores would wait for a core.
+    ranks = 2 if plant in ("small", "bulk") else 4
+    run_mpi(system_mpi, ranks, [program, plant, "0.6"], recording=tmp_path, env=ON)
+    verdict = judge_run(load_profile(tmp_path))
+    assert verdict.kind is PLANTED[plant], verdict
+    assert verdict.run_s == pytest.approx(0.6, rel=0.5)
+    if plant == "late":
+        assert verdict.evidence[0].rank == 1
+        assert verdict.evidence[0].operation == "MPI_Allreduce"
+        assert (verdict.evidence[0].site or "").startswith("verdicts.c:")
+        assert verdict.wait_s == pytest.approx(0.6 * 3 / 4, rel=0.15)
+        assert "for rank 1" in verdict.text
+    if plant == "server":
+        assert verdict.evidence[-1].rank == 0

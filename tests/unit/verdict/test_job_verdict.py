@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Verdicts on runs with known times, and on links with known times."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ibprof.profile.profile_data import CallTimes, Profile
+from ibprof.profile.profile_rows import order_rows
+from ibprof.verdict.job_verdict import CANNOT_TELL, NO_END, NO_FABRIC, NO_RUN, NO_TIMES, judge_run, judge_traffic
+from ibprof.verdict.verdict_data import BusiestLink, VerdictKind
+from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
+
+S = 1_000_000_000
+
+OPERATIONS = ("ALLREDUCE", "RECV")
+
+
+def make_run(
+    seconds: list[tuple[int, float]], sent: list[Count], run_s: float = 10, hosts: tuple[int, ...] = (0, 1)
+) -> Profile:
+    """Make a run whose ranks spend `seconds` (operation, seconds) inside MPI, a rank each."""
+    count = len(seconds)
+    ranks = [
+        replace(make_rank(rank, hosts[rank % len(hosts)]), has_times=True, start_ns=0, stop_ns=round(run_s * S))
+        for rank in range(count)
+    ]
+    run = make_profile(sent, ranks, [make_host(f"h{number}") for number in sorted(set(hosts))], ("main",), OPERATIONS)
+    times = CallTimes(
+        rank=np.arange(count, dtype=np.int32),
+        region=np.zeros(count, np.int32),
+        operation=np.array([operation for operation, _ in seconds], np.int32),
+        calls=np.full(count, 10, np.uint64),
+        time_ns=np.array([round(s * S) for _, s in seconds], np.uint64),
+        error_ns=np.zeros(count, np.uint64),
+        site=np.zeros(count, np.int32),
+    )
+    return replace(run, times=order_rows(times))
+
+
+BULK = [Count(0, 1, 10**9, 100), Count(1, 0, 10**9, 100)]
+
+
+def link(seconds: float, **more: object) -> BusiestLink:
+    return replace(BusiestLink("leaf05 port 34", seconds, is_host_link=False), **more)  # type: ignore[arg-type]
+
+
+def test_little_time_in_mpi() -> None:
+    verdict = judge_run(make_run([(0, 0.3), (0, 0.1)], BULK))
+    assert verdict.kind is VerdictKind.NOT_MPI
+    assert verdict.text.startswith("MPI takes 2% of the run: 200 ms of 10 s")
+    assert (verdict.run_s, verdict.mpi_s) == pytest.approx((10, 0.2))
+    assert not any("fabric" in each for each in verdict.missing)
+
+
+def test_waiting_for_a_rank_that_computes_longer() -> None:
+    """Rank 1 is outside of MPI for 10 s, rank 0 for 2 s; who waits, and where, is rank 0 in its collective."""
+    verdict = judge_run(make_run([(0, 8), (0, 0.0)], BULK))
+    assert verdict.kind is VerdictKind.WAITING
+    assert verdict.wait_s == pytest.approx(4)
+    assert (verdict.evidence[0].rank, verdict.evidence[0].operation) == (1, "MPI_Allreduce")
+    assert "for rank 1" in verdict.text
+
+
+def test_a_link_that_needs_the_time() -> None:
+    run = make_run([(1, 5), (1, 5)], BULK)
+    verdict = judge_run(run, link(3.1, cause="routing", advice="balanced tables", gain_s=0.4))
+    assert verdict.kind is VerdictKind.SWITCH_LINKS
+    assert (verdict.cause, verdict.line_rate_s, verdict.gain_s) == ("routing", 3.1, 0.4)
+    assert verdict.evidence[0].link == "leaf05 port 34"
+    assert "at least 3.1 s at line rate (62% of MPI time)" in verdict.text
+    assert "400 ms of 3.1 s off" in verdict.text
+    assert judge_run(run, link(3.1, is_host_link=True)).kind is VerdictKind.HOST_LINKS
+
+
+def test_a_remedy_that_is_not_worth_it() -> None:
+    verdict = judge_run(make_run([(1, 5), (1, 5)], BULK), link(3.1, cause="placement", advice="x", gain_s=0.06))
+    assert "not worth it" in verdict.text
+    assert "No remedy" in judge_run(make_run([(1, 5), (1, 5)], BULK), link(3.1)).text
+
+
+def test_ranks_behind_a_slow_link_make_others_wait() -> None:
+    """Time outside of MPI is balanced, so that waiting in the collective is the link's doing."""
+    run = make_run([(0, 4.0), (0, 4.0)], BULK)
+    assert judge_run(run, link(3.5)).kind is VerdictKind.SWITCH_LINKS
+
+
+def test_imbalance_beats_a_link_that_needs_less() -> None:
+    assert judge_run(make_run([(0, 9), (0, 0.0)], BULK), link(2.0)).kind is VerdictKind.WAITING
+
+
+def test_many_small_messages() -> None:
+    small = [Count(0, 1, 64 * 10**6, 10**6), Count(1, 0, 64 * 10**6, 10**6)]
+    verdict = judge_run(make_run([(1, 8), (1, 8)], small))
+    assert verdict.kind is VerdictKind.SMALL_MESSAGES
+    assert "1,000,000 messages of 64 B" in verdict.text
+    assert NO_FABRIC in verdict.missing
+    # Few messages, as long: whoever sends them comes late.
+    few = [Count(0, 1, 64, 10), Count(1, 0, 64, 10)]
+    assert judge_run(make_run([(1, 8), (1, 8)], few)).kind is VerdictKind.WAITING
+
+
+def test_bytes_within_a_host() -> None:
+    much = [Count(0, 1, 10**11, 10**5), Count(1, 0, 10**11, 10**5)]
+    verdict = judge_run(make_run([(1, 8), (1, 8)], much, hosts=(0,)))
+    assert verdict.kind is VerdictKind.ON_HOST
+    assert judge_run(make_run([(1, 8), (1, 8)], much)).kind is VerdictKind.UNKNOWN
+    # Placed on a fabric, the bytes that it keeps within hosts count, and a copy through memory takes its time too.
+    few = [Count(0, 1, 4 * 10**9, 10), Count(1, 0, 4 * 10**9, 10)]
+    assert judge_run(make_run([(1, 8), (1, 8)], few), link(0.0, on_host_share=1.0)).kind is VerdictKind.ON_HOST
+
+
+def test_what_is_missing_is_said() -> None:
+    run = make_run([(1, 5), (1, 5)], BULK)
+    untimed = replace(run, ranks=tuple(replace(rank, has_times=False) for rank in run.ranks))
+    verdict = judge_run(untimed)
+    assert (verdict.kind, verdict.mpi_s, verdict.wait_s) == (VerdictKind.UNKNOWN, None, None)
+    assert NO_TIMES in verdict.missing
+    assert CANNOT_TELL in verdict.text
+    assert judge_run(untimed, link(4.0)).kind is VerdictKind.SWITCH_LINKS
+    assert judge_run(untimed, link(1.0)).kind is VerdictKind.UNKNOWN
+    killed = replace(run, ranks=tuple(replace(rank, stop_ns=None) for rank in run.ranks))
+    assert NO_END in judge_run(killed).missing
+    assert judge_run(killed).run_s is None
+    assert judge_traffic(None).missing == (NO_RUN, NO_FABRIC)
+    assert judge_traffic(link(1.0)).line_rate_s == 1.0
+
+
+def test_json_has_all_keys() -> None:
+    assert set(judge_traffic(None).as_json()) == {
+        *("kind", "cause", "text", "run_s", "mpi_s", "wait_s", "line_rate_s", "gain_s", "evidence", "missing")
+    }
