@@ -1,63 +1,91 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare placements of `ibprof-place` with packed and random ones, on cases of 128 ranks; show how long it takes.
+"""Compare placements of `ibprof-place` with those of SharedMap, KaHIP, METIS and Scotch, on 20 cases; show their times.
 
-Run it where ibprof is installed, from a checkout:  python benchmarks/placement.py [--time SECONDS]
+Run it where ibprof and its extra `partitioners` are installed, with Debian's `scotch`, from a checkout:
+    python benchmarks/placement.py [--only NAME] [--time SECONDS]
 """
 
 from __future__ import annotations
 
 import argparse
-import statistics
 import time
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Mapping
 
 import numpy as np
+from placement_cases import CASES, PlacementCase
+from placement_libraries import LIBRARIES, Library, RankGraph
 
-from ibprof_converter.placement.lower_bound import bound_max_seconds
-from ibprof_converter.placement.starting_placements import fabric_aware_slots, packed_slots, random_slots, spread_slots
+from ibprof_converter.analysis.load_options import FabricOptions, no_progress
+from ibprof_converter.analysis.rank_placing import default_seconds
+from ibprof_converter.analysis.routed_fabric import read_subnets
+from ibprof_converter.placement.lower_bound import find_bounds
+from ibprof_converter.placement.placement_problem import PlacementScore
+from ibprof_converter.placement.starting_placements import packed_slots, starting_placements
 from ibprof_converter.placement.swap_search import search
-from ibprof_converter.routing.subnet import Subnet, read_subnet
-from ibprof_testing.samples.placements import hosts_on_all_rails, make_problem, samplesort, shuffled_halo, transpose
-
-FABRICS = Path(__file__).parents[1] / "tests/data/fabrics"
-RANKS = 128
-CASES = {
-    "samplesort": samplesort(RANKS, 0),
-    "3-D halo, shuffled": shuffled_halo((8, 4, 4), 1),
-    "transpose": transpose(RANKS, 8),
-}
+from ibprof_testing.samples.placements import hosts_on_all_rails, make_problem
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--time", type=float, default=10.0, metavar="SECONDS", help="of each search (default: 10)")
-    seconds = parser.parse_args().time
-    print("largest time between switches in ms: random is the median and the best of 20 seeds")
-    for name, samples in (("dualrail", ("dualrail/rail1", "dualrail/rail2")), ("xgft3-1296", ("xgft3-1296",))):
-        subnets = [read_subnet(FABRICS / sample / "ibdiagnet.lst.xz") for sample in samples]
-        _, everyone = hosts_on_all_rails(subnets)
-        own = sorted(np.random.default_rng(5).choice(everyone, RANKS, replace=False).tolist())
-        for what, chosen in (("all hosts free", everyone), ("own scattered hosts", own)):
-            for case in CASES:
-                print(f"{name}, {what}, {case}: {measure(case, subnets, chosen, seconds)}", flush=True)
-
-
-def measure(case: str, subnets: Sequence[Subnet], chosen: Sequence[int], seconds: float) -> str:
-    began = time.perf_counter()
-    problem = make_problem(CASES[case], subnets, chosen)
-    packed = packed_slots(problem.slots, RANKS)
-    aware = fabric_aware_slots(problem.neighbours, problem.slots, problem.paths).values()
-    bound = bound_max_seconds(problem)
-    found = search(problem, [packed, spread_slots(problem.slots, RANKS), *aware], 1, seconds, bound)
-    took = time.perf_counter() - began
-    randoms = [problem.score(random_slots(problem.slots, RANKS, seed)).max_seconds for seed in range(20)]
-    best, median = found.score.max_seconds, statistics.median(randoms)
-    return (
-        f"best {best * 1e3:.3f}, packed {problem.score(packed).max_seconds * 1e3:.3f}, "
-        f"random {median * 1e3:.3f} and {min(randoms) * 1e3:.3f} (less by {(1 - best / median) * 100:.0f}%), "
-        f"bound {bound * 1e3:.3f}; {took:.1f} s{', stopped by the time limit' if found.stopped_by_clock else ''}"
+    parser.add_argument("--time", type=float, metavar="SECONDS", help="of each search (default: as ibprof-place)")
+    parser.add_argument("--only", default="", metavar="NAME", help="cases whose names contain it")
+    parser.add_argument("--skip", default="", metavar="NAMES", help="libraries to leave out, with commas")
+    arguments = parser.parse_args()
+    libraries = {name: run for name, run in LIBRARIES.items() if name not in arguments.skip.split(",")}
+    print("busiest link in ms / busiest link between switches in ms / seconds that it took")
+    print("| case | a host | ibprof-place | recorded order | " + " | ".join(libraries) + " | of the best |")
+    print("|" + "---|" * (5 + len(libraries)))
+    ratios = [compare(case, libraries, arguments.time) for case in CASES if arguments.only.lower() in case.name.lower()]
+    print(
+        f"mean {np.mean(ratios):.3f} of the best library's, geometric mean {np.exp(np.mean(np.log(ratios))):.3f}; ",
+        end="",
     )
+    print(f"largest {max(ratios):.3f}, {sum(ratio > 1 + 1e-9 for ratio in ratios)} above")
+
+
+def compare(case: PlacementCase, libraries: Mapping[str, Library], seconds: float | None) -> float:
+    """Print the row of a case; return how much longer its deciding time is than that of the best library."""
+    subnets = read_subnets(FabricOptions((case.fabric,)), no_progress)
+    _, hosts = hosts_on_all_rails(subnets)
+    demand = case.demand()
+    assert len(hosts) * case.each == demand.ranks == int(np.prod(case.tree))
+    began = time.perf_counter()
+    problem = make_problem(demand, subnets, hosts, case.each)
+    starts = starting_placements(problem.neighbours, problem.slots, problem.paths, 1)
+    allowed = seconds or default_seconds(demand.ranks)
+    found = search(problem, list(starts.values()), 1, allowed, find_bounds(problem))
+    took = time.perf_counter() - began
+    cells = [_cell(found.score, took), _cell(problem.score(packed_slots(problem.slots, demand.ranks)))]
+    graph = RankGraph(problem.neighbours)
+    others = []
+    for run in libraries.values():
+        began = time.perf_counter()
+        try:
+            score = problem.score(np.ascontiguousarray(run(graph, case.tree), np.uint32))
+        except Exception as error:
+            cells.append(type(error).__name__)
+            continue
+        cells.append(_cell(score, time.perf_counter() - began))
+        others.append(score)
+    best = min(others, default=found.score)
+    ratio, what = _ratio(found.score, best)
+    late = " (clock)" if found.stopped_by_clock else ""
+    print(f"| {case.name} | {case.each} | " + " | ".join(cells) + f" | {ratio:.3f} ({what}){late} |", flush=True)
+    return ratio
+
+
+def _cell(score: PlacementScore, seconds: float | None = None) -> str:
+    times = f"{score.bottleneck_seconds * 1e3:.3f} / {score.max_seconds * 1e3:.3f}"
+    return times if seconds is None else f"{times} / {seconds:.1f}"
+
+
+def _ratio(found: PlacementScore, best: PlacementScore) -> tuple[float, str]:
+    """Return the ratio of the first time in the order of the objective that placements can change."""
+    if found.bottleneck_seconds != best.bottleneck_seconds:
+        return found.bottleneck_seconds / best.bottleneck_seconds, "all"
+    if found.max_seconds != best.max_seconds and best.max_seconds:
+        return found.max_seconds / best.max_seconds, "switches"
+    return (found.sum_seconds / best.sum_seconds if best.sum_seconds else 1.0), "sum"
 
 
 if __name__ == "__main__":

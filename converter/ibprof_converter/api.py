@@ -17,7 +17,7 @@ from ibprof_converter.analysis.fabric_loads import FabricLoads
 from ibprof_converter.analysis.load_options import FabricOptions, TrafficOptions, parse_columns, parse_pattern
 from ibprof_converter.analysis.load_pipeline import Demand
 from ibprof_converter.analysis.loads_view import AttributeFiles, NamedLoads, NetworkView, render_view
-from ibprof_converter.analysis.rank_placing import SEARCH_SECONDS, PlaceOptions, place_ranks, require_ranks
+from ibprof_converter.analysis.rank_placing import PlaceOptions, place_ranks, require_ranks
 from ibprof_converter.analysis.routed_fabric import RoutedFabric, read_routed_fabric
 from ibprof_converter.checks.fabric_check import FabricHealth, check_fabric_files
 from ibprof_converter.hotspots.link_report import DIAGNOSED_FLOWS
@@ -310,12 +310,12 @@ def place(
     rails: str | None = None,
     nic: str | None = None,
     seed: int = 1,
-    seconds: float = SEARCH_SECONDS,
+    seconds: float | None = None,
     operation: str | None = None,
     region: str | None = None,
     site: str | None = None,
 ) -> PlacementComparison:
-    """Search for a placement of the ranks that loads the busiest link between switches least.
+    """Search for a placement of the ranks that loads the busiest link least, then the busiest between switches.
 
     Args:
         fabric: of `read_fabric`.
@@ -326,7 +326,7 @@ def place(
         rails: policy for bytes on several rails.
         nic: policy for the adapter of a host in one subnet: `rank`, `first` or `spread`.
         seed: of the random choices; the same seed and input give the same placement.
-        seconds: that set the work of the search.
+        seconds: that set the work of the search; by default 10, and more for more than 1,024 ranks.
         operation, region, site: only what calls of one operation, region or line (`solver.c:212`) sent.
 
     Returns:

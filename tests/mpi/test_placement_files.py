@@ -59,16 +59,32 @@ def test_open_mpi_4(hosts: lab.Hosts, name: str, by: list[str], tmp_path: Path) 
     assert launch(hosts, find_mpi(name), tmp_path, options) == list(WANTED)
 
 
-def test_open_mpi_5_on_one_host(hosts: lab.Hosts, tmp_path: Path) -> None:
-    """Its daemons on other hosts crash in this laboratory, however ranks are mapped; so on the first host alone."""
-    (tmp_path / "on_one").write_text(launchers.open_mpi_rankfile(("node1", "node1")))
-    (tmp_path / "one").write_text(launchers.open_mpi_hostfile(("node1", "node1")))
-    options = ["-n", "2", "--hostfile", "one", "--map-by", f"rankfile:file={tmp_path}/on_one"]
-    assert launch(hosts, find_mpi(OMP_5), tmp_path, options) == ["node1", "node1"]
+@pytest.mark.parametrize("by", ["rankfile:file={folder}/ranks", "seq:oversubscribe"])
+def test_open_mpi_5(hosts: lab.Hosts, by: str, tmp_path: Path) -> None:
+    options = ["--prtemca", "plm_ssh_agent", str(hosts.agent), "-n", str(len(WANTED))]
+    options += ["--hostfile", "hosts" if by.startswith("rankfile") else "host_a_rank", "--map-by"]
+    assert launch(hosts, find_mpi(OMP_5), tmp_path, [*options, by.format(folder=tmp_path)]) == list(WANTED)
+
+
+@pytest.mark.parametrize("name", [SYSTEM, OMP_5])
+def test_ranks_with_threads_get_several_cores(hosts: lab.Hosts, name: str, tmp_path: Path) -> None:
+    """As many as the smallest test machine has: a rank on each host."""
+    names = ("node3", "node1", "node2")
+    (tmp_path / "two_cores").write_text(launchers.open_mpi_rankfile(names, cores=2))
+    (tmp_path / "slots").write_text("".join(f"{host} slots=2\n" for host in names))
+    mpi = find_mpi(name)
+    agent = "--prtemca plm_ssh_agent" if name == OMP_5 else "--mca plm_rsh_agent"
+    by = ["--map-by", f"rankfile:file={tmp_path}/two_cores"] if name == OMP_5 else ["--rankfile", "two_cores"]
+    said = 'echo "$OMPI_COMM_WORLD_RANK $(hostname) $(nproc)"'
+    command = [str(mpi.program("mpirun")), *agent.split(), str(hosts.agent), "-n", "3", "--hostfile", "slots", *by]
+    done = hosts.run("node1", [*command, "sh", "-c", said], environment(mpi.variables), tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert sorted(done.stdout.splitlines()) == [f"{rank} {host} 2" for rank, host in enumerate(names)]
 
 
 @pytest.mark.parametrize("name", [MPICH_SYSTEM, f"mpich-{MPICH}"])
 def test_mpich(hosts: lab.Hosts, name: str, tmp_path: Path) -> None:
     hydra = ["-launcher", "ssh", "-launcher-exec", str(hosts.agent), "-n", str(len(WANTED))]
-    options = [*hydra, "-hosts", launchers.mpich_hosts(WANTED)]
-    assert launch(hosts, find_mpich_like(name), tmp_path, options, "PMI_RANK") == list(WANTED)
+    (tmp_path / "hydra").write_text(launchers.mpich_hostfile(WANTED))
+    for by in (["-hosts", launchers.mpich_hosts(WANTED)], ["-f", "hydra"]):
+        assert launch(hosts, find_mpich_like(name), tmp_path, [*hydra, *by], "PMI_RANK") == list(WANTED)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from ibprof.recording.folder_runs import list_runs
+from ibprof_converter.placement.launcher_files import host_per_rank
 from ibprof_testing.lab import slurm
 from ibprof_testing.mpi import mpis
 from ibprof_testing.mpi.matrices import load_complete, recorded
@@ -88,3 +89,15 @@ def test_parts_with_an_environment_of_their_own(cluster: slurm.Cluster, build: B
     done = cluster.run(line, environment(), tmp_path)
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
     check_one_job(cluster, tmp_path / "profile.ibprof")
+
+
+def test_arbitrary_distribution_puts_ranks_where_a_placement_says(cluster: slurm.Cluster, tmp_path: Path) -> None:
+    one, other = cluster.nodes
+    wanted = (other, one, one, other)
+    hosts = tmp_path / "slurm"
+    hosts.write_text(host_per_rank(wanted))
+    said = ["sh", "-c", 'echo "$SLURM_PROCID $(hostname)"']
+    step = ["env", f"SLURM_HOSTFILE={hosts}", "srun", "--distribution=arbitrary", "--ntasks=4", *said]
+    done = cluster.run(["salloc", "--quiet", "--nodes=2", "--ntasks=4", *step], environment(), tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == [f"{rank} {host}" for rank, host in enumerate(wanted)]

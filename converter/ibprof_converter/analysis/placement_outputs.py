@@ -7,8 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
+from ibprof.errors import UsageError
 from ibprof_converter.analysis.output_files import open_output
 from ibprof_converter.placement import launcher_files
+
+_CORES_LIMIT = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +23,8 @@ class PlacementFiles:
         rankfile, hostfile: of Open MPI.
         mpich_hosts: the value of hydra's `-hosts`.
         host_a_rank: a host for each rank, for Slurm and Open MPI.
+        mpich_hostfile: of hydra's `-f`.
+        cores_per_rank: that each rank of the rank file takes.
     """
 
     output: Path | None = None
@@ -27,10 +32,22 @@ class PlacementFiles:
     hostfile: Path | None = None
     mpich_hosts: Path | None = None
     host_a_rank: Path | None = None
+    mpich_hostfile: Path | None = None
+    cores_per_rank: int = 1
+
+    def check(self) -> None:
+        """Refuse an invalid number of cores.
+
+        Raises:
+            UsageError: it is below 1 or too large.
+        """
+        if not 1 <= self.cores_per_rank <= _CORES_LIMIT:
+            raise UsageError(f"--cores-per-rank {self.cores_per_rank}: expected a number from 1 to {_CORES_LIMIT}")
 
     def by_option(self) -> Mapping[str, Path | None]:
         """Return the file that each option names."""
-        return {f"--{each.name.replace('_', '-')}": getattr(self, each.name) for each in fields(self)}
+        names = [each.name for each in fields(self) if each.name != "cores_per_rank"]
+        return {f"--{name.replace('_', '-')}": getattr(self, name) for name in names}
 
 
 def write_placement(files: PlacementFiles, hosts: Sequence[str]) -> None:
@@ -45,9 +62,10 @@ def write_placement(files: PlacementFiles, hosts: Sequence[str]) -> None:
     """
     outputs = (
         (files.output, launcher_files.placement_csv),
-        (files.rankfile, launcher_files.open_mpi_rankfile),
+        (files.rankfile, lambda names: launcher_files.open_mpi_rankfile(names, files.cores_per_rank)),
         (files.hostfile, launcher_files.open_mpi_hostfile),
         (files.host_a_rank, launcher_files.host_per_rank),
+        (files.mpich_hostfile, launcher_files.mpich_hostfile),
         (files.mpich_hosts, lambda names: launcher_files.mpich_hosts(names) + "\n"),
     )
     for path, write in outputs:

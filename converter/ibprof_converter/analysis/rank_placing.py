@@ -17,17 +17,18 @@ from ibprof_converter.analysis.load_pipeline import Demand
 from ibprof_converter.analysis.routed_fabric import read_subnets
 from ibprof_converter.hotspots.coverage import describe_coverage
 from ibprof_converter.placement import free_hosts
-from ibprof_converter.placement.candidates import RANDOM_SEEDS, CandidateRow, CandidateTimes, PlacementComparison
-from ibprof_converter.placement.lower_bound import bound_max_seconds
+from ibprof_converter.placement.candidates import (
+    RANDOM_SEEDS,
+    CandidateRow,
+    CandidateTimes,
+    PlacementComparison,
+    order_of_row,
+)
+from ibprof_converter.placement.lower_bound import find_bounds
 from ibprof_converter.placement.placement_problem import PlacementProblem, SlotOfRank, find_neighbours
 from ibprof_converter.placement.slots import RankSlots, assign_slots, slots_on_hosts
-from ibprof_converter.placement.starting_placements import (
-    fabric_aware_slots,
-    packed_slots,
-    random_slots,
-    spread_slots,
-)
-from ibprof_converter.placement.swap_search import search
+from ibprof_converter.placement.starting_placements import random_slots, starting_placements
+from ibprof_converter.placement.swap_search import TimeBounds, search
 from ibprof_converter.placement.switch_paths import find_switch_paths
 from ibprof_converter.routing.route_choice import name_routes
 from ibprof_converter.routing.subnet import Subnet
@@ -41,6 +42,10 @@ from ibprof_converter.traffic.traffic_data import RankTraffic
 from ibprof_converter.traffic.traffic_reader import read_traffic
 
 SEARCH_SECONDS = 10.0
+"""For up to 1,024 ranks; with more ranks in proportion, up to `_MOST_SECONDS`."""
+
+_MOST_SECONDS = 60.0
+_RANKS = 1024
 
 _SEEDS = 1 << 32
 
@@ -60,7 +65,7 @@ class PlaceOptions:
         hosts: a file of hosts to choose from, or `free_hosts.OWN` for those the ranks are on; None: all.
         slots: ranks that a host takes; None: 1, or as many as it has now with `free_hosts.OWN`.
         seed: of the random choices.
-        seconds: that set the work of the search.
+        seconds: that set the work of the search; None: by the number of ranks.
     """
 
     placement: str | None = None
@@ -68,7 +73,7 @@ class PlaceOptions:
     hosts: str | None = None
     slots: int | None = None
     seed: int = 1
-    seconds: float = SEARCH_SECONDS
+    seconds: float | None = None
     nic: str | None = None
     adaptive: bool = False
 
@@ -86,7 +91,7 @@ class PlaceOptions:
         free_hosts.check_slots(self.slots)
         if not 0 <= self.seed < _SEEDS:
             raise UsageError(f"--seed {self.seed}: expected a number from 0 to {_SEEDS - 1}")
-        if not 0 < self.seconds < 1e6:
+        if self.seconds is not None and not 0 < self.seconds < 1e6:
             raise UsageError(f"--time {self.seconds:g}: expected seconds, more than 0")
 
 
@@ -113,6 +118,11 @@ def read_ranks_to_place(
     return subnets, hosts, require_ranks(demand)
 
 
+def default_seconds(ranks: int) -> float:
+    """Return the seconds that set the work of a search where none are given."""
+    return min(_MOST_SECONDS, SEARCH_SECONDS * max(1.0, ranks / _RANKS))
+
+
 def require_ranks(demand: Demand) -> RankTraffic:
     """Return traffic as what is between ranks.
 
@@ -131,7 +141,7 @@ def place_ranks(
     options: PlaceOptions,
     progress: SearchProgress = lambda _share, _best: None,
 ) -> PlacementComparison:
-    """Search for a placement that loads the busiest link between switches least.
+    """Search for a placement that loads the busiest link least, then the busiest between switches.
 
     Args:
         subnets: the rails.
@@ -147,11 +157,17 @@ def place_ranks(
     given = _given_hosts(subnets, hosts, demand, options)
     slots, notes = _find_slots(hosts, given, demand.ranks, options)
     problem = _make_problem(demand, options, slots, subnets)
-    rules = {"packed": packed_slots(slots, demand.ranks), "spread": spread_slots(slots, demand.ranks)}
-    starts: list[SlotOfRank] = [*rules.values(), *fabric_aware_slots(problem.neighbours, slots, problem.paths).values()]
+    named = starting_placements(
+        problem.neighbours,
+        slots,
+        problem.paths,
+        options.seed,
+        None if demand.profile is None else recorded_grid(demand),
+    )
+    starts: list[SlotOfRank] = list(named.values())
     is_adaptive = _is_adaptive(subnets, options)
     times = CandidateTimes(problem, slots.rails_among(subnets), is_adaptive)
-    rows = [times.row(name, slot_of_rank) for name, slot_of_rank in rules.items()]
+    rows = [times.row(name, named[name]) for name in ("packed", "spread")]
     if given is not None:
         slot_of_rank = slots_on_hosts(slots, given)
         if slot_of_rank is not None:
@@ -161,18 +177,19 @@ def place_ranks(
             rows.insert(0, _judge_elsewhere(subnets, hosts, demand, given, options))
             notes = (*notes, "the ranks are now on hosts that are not among those to choose from")
     # It holds for the link directions that the tables fix.
-    bound = 0.0 if is_adaptive else bound_max_seconds(problem)
-    found = search(problem, starts, options.seed, options.seconds, bound, progress=progress)
+    bounds = TimeBounds() if is_adaptive else find_bounds(problem)
+    seconds = options.seconds or default_seconds(demand.ranks)
+    found = search(problem, starts, options.seed, seconds, bounds, progress=progress)
     if found.stopped_by_clock:
         notes = (*notes, "the clock cut the search short: a run with more --time can find more, and come out otherwise")
-    best, chosen = times.row("best", found.slot_of_rank, found.score), found.slot_of_rank
+    best, chosen = times.row("best", found.slot_of_rank), found.slot_of_rank
     if is_adaptive:
         randoms = [random_slots(slots, demand.ranks, seed) for seed in range(RANDOM_SEEDS)]
         candidates = [(times.row("best", each), each) for each in (*starts, *randoms)]
-        best, chosen = min([(best, chosen), *candidates], key=lambda one: (one[0].lost_bytes, one[0].max_link_seconds))
+        best, chosen = min([(best, chosen), *candidates], key=lambda one: order_of_row(one[0]))
     return PlacementComparison(
         rows=(best, *rows, *times.random_rows()),
-        bound_seconds=bound,
+        bounds=bounds,
         found=found,
         hosts=tuple(slots.name[host] for host in slots.host_of_slot[chosen].tolist()),
         free_hosts=len(slots.host),
@@ -182,6 +199,20 @@ def place_ranks(
         load_basis=ESTIMATE if is_adaptive else STATIC,
         routes=name_routes(subnets),
     )
+
+
+def recorded_grid(demand: RankTraffic) -> npt.NDArray[np.int64] | None:
+    """Return the place of each rank on the largest grid that all of them made (MPI_Cart_create), int64 [rank, axis].
+
+    None where there is none.
+    """
+    ranks = [] if demand.profile is None else [each for each in demand.profile.ranks if each.rank < demand.ranks]
+    grids = {each.rank: each.grids for each in ranks}
+    if len(grids) < demand.ranks or not all(grids.values()):
+        return None
+    extents = max((grid.extents for grid in grids[0]), key=lambda sides: (len(sides), sides))
+    places = [next((grid.place for grid in grids[rank] if grid.extents == extents), None) for rank in range(len(grids))]
+    return None if None in places else np.array(places, np.int64)
 
 
 def _is_adaptive(subnets: Sequence[Subnet], options: PlaceOptions) -> bool:

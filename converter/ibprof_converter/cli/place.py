@@ -95,14 +95,15 @@ def _place_options(arguments: argparse.Namespace) -> PlaceCommandOptions:
     search = fill_options(PlaceOptions, arguments, placement=next(iter(traffic.placements), None))
     search.check()
     files = fill_options(PlacementFiles, arguments)
+    files.check()
     check_files((*fabric.files(), *traffic.files(), *search.files()), files.by_option())
     return PlaceCommandOptions(fabric, traffic.names[0], traffic.chosen, search, files, arguments.json)
 
 
 def _parser() -> argparse.ArgumentParser:
     description = (
-        "Find a placement of the ranks that loads the busiest link between switches less, and compare it with others. "
-        "Both rails count at once; a host takes one rank unless --slots says more."
+        "Find a placement of the ranks that loads the busiest link less, then the busiest link between switches, and "
+        "compare it with others. All rails count at once; a host takes one rank unless --slots says more."
     )
     parser = make_parser(NAME, description, _EXAMPLE)
     add_input_arguments(parser, fabric_needed=True)
@@ -121,9 +122,8 @@ def _parser() -> argparse.ArgumentParser:
         dest="seconds",
         metavar="SECONDS",
         type=float,
-        default=SEARCH_SECONDS,
-        help="that the search may take: they set its work, which an idle core does in a tenth to a fifth of them "
-        f"(default: {SEARCH_SECONDS:g})",
+        help="that the search may take: they set its work, which two idle cores do in a part of them "
+        f"(default: {SEARCH_SECONDS:g}, and for more than 1,024 ranks in proportion, up to 60)",
     )
     outputs = parser.add_argument_group("outputs")
     outputs.add_argument("-o", "--output", metavar="FILE", type=Path, help="placement.csv: rank,host")
@@ -131,6 +131,14 @@ def _parser() -> argparse.ArgumentParser:
     outputs.add_argument(
         "--hostfile", metavar="FILE", type=Path, help="for Open MPI, with the rank file: mpirun --hostfile FILE"
     )
+    outputs.add_argument(
+        "--cores-per-rank",
+        metavar="C",
+        type=int,
+        default=1,
+        help="cores that a rank with threads takes, in the rank file (default: 1)",
+    )
+    outputs.add_argument("--mpich-hostfile", metavar="FILE", type=Path, help="for MPICH: mpiexec -f FILE")
     outputs.add_argument("--mpich-hosts", metavar="FILE", type=Path, help="for MPICH: mpiexec -hosts $(cat FILE)")
     outputs.add_argument(
         "--host-a-rank",

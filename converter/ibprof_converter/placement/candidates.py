@@ -5,17 +5,14 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
-
-import numpy as np
+from dataclasses import dataclass, replace
 
 from ibprof.text.notebook_html import NotebookView
 from ibprof.text.quantities import format_seconds
 from ibprof_converter.placement.adaptive_times import AdaptiveTimes
-from ibprof_converter.placement.placement_problem import PlacementProblem, PlacementScore, SlotOfRank
+from ibprof_converter.placement.placement_problem import PlacementProblem, SlotOfRank
 from ibprof_converter.placement.starting_placements import random_slots
-from ibprof_converter.placement.swap_search import SearchResult
-from ibprof_converter.routing.indexed_network import NONE
+from ibprof_converter.placement.swap_search import SearchResult, TimeBounds
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.rail_bounds import STATIC
 
@@ -39,12 +36,14 @@ class CandidateRow:
 
     Attributes:
         name: where it comes from.
-        max_link_seconds: largest time of a link direction between switches.
+        bottleneck_seconds: largest time of a link direction.
+        max_link_seconds: the same between switches.
         host_link_seconds: largest time of a host's access link, over both directions.
         lost_bytes: bytes that no route delivers; no time includes them.
     """
 
     name: str
+    bottleneck_seconds: float
     max_link_seconds: float
     host_link_seconds: float
     lost_bytes: int
@@ -56,7 +55,7 @@ class PlacementComparison(NotebookView):
 
     Attributes:
         rows: the best placement first.
-        bound_seconds: lower bound on the largest time over all placements.
+        bounds: lower bounds over all placements.
         found: result of the search.
         hosts: host of each rank in the best placement.
         nic: how the adapter of each rank is known, as `modelled:rank`; None where no host has several on one rail.
@@ -67,7 +66,7 @@ class PlacementComparison(NotebookView):
     """
 
     rows: tuple[CandidateRow, ...]
-    bound_seconds: float
+    bounds: TimeBounds
     found: SearchResult
     hosts: tuple[str, ...]
     free_hosts: int
@@ -83,18 +82,20 @@ class PlacementComparison(NotebookView):
         return LIMITS if self.load_basis == STATIC else ADAPTIVE_LIMITS
 
     def __repr__(self) -> str:
-        times = ", ".join(f"{row.name} {format_seconds(row.max_link_seconds)}" for row in self.rows)
+        times = ", ".join(f"{row.name} {format_seconds(row.bottleneck_seconds)}" for row in self.rows)
         return f"<PlacementComparison of {len(self.hosts)} ranks: busiest link {times}>"
 
     def as_json(self) -> dict[str, object]:
         """Return the comparison as plain values for JSON."""
-        best = self.rows[0].max_link_seconds
+        best, bounds = self.rows[0].bottleneck_seconds, self.bounds
         found = self.found
         return {
-            "max_link_seconds": {row.name: row.max_link_seconds for row in self.rows} | {"bound": self.bound_seconds},
+            "bottleneck_seconds": {row.name: row.bottleneck_seconds for row in self.rows}
+            | {"bound": bounds.bottleneck_seconds},
+            "max_link_seconds": {row.name: row.max_link_seconds for row in self.rows} | {"bound": bounds.max_seconds},
             "host_link_seconds": {row.name: row.host_link_seconds for row in self.rows},
             "lost_bytes": {row.name: row.lost_bytes for row in self.rows},
-            "above_bound": best / self.bound_seconds - 1 if self.bound_seconds > 0 else None,
+            "above_bound": best / bounds.bottleneck_seconds - 1 if bounds.bottleneck_seconds > 0 else None,
             "ranks": len(self.hosts),
             "free_hosts": self.free_hosts,
             "seats": self.slots,
@@ -119,14 +120,15 @@ class CandidateTimes:
 
     def __init__(self, problem: PlacementProblem, subnets: Sequence[Subnet], is_adaptive: bool = False) -> None:
         self._problem = problem
-        self._host_seconds_per_byte = _host_links(problem, subnets)
         self._estimate = AdaptiveTimes(problem, subnets) if is_adaptive else None
 
-    def row(self, name: str, slot_of_rank: SlotOfRank, score: PlacementScore | None = None) -> CandidateRow:
+    def row(self, name: str, slot_of_rank: SlotOfRank) -> CandidateRow:
         """Return the times of one placement."""
-        score = score or self._problem.score(slot_of_rank)
+        load = self._problem.load(slot_of_rank)
+        score = self._problem.score_load(load)
         seconds = score.max_seconds if self._estimate is None else self._estimate.max_seconds(slot_of_rank)
-        return CandidateRow(name, seconds, self._host_seconds(slot_of_rank), score.lost)
+        host = self._problem.host_seconds(load)
+        return CandidateRow(name, max(seconds, host), seconds, host, score.lost)
 
     def random_rows(self) -> tuple[CandidateRow, CandidateRow]:
         """Return the median of `RANDOM_SEEDS` random placements, and the best of them."""
@@ -134,44 +136,14 @@ class CandidateTimes:
         rows = [self.row("random", random_slots(problem.slots, problem.ranks, seed)) for seed in range(RANDOM_SEEDS)]
         median = CandidateRow(
             "random",
+            statistics.median(row.bottleneck_seconds for row in rows),
             statistics.median(row.max_link_seconds for row in rows),
             statistics.median(row.host_link_seconds for row in rows),
             int(statistics.median(row.lost_bytes for row in rows)),
         )
-        best = min(rows, key=lambda row: (row.lost_bytes, row.max_link_seconds))
-        return median, CandidateRow("random_best", best.max_link_seconds, best.host_link_seconds, best.lost_bytes)
-
-    def _host_seconds(self, slot_of_rank: SlotOfRank) -> float:
-        problem = self._problem
-        neighbours, slots = problem.neighbours, problem.slots
-        host, port = slots.host_of_slot[slot_of_rank], slots.port_of_slot[slot_of_rank]
-        owner, other = port[neighbours.owner()], port[neighbours.rank]
-        row = neighbours.row_of_rails[slots.rails[owner] & slots.rails[other]]
-        apart = np.flatnonzero(host[neighbours.owner()] != host[neighbours.rank])
-        largest = 0.0
-        for amount in (neighbours.sent, neighbours.received):
-            total = np.zeros((len(slots.lid), amount.shape[2]))
-            np.add.at(total, owner[apart], amount[apart, row[apart]].astype(np.float64))
-            largest = max(largest, float((total * self._host_seconds_per_byte).max(initial=0.0)))
-        return largest
+        return median, replace(min(rows, key=order_of_row), name="random_best")
 
 
-def _host_links(
-    problem: PlacementProblem, subnets: Sequence[Subnet]
-) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    """Return the seconds per byte of each port's access link: float64 [port, rail]; 0 where unknown."""
-    lid = problem.slots.lid
-    seconds = np.zeros(lid.shape)
-    for rail, subnet in enumerate(subnets):
-        fabric = subnet.fabric
-        link_of_port = {
-            (node, port_number): link
-            for link in range(fabric.links)
-            for node, port_number in zip(fabric.link_node[link].tolist(), fabric.link_port[link].tolist(), strict=True)
-        }
-        for number, value in enumerate(lid[:, rail].tolist()):
-            port = int(fabric.lid_port[value])
-            link = link_of_port.get((int(fabric.port_node[port]), int(fabric.port_number[port])), NONE)
-            if NONE not in {port, link} and fabric.link_gbps[link] > 0:
-                seconds[number, rail] = 8 / (fabric.link_gbps[link] * 1e9)
-    return seconds
+def order_of_row(row: CandidateRow) -> tuple[int, float, float]:
+    """Return the order in which candidates are preferred, best first."""
+    return row.lost_bytes, row.bottleneck_seconds, row.max_link_seconds

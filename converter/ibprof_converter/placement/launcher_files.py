@@ -16,13 +16,14 @@ def placement_csv(hosts: Sequence[str]) -> str:
     return text.getvalue()
 
 
-def open_mpi_rankfile(hosts: Sequence[str]) -> str:
-    """Return a rank file for `mpirun --rankfile`; ranks of one host take its cores in turn."""
+def open_mpi_rankfile(hosts: Sequence[str], cores: int = 1) -> str:
+    """Return a rank file for `mpirun --rankfile`; ranks of one host take its cores in turn, `cores` each."""
     taken: dict[str, int] = {}
     lines = []
     for rank, host in enumerate(hosts):
-        lines.append(f"rank {rank}={host} slot={taken.get(host, 0)}\n")
-        taken[host] = taken.get(host, 0) + 1
+        first = taken.get(host, 0)
+        taken[host] = first + cores
+        lines.append(f"rank {rank}={host} slot={first}" + (f"-{first + cores - 1}" if cores > 1 else "") + "\n")
     return "".join(lines)
 
 
@@ -40,3 +41,8 @@ def mpich_hosts(hosts: Sequence[str]) -> str:
     """Return the value of hydra's `-hosts`: HOST for one rank, HOST:N for N consecutive ranks."""
     runs = [(host, len(list(same))) for host, same in groupby(hosts)]
     return ",".join(host if count == 1 else f"{host}:{count}" for host, count in runs)
+
+
+def mpich_hostfile(hosts: Sequence[str]) -> str:
+    """Return the same as lines of a host file for hydra's `-f`, for more hosts than a command line takes."""
+    return "".join(f"{each}\n" for each in mpich_hosts(hosts).split(","))

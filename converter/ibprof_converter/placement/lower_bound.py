@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lower bound on the largest link time over all rank placements."""
+"""Lower bounds on the largest link times over all rank placements."""
 
 from __future__ import annotations
 
@@ -7,10 +7,39 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.placement.placement_problem import Neighbours, PlacementProblem
-from ibprof_converter.placement.switch_paths import NO_END, NO_LEAF, SwitchPaths
+from ibprof_converter.placement.swap_search import TimeBounds
+from ibprof_converter.placement.switch_paths import NO_END, NO_LEAF, UNCOUNTED, SwitchPaths
 
 _PATHS = 1 << 18
 """Paths that are followed at a time, so that all of them take no more memory."""
+
+
+def find_bounds(problem: PlacementProblem) -> TimeBounds:
+    """Return lower bounds over all placements, for all link directions and for those between switches."""
+    between = bound_max_seconds(problem)
+    return TimeBounds(max(between, bound_host_seconds(problem)), between)
+
+
+def bound_host_seconds(problem: PlacementProblem) -> float:
+    """Return a lower bound on the largest time of a link direction of a host, over all placements.
+
+    Let c be the largest number of slots of a host. A rank shares its host with c - 1 others at most, at best with those
+    that it exchanges most with. All other bytes pass the link of its port. At best the ranks are on hosts evenly: some
+    host carries at least the mean of what all ranks exchange with others than these.
+    """
+    slots, neighbours, paths = problem.slots, problem.neighbours, problem.paths
+    most_slots = int(np.bincount(slots.host_of_slot).max(initial=0))
+    largest = 0.0
+    for rail in range(len(paths.lid)):
+        ports = np.concatenate([paths.out_of_port[rail], paths.into_port[rail]])
+        ports = ports[ports != UNCOUNTED]
+        if not len(ports):
+            continue
+        for amount in (neighbours.sent, neighbours.received):
+            apart = _from_elsewhere(neighbours, amount[:, :, rail].min(axis=1), most_slots)
+            least = max(float(apart.max(initial=0)), float(apart.sum()) / len(paths.lid[rail]))
+            largest = max(largest, least * float(paths.seconds_per_byte[ports].min()))
+    return largest
 
 
 def bound_max_seconds(problem: PlacementProblem) -> float:

@@ -19,6 +19,9 @@ from ibprof_converter.traffic.traffic_data import RankTraffic
 RAIL_LIMIT = 8
 """Rails that a problem has at most; with `--nic spread`, each adapter of a host counts as one."""
 
+_PATHS_LIMIT = 1 << 22
+"""Paths that are kept. Those of 4,096 hosts on 256 leaf switches take some 30 MB."""
+
 SlotOfRank = npt.NDArray[np.uint32]
 """The slot of each rank: uint32 [rank], all different."""
 
@@ -113,17 +116,22 @@ class PlacementScore:
 
     Attributes:
         lost: bytes that no route delivers.
+        bottleneck_seconds: largest time of a link direction, those of hosts included.
         max_seconds: largest time of a link direction between switches.
-        squares: sum of the squared times of all link directions.
+        sum_seconds: times of all link directions, added up.
     """
 
     lost: int
+    bottleneck_seconds: float
     max_seconds: float
-    squares: float
+    sum_seconds: float
 
 
 class PlacementProblem:
-    """Ranks to place, with the bytes that they put on the link directions between switches."""
+    """Ranks to place, with the bytes that they put on link directions."""
+
+    hosts_are_alike: bool
+    """True where no placement changes the largest time of a link of a host."""
 
     def __init__(self, neighbours: Neighbours, slots: RankSlots, paths: SwitchPaths) -> None:
         self.neighbours = neighbours
@@ -149,7 +157,8 @@ class PlacementProblem:
             "lid": paths.lid,
             "position_first": paths.first_direction,
             "position": paths.position,
-            "path": np.zeros(1 + max(len(routes.switch_node) for routes in paths.routes), np.uint32),
+            "out_of_port": paths.out_of_port,
+            "into_port": paths.into_port,
             "seconds_per_byte": paths.seconds_per_byte,
         }
         self._keep = arrays  # the C struct points into them
@@ -164,24 +173,62 @@ class PlacementProblem:
                 "rows": neighbours.sent.shape[1],
                 "leaves": paths.leaves,
                 "ends": len(paths.rail),
+                "between": paths.between_switches,
+                "has_several": slots.has_several,
                 "routes": self._routes,
                 **{name: self._kernels.pointer(array) for name, array in arrays.items()},
             },
         )
+        self._keep_paths()
+        self.hosts_are_alike = self._find_whether_alike()
+
+    def space_for_path(self) -> npt.NDArray[np.uint32]:
+        """Return an array that one path fits into."""
+        return np.zeros(2 + max(len(routes.switch_node) for routes in self.paths.routes), np.uint32)
 
     def load(self, slot_of_rank: SlotOfRank) -> npt.NDArray[np.int64]:
         """Return the bytes that a placement puts on each link direction of `paths`: int64 [end]."""
         load = np.zeros(len(self.paths.rail), np.int64)
-        kernels = self._kernels
-        kernels.lib.ibp_placement_load(self.c, kernels.pointer(slot_of_rank), kernels.pointer(load))
+        pointer = self._kernels.pointer
+        space = self.space_for_path()
+        self._kernels.lib.ibp_placement_load(self.c, pointer(space), pointer(slot_of_rank), pointer(load))
         return load
 
     def score(self, slot_of_rank: SlotOfRank) -> PlacementScore:
         """Return the score of a placement."""
-        return score_load(self.load(slot_of_rank), self.paths.seconds_per_byte)
+        return self.score_load(self.load(slot_of_rank))
+
+    def score_load(self, load: npt.NDArray[np.int64]) -> PlacementScore:
+        """Return the score of the loads of link directions."""
+        score = self._kernels.ffi.new("struct ibp_placement_score *")
+        self._kernels.lib.ibp_placement_score_load(self.c, self._kernels.pointer(load), score)
+        return score_of(score)
+
+    def host_seconds(self, load: npt.NDArray[np.int64]) -> float:
+        """Return the largest time of a link direction of a host, from the loads of all."""
+        own = slice(self.paths.between_switches, -1)
+        return float((load[own] * self.paths.seconds_per_byte[own]).max(initial=0.0))
+
+    def _find_whether_alike(self) -> bool:
+        """Return whether each host takes one rank, by links of one rate."""
+        own = self.paths.seconds_per_byte[self.paths.between_switches : -1]
+        on_all = (self.slots.rails == (1 << self.slots.lid.shape[1]) - 1).all()
+        return bool(on_all and not self.slots.has_several and len(np.unique(own)) <= 1)
+
+    def _keep_paths(self) -> None:
+        """Follow all paths once, where they take little memory."""
+        pairs = self.paths.lid.shape[0] * self.paths.leaves * self.paths.lid.shape[1]
+        if pairs > _PATHS_LIMIT:
+            return
+        kernels, space = self._kernels, self.space_for_path()
+        first = np.zeros(pairs + 1, np.uint32)
+        arguments = (self.c, kernels.pointer(space), kernels.pointer(first))
+        paths = np.zeros(kernels.lib.ibp_placement_paths(*arguments, kernels.ffi.NULL), np.uint32)
+        kernels.lib.ibp_placement_paths(*arguments, kernels.pointer(paths))
+        self._keep |= {"path_first": first, "paths": paths}
+        self.c.path_first, self.c.paths = kernels.pointer(first), kernels.pointer(paths)
 
 
-def score_load(load: npt.NDArray[np.int64], seconds_per_byte: npt.NDArray[np.float64]) -> PlacementScore:
-    """Return the score of the loads of link directions."""
-    seconds = load[:-1] * seconds_per_byte[:-1]
-    return PlacementScore(int(load[-1]), float(seconds.max(initial=0.0)), float((seconds * seconds).sum()))
+def score_of(score: Any) -> PlacementScore:
+    """Return the kernels' struct as a score."""
+    return PlacementScore(int(score.lost), float(score.most), float(score.most_between), float(score.sum))

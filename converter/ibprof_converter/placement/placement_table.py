@@ -26,30 +26,34 @@ def print_placements(console: Console, comparison: PlacementComparison) -> None:
         console: the output; its markup must be off, since names are untrusted text.
         comparison: the placements.
     """
-    best = comparison.rows[0].max_link_seconds
+    best, bounds = comparison.rows[0].bottleneck_seconds, comparison.bounds
     table = Table(box=None, pad_edge=False)
-    for column in ("placement", "busiest link between switches", "best is lower by", "busiest access link of a host"):
+    columns = ("placement", "busiest link", "best is lower by", "busiest link between switches")
+    for column in (*columns, "busiest access link of a host"):
         table.add_column(column, justify="left" if column == "placement" else "right")
     for row in comparison.rows:
         # A time that leaves out other bytes than the best one's says nothing about it.
-        comparable = row.max_link_seconds and row.lost_bytes == comparison.rows[0].lost_bytes and row.name != "best"
-        gain = f"{(1 - best / row.max_link_seconds) * 100:.0f}%" if comparable else ""
+        comparable = row.bottleneck_seconds and row.lost_bytes == comparison.rows[0].lost_bytes and row.name != "best"
+        gain = f"{(1 - best / row.bottleneck_seconds) * 100:.0f}%" if comparable else ""
         table.add_row(
             _ROW_NAMES.get(row.name, row.name),
-            format_seconds(row.max_link_seconds) + (f" + {row.lost_bytes} B lost" if row.lost_bytes else ""),
+            format_seconds(row.bottleneck_seconds) + (f" + {row.lost_bytes} B lost" if row.lost_bytes else ""),
             gain,
+            format_seconds(row.max_link_seconds),
             format_seconds(row.host_link_seconds),
         )
     if comparison.load_basis == STATIC:
-        table.add_row("lower bound", format_seconds(comparison.bound_seconds), "", "")
+        table.add_row(
+            "lower bound", format_seconds(bounds.bottleneck_seconds), "", format_seconds(bounds.max_seconds), ""
+        )
     console.print(
         Text(f"{len(comparison.hosts)} ranks, {comparison.slots} slots on {comparison.free_hosts} hosts to choose from")
     )
     console.print(table)
     found = comparison.found
     said = f"{found.proposals:,} changes tried, {found.accepted:,} made, in {found.seconds:.1f} s"
-    if comparison.bound_seconds > 0:
-        said += f"; no placement is more than {(1 - comparison.bound_seconds / best) * 100 if best else 0:.0f}% better"
+    if comparison.load_basis == STATIC and bounds.bottleneck_seconds > 0:
+        said += f"; no placement is more than {(1 - bounds.bottleneck_seconds / best) * 100 if best else 0:.0f}% better"
     console.print(Text(said))
     for note in (*comparison.notes, comparison.limits):
         console.print(Text(f"note: {printable(note)}"))

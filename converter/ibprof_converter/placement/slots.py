@@ -59,6 +59,11 @@ class RankSlots:
         return np.searchsorted(self.host_of_slot, np.arange(len(self.host) + 1)).astype(np.uint32)
 
     @property
+    def has_several(self) -> bool:
+        """True where a host has more than one slot."""
+        return self.count > len(np.unique(self.host_of_slot))
+
+    @property
     def first_slot_of_group(self) -> npt.NDArray[np.uint32]:
         """The first slot of each group, then the number of slots: uint32 [group + 1]."""
         group = self.group[self.host_of_slot]

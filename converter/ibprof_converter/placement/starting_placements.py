@@ -6,10 +6,24 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from ibprof_converter.placement.partition_starts import (
+    ENTRIES_LIMIT,
+    Divide,
+    GridDivider,
+    TrafficDivider,
+    divide_along,
+    find_grids,
+)
 from ibprof_converter.placement.placement_problem import Neighbours, SlotOfRank
 from ibprof_converter.placement.slots import RankSlots
 from ibprof_converter.placement.switch_paths import SwitchPaths
 from ibprof_converter.traffic.patterns import shuffle
+
+BISECTIONS = 16
+"""Divisions by traffic with different seeds, which differ by a quarter; fewer where there is much of it."""
+
+_ENTRIES = 1 << 20
+"""Entries of `Neighbours` that all of them together divide."""
 
 
 def packed_slots(slots: RankSlots, ranks: int) -> SlotOfRank:
@@ -119,3 +133,48 @@ def fabric_aware_slots(neighbours: Neighbours, slots: RankSlots, paths: SwitchPa
     sizes = np.diff(slots.first_slot_of_group.astype(np.int64))[groups].tolist()
     grouped = slot_of_rank[grouped_order(neighbours, sizes)]
     return {"near": slots.number(slot_of_rank[:ranks]), "grouped": slots.number(grouped)}
+
+
+def starting_placements(
+    neighbours: Neighbours,
+    slots: RankSlots,
+    paths: SwitchPaths,
+    seed: int,
+    grid: npt.NDArray[np.int64] | None = None,
+) -> dict[str, SlotOfRank]:
+    """Return placements to start a search from, by name.
+
+    Args:
+        neighbours: the traffic.
+        slots: to choose from.
+        paths: between them.
+        seed: of the random choices.
+        grid: place of each rank on the grid of the program, int64 [rank, axis]; None where it is not known.
+    """
+    ranks = len(neighbours.first) - 1
+    starts = {"packed": packed_slots(slots, ranks), "spread": spread_slots(slots, ranks)}
+    starts |= fabric_aware_slots(neighbours, slots, paths)
+    grids = [*([] if grid is None else [grid]), *find_grids(neighbours)]
+    dividers: dict[str, Divide] = {f"blocks{number}": GridDivider(each) for number, each in enumerate(grids)}
+    if len(neighbours.rank) <= ENTRIES_LIMIT:
+        count = min(BISECTIONS, 1 + _ENTRIES // max(len(neighbours.rank), 1))
+        dividers |= {f"bisection{number}": TrafficDivider(neighbours, seed + number) for number in range(count)}
+    distance = _distances(slots, paths)
+    for shape, chosen in _chosen_slots(slots, near_groups(slots, paths, ranks), ranks).items():
+        host = slots.host_of_slot[chosen]
+        group = slots.group[host]
+        apart = np.where(host[1:] == host[:-1], 0.0, 1.0 + distance[group[:-1], group[1:]])
+        for name, divider in dividers.items():
+            starts[f"{name}, {shape}"] = slots.number(divide_along(chosen, apart, divider))
+    return starts
+
+
+def _chosen_slots(slots: RankSlots, groups: list[int], ranks: int) -> dict[str, npt.NDArray[np.uint32]]:
+    """Return as many slots as ranks: of as few hosts as possible, and evenly of all; near ones next to each other."""
+    in_order = slots_of_groups(slots, groups)
+    chosen = {"few hosts": in_order[:ranks]}
+    if slots.count > ranks:
+        of_host = in_order - slots.first_slot_of_host[slots.host_of_slot[in_order]]
+        evenly = np.sort(np.lexsort((np.arange(len(in_order)), of_host))[:ranks])
+        chosen["all hosts"] = in_order[evenly]
+    return chosen

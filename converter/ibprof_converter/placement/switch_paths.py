@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The link directions between switches on the path from each leaf switch to each port of a host."""
+"""The link directions on the path from each leaf switch to each port of a host, and the ports' own."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _NO_ROUTE_FACTOR = 1e3
 
 @dataclass(frozen=True, slots=True)
 class SwitchPaths:
-    """Paths between ports of hosts, without access links, as positions in one list of link directions of all rails.
+    """Paths between ports of hosts, as positions in one list of link directions of all rails.
 
     A port is an adapter of a host, one on each rail. A leaf is a switch that ports are cabled to. All ports at one leaf
     take the same path to a port. Paths are followed when they are needed: those of all leaves to all ports of a large
@@ -49,8 +49,11 @@ class SwitchPaths:
             subnet share their numbers.
         position: uint32 [link direction of all subnets], its position in the next arrays; `UNCOUNTED` for those that
             are on no path.
-        rail, direction: int32 [end], the rail of each link direction, and 2 * link + end. The last entry stands for
-            paths that do not arrive; its rail is -1.
+        rail, direction: int32 [end], the rail of each link direction, and 2 * link + end. Those between switches are
+            first, then those of hosts. The last entry stands for paths that do not arrive; its rail is -1.
+        between_switches: number of the first.
+        out_of_port, into_port: uint32 [rail, port], positions of the port's own link directions; `UNCOUNTED` where it
+            has none.
         seconds_per_byte: float64 [end].
         notes: assumptions, a sentence each.
     """
@@ -65,6 +68,9 @@ class SwitchPaths:
     position: npt.NDArray[np.uint32]
     rail: npt.NDArray[np.int32]
     direction: npt.NDArray[np.int32]
+    between_switches: int
+    out_of_port: npt.NDArray[np.uint32]
+    into_port: npt.NDArray[np.uint32]
     seconds_per_byte: npt.NDArray[np.float64]
     notes: tuple[str, ...]
 
@@ -74,15 +80,17 @@ class SwitchPaths:
         return len(self.rail) - 1
 
     def between(self, rail: int, source: int, destination: int) -> npt.NDArray[np.uint32]:
-        """Return the path from one port to another."""
+        """Return the path from one port to another, the link directions of the ports included."""
         leaf = self.leaf_of_port[rail, [source]].astype(np.intp)
         found = self._find(rail, leaf, np.array([destination]))
         if found.reason[0] > Reason.SAME_PORT:
             return np.array([self.no_route], np.uint32)
-        return np.asarray(self._positions(rail)[found.end[1:-1]])
+        # A leaf stands for itself by one of its ports: the path to that port is empty.
+        own = self.out_of_port[rail, source], self.into_port[rail, destination]
+        return np.array([own[0], *self._positions(rail)[found.end[1:-1]], own[1]], np.uint32)
 
     def lengths(self, rail: int, leaf: npt.NDArray[np.integer], port: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-        """Return the number of link directions of the paths from leaves to ports, both int [pair]: int64 [pair]."""
+        """Return the number of link directions between switches from leaves to ports, int [pair] each: int64 [pair]."""
         found = self._find(rail, leaf, port)
         length = np.maximum(np.diff(found.offset) - 2, 0)
         return np.where(found.reason > Reason.SAME_PORT, 1, length)
@@ -90,7 +98,7 @@ class SwitchPaths:
     def borders(
         self, rail: int, leaf: npt.NDArray[np.integer], port: npt.NDArray[np.integer]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return the first and the last link direction of the paths from leaves to ports.
+        """Return the first and the last link direction between switches of the paths from leaves to ports.
 
         Args:
             rail: the rail.
@@ -133,9 +141,13 @@ def find_switch_paths(subnets: Sequence[Subnet], lid: npt.NDArray[np.int32]) -> 
     for rail, (subnet, each) in enumerate(zip(subnets, found, strict=True)):
         begin = offset[first_rail[rail]]
         used[begin : begin + 2 * subnet.fabric.links] |= _find_used(subnet, each.lid[1:], by_rail[rail])
-    position = np.full(len(used), UNCOUNTED, np.uint32)
-    position[used] = np.arange(np.count_nonzero(used))
-    number = np.append(np.flatnonzero(used), offset[-1])
+    own = [_find_own(subnet, by_rail[rail], offset[first_rail[rail]]) for rail, subnet in enumerate(subnets)]
+    is_own = np.zeros(len(used), np.bool_)
+    is_own[np.concatenate([each[each != NO_END] for each in own])] = True
+    listed = np.concatenate([np.flatnonzero(used), np.flatnonzero(is_own)])
+    position = np.full(len(used) + 1, UNCOUNTED, np.uint32)  # a last one for `NO_END`
+    position[listed] = np.arange(len(listed))
+    number = np.append(listed, offset[-1])
     rail_of_end = np.searchsorted(offset, number, side="right") - 1
     direction = number - offset[rail_of_end]
     rail_of_end[-1] = -1
@@ -148,9 +160,12 @@ def find_switch_paths(subnets: Sequence[Subnet], lid: npt.NDArray[np.int32]) -> 
         leaf_lid=np.stack([_pad(each.lid, leaves, NO_LID) for each in found]),
         leaf_switch=np.stack([_pad(each.switch, leaves, NONE) for each in found]),
         first_direction=offset[first_rail].astype(np.uint64),
-        position=position,
+        position=position[:-1],
         rail=rail_of_end.astype(np.int32),
         direction=direction.astype(np.int32),
+        between_switches=int(np.count_nonzero(used)),
+        out_of_port=np.stack([position[each[0]] for each in own]),
+        into_port=np.stack([position[each[1]] for each in own]),
         seconds_per_byte=seconds,
         notes=notes,
     )
@@ -190,6 +205,16 @@ def _find_leaves(routes: SubnetRoutes, lid: npt.NDArray[np.int32]) -> _Leaves:
     )
 
 
+def _find_own(subnet: Subnet, lid: npt.NDArray[np.int32], offset: int) -> npt.NDArray[np.int64]:
+    """Return `offset` + the link directions out of ports, and into them: int64 [2, port]; `NO_END` for none."""
+    network = subnet.routes.network
+    port = subnet.fabric.lid_port[lid]
+    out = network.end_at[subnet.fabric.port_node[port], subnet.fabric.port_number[port]].astype(np.int64)
+    has_link = (port != NONE) & (out != NONE)
+    # The two directions of a link are 2 * link and 2 * link + 1.
+    return np.where(has_link, np.stack([out, out ^ 1]) + offset, NO_END)
+
+
 def _find_used(subnet: Subnet, leaf_lid: npt.NDArray[np.int32], lid: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
     """Return which link directions between switches are on a path from a leaf to a port: bool [link direction]."""
     fabric = subnet.fabric
@@ -212,14 +237,15 @@ def _seconds_per_byte(
         here = np.flatnonzero(rail == number)
         gbps[here] = fabric.link_gbps[direction[here] // 2]
         between = (fabric.node_kind[fabric.link_node] == NodeKind.SWITCH).all(axis=1)
-        known = fabric.link_gbps[between & ~np.isnan(fabric.link_gbps)]
-        unknown = here[np.isnan(gbps[here])]
-        if len(unknown):
-            speeds, counts = np.unique(known if len(known) else np.array([100.0]), return_counts=True)
-            usual = float(speeds[np.argmax(counts)])
-            gbps[unknown] = usual
-            links = len(np.unique(direction[unknown] // 2))
-            notes.append(f"{fabric.name}: {links} link(s) of unknown speed are assumed to have {usual:g} Gb/s")
+        for kind in (between, ~between):
+            known = fabric.link_gbps[kind & (fabric.link_gbps > 0)]
+            unknown = here[~(gbps[here] > 0) & kind[direction[here] // 2]]
+            if len(unknown):
+                speeds, counts = np.unique(known if len(known) else np.array([100.0]), return_counts=True)
+                usual = float(speeds[np.argmax(counts)])
+                gbps[unknown] = usual
+                links = len(np.unique(direction[unknown] // 2))
+                notes.append(f"{fabric.name}: {links} link(s) of unknown speed are assumed to have {usual:g} Gb/s")
     seconds = 8 / (gbps * 1e9)
     seconds[-1] = _NO_ROUTE_FACTOR * (np.nanmax(seconds[:-1]) if len(seconds) > 1 else 8e-9)
     return seconds, tuple(notes)

@@ -140,10 +140,11 @@ def render_comparison(comparison: RunComparison) -> str:
 @render_html.register
 def render_placement(comparison: PlacementComparison) -> str:
     """Return a search for a placement as HTML: times of each candidate, what the times leave out."""
-    head = ("placement", "busiest link between switches", "busiest link of a host", "not routed")
+    head = ("placement", "busiest link", "busiest link between switches", "busiest link of a host", "not routed")
     rows = [
         (
             row.name,
+            format_seconds(row.bottleneck_seconds),
             format_seconds(row.max_link_seconds),
             format_seconds(row.host_link_seconds),
             format_bytes(row.lost_bytes),
@@ -151,7 +152,9 @@ def render_placement(comparison: PlacementComparison) -> str:
         for row in comparison.rows
     ]
     if comparison.load_basis == STATIC:
-        rows.append(("lower bound", format_seconds(comparison.bound_seconds), "", ""))
+        bounds = comparison.bounds
+        times = (format_seconds(bounds.bottleneck_seconds), format_seconds(bounds.max_seconds))
+        rows.append(("lower bound", *times, "", ""))
     slots = f"{comparison.slots} slots on {comparison.free_hosts} hosts"
     return _wrap([
         _head(f"{len(comparison.hosts)} ranks, {slots} to choose from"),

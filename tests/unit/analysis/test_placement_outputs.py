@@ -14,7 +14,10 @@ HOSTS = ("n2", "n1", "n1")
 
 
 def test_each_file_has_the_form_of_its_launcher(tmp_path: Path) -> None:
-    files = PlacementFiles(*(tmp_path / name for name in ("csv", "rankfile", "hostfile", "mpich", "slurm")))
+    csv, ranks, hosts, mpich, slurm, hydra = (
+        tmp_path / name for name in ("csv", "rankfile", "hostfile", "mpich", "slurm", "hydra")
+    )
+    files = PlacementFiles(csv, ranks, hosts, mpich, slurm, hydra)
     write_placement(files, HOSTS)
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {
         "csv": "rank,host\n0,n2\n1,n1\n2,n1\n",
@@ -22,7 +25,20 @@ def test_each_file_has_the_form_of_its_launcher(tmp_path: Path) -> None:
         "hostfile": "n2 slots=1\nn1 slots=2\n",
         "mpich": "n2,n1:2\n",
         "slurm": "n2\nn1\nn1\n",
+        "hydra": "n2\nn1:2\n",
     }
+
+
+def test_ranks_with_threads_take_several_cores(tmp_path: Path) -> None:
+    write_placement(PlacementFiles(rankfile=tmp_path / "ranks", cores_per_rank=4), HOSTS)
+    expected = "rank 0=n2 slot=0-3\nrank 1=n1 slot=0-3\nrank 2=n1 slot=4-7\n"
+    assert (tmp_path / "ranks").read_text() == expected
+
+
+@pytest.mark.parametrize("cores", ["0", "-1", "65537"])
+def test_invalid_numbers_of_cores_are_refused(cores: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert place.main(["xgft:1:4:1", "pattern:3dnn:1", "--cores-per-rank", cores]) == 2
+    assert f"--cores-per-rank {cores}: expected a number from 1 to 65536" in capsys.readouterr().err
 
 
 def test_a_dash_is_stdout_and_nothing_else_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

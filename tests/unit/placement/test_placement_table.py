@@ -11,19 +11,20 @@ from rich.console import Console
 from ibprof_converter.placement.candidates import CandidateRow, PlacementComparison
 from ibprof_converter.placement.placement_problem import PlacementScore
 from ibprof_converter.placement.placement_table import print_placements
-from ibprof_converter.placement.swap_search import SearchResult
+from ibprof_converter.placement.swap_search import SearchResult, TimeBounds
 
 
 def test_a_gain_is_of_times_that_leave_out_the_same_bytes() -> None:
     rows = (
-        CandidateRow("best", 2e-6, 1e-6, 10),
-        CandidateRow("packed", 1e-6, 1e-6, 20),
-        CandidateRow("spread", 4e-6, 1e-6, 10),
+        CandidateRow("best", 2e-6, 2e-6, 1e-6, 10),
+        CandidateRow("packed", 1e-6, 1e-6, 1e-6, 20),
+        CandidateRow("spread", 4e-6, 4e-6, 1e-6, 10),
     )
-    found = SearchResult(np.arange(2, dtype=np.uint32), PlacementScore(10, 2e-6, 1.0), 1, 5, 4, False, 0.1)
+    found = SearchResult(np.arange(2, dtype=np.uint32), PlacementScore(10, 2e-6, 2e-6, 1.0), 1, 5, 4, False, 0.1)
     file = io.StringIO()
     print_placements(
-        Console(file=file, width=200, markup=False), PlacementComparison(rows, 0.0, found, ("a", "b"), 2, 2, ())
+        Console(file=file, width=200, markup=False),
+        PlacementComparison(rows, TimeBounds(), found, ("a", "b"), 2, 2, ()),
     )
     _, _, best, packed, spread, *_ = (line.rstrip() for line in file.getvalue().splitlines())
     assert [name in line for name, line in (("best found", best), ("packed", packed), ("spread", spread))] == [True] * 3

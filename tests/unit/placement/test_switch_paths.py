@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.placement.slots import assign_slots
 from ibprof_converter.placement.switch_paths import NO_END, find_switch_paths
 from ibprof_converter.routing.hop_trace import trace
@@ -36,13 +35,11 @@ print(os.waitstatus_to_exitcode(status), used.ru_maxrss)
 
 
 def traced(subnet: Subnet, source: int, destination: int) -> list[int] | None:
-    """Return the link directions between switches of one packet's path; None where it does not arrive."""
+    """Return the link directions of one packet's path; None where it does not arrive."""
     path = trace(subnet.fabric, subnet.tables, source, destination)
     if not path.reason.arrives:
         return None
-    kind = subnet.fabric.node_kind
-    between = [hop for hop in path.hops if (kind[[hop.node, hop.next_node]] == NodeKind.SWITCH).all()]
-    return [2 * hop.link + hop.end for hop in between]
+    return [2 * hop.link + hop.end for hop in path.hops]
 
 
 def check_paths(subnets: Sequence[Subnet], lid: npt.NDArray[np.int32]) -> None:
@@ -59,8 +56,13 @@ def check_paths(subnets: Sequence[Subnet], lid: npt.NDArray[np.int32]) -> None:
             if expected is None:
                 assert found.tolist() == [paths.no_route]
             else:
+                own = [paths.out_of_port[rail, source], paths.into_port[rail, destination]]
                 assert paths.direction[found].tolist() == expected
+                assert [found[0], found[-1]] == own
+                assert (found[1:-1] < paths.between_switches).all()
+                assert (np.array(own) >= paths.between_switches).all()
                 assert (paths.rail[found] == first_rail[rail]).all()
+                expected = expected[1:-1]
             leaf, port = paths.leaf_of_port[rail, [source]], np.array([destination])
             assert paths.lengths(rail, leaf, port)[0] == (1 if expected is None else len(expected))
             first, last = (int(each[0]) for each in paths.borders(rail, leaf, port))

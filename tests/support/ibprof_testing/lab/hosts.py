@@ -4,7 +4,7 @@
 Hosts have a name, an address and a temporary folder of their own and share the file system, as nodes of a cluster do. A
 switch is a bridge. A cable is a pair of virtual devices, or, when it has a length, `cables.c`; `tc tbf` limits rates.
 Open MPI reaches hosts through `agent`, which takes the place of ssh. What it starts has an empty environment but for
-PATH and TMPDIR, so that nothing gets to another host that was not sent there.
+HOME, PATH and TMPDIR, so that nothing gets to another host that was not sent there. Open MPI 5's daemon needs HOME.
 
 Needs root. What was built is gone at the end; what a killed process left is taken away by the next one.
 """
@@ -203,7 +203,7 @@ case $1 in
 *) exit 255 ;;
 esac
 shift
-exec ip netns exec $namespace env -i PATH={REMOTE_PATH} TMPDIR={folder}/$name \\
+exec ip netns exec $namespace env -i HOME={folder}/$name PATH={REMOTE_PATH} TMPDIR={folder}/$name \\
     unshare --uts sh -c "hostname $name; $*"
 """)
     hosts.agent.chmod(0o755)

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * The link directions that a rank's bytes pass, and the bytes between two ports.
+ */
+#ifndef IBP_PLACEMENT_PATHS_H
+#define IBP_PLACEMENT_PATHS_H
+
+#include "ibprof_kernels/placement.h"
+
+/* Follow the path from a leaf to a port into `path`, which has space for the longest one; return its length. The last
+ * link direction is that into the port. A path that does not arrive is the last link direction of all alone. */
+uint32_t ibp_placement_follow(const struct ibp_placement_problem *problem, uint32_t rail, uint32_t leaf, uint32_t to,
+                              uint32_t *path);
+
+/* The path from the leaf of a port to another port: in the table of paths, else followed into `space`. */
+static inline uint32_t ibp_placement_path(const struct ibp_placement_problem *p, uint32_t rail, uint32_t from,
+                                          uint32_t to, uint32_t *space, const uint32_t **path)
+{
+    uint32_t leaf = p->leaf_of_port[(uint64_t)rail * p->ports + from];
+    if (p->path_first) {
+        const uint32_t *first = p->path_first + ((uint64_t)rail * p->leaves + leaf) * p->ports + to;
+        *path = p->paths + first[0];
+        return first[1] - first[0];
+    }
+    *path = space;
+    return ibp_placement_follow(p, rail, leaf, to, space);
+}
+
+/* Return the bytes by rail between two ports, from `sent` or `received`. */
+static inline const int64_t *ibp_placement_amounts(const struct ibp_placement_problem *p, const int64_t *of_neighbours,
+                                                   uint64_t neighbour, uint32_t from, uint32_t to)
+{
+    int32_t row = p->row_of_rails[p->rails_of_port[from] & p->rails_of_port[to]];
+    return of_neighbours + (neighbour * p->rows + (uint32_t)row) * p->rails;
+}
+
+#endif
