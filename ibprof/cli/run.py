@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import argparse
+import io
+import json
 import os
 import re
 import shlex
@@ -11,12 +13,13 @@ import shutil
 import sys
 import uuid
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from ibprof.cli.command import run_command
 from ibprof.cli.env import with_library
+from ibprof.cli.main import find_commands
 from ibprof.errors import IbprofError, UsageError
 from ibprof.launch.exact_transports import describe_exact, exact_settings
 from ibprof.launch.intranode import intranode_settings
@@ -55,6 +58,7 @@ examples:
   ibprof run -- mpirun -n 16 ./app                       record all ranks, also on other hosts
   ibprof run --operations ALLTOALL,BCAST -- srun ./app   only these operations
   IBPROF_SOURCE=exact ibprof run -- mpirun -n 16 ./app   with transports whose every byte is seen at the ports
+  ibprof run --fabric ibdiagnet.lst -- mpirun ./app      a verdict that includes the links
   mpirun -n 16 ibprof run -- ./app                       preload only the application
 """
 
@@ -72,6 +76,7 @@ class RunOptions:
     output: Path | None
     operations: str | None
     verbose: int | None
+    fabric: list[str]
 
 
 def _record(argv: Sequence[str] | None) -> int:
@@ -107,14 +112,14 @@ def _record(argv: Sequence[str] | None) -> int:
             print(f"ibprof run: {command[0]}: {error.strerror}", file=sys.stderr)
             return NOT_STARTED
         nothing = NEVER_LOADED if watch.was_never_loaded() else NOT_RECORDED
-    _collect(command, Path(variables["IBPROF_OUTPUT"]), variables["IBPROF_RUN"], status, nothing)
+    _collect(options, Path(variables["IBPROF_OUTPUT"]), variables["IBPROF_RUN"], status, nothing)
     return status
 
 
 def _parse(argv: Sequence[str] | None) -> RunOptions:
     parser = argparse.ArgumentParser(
         prog="ibprof run",
-        usage="ibprof run [-o DIR] [--operations OP,...] [--verbose N] -- CMD",
+        usage="ibprof run [-o DIR] [--operations OP,...] [--verbose N] [--fabric LST...] -- CMD",
         description="Run CMD and record its MPI traffic. If CMD starts with mpirun, mpiexec, srun or "
         "mpirun_rsh, all ranks on all hosts are recorded. Then profile.otf2 is made of their recordings.",
         epilog=EXAMPLES,
@@ -127,10 +132,13 @@ def _parse(argv: Sequence[str] | None) -> RunOptions:
         "--operations", metavar="OP,...", help="record only these MPI operations, as with IBPROF=OP,..."
     )
     parser.add_argument("--verbose", metavar="N", type=int, choices=range(6), help="verbosity of the library (0 to 5)")
+    parser.add_argument(
+        "--fabric", metavar="LST", nargs="+", default=[], help="the fabric of the hosts: the verdict includes its links"
+    )
     parser.add_argument("command", metavar="CMD", nargs=argparse.REMAINDER, help="a command and its arguments")
     given = parser.parse_args(argv)
     command = given.command[1:] if given.command[:1] == ["--"] else given.command
-    return RunOptions(command, given.output, given.operations, given.verbose)
+    return RunOptions(command, given.output, given.operations, given.verbose, given.fabric)
 
 
 def _settings(options: RunOptions, environment: Mapping[str, str]) -> dict[str, str]:
@@ -173,10 +181,11 @@ def _become(command: Sequence[str], environment: Mapping[str, str]) -> None:
         sys.exit(NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_STARTED)
 
 
-def _collect(command: Sequence[str], recording: Path, name: str, status: int, nothing: str) -> None:
+def _collect(options: RunOptions, recording: Path, name: str, status: int, nothing: str) -> None:
     """Make the profile and print a summary. Errors here do not change the command's status."""
     try:
-        lines = _make_profile(recording, name) or [*_describe_program(command), nothing, *_describe_older(recording)]
+        lines = _make_profile(recording, name, options.fabric)
+        lines = lines or [*_describe_program(options.command), nothing, *_describe_older(recording)]
     except IbprofError as error:
         lines = [str(error), *_describe_older(recording)]
     except OSError as error:
@@ -203,7 +212,7 @@ def _describe_older(recording: Path) -> list[str]:
     return list(describe_older_archive(archive_path_of(recording)))
 
 
-def _make_profile(recording: Path, name: str) -> list[str]:
+def _make_profile(recording: Path, name: str, fabric: Sequence[str]) -> list[str]:
     """Make the profile and return its summary, line by line; none if nothing was recorded."""
     if "%" in recording.name or "%" in str(recording.parent):
         return [
@@ -237,13 +246,23 @@ def _make_profile(recording: Path, name: str) -> list[str]:
         others[JOBS_SHOWN:] = [f"and {len(others) - JOBS_SHOWN} more; ibprof collect --run ? names all"]
     return [
         *describe_briefly(profile),
-        judge_run(profile).text,
+        _judge_on_links(fabric, archive) or judge_run(profile).text,
         *describe_gaps(profile, with_operations=False),
         *others,
         f"{_shorten(archive)} is the profile, made from the recording {_shorten(recording)}",
-        f"next: ibprof info {_shorten(archive)}, or ibprof-report {_shorten(archive)}",
+        f"next: ibprof info {_shorten(archive)}, or ibprof-report {shlex.join((*fabric, _shorten(archive)))}",
         *summarize_unaccounted(profile),
     ]
+
+
+def _judge_on_links(fabric: Sequence[str], archive: Path) -> str:
+    """Return the verdict of the report on a fabric; empty without one, and where the report prints an error."""
+    report = find_commands().get("report") if fabric else None
+    if report is None:
+        return ""
+    with redirect_stdout(io.StringIO()) as printed:
+        status = report.load()([*fabric, str(archive), "--json"])
+    return str(json.loads(printed.getvalue())["verdict"]["text"]) if not status else ""
 
 
 def _shorten(path: Path) -> str:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,8 @@ import pytest
 from ibprof.load import load_profile
 from ibprof.verdict.job_verdict import judge_run
 from ibprof.verdict.verdict_data import VerdictKind
-from ibprof_testing.mpi.mpis import Build, Mpi, run_mpi
+from ibprof_testing import processes
+from ibprof_testing.mpi.mpis import Build, Mpi, environment, run_mpi
 
 ON = {"IBPROF_TIME": "1", "IBPROF_SITES": "1"}
 
@@ -41,3 +43,19 @@ def test_time_goes_where_it_was_planted(system_mpi: Mpi, build: Build, tmp_path:
         assert "for rank 1" in verdict.text
     if plant == "server":
         assert verdict.evidence[-1].rank == 0
+
+
+def test_a_run_ends_with_the_verdict_on_its_links(system_mpi: Mpi, build: Build, tmp_path: Path) -> None:
+    """The fabric's report judges; where there is no such fabric, its error is printed and the profile's verdict too."""
+    program = build(system_mpi, "verdicts.c", "-O1", "-g")
+    for fabric, error in ((["xgft:1:4:1"], ""), (["nofile"], "ibprof-report: nofile: expected a readable file")):
+        ran = processes.run(
+            [sys.executable, "-m", "ibprof", "run", "--fabric", *fabric, "--", str(program), "alone", "0.2"],
+            env=environment() | ON,
+            cwd=tmp_path,
+            timeout=60,
+        )
+        assert (ran.returncode, ran.stdout) == (0, "")
+        assert "The network is not the problem." in ran.stderr
+        assert f"ibprof-report {fabric[0]} profile" in ran.stderr
+        assert error in ran.stderr
