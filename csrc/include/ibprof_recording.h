@@ -152,6 +152,17 @@ enum ibp_process_flags {
     IBP_PROCESS_DEMANDS = 8
 };
 
+/* Why a recording holds no more. */
+enum ibp_full {
+    IBP_NOT_FULL = 0,
+    /* No space, or too many segments. */
+    IBP_FULL_SPACE = 1,
+    /* The file was not found any more where it was made. */
+    IBP_FULL_MOVED = 2,
+    /* It could not be opened again for another reason. */
+    IBP_FULL_CLOSED = 3
+};
+
 struct ibp_file_header {
     uint64_t magic;
     uint32_t version;
@@ -164,7 +175,7 @@ struct ibp_file_header {
     uint64_t start_ns;
     /* Number of names of IBP_OPERATION_NAME_BYTES each, which follow this header. */
     uint32_t operation_count;
-    /* 1 when some process found no space for more segments. */
+    /* enum ibp_full: why some process could not add a segment. */
     uint32_t full;
     char host[256];
     /* The launcher's name of the job, the same on all its hosts; empty for a single process. */

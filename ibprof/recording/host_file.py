@@ -37,6 +37,7 @@ class RecordingFile:
         start_ns: start of the first process of this host.
         operations: names, which counters refer to by index.
         cut_short: space was assigned that the file does not have: it was copied in part, or its disk was full.
+        full: why a process could not record more, a number of `enum ibp_full`.
         storage: the file on the node's own storage that this is a copy of; empty where processes mapped this one.
         on_node: that file exists and was read instead of the copy.
         library: version of the ibprof that wrote it.
@@ -52,6 +53,7 @@ class RecordingFile:
     start_ns: int
     operations: tuple[str, ...]
     cut_short: bool
+    full: int
     storage: str
     on_node: bool
     library: str
@@ -148,6 +150,7 @@ def open_recording_file(path: Path) -> RecordingFile:
         start_ns=int(header["start_ns"]),
         operations=tuple(decode_text(name) for name in operations),
         cut_short=int(header["end_bytes"]) > len(data),
+        full=int(header["full"]),
         storage=decode_text(header["storage"]),
         on_node=on_node is not None,
         library=decode_text(header["library_version"]),

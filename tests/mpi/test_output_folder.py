@@ -95,6 +95,29 @@ def test_full_while_running(name: str, build: Build, mounted: Path) -> None:
     assert line.startswith("ibprof: the recording has no space for more: ")
 
 
+AWAY = {"removed": "rm -r", "moved": "mv -t {}"}
+
+
+@pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
+@pytest.mark.parametrize("how", AWAY)
+def test_removed_or_moved_while_running(name: str, how: str, build: Build, tmp_path: Path) -> None:
+    """There is space enough, but not where the recording was."""
+    mpi = find_any(name)
+    output, moved = tmp_path / "profile.ibprof", tmp_path / "moved"
+    moved.mkdir()
+    until = f"for i in $(seq 100); do ls {output}/* && break; sleep 0.05; done"
+    away = f"{until}; sleep 0.3; {AWAY[how].format(moved)} {output}"
+    script = f'case "$PMI_RANK$OMPI_COMM_WORLD_RANK" in 0) ({away}) >/dev/null 2>&1 & esac; exec "$@"'
+    program = build(mpi, "unruly.c", "-pthread")
+    command: list[str | Path] = ["sh", "-c", script, "sh", program, "wait", "wait", "names", "regions"]
+    done = check_no_harm(mpi, RANKS, command, output)
+    (line,) = ibprof_lines(done.stderr)
+    assert line.startswith(f"ibprof: the recording was removed or moved ({output}/")
+    if how == "moved":
+        profile = load_profile(moved / "profile.ibprof")
+        assert all(any("removed or moved" in note for note in rank.notes) for rank in profile.ranks)
+
+
 @pytest.mark.parametrize("output", ["/proc/profile.ibprof", "/dev/null", "/dev/null/profile.ibprof", "file"])
 def test_no_folder_can_be_there(mpi: Mpi, build: Build, output: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")

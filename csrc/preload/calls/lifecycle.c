@@ -171,7 +171,7 @@ void ibp_lifecycle_start(void)
 void ibp_lifecycle_stop(void)
 {
     if (!ibp_is_recorded()) return;
-    if (ibp_recording_is_full()) ibp_counters_note_full();
+    if (ibp_recording_why_full()) ibp_counters_note_full();
     ibp_process_finish();
     ibp_activity_end();
     ibp_wrappers_choose();

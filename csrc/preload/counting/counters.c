@@ -6,6 +6,7 @@
 #include "counting/partners.h"
 #include "libmpi/job_line.h"
 #include "platform/memory.h"
+#include "platform/text.h"
 #include "recording/process_state.h"
 #include "recording/recording.h"
 
@@ -69,9 +70,22 @@ int ibp_counters_open(struct ibp_process *process, enum ibp_source source)
 
 void ibp_counters_note_full(void)
 {
-    if (ibp_is_active())
-        ibp_say_once_a_job("the recording has no space for more",
-                           "traffic to further peers is summed into one total, which every report shows");
+    static const char *const reasons[] = {
+        [IBP_FULL_SPACE] = "the recording has no space for more",
+        [IBP_FULL_MOVED] = "the recording was removed or moved",
+        [IBP_FULL_CLOSED] = "the recording cannot be opened again",
+    };
+    const enum ibp_full why = ibp_recording_why_full();
+    char reason[400]; /* some threads have small stacks */
+
+    if (!ibp_is_active() || why >= sizeof reasons / sizeof *reasons) return;
+    ibp_text_copy(reason, sizeof reason, reasons[why ? why : IBP_FULL_SPACE]);
+    if (why > IBP_FULL_SPACE) {
+        ibp_text_append(reason, sizeof reason, " (");
+        ibp_text_append(reason, sizeof reason, ibp_recording_path());
+        ibp_text_append(reason, sizeof reason, ")");
+    }
+    ibp_say_once_a_job(reason, "traffic to further peers is summed into one total, which every report shows");
 }
 
 static struct ibp_slot *probe(struct ibp_slot *slots, uint64_t mask, uint64_t key)

@@ -56,7 +56,7 @@ void ibp_counters_clear(void);
 /* Add the user data sent and fetched to the groups of its peers, as in ibp_snapshot. */
 void ibp_counters_by_group(uint32_t group_ranks, uint64_t *bytes, uint64_t *messages);
 
-/* Print that the recording has no space for more counters, once a job. */
+/* Print why the recording holds no more counters, once a job. */
 void ibp_counters_note_full(void);
 
 /* Set a mark's totals of user data over all regions. */

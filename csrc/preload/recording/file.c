@@ -254,11 +254,16 @@ static bool is_same(const struct ibp_recording_file *recording, int file)
 int ibp_file_reopen(const struct ibp_recording_file *recording)
 {
     const int reader = ibp_own_file_open(recording->path);
-    int file = -1;
+    int file = -1, error;
 
     if (reader < 0) return -1;
-    if (is_same(recording, reader)) file = ibp_own_file_open_to_write(recording->path, reader);
+    if (is_same(recording, reader))
+        file = ibp_own_file_open_to_write(recording->path, reader);
+    else
+        errno = ESTALE;
+    error = errno;
     close(reader);
+    errno = error;
     return file;
 }
 

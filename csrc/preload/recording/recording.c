@@ -82,17 +82,32 @@ int ibp_recording_is_first(void)
 
 /* -- segments ------------------------------------------------------------------------------------------------------ */
 
-int ibp_recording_is_full(void)
+enum ibp_full ibp_recording_why_full(void)
 {
-    return (int)__atomic_load_n(&recording.file.header->full, __ATOMIC_RELAXED);
+    return (enum ibp_full)__atomic_load_n(&recording.file.header->full, __ATOMIC_RELAXED);
+}
+
+const char *ibp_recording_path(void)
+{
+    return recording.file.path;
 }
 
 /* Refuse a segment, and tell this host's other processes by the header. */
-static struct ibp_segment *refuse_segment(const char *why)
+static struct ibp_segment *refuse_segment(enum ibp_full reason, const char *why)
 {
-    __atomic_store_n(&recording.file.header->full, 1, __ATOMIC_RELAXED);
-    ibp_log(1, "no space for more in %s: %s", recording.file.path, why);
+    uint32_t none = IBP_NOT_FULL;
+
+    __atomic_compare_exchange_n(&recording.file.header->full, &none, reason, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    ibp_log(1, "no more is recorded in %s: %s", recording.file.path, why);
     return NULL;
+}
+
+/* The same where the file cannot be opened again; errno says why. */
+static struct ibp_segment *refuse_unopened(void)
+{
+    const bool is_gone = errno == ENOENT || errno == ENOTDIR || errno == ESTALE || errno == EEXIST;
+
+    return refuse_segment(is_gone ? IBP_FULL_MOVED : IBP_FULL_CLOSED, strerror(errno));
 }
 
 static struct ibp_segment *add_segment(enum ibp_segment_kind kind)
@@ -105,15 +120,15 @@ static struct ibp_segment *add_segment(enum ibp_segment_kind kind)
     int file, error;
 
     if (__atomic_load_n(&recording.segments, __ATOMIC_RELAXED) >= SEGMENTS_MAX)
-        return refuse_segment("too many segments");
+        return refuse_segment(IBP_FULL_SPACE, "too many segments");
     if (bytes > (uint64_t)LARGEST_SEGMENT_PAGES * IBP_PAGE_BYTES)
         bytes = (uint64_t)LARGEST_SEGMENT_PAGES * IBP_PAGE_BYTES;
     file = ibp_file_reopen(&recording.file);
-    if (file < 0) return refuse_segment("it cannot be opened again");
+    if (file < 0) return refuse_unopened();
     offset = __atomic_fetch_add(&recording.file.header->end_bytes, bytes, __ATOMIC_RELAXED);
     error = ibp_file_map(file, offset, bytes, (void **)&segment);
     close(file);
-    if (error) return refuse_segment(strerror(error));
+    if (error) return refuse_segment(IBP_FULL_SPACE, strerror(error));
     if (kind == IBP_SEGMENT_PROCESS) recording.process_offset = offset;
     segment->kind = kind;
     segment->offset = offset;

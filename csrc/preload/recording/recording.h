@@ -19,8 +19,11 @@ struct ibp_process *ibp_recording_open(const char *output, char *why, size_t why
 void *ibp_recording_reserve(enum ibp_segment_kind kind);
 void ibp_recording_publish(enum ibp_segment_kind kind);
 
-/* Return whether a process of this host found no space for more. */
-int ibp_recording_is_full(void);
+/* Return why a process of this host could not record more: the first reason, IBP_NOT_FULL where all could. */
+enum ibp_full ibp_recording_why_full(void);
+
+/* Return where the recording was made. */
+const char *ibp_recording_path(void);
 
 /* Return the number of records of a kind published so far. */
 uint32_t ibp_recording_used(enum ibp_segment_kind kind);
