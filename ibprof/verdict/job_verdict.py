@@ -71,7 +71,7 @@ class _Judge:
         return Verdict(
             kind=kind,
             cause=links.cause if links else None,
-            sentences=tuple(filter(None, (self._say_time(), *self._say_kind(kind)))),
+            sentences=tuple(filter(None, (self._say_routes(), self._say_time(), *self._say_kind(kind)))),
             run_s=self._run_s,
             mpi_s=self._mpi_s,
             wait_s=self._times.wait_s if self._times and known else None,
@@ -117,6 +117,11 @@ class _Judge:
         is_host = self._links is not None and self._links.is_host_link
         return VerdictKind.HOST_LINKS if is_host else VerdictKind.SWITCH_LINKS
 
+    def _say_routes(self) -> str:
+        """Return first that all loads rest on routes other than the subnet's."""
+        routes = self._links.routes if self._links else ""
+        return f"{routes[:1].upper()}{routes[1:].rstrip('.')}." if routes else ""
+
     def _say_time(self) -> str:
         if self._times is None or self._mpi_s is None:
             return ""
@@ -158,22 +163,26 @@ class _Judge:
         if links is None or not links.line_rate_s:
             return ""
         least = format_seconds(links.line_rate_s)
-        modelled = ", on modelled routes" if links.is_modelled else ""
         of_what = ""
         if self._mpi_s and links.line_rate_s <= self._mpi_s:
             of_what = f" ({links.line_rate_s / self._mpi_s:.0%} of MPI time)"
         elif self._run_s and links.line_rate_s <= self._run_s:
             of_what = f" ({links.line_rate_s / self._run_s:.0%} of the run)"
-        return f"The busiest link, {links.busiest}, needs at least {least} at line rate{of_what}{modelled}."
+        by = f" Loaded by {links.loaded_by}." if links.loaded_by else ""
+        return f"The busiest link, {links.busiest}, needs at least {least} at line rate{of_what}.{by}"
 
     def _say_remedy(self) -> str:
         links = self._links
         if links is None or links.cause is None or not links.gain_s:
             return "No remedy that was tried makes it faster."
-        gain, before = format_seconds(links.gain_s), format_seconds(links.line_rate_s)
         if self._run_s and links.gain_s < WORTH_HAVING * self._run_s:
+            gain = format_seconds(links.gain_s)
             return f"The best remedy tried ({links.cause}) takes {gain} off, less than 1% of the run: not worth it."
-        return f"Cause: {links.cause}. {links.advice[:1].upper()}{links.advice[1:]}: takes {gain} of {before} off."
+        first = links.gain_s if links.first_gain_s is None else links.first_gain_s
+        remedy = f"{links.advice[:1].upper()}{links.advice[1:]}"
+        more = f"; all remedies together {format_seconds(links.gain_s)}" if links.gain_s > first else ""
+        gain, before = format_seconds(first), format_seconds(links.line_rate_s)
+        return f"Cause: {links.cause}. {remedy}: takes {gain} of {before} off the busiest link{more}."
 
     def _say_who_waits(self) -> str:
         times = self._times
@@ -190,7 +199,7 @@ class _Judge:
     def _list_evidence(self, kind: VerdictKind) -> list[Evidence]:
         times, links = self._times, self._links
         if kind in (VerdictKind.HOST_LINKS, VerdictKind.SWITCH_LINKS) and links:
-            return [Evidence(link=links.busiest)]
+            return [Evidence(None, links.operation, links.site, links.region, links.busiest)]
         if kind is not VerdictKind.WAITING or times is None:
             return []
         found = [

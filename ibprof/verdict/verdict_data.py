@@ -47,20 +47,28 @@ class BusiestLink:
         busiest: link direction of the largest time, in words.
         line_rate_s: its bytes at its speed, seconds.
         is_host_link: no link between switches needs longer.
+        loaded_by: ranks, call, line and region that load it most, in words; empty where not known.
+        operation, site, region: of `loaded_by`.
         cause: name of its first cause, of docs/causes.md; None where none was found.
         advice: what would help, in words; empty without a cause.
-        gain_s: seconds that the best remedy tried takes off the busiest link; None where none was tried.
-        is_modelled: the routes are no subnet's own.
+        first_gain_s: seconds that the first cause's remedy takes off the busiest link; None without a cause.
+        gain_s: seconds that all remedies together take off it; None without a cause.
+        routes: a sentence on routes that are not the subnet's own; empty where they are.
         on_host_share: part of all bytes that stay within hosts, 0 to 1, placed as they are on this fabric.
     """
 
     busiest: str
     line_rate_s: float
     is_host_link: bool
+    loaded_by: str = ""
+    operation: str | None = None
+    site: str | None = None
+    region: str | None = None
     cause: str | None = None
     advice: str = ""
+    first_gain_s: float | None = None
     gain_s: float | None = None
-    is_modelled: bool = False
+    routes: str = ""
     on_host_share: float = 0.0
 
 

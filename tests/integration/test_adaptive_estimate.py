@@ -71,7 +71,7 @@ def test_text_and_page_say_that_loads_are_estimated(tmp_path: Path, capsys: pyte
     assert report.main([SPREAD, str(flows), "--adaptive", "--html", str(page)]) == 0
     assert "Most loaded links (estimate, adaptive routing)" in page.read_text()
     capsys.readouterr()
-    assert report.main([SPREAD, str(flows), "--adaptive"]) == 0
+    assert report.main([SPREAD, str(flows), "--adaptive", "--full"]) == 0
     text = capsys.readouterr().out
     for sentence in (
         "Most loaded links, and who loads them (estimate, adaptive routing)",

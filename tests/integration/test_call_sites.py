@@ -132,7 +132,7 @@ def test_other_outputs(profile: str, tmp_path: Path) -> None:
 
 
 def test_a_report_names_the_lines(profile: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert report.main([LST, profile]) == 0
+    assert report.main([LST, profile, "--full"]) == 0
     text = capsys.readouterr().out
     assert "Call sites" in text
     assert "by site: solver.c:212 99.4%" in text
@@ -216,7 +216,7 @@ def test_a_report_on_one_line(profile: str, capsys: pytest.CaptureFixture[str]) 
         assert document["bytes_total"] == 8000
         assert document["matrix_ranks"]["bytes"] == [[0, 4000], [4000, 0]]
         assert "only --operation MPI_Put --site solver.c:212" in document["coverage"]["origin"]
-    assert report.main([LST, profile, *chosen]) == 0
+    assert report.main([LST, profile, *chosen, "--full"]) == 0
     assert "only --operation MPI_Put --site solver.c:212" in " ".join(capsys.readouterr().out.split())
 
 

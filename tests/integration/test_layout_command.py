@@ -264,7 +264,7 @@ def test_a_report_without_a_fabric_needs_ranks(
 def test_a_matrix_alone_can_be_reported_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     matrix = tmp_path / "matrix.csv"
     matrix.write_text("src,dst,bytes,messages\n0,1,10,1\n1,0,30,1\n")
-    assert report.main([str(matrix)]) == 0
+    assert report.main([str(matrix), "--full"]) == 0
     text = capsys.readouterr().out
     assert re.search(r"ranks +sent +2 +30 B +20 B +10 B +1\.50 +rank 1\n", text)
     assert re.search(r"ranks +received +2 +30 B +20 B +10 B +1\.50 +rank 0\n", text)
@@ -313,7 +313,7 @@ def test_port_counters_have_no_rails_in_any_output(tmp_path: Path, capsys: pytes
 
 def test_a_pipe_gets_no_escape_codes(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
-    assert report.main([TESTBED, "pattern:shift:1"]) == 0
+    assert report.main([TESTBED, "pattern:shift:1", "--full"]) == 0
     assert "\x1b" not in capsys.readouterr().out
 
 

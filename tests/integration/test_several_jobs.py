@@ -73,7 +73,7 @@ def test_each_job_loads_what_it_loads_alone(
         ("one", 0, 2),
         ("one", 0, 1),
     ]
-    assert report.main(both) == 0
+    assert report.main([*both, "--full"]) == 0
     assert "by job: two" in capsys.readouterr().out
 
 

@@ -44,7 +44,9 @@ def test_links_nodes_and_yaml(request: pytest.FixtureRequest, folder: Path) -> N
 
 
 @pytest.mark.usefixtures("folder")
-@pytest.mark.parametrize(("name", "options"), [("report.txt", []), ("report.json", ["--json"])])
+@pytest.mark.parametrize(
+    ("name", "options"), [("report.txt", ["--full"]), ("report.json", ["--json"]), ("brief.txt", [])]
+)
 def test_report(
     request: pytest.FixtureRequest, name: str, options: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -61,7 +61,7 @@ def test_every_output_names_it(system_mpi: Mpi, build: Build, tmp_path: Path) ->
         "the rest stayed on hosts: MPI moved it through memory (as coll/sm does)"
     )
     assert said in _run(tmp_path, "ibprof", "info", archive).stdout
-    assert said in " ".join(_run(tmp_path, "ibprof-report", archive).stdout.split())
+    assert said in " ".join(_run(tmp_path, "ibprof-report", archive, "--full").stdout.split())
     assert json.loads(_run(tmp_path, "ibprof-report", archive, "--json").stdout)["coverage"]["unaccounted"] == [found]
     assert said in load_profile(archive)._repr_html_()
 

@@ -146,7 +146,7 @@ def test_bounds_stand_next_to_the_loads(tmp_path: Path, capsys: pytest.CaptureFi
         found = json.loads(capsys.readouterr().out)["adaptive"]
         assert found["max_switch_link"]["shared"] <= found["max_switch_link"]["most"]
         assert ("x.far: 1 switches route adaptively" in found["reason"]) == told
-        assert report.main(arguments) == 0
+        assert report.main([*arguments, "--full"]) == 0
         assert "at most" in capsys.readouterr().out
     assert layout.main([lst, "pattern:shift:1"]) == 0
     assert "a_most" not in capsys.readouterr().out

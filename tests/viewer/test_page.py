@@ -76,7 +76,7 @@ def test_the_first_screen_names_the_most_loaded_links_as_the_report_does(
     for said in ("rank 0 to rank 1 100.0%", "region main", "BCAST", "9 EB", "at line rate"):
         assert said in first.inner_text()
     assert first.evaluate("each => each.getBoundingClientRect().bottom < innerHeight")
-    assert report.main([TESTBED, profile]) == 0
+    assert report.main([TESTBED, profile, "--full"]) == 0
     row = opened.rows[opened.most_loaded() >> 1]
     assert row["a_name"] in capsys.readouterr().out
     assert "Modelled: loads are sums" in opened.page.locator("#coverage").inner_text()

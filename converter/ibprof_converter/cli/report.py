@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -29,11 +30,13 @@ from ibprof_converter.cli.input_arguments import (
     parse_count,
     traffic_options,
 )
-from ibprof_converter.cli.printing import print_captured, print_json, show_stages
+from ibprof_converter.cli.printing import print_captured, print_json, print_lines, show_stages
 from ibprof_converter.cli.subcommands import make_parser
 from ibprof_converter.hotspots.link_report import DIAGNOSED_FLOWS
+from ibprof_converter.reports.brief_report import describe_in_brief
 from ibprof_converter.reports.job_report import TOP, JobReport, read_and_report
 from ibprof_converter.reports.job_sections import describe_report
+from ibprof_converter.reports.report_sections import Section
 from ibprof_converter.reports.terminal_text import print_sections
 from ibprof_converter.routing.synthetic.spec import FORMS
 from ibprof_converter.traffic.traffic_reader import KINDS
@@ -44,6 +47,7 @@ _EXAMPLE = f"""\
 examples:
   ibprof-report profile.otf2
   ibprof-report ibdiagnet.lst profile.otf2
+  ibprof-report ibdiagnet.lst profile.otf2 --section why
   ibprof-report rail1.lst rail2.lst profile.otf2 --json > report.json
   ibprof-report ibdiagnet.lst profile.otf2 --html report.html
 
@@ -61,6 +65,8 @@ class ReportOptions:
     top: int
     html: Path | None
     as_json: bool
+    full: bool
+    sections: tuple[str, ...]
 
     def files(self) -> Iterator[Path]:
         """Yield the files to read."""
@@ -85,12 +91,26 @@ def _report(argv: Sequence[str] | None) -> None:
     if options.as_json:
         print_json(report.as_json())
     elif not options.html:
-        print_captured(lambda console: _print_text(console, report))
+        _print_text(report, options)
 
 
-def _print_text(console: Console, report: JobReport) -> None:
+def _print_text(report: JobReport, options: ReportOptions) -> None:
+    sections = describe_report(report)
+    names = tuple(section.name for section in sections)
+    if unknown := [name for name in options.sections if name not in names]:
+        raise UsageError(f"--section {unknown[0]}: this report has {', '.join(names)}")
+    if options.sections:
+        chosen = [section for section in sections if section.name in options.sections]
+        print_captured(lambda console: print_sections(console, chosen))
+    elif options.full:
+        print_captured(lambda console: _print_all(console, report, sections))
+    else:
+        print_lines(describe_in_brief(report, names, shutil.get_terminal_size((80, 24)).columns))
+
+
+def _print_all(console: Console, report: JobReport, sections: list[Section]) -> None:
     console.print(Text(printable(report.verdict.text)), end="\n\n")
-    print_sections(console, describe_report(report))
+    print_sections(console, sections)
 
 
 def _report_options(arguments: argparse.Namespace) -> ReportOptions:
@@ -102,6 +122,8 @@ def _report_options(arguments: argparse.Namespace) -> ReportOptions:
         top=TOP if arguments.top is None else arguments.top,
         html=arguments.html,
         as_json=arguments.json,
+        full=arguments.full,
+        sections=tuple(arguments.section or ()),
     )
     of_fabric = (
         arguments.placement,
@@ -136,6 +158,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--json", action="store_true", help="the same numbers for programs, on stdout")
     parser.add_argument(
         "--html", metavar="FILE", type=Path, help="the same numbers as one page for any browser, with the network view"
+    )
+    parser.add_argument("--full", action="store_true", help="print all of the report, not only its fifteen lines")
+    parser.add_argument(
+        "--section", metavar="NAME", action="append", help="print this part alone: hot, why, ...; may be repeated"
     )
     parser.add_argument("--top", metavar="N", type=parse_count, help=f"most loaded links to name (default: {TOP})")
     return parser

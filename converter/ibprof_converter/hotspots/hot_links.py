@@ -192,6 +192,9 @@ class LinkDirections:
         self._bytes = np.concatenate([total.reshape(-1) for total in totals])
         self._rail = np.repeat(np.arange(len(totals)), [total.size for total in totals])
         self._first = np.cumsum([0, *(total.size for total in totals)])
+        self._seconds = _measure_seconds(
+            self._bytes, np.concatenate([np.repeat(each.fabric.link_gbps, 2) for each in subnets])
+        )
         self._between_switches = np.concatenate([np.repeat(_joins_switches(each.fabric), 2) for each in subnets])
         used = int(np.count_nonzero(self._bytes))
         self._mean = sum_exactly(self._bytes) / used if used else 0.0
@@ -207,7 +210,7 @@ class LinkDirections:
         )
 
     def most_loaded(self, count: int) -> tuple[tuple[Hotspot, ...], tuple[Hotspot, ...]]:
-        """Return the `count` link directions that carry most, of all and of those between switches."""
+        """Return the `count` link directions that are busiest at line rate, of all and of those between switches."""
         found = [self._find_most_loaded(count, only) for only in (np.True_, self._between_switches)]
         if self._traffic is not None and found[0]:
             self._collect_flows(self._traffic, sorted({*found[0], *found[1]}))
@@ -216,8 +219,8 @@ class LinkDirections:
 
     def _find_most_loaded(self, count: int, among: npt.NDArray[np.bool_] | np.bool_) -> list[int]:
         candidates = np.flatnonzero((self._bytes > 0) & among)
-        # Of ends that carry the same, those between switches come first: a placement can move them.
-        keys = (~self._between_switches[candidates], ~self._bytes[candidates])
+        # Of ends that are as busy, those between switches come first: a placement can move them.
+        keys = (~self._bytes[candidates], ~self._between_switches[candidates], -self._seconds[candidates])
         busiest: list[int] = candidates[np.lexsort(keys)][:count].tolist()
         return busiest
 
@@ -341,3 +344,11 @@ def _pair_shares(flows: Traffic, fabric: Fabric, amount: int) -> tuple[tuple[Pai
         )
     rest = sum_exactly(sums[NAMED_PAIRS:])
     return tuple(greatest), OtherPairs(len(keys) - len(greatest), rest, rest / amount)
+
+
+def _measure_seconds(amounts: npt.NDArray[np.uint64], gbps: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return the seconds of link directions at line rate. An unknown speed is taken for the slowest."""
+    known = gbps[gbps > 0]
+    slowest = float(known.min()) if len(known) else 1.0
+    seconds: npt.NDArray[np.float64] = amounts * 8e-9 / np.where(gbps > 0, gbps, slowest)
+    return seconds

@@ -42,7 +42,7 @@ from ibprof_converter.reports.recorded_job import (
 )
 from ibprof_converter.reports.sender_balance import SenderBalance, weigh_senders
 from ibprof_converter.reports.verdict_links import judge_job
-from ibprof_converter.routing.route_choice import are_modelled
+from ibprof_converter.routing.route_choice import describe_routes
 from ibprof_converter.traffic.chosen_traffic import choose_demand
 from ibprof_converter.traffic.traffic_data import RankTraffic, Traffic
 from ibprof_converter.traffic.traffic_reader import read_traffic
@@ -204,8 +204,9 @@ def report_on_loads(
     links = report_on_links(
         loads.placed, fabric.subnets, fabric.layouts, loads.loads, top, loads.judging_bounds, progress
     )
+    routes = (describe_routes(fabric.subnets) or "") if loads.traffic else ""
     report = JobReport(
-        verdict=judge_job(demand.profile if demand else None, links, are_modelled(fabric.subnets)),
+        verdict=judge_job(demand.profile if demand else None, links, routes),
         coverage=loads.coverage,
         provenance=provenance,
         links=links,

@@ -39,7 +39,8 @@ def describe_bytes(report: JobReport, links: LinkReport) -> Section:
     heat = links.heat
     facts = [Fact("links_used", f"links used, of {heat.links:,}", heat.links_used, ValueKind.COUNT)]
     if heat.links_used:
-        ratio = "hotspots.0.ratio_to_mean" if links.hotspots else ""
+        most = [number for number, spot in enumerate(links.hotspots) if spot.bytes == heat.max_link]
+        ratio = f"hotspots.{most[0]}.ratio_to_mean" if most else ""
         facts += [
             Fact(
                 "max_link", f"most loaded link direction{name_basis(links.load_basis)}", heat.max_link, ValueKind.BYTES

@@ -10,44 +10,49 @@ from ibprof_converter.hotspots.hot_links import HOST_LINK, Hotspot
 from ibprof_converter.hotspots.link_report import LinkReport
 
 
-def judge_job(run: Profile | None, links: LinkReport | None, is_modelled: bool = False) -> Verdict:
+def judge_job(run: Profile | None, links: LinkReport | None, routes: str = "") -> Verdict:
     """Return the verdict on a job.
 
     Args:
         run: its profile; None for traffic that was not recorded.
         links: of its fabric; None where that is not known.
-        is_modelled: the routes are no subnet's own.
+        routes: a sentence on routes that are not the subnet's own; empty where they are.
     """
-    times = _time_links(links, is_modelled) if links else None
+    times = _time_links(links, routes) if links else None
     return judge_run(run, times) if run else judge_traffic(times)
 
 
-def _time_links(links: LinkReport, is_modelled: bool) -> BusiestLink | None:
+def _time_links(links: LinkReport, routes: str) -> BusiestLink | None:
     """Return the times of the busiest link direction; None where nothing is on a link of known speed."""
     on_host = links.bytes_on_host / links.bytes_total if links.bytes_total else 0.0
     diagnosis = links.diagnosis
     if diagnosis is None:
         spots = [spot for spot in (*links.hotspots, *links.switch_hotspots) if spot.least_time_s]
         if not spots:
-            return BusiestLink("", 0.0, is_host_link=True, is_modelled=is_modelled, on_host_share=on_host)
+            return BusiestLink("", 0.0, is_host_link=True, routes=routes, on_host_share=on_host)
         busiest = max(spots, key=lambda spot: spot.least_time_s or 0.0)
         return BusiestLink(
             busiest=_name_direction(busiest),
             line_rate_s=busiest.least_time_s or 0.0,
             is_host_link=busiest.kind == HOST_LINK,
-            is_modelled=is_modelled,
+            routes=routes,
             on_host_share=on_host,
         )
-    causes = diagnosis.causes
+    causes, loader = diagnosis.causes, diagnosis.loaded_by
     best = min((cause.max_time_after_s for cause in causes), default=None)
     return BusiestLink(
         busiest=diagnosis.busiest,
         line_rate_s=diagnosis.max_time_s,
         is_host_link=diagnosis.max_host_link_s >= diagnosis.max_switch_link_s,
+        loaded_by=loader.text if loader else "",
+        operation=loader.operation if loader else None,
+        site=loader.site if loader else None,
+        region=loader.region if loader else None,
         cause=causes[0].cause if causes else None,
         advice=causes[0].advice if causes else "",
+        first_gain_s=max(diagnosis.max_time_s - causes[0].max_time_after_s, 0.0) if causes else None,
         gain_s=None if best is None else max(diagnosis.max_time_s - best, 0.0),
-        is_modelled=is_modelled,
+        routes=routes,
         on_host_share=on_host,
     )
 

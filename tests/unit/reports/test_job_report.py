@@ -132,7 +132,7 @@ def renderings(
 
 def render(arguments: list[str], folder: Path, capsys: pytest.CaptureFixture[str]) -> tuple[str, Any, str]:
     capsys.readouterr()
-    assert report.main(arguments) == 0
+    assert report.main([*arguments, "--full"]) == 0
     text = capsys.readouterr().out
     assert report.main([*arguments, "--json", "--html", str(folder / "report.html")]) == 0
     return text, json.loads(capsys.readouterr().out), (folder / "report.html").read_text()

@@ -71,8 +71,13 @@ def test_tables_are_named_as_the_source(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_text_begins_with_the_source(links: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first = f"{MODELLED[:1].upper()}{MODELLED[1:]}."
+    assert report.main([links, SHIFT, "--full"]) == 0
+    text = capsys.readouterr().out
+    assert " ".join(text.split()).startswith(first)
+    assert f"Modelled routes\n  {MODELLED}" in text
     assert report.main([links, SHIFT]) == 0
-    assert capsys.readouterr().out.splitlines()[:2] == ["Modelled routes", f"  {MODELLED}"]
+    assert " ".join(capsys.readouterr().out.split()).startswith(first)
     assert place.main([links, SHIFT, "--time", "0.1"]) == 0
     assert capsys.readouterr().out.splitlines()[0] == MODELLED
     assert layout.main(["--patterns", links, "--samples", "1"]) == 0

@@ -323,7 +323,7 @@ def test_no_report_calls_several_adapters_a_single_rail(
     pairs.write_text(f"src_lid,dst_lid,bytes\n{FOUND.ports[0, 0, 2]},{FOUND.ports[1, 0, 2]},9\n")
     placed = ["--placement", place(tmp_path, HOSTS_OF_RANKS)]
     for traffic in ([matrix(tmp_path, PAIRS), *placed], [str(pairs)], ["pattern:shift:1"], ["pattern:all-to-all"]):
-        assert report.main([str(links), *traffic]) == 0
+        assert report.main([str(links), *traffic, "--full"]) == 0
         said = capsys.readouterr().out
         assert "rails: one subnet, several adapters a host" in said
         assert "single" not in said
@@ -335,7 +335,7 @@ def test_the_label_is_in_every_output(links: Path, tmp_path: Path, capsys: pytes
     document = json.loads(capsys.readouterr().out)
     assert document["nic"] == document["coverage"]["nic"] == "modelled:rank"
     assert any("modelled:rank" in sentence for sentence in document["coverage"]["modelled"])
-    assert report.main(asked) == 0
+    assert report.main([*asked, "--full"]) == 0
     assert "modelled:rank" in capsys.readouterr().out
     files = {name: tmp_path / name for name in ("nodes.csv", "out.yaml", "view.html", "report.html")}
     arguments = ["--nodes", files["nodes.csv"], "--yaml", files["out.yaml"], "--html", files["view.html"]]

@@ -152,7 +152,7 @@ def test_what_counters_show_beyond_the_prediction_is_named(tmp_path: Path, capsy
     assert found["ends_uncounted"] == 2
     assert [spot["port"] for spot in found["surplus"]] == [int(of.link_port[3, 1])]
     assert [spot["port"] for spot in found["deficit"]] == [int(of.link_port[5, 0])]
-    assert report.main([lst, "pattern:all-to-all:100000", "--counters", str(tmp_path / "c.csv")]) == 0
+    assert report.main([lst, "pattern:all-to-all:100000", "--counters", str(tmp_path / "c.csv"), "--full"]) == 0
     assert "most from elsewhere:" in capsys.readouterr().out
 
 

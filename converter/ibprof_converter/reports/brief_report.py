@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report in fifteen lines: the verdict, the busiest link directions, and where the rest is."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+
+from ibprof.text.quantities import format_bytes, format_seconds, printable
+from ibprof_converter.hotspots.hot_links import Hotspot
+from ibprof_converter.reports.job_report import JobReport
+from ibprof_converter.reports.link_sections import ends_of, name_basis
+
+LINES = 15
+"""Lines of the whole, at 80 columns."""
+
+_SHOWN = 3
+"""Link directions that are named."""
+
+_ALIKE = 0.99
+"""Share of a link direction's load from which on the next one of its kind is alike."""
+
+_LEAST_VERDICT = 3
+"""Lines of the verdict that are shown however long the rest is."""
+
+_SHORTENED = " ... (--full)"
+
+
+def describe_in_brief(report: JobReport, names: tuple[str, ...], width: int = 80) -> Iterator[str]:
+    """Yield the lines.
+
+    Args:
+        report: what to show.
+        names: of all sections, in their order.
+        width: columns; longer lines are cut or wrapped.
+    """
+    rest = list(_describe_rest(report, names, width))
+    yield from _wrap(report.verdict.text, width, max(LINES - len(rest), _LEAST_VERDICT))
+    yield from rest
+
+
+def _describe_rest(report: JobReport, names: tuple[str, ...], width: int) -> Iterator[str]:
+    """Yield what follows the verdict."""
+    links = report.links
+    if links and links.hotspots:
+        yield ""
+        yield f"Busiest links, time at line rate{name_basis(links.load_basis)}:"
+        groups = _group(tuple(sorted(links.hotspots, key=_load, reverse=True)))
+        for number, (spot, count) in enumerate(groups[:_SHOWN], 1):
+            yield _cut(_say_end(number, spot, count), width)
+    elif report.run and report.run.hosts:
+        yield ""
+        busiest = max(report.run.hosts, key=lambda host: host.bytes_sent)
+        sent, within = format_bytes(report.run.bytes_total), format_bytes(report.run.bytes_on_host)
+        most = f"{busiest.name} sends most to others: {format_bytes(busiest.bytes_sent)}"
+        yield _cut(f"{sent} sent, {within} of it within hosts; {most}", width)
+    yield ""
+    names_lost = dict.fromkeys(each.operation for each in report.coverage.unaccounted)
+    if names_lost:
+        yield _cut(f"Bytes are missing of {', '.join(names_lost)} (--section unaccounted)", width)
+    missing = (*report.verdict.missing, *report.coverage.not_seen)
+    if missing:
+        more = f" (and {len(missing) - 1} more: --section seen)" if len(missing) > 1 else ""
+        yield _cut(f"Missing: {missing[0]}", width - len(more)) + more
+    if report.requests:
+        asked = report.requests[0].command
+        yield _cut(f"For the links, ask an administrator for: {asked} (--section ask)", width)
+    yield from _wrap(f"More: --full, --html FILE, --json, or --section NAME of {', '.join(names)}", width, 3)
+
+
+def _wrap(text: str, width: int, most: int) -> list[str]:
+    lines = textwrap.wrap(printable(text), width, break_on_hyphens=False) or [""]
+    if len(lines) > most:
+        lines[most - 1 :] = [_cut(lines[most - 1], width - len(_SHORTENED)) + _SHORTENED]
+    return lines
+
+
+def _cut(line: str, width: int) -> str:
+    shown = printable(line)
+    return shown if len(shown) <= width else shown[: width - 1] + "\N{HORIZONTAL ELLIPSIS}"
+
+
+def _load(spot: Hotspot) -> float:
+    return spot.bytes if spot.least_time_s is None else spot.least_time_s
+
+
+def _group(spots: tuple[Hotspot, ...]) -> list[tuple[Hotspot, int]]:
+    """Put neighbours of one kind and load together."""
+    groups: list[tuple[Hotspot, int]] = []
+    for spot in spots:
+        if groups and groups[-1][0].kind == spot.kind and _load(spot) >= _ALIKE * _load(groups[-1][0]):
+            groups[-1] = (groups[-1][0], groups[-1][1] + 1)
+        else:
+            groups.append((spot, 1))
+    return groups
+
+
+def _say_end(number: int, spot: Hotspot, count: int) -> str:
+    source, destination = ends_of(spot)
+    load = format_bytes(spot.bytes) if spot.least_time_s is None else format_seconds(spot.least_time_s)
+    where = f"{source.name or source.guid} port {source.port} -> {destination.name or destination.guid}"
+    alike = f" (+ {count - 1} alike)" if count > 1 else ""
+    return f"{number:>3}  {load:>7}  {where}{alike}{_say_sender(spot)}"
+
+
+def _say_sender(spot: Hotspot) -> str:
+    causes = spot.contributors
+    if causes is None or not causes.rank_pairs:
+        return ""
+    pair = causes.rank_pairs[0]
+    who = f"{pair.source} -> {pair.destination}"
+    if pair.source_rank is not None:
+        who = f"rank {pair.source_rank} -> {pair.destination_rank}"
+    return f", {pair.share:.0%} by {who}"

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report in fifteen lines of 80 columns."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ibprof_converter.cli import report
+from ibprof_converter.reports.brief_report import LINES
+from ibprof_testing.paths import DATA
+
+FAULTY = str(DATA / "fabrics" / "oversub-faulty" / "ibdiagnet.lst.xz")
+
+
+@pytest.mark.parametrize("columns", [80, 60])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [FAULTY, "pattern:all-to-all:4096"],
+        ["xgft:2:4,4:1,2", "pattern:shift:5:1000000"],
+        ["torus:4,4:2", "pattern:all-to-all:1000"],
+        ["matrix.csv"],
+    ],
+)
+def test_fifteen_lines_of_eighty_columns(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    columns: int,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    (tmp_path / "matrix.csv").write_text("src,dst,bytes,messages\n0,1,10,1\n1,0,30,1\n")
+    assert report.main([*arguments, "--json"]) == 0
+    verdict = json.loads(capsys.readouterr().out)["verdict"]["text"]
+    assert report.main(arguments) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= LINES
+    assert max(map(len, lines)) <= columns
+    shown = " ".join(lines[: lines.index("")])
+    cut = shown.endswith("(--full)")
+    assert verdict.startswith(shown.partition("\N{HORIZONTAL ELLIPSIS}")[0]) if cut else shown == verdict
+
+
+def test_the_busiest_link_is_first(capsys: pytest.CaptureFixture[str]) -> None:
+    """Most bytes are on faster links than the busiest; text, list and verdict name the same one."""
+    assert report.main([FAULTY, "pattern:shift:7:100000", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    times = [spot["least_time_s"] for spot in document["hotspots"]]
+    assert times == sorted(times, reverse=True)
+    assert times[0] == document["verdict"]["line_rate_s"] == document["diagnosis"]["max_time_s"]
+    assert max(spot["bytes"] for spot in document["hotspots"]) > document["hotspots"][0]["bytes"]
+
+
+def test_sections_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert report.main([FAULTY, "pattern:shift:1", "--section", "hot", "--section", "again"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("Most loaded links")
+    assert "Reproduce" in text
+    assert "Coverage" not in text
+    assert report.main([FAULTY, "pattern:shift:1", "--section", "hots"]) == 2
+    assert "--section hots: this report has " in capsys.readouterr().err
