@@ -173,4 +173,4 @@ def test_a_program_that_spawns_is_the_job_that_is_meant(
     command = re.search(r"another job of [12] rank\(s\): ibprof (collect .*)", done.stderr)
     assert command, done.stderr
     assert start(ibprof(*command[1].split()), tmp_path).returncode == 0
-    assert start(ibprof("info", "other.otf2"), tmp_path).stdout.startswith("command")
+    assert "\ncommand " in start(ibprof("info", "other.otf2"), tmp_path).stdout

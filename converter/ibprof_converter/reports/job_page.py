@@ -37,6 +37,9 @@ _HALVES = frozenset(
 _NO_PROBLEM = frozenset({VerdictKind.NOT_MPI, VerdictKind.WAITING, VerdictKind.ON_HOST})
 """Kinds of verdict for which the network needs no change."""
 
+_LINKS = frozenset({VerdictKind.HOST_LINKS, VerdictKind.SWITCH_LINKS})
+"""Kinds of verdict for which a link decides."""
+
 _ADVICE = (
     '<p class="cause">Which links carry them is unknown without the fabric: '
     '<a href="#ask">what to ask an administrator for</a>.</p>'
@@ -98,9 +101,10 @@ def page_of_report(report: JobReport, view: str | None) -> ReportPage:
 def _say_verdict(verdict: Verdict) -> str:
     """Return the verdict, which comes before all else, and what would make it surer."""
     missing = f'<p class="soft">Missing: {escape("; ".join(verdict.missing))}.</p>' if verdict.missing else ""
-    tone = " good" if verdict.kind in _NO_PROBLEM else ""
+    has_fault = verdict.kind in _LINKS and verdict.cause is not None
+    tone = ' class="answer"' if has_fault else ' class="answer good"' if verdict.kind in _NO_PROBLEM else ""
     return (
-        f'<section class="answer{tone}" id="verdict"><h2>Is the network why this job is slow?</h2>'
+        f'<section{tone} id="verdict"><h2>Is the network why this job is slow?</h2>'
         f"<p>{escape(verdict.text)}</p>{missing}</section>"
     )
 
