@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ibprof.native.kernel_library import sum_exactly
 from ibprof.profile.call_report import TimeInMpi, time_in_mpi
 from ibprof.profile.efficiency import elapsed_s, inside_s
 from ibprof.profile.profile_data import Direction, Kind, Profile, Source
@@ -133,5 +134,5 @@ def _sum_sent(run: Profile) -> tuple[int, int, int]:
         hosts[rank] = host
     peers = np.minimum(counters.peer[rows].astype(np.int64), most - 1)
     apart = (hosts[peers] < 0) | (hosts[peers] != hosts[counters.rank[rows]])
-    amounts = counters.bytes[rows].astype(object)
-    return int(amounts.sum()), int(counters.messages[rows].astype(object).sum()), int(amounts[apart].sum())
+    amounts = counters.bytes[rows]
+    return sum_exactly(amounts), sum_exactly(counters.messages[rows]), sum_exactly(amounts[apart])

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from ibprof.profile.profile_data import Profile
+from ibprof.text.call_names import name_call
 from ibprof.text.quantities import format_bytes, format_seconds
 from ibprof.verdict.job_times import LATENCY_S, JobTimes, measure_job
 from ibprof.verdict.verdict_data import BusiestLink, Evidence, Verdict, VerdictKind
@@ -48,11 +49,6 @@ def judge_traffic(links: BusiestLink | None) -> Verdict:
     return _Judge(None, links, has_sites=True).judge()
 
 
-def name_operation(operation: str) -> str:
-    """Return the name of an operation's call as the MPI standard writes it: MPI_Gatherv."""
-    return f"MPI_{operation.capitalize()}"
-
-
 class _Judge:
     """Finds the kind of a verdict, and the sentences of each kind."""
 
@@ -66,7 +62,6 @@ class _Judge:
     def judge(self) -> Verdict:
         """Return the verdict."""
         kind = self._find_kind()
-        known = self._times is not None and self._mpi_s is not None
         links = self._links
         return Verdict(
             kind=kind,
@@ -74,7 +69,7 @@ class _Judge:
             sentences=tuple(filter(None, (self._say_routes(), self._say_time(), *self._say_kind(kind)))),
             run_s=self._run_s,
             mpi_s=self._mpi_s,
-            wait_s=self._times.wait_s if self._times and known else None,
+            wait_s=self._times.wait_s if self._times and self._times.mpi else None,
             line_rate_s=links.line_rate_s if links else None,
             gain_s=links.gain_s if links else None,
             evidence=tuple(self._list_evidence(kind)),
@@ -191,7 +186,7 @@ class _Judge:
         if times.collectives and times.collective_wait_s >= max(times.imbalance_s, times.unexplained_s) / 2:
             most = times.collectives[0]
             at = f" at {most.site}" if self._has_sites and most.site else ""
-            return f", most of it in {name_operation(most.operation)}{at}, for rank {most.quickest}"
+            return f", most of it in {name_call(most.operation)}{at}, for rank {most.quickest}"
         if times.latest is not None and times.imbalance_s >= times.wait_s / 2:
             return f", most of it for rank {times.latest}, which is outside of MPI longest"
         return ""
@@ -203,7 +198,7 @@ class _Judge:
         if kind is not VerdictKind.WAITING or times is None:
             return []
         found = [
-            Evidence(each.quickest, name_operation(each.operation), each.site if self._has_sites else None, each.region)
+            Evidence(each.quickest, name_call(each.operation), each.site if self._has_sites else None, each.region)
             for each in times.collectives[:3]
             if each.waiting_s
         ]

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from ibprof.native.kernel_library import sum_exactly
 from ibprof.profile.exact_sums import find_distinct, number_keys
+from ibprof.text.call_names import name_call
 from ibprof.text.quantities import printable
 from ibprof_converter.hotspots.causes.situation import LinkDirection, Situation
 from ibprof_converter.routing.flow_scan import scan_flows
@@ -19,8 +19,6 @@ from ibprof_converter.traffic.traffic_data import ALL, NO_RANK, Traffic
 
 _ALIKE = 0.99
 """Share of a link direction's time from which on another one of its kind is as busy."""
-
-_CALL = re.compile(r"[A-Z][A-Z0-9_]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +101,12 @@ def find_loaders(traffic: Traffic, subnets: Sequence[Subnet], direction: LinkDir
     receivers = np.unique(flows.destination_rank[chosen])
     has_ranks = bool((senders != NO_RANK).all() and (receivers != NO_RANK).all())
     first = int(chosen[0])
+    operation = flows.operations[flows.operation[first]]
     return LoadedBy(
         ranks=len(senders) if has_ranks else None,
         hosts=len(find_distinct(flows.source_lid[chosen])),
         receiver=flows.job_of_rank(int(receivers[0]))[1] if has_ranks and len(receivers) == 1 else None,
-        operation=_name_call(flows.operations[flows.operation[first]]),
+        operation=None if operation == ALL else name_call(operation),
         site=_name(flows.sites[int(site[first])]),
         region=_name(flows.regions[flows.region[first]]),
         bytes=amount,
@@ -139,10 +138,3 @@ def _kind_of(situation: Situation, end: LinkDirection) -> tuple[int, int]:
 
 def _name(name: str) -> str | None:
     return None if name == ALL else printable(name)
-
-
-def _name_call(name: str) -> str | None:
-    """Return the name of an MPI call as the standard writes it; other names as they are."""
-    if name == ALL:
-        return None
-    return f"MPI_{name.capitalize()}" if _CALL.fullmatch(name) and name != "UNATTRIBUTED" else printable(name)
