@@ -13,11 +13,16 @@ from ibprof_testing.mpi.mpis import Build, Mpi, run_mpi
 
 
 def record_with_books(
-    mpi: Mpi, ranks: int, command: list[str | Path], folder: Path, mca: dict[str, str | int] | None = None
+    mpi: Mpi,
+    ranks: int,
+    command: list[str | Path],
+    folder: Path,
+    mca: dict[str, str | int] | None = None,
+    env: dict[str, str] | None = None,
 ) -> tuple[Profile, dict[str, Matrix]]:
     books = folder / "books"
     books.mkdir()
-    run_mpi(mpi, ranks, command, recording=folder / "recording", env={"TALLY": str(books)}, mca=mca)
+    run_mpi(mpi, ranks, command, recording=folder / "recording", env={"TALLY": str(books), **(env or {})}, mca=mca)
     return load_complete(folder / "recording", ranks), read_tally(books)
 
 
@@ -78,10 +83,11 @@ def test_one_sided(mpi: Mpi, build: Build, window: str, component: str, ranks: i
 
 @pytest.mark.parametrize("ranks", [2, 5])
 @pytest.mark.parametrize("threads", [False, True], ids=["one-thread", "threads"])
-def test_handles_that_mpi_reuses(mpi: Mpi, build: Build, threads: bool, ranks: int, tmp_path: Path) -> None:
-    """Communicators, datatypes and requests are forgotten when they are freed."""
+@pytest.mark.parametrize("sites", ["0", "1"], ids=["", "sites"])
+def test_handles_that_mpi_reuses(mpi: Mpi, build: Build, sites: str, threads: bool, ranks: int, tmp_path: Path) -> None:
+    """Communicators, datatypes and requests are forgotten when they are freed, also what a call site remembers."""
     command: list[str | Path] = [build(mpi, "reused_handles.c", "-pthread"), *(["threads"] if threads else [])]
-    profile, books = record_with_books(mpi, ranks, command, tmp_path)
+    profile, books = record_with_books(mpi, ranks, command, tmp_path, env={"IBPROF_SITES": sites})
     assert set(books) == {"SEND", "SEND_INIT"}
     assert recorded_as_in(books, profile) == books
     assert received(profile) == recorded(profile, kinds=Kind)

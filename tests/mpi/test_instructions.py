@@ -27,6 +27,17 @@ def test_message_costs_few_instructions(case: str, tmp_path: Path) -> None:
     assert list(bench.recording.iterdir()), "nothing was recorded"
 
 
+@pytest.mark.parametrize(("case", "most"), [("World", 12), ("Dup", 12), ("ThreadMultiple", 35)])
+def test_call_sites_add_few_instructions(case: str, most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The messages of a case have two call sites in turn, on one communicator."""
+    messages = 10_000  # the first ones at a site take more
+    bench = Bench(find_mpi(SYSTEM).folder, tmp_path, library())
+    monkeypatch.setenv("IBPROF_SITES", "0")
+    without = count_added(bench, case, messages)
+    monkeypatch.setenv("IBPROF_SITES", "1")
+    assert round(count_added(bench, case, messages) - without) <= most
+
+
 def test_threads_cost_less_than_monitoring(tmp_path: Path) -> None:
     """Open MPI 5's own monitoring takes fewer instructions than that of Open MPI 4."""
     bench = Bench(find_mpi("5.0.11").folder, tmp_path, library())

@@ -122,12 +122,18 @@ static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
 
 /* Of a send whose mode the source sees, and not its site. */
 #define SITE(function, name, count)                                                                                    \
+    static __attribute__((noinline)) int among_threads_##function(PARAMETERS_##count)                                  \
+    {                                                                                                                  \
+        if (!ibp_set_call_among_threads(IBP_OPERATION_##name, __builtin_return_address(0)))                            \
+            return slowly_##function(ARGUMENTS_##count);                                                               \
+        return of_##function.next(ARGUMENTS_##count);                                                                  \
+    }                                                                                                                  \
     static int site_##function(PARAMETERS_##count)                                                                     \
     {                                                                                                                  \
         struct ibp_call *const call = ibp_call_cached(IBP_OPERATION_##name, __builtin_return_address(0));              \
                                                                                                                        \
         if (IBP_UNLIKELY(!ibp_get_here()->is_outside) || IBP_UNLIKELY(!call))                                          \
-            return slowly_##function(ARGUMENTS_##count);                                                               \
+            return among_threads_##function(ARGUMENTS_##count);                                                        \
         ibp_set_here(&call->context);                                                                                  \
         return of_##function.next(ARGUMENTS_##count);                                                                  \
     }

@@ -171,8 +171,8 @@ static void cache(unsigned operation, const void *address, struct ibp_call *call
     struct ibp_cached_call *cached = ibp_cached_call_at(operation, ibp_cached_call_offset(address));
 
     /* Other threads read it at the same time. */
-    __atomic_store_n(&cached->address, NULL, __ATOMIC_RELAXED);
-    __atomic_store_n(&cached->call, call, __ATOMIC_RELEASE);
+    if (ibp_threads_multiple && cached->address) return;
+    cached->call = call;
     __atomic_store_n(&cached->address, address, __ATOMIC_RELEASE);
 }
 
@@ -188,10 +188,9 @@ static struct ibp_call *call_at_place(unsigned operation, const void *key, const
     return call;
 }
 
-/* Return a call that was cached; NULL while other threads may change what is cached. */
 static struct ibp_call *find_cached(unsigned operation, const void *key)
 {
-    return ibp_threads_multiple ? NULL : ibp_call_cached(operation, key);
+    return ibp_threads_multiple ? ibp_call_cached_among_threads(operation, key) : ibp_call_cached(operation, key);
 }
 
 static struct ibp_call *find_by_fortran(unsigned operation)

@@ -102,6 +102,14 @@ static inline __attribute__((always_inline)) struct ibp_call *ibp_call_cached(un
     return call;
 }
 
+/* The same while several threads are in MPI: then a place keeps its first address. */
+static inline struct ibp_call *ibp_call_cached_among_threads(unsigned operation, const void *address)
+{
+    const struct ibp_cached_call *cached = ibp_cached_call_at(operation, ibp_cached_call_offset(address));
+
+    return IBP_LIKELY(__atomic_load_n(&cached->address, __ATOMIC_ACQUIRE) == address) ? cached->call : NULL;
+}
+
 /* Return the same, made if needed; without a site while sites are not recorded. */
 struct ibp_call *ibp_call_find(unsigned operation, const void *address);
 

@@ -114,6 +114,7 @@ void ibp_context_forget(ibp_handle handle)
     struct ibp_communicator *communicator;
 
     ibp_ledger_forget(handle);
+    ibp_contexts_move_back();
     if (cached->communicator == handle) *cached = (struct ibp_cached_context){0};
     if (!ibp_communicator_known(handle)) return ibp_communicator_forget(handle);
     communicator = ibp_communicator_enter(handle);

@@ -54,6 +54,30 @@ uint32_t ibp_context_origin(const struct ibp_context *context, struct ibp_recent
     return recent->origin;
 }
 
+/* -- calls on other communicators ---------------------------------------------------------------------------------- */
+
+static struct ibp_context *moved;
+
+void ibp_context_move(struct ibp_context *context, ibp_handle communicator)
+{
+    if (context->sent_on == communicator) return;
+    context->sent_on = communicator;
+    context->send.peer = context->isend.peer = IBP_NO_PEER;
+    if (context->is_moved) return;
+    context->is_moved = true;
+    context->next = moved;
+    moved = context;
+}
+
+void ibp_contexts_move_back(void)
+{
+    for (; moved; moved = moved->next) {
+        moved->is_moved = false;
+        if (moved->sent_on) moved->sent_on = ibp_contexts_world;
+        moved->send.peer = moved->isend.peer = IBP_NO_PEER;
+    }
+}
+
 /* -- beginning ------------------------------------------------------------------------------------------- */
 
 void ibp_recent_begin(struct ibp_recent *recent, unsigned operation)

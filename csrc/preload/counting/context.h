@@ -36,7 +36,8 @@ struct ibp_recent {
 /* Of a call (counting/calls.h), which is ibp_here, or of a communicator, which keeps the origin and the peer of its last
  * messages. */
 struct ibp_context {
-    /* Of a call: MPI_COMM_WORLD; 0 where each message must be classified. */
+    /* Of a call: MPI_COMM_WORLD; 0 where each message must be classified. Calls at a site mostly use one communicator:
+     * `sent_on` is the one of their last message, of which `send` and `isend` remember peers. */
     ibp_handle sent_on, received_on;
     /* Of a call: messages under lower tags are classified. */
     int lowest_tag;
@@ -54,7 +55,9 @@ struct ibp_context {
     struct ibp_time *waited;
     /* Number of receives that refer to this context and have not arrived. Until then `receive.operation` stays. */
     uint64_t pending;
-    /* The next one in a list of contexts that are out of use. */
+    /* Of a call: `sent_on` is, or was, another communicator than MPI_COMM_WORLD. */
+    bool is_moved;
+    /* The next one in a list: of communicators' contexts that are out of use, of calls' contexts that are moved. */
     struct ibp_context *next;
 };
 
@@ -103,6 +106,12 @@ void ibp_recent_begin(struct ibp_recent *recent, unsigned operation);
 
 /* Forget all remembered slots and origins: a region has its own. */
 void ibp_recents_forget(void);
+
+/* Remember for a call at a site, by `sent_on`, the communicator of its last message. */
+void ibp_context_move(struct ibp_context *context, ibp_handle communicator);
+
+/* Undo that for all calls: a communicator is freed, or contexts are opened or closed. */
+void ibp_contexts_move_back(void);
 
 /* Remember the slot of a peer. */
 void ibp_recent_set(struct ibp_recent *recent, const struct ibp_slot *slot, int peer);

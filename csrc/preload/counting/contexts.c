@@ -17,6 +17,7 @@ static void set_all(ibp_handle world)
 
     ibp_contexts_world = world;
     ibp_recents_forget();
+    ibp_contexts_move_back();
     ibp_context_begin(&ibp_outside, IBP_OPERATION_Send, IBP_SITE_UNKNOWN, true);
     ibp_outside.is_of_standard_mode = true;
     ibp_recent_begin(&ibp_outside.isend, IBP_OPERATION_Isend);

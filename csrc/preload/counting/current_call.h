@@ -9,9 +9,11 @@
 #include "counting/calls.h"
 #include "counting/context.h"
 #include "libmpi/handles.h"
+#include "libmpi/lock.h"
 #include "platform/stack.h"
 #include "platform/system.h"
 #include "recording/operations.h"
+#include "recording/process_state.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -83,6 +85,18 @@ static inline __attribute__((always_inline)) void ibp_enter(struct ibp_call *cal
 static inline __attribute__((always_inline)) bool ibp_is_within_call(void)
 {
     return ibp_current_call.operation && ibp_stack_end < ibp_current_call.frame;
+}
+
+/* While several threads are in MPI: set the call of a send that is only passed on. Return false where that is not
+ * known to be right. */
+static inline bool ibp_set_call_among_threads(unsigned operation, const void *address)
+{
+    struct ibp_call *call;
+
+    if (!ibp_threads_multiple || !ibp_is_active() || ibp_is_within_call()) return false;
+    call = ibp_call_cached_among_threads(operation, address);
+    if (call) ibp_current_call.call = call;
+    return call;
 }
 
 static inline void ibp_leave(void)

@@ -62,12 +62,14 @@ static inline bool see_known(struct ibp_context *here, size_t member, size_t cou
 
     if (!here->sent_on || !is_of_call(here, tag, here->is_of_standard_mode ? mode : IBP_OPENMPI_STANDARD_MODE))
         return false;
-    if (communicator != here->sent_on && !(context = ibp_context_find(communicator))) return false;
+    if (communicator != ibp_contexts_world && !(context = ibp_context_find(communicator))) return false;
     slot = ibp_slot_known(ibp_context_origin(here, recent_of(here, member)), IBP_KIND_USER, IBP_DIRECTION_SENT,
                           (int)ibp_context_peer(context, peer));
     if (!slot) return false;
     ibp_openmpi_add_sent(slot->amount, slot->bins, count, datatype);
-    ibp_recent_set(recent_of(context, member), slot, peer);
+    if (context != here) ibp_recent_set(recent_of(context, member), slot, peer);
+    if (here->site != IBP_SITE_UNKNOWN) ibp_context_move(here, communicator);
+    if (communicator == here->sent_on) ibp_recent_set(recent_of(here, member), slot, peer);
     return true;
 }
 

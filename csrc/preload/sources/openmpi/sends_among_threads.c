@@ -15,6 +15,28 @@
 
 #include <stdbool.h>
 
+/* Return the context of this thread's call, if that is a call at a site and of an operation; NULL otherwise. */
+static inline struct ibp_context *context_at_site(unsigned operation)
+{
+    struct ibp_call *call = ibp_sites_recorded ? ibp_current_call.call : NULL;
+
+    return call && call->operation == operation ? &call->context : NULL;
+}
+
+/* Count a message to the peer of the last one at its site, on the same communicator; return false for all others. */
+static inline bool see_recent_at_site(size_t count, ibp_handle datatype, int peer, ibp_handle communicator,
+                                      unsigned operation)
+{
+    const struct ibp_context *at_site = context_at_site(operation);
+    bool seen;
+
+    if (IBP_UNLIKELY(!at_site) || !ibp_try_lock_among_threads()) return false;
+    seen = IBP_LIKELY(at_site->sent_on == communicator) && IBP_LIKELY(at_site->send.peer == peer);
+    if (IBP_LIKELY(seen)) ibp_openmpi_add_sent(at_site->send.amount, at_site->send.bins, count, datatype);
+    ibp_unlock_among_threads();
+    return seen;
+}
+
 /* Count a message to the peer of the last one on its communicator, of the same operation; return false for all others.
  * A slot that is remembered shows that its operation is counted now, and that the sizes of datatypes are known. */
 static inline __attribute__((always_inline)) bool see_recent(size_t count, ibp_handle datatype, int peer, int tag,
@@ -25,7 +47,8 @@ static inline __attribute__((always_inline)) bool see_recent(size_t count, ibp_h
     bool seen;
 
     if (IBP_UNLIKELY(tag < (current ? ibp_lowest_tag_within : IBP_OPENMPI_LOWEST_USER_TAG))) return false;
-    if (IBP_UNLIKELY(!ibp_is_active()) || IBP_UNLIKELY(ibp_sites_recorded)) return false;
+    if (IBP_UNLIKELY(!ibp_is_active())) return false;
+    if (IBP_UNLIKELY(ibp_sites_recorded)) return see_recent_at_site(count, datatype, peer, communicator, operation);
     if (!ibp_try_lock_among_threads()) return false;
     context = ibp_context_cached(communicator);
     seen = IBP_LIKELY(context != NULL) && IBP_LIKELY(context->send.peer == peer) &&
@@ -39,8 +62,8 @@ static inline __attribute__((always_inline)) bool see_recent(size_t count, ibp_h
 static bool see_known(size_t count, ibp_handle datatype, int peer, int tag, ibp_handle communicator, unsigned otherwise)
 {
     const unsigned operation = ibp_openmpi_operation_among_threads(tag, otherwise);
+    struct ibp_context *context, *const at_site = context_at_site(operation);
     const struct ibp_slot *slot;
-    struct ibp_context *context;
 
     if (!operation || !ibp_datatype_size_offset) return false;
     ibp_lock_among_threads();
@@ -52,6 +75,8 @@ static bool see_known(size_t count, ibp_handle datatype, int peer, int tag, ibp_
     if (slot) {
         ibp_openmpi_add_sent(slot->amount, slot->bins, count, datatype);
         ibp_recent_set(&context->send, slot, peer);
+        if (at_site) ibp_context_move(at_site, communicator);
+        if (at_site) ibp_recent_set(&at_site->send, slot, peer);
     }
     ibp_unlock_among_threads();
     return slot;
