@@ -28,7 +28,8 @@ static void note(const char *operation, int to, long bytes)
 
 /* Send to the next rank of a communicator, whose members are the world's in order or in reverse. All communicators have
  * the same call sites. */
-static __attribute__((noinline)) void pass_on(MPI_Comm communicator, int reversed, MPI_Datatype type, int count, int size)
+static __attribute__((noinline)) void pass_on(MPI_Comm communicator, int reversed, MPI_Datatype type, int count,
+                                              int size)
 {
     const int here = reversed ? ranks - 1 - me : me, to = (here + 1) % ranks;
     char from[512] = "", into[512];
