@@ -31,6 +31,8 @@ def write_lst(file: TextIO, fabric: Fabric, remark: str) -> None:
     """
     file.write(f"# {_clean(remark, 1000)}\n")
     ports = np.bincount(fabric.link_node.ravel(), minlength=fabric.nodes)
+    # A port without a cable may be in front of others.
+    np.maximum.at(ports, fabric.link_node, fabric.link_port)
     lid = np.zeros(fabric.nodes, np.int64)
     lid[fabric.port_node] = fabric.port_lid
     port_guid = fabric.node_guid.copy()

@@ -155,6 +155,14 @@ def test_what_cannot_be_replayed() -> None:
         lay_out_messages(make_profile([], RANKS, HOSTS), "run", with_times=False)
 
 
+def test_a_slow_network_has_long_ticks(tmp_path: Path) -> None:
+    """Clients begin within less than one of them."""
+    write_archive(make_run(LINE), tmp_path / "profile.otf2")
+    slow = index_network(read_subnet("xgft:2:4,4:1,4@0.02"), Hardware())
+    assert slow.tick_ns > 1000
+    assert len(simulate(slow, tmp_path / "profile.otf2", 1))
+
+
 def simulate(network: SimulatedNetwork, path: Path, interval_ns: float, share: float = 1) -> np.ndarray:
     workload = Workload("run", Role.PROFILE, 0, interval_ns=interval_ns, jitter=0, share=share, profile=str(path))
     random = np.random.default_rng(1)

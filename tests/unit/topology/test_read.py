@@ -16,6 +16,7 @@ from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.fabric.link_reader import read_fabric
 from ibprof_converter.outputs.ibdiagnet_files import write_lst
 from ibprof_converter.outputs.inferred_graph import describe_topology, write_dot, write_tgf
+from ibprof_converter.routing.synthetic.spec import generate
 from ibprof_converter.topology.files.topology_json import read_topology
 from ibprof_converter.topology.infer.inference import InferenceEffort, infer
 from ibprof_converter.topology.infer.pair_delays import PairDelays
@@ -51,6 +52,17 @@ def test_json_reads_back_the_same(direct: bool, rates: bool, tmp_path: Path) -> 
     assert describe_topology(found) == describe_topology(topology)
     assert np.array_equal(found.edge, topology.edge)
     assert (found.throughput is not None) == rates
+
+
+def test_a_port_behind_one_without_a_cable_is_read_back(tmp_path: Path) -> None:
+    """A switch of a list has at least as many ports as the largest number of its cables."""
+    fabric = generate("xgft:2:2,2:1,2", 0).fabric
+    kept = np.flatnonzero(fabric.link_port[:, 0] != 1)
+    columns = ("link_node", "link_port", "link_gbps", "link_lanes", "link_half", "link_unequal")
+    cut = replace(fabric, **{name: getattr(fabric, name)[kept] for name in columns})
+    with (tmp_path / "t.lst").open("w") as file:
+        write_lst(file, cut, "cut")
+    assert read_fabric(tmp_path / "t.lst").links == cut.links
 
 
 def test_rates_that_were_measured_are_the_links_of_the_fabric(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def make_clients(
         random = np.random.default_rng([seed, zlib.crc32(workload.name.encode())])
         gbps = 8 / (float(network.end_byte_ticks.min()) / 2**32 * network.tick_ns)
         spread_ns = max(workload.interval_ns, workload.window_ns) + workload.bytes * 8 / gbps + 1000
-        starts = random.integers(network.ticks(spread_ns), size=len(hosts))
+        starts = random.integers(max(network.ticks(spread_ns), 1), size=len(hosts))
         clients += _clients_of(network, workload, number, hosts, starts, assigned.servers, len(clients), random)
     return jobs, clients
 

@@ -52,7 +52,7 @@ def check_machine() -> None:
         find_program(tool, package=package)
 
 
-def _ip(*words: str | Path) -> str:
+def run_ip(*words: str | Path) -> str:
     done = subprocess.run(["ip", *words], capture_output=True, text=True, check=False)
     if done.returncode:
         raise LabError(f"ip {' '.join(map(str, words))}: {done.stderr.strip()}")
@@ -125,7 +125,7 @@ class Hosts:
     def sent_bytes(self, host: str) -> int:
         """Return the bytes that a host has sent on its link, with headers."""
         counter = "/sys/class/net/eth0/statistics/tx_bytes"
-        return int(_ip("netns", "exec", self.namespace(host), "cat", counter))
+        return int(run_ip("netns", "exec", self.namespace(host), "cat", counter))
 
 
 # -- building
@@ -133,11 +133,11 @@ class Hosts:
 
 def _add_node(hosts: Hosts, node: str) -> None:
     namespace = hosts.namespace(node)
-    _ip("netns", "add", namespace)
-    _ip("-n", namespace, "link", "set", "lo", "up")
+    run_ip("netns", "add", namespace)
+    run_ip("-n", namespace, "link", "set", "lo", "up")
     if node not in hosts.names:
-        _ip("-n", namespace, "link", "add", "br0", "type", "bridge", "forward_delay", "0", "mcast_snooping", "0")
-        _ip("-n", namespace, "link", "set", "br0", "up")
+        run_ip("-n", namespace, "link", "add", "br0", "type", "bridge", "forward_delay", "0", "mcast_snooping", "0")
+        run_ip("-n", namespace, "link", "set", "br0", "up")
         return
     (hosts.folder / node).mkdir()
     # `ip netns exec` puts these files over those in /etc: hosts know one another by name.
@@ -155,7 +155,7 @@ def _ends(hosts: Hosts, cable: Cable) -> tuple[tuple[str, str], tuple[str, str]]
 
 def _lay_plain(hosts: Hosts, cable: Cable) -> None:
     (one, device), (other, port) = _ends(hosts, cable)
-    _ip("link", "add", device, "netns", one, "type", "veth", "peer", "name", port, "netns", other)
+    run_ip("link", "add", device, "netns", one, "type", "veth", "peer", "name", port, "netns", other)
 
 
 @contextmanager
@@ -182,10 +182,10 @@ def _lay_long(hosts: Hosts, cables: Sequence[Cable]) -> Iterator[None]:
 def _connect(hosts: Hosts, cable: Cable) -> None:
     for node, (namespace, device) in zip(cable[:2], _ends(hosts, cable), strict=True):
         if node in hosts.names:
-            _ip("-n", namespace, "addr", "add", f"{hosts.address(node)}/24", "dev", device)
+            run_ip("-n", namespace, "addr", "add", f"{hosts.address(node)}/24", "dev", device)
         else:
-            _ip("-n", namespace, "link", "set", device, "master", "br0")
-        _ip("-n", namespace, "link", "set", device, "up")
+            run_ip("-n", namespace, "link", "set", device, "master", "br0")
+        run_ip("-n", namespace, "link", "set", device, "up")
         if cable.mbit:
             limit = ["rate", f"{cable.mbit}mbit", "burst", str(_BURST_BYTES), "latency", f"{_QUEUE_MS}ms"]
             subprocess.run(["tc", "-n", namespace, "qdisc", "add", "dev", device, "root", "tbf", *limit], check=True)
@@ -226,7 +226,7 @@ def up(plan: Plan | int, folder: Path) -> Iterator[Hosts]:
     hosts = Hosts(plan.hosts, folder, plan)
     with ExitStack() as stack:
         for node in (*plan.switches, *plan.hosts):
-            stack.callback(_take_down, hosts.namespace(node))
+            stack.callback(take_down, hosts.namespace(node))
             _add_node(hosts, node)
         for cable in plan.cables:
             if not cable.microseconds:
@@ -244,15 +244,15 @@ def up(plan: Plan | int, folder: Path) -> Iterator[Hosts]:
 
 def namespaces() -> set[str]:
     """The names of all network namespaces of this machine."""
-    return {line.split()[0] for line in _ip("netns", "list").splitlines() if line.strip()}
+    return {line.split()[0] for line in run_ip("netns", "list").splitlines() if line.strip()}
 
 
-def _take_down(namespace: str) -> None:
+def take_down(namespace: str) -> None:
     if namespace in namespaces():
-        for number in _ip("netns", "pids", namespace).split():
+        for number in run_ip("netns", "pids", namespace).split():
             with suppress(ProcessLookupError):
                 os.kill(int(number), signal.SIGKILL)  # a rank that outlived its launcher
-        _ip("netns", "del", namespace)
+        run_ip("netns", "del", namespace)
     shutil.rmtree(_NETNS / namespace, ignore_errors=True)
 
 
@@ -262,6 +262,6 @@ def take_down_leftovers() -> list[str]:
     for name in sorted(namespaces() | {each.name for each in _NETNS.glob("ibprof-*")}):
         match = _NAMESPACE.fullmatch(name)
         if match and not Path("/proc", match.group(1)).exists():
-            _take_down(name)
+            take_down(name)
             left.append(name)
     return left

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compare loads and times by ibprof with those of a routed network of namespaces.
+
+python benchmarks/lab/loads.py -o FOLDER [CASE ...]       (as root)
+
+Prints a table, a job a row. Deviations are those of the interfaces' counters from the loads of `ibprof-layout` with
+headers, over all link directions. The job's time is next to the time at line rate and to the packet simulator's replay.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from ibprof.load import load_profile
+from ibprof_testing.lab import routed_network
+from ibprof_testing.lab.lab_fabrics import LabRail, make_rail
+from ibprof_testing.lab.routed_jobs import (
+    LabRun,
+    add_headers,
+    call,
+    compile_program,
+    load_links,
+    report,
+    run_job,
+)
+
+HOSTS = tuple(f"host{number:02d}" for number in range(1, 17))
+SHUFFLED = tuple(np.random.default_rng(3).permutation(np.array(HOSTS)).tolist())
+
+_FASTER = 1000
+"""The simulator's links are faster by this factor, since its clock is one for InfiniBand; times are scaled back."""
+
+
+class LoadCase(NamedTuple):
+    """A job: its rails' cables, hosts of ranks, and pattern, bytes, rounds."""
+
+    rail: LabRail
+    ranks_on: tuple[str, ...]
+    words: tuple[str, ...]
+
+
+def cases() -> dict[str, LoadCase]:
+    """Return all cases by name."""
+    plain = make_rail()
+    slow = make_rail(slow={("L1-3", "L2-1"): 5.0, ("L1-3", "L2-2"): 5.0})
+    minhop = make_rail(engine="minhop")
+    return {
+        "halo, shuffled": LoadCase(plain, SHUFFLED, ("halo", "200000", "4")),
+        "halo, in order": LoadCase(plain, HOSTS, ("halo", "200000", "4")),
+        "samplesort": LoadCase(plain, HOSTS, ("samplesort", "100000", "2")),
+        "samplesort, OpenSM's minhop": LoadCase(minhop, HOSTS, ("samplesort", "100000", "2")),
+        "transpose of 4 groups": LoadCase(plain, HOSTS, ("transpose", "300000", "3")),
+        "all-to-all, 32 ranks": LoadCase(plain, HOSTS + HOSTS, ("alltoall", "60000", "1")),
+        "broadcast, slow uplinks": LoadCase(slow, HOSTS, ("bcast", "1000000", "2")),
+        "gather": LoadCase(plain, HOSTS, ("gather", "500000", "1")),
+        "pairs across": LoadCase(plain, HOSTS, ("pairs", "500000", "3")),
+        "neighbours": LoadCase(plain, HOSTS, ("neighbours", "500000", "3")),
+    }
+
+
+def replay(dumps: Sequence[Path], run: LabRun, ranks: int) -> float | None:
+    """Return the time of the packet simulator's replay: the last message's arrival; None where there is no answer."""
+    folder = run.profile.parent
+    fast = folder / "fast.lst"
+    lines = dumps[0].read_text().splitlines(keepends=True)
+    with fast.open("w") as file:
+        for line in lines:
+            head, found, rate = line.partition("GBPS=")
+            file.write(f"{head}{found}{float(rate) * _FASTER:.6g}\n" if found else line)
+    fast.with_suffix(".fdbs").write_text(dumps[0].with_suffix(".fdbs").read_text())
+    profile = load_profile(run.profile)
+    sent = np.zeros(ranks, np.int64)
+    rows = profile.counters.direction == 0
+    np.add.at(sent, profile.counters.rank[rows], profile.counters.messages[rows].astype(np.int64))
+    study = {"fabric": fast.name, "limit": int(sent.max())}
+    (folder / "study.yaml").write_text(
+        f"fabric: {study['fabric']}\nservers: 0\neffort: {{messages: 5, warm_up: 0, background: 1}}\njobs:\n"
+        f"  - {{name: mpi, role: profile, profile: {run.profile}, interval: 1 ns, limit: {study['limit']}}}\n"
+    )
+    call("ibprof-sim", "run", "study.yaml", "-o", "sim", "--workers", "1", folder=folder)
+    with (folder / "sim" / "clients.csv").open() as file:
+        last = [float(row["last_us"]) for row in csv.DictReader(file) if row["last_us"]]
+    return max(last) * 1e-6 * _FASTER if last else None
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print the table; status 1 where a link deviates by more than 3%."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("-o", "--output", type=Path, required=True, help="an empty folder for recordings")
+    parser.add_argument("case", nargs="*")
+    wanted = parser.parse_args(argv)
+    output = wanted.output.resolve()
+    output.mkdir(parents=True, exist_ok=True)
+    program = compile_program("lab_patterns.c", output)
+    print(f"load {os.getloadavg()[0]:.1f} at the beginning", file=sys.stderr)
+    print("| job | bytes, rounds | busiest link, bytes | links deviate by | measured s | line rate s | simulator s |")
+    print("|---|---|---|---|---|---|---|")
+    worst = 0.0
+    for name, case in cases().items():
+        if wanted.case and name not in wanted.case:
+            continue
+        folder = output / name.replace(" ", "-").replace(",", "").replace("'", "")
+        with tempfile.TemporaryDirectory() as place, routed_network.up([case.rail], Path(place)) as network:
+            run = run_job(network, case.ranks_on, [program, *case.words], folder / "run")
+            dumps = network.write_dumps(folder)
+        expected = load_links(dumps, add_headers(network, run))
+        most = max(expected.values())
+        # Of a link that carries next to nothing, a connection more or less decides.
+        used = {end: amount for end, amount in expected.items() if amount > most / 100}
+        deviations = [run.counted[end] / amount - 1 for end, amount in used.items()]
+        worst = max(worst, *map(abs, deviations))
+        line = report(dumps, run)["diagnosis"]["max_time_s"]
+        simulated = replay(dumps, run, len(case.ranks_on))
+        print(
+            f"| {name} | {' x '.join(case.words[1:])} | {most:,} | {min(deviations):+.1%} to {max(deviations):+.1%} "
+            f"({len(used)} of {len(expected)}) | {run.seconds:.2f} | {line:.2f} "
+            f"| {'-' if simulated is None else f'{simulated:.2f}'} |",
+            flush=True,
+        )
+        assert not run.lost, run.lost
+    print(f"load {os.getloadavg()[0]:.1f} at the end", file=sys.stderr)
+    return int(worst > 0.03)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A routed network of namespaces: loads are what interfaces count, and advice makes the job faster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ibprof_testing.lab import hosts as lab
+from ibprof_testing.lab import routed_network
+from ibprof_testing.lab.applied_advice import Setting, apply
+from ibprof_testing.lab.lab_fabrics import SMALL, crowd, make_rail
+from ibprof_testing.lab.routed_jobs import add_headers, load_links, report, run_job
+from ibprof_testing.mpi.mpis import Build, Mpi
+
+HOSTS = ("host1", "host2", "host3", "host4")
+NARROW = "xgft:2:2,2:1,1"
+"""One spine: an uplink for two hosts."""
+
+
+@pytest.mark.parametrize("words", [("halo", "150000", "2"), ("alltoall", "60000", "3")])
+def test_loads_are_what_interfaces_count(system_mpi: Mpi, build: Build, tmp_path: Path, words: tuple[str, ...]) -> None:
+    program = build(system_mpi, "lab_patterns.c", "-O1", "-g")
+    (tmp_path / "hosts").mkdir()
+    with routed_network.up([make_rail(SMALL)], tmp_path / "hosts") as network:
+        run = run_job(network, HOSTS, [program, *words], tmp_path / "run", mpirun=str(system_mpi.program("mpirun")))
+        dumps = network.write_dumps(tmp_path)
+        names = network.hosts.namespace("")
+    assert run.lost == 0
+    expected = load_links(dumps, add_headers(network, run))
+    assert set(expected) == set(run.counted)
+    assert len(expected) == 2 * network.rails[0].fabric.links
+    for end, amount in expected.items():
+        assert run.counted[end] == pytest.approx(amount, rel=0.03, abs=2000), end
+    assert run.seconds >= report(dumps, run)["diagnosis"]["max_time_s"]
+    assert not [name for name in lab.namespaces() if name.startswith(names)]
+
+
+@pytest.mark.parametrize("plant", ["placement", "routing"])
+def test_advice_makes_the_job_faster(system_mpi: Mpi, build: Build, tmp_path: Path, plant: str) -> None:
+    """The change that the report prints is applied as it stands, and saves at least half of what it claims."""
+    program = build(system_mpi, "lab_patterns.c", "-O1", "-g")
+    words = ("neighbours", "400000", "2") if plant == "placement" else ("alltoall", "200000", "1")
+    good = make_rail(NARROW if plant == "placement" else SMALL)
+    order = ("host1", "host3", "host2", "host4") if plant == "placement" else HOSTS
+    setting = Setting((good if plant == "placement" else crowd(good, "L2-1"),), order)
+    runs = []
+    for number in range(2):
+        folder = tmp_path / f"{number}"
+        (folder / "hosts").mkdir(parents=True)
+        with routed_network.up(setting.rails, folder / "hosts") as network:
+            dumps = network.write_dumps(folder)
+            mpirun = str(system_mpi.program("mpirun"))
+            runs.append(run_job(network, setting.ranks_on, [program, *words], folder / "run", mpirun=mpirun))
+        if number == 0:
+            cause = report(dumps, runs[0])["diagnosis"]["causes"][0]
+            assert cause["cause"] == plant, cause
+            setting = apply(cause, setting, [good], [*dumps, runs[0].profile])
+    claimed = cause["max_time_s"] - cause["max_time_after_s"]
+    assert claimed > 0.05
+    assert runs[0].seconds - runs[1].seconds >= claimed / 2, runs

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A report's advice, applied to a routed network as it is printed: other tables, cables, ranks, rails."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ibprof_converter.routing.opensm_run import route_by_opensm
+from ibprof_converter.routing.table_reader import read_tables
+from ibprof_testing.lab.lab_fabrics import LabRail
+from ibprof_testing.lab.routed_jobs import call
+
+_ENGINE = re.compile(r"opensm -R (?!file)(\w+)")
+_RULE = re.compile(r"tables\.lft by: (ibprof-routes write --rule [\w-]+ LST -o tables\.lft)")
+_SWITCH_PORT = re.compile(r"(L\d+-\d+) \(?port (\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """How a job runs.
+
+    Attributes:
+        rails: of the network.
+        ranks_on: host of each rank.
+        used: rails that MPI uses; all if empty.
+        engine: of OpenSM, that makes tables after a repair; empty for the generator's.
+    """
+
+    rails: tuple[LabRail, ...]
+    ranks_on: tuple[str, ...]
+    used: tuple[int, ...] = ()
+    engine: str = ""
+
+
+class AdviceError(Exception):
+    """A report's advice cannot be applied: says what it is."""
+
+
+def apply(cause: dict[str, Any], setting: Setting, healthy: Sequence[LabRail], files: Sequence[Path]) -> Setting:
+    """Apply a cause's `change` of `ibprof-report --json`.
+
+    Args:
+        cause: as the report has it.
+        setting: of the run that was reported.
+        healthy: the rails without what was planted: a repair must name exactly the cables that differ.
+        files: the dumps, and last the profile.
+
+    Raises:
+        AdviceError: it names what is not there, or what no administrator could do as it stands.
+    """
+    change, kind = cause["change"], cause["kind"]
+    if kind in ("rank-order", "hosts"):
+        return replace(setting, ranks_on=_place(change, setting, files))
+    if kind == "forwarding-tables":
+        return replace(setting, rails=tuple(_route(change, rail, files[0].parent) for rail in setting.rails))
+    if kind == "repair":
+        return replace(setting, rails=tuple(_repair(change, setting, healthy)))
+    if kind == "adapters":
+        return replace(setting, used=())
+    raise AdviceError(f"{kind}: {change}")
+
+
+def _place(change: str, setting: Setting, files: Sequence[Path]) -> tuple[str, ...]:
+    folder = files[-1].parent
+    line = change.replace(", with the hosts that are free", "")
+    words: list[str] = []
+    for word in shlex.split(line):
+        if word == "LST...":
+            words += map(str, files[:-1])
+        elif word == "FILE":
+            names = [name.split()[0] for name in setting.rails[0].fabric.node_name if name.startswith("host")]
+            (folder / "free").write_text("".join(f"{name}\n" for name in names))
+            words.append(str(folder / "free"))
+        else:
+            words.append(str(files[-1]) if word == "TRAFFIC" else word)
+    call(words[0], *words[1:], "--time", "4", "--host-a-rank", folder / "host-a-rank", folder=folder)
+    return tuple((folder / "host-a-rank").read_text().split())
+
+
+def _route(change: str, rail: LabRail, folder: Path) -> LabRail:
+    if engine := _ENGINE.search(change):
+        return LabRail(rail.fabric, route_by_opensm(rail.fabric, engine[1]).subnet.tables)
+    if rule := _RULE.search(change):
+        words = rule[1].replace("LST", "rail0.lst").split()
+        call(words[0], *words[1:], folder=folder)
+        return LabRail(rail.fabric, read_tables(folder / "tables.lft", is_kept=False))
+    raise AdviceError(change)
+
+
+def _repair(change: str, setting: Setting, healthy: Sequence[LabRail]) -> list[LabRail]:
+    """Repair the cables that a change names; each must be one that differs from the healthy fabric."""
+    repaired = []
+    for rail, good in zip(setting.rails, healthy, strict=True):
+        broken = _cables(good) ^ _cables(rail)
+        names = {(name, int(port)) for name, port in _SWITCH_PORT.findall(change)}
+        named = {cable for cable in broken if names & set(cable[:2])}
+        if broken and named != broken:
+            raise AdviceError(f"{change}: {broken - named} are not named")
+        if not broken:
+            repaired.append(rail)
+        elif len(good.fabric.link_node) == len(rail.fabric.link_node):
+            repaired.append(LabRail(good.fabric, rail.tables))
+        else:
+            repaired.append(LabRail(good.fabric, _make_anew(change, setting, good)))
+    return repaired
+
+
+def _make_anew(change: str, setting: Setting, good: LabRail) -> Any:
+    """Make tables as the subnet manager does after a cable was plugged."""
+    return route_by_opensm(good.fabric, setting.engine).subnet.tables if setting.engine else good.tables
+
+
+def _cables(rail: LabRail) -> set[tuple[tuple[str, int], tuple[str, int], float]]:
+    """Return the cables: both ends, and the rate in Gb/s."""
+    fabric = rail.fabric
+    names = [name.split()[0] for name in fabric.node_name]
+    return {
+        ((names[a], int(a_port)), (names[b], int(b_port)), float(np.round(gbps, 9)))
+        for (a, b), (a_port, b_port), gbps in zip(
+            fabric.link_node.tolist(), fabric.link_port.tolist(), fabric.link_gbps.tolist(), strict=True
+        )
+    }

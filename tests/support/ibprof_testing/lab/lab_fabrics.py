@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fabrics to build of namespaces: trees with slow links, missing cables and chosen tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
+from ibprof_converter.routing.opensm_run import route_by_opensm
+from ibprof_converter.routing.synthetic.spec import generate
+from ibprof_converter.routing.tables import ForwardingTables
+
+TREE = "xgft:2:4,4:1,2"
+"""16 hosts on four leaf switches, with an uplink from each to both spines: half of what the hosts can send."""
+
+SMALL = "xgft:2:2,2:1,2"
+"""4 hosts on two leaf switches, two spines."""
+
+MBIT = 20.0
+"""Data rate of links, unless another one is chosen."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabRail:
+    """A fabric and its tables."""
+
+    fabric: Fabric
+    tables: ForwardingTables
+
+
+def make_rail(
+    spec: str = TREE,
+    mbit: float = MBIT,
+    slow: Mapping[tuple[str, str], float] | None = None,
+    gone: tuple[tuple[str, str], ...] = (),
+    engine: str = "",
+    host_mbit: float | None = None,
+    number: int = 0,
+) -> LabRail:
+    """Make a rail.
+
+    Args:
+        spec: as `ibprof-layout` takes it.
+        mbit: data rate of its links.
+        slow: names of two nodes (the beginnings) -> the rate of the cable between them.
+        gone: cables that are missing.
+        host_mbit: data rate of hosts' links, where it is another one.
+        engine: of OpenSM, which makes the tables; else they are the generator's, and need all cables.
+        number: of the rail.
+    """
+    made = generate(spec, number)
+    fabric = replace(made.fabric, link_gbps=np.full(made.fabric.links, mbit / 1000))
+    if host_mbit:
+        fabric.link_gbps[(fabric.node_kind[fabric.link_node] == NodeKind.CA).any(axis=1)] = host_mbit / 1000
+    for (one, other), rate in (slow or {}).items():
+        fabric.link_gbps[find_cable(fabric, one, other)] = rate / 1000
+    missing = [find_cable(fabric, one, other) for one, other in gone]
+    kept = np.setdiff1d(np.arange(fabric.links), missing)
+    names = ("link_node", "link_port", "link_gbps", "link_lanes", "link_half", "link_unequal")
+    fabric = replace(fabric, **{name: getattr(fabric, name)[kept] for name in names})
+    if engine:
+        return LabRail(fabric, route_by_opensm(fabric, engine).subnet.tables)
+    return LabRail(fabric, made.tables)
+
+
+def find_cable(fabric: Fabric, one: str, other: str) -> int:
+    """Return the link between two nodes, by the first words of their names."""
+    names = [name.split()[0] for name in fabric.node_name]
+    wanted = {names.index(one), names.index(other)}
+    (found,) = [link for link, ends in enumerate(fabric.link_node.tolist()) if set(ends) == wanted]
+    return int(found)
+
+
+def crowd(rail: LabRail, spine: str) -> LabRail:
+    """Send everything that crosses a leaf switch of a two-level tree by one spine, as poor tables do."""
+    fabric, tables = rail.fabric, rail.tables
+    ports = tables.port.copy()
+    names = [name.split()[0] for name in fabric.node_name]
+    switches = {int(guid): row for row, guid in enumerate(tables.switch_guid.tolist())}
+    for link, ends in enumerate(fabric.link_node.tolist()):
+        if names.index(spine) not in ends:
+            continue
+        side = 1 - ends.index(names.index(spine))
+        leaf = ends[side]
+        row = switches[int(fabric.node_guid[leaf])]
+        own = {int(port) for port, pair in _ports_to_hosts(fabric, leaf)}
+        up = ~np.isin(ports[row], [*own, 0, 255])
+        ports[row, up] = fabric.link_port[link, side]
+    return LabRail(fabric, replace(tables, port=ports))
+
+
+def _ports_to_hosts(fabric: Fabric, leaf: int) -> list[tuple[int, int]]:
+    found = []
+    for nodes, numbers in zip(fabric.link_node.tolist(), fabric.link_port.tolist(), strict=True):
+        if leaf in nodes:
+            side = nodes.index(leaf)
+            if fabric.node_kind[nodes[1 - side]] != fabric.node_kind[leaf]:
+                found.append((numbers[side], nodes[1 - side]))
+    return found

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MPI jobs on a routed network, recorded: their time, and the bytes that each link direction carried."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import subprocess
+import sysconfig
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ibprof_testing import processes
+from ibprof_testing.lab.routed_network import HEADERS, PAYLOAD, Direction, RoutedNetwork
+
+SCRIPTS = Path(sysconfig.get_path("scripts"))
+PROGRAMS = Path(__file__).parents[3] / "mpi" / "programs"
+MPIRUN = "/usr/bin/mpirun"
+RECORDED = {"IBPROF_TIME": "1", "IBPROF_SITES": "1"}
+NICE = "-10"
+"""Before other work of the machine, which would be taken for the network's doing."""
+
+MESSAGE_HEADER = 40
+"""Bytes that Open MPI adds to a message on its way: 8 of its TCP transport, the rest of its matching layer."""
+
+
+CONNECTION = 750
+"""Bytes in each direction that set a connection up and end it."""
+
+
+class JobError(Exception):
+    """A job failed: with what it printed."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabRun:
+    """A recorded run.
+
+    Attributes:
+        seconds: of the program's communication, as it printed them; nan without.
+        profile: the recording's folder.
+        counted: bytes of each link direction by the interfaces' counters.
+        lost: packets that queues dropped.
+        text: what the run printed to stderr.
+    """
+
+    seconds: float
+    profile: Path
+    counted: dict[Direction, int]
+    lost: int
+    text: str
+
+
+def compile_program(name: str, folder: Path, mpicc: str = "mpicc") -> Path:
+    """Compile a program of `tests/mpi/programs`."""
+    program = folder / Path(name).stem
+    subprocess.run([mpicc, "-O1", "-g", "-o", program, PROGRAMS / name], check=True)
+    return program
+
+
+def run_job(
+    network: RoutedNetwork,
+    ranks_on: Sequence[str],
+    words: Sequence[str | Path],
+    folder: Path,
+    *,
+    rails: Sequence[int] = (),
+    mpirun: str = MPIRUN,
+    parameters: Mapping[str, object] | None = None,
+    variables: Mapping[str, str] | None = None,
+    timeout: float = 300,
+) -> LabRun:
+    """Record a job.
+
+    Args:
+        network: where.
+        ranks_on: host of each rank.
+        words: program and arguments.
+        folder: an empty one, for the recording.
+        rails: that MPI may use; all if empty.
+        mpirun: of Open MPI 4.
+        parameters: further ones, as of `--mca`.
+        variables: further ones of the environment.
+        timeout: seconds.
+
+    Raises:
+        JobError: it failed.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "hosts").write_text("".join(f"{host}\n" for host in ranks_on))
+    used = ",".join(f"rail{rail}" for rail in rails or range(len(network.rails)))
+    chosen: dict[str, object] = {
+        "plm_rsh_agent": network.hosts.agent,
+        "plm_rsh_no_tree_spawn": 1,
+        "oob_tcp_if_include": "eth0",
+        "btl_tcp_if_include": used,
+        "btl": "tcp,vader,self",
+        # Its remote writes take turns with what comes back: a half of the rate where both directions are busy.
+        "btl_tcp_flags": 1,
+        "pml": "ob1",
+        "mpi_yield_when_idle": 1,
+        **(parameters or {}),
+    }
+    options = [word for name, value in chosen.items() for word in ("--mca", name, str(value))]
+    line: list[str | Path] = ["nice", "-n", NICE, SCRIPTS / "ibprof", "run", "-o", folder / "profile.otf2", "--"]
+    line += [mpirun, "-n", str(len(ranks_on)), "--hostfile", folder / "hosts", "--map-by", "seq", "--bind-to", "none"]
+    environment = os.environ | {
+        "OMPI_ALLOW_RUN_AS_ROOT": "1",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        **RECORDED,
+        **(variables or {}),
+    }
+    before = network.count_bytes()
+    done = network.hosts.run(ranks_on[0], [*line, *options, *words], environment, folder, timeout)
+    after = network.count_bytes()
+    if done.returncode:
+        raise JobError(f"{words}: status {done.returncode}\n{done.stdout}\n{done.stderr}")
+    said = re.search(r"^seconds (\S+)$", done.stdout, re.MULTILINE)
+    return LabRun(
+        seconds=float(said[1]) if said else float("nan"),
+        profile=folder / "profile.otf2",
+        counted={end: after[end] - before[end] for end in after},
+        lost=network.find_lost(),
+        text=done.stderr,
+    )
+
+
+def call(name: str, *arguments: str | Path, folder: Path) -> str:
+    """Run one of ibprof's commands; return what it printed.
+
+    Raises:
+        JobError: it failed.
+    """
+    done = processes.run([SCRIPTS / name, *arguments], cwd=folder, timeout=300)
+    if done.returncode:
+        raise JobError(f"{name} {arguments}: status {done.returncode}\n{done.stderr}")
+    return done.stdout
+
+
+def report(dumps: Sequence[Path], run: LabRun, *options: str) -> dict[str, Any]:
+    """Return `ibprof-report --json` of a run."""
+    text = call("ibprof-report", *dumps, run.profile, "--json", *options, folder=run.profile.parent)
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def load_links(dumps: Sequence[Path], traffic: Path, *options: str) -> dict[Direction, int]:
+    """Return the bytes of each link direction by `ibprof-layout`."""
+    text = call("ibprof-layout", *dumps, traffic, *options, folder=traffic.parent)
+    found: dict[Direction, int] = {}
+    for row in csv.DictReader(text.splitlines()):
+        for end in "ab":
+            found[int(row["rail"]), row[f"{end}_name"], int(row[f"{end}_port"])] = int(row[f"{end}_bytes"])
+    return found
+
+
+def add_headers(network: RoutedNetwork, run: LabRun) -> Path:
+    """Write what a run's bytes are on the wire, by a rule, as traffic from LID to LID; return the file.
+
+    The rule: a message has 40 bytes of Open MPI's, and takes as many packets as its mean size fills with 4096 bytes
+    each. A packet has 66 bytes of headers, and every second one is acknowledged by 66 bytes. A connection takes 750
+    bytes in each direction. Only for one rail.
+    """
+    folder = run.profile.parent
+    call("ibprof", "matrix", run.profile, "--by", "host", "-o", folder / "hosts.csv", folder=folder)
+    fabric = network.rails[0].fabric
+    names = [name.split()[0] for name in fabric.node_name]
+    lids = {name: int(fabric.port_lid[fabric.port_node == node][0]) for node, name in enumerate(names)}
+    hosts = network.hosts.names
+    amounts, messages = np.zeros((2, len(hosts), len(hosts)))
+    with (folder / "hosts.csv").open() as file:
+        for row in csv.DictReader(file):
+            if row["src"] != row["dst"]:
+                place = hosts.index(row["src"]), hosts.index(row["dst"])
+                amounts[place] += int(row["bytes"]) + MESSAGE_HEADER * int(row["messages"])
+                messages[place] += int(row["messages"])
+    each = np.divide(amounts, messages, out=np.zeros_like(amounts), where=messages > 0)
+    packets = messages * np.ceil(each / PAYLOAD)
+    on_wire = amounts + HEADERS * packets + HEADERS * packets.T / 2 + CONNECTION * ((messages + messages.T) > 0)
+    with (folder / "wire.csv").open("w") as file:
+        file.write("src_lid,dst_lid,bytes\n")
+        for one, other in np.argwhere(on_wire > 0).tolist():
+            file.write(f"{lids[hosts[one]]},{lids[hosts[other]]},{round(on_wire[one, other])}\n")
+    return folder / "wire.csv"
