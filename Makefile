@@ -17,6 +17,7 @@ help:
 	@echo 'make demo       record a small MPI program, put its traffic on a fabric, draw it (./ibprof-demo)'
 	@echo 'make test       all tests, as in CI'
 	@echo 'make test-full  the long forms too'
+	@echo 'make lab        loads, advice and verdicts, measured on a network of namespaces (as root)'
 	@echo 'make lint       style, types, layers'
 	@echo 'make format     format Python, C and TypeScript'
 	@echo 'make viewer     build the page of ibprof-view, after a change in viewer/src'
@@ -37,6 +38,14 @@ test-full: test-setup
 test-setup: test-packages node-packages
 	$(MAKE) --no-print-directory --jobs 4 .venv-dev/ready viewer/node_modules/ready $(MPI_VENVS) .guest-kernel/unpacked \
 	    .pythons/ready
+
+# In a fresh folder, since recordings of one run each are in it.
+.PHONY: lab
+lab: .venv-dev/ready
+	rm -rf build/lab
+	.venv-dev/bin/python benchmarks/lab/loads.py -o build/lab/loads
+	.venv-dev/bin/python benchmarks/lab/advice.py -o build/lab/advice
+	.venv-dev/bin/python benchmarks/lab/verdicts.py -o build/lab/verdicts
 
 .PHONY: lint
 lint: .venv-dev/ready viewer/node_modules/ready

@@ -41,6 +41,7 @@ class JobTimes:
         unexplained_s: time in other calls, mean over ranks, that is longer than the job's bytes and the latency of its
             messages explain.
         message_s: time in MPI without waiting for each message of a rank; None without messages.
+        message_transfer_s: of that, the longest time that a message's bytes explain.
         message_bytes: mean size.
         messages: sent, mean over ranks.
         bytes_sent: of all ranks.
@@ -55,6 +56,7 @@ class JobTimes:
     collective_wait_s: float
     unexplained_s: float
     message_s: float | None
+    message_transfer_s: float
     message_bytes: float
     messages: float
     bytes_sent: int
@@ -87,10 +89,14 @@ def measure_job(run: Profile, line_rate_s: float | None = None) -> JobTimes:
         imbalance = float(outside.max() - outside.mean())
         latest = timed[int(outside.argmax())].rank
     waiting = estimate_waiting(run) if timed else ()
-    sent, messages, between = _sum_sent(run)
+    sent, messages, between, busiest_host = _sum_sent(run)
     each = messages / max(run.ranks_recorded, 1)
     bytes_each = sent / max(run.ranks_recorded, 1)
-    transfer = bytes_each / SLOWEST_LINK if line_rate_s is None else _explain_bytes(bytes_each, line_rate_s)
+    if line_rate_s is None:
+        # Ranks share their host's link; each one's bytes alone are an upper limit for memory too.
+        transfer = max(bytes_each, _MANY_TIMES * busiest_host) / SLOWEST_LINK
+    else:
+        transfer = _explain_bytes(bytes_each, line_rate_s)
     others = _time_in_other_calls(run) / ranks if timed else 0.0
     unexplained = max(others - transfer - each * LATENCY_S, 0.0)
     collective = sum(site.waiting_s for site in waiting) / ranks
@@ -104,6 +110,7 @@ def measure_job(run: Profile, line_rate_s: float | None = None) -> JobTimes:
         collective_wait_s=collective,
         unexplained_s=unexplained,
         message_s=at_work / each if each else None,
+        message_transfer_s=transfer / each if each else 0.0,
         message_bytes=sent / messages if messages else 0.0,
         messages=each,
         bytes_sent=sent,
@@ -123,8 +130,8 @@ def _time_in_other_calls(run: Profile) -> float:
     return float(run.times.time_ns[other].astype(np.float64).sum() * 1e-9)
 
 
-def _sum_sent(run: Profile) -> tuple[int, int, int]:
-    """Return bytes and messages of user data, and the bytes that go to another host, or perhaps do."""
+def _sum_sent(run: Profile) -> tuple[int, int, int, float]:
+    """Return bytes and messages of user data, those bytes that go to another host or perhaps do, and a host's most."""
     counters = run.counters
     rows = (counters.direction != Direction.RECEIVED) & (counters.kind == Kind.USER) & (counters.source != Source.VERBS)
     host_of = {rank.rank: rank.host for rank in run.ranks}
@@ -135,4 +142,8 @@ def _sum_sent(run: Profile) -> tuple[int, int, int]:
     peers = np.minimum(counters.peer[rows].astype(np.int64), most - 1)
     apart = (hosts[peers] < 0) | (hosts[peers] != hosts[counters.rank[rows]])
     amounts = counters.bytes[rows]
-    return sum_exactly(amounts), sum_exactly(counters.messages[rows]), sum_exactly(amounts[apart])
+    of_hosts = np.bincount(
+        hosts[counters.rank[rows]][apart] + 1, weights=amounts[apart].astype(np.float64), minlength=1
+    )
+    between = sum_exactly(amounts[apart])
+    return sum_exactly(amounts), sum_exactly(counters.messages[rows]), between, float(of_hosts.max())

@@ -101,7 +101,9 @@ class _Judge:
         times = self._times
         if times is None or times.message_s is None:
             return False
-        return times.message_bytes < SMALL_BYTES and times.message_s <= LATENCY_S
+        # What is beyond both is waiting; bytes may take no longer than the latency that is to decide.
+        most = LATENCY_S + min(times.message_transfer_s, LATENCY_S)
+        return times.message_bytes < SMALL_BYTES and times.message_s <= most * (1 + 1e-9)
 
     def _on_host_share(self) -> float:
         if self._links:

@@ -33,7 +33,9 @@ def test_loads_are_what_interfaces_count(system_mpi: Mpi, build: Build, tmp_path
     assert len(expected) == 2 * network.rails[0].fabric.links
     for end, amount in expected.items():
         assert run.counted[end] == pytest.approx(amount, rel=0.03, abs=2000), end
-    assert run.seconds >= report(dumps, run)["diagnosis"]["max_time_s"]
+    document = report(dumps, run)
+    assert run.seconds >= document["diagnosis"]["max_time_s"]
+    assert document["verdict"]["kind"] == "host-links", document["verdict"]
     assert not [name for name in lab.namespaces() if name.startswith(names)]
 
 
@@ -54,9 +56,25 @@ def test_advice_makes_the_job_faster(system_mpi: Mpi, build: Build, tmp_path: Pa
             mpirun = str(system_mpi.program("mpirun"))
             runs.append(run_job(network, setting.ranks_on, [program, *words], folder / "run", mpirun=mpirun))
         if number == 0:
-            cause = report(dumps, runs[0])["diagnosis"]["causes"][0]
+            document = report(dumps, runs[0])
+            assert document["verdict"]["kind"] == "switch-links", document["verdict"]
+            cause = document["diagnosis"]["causes"][0]
             assert cause["cause"] == plant, cause
             setting = apply(cause, setting, [good], [*dumps, runs[0].profile])
     claimed = cause["max_time_s"] - cause["max_time_after_s"]
     assert claimed > 0.05
     assert runs[0].seconds - runs[1].seconds >= claimed / 2, runs
+
+
+@pytest.mark.parametrize(("plant", "kind"), [("late", "waiting"), ("turns", "waiting"), ("alone", "not-mpi")])
+def test_a_job_whose_time_the_network_does_not_take(
+    system_mpi: Mpi, build: Build, tmp_path: Path, plant: str, kind: str
+) -> None:
+    program = build(system_mpi, "verdicts.c", "-O1", "-g")
+    (tmp_path / "hosts").mkdir()
+    with routed_network.up([make_rail(SMALL)], tmp_path / "hosts") as network:
+        mpirun = str(system_mpi.program("mpirun"))
+        run = run_job(network, HOSTS, [program, plant, "1"], tmp_path / "run", mpirun=mpirun)
+        verdict = report(network.write_dumps(tmp_path), run)["verdict"]
+    assert verdict["kind"] == kind, verdict
+    assert "The network is not the problem." in run.text

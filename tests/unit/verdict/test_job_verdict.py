@@ -107,6 +107,23 @@ def test_many_small_messages() -> None:
     assert judge_run(make_run([(1, 8), (1, 8)], few)).kind is VerdictKind.WAITING
 
 
+def test_without_a_fabric_the_link_of_a_host_may_take_the_time() -> None:
+    """Four ranks share a host's link: 50 MB from each take 16 s at 100 Mb/s, however even the ranks are."""
+    sent = [Count(rank, rank ^ 1, 50_000_000, 10) for rank in range(8)]
+    shared = (0, 1, 0, 1, 0, 1, 0, 1)
+    assert judge_run(make_run([(1, 20)] * 8, sent, 20.1, shared)).kind is VerdictKind.UNKNOWN
+    assert judge_run(make_run([(1, 200)] * 8, sent, 201, shared)).kind is VerdictKind.WAITING
+
+
+def test_small_messages_that_take_a_little_longer_than_latency_explains() -> None:
+    """Ranks on a busy host: 120 us for each message, of which 20 us are waiting for a core, and bytes take some too."""
+    small = [Count(0, 1, 32 * 10**5, 10**5), Count(1, 0, 32 * 10**5, 10**5)]
+    run = make_run([(1, 12), (1, 12)], small, run_s=12.1)
+    for links in (None, link(0.05)):
+        verdict = judge_run(run, links)
+        assert verdict.kind is VerdictKind.SMALL_MESSAGES, verdict.text
+
+
 def test_bytes_within_a_host() -> None:
     much = [Count(0, 1, 10**11, 10**5), Count(1, 0, 10**11, 10**5)]
     verdict = judge_run(make_run([(1, 8), (1, 8)], much, hosts=(0,)))

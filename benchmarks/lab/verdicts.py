@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Record jobs whose time goes where it was planted, on routed networks of namespaces, and count right verdicts.
+
+python benchmarks/lab/verdicts.py -o FOLDER [WORD ...]       (as root)
+
+Prints a table, a run a row, and how many of each kind are right. With words: only runs whose names have one of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+
+from ibprof_testing.lab import routed_network
+from ibprof_testing.lab.lab_fabrics import MBIT, LabRail, crowd, make_rail
+from ibprof_testing.lab.routed_jobs import MPIRUN, JobError, compile_program, report, run_job
+from ibprof_testing.mpi.mpis import FROM_PYPI, find_mpi
+
+HOSTS = tuple(f"host{number:02d}" for number in range(1, 17))
+FULL = "xgft:2:4,4:1,4"
+NARROW = "xgft:2:4,4:1,1"
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictRun:
+    """A planted run.
+
+    Attributes:
+        kind: of the verdict that is right.
+        network: name of the network, of `networks`.
+        words: program, and its arguments.
+        ranks_on: host of each rank.
+        causes: of which the verdict must have one; any if empty.
+        variables: of the environment.
+        with_fabric: whether the report has the fabric.
+        with_pypi: by Open MPI of PyPI, in place of the system's.
+    """
+
+    kind: str
+    network: str
+    words: tuple[str, ...]
+    ranks_on: tuple[str, ...]
+    causes: tuple[str, ...] = ()
+    variables: dict[str, str] = field(default_factory=dict)
+    with_fabric: bool = True
+    with_pypi: bool = False
+
+    @property
+    def name(self) -> str:
+        """The run in words."""
+        mpi = ", PyPI's Open MPI" if self.with_pypi else ""
+        settings = "".join(f", {name}={value}" for name, value in self.variables.items())
+        known = "" if self.with_fabric else ", no fabric"
+        return f"{' '.join(self.words)}, {len(self.ranks_on)} ranks, {self.network}{settings}{known}{mpi}"
+
+
+def networks() -> dict[str, LabRail]:
+    """Return the networks by name."""
+    plain = make_rail()
+    return {
+        "tapered": plain,
+        "full": make_rail(FULL),
+        "one spine": make_rail(NARROW),
+        "fast": make_rail(FULL, 500.0),
+        "crowded spine": crowd(plain, "L2-1"),
+        "slow uplink": make_rail(slow={("L1-3", "L2-1"): 5.0}),
+        "slow spine": make_rail(FULL, slow={("L1-2", "L2-3"): 4.0}),
+        "uplink gone": make_rail(FULL, MBIT / 2, host_mbit=MBIT, gone=(("L1-2", "L2-2"),), engine="minhop"),
+        "slow host": make_rail(FULL, slow={("L1-1", "host03"): 4.0}),
+    }
+
+
+def shuffled(seed: int, hosts: Sequence[str] = HOSTS) -> tuple[str, ...]:
+    """Return hosts in a random order."""
+    return tuple(np.random.default_rng(seed).permutation(np.array(hosts)).tolist())
+
+
+def runs() -> Iterator[VerdictRun]:
+    """Yield all runs."""
+    twice = HOSTS + HOSTS
+    spread = HOSTS[::4] + HOSTS[1::4]
+    for count in (2, 4, 8, 16):
+        yield VerdictRun("not-mpi", "tapered", ("verdicts", "alone", "1.5"), HOSTS[:count])
+    yield VerdictRun("not-mpi", "tapered", ("verdicts", "alone", "3"), twice)
+    yield VerdictRun("not-mpi", "full", ("verdicts", "alone", "1.5"), HOSTS[:3] * 2, with_pypi=True)
+    yield VerdictRun("not-mpi", "full", ("verdicts", "alone", "1.5"), HOSTS[:3] * 2, with_fabric=False)
+    for plant in ("late", "turns", "server"):
+        yield VerdictRun("waiting", "tapered", ("verdicts", plant, "2"), HOSTS)
+        yield VerdictRun("waiting", "tapered", ("verdicts", plant, "2"), spread)
+        yield VerdictRun("waiting", "full", ("verdicts", plant, "1.5"), HOSTS[:4], with_pypi=True)
+        yield VerdictRun("waiting", "tapered", ("verdicts", plant, "1.5"), HOSTS[:4] * 2, with_fabric=False)
+    for hosts in (HOSTS[:2], HOSTS[3:5], ("host01",) * 2, ("host01", "host09")):
+        yield VerdictRun("small-messages", "fast", ("verdicts", "small", "1"), hosts)
+    yield VerdictRun("small-messages", "fast", ("verdicts", "small", "1"), HOSTS[:2], with_pypi=True)
+    yield VerdictRun("small-messages", "fast", ("verdicts", "small", "1"), HOSTS[:2], with_fabric=False)
+    for words in (("gather", "400000", "1"), ("neighbours", "600000", "2"), ("samplesort", "80000", "2")):
+        yield VerdictRun("host-links", "full", ("lab_patterns", *words), HOSTS)
+    yield VerdictRun("host-links", "full", ("lab_patterns", "alltoall", "60000", "2"), HOSTS)
+    yield VerdictRun("host-links", "full", ("lab_patterns", "alltoall", "30000", "1"), twice)
+    yield VerdictRun("host-links", "tapered", ("lab_patterns", "gather", "300000", "1"), HOSTS, with_pypi=True)
+    yield VerdictRun("host-links", "tapered", ("lab_patterns", "neighbours", "400000", "3"), HOSTS)
+    yield VerdictRun("host-links", "tapered", ("lab_patterns", "alltoall", "400000", "2"), HOSTS[:4])
+    yield VerdictRun("host-links", "slow host", ("lab_patterns", "alltoall", "40000", "1"), HOSTS, ("slow-link",))
+    yield VerdictRun("host-links", "slow host", ("lab_patterns", "halo", "150000", "2"), HOSTS, ("slow-link",))
+    placement, routing, more = ("placement",), ("routing",), ("oversubscription",)
+    for seed in (1, 2, 3):
+        yield VerdictRun("switch-links", "tapered", ("lab_patterns", "halo", "150000", "3"), shuffled(seed), placement)
+    yield VerdictRun("switch-links", "tapered", ("lab_patterns", "transpose", "200000", "3"), HOSTS, placement)
+    yield VerdictRun("switch-links", "one spine", ("lab_patterns", "pairs", "300000", "2"), HOSTS, placement)
+    yield VerdictRun("switch-links", "one spine", ("lab_patterns", "transpose", "400000", "1"), spread, placement)
+    order = shuffled(4, twice)
+    yield VerdictRun("switch-links", "tapered", ("lab_patterns", "halo", "80000", "3"), order, placement)
+    for words in (("alltoall", "60000", "1"), ("samplesort", "60000", "2")):
+        yield VerdictRun("switch-links", "crowded spine", ("lab_patterns", *words), HOSTS, routing)
+    yield VerdictRun(
+        "switch-links", "crowded spine", ("lab_patterns", "alltoall", "80000", "1"), HOSTS, routing, with_pypi=True
+    )
+    fault = ("slow-link",)
+    yield VerdictRun("switch-links", "slow uplink", ("lab_patterns", "alltoall", "60000", "1"), HOSTS, fault)
+    yield VerdictRun("switch-links", "slow uplink", ("lab_patterns", "samplesort", "60000", "1"), HOSTS, fault)
+    yield VerdictRun("switch-links", "slow spine", ("lab_patterns", "alltoall", "60000", "1"), HOSTS, fault)
+    yield VerdictRun(
+        "switch-links", "uplink gone", ("lab_patterns", "alltoall", "60000", "1"), HOSTS, ("missing-uplink",)
+    )
+    yield VerdictRun("switch-links", "tapered", ("lab_patterns", "alltoall", "60000", "2"), HOSTS, more)
+    yield VerdictRun("switch-links", "one spine", ("lab_patterns", "alltoall", "60000", "1"), HOSTS, more)
+    yield VerdictRun("switch-links", "one spine", ("lab_patterns", "samplesort", "60000", "1"), HOSTS, more)
+    yield VerdictRun("switch-links", "one spine", ("lab_patterns", "alltoall", "30000", "1"), twice, more)
+    for ranks_on in (("host05",) * 2, ("host01",) * 2 + ("host16",) * 2):
+        for words in (("neighbours", "4000000", "60"), ("neighbours", "1000000", "200")):
+            yield VerdictRun("on-host", "tapered", ("lab_patterns", *words), ranks_on)
+    yield VerdictRun("on-host", "tapered", ("verdicts", "bulk", "1"), ("host05",) * 2)
+    yield VerdictRun("on-host", "tapered", ("verdicts", "bulk", "1"), ("host05",) * 2, with_pypi=True)
+    yield VerdictRun("on-host", "tapered", ("verdicts", "bulk", "1"), ("host05",) * 2, with_fabric=False)
+    no_times = {"IBPROF_TIME": "0"}
+    for plant in ("alone", "late", "small"):
+        yield VerdictRun("unknown", "tapered", ("verdicts", plant, "1"), HOSTS[:4], variables=no_times)
+    yield VerdictRun("unknown", "tapered", ("verdicts", "bulk", "1"), ("host05",) * 2, variables=no_times)
+    for words in (("alltoall", "60000", "1"), ("neighbours", "400000", "2"), ("halo", "100000", "2")):
+        yield VerdictRun("unknown", "full", ("lab_patterns", *words), HOSTS, with_fabric=False)
+    yield VerdictRun("unknown", "full", ("lab_patterns", "halo", "100000", "2"), HOSTS[:8], with_fabric=False)
+
+
+def _is_wanted(run: VerdictRun, words: Sequence[str]) -> bool:
+    return not words or any(word in run.name or word == run.kind for word in words)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print the table; status 1 where fewer than 95% are right."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("-o", "--output", type=Path, required=True, help="an empty folder for recordings")
+    parser.add_argument("word", nargs="*")
+    wanted = parser.parse_args(argv)
+    output = wanted.output.resolve()
+    output.mkdir(parents=True, exist_ok=True)
+    pypi = find_mpi(FROM_PYPI[0])
+    launchers = {False: MPIRUN, True: str(pypi.program("mpirun"))}
+    programs = {}
+    for with_pypi, mpicc in ((False, "mpicc"), (True, str(pypi.program("mpicc")))):
+        folder = output / f"programs-{with_pypi}"
+        folder.mkdir(exist_ok=True)
+        for name in ("lab_patterns", "verdicts"):
+            programs[name, with_pypi] = compile_program(f"{name}.c", folder, mpicc)
+    chosen = [run for run in runs() if _is_wanted(run, wanted.word)]
+    rails = networks()
+    right, total = Counter[str](), Counter[str]()
+    print(f"load {os.getloadavg()[0]:.1f} at the beginning", file=sys.stderr)
+    print("| planted | run | verdict | right |")
+    print("|---|---|---|---|")
+    number = 0
+    for network_name, group in groupby(sorted(chosen, key=lambda run: run.network), key=lambda run: run.network):
+        with tempfile.TemporaryDirectory() as place, routed_network.up([rails[network_name]], Path(place)) as network:
+            folder = output / network_name.replace(" ", "-")
+            folder.mkdir(exist_ok=True)
+            dumps = network.write_dumps(folder)
+            for run in group:
+                number += 1
+                words: list[str | Path] = [programs[run.words[0], run.with_pypi], *run.words[1:]]
+                try:
+                    done = run_job(
+                        network,
+                        run.ranks_on,
+                        words,
+                        output / f"run{number}",
+                        mpirun=launchers[run.with_pypi],
+                        variables={**(pypi.variables if run.with_pypi else {}), **run.variables},
+                    )
+                    verdict = report(dumps if run.with_fabric else [], done)["verdict"]
+                except JobError as error:
+                    print(f"{run.name}: {error}", file=sys.stderr)
+                    verdict = {"kind": "failed", "cause": None}
+                good = verdict["kind"] == run.kind and (not run.causes or verdict["cause"] in run.causes)
+                total[run.kind] += 1
+                right[run.kind] += good
+                planted = f"{run.kind}{': ' if run.causes else ''}{', '.join(run.causes)}"
+                found = f"{verdict['kind']}{': ' if verdict['cause'] else ''}{verdict['cause'] or ''}"
+                print(f"| {planted} | {run.name} | {found} | {'yes' if good else 'NO'} |", flush=True)
+                if not good:
+                    print(f"run{number}: {verdict.get('text')}", file=sys.stderr)
+    print()
+    print("| kind | right | of |")
+    print("|---|---|---|")
+    for kind, count in total.items():
+        print(f"| {kind} | {right[kind]} | {count} |")
+    print(f"| total | {right.total()} | {total.total()} |")
+    print(f"load {os.getloadavg()[0]:.1f} at the end", file=sys.stderr)
+    return int(right.total() < 0.95 * total.total())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
