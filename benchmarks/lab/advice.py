@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import statistics
 import sys
 import tempfile
@@ -175,6 +176,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("case", nargs="*")
     wanted = parser.parse_args(argv)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the network is taken down
     wanted.output = wanted.output.resolve()
     wanted.output.mkdir(parents=True, exist_ok=True)
     program = compile_program("lab_patterns.c", wanted.output)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import csv
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ibprof.load import load_profile
+from ibprof.profile.profile_data import Direction
 from ibprof_testing.lab import routed_network
 from ibprof_testing.lab.lab_fabrics import LabRail, make_rail
 from ibprof_testing.lab.routed_jobs import (
@@ -35,9 +37,6 @@ from ibprof_testing.lab.routed_jobs import (
 
 HOSTS = tuple(f"host{number:02d}" for number in range(1, 17))
 SHUFFLED = tuple(np.random.default_rng(3).permutation(np.array(HOSTS)).tolist())
-
-_FASTER = 1000
-"""The simulator's links are faster by this factor, since its clock is one for InfiniBand; times are scaled back."""
 
 
 class LoadCase(NamedTuple):
@@ -67,29 +66,24 @@ def cases() -> dict[str, LoadCase]:
     }
 
 
-def replay(dumps: Sequence[Path], run: LabRun, ranks: int) -> float | None:
-    """Return the time of the packet simulator's replay: the last message's arrival; None where there is no answer."""
+def replay(dumps: Sequence[Path], run: LabRun, ranks_on: Sequence[str]) -> float | None:
+    """Return the time of the packet simulator's replay, at its last message's arrival; None where there is no answer.
+
+    All ranks send as many messages as the one that sends most, whose time counts: others begin the run once more.
+    """
     folder = run.profile.parent
-    fast = folder / "fast.lst"
-    lines = dumps[0].read_text().splitlines(keepends=True)
-    with fast.open("w") as file:
-        for line in lines:
-            head, found, rate = line.partition("GBPS=")
-            file.write(f"{head}{found}{float(rate) * _FASTER:.6g}\n" if found else line)
-    fast.with_suffix(".fdbs").write_text(dumps[0].with_suffix(".fdbs").read_text())
     profile = load_profile(run.profile)
-    sent = np.zeros(ranks, np.int64)
-    rows = profile.counters.direction == 0
+    sent = np.zeros(len(ranks_on), np.int64)
+    rows = profile.counters.direction == Direction.SENT
     np.add.at(sent, profile.counters.rank[rows], profile.counters.messages[rows].astype(np.int64))
-    study = {"fabric": fast.name, "limit": int(sent.max())}
-    (folder / "study.yaml").write_text(
-        f"fabric: {study['fabric']}\nservers: 0\neffort: {{messages: 5, warm_up: 0, background: 1}}\njobs:\n"
-        f"  - {{name: mpi, role: profile, profile: {run.profile}, interval: 1 ns, limit: {study['limit']}}}\n"
-    )
+    job = f"name: mpi, role: profile, profile: {run.profile}, limit: {sent.max()}"
+    effort = "{messages: 5, warm_up: 0, background: 1}"
+    (folder / "study.yaml").write_text(f"fabric: {dumps[0]}\nservers: 0\neffort: {effort}\njobs:\n  - {{{job}}}\n")
     call("ibprof-sim", "run", "study.yaml", "-o", "sim", "--workers", "1", folder=folder)
+    busiest = {ranks_on[rank] for rank in np.flatnonzero(sent == sent.max()).tolist()}
     with (folder / "sim" / "clients.csv").open() as file:
-        last = [float(row["last_us"]) for row in csv.DictReader(file) if row["last_us"]]
-    return max(last) * 1e-6 * _FASTER if last else None
+        rows_of = [row for row in csv.DictReader(file) if row["last_us"] and row["name"].split()[0] in busiest]
+    return max((float(row["last_us"]) * 1e-6 for row in rows_of), default=None)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -98,11 +92,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("-o", "--output", type=Path, required=True, help="an empty folder for recordings")
     parser.add_argument("case", nargs="*")
     wanted = parser.parse_args(argv)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the network is taken down
     output = wanted.output.resolve()
     output.mkdir(parents=True, exist_ok=True)
     program = compile_program("lab_patterns.c", output)
     print(f"load {os.getloadavg()[0]:.1f} at the beginning", file=sys.stderr)
-    print("| job | bytes, rounds | busiest link, bytes | links deviate by | measured s | line rate s | simulator s |")
+    heads = (
+        "job",
+        "bytes, rounds",
+        "busiest link, bytes",
+        "links deviate by",
+        "measured s",
+        "line rate s",
+        "simulator s",
+    )
+    print(f"| {' | '.join(heads)} |")
     print("|---|---|---|---|---|---|---|")
     worst = 0.0
     for name, case in cases().items():
@@ -110,7 +114,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             continue
         folder = output / name.replace(" ", "-").replace(",", "").replace("'", "")
         with tempfile.TemporaryDirectory() as place, routed_network.up([case.rail], Path(place)) as network:
-            run = run_job(network, case.ranks_on, [program, *case.words], folder / "run")
+            run = run_job(
+                network, case.ranks_on, [program, *case.words], folder / "run", variables={"IBPROF_INTERVAL": "5"}
+            )
             dumps = network.write_dumps(folder)
         expected = load_links(dumps, add_headers(network, run))
         most = max(expected.values())
@@ -119,7 +125,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         deviations = [run.counted[end] / amount - 1 for end, amount in used.items()]
         worst = max(worst, *map(abs, deviations))
         line = report(dumps, run)["diagnosis"]["max_time_s"]
-        simulated = replay(dumps, run, len(case.ranks_on))
+        simulated = replay(dumps, run, case.ranks_on)
         print(
             f"| {name} | {' x '.join(case.words[1:])} | {most:,} | {min(deviations):+.1%} to {max(deviations):+.1%} "
             f"({len(used)} of {len(expected)}) | {run.seconds:.2f} | {line:.2f} "

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 import tempfile
 from collections import Counter
@@ -22,12 +23,15 @@ import numpy as np
 
 from ibprof_testing.lab import routed_network
 from ibprof_testing.lab.lab_fabrics import MBIT, LabRail, crowd, make_rail
-from ibprof_testing.lab.routed_jobs import MPIRUN, JobError, compile_program, report, run_job
-from ibprof_testing.mpi.mpis import FROM_PYPI, find_mpi
+from ibprof_testing.lab.routed_jobs import JobError, compile_program, report, run_job
+from ibprof_testing.mpi import mpis
+from ibprof_testing.mpi.mpis import FROM_PYPI
 
 HOSTS = tuple(f"host{number:02d}" for number in range(1, 17))
 FULL = "xgft:2:4,4:1,4"
 NARROW = "xgft:2:4,4:1,1"
+SYSTEM, PYPI, MPICH = "Open MPI 4.1.4", f"Open MPI {FROM_PYPI[0]}", "MPICH 4.3.2"
+MPIS = (SYSTEM, PYPI, MPICH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +46,7 @@ class VerdictRun:
         causes: of which the verdict must have one; any if empty.
         variables: of the environment.
         with_fabric: whether the report has the fabric.
-        with_pypi: by Open MPI of PyPI, in place of the system's.
+        mpi: of `MPIS`.
     """
 
     kind: str
@@ -52,12 +56,12 @@ class VerdictRun:
     causes: tuple[str, ...] = ()
     variables: dict[str, str] = field(default_factory=dict)
     with_fabric: bool = True
-    with_pypi: bool = False
+    mpi: str = SYSTEM
 
     @property
     def name(self) -> str:
         """The run in words."""
-        mpi = ", PyPI's Open MPI" if self.with_pypi else ""
+        mpi = "" if self.mpi == SYSTEM else f", {self.mpi}"
         settings = "".join(f", {name}={value}" for name, value in self.variables.items())
         known = "" if self.with_fabric else ", no fabric"
         return f"{' '.join(self.words)}, {len(self.ranks_on)} ranks, {self.network}{settings}{known}{mpi}"
@@ -86,27 +90,53 @@ def shuffled(seed: int, hosts: Sequence[str] = HOSTS) -> tuple[str, ...]:
 
 def runs() -> Iterator[VerdictRun]:
     """Yield all runs."""
+    yield from runs_without_the_network()
+    yield from runs_by_links()
+    yield from runs_of_mpich()
+
+
+def runs_without_the_network() -> Iterator[VerdictRun]:
+    """Yield runs whose time links do not take, and those of which too little is known."""
     twice = HOSTS + HOSTS
     spread = HOSTS[::4] + HOSTS[1::4]
     for count in (2, 4, 8, 16):
         yield VerdictRun("not-mpi", "tapered", ("verdicts", "alone", "1.5"), HOSTS[:count])
     yield VerdictRun("not-mpi", "tapered", ("verdicts", "alone", "3"), twice)
-    yield VerdictRun("not-mpi", "full", ("verdicts", "alone", "1.5"), HOSTS[:3] * 2, with_pypi=True)
+    yield VerdictRun("not-mpi", "full", ("verdicts", "alone", "1.5"), HOSTS[:3] * 2, mpi=PYPI)
     yield VerdictRun("not-mpi", "full", ("verdicts", "alone", "1.5"), HOSTS[:3] * 2, with_fabric=False)
     for plant in ("late", "turns", "server"):
         yield VerdictRun("waiting", "tapered", ("verdicts", plant, "2"), HOSTS)
         yield VerdictRun("waiting", "tapered", ("verdicts", plant, "2"), spread)
-        yield VerdictRun("waiting", "full", ("verdicts", plant, "1.5"), HOSTS[:4], with_pypi=True)
+        yield VerdictRun("waiting", "full", ("verdicts", plant, "1.5"), HOSTS[:4], mpi=PYPI)
         yield VerdictRun("waiting", "tapered", ("verdicts", plant, "1.5"), HOSTS[:4] * 2, with_fabric=False)
     for hosts in (HOSTS[:2], HOSTS[3:5], ("host01",) * 2, ("host01", "host09")):
         yield VerdictRun("small-messages", "fast", ("verdicts", "small", "1"), hosts)
-    yield VerdictRun("small-messages", "fast", ("verdicts", "small", "1"), HOSTS[:2], with_pypi=True)
+    yield VerdictRun("small-messages", "fast", ("verdicts", "small", "1"), HOSTS[:2], mpi=PYPI)
     yield VerdictRun("small-messages", "fast", ("verdicts", "small", "1"), HOSTS[:2], with_fabric=False)
+    for ranks_on in (("host05",) * 2, ("host01",) * 2 + ("host16",) * 2):
+        for words in (("neighbours", "4000000", "60"), ("neighbours", "1000000", "200")):
+            yield VerdictRun("on-host", "tapered", ("lab_patterns", *words), ranks_on)
+    yield VerdictRun("on-host", "tapered", ("verdicts", "bulk", "1"), ("host05",) * 2)
+    yield VerdictRun("on-host", "tapered", ("verdicts", "bulk", "1"), ("host05",) * 2, mpi=PYPI)
+    yield VerdictRun("on-host", "tapered", ("verdicts", "bulk", "1"), ("host05",) * 2, with_fabric=False)
+    no_times = {"IBPROF_TIME": "0"}
+    for plant in ("alone", "late", "small"):
+        yield VerdictRun("unknown", "tapered", ("verdicts", plant, "1"), HOSTS[:4], variables=no_times)
+    yield VerdictRun("unknown", "tapered", ("verdicts", "bulk", "1"), ("host05",) * 2, variables=no_times)
+    for words in (("alltoall", "60000", "1"), ("neighbours", "400000", "2"), ("halo", "100000", "2")):
+        yield VerdictRun("unknown", "full", ("lab_patterns", *words), HOSTS, with_fabric=False)
+    yield VerdictRun("unknown", "full", ("lab_patterns", "halo", "100000", "2"), HOSTS[:8], with_fabric=False)
+
+
+def runs_by_links() -> Iterator[VerdictRun]:
+    """Yield runs whose time links take."""
+    twice = HOSTS + HOSTS
+    spread = HOSTS[::4] + HOSTS[1::4]
     for words in (("gather", "400000", "1"), ("neighbours", "600000", "2"), ("samplesort", "80000", "2")):
         yield VerdictRun("host-links", "full", ("lab_patterns", *words), HOSTS)
     yield VerdictRun("host-links", "full", ("lab_patterns", "alltoall", "60000", "2"), HOSTS)
     yield VerdictRun("host-links", "full", ("lab_patterns", "alltoall", "30000", "1"), twice)
-    yield VerdictRun("host-links", "tapered", ("lab_patterns", "gather", "300000", "1"), HOSTS, with_pypi=True)
+    yield VerdictRun("host-links", "tapered", ("lab_patterns", "gather", "300000", "1"), HOSTS, mpi=PYPI)
     yield VerdictRun("host-links", "tapered", ("lab_patterns", "neighbours", "400000", "3"), HOSTS)
     yield VerdictRun("host-links", "tapered", ("lab_patterns", "alltoall", "400000", "2"), HOSTS[:4])
     yield VerdictRun("host-links", "slow host", ("lab_patterns", "alltoall", "40000", "1"), HOSTS, ("slow-link",))
@@ -122,7 +152,7 @@ def runs() -> Iterator[VerdictRun]:
     for words in (("alltoall", "60000", "1"), ("samplesort", "60000", "2")):
         yield VerdictRun("switch-links", "crowded spine", ("lab_patterns", *words), HOSTS, routing)
     yield VerdictRun(
-        "switch-links", "crowded spine", ("lab_patterns", "alltoall", "80000", "1"), HOSTS, routing, with_pypi=True
+        "switch-links", "crowded spine", ("lab_patterns", "alltoall", "80000", "1"), HOSTS, routing, mpi=PYPI
     )
     fault = ("slow-link",)
     yield VerdictRun("switch-links", "slow uplink", ("lab_patterns", "alltoall", "60000", "1"), HOSTS, fault)
@@ -135,19 +165,16 @@ def runs() -> Iterator[VerdictRun]:
     yield VerdictRun("switch-links", "one spine", ("lab_patterns", "alltoall", "60000", "1"), HOSTS, more)
     yield VerdictRun("switch-links", "one spine", ("lab_patterns", "samplesort", "60000", "1"), HOSTS, more)
     yield VerdictRun("switch-links", "one spine", ("lab_patterns", "alltoall", "30000", "1"), twice, more)
-    for ranks_on in (("host05",) * 2, ("host01",) * 2 + ("host16",) * 2):
-        for words in (("neighbours", "4000000", "60"), ("neighbours", "1000000", "200")):
-            yield VerdictRun("on-host", "tapered", ("lab_patterns", *words), ranks_on)
-    yield VerdictRun("on-host", "tapered", ("verdicts", "bulk", "1"), ("host05",) * 2)
-    yield VerdictRun("on-host", "tapered", ("verdicts", "bulk", "1"), ("host05",) * 2, with_pypi=True)
-    yield VerdictRun("on-host", "tapered", ("verdicts", "bulk", "1"), ("host05",) * 2, with_fabric=False)
-    no_times = {"IBPROF_TIME": "0"}
-    for plant in ("alone", "late", "small"):
-        yield VerdictRun("unknown", "tapered", ("verdicts", plant, "1"), HOSTS[:4], variables=no_times)
-    yield VerdictRun("unknown", "tapered", ("verdicts", "bulk", "1"), ("host05",) * 2, variables=no_times)
-    for words in (("alltoall", "60000", "1"), ("neighbours", "400000", "2"), ("halo", "100000", "2")):
-        yield VerdictRun("unknown", "full", ("lab_patterns", *words), HOSTS, with_fabric=False)
-    yield VerdictRun("unknown", "full", ("lab_patterns", "halo", "100000", "2"), HOSTS[:8], with_fabric=False)
+
+
+def runs_of_mpich() -> Iterator[VerdictRun]:
+    """Yield runs by another MPI and launcher; few ranks, since its waiting ranks do not yield their core."""
+    for words in (("alltoall", "60000", "1"), ("samplesort", "60000", "1")):
+        yield VerdictRun("switch-links", "crowded spine", ("lab_patterns", *words), HOSTS, ("routing",), mpi=MPICH)
+    yield VerdictRun("not-mpi", "full", ("verdicts", "alone", "1.5"), HOSTS[:4], mpi=MPICH)
+    yield VerdictRun("waiting", "full", ("verdicts", "late", "1.5"), HOSTS[:4], mpi=MPICH)
+    yield VerdictRun("waiting", "full", ("verdicts", "server", "1.5"), HOSTS[:4], mpi=MPICH)
+    yield VerdictRun("on-host", "full", ("verdicts", "bulk", "1"), ("host05",) * 2, mpi=MPICH)
 
 
 def _is_wanted(run: VerdictRun, words: Sequence[str]) -> bool:
@@ -160,16 +187,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("-o", "--output", type=Path, required=True, help="an empty folder for recordings")
     parser.add_argument("word", nargs="*")
     wanted = parser.parse_args(argv)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the network is taken down
     output = wanted.output.resolve()
     output.mkdir(parents=True, exist_ok=True)
-    pypi = find_mpi(FROM_PYPI[0])
-    launchers = {False: MPIRUN, True: str(pypi.program("mpirun"))}
+    installed = {
+        SYSTEM: mpis.find_mpi(mpis.SYSTEM),
+        PYPI: mpis.find_mpi(FROM_PYPI[0]),
+        MPICH: mpis.find_mpich_like(mpis.MPICH_FROM_PYPI[0]),
+    }
     programs = {}
-    for with_pypi, mpicc in ((False, "mpicc"), (True, str(pypi.program("mpicc")))):
-        folder = output / f"programs-{with_pypi}"
+    for name, mpi in installed.items():
+        folder = output / name.replace(" ", "-")
         folder.mkdir(exist_ok=True)
-        for name in ("lab_patterns", "verdicts"):
-            programs[name, with_pypi] = compile_program(f"{name}.c", folder, mpicc)
+        for program in ("lab_patterns", "verdicts"):
+            programs[program, name] = compile_program(f"{program}.c", folder, str(mpi.program("mpicc")))
     chosen = [run for run in runs() if _is_wanted(run, wanted.word)]
     rails = networks()
     right, total = Counter[str](), Counter[str]()
@@ -184,15 +215,16 @@ def main(argv: Sequence[str] | None = None) -> int:
             dumps = network.write_dumps(folder)
             for run in group:
                 number += 1
-                words: list[str | Path] = [programs[run.words[0], run.with_pypi], *run.words[1:]]
+                words: list[str | Path] = [programs[run.words[0], run.mpi], *run.words[1:]]
                 try:
                     done = run_job(
                         network,
                         run.ranks_on,
                         words,
                         output / f"run{number}",
-                        mpirun=launchers[run.with_pypi],
-                        variables={**(pypi.variables if run.with_pypi else {}), **run.variables},
+                        mpirun=str(installed[run.mpi].program("mpirun")),
+                        hydra=installed[run.mpi] if run.mpi == MPICH else None,
+                        variables={**installed[run.mpi].variables, **run.variables},
                     )
                     verdict = report(dumps if run.with_fabric else [], done)["verdict"]
                 except JobError as error:

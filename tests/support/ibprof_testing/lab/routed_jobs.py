@@ -16,8 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from ibprof_converter.placement.launcher_files import mpich_hosts
 from ibprof_testing import processes
 from ibprof_testing.lab.routed_network import HEADERS, PAYLOAD, Direction, RoutedNetwork
+from ibprof_testing.mpi.mpis import Mpi
 
 SCRIPTS = Path(sysconfig.get_path("scripts"))
 PROGRAMS = Path(__file__).parents[3] / "mpi" / "programs"
@@ -72,6 +74,7 @@ def run_job(
     *,
     rails: Sequence[int] = (),
     mpirun: str = MPIRUN,
+    hydra: Mpi | None = None,
     parameters: Mapping[str, object] | None = None,
     variables: Mapping[str, str] | None = None,
     timeout: float = 300,
@@ -85,6 +88,7 @@ def run_job(
         folder: an empty one, for the recording.
         rails: that MPI may use; all if empty.
         mpirun: of Open MPI 4.
+        hydra: an MPICH to run in its place.
         parameters: further ones, as of `--mca`.
         variables: further ones of the environment.
         timeout: seconds.
@@ -93,23 +97,12 @@ def run_job(
         JobError: it failed.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "hosts").write_text("".join(f"{host}\n" for host in ranks_on))
-    used = ",".join(f"rail{rail}" for rail in rails or range(len(network.rails)))
-    chosen: dict[str, object] = {
-        "plm_rsh_agent": network.hosts.agent,
-        "plm_rsh_no_tree_spawn": 1,
-        "oob_tcp_if_include": "eth0",
-        "btl_tcp_if_include": used,
-        "btl": "tcp,vader,self",
-        # Its remote writes take turns with what comes back: a half of the rate where both directions are busy.
-        "btl_tcp_flags": 1,
-        "pml": "ob1",
-        "mpi_yield_when_idle": 1,
-        **(parameters or {}),
-    }
-    options = [word for name, value in chosen.items() for word in ("--mca", name, str(value))]
     line: list[str | Path] = ["nice", "-n", NICE, SCRIPTS / "ibprof", "run", "-o", folder / "profile.otf2", "--"]
-    line += [mpirun, "-n", str(len(ranks_on)), "--hostfile", folder / "hosts", "--map-by", "seq", "--bind-to", "none"]
+    rails = rails or range(len(network.rails))
+    if hydra:
+        line += _launch_by_hydra(network, ranks_on, rails, hydra)
+    else:
+        line += [mpirun, *_launch_by_open_mpi(network, ranks_on, rails, folder, parameters or {})]
     environment = os.environ | {
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -117,7 +110,7 @@ def run_job(
         **(variables or {}),
     }
     before = network.count_bytes()
-    done = network.hosts.run(ranks_on[0], [*line, *options, *words], environment, folder, timeout)
+    done = network.hosts.run(ranks_on[0], [*line, *words], environment, folder, timeout)
     after = network.count_bytes()
     if done.returncode:
         raise JobError(f"{words}: status {done.returncode}\n{done.stdout}\n{done.stderr}")
@@ -129,6 +122,41 @@ def run_job(
         lost=network.find_lost(),
         text=done.stderr,
     )
+
+
+def _launch_by_open_mpi(
+    network: RoutedNetwork,
+    ranks_on: Sequence[str],
+    rails: Sequence[int],
+    folder: Path,
+    parameters: Mapping[str, object],
+) -> list[str | Path]:
+    (folder / "hosts").write_text("".join(f"{host}\n" for host in ranks_on))
+    chosen: dict[str, object] = {
+        "plm_rsh_agent": network.hosts.agent,
+        "plm_rsh_no_tree_spawn": 1,
+        "oob_tcp_if_include": "eth0",
+        "btl_tcp_if_include": ",".join(f"rail{rail}" for rail in rails),
+        "btl": "tcp,vader,self",
+        # Its remote writes take turns with what comes back: a half of the rate where both directions are busy.
+        "btl_tcp_flags": 1,
+        "pml": "ob1",
+        "mpi_yield_when_idle": 1,
+        **parameters,
+    }
+    options = [word for name, value in chosen.items() for word in ("--mca", name, str(value))]
+    places: list[str | Path] = ["-n", str(len(ranks_on)), "--hostfile", folder / "hosts", "--map-by", "seq"]
+    return [*places, "--bind-to", "none", *options]
+
+
+def _launch_by_hydra(
+    network: RoutedNetwork, ranks_on: Sequence[str], rails: Sequence[int], hydra: Mpi
+) -> list[str | Path]:
+    agent = ["-launcher", "ssh", "-launcher-exec", str(network.hosts.agent), "-iface", "eth0"]
+    chosen = {"MPIR_CVAR_CH4_NETMOD": "ofi", "FI_PROVIDER": "tcp", "FI_TCP_IFACE": f"rail{rails[0]}"}
+    settings = [word for name, value in chosen.items() for word in ("-genv", name, value)]
+    places = mpich_hosts([network.hosts.address(host) for host in ranks_on]).strip()
+    return [hydra.program("mpirun"), *agent, "-hosts", places, "-n", str(len(ranks_on)), *settings]
 
 
 def call(name: str, *arguments: str | Path, folder: Path) -> str:
