@@ -13,6 +13,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from importlib.metadata import version
 
 from ibprof.errors import UNEXPECTED, IbprofError, InputError
 
@@ -28,6 +29,7 @@ def run_command(
     Args:
         name: of the command, as the user typed it; begins every message.
         body: the command itself: takes the arguments (None: those of this process), returns its status or None for 0.
+            It does not run if the first argument is `--version`.
         argv: the arguments after the command's name.
 
     Returns:
@@ -37,8 +39,9 @@ def run_command(
     """
     _replace_closed_streams()
     _allow_any_text()
+    given = sys.argv[1:] if argv is None else argv
     try:
-        status = body(argv)
+        status = _print_version(name) if given and given[0] == "--version" else body(argv)
         sys.stdout.flush()
     except IbprofError as error:
         _print_error(f"{name}: {error}")
@@ -58,6 +61,11 @@ def run_command(
         _print_error(f"{name}: this is a bug of ibprof; please report it with the lines above")
         return UNEXPECTED
     return status or 0
+
+
+def _print_version(name: str) -> int:
+    print(f"{name} {version('ibprof')}")
+    return 0
 
 
 def _replace_closed_streams() -> None:

@@ -11,7 +11,8 @@ import re
 import sys
 from ast import get_docstring, parse
 from collections.abc import Callable, Sequence
-from importlib.metadata import EntryPoint, entry_points, version
+from difflib import get_close_matches
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import cast
 
@@ -31,13 +32,15 @@ examples:
   ibprof run -- mpirun -n 16 ./app         record a job; leaves profile.otf2
   ibprof info profile.otf2                 what was recorded
   ibprof-report ibdiagnet.lst profile.otf2 the most loaded links, and who loads them
-  ibprof COMMAND --help                    more on one command
+  ibprof help COMMAND                      more on one command
 """
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `ibprof`."""
     arguments = sys.argv[1:] if argv is None else list(argv)
+    if arguments[:1] == ["help"]:
+        arguments = [*arguments[1:2], "--help"]
     if arguments and not arguments[0].startswith("-"):
         commands = find_commands()
         if arguments[0] in commands:
@@ -61,11 +64,10 @@ def _front(argv: Sequence[str] | None) -> int:
         print()
         print(_EXAMPLES, end="")
         return 0 if arguments else UsageError.status
-    if arguments[0] == "--version":
-        print(f"ibprof {version('ibprof')}")
-        return 0
-    known = ", ".join(find_commands())
-    raise UsageError(f"unknown command {arguments[0]!r}; expected one of {known}")
+    known = find_commands()
+    if likely := get_close_matches(arguments[0].removeprefix("ibprof-"), known, 1):
+        raise UsageError(f"unknown command {arguments[0]!r}; did you mean `ibprof {likely[0]}`?")
+    raise UsageError(f"unknown command {arguments[0]!r}; expected one of {', '.join(known)}")
 
 
 def _describe(point: EntryPoint) -> str:

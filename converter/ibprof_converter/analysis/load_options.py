@@ -124,8 +124,17 @@ def parse_columns(text: str) -> tuple[str, ...]:
 
 
 def split_names(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Split names into fabrics and traffic: the last one is traffic, and so are those before it that look like it."""
+    """Split names into fabrics and traffic: the last one is traffic, and so are those before it that look like it.
+
+    Raises:
+        UsageError: traffic comes first and a fabric last.
+    """
     first = len(names) - 1
+    if first > 0 and is_traffic(names[0]) and not is_traffic(names[-1]) and has_links(Path(names[-1])):
+        raise UsageError(
+            f"fabrics come before what is sent over them: expected ... {names[-1]} {names[0]}, "
+            f"found ... {names[0]} {names[-1]}"
+        )
     while first > 0 and is_traffic(names[first - 1]) and not has_links(Path(names[first - 1])):
         first -= 1
     return tuple(names[:first]), tuple(names[first:])

@@ -32,7 +32,7 @@ NAME = "ibprof-view"
 
 _EXAMPLE = f"""\
 examples:
-  ibprof-view ibdiagnet.lst profile.otf2 -o view.html
+  ibprof-view ibdiagnet.lst profile.otf2
   ibprof-view rail1/ rail2/ profile.otf2 -o view.html --placement hosts.txt
   ibprof-view ibdiagnet.lst profile.otf2 -o view.html --rank-data cells.csv --node-data roles.csv
   ibprof-view ibdiagnet.lst before.otf2 -o view.html --compare after.otf2
@@ -89,7 +89,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser = make_parser(NAME, description, _EXAMPLE)
     add_input_arguments(parser, fabric_needed=True)
-    parser.add_argument("-o", "--output", metavar="FILE", type=Path, required=True, help="the file, such as view.html")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", type=Path, default=Path("view.html"), help="the file (default: %(default)s)"
+    )
     add_attribute_arguments(parser)
     compared = parser.add_argument_group("compare", "side by side with TRAFFIC, and the difference from it")
     compared.add_argument(

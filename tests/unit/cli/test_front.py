@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The front of all commands: help, versions, and what it makes of mistakes."""
+
+from __future__ import annotations
+
+import argparse
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from ibprof.cli import info, main
+from ibprof.errors import UsageError
+from ibprof_converter.analysis.load_options import split_names
+from ibprof_converter.cli import layout
+from ibprof_converter.cli.subcommands import make_parser
+from ibprof_testing.samples.fabrics import FABRICS
+
+Captured = pytest.CaptureFixture[str]
+
+
+def test_help_of_a_command_is_that_of_its_option(capsys: Captured) -> None:
+    with pytest.raises(SystemExit):
+        main.main(["help", "info"])
+    assert capsys.readouterr().out.startswith("usage: ibprof info")
+    assert main.main(["help"]) == 0
+    assert "commands:" in capsys.readouterr().out
+
+
+def test_every_command_has_a_version(capsys: Captured) -> None:
+    for command, name in ((main.main, "ibprof"), (info.main, "ibprof info"), (layout.main, "ibprof-layout")):
+        assert command(["--version"]) == 0
+        assert capsys.readouterr().out == f"{name} {version('ibprof')}\n"
+
+
+@pytest.mark.parametrize(
+    ("typed", "end"),
+    [
+        ("reprot", "did you mean `ibprof report`?"),
+        ("ibprof-view", "did you mean `ibprof view`?"),
+        ("qqqqqq", "expected one of calls,"),
+    ],
+)
+def test_an_unknown_command_brings_the_one_that_is_most_like_it(typed: str, end: str, capsys: Captured) -> None:
+    assert main.main([typed]) == UsageError.status
+    assert end in capsys.readouterr().err
+
+
+def test_an_unknown_option_brings_the_one_that_is_most_like_it(capsys: Captured) -> None:
+    parser: argparse.ArgumentParser = make_parser("ibprof-x", "", "")
+    parser.add_argument("--placement")
+    for typed, end in (("--placemnt=x", "--placemnt=x; did you mean --placement?\n"), ("--qqq", "--qqq\n")):
+        with pytest.raises(SystemExit):
+            parser.parse_args([typed])
+        assert capsys.readouterr().err.endswith(f"unrecognized arguments: {end}")
+
+
+def test_a_fabric_after_the_traffic_is_recognised() -> None:
+    fabric = str(FABRICS / "testbed44" / "ibdiagnet.lst")
+    with pytest.raises(UsageError, match=r"found \.\.\. profile\.otf2 .*ibdiagnet\.lst"):
+        split_names(["profile.otf2", fabric])
+    assert split_names([fabric, str(Path("profile.otf2"))]) == ((fabric,), ("profile.otf2",))
