@@ -46,6 +46,7 @@ class JobTimes:
         messages: sent, mean over ranks.
         bytes_sent: of all ranks.
         between_hosts: part of them that goes to ranks on other hosts, 0 to 1.
+        hidden_on_host: all ranks are on one host, and their messages are not seen.
     """
 
     mpi: TimeInMpi | None
@@ -61,6 +62,7 @@ class JobTimes:
     messages: float
     bytes_sent: int
     between_hosts: float
+    hidden_on_host: bool
 
     @property
     def wait_s(self) -> float:
@@ -98,7 +100,9 @@ def measure_job(run: Profile, line_rate_s: float | None = None) -> JobTimes:
     else:
         transfer = _explain_bytes(bytes_each, line_rate_s)
     others = _time_in_other_calls(run) / ranks if timed else 0.0
-    unexplained = max(others - transfer - each * LATENCY_S, 0.0)
+    # Time in messages that are not seen is not known to be waiting.
+    hosts_hide = _hides_within_hosts(run) and len({rank.host for rank in run.ranks}) < len(run.ranks)
+    unexplained = 0.0 if hosts_hide else max(others - transfer - each * LATENCY_S, 0.0)
     collective = sum(site.waiting_s for site in waiting) / ranks
     at_work = max((mpi.mean_s if mpi else 0.0) - max(imbalance, collective + unexplained), 0.0)
     return JobTimes(
@@ -115,7 +119,13 @@ def measure_job(run: Profile, line_rate_s: float | None = None) -> JobTimes:
         messages=each,
         bytes_sent=sent,
         between_hosts=between / sent if sent else 0.0,
+        hidden_on_host=hosts_hide and len({rank.host for rank in run.ranks}) == 1,
     )
+
+
+def _hides_within_hosts(run: Profile) -> bool:
+    """Return whether messages between ranks of one host may be unseen; Open MPI's PML sees all."""
+    return any(rank.source != Source.OPENMPI and not rank.sees_host for rank in run.ranks)
 
 
 def _explain_bytes(bytes_each: float, line_rate_s: float) -> float:

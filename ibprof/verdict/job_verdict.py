@@ -31,6 +31,9 @@ NO_FABRIC = "the fabric: ibprof-report LST... PROFILE puts the bytes on its link
 NO_RUN = "a recorded run: this traffic has no times"
 OTHER_JOBS = "Traffic of other jobs is not seen."
 NO_PROBLEM = "The network is not the problem."
+HIDDEN_ON_HOST = (
+    "All ranks are on one host, within which this MPI's messages are not seen: no link of a network carries them."
+)
 CANNOT_TELL = "Unknown: is the network why this job is slow?"
 
 
@@ -87,7 +90,7 @@ class _Judge:
         decides = bool(whole) and line >= max(LINK_SHARE * (whole or 0.0), times.imbalance_s)
         if self._mpi_s is None:
             return self._kind_of_links() if decides else VerdictKind.UNKNOWN
-        on_host = times.bytes_sent > 0 and self._on_host_share() >= 1 - WORTH_HAVING
+        on_host = times.hidden_on_host or (times.bytes_sent > 0 and self._on_host_share() >= 1 - WORTH_HAVING)
         rules = (
             (bool(self._run_s) and self._mpi_s < LITTLE_MPI * (self._run_s or 0.0), VerdictKind.NOT_MPI),
             (decides, self._kind_of_links()),
@@ -150,7 +153,8 @@ class _Judge:
                 "" if self._on_host_share() < 1 - WORTH_HAVING else "All of them stay within hosts.",
             ]
         if kind is VerdictKind.ON_HOST and times:
-            return [f"All {format_bytes(times.bytes_sent)} stay within hosts: no link of a network carries them."]
+            seen = f"All {format_bytes(times.bytes_sent)} stay within hosts: no link of a network carries them."
+            return [HIDDEN_ON_HOST if times.hidden_on_host else seen]
         if kind is VerdictKind.UNKNOWN:
             return [CANNOT_TELL, self._say_links(), self._say_remedy() if self._links else ""]
         return [self._say_links(), self._say_remedy(), OTHER_JOBS]

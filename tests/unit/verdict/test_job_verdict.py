@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ibprof.profile.profile_data import CallTimes, Profile
+from ibprof.profile.profile_data import CallTimes, Profile, Source
 from ibprof.profile.profile_rows import order_rows
 from ibprof.verdict.job_verdict import CANNOT_TELL, NO_END, NO_FABRIC, NO_RUN, NO_TIMES, judge_run, judge_traffic
 from ibprof.verdict.verdict_data import BusiestLink, VerdictKind
@@ -132,6 +132,21 @@ def test_bytes_within_a_host() -> None:
     # Placed on a fabric, the bytes that it keeps within hosts count, and a copy through memory takes its time too.
     few = [Count(0, 1, 4 * 10**9, 10), Count(1, 0, 4 * 10**9, 10)]
     assert judge_run(make_run([(1, 8), (1, 8)], few), link(0.0, on_host_share=1.0)).kind is VerdictKind.ON_HOST
+
+
+def test_messages_within_a_host_that_are_not_seen() -> None:
+    """Their time is not waiting: on one host they are all that there is, on two it is not known."""
+    for hosts, seen, kind in (
+        ((0,), False, VerdictKind.ON_HOST),
+        ((0,), True, VerdictKind.WAITING),
+        ((0, 1), False, VerdictKind.UNKNOWN),
+    ):
+        run = make_run([(1, 9.9)] * 4, [], hosts=hosts)
+        ranks = tuple(replace(rank, source=Source.LIBFABRIC, sees_host=seen) for rank in run.ranks)
+        run = replace(run, ranks=ranks)
+        verdict = judge_run(run)
+        assert verdict.kind is kind, verdict.text
+        assert ("not seen" in verdict.text) == (kind is VerdictKind.ON_HOST)
 
 
 def test_what_is_missing_is_said() -> None:
