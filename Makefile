@@ -14,7 +14,7 @@ MPI_EXTRA := $(shell mpirun --version 2>&1 | grep -q 'Open MPI' && command -v mp
 
 .PHONY: help
 help:
-	@echo 'make demo       record a small MPI program, put its traffic on a fabric, draw it (./ibprof-demo)'
+	@echo 'make demo       record a small MPI program, find its loaded uplink on a fabric, and a cure (./ibprof-demo)'
 	@echo 'make test       all tests, as in CI'
 	@echo 'make test-full  the long forms too'
 	@echo 'make lab        tables of docs/lab.md, measured on a network of namespaces (as root)'

@@ -54,7 +54,21 @@ def test_leaves_every_file_and_says_what_it_is(left: tuple[Path, str]) -> None:
     expected = ["profile.otf2", "links.csv", "nodes.csv", "links.yaml", "heatmap.png", "report.txt", "report.json"]
     assert [name for name in expected if not (folder / name).stat().st_size] == []
     assert [name for name in expected if f"{folder / name} " not in said] == []
+    assert said.splitlines()[-1] == str(folder / "report.html")
     assert (folder / "heatmap.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_finds_the_loaded_uplink_and_a_better_order(left: tuple[Path, str]) -> None:
+    folder, said = left
+    before, after = (json.loads((folder / name).read_text()) for name in ("report.json", "cured.json"))
+    uplink, rest = (report["hotspots"][0] for report in (before, after))
+    assert (uplink["link"]["kind"], "spine1" in str(uplink["link"])) == ("switch", True)
+    assert rest["least_time_s"] < 0.8 * uplink["least_time_s"]
+    assert before["bytes_total"] == after["bytes_total"]
+    fault, cure, worth = said.splitlines()[-4:-1]
+    assert (fault[:10], cure[:9], worth[:8]) == ("The fault:", "The cure:", "That is ")
+    for page in ("report.html", "cured.html"):
+        assert "<html" in (folder / page).read_text()[:200]
 
 
 def matrix_of(folder: Path, region: str) -> list[tuple[int, int, int]]:

@@ -7,6 +7,7 @@ Only the fabric is not at hand: the ranks of this machine are put on the hosts o
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import shlex
 import shutil
@@ -14,16 +15,23 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
 
 from ibprof.errors import IbprofError, MissingToolError
 from ibprof.launch.preload_settings import Launcher, identify_launcher
 from ibprof.native.installed_files import find_include
+from ibprof.text.quantities import format_seconds
 
 RANKS = 16
 FABRIC = "fabric/opensm-subnet.lst"
-PLACEMENT = "spread"
+PLACEMENT = "fabric/order.csv"
+"""The first twelve hosts are every third one. The tables reach all of them through one spine switch: a real fault."""
+
+CURE = "cure.csv"
+PAGE = "report.html"
+CURED_PAGE = "cured.html"
 
 LEFT_BEHIND = {
     "profile.otf2": "what each rank sent to whom, by region and operation (otf2-print, Vampir, ibprof info)",
@@ -33,6 +41,10 @@ LEFT_BEHIND = {
     "heatmap.png": "the fabric, every link direction coloured by its load",
     "report.txt": "the links that carry most, and who loads them",
     "report.json": "the same for programs",
+    CURE: "a better host for each rank (ibprof-place)",
+    "cured.json": "the report with these hosts, for programs",
+    CURED_PAGE: "the same as a page",
+    PAGE: "the report as a page, with the network view",
 }
 
 # A container's root may start a job, which may have more ranks than cores. Copies between processes that a container
@@ -57,15 +69,27 @@ class StepFailedError(IbprofError):
         self.status = status
 
 
-def run_demo(folder: Path, report: Callable[[str], None]) -> dict[Path, str]:
+@dataclass(frozen=True, slots=True)
+class DemoOutcome:
+    """Files that the demo left, and what it found.
+
+    Attributes:
+        files: what each file holds.
+        sentences: the fault, its cure, and what the cure is worth.
+        page: the report before the cure.
+    """
+
+    files: dict[Path, str]
+    sentences: tuple[str, str, str]
+    page: Path
+
+
+def run_demo(folder: Path, report: Callable[[str], None]) -> DemoOutcome:
     """Run the whole chain in a folder.
 
     Args:
         folder: is made where it is missing.
         report: takes each command before it is run, and what a compiler says.
-
-    Returns:
-        What each file holds.
 
     Raises:
         MissingToolError: there is no Open MPI, or nothing to make a program for it.
@@ -85,7 +109,35 @@ def run_demo(folder: Path, report: Callable[[str], None]) -> dict[Path, str]:
     )
     chain.run("report", *placed, into="report.txt")
     chain.run("report", *placed, "--json", into="report.json")
-    return {folder / name: meaning for name, meaning in LEFT_BEHIND.items()}
+    chain.run("report", *placed, "--html", PAGE)
+    search = ("--seed", "1", "--time", "2")
+    chain.run("place", *placed, *search, "-o", CURE, into="cure.txt")
+    cured = (FABRIC, "profile.otf2", "--placement", CURE)
+    chain.run("report", *cured, "--json", into="cured.json")
+    chain.run("report", *cured, "--html", CURED_PAGE)
+    return DemoOutcome(
+        {folder / name: meaning for name, meaning in LEFT_BEHIND.items()}, _say_what_was_found(folder), folder / PAGE
+    )
+
+
+def _say_what_was_found(folder: Path) -> tuple[str, str, str]:
+    """Return three sentences on the reports before and after the cure. Times are by the model, at line rate."""
+    (before, fault), (after, rest) = (_find_busiest(folder / name) for name in ("report.json", "cured.json"))
+    return (
+        f"The fault: with this order of ranks, {fault} needs at least {format_seconds(before)} at line rate, "
+        "more than any other link direction.",
+        f"The cure: with the hosts of {CURE}, the busiest link direction is {rest}, and needs {format_seconds(after)}.",
+        f"That is {1 - after / before:.0%} less time of the busiest link; {CURED_PAGE} shows it.",
+    )
+
+
+def _find_busiest(report: Path) -> tuple[float, str]:
+    """Return the time and the name of the busiest link direction of a report in JSON."""
+    spots = json.loads(report.read_text(encoding="utf-8"))["hotspots"]
+    busiest = max(spots, key=lambda spot: spot["least_time_s"])
+    source = busiest["link"][busiest["end"]]
+    destination = busiest["link"]["b" if busiest["end"] == "a" else "a"]
+    return busiest["least_time_s"], f"{source['name']} port {source['port']} -> {destination['name']}"
 
 
 def find_open_mpi() -> str:

@@ -19,17 +19,19 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _demo(argv: Sequence[str] | None) -> None:
     folder: Path = _parser().parse_args(argv).folder
-    left_behind = run_demo(folder, lambda line: print(line, file=sys.stderr, flush=True))
-    width = max(len(str(path)) for path in left_behind)
-    for path, meaning in left_behind.items():
+    outcome = run_demo(folder, lambda line: print(line, file=sys.stderr, flush=True))
+    width = max(len(str(path)) for path in outcome.files)
+    for path, meaning in outcome.files.items():
         print(f"{path!s:{width}}  {meaning}")
+    print("", *outcome.sentences, outcome.page, sep="\n")
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="ibprof demo",
         description=f"Record a small MPI program of {RANKS} ranks on this machine, put its ranks on the hosts of a "
-        "fat-tree that comes with ibprof. Leave the profile, the link loads, a picture and a report.",
+        "fat-tree that comes with ibprof, in an order that loads one uplink. Find that, and a better order. Leave the "
+        "profile, the link loads, a picture, and a report before and after.",
         epilog="example:  ibprof demo /tmp/demo",
     )
     parser.add_argument(
