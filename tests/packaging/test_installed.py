@@ -57,7 +57,7 @@ def test_names_of_scripts_and_commands() -> None:
     of_the_converter = ["latency", "layout", "place", "report", "routes", "scaling", "sim", "topology", "view"]
     assert sorted(["ibprof", *(f"ibprof-{name}" for name in of_the_converter)]) == SCRIPTS
     recorder = ["calls", "collect", "doctor", "env", "info", "lib", "matrix", "run"]
-    assert sorted([*recorder, *of_the_converter, "demo", "diff"]) == COMMANDS
+    assert sorted([*recorder, *of_the_converter, "demo", "diff", "watch"]) == COMMANDS
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ibprof watch`: the recording of a running job, live."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from time import sleep
+from typing import TYPE_CHECKING
+
+from ibprof.cli.command import run_command
+from ibprof.errors import InputError
+from ibprof.text.call_chains import shorten_site
+from ibprof.text.quantities import format_bytes, format_seconds, printable
+from ibprof_converter.analysis.load_options import FabricOptions
+from ibprof_converter.analysis.routed_fabric import RoutedFabric, read_routed_fabric
+from ibprof_converter.analysis.watched_run import WatchedRun, look_at_run, name_direction, watch_until_end
+from ibprof_converter.cli.arguments import number_in
+from ibprof_converter.cli.printing import print_captured, print_json
+from ibprof_converter.cli.subcommands import make_parser
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+NAME = "ibprof watch"
+
+SHOWN = 10
+"""Rows of the table of lines."""
+
+_EXAMPLE = """\
+examples:
+  ibprof watch
+  ibprof watch profile.ibprof --fabric ibdiagnet.lst
+  ibprof watch profile.ibprof --once --json
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class WatchOptions:
+    """Options of `ibprof watch`."""
+
+    recording: Path
+    fabric: tuple[str, ...]
+    placement: tuple[str, ...]
+    every_s: float
+    once: bool
+    as_json: bool
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `ibprof watch`."""
+    return run_command(NAME, _watch, argv)
+
+
+def _watch(argv: Sequence[str] | None) -> None:
+    options = _watch_options(argv)
+    fabric = read_routed_fabric(FabricOptions(options.fabric)) if options.fabric else None
+    if options.once:
+        _print(look_at_run(options.recording, fabric, options.placement), options.as_json)
+        return
+    looks = watch_until_end(_look_again(options, fabric))
+    if options.as_json:
+        for look in looks:
+            print_json(look.as_json(), indent=None)
+            sys.stdout.flush()
+        return
+    from rich.live import Live  # noqa: PLC0415  (slow to import)
+
+    last = None
+    with Live(auto_refresh=False, transient=True) if sys.stdout.isatty() else nullcontext() as live:
+        for last in looks:
+            if live:
+                live.update(_show(last), refresh=True)
+    if last:
+        _print(last, as_json=False)
+
+
+def _look_again(options: WatchOptions, fabric: RoutedFabric | None) -> Iterator[WatchedRun]:
+    """Yield looks at the run, from when its recording is there."""
+    while True:
+        try:
+            look = look_at_run(options.recording, fabric, options.placement)
+        except InputError:
+            # Not there yet, or its files are just being made.
+            look = None
+        if look:
+            yield look
+        sleep(options.every_s)
+
+
+def _print(look: WatchedRun, as_json: bool) -> None:
+    if as_json:
+        print_json(look.as_json())
+    else:
+        print_captured(lambda console: console.print(_show(look)))
+
+
+def _show(look: WatchedRun) -> Group:
+    from rich.console import Group  # noqa: PLC0415  (slow to import)
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    state = "ended" if look.ended else "running"
+    head = (
+        f"{look.command}: {state}, {format_seconds(look.elapsed_s)}, {look.ranks_recorded} of {look.world_size} ranks "
+        f"recorded, {look.ranks_finalized} ended, {format_bytes(look.bytes)} sent"
+    )
+    calls = Table("region", "operation", "line", "time, all ranks", "bytes", box=None, pad_edge=False)
+    for each in look.calls[:SHOWN]:
+        region, operation, site = map(printable, each.key)
+        time = "" if each.time_s is None else format_seconds(each.time_s)
+        calls.add_row(Text(region), Text(operation), Text(shorten_site(site)), time, format_bytes(each.bytes))
+    links = Table("most loaded links so far", "time at line rate", "bytes", box=None, pad_edge=False)
+    for spot in look.links:
+        least = "" if spot.least_time_s is None else format_seconds(spot.least_time_s)
+        links.add_row(Text(printable(name_direction(spot))), least, format_bytes(spot.bytes))
+    return Group(Text(printable(head)), "", calls, *(("", links) if look.links else ()))
+
+
+def _watch_options(argv: Sequence[str] | None) -> WatchOptions:
+    parser = make_parser(
+        NAME,
+        "Show the recording of a running job until the job ends: bytes and time by region and line, and with a fabric "
+        "the most loaded links so far. Time needs IBPROF_TIME=1, lines IBPROF_SITES=1.",
+        _EXAMPLE,
+    )
+    _add_arguments(parser)
+    given = parser.parse_args(argv)
+    return WatchOptions(
+        given.recording, tuple(given.fabric), tuple(given.placement or ()), given.every, given.once, given.json
+    )
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "recording",
+        metavar="RECORDING",
+        nargs="?",
+        type=Path,
+        default=Path("profile.ibprof"),
+        help="the folder of the recording (default: %(default)s)",
+    )
+    parser.add_argument("--fabric", metavar="LST", nargs="+", default=[], help="the fabric, for the most loaded links")
+    parser.add_argument("--placement", metavar="HOW", action="append", help="where the ranks are, if not as recorded")
+    parser.add_argument(
+        "--every", metavar="SECONDS", type=number_in(0.1, 3600), default=2.0, help="between looks (default: 2)"
+    )
+    parser.add_argument("--once", action="store_true", help="look once, and end")
+    parser.add_argument("--json", action="store_true", help="a JSON object a look, each on its line without --once")
