@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 from collections import Counter
@@ -224,10 +225,11 @@ def main(argv: Sequence[str] | None = None) -> int:
                         output / f"run{number}",
                         mpirun=str(installed[run.mpi].program("mpirun")),
                         hydra=installed[run.mpi] if run.mpi == MPICH else None,
+                        timeout=120,
                         variables={**installed[run.mpi].variables, **run.variables},
                     )
                     verdict = report(dumps if run.with_fabric else [], done)["verdict"]
-                except JobError as error:
+                except (JobError, subprocess.TimeoutExpired) as error:
                     print(f"{run.name}: {error}", file=sys.stderr)
                     verdict = {"kind": "failed", "cause": None}
                 good = verdict["kind"] == run.kind and (not run.causes or verdict["cause"] in run.causes)
