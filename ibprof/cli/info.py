@@ -15,6 +15,7 @@ from typing import Any
 from ibprof.cli.command import run_command
 from ibprof.cli.text_tables import print_pairs, print_table
 from ibprof.profile.gaps import format_ranks
+from ibprof.text.mpi_names import name_mpi
 from ibprof.text.quantities import format_bytes, format_seconds, printable
 
 NS_PER_S = 10**9
@@ -83,7 +84,7 @@ def _print_text(summary: dict[str, Any], *, all_marks: bool) -> None:
     print_pairs(
         {
             "command": summary["command"],
-            "MPI": " ".join(summary["mpi"].split()),
+            "MPI": name_mpi(summary["mpi"]),
             "job": summary["job"],
             "ranks": f"{summary['ranks_recorded']} of {summary['world_size']} recorded, on {len(hosts)} host{plural}",
             "measured by": ", ".join(summary["sources"]),

@@ -8,6 +8,7 @@ from datetime import datetime, timezone
 
 from ibprof.profile.gaps import format_ranks
 from ibprof.profile.port_sums import PortSum
+from ibprof.text.mpi_names import name_mpi
 from ibprof_converter.analysis.fabric_loads import FabricLoads
 from ibprof_converter.hotspots.dump_requests import DumpRequest
 from ibprof_converter.hotspots.run_sums import HostSum, NamedSum, RunSummary
@@ -73,7 +74,7 @@ def _describe_job(job: RecordedJob) -> Section:
     started = datetime.fromtimestamp(job.started_ns // 10**9, timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
     facts = [
         Fact("job.command", "command", job.command),
-        Fact("job.mpi", "MPI", job.mpi),
+        Fact("job.mpi", "MPI", name_mpi(job.mpi)),
         Fact("job.job", "job", job.job),
         Fact("", "started", started if job.started_ns else ""),
         Fact("job.elapsed_s", "from MPI_Init to MPI_Finalize", job.elapsed_s, ValueKind.SECONDS),
