@@ -33,6 +33,7 @@ examples:
   ibprof calls profile.otf2
   ibprof calls profile.otf2 --by operation,site --csv calls.csv
   ibprof calls profile.otf2 --by rank,operation --json
+  ibprof calls profile.otf2 --folded calls.folded --folded-by bytes
   ibprof calls profile.otf2 --site solver.c:212 --by rank
 """
 
@@ -54,6 +55,8 @@ class CallsOptions:
     site: str | None
     csv: Path | None
     json: bool
+    folded: Path | None
+    folded_by: str
 
 
 def _parse(argv: Sequence[str] | None) -> CallsOptions:
@@ -75,6 +78,15 @@ def _parse(argv: Sequence[str] | None) -> CallsOptions:
     add_row_arguments(parser)
     parser.add_argument("--csv", metavar="FILE", type=Path, help="write all rows to FILE as CSV; - is stdout")
     parser.add_argument("--json", action="store_true", help="print all rows as JSON")
+    parser.add_argument(
+        "--folded", metavar="FILE", type=Path, help="write folded stacks to FILE, for speedscope or flamegraph.pl"
+    )
+    parser.add_argument(
+        "--folded-by",
+        choices=("time", "bytes"),
+        default="time",
+        help="the weight of a stack: microseconds inside calls, over all ranks, or bytes sent (default: time)",
+    )
     parser.add_argument("--run", metavar="NAME", help="which run of a recording (default: the newest)")
     given = parser.parse_args(argv)
     return CallsOptions(
@@ -86,6 +98,8 @@ def _parse(argv: Sequence[str] | None) -> CallsOptions:
         site=given.site,
         csv=given.csv,
         json=given.json,
+        folded=given.folded,
+        folded_by=given.folded_by,
     )
 
 
@@ -94,13 +108,18 @@ def _print_calls(argv: Sequence[str] | None) -> None:
 
     from ibprof.load import load_profile  # noqa: PLC0415  (--help must come at once)
     from ibprof.profile.call_report import report_calls  # noqa: PLC0415
-    from ibprof.profile.call_sums import KEYS  # noqa: PLC0415
+    from ibprof.profile.call_sums import KEYS, sum_calls  # noqa: PLC0415
+    from ibprof.profile.folded_stacks import STACK, write_folded  # noqa: PLC0415
     from ibprof.profile.row_choice import RowChoice  # noqa: PLC0415
 
     if not set(options.by) <= set(KEYS) or len(set(options.by)) < len(options.by):
         raise UsageError(f"--by: expected some of {', '.join(KEYS)}, each once, found {','.join(options.by)}")
     run = load_profile(options.profile, options.run)
-    report = report_calls(run, options.by, RowChoice(options.operation, options.region, options.site))
+    choice = RowChoice(options.operation, options.region, options.site)
+    report = report_calls(run, options.by, choice)
+    if options.folded:
+        stacks = write_folded(sum_calls(run, STACK, choice), options.folded_by)
+        options.folded.write_text(stacks, encoding="utf-8")
     if options.json:
         json.dump(report.as_json(), sys.stdout, indent=2)
         print()
