@@ -43,7 +43,7 @@ def test_loads_are_what_interfaces_count(system_mpi: Mpi, build: Build, tmp_path
 def test_advice_makes_the_job_faster(system_mpi: Mpi, build: Build, tmp_path: Path, plant: str) -> None:
     """The change that the report prints is applied as it stands, and saves at least half of what it claims."""
     program = build(system_mpi, "lab_patterns.c", "-O1", "-g")
-    words = ("neighbours", "400000", "2") if plant == "placement" else ("alltoall", "200000", "1")
+    words = ("neighbours", "400000", "2") if plant == "placement" else ("alltoall", "400000", "2")
     good = make_rail(NARROW if plant == "placement" else SMALL)
     order = ("host1", "host3", "host2", "host4") if plant == "placement" else HOSTS
     setting = Setting((good if plant == "placement" else crowd(good, "L2-1"),), order)
@@ -54,7 +54,10 @@ def test_advice_makes_the_job_faster(system_mpi: Mpi, build: Build, tmp_path: Pa
         with routed_network.up(setting.rails, folder / "hosts") as network:
             dumps = network.write_dumps(folder)
             mpirun = str(system_mpi.program("mpirun"))
-            runs.append(run_job(network, setting.ranks_on, [program, *words], folder / "run", mpirun=mpirun))
+            repeated = [
+                run_job(network, setting.ranks_on, [program, *words], folder / f"{i}", mpirun=mpirun) for i in range(2)
+            ]
+            runs.append(min(repeated, key=lambda run: run.seconds))  # other work can only add time
         if number == 0:
             document = report(dumps, runs[0])
             assert document["verdict"]["kind"] == "switch-links", document["verdict"]
