@@ -9,14 +9,16 @@ from typing import Any
 
 from ibprof_converter.hotspots.causes.diagnosis import Diagnosis, Progress, diagnose
 from ibprof_converter.hotspots.causes.loaded_by import find_alike, find_loaders
-from ibprof_converter.hotspots.causes.situation import PairBytes, Situation
+from ibprof_converter.hotspots.causes.pair_bytes import PairBytes
+from ibprof_converter.hotspots.causes.rank_flows import find_rank_flows
+from ibprof_converter.hotspots.causes.situation import Situation
 from ibprof_converter.hotspots.hot_links import Hotspot, LinkDirections, LinkHeat
 from ibprof_converter.layout.positions import FabricLayout
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.loaded_links import Loads
 from ibprof_converter.traffic.rail_bounds import ESTIMATE, STATIC, Bounds
-from ibprof_converter.traffic.traffic_data import PortCounters, Traffic
+from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic
 
 DIAGNOSED_FLOWS = 5_000_000
 """Flows beyond which trying remedies takes longer than a report may."""
@@ -57,6 +59,7 @@ def report_on_links(
     loads: Loads,
     top: int,
     bounds: Bounds | None = None,
+    demand: RankTraffic | None = None,
     progress: Progress = lambda _: None,
 ) -> LinkReport:
     """Report on a traffic on the links of a fabric.
@@ -67,6 +70,7 @@ def report_on_links(
         loads: what `placed` puts on their links.
         top: number of hot link directions to name.
         bounds: of adaptive routing; the estimate then ranks and judges.
+        demand: the same traffic between ranks, also within hosts; None where it is of no ranks, or of several jobs.
         progress: receives each stage of the diagnosis.
     """
     ends = LinkDirections(subnets, layouts, loads, placed if isinstance(placed, Traffic) else None, bounds)
@@ -80,14 +84,18 @@ def report_on_links(
         heat=ends.heat(),
         hotspots=hotspots,
         switch_hotspots=switch_hotspots,
-        diagnosis=diagnose_traffic(placed, subnets, bounds is not None, progress)
+        diagnosis=diagnose_traffic(placed, subnets, bounds is not None, demand, progress)
         if isinstance(placed, Traffic)
         else None,
     )
 
 
 def diagnose_traffic(
-    placed: Traffic, subnets: Sequence[Subnet], is_adaptive: bool = False, progress: Progress = lambda _: None
+    placed: Traffic,
+    subnets: Sequence[Subnet],
+    is_adaptive: bool = False,
+    demand: RankTraffic | None = None,
+    progress: Progress = lambda _: None,
 ) -> Diagnosis | None:
     """Return why the busiest link is as busy as it is; None for no traffic, and beyond `DIAGNOSED_FLOWS`.
 
@@ -95,12 +103,14 @@ def diagnose_traffic(
         placed: the flows.
         subnets: the rails.
         is_adaptive: whether switches route adaptively.
+        demand: as for `report_on_links`.
         progress: receives each stage.
     """
     if not 0 < len(placed.bytes) <= DIAGNOSED_FLOWS:
         return None
     hosts = find_hosts([subnet.fabric for subnet in subnets])
-    situation = Situation(subnets, hosts, PairBytes.of_traffic(placed), is_adaptive)
+    ranks = find_rank_flows(placed, demand, hosts, subnets)
+    situation = Situation(subnets, hosts, PairBytes.of_traffic(placed), is_adaptive, ranks)
     diagnosis = diagnose(situation, progress)
     if diagnosis is None:
         return None

@@ -64,6 +64,11 @@ class RankSlots:
         return self.count > len(np.unique(self.host_of_slot))
 
     @property
+    def most_of_a_host(self) -> int:
+        """The largest number of slots of a host."""
+        return int(np.bincount(self.host_of_slot).max(initial=0))
+
+    @property
     def first_slot_of_group(self) -> npt.NDArray[np.uint32]:
         """The first slot of each group, then the number of slots: uint32 [group + 1]."""
         group = self.group[self.host_of_slot]
@@ -182,3 +187,34 @@ def slots_on_hosts(slots: RankSlots, host_of_rank: npt.NDArray[np.int32]) -> npt
         slot_of_rank[rank] = first[host]
         first[host] += 1
     return slot_of_rank
+
+
+def slots_as_taken(
+    hosts: Hosts, host_of_rank: npt.NDArray[np.int32], lid: npt.NDArray[np.int32]
+) -> tuple[RankSlots, npt.NDArray[np.uint32]]:
+    """Return a slot for each rank on its host, with the ports that it uses there.
+
+    Args:
+        hosts: of the fabric.
+        host_of_rank: int32 [rank].
+        lid: int32 [rank, rail], the ports of each rank.
+
+    Returns:
+        The slots, and the slot of each rank: uint32 [rank]. The ranks of a host have its slots in their order.
+    """
+    in_order = np.argsort(host_of_rank, kind="stable")
+    host, host_of_slot = np.unique(host_of_rank[in_order], return_inverse=True)
+    ports = np.column_stack([host_of_slot, lid[in_order]])
+    _, index, port_of_slot = np.unique(ports, axis=0, return_index=True, return_inverse=True)
+    _, group = np.unique(hosts.leaf[host], return_inverse=True)
+    slot_of_rank = np.empty(len(host_of_rank), np.uint32)
+    slot_of_rank[in_order] = np.arange(len(host_of_rank), dtype=np.uint32)
+    slots = RankSlots(
+        name=tuple(hosts.name[number] for number in host.tolist()),
+        host=host,
+        group=group.astype(np.uint32),
+        host_of_slot=host_of_slot.astype(np.uint32),
+        port_of_slot=port_of_slot.reshape(-1).astype(np.uint32),
+        lid=lid[in_order][index],
+    )
+    return slots, slot_of_rank

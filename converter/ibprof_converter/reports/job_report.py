@@ -202,7 +202,7 @@ def report_on_loads(
         hosts = matrix_of_hosts(loads.traffic, fabric.subnets, fabric.hosts)
     rails = sum_rails(fabric.subnets, loads.loads)
     links = report_on_links(
-        loads.placed, fabric.subnets, fabric.layouts, loads.loads, top, loads.judging_bounds, progress
+        loads.placed, fabric.subnets, fabric.layouts, loads.loads, top, loads.judging_bounds, demand, progress
     )
     routes = (describe_routes(fabric.subnets) or "") if loads.traffic else ""
     report = JobReport(

@@ -77,7 +77,9 @@ def render_loads(loads: FabricLoads) -> str:
     """Return loads as HTML: picture, verdict, most loaded link directions, gaps."""
     bytes_of, heat = loads.loads, loads.heat()
     is_adaptive = loads.judging_bounds is not None
-    diagnosis = diagnose_traffic(loads.traffic, loads.fabric.subnets, is_adaptive) if loads.traffic else None
+    diagnosis = (
+        diagnose_traffic(loads.traffic, loads.fabric.subnets, is_adaptive, loads.demand) if loads.traffic else None
+    )
     said = f"{format_bytes(bytes_of.bytes_routed)} over {heat.links_used:,} of {heat.links:,} links"
     unrouted = sum(bytes_of.bytes_unrouted.values())
     head = ("rail", "from", "to", "bytes", "x mean", "at line rate", "most by")

@@ -6,8 +6,9 @@ from __future__ import annotations
 import numpy as np
 
 from ibprof_converter.hotspots.causes import placement_moves, sender_causes
-from ibprof_converter.hotspots.causes.placement_moves import try_moves
-from ibprof_converter.hotspots.causes.situation import PairBytes, Situation
+from ibprof_converter.hotspots.causes.pair_bytes import PairBytes
+from ibprof_converter.hotspots.causes.placement_moves import move_hosts
+from ibprof_converter.hotspots.causes.situation import Situation
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_testing.samples.many_adapters import ADAPTERS, make_subnet
 
@@ -53,7 +54,7 @@ def test_a_host_with_one_adapter_takes_what_eight_sent() -> None:
 def test_hosts_that_stay_keep_their_adapters() -> None:
     """Eight adapters send one message each; moved to the first one, they would need eight times as long."""
     situation = make_situation()
-    found = try_moves(situation, own_hosts_only=False)
+    found = move_hosts(situation, own_hosts_only=False)
     assert found is not None
     assert found.after.max_host_seconds <= situation.max_host_seconds * (1 + 1e-12)
 

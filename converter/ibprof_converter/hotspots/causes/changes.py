@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -23,7 +24,12 @@ from ibprof_converter.hotspots.causes.load_cause import (
     name_end,
 )
 from ibprof_converter.hotspots.causes.narrowest_cut import SwitchCut, narrowest_cut
-from ibprof_converter.hotspots.causes.placement_moves import PAIRS_LIMIT, try_moves
+from ibprof_converter.hotspots.causes.placement_moves import (
+    PAIRS_LIMIT,
+    PlacementMove,
+    move_hosts,
+    reorder_ranks,
+)
 from ibprof_converter.hotspots.causes.sender_causes import find_concentration, find_unshared
 from ibprof_converter.hotspots.causes.situation import Situation
 from ibprof_converter.hotspots.causes.table_rules import RULES, TRIED_ENGINES, TableMaker
@@ -38,55 +44,65 @@ _BUSY = 0.9
 
 def try_changes(situation: Situation, maker: TableMaker) -> Iterator[Change]:
     """Try all changes that are no repairs in the model."""
-    between = situation.max_switch_seconds
-    if situation.max_host_seconds <= GAIN * between:
-        yield from _try_placements(situation)
-    else:
-        why_not = "not tried: hosts' own links are about as busy as those between switches"
-        yield Change(PLACEMENT, RANK_ORDER, "another rank placement", None, why_not=why_not)
+    yield from _try_placements(situation)
     yield from find_unshared(situation)
     yield from find_concentration(situation)
     cut = narrowest_cut(situation)
     bound = max(situation.max_host_seconds, cut.seconds if cut else 0.0)
     yield from _try_tables(situation, maker, bound)
-    if cut is not None and situation.max_host_seconds <= _BUSY * between:
+    if cut is not None and situation.max_host_seconds <= _BUSY * situation.max_switch_seconds:
         yield from _try_links(situation, cut)
 
 
+def _is_up_to_network(situation: Situation) -> bool:
+    """Tell whether links between switches are clearly busier than hosts' own, which moved hosts take along."""
+    return situation.max_host_seconds <= GAIN * situation.max_switch_seconds
+
+
 def _try_placements(situation: Situation) -> Iterator[Change]:
-    busiest = situation.most_loaded_between_switches()
-    if busiest is None:
+    ranks = situation.ranks
+    slots = ranks.slots.most_of_a_host if ranks else 1
+    what = "another rank placement"
+    if slots == 1 and not _is_up_to_network(situation):
+        why_not = "not tried: hosts' own links are about as busy as those between switches"
+        yield Change(PLACEMENT, RANK_ORDER, what, None, why_not=why_not)
         return
-    source, _ = situation.flow_hosts
-    if len(source) > PAIRS_LIMIT:
-        why_not = f"not tried: {len(source):,} pairs of hosts; the limit is {PAIRS_LIMIT:,}"
-        yield Change(PLACEMENT, RANK_ORDER, "another rank placement", None, why_not=why_not)
+    pairs = len(ranks.bytes if ranks and slots > 1 else situation.flows.bytes)
+    if pairs > PAIRS_LIMIT:
+        why_not = f"not tried: {pairs:,} pairs; the limit is {PAIRS_LIMIT:,}"
+        yield Change(PLACEMENT, RANK_ORDER, what, None, why_not=why_not)
         return
-    for own in (True, False):
-        kind, where, option = (
-            (RANK_ORDER, "on the same hosts", "--hosts own")
-            if own
-            else (HOSTS, "on any hosts of this fabric, free or not", "--hosts FILE, with the hosts that are free")
-        )
-        what = f"ranks in another order {where}" if own else f"ranks {where}"
-        move = try_moves(situation, own_hosts_only=own)
-        if move is None:
-            yield Change(PLACEMENT, kind, what, None, why_not="nothing can be moved")
-            continue
-        yield Change(
-            cause=PLACEMENT,
-            kind=kind,
-            what=what,
-            after=move.after,
-            at=(name_end(situation, busiest),),
-            evidence=(
-                f"another placement {where} needs {format_seconds(move.after.max_seconds)} on the busiest link; random "
-                f"ones need {format_seconds(move.random_seconds)} (median)",
-                f"hosts' own links need {format_seconds(situation.max_host_seconds)}",
-            ),
-            advice=f"ibprof-place finds such a placement and writes the rank file ({option})",
-            change=f"ibprof-place LST... TRAFFIC {option}",
-        )
+    order = reorder_ranks(situation) if slots > 1 else move_hosts(situation, own_hosts_only=True)
+    yield _as_change(situation, order, RANK_ORDER, "in another order on the same hosts", "--hosts own")
+    groupings = [situation, order.after] if slots > 1 and order else [situation]
+    tried = [move_hosts(each, own_hosts_only=False) for each in groupings if _is_up_to_network(each)]
+    if tried:
+        best = min((each for each in tried if each), key=lambda each: each.after.max_seconds, default=None)
+        option = f"--hosts FILE{f' --slots {slots}' if slots > 1 else ''}, with the hosts that are free"
+        yield _as_change(situation, best, HOSTS, "on any hosts of this fabric, free or not", option)
+
+
+def _as_change(situation: Situation, move: PlacementMove | None, kind: str, where: str, option: str) -> Change:
+    what = f"ranks {where}"
+    if move is None:
+        return Change(PLACEMENT, kind, what, None, why_not="nothing can be moved")
+    own, own_after = situation.max_host_seconds, move.after.max_host_seconds
+    then = "" if math.isclose(own, own_after, rel_tol=1e-3) else f", and {format_seconds(own_after)} then"
+    return Change(
+        cause=PLACEMENT,
+        kind=kind,
+        what=what,
+        after=move.after,
+        at=(name_end(situation, situation.most_loaded()),),
+        evidence=(
+            f"another placement {where.removeprefix('in another order ')} needs "
+            f"{format_seconds(move.after.max_seconds)} on the busiest link; random ones need "
+            f"{format_seconds(move.random_seconds)} (median)",
+            f"hosts' own links need {format_seconds(own)}{then}",
+        ),
+        advice=f"place the ranks as ibprof-place finds it, which also writes the rank file ({option})",
+        change=f"ibprof-place LST... TRAFFIC {option}",
+    )
 
 
 def _try_tables(situation: Situation, maker: TableMaker, bound: float) -> Iterator[Change]:

@@ -38,6 +38,8 @@ from ibprof_converter.traffic.rail_bounds import ESTIMATE, STATIC
 
 _MOST_CAUSES = 3
 
+_DEAR = {PROGRAM, LINKS}
+
 Progress = Callable[[str], None]
 
 
@@ -132,7 +134,7 @@ def _find_causes(situation: Situation, progress: Progress) -> tuple[list[LoadCau
     causes: list[LoadCause] = []
     tried: list[TriedChange] = []
     maker = TableMaker()
-    while len(causes) < _MOST_CAUSES:
+    while len(causes) < _MOST_CAUSES and situation.max_seconds > 0:
         progress("undoing faults in the model")
         found = _find_fault(situation, maker, len(causes), tried)
         if found is None:
@@ -141,7 +143,7 @@ def _find_causes(situation: Situation, progress: Progress) -> tuple[list[LoadCau
         if found is None:
             break
         causes.append(found)
-        if found.kind in {PROGRAM, LINKS}:
+        if found.kind in _DEAR:
             break  # With other partners it is another program. Bought links are as many as are needed.
         situation = found.remedy
     return causes, tried
@@ -216,7 +218,7 @@ def _say_why_not(situation: Situation, after: Situation, other_is_better: bool) 
 def _find_change(situation: Situation, maker: TableMaker, before: int, tried: list[TriedChange]) -> LoadCause | None:
     """Find the cheapest change within 5% of the best one.
 
-    New links are considered the best only where they leave a fifth less than all other changes.
+    New links, and another program, are considered the best only where they leave a fifth less than all other changes.
     """
     changes = list(try_changes(situation, maker))
     useful = [
@@ -250,10 +252,10 @@ def _seconds(change: Change) -> float:
 
 def _choose(useful: Sequence[Change]) -> Change | None:
     """Return the cheapest change within 5% of the best; None for none."""
-    free = [each for each in useful if each.kind != LINKS]
+    free = [each for each in useful if each.kind not in _DEAR]
     best = min(map(_seconds, free), default=float("inf"))
-    bought = [each for each in useful if each.kind == LINKS and _seconds(each) < GAIN * best]
-    candidates = bought or free
+    dear = [each for each in useful if each.kind in _DEAR and _seconds(each) < GAIN * best]
+    candidates = dear or free
     best = min(map(_seconds, candidates), default=float("inf"))
     near = [each for each in candidates if _seconds(each) <= NEAR_BEST * best]
     return min(near, key=lambda each: each.rank, default=None)

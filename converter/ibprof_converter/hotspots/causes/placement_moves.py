@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Effect of another rank placement: the hosts' traffic is moved from host to host, and compared with chance."""
+"""Effect of another placement: what hosts send is moved from host to host, or ranks from slot to slot."""
 
 from __future__ import annotations
 
 import statistics
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,11 +12,16 @@ import numpy.typing as npt
 
 from ibprof.errors import UsageError
 from ibprof.profile.exact_sums import find_distinct
-from ibprof_converter.hotspots.causes.narrowest_cut import narrowest_cut
-from ibprof_converter.hotspots.causes.situation import PairBytes, Situation
+from ibprof_converter.hotspots.causes.pair_bytes import PairBytes
+from ibprof_converter.hotspots.causes.situation import Situation
 from ibprof_converter.placement.placement_problem import RAIL_LIMIT, PlacementProblem, SlotOfRank, find_neighbours
 from ibprof_converter.placement.slots import RankSlots, assign_slots, slots_on_hosts
-from ibprof_converter.placement.starting_placements import fabric_aware_slots, packed_slots, random_slots
+from ibprof_converter.placement.starting_placements import (
+    fabric_aware_slots,
+    packed_slots,
+    random_slots,
+    starting_placements,
+)
 from ibprof_converter.placement.swap_search import search
 from ibprof_converter.placement.switch_paths import find_switch_paths
 from ibprof_converter.traffic.adapter_policies import SPREAD
@@ -23,7 +29,9 @@ from ibprof_converter.traffic.hosts import NO_HOST, Hosts
 from ibprof_converter.traffic.rail_policies import SPLIT
 from ibprof_converter.traffic.traffic_data import ALL, NO_LID, RankTraffic
 
-_SECONDS = 0.4
+_SECONDS, _RANKS, _MOST_SECONDS = 0.4, 64, 4.0
+"""Seconds set the work of a search for up to `_RANKS` ranks; with more ranks they grow in proportion, up to a limit."""
+
 _SEED = 1
 _RANDOM_SEEDS = 5
 
@@ -37,18 +45,32 @@ class PlacementMove:
 
     Attributes:
         after: the situation with it.
-        hosts: number of hosts whose traffic is elsewhere now.
         random_seconds: median of the largest times of a few random placements.
-        random_cut_seconds: median of the times of the narrowest cut with them.
     """
 
     after: Situation
-    hosts: int
     random_seconds: float
-    random_cut_seconds: float
 
 
-def try_moves(situation: Situation, own_hosts_only: bool) -> PlacementMove | None:
+def reorder_ranks(situation: Situation) -> PlacementMove | None:
+    """Search for a better placement of ranks on the slots that they have now.
+
+    Returns:
+        The best one found; None where ranks are not known, or their slots are too many for a search.
+    """
+    ranks = situation.ranks
+    if ranks is None or len(ranks.bytes) > PAIRS_LIMIT or ranks.slots.lid.shape[1] > RAIL_LIMIT:
+        return None
+    problem = _pose(ranks.as_demand(), ranks.slots, situation)
+    starts = [
+        ranks.slot_of_rank,
+        *starting_placements(problem.neighbours, ranks.slots, problem.paths, _SEED).values(),
+    ]
+    seconds = min(_MOST_SECONDS, _SECONDS * max(1.0, ranks.ranks / _RANKS))
+    return _search(situation, problem, starts, seconds, situation.reordered)
+
+
+def move_hosts(situation: Situation, own_hosts_only: bool) -> PlacementMove | None:
     """Search for a better placement of what the hosts send.
 
     Args:
@@ -70,11 +92,8 @@ def try_moves(situation: Situation, own_hosts_only: bool) -> PlacementMove | Non
         on_all = np.flatnonzero((situation.hosts.lid != NO_LID).all(axis=1))
         chosen = np.union1d(talking, on_all)
     slots = _one_slot_each(situation.hosts, chosen, len(talking))
-    rails = slots.rails_among(situation.subnets)
     demand = _as_demand(rank_of[source[known]], rank_of[destination[known]], situation.flows.bytes[known], len(talking))
-    problem = PlacementProblem(
-        find_neighbours(demand, SPLIT, slots.rails, len(rails)), slots, find_switch_paths(rails, slots.lid)
-    )
+    problem = _pose(demand, slots, situation)
     present = slots_on_hosts(slots, talking.astype(np.int32))
     if present is None:
         return None
@@ -83,24 +102,33 @@ def try_moves(situation: Situation, own_hosts_only: bool) -> PlacementMove | Non
         packed_slots(slots, len(talking)),
         *fabric_aware_slots(problem.neighbours, slots, problem.paths).values(),
     ]
-    found = search(problem, starts, _SEED, _SECONDS)
 
     def moved(slot_of_rank: SlotOfRank) -> Situation:
         return situation.changed(flows=_move(situation, rank_of, slots.host[slots.host_of_slot[slot_of_rank]]))
 
-    randoms = [moved(random_slots(slots, len(talking), seed)) for seed in range(_RANDOM_SEEDS)]
-    cuts = [narrowest_cut(each) for each in randoms]
-    best, after = found.slot_of_rank, moved(found.slot_of_rank)
+    return _search(situation, problem, starts, _SECONDS, moved)
+
+
+def _pose(demand: RankTraffic, slots: RankSlots, situation: Situation) -> PlacementProblem:
+    rails = slots.rails_among(situation.subnets)
+    neighbours = find_neighbours(demand, SPLIT, slots.rails, len(rails))
+    return PlacementProblem(neighbours, slots, find_switch_paths(rails, slots.lid))
+
+
+def _search(
+    situation: Situation,
+    problem: PlacementProblem,
+    starts: list[SlotOfRank],
+    seconds: float,
+    moved: Callable[[SlotOfRank], Situation],
+) -> PlacementMove:
+    """Search from some placements; `moved` returns the situation with one."""
+    best = search(problem, starts, _SEED, seconds).slot_of_rank
+    after = moved(best)
     if situation.is_adaptive:  # the search goes by static routes
-        others = [(each, moved(each)) for each in starts]
-        best, after = min([(best, after), *others], key=lambda one: one[1].max_seconds)
-    host = slots.host[slots.host_of_slot[best]]
-    return PlacementMove(
-        after=after,
-        hosts=int((host != talking).sum()),
-        random_seconds=statistics.median(each.max_seconds for each in randoms),
-        random_cut_seconds=statistics.median(cut.seconds if cut else 0.0 for cut in cuts),
-    )
+        after = min([after, *map(moved, starts)], key=lambda each: each.max_seconds)
+    randoms = [moved(random_slots(problem.slots, problem.ranks, seed)) for seed in range(_RANDOM_SEEDS)]
+    return PlacementMove(after, statistics.median(each.max_seconds for each in randoms))
 
 
 def _one_slot_each(hosts: Hosts, chosen: npt.NDArray[np.integer], count: int) -> RankSlots:

@@ -20,7 +20,8 @@ from ibprof_converter.hotspots.causes.load_cause import (
     PROGRAM,
     list_some,
 )
-from ibprof_converter.hotspots.causes.situation import LinkDirection, PairBytes, Situation
+from ibprof_converter.hotspots.causes.pair_bytes import PairBytes
+from ibprof_converter.hotspots.causes.situation import LinkDirection, Situation
 from ibprof_converter.routing.flow_index import FlowIndex
 from ibprof_converter.traffic.hosts import NO_HOST
 from ibprof_converter.traffic.traffic_data import NO_LID

@@ -10,57 +10,18 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.profile.exact_sums import number_keys
 from ibprof_converter.fabric.fabric_graph import NodeKind
+from ibprof_converter.hotspots.causes.pair_bytes import PairBytes
+from ibprof_converter.hotspots.causes.rank_flows import RankFlows
 from ibprof_converter.layout.node_levels import find_levels
+from ibprof_converter.placement.placement_problem import SlotOfRank
 from ibprof_converter.routing.adaptive_bounds import estimate_adaptive
 from ibprof_converter.routing.adaptive_paths import AdaptivePaths
 from ibprof_converter.routing.spread import spread
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.hosts import NO_HOST, Hosts
-from ibprof_converter.traffic.traffic_data import Traffic
 
 _NEARLY = 1 - 1e-9
-
-
-@dataclass(frozen=True, slots=True)
-class PairBytes:
-    """Bytes from LID to LID, each pair of a rail once; arrays of one length.
-
-    Attributes:
-        rail, source_lid, destination_lid: int32.
-        bytes: uint64.
-    """
-
-    rail: npt.NDArray[np.int32]
-    source_lid: npt.NDArray[np.int32]
-    destination_lid: npt.NDArray[np.int32]
-    bytes: npt.NDArray[np.uint64]
-
-    @classmethod
-    def add_up(
-        cls,
-        rail: npt.NDArray[np.integer],
-        source_lid: npt.NDArray[np.integer],
-        destination_lid: npt.NDArray[np.integer],
-        bytes: npt.NDArray[np.uint64],
-    ) -> PairBytes:
-        """Add up rows of the same rail and LIDs."""
-        key = (rail.astype(np.int64) << 32) | (source_lid.astype(np.int64) << 16) | destination_lid.astype(np.int64)
-        keys, inverse = number_keys(key)
-        total = np.zeros(len(keys), np.uint64)
-        np.add.at(total, inverse, bytes)
-        return cls(
-            (keys >> 32).astype(np.int32),
-            (keys >> 16 & 0xFFFF).astype(np.int32),
-            (keys & 0xFFFF).astype(np.int32),
-            total,
-        )
-
-    @classmethod
-    def of_traffic(cls, traffic: Traffic) -> PairBytes:
-        """Take the flows of a traffic."""
-        return cls.add_up(traffic.rail, traffic.source_lid, traffic.destination_lid, traffic.bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +41,22 @@ class Situation:
         hosts: of the rails.
         flows: what is sent.
         is_adaptive: whether switches route adaptively; times are then those of the estimated loads.
+        ranks: what the flows are of; None where that is not known.
     """
 
-    def __init__(self, subnets: Sequence[Subnet], hosts: Hosts, flows: PairBytes, is_adaptive: bool = False) -> None:
+    def __init__(
+        self,
+        subnets: Sequence[Subnet],
+        hosts: Hosts,
+        flows: PairBytes,
+        is_adaptive: bool = False,
+        ranks: RankFlows | None = None,
+    ) -> None:
         self.subnets = tuple(subnets)
         self.hosts = hosts
         self.flows = flows
         self.is_adaptive = is_adaptive
+        self.ranks = ranks
 
     @cached_property
     def adaptive_paths(self) -> tuple[AdaptivePaths, ...]:
@@ -184,9 +154,24 @@ class Situation:
         return numbers[0], numbers[1]
 
     def changed(self, subnets: Sequence[Subnet] | None = None, flows: PairBytes | None = None) -> Situation:
-        """Return the situation with other rails or other flows; hosts stay the same ones."""
-        situation = Situation(subnets or self.subnets, self.hosts, flows or self.flows, self.is_adaptive)
-        if self.is_adaptive and not subnets:
+        """Return the situation with other rails or other flows; hosts stay the same ones.
+
+        Of other flows it is not known which ranks they are of.
+        """
+        ranks = None if flows else self.ranks
+        return self._with(subnets or self.subnets, flows or self.flows, ranks, has_same_links=not subnets)
+
+    def reordered(self, slot_of_rank: SlotOfRank) -> Situation:
+        """Return the situation with its ranks on other slots of their hosts."""
+        assert self.ranks is not None
+        ranks = self.ranks.moved(slot_of_rank)
+        return self._with(self.subnets, ranks.on_network(len(self.subnets)), ranks, has_same_links=True)
+
+    def _with(
+        self, subnets: Sequence[Subnet], flows: PairBytes, ranks: RankFlows | None, has_same_links: bool
+    ) -> Situation:
+        situation = Situation(subnets, self.hosts, flows, self.is_adaptive, ranks)
+        if self.is_adaptive and has_same_links:
             situation.adaptive_paths = self.adaptive_paths
         return situation
 

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Traffic between the ranks of a job, those of one host included, with the slots that the ranks have now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.errors import UsageError
+from ibprof_converter.hotspots.causes.pair_bytes import PairBytes
+from ibprof_converter.placement.placement_problem import SlotOfRank
+from ibprof_converter.placement.slots import RankSlots, assign_slots, slots_as_taken, slots_on_hosts
+from ibprof_converter.routing.subnet import Subnet
+from ibprof_converter.traffic.adapter_policies import SPREAD, label_of_policy
+from ibprof_converter.traffic.hosts import NO_HOST, Hosts
+from ibprof_converter.traffic.traffic_data import ALL, NO_LID, NO_RANK, RankTraffic, Traffic
+
+
+@dataclass(frozen=True, slots=True)
+class RankFlows:
+    """Bytes between ranks on slots of the hosts that they are on.
+
+    Attributes:
+        source, destination: int32 [flow], ranks.
+        rail: int32 [flow]; what stays on a host has the rails that it would take.
+        bytes: uint64 [flow].
+        slots: one for each rank, on the hosts that the ranks are on, with the adapters that they use.
+        slot_of_rank: the present placement.
+    """
+
+    source: npt.NDArray[np.int32]
+    destination: npt.NDArray[np.int32]
+    rail: npt.NDArray[np.int32]
+    bytes: npt.NDArray[np.uint64]
+    slots: RankSlots
+    slot_of_rank: SlotOfRank
+
+    @property
+    def ranks(self) -> int:
+        """Number of ranks."""
+        return len(self.slot_of_rank)
+
+    def moved(self, slot_of_rank: SlotOfRank) -> RankFlows:
+        """Return them with the ranks on other slots."""
+        return replace(self, slot_of_rank=slot_of_rank)
+
+    def on_network(self, rails: int) -> PairBytes:
+        """Return the bytes that leave their host, from LID to LID.
+
+        Where the slots have several adapters of a rail, a flow is shared evenly over them. A flow whose ranks have no
+        common port on its rail takes the first rail on which they have one.
+        """
+        slots, at = self.slots, self.slot_of_rank
+        apart = np.flatnonzero(slots.host_of_slot[at[self.source]] != slots.host_of_slot[at[self.destination]])
+        of_rank = slots.lid[slots.port_of_slot[at]]
+        ends = of_rank[self.source[apart]], of_rank[self.destination[apart]]
+        joined = (ends[0] != NO_LID) & (ends[1] != NO_LID)
+        of_rail = np.arange(slots.lid.shape[1]) % rails
+        usable = joined & (of_rail == self.rail[apart, np.newaxis])
+        elsewhere = ~usable.any(axis=1)
+        usable[elsewhere] = joined[elsewhere] & (joined[elsewhere].cumsum(axis=1) == 1)
+        flow, column = np.nonzero(usable)
+        shares = usable.sum(axis=1).astype(np.uint64)[flow]
+        amount = self.bytes[apart][flow]
+        turn = (usable.cumsum(axis=1)[flow, column] - 1).astype(np.uint64)
+        return PairBytes.add_up(
+            of_rail[column], ends[0][flow, column], ends[1][flow, column], amount // shares + (turn < amount % shares)
+        )
+
+    def as_demand(self) -> RankTraffic:
+        """Return them as traffic of any rail."""
+        nothing = np.zeros(len(self.source), np.int32)
+        return RankTraffic(
+            source=self.source,
+            destination=self.destination,
+            bytes=self.bytes,
+            messages=np.ones(len(self.source), np.uint64),
+            region=nothing,
+            operation=nothing,
+            regions=(ALL,),
+            operations=(ALL,),
+            ranks=self.ranks,
+            unmapped={},
+            origin="flows between ranks",
+        )
+
+
+def find_rank_flows(
+    placed: Traffic, demand: RankTraffic | None, hosts: Hosts, subnets: Sequence[Subnet]
+) -> RankFlows | None:
+    """Return the traffic between the ranks of a job; None where it is not known which ranks all bytes are of.
+
+    Args:
+        placed: the flows on the network.
+        demand: bytes between the ranks, also of one host.
+        hosts: of the rails.
+        subnets: the rails.
+    """
+    if demand is None or len(placed.jobs) > 1 or len(placed.rank_lid) != demand.ranks or not demand.ranks:
+        return None
+    if (placed.source_rank == NO_RANK).any() or (placed.destination_rank == NO_RANK).any():
+        return None
+    host = _host_of_ranks(placed.rank_lid, hosts, subnets)
+    if (host == NO_HOST).any() or (host[placed.source_rank] == host[placed.destination_rank]).any():
+        return None  # Ends of a pattern may be adapters of one host.
+    if placed.nic == label_of_policy(SPREAD):
+        try:
+            own = {number: int((host == number).sum()) for number in np.unique(host).tolist()}
+            slots = assign_slots(hosts, own, len(host), SPREAD)
+        except UsageError:
+            return None
+        slot_of_rank = slots_on_hosts(slots, host)
+        assert slot_of_rank is not None
+    else:
+        slots, slot_of_rank = slots_as_taken(hosts, host, placed.rank_lid)
+    within = np.flatnonzero(host[demand.source] == host[demand.destination])
+    by_rail = np.bincount(placed.rail, weights=placed.bytes.astype(np.float64), minlength=len(subnets))
+    share = by_rail / by_rail.sum() if by_rail.sum() else np.full(len(subnets), 1 / len(subnets))
+    used = np.flatnonzero(share)
+    parts = [(demand.bytes[within] * share[rail]).astype(np.uint64) for rail in used]
+    return RankFlows(
+        source=np.concatenate([placed.source_rank, *(demand.source[within] for _ in used)]).astype(np.int32),
+        destination=np.concatenate([placed.destination_rank, *(demand.destination[within] for _ in used)]).astype(
+            np.int32
+        ),
+        rail=np.concatenate([placed.rail, *(np.full(len(within), rail) for rail in used)]).astype(np.int32),
+        bytes=np.concatenate([placed.bytes, *parts]),
+        slots=slots,
+        slot_of_rank=slot_of_rank,
+    )
+
+
+def _host_of_ranks(rank_lid: npt.NDArray[np.int32], hosts: Hosts, subnets: Sequence[Subnet]) -> npt.NDArray[np.int32]:
+    """Return the host of each rank by its first port on any rail, `NO_HOST` for none: int32 [rank]."""
+    host = np.full(len(rank_lid), NO_HOST, np.int32)
+    for rail, subnet in reversed(list(enumerate(subnets))):
+        known = rank_lid[:, rail] != NO_LID
+        node = subnet.fabric.lid_node[rank_lid[known, rail]]
+        host[known] = np.append(hosts.of_node[rail], np.int32(NO_HOST))[node]
+    return host
