@@ -15,6 +15,7 @@ from ibprof_converter.analysis.fabric_loads import FabricLoads
 from ibprof_converter.analysis.load_options import OPERATION, REGION, SITE
 from ibprof_converter.analysis.loads_view import write_view
 from ibprof_converter.analysis.output_files import STDOUT, naming_file, open_output
+from ibprof_converter.layout.regular_cabling import find_dragonfly_groups
 from ibprof_converter.outputs.csv_file import write_csv
 from ibprof_converter.outputs.rows import NODE_COLUMNS, Row, link_rows
 from ibprof_converter.traffic.hosts import NO_HOST
@@ -150,9 +151,10 @@ def _write_topology_conf(loads: FabricLoads, path: Path) -> None:
         for node, host in enumerate(hosts.of_node[0].tolist())
         if host != NO_HOST
     }
+    groups = {f"0x{int(fabric.node_guid[node]):016x}": group for node, group in find_dragonfly_groups(fabric).items()}
     first_rail = replace(loads.loads, by_rail=loads.loads.by_rail[:1])
     with open_output(path) as file:
-        write_topology(file, link_rows([fabric], loads.fabric.layouts[:1], first_rail), host_of, fabric.name)
+        write_topology(file, link_rows([fabric], loads.fabric.layouts[:1], first_rail), host_of, fabric.name, groups)
 
 
 def draw_loads(file: Path | BinaryIO, loads: FabricLoads, panels: str | None = None, only_used: bool = False) -> None:

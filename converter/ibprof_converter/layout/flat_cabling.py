@@ -15,6 +15,9 @@ import numpy.typing as npt
 
 from ibprof_converter.layout.neighbours import find_parts
 
+DRAGONFLY = "dragonfly"
+"""First word of the name of a dragonfly."""
+
 Pairs = npt.NDArray[np.int64]
 Misfits = tuple[str, npt.NDArray[np.int64], Pairs]
 """Name of the regular graph, edges that it does not have (int64 [edge]), pairs that lack one (int64 [pair, 2])."""
@@ -136,33 +139,46 @@ def _factorise(nodes: int, degree: int) -> list[tuple[int, ...]]:
     ]
 
 
-def _fit_dragonfly(nodes: int, edges: npt.NDArray[np.integer]) -> Misfits | None:
+def find_groups(nodes: int, edges: npt.NDArray[np.integer]) -> npt.NDArray[np.intp] | None:
+    """Return the group of each node of a dragonfly, numbered from 0 in the order of the nodes.
+
+    None where there are no groups. Neighbours in a group have most neighbours in common. Groups are of one size, of
+    three nodes or more.
+    """
     near = np.minimum(_adjacency(nodes, edges), 1)
     common = near @ near
     shared = common[edges[:, 0], edges[:, 1]]
     most = int(shared.max(initial=0))
     if most < 1:
         return None
-    label = find_parts(nodes, edges[2 * shared >= most])
-    groups, group = np.unique(label, return_inverse=True)
+    _, first, group = np.unique(find_parts(nodes, edges[2 * shared >= most]), return_index=True, return_inverse=True)
     size = np.bincount(group)
-    if len(groups) < 3 or len(set(size.tolist())) != 1 or size[0] < 3:
+    if len(size) < 3 or len(set(size.tolist())) != 1 or size[0] < 3:
         return None
+    return np.argsort(np.argsort(first))[group]
+
+
+def _fit_dragonfly(nodes: int, edges: npt.NDArray[np.integer]) -> Misfits | None:
+    group = find_groups(nodes, edges)
+    if group is None:
+        return None
+    near = np.minimum(_adjacency(nodes, edges), 1)
+    size = np.bincount(group)
     inside = group[edges[:, 0]] == group[edges[:, 1]]
     missing = [
         (a, b)
-        for number in range(len(groups))
+        for number in range(len(size))
         for a, b in combinations(np.flatnonzero(group == number).tolist(), 2)
         if not near[a, b]
     ]
-    between = np.zeros((len(groups), len(groups)), np.int64)
+    between = np.zeros((len(size), len(size)), np.int64)
     ends = np.sort(group[edges[~inside]], axis=1)
     np.add.at(between, (ends[:, 0], ends[:, 1]), 1)
     found = _fit_global(nodes, edges, group, between, inside)
     if found is None:
         return None
     extra, lacking = found
-    name = f"dragonfly of {len(groups)} groups of {size[0]} switches"
+    name = f"{DRAGONFLY} of {len(size)} groups of {size[0]} switches"
     return name, extra, np.array([*missing, *lacking], np.int64).reshape(-1, 2)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
-from ibprof_converter.layout.flat_cabling import find_flat_misfits
+from ibprof_converter.layout.flat_cabling import DRAGONFLY, find_flat_misfits, find_groups
 from ibprof_converter.layout.node_levels import find_leaves, find_levels
 
 _MOST_MISFITS = 0.1
@@ -50,16 +50,19 @@ class RegularCabling:
 
 def fit_regular_cabling(fabric: Fabric) -> RegularCabling | None:
     """Return the regular fabric that fits with the fewest cables out of place; None where none fits."""
-    is_switch = fabric.node_kind == NodeKind.SWITCH
-    between = np.flatnonzero(
-        is_switch[fabric.link_node].all(axis=1) & (fabric.link_node[:, 0] != fabric.link_node[:, 1])
-    )
-    if not len(between) or int(is_switch.sum()) > _LARGEST:
+    between = _find_between(fabric)
+    if not len(between) or int((fabric.node_kind == NodeKind.SWITCH).sum()) > _LARGEST:
         return None
     fitted = _fit_tree(fabric, between) or _fit_flat(fabric, between)
     if fitted is None or len(fitted.extra) + len(fitted.missing) > _MOST_MISFITS * len(between):
         return None
     return fitted
+
+
+def _find_between(fabric: Fabric) -> npt.NDArray[np.intp]:
+    """Return the links that join two switches."""
+    is_switch = fabric.node_kind == NodeKind.SWITCH
+    return np.flatnonzero(is_switch[fabric.link_node].all(axis=1) & (fabric.link_node[:, 0] != fabric.link_node[:, 1]))
 
 
 def _fit_tree(fabric: Fabric, between: npt.NDArray[np.intp]) -> RegularCabling | None:
@@ -181,13 +184,30 @@ def _choose_odd(
     return [int(here[each]) for each in order[:number]]
 
 
+def _number_switches(
+    fabric: Fabric, between: npt.NDArray[np.intp]
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.intp]]:
+    """Return the switches that have links to others, and these links between their numbers: int [link, 2]."""
+    nodes, index = np.unique(fabric.link_node[between], return_inverse=True)
+    return nodes, index.reshape(-1, 2)
+
+
+def find_dragonfly_groups(fabric: Fabric) -> dict[int, int]:
+    """Return the group of each switch of a dragonfly, node -> number; empty where none fits."""
+    fitted = fit_regular_cabling(fabric)
+    if fitted is None or not fitted.name.startswith(DRAGONFLY):
+        return {}
+    nodes, edges = _number_switches(fabric, _find_between(fabric))
+    group = find_groups(len(nodes), edges)
+    return {} if group is None else dict(zip(nodes.tolist(), group.tolist(), strict=True))
+
+
 def _fit_flat(fabric: Fabric, between: npt.NDArray[np.intp]) -> RegularCabling | None:
     """Fit a torus or a dragonfly: fabrics whose switches have hosts, or most of them."""
-    ends = fabric.link_node[between]
-    nodes, index = np.unique(ends, return_inverse=True)
+    nodes, edges = _number_switches(fabric, between)
     if 2 * len(np.intersect1d(nodes, find_leaves(fabric))) < len(nodes):
         return None
-    found = find_flat_misfits(len(nodes), index.reshape(-1, 2))
+    found = find_flat_misfits(len(nodes), edges)
     if found is None:
         return None
     name, extra, missing = found

@@ -2,7 +2,8 @@
 """Slurm's `topology.conf` for the plugin topology/tree: which hosts are on which leaf switch, and what joins those.
 
 The plugin wants a tree, where each switch hangs on one other. A fat-tree is none, so switches of a level that share
-children are one here: what Slurm is to know is which hosts are near one another, not by which spine.
+children are one here: what Slurm is to know is which hosts are near one another, not by which spine. The groups of a
+dragonfly are a level between its switches and all of it.
 
 Source: Slurm's manual, topology.conf(5).
 """
@@ -10,7 +11,8 @@ Source: Slurm's manual, topology.conf(5).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import TextIO
 
 from ibprof_converter.fabric.node_names import natural_key
@@ -18,10 +20,13 @@ from ibprof_converter.outputs.rows import Row, Value
 
 _NUMBERED = re.compile(r"(.*?)([0-9]{1,9})")
 _ODD = re.compile(r"[^A-Za-z0-9_.-]+")
+NO_GROUPS: Mapping[str, int] = MappingProxyType({})
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
-def write_topology(file: TextIO, links: Iterable[Row], host_of: dict[str, str], origin: str) -> None:
+def write_topology(
+    file: TextIO, links: Iterable[Row], host_of: dict[str, str], origin: str, group_of: Mapping[str, int] = NO_GROUPS
+) -> None:
     """Write the tree of the first rail, without what can be no host's name: it would end or change a line.
 
     Args:
@@ -29,6 +34,7 @@ def write_topology(file: TextIO, links: Iterable[Row], host_of: dict[str, str], 
         links: rows of links.csv.
         host_of: node GUID of an adapter on the first rail -> name of its host.
         origin: what it is made of, for the first line.
+        group_of: node GUID of a switch of a dragonfly -> number of its group.
     """
     hosts: dict[str, list[str]] = {}
     parents: dict[str, set[str]] = {}
@@ -59,6 +65,27 @@ def write_topology(file: TextIO, links: Iterable[Row], host_of: dict[str, str], 
             name = _name_switch(names[leaf], taken)
             front[name] = [leaf]
             file.write(f"SwitchName={name} Nodes={compress(own)}\n")
+    if group_of:
+        file.write("# The groups of a dragonfly: TopologyParam=Dragonfly in slurm.conf.\n")
+        front = _write_groups(file, front, group_of, taken)
+    _write_upper(file, front, parents, levels, taken)
+
+
+def _write_upper(
+    file: TextIO,
+    front: dict[str, list[str]],
+    parents: dict[str, set[str]],
+    levels: dict[str, int],
+    taken: set[str],
+) -> None:
+    """Write what joins switches, level by level.
+
+    Args:
+        file: where to.
+        front: name of a switch -> GUIDs that it stands for.
+        parents, levels: of switches by GUID.
+        taken: names of switches.
+    """
     level = 1
     while len(front) > 1:
         groups = _join(front, parents, levels, level)
@@ -73,6 +100,21 @@ def write_topology(file: TextIO, links: Iterable[Row], host_of: dict[str, str], 
             above[name] = switches
             file.write(f"SwitchName={name} Switches={compress(children)}\n")
         front, level = above, level + 1
+
+
+def _write_groups(
+    file: TextIO, front: dict[str, list[str]], group_of: Mapping[str, int], taken: set[str]
+) -> dict[str, list[str]]:
+    """Write the groups of a dragonfly; return the GUIDs that each stands for, by its name."""
+    members: dict[int, list[str]] = {}
+    for name, guids in front.items():
+        members.setdefault(group_of[guids[0]], []).append(name)
+    groups = {}
+    for number, children in sorted(members.items()):
+        name = _name_switch(f"group{number + 1}", taken)
+        groups[name] = [guid for child in children for guid in front[child]]
+        file.write(f"SwitchName={name} Switches={compress(children)}\n")
+    return groups
 
 
 def compress(names: Iterable[str]) -> str:

@@ -172,6 +172,7 @@ def test_topology_conf_is_a_tree_of_all_hosts(folder: Path) -> None:
     [
         ("xgft:3:4,4,3:1,4,4", 12, [4, 4, 4, 3]),  # three pods of four leaves, one top
         ("torus:3x3:2", 9, [9]),
+        ("dragonfly:4,2,1,5", 20, [4, 4, 4, 4, 4, 5]),  # five groups of four leaves
         ("xgft:1:5:1", 1, []),
     ],
 )
