@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shlex
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,9 +104,10 @@ def test_another_order_of_ranks_on_the_same_hosts_is_named_and_comes_true(
     assert (first["cause"], first["kind"]) == ("placement", "rank-order")
     assert first["max_time_s"] == pytest.approx(case.before)
     assert first["max_time_after_s"] == pytest.approx(case.after)
-    assert first["change"] == "ibprof-place LST... TRAFFIC --hosts own"
+    command, *words = shlex.split(first["change"])
+    assert command == "ibprof-place"
     better = tmp_path / "better.csv"
-    ask(place.main, FABRIC, matrix, "--placement", packed, "--hosts", "own", "--time", 1, "-o", better)
+    ask(place.main, *words, "--time", 1, "-o", better)  # as it is printed
     assert find_used_hosts(better) == find_used_hosts(packed)
     applied = ask(report.main, FABRIC, matrix, "--placement", better)["diagnosis"]
     assert (applied["max_time_s"] if applied else 0.0) <= 1.05 * case.after

@@ -38,6 +38,7 @@ from ibprof_converter.reports.job_report import TOP, JobReport, read_and_report
 from ibprof_converter.reports.job_sections import describe_report
 from ibprof_converter.reports.report_sections import Section
 from ibprof_converter.reports.terminal_text import print_sections
+from ibprof_converter.reports.typed_commands import name_files
 from ibprof_converter.routing.synthetic.spec import FORMS
 from ibprof_converter.traffic.traffic_reader import KINDS
 
@@ -88,6 +89,7 @@ def _report(argv: Sequence[str] | None) -> None:
         from ibprof_converter.reports.job_page import write_job_page  # noqa: PLC0415  (pages are wanted seldom)
 
         write_job_page(options.html, report, options.attributes)
+    report = name_files(report, options.fabric, options.traffic)  # not in the page, which may be given to others
     if options.as_json:
         print_json(report.as_json())
     elif not options.html:

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from ibprof_converter.hotspots.causes.call_advice import advise_on_call
 from ibprof_converter.hotspots.causes.diagnosis import Diagnosis, Progress, diagnose
+from ibprof_converter.hotspots.causes.load_cause import LoadCause
 from ibprof_converter.hotspots.causes.loaded_by import find_alike, find_loaders
 from ibprof_converter.hotspots.causes.pair_bytes import PairBytes
 from ibprof_converter.hotspots.causes.rank_flows import find_rank_flows
@@ -115,7 +117,20 @@ def diagnose_traffic(
     if diagnosis is None:
         return None
     loaders = find_loaders(placed, subnets, situation.most_loaded())
-    return replace(diagnosis, loaded_by=loaders, alike=find_alike(situation))
+    causes = tuple(_name_loaders(placed, situation, diagnosis.causes))
+    return replace(diagnosis, causes=causes, loaded_by=loaders, alike=find_alike(situation))
+
+
+def _name_loaders(placed: Traffic, situation: Situation, causes: Sequence[LoadCause]) -> Iterator[LoadCause]:
+    """Yield causes with what loads the link that is the busiest before their remedies, while the flows are the same."""
+    before = situation
+    for cause in causes:
+        if before.flows is situation.flows:
+            loaders = find_loaders(placed, before.subnets, before.most_loaded())
+            yield advise_on_call(replace(cause, loaded_by=loaders))
+        else:
+            yield cause
+        before = cause.remedy
 
 
 def links_as_json(links: LinkReport) -> dict[str, Any]:

@@ -175,6 +175,8 @@ def describe_diagnosis(diagnosis: Diagnosis) -> Section:
         sentences.append(("as busy", diagnosis.alike.text))
     for number, cause in enumerate(diagnosis.causes, 1):
         sentences.append((f"{number}. {cause.cause}", ", ".join(cause.at[:3])))
+        if number > 1 and cause.loaded_by:
+            sentences.append(("loaded by", cause.loaded_by.text))
         sentences += [("because", sentence) for sentence in cause.evidence[:_SHOWN]]
         if (more := len(cause.evidence) - _SHOWN) > 0:
             sentences.append(("because", f"{more} more of the kind, which --json lists"))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ibprof.text.quantities import printable
 from ibprof_converter.fabric.fabric_graph import Fabric
+from ibprof_converter.hotspots.causes.loaded_by import LoadedBy
 from ibprof_converter.hotspots.causes.situation import LinkDirection, Situation
 
 SLOW_LINK = "slow-link"
@@ -59,6 +60,7 @@ class LoadCause:
         max_time_s: the largest time as it is.
         max_time_after_s: what the remedy is predicted to leave of it.
         remedy: the situation with the remedy.
+        loaded_by: what loads the link that is the busiest before this remedy; None where that is not known.
     """
 
     cause: str
@@ -70,6 +72,7 @@ class LoadCause:
     max_time_s: float
     max_time_after_s: float
     remedy: Situation
+    loaded_by: LoadedBy | None = None
 
     def as_json(self) -> dict[str, object]:
         """Return it as plain values."""
@@ -82,6 +85,7 @@ class LoadCause:
             "change": self.change,
             "max_time_s": self.max_time_s,
             "max_time_after_s": self.max_time_after_s,
+            "loaded_by": self.loaded_by.as_json() if self.loaded_by else None,
         }
 
 

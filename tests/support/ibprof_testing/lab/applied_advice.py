@@ -18,7 +18,7 @@ from ibprof_testing.lab.lab_fabrics import LabRail
 from ibprof_testing.lab.routed_jobs import call
 
 _ENGINE = re.compile(r"opensm -R (?!file)(\w+)")
-_RULE = re.compile(r"tables\.lft by: (ibprof-routes write --rule [\w-]+ LST -o tables\.lft)")
+_RULE = re.compile(r"tables\.lft by: (ibprof-routes write --rule [\w-]+ (\S+) -o tables\.lft)")
 _SWITCH_PORT = re.compile(r"(L\d+-\d+) \(?port (\d+)")
 
 
@@ -72,14 +72,12 @@ def _place(change: str, setting: Setting, files: Sequence[Path]) -> tuple[str, .
     line = change.replace(", with the hosts that are free", "")
     words: list[str] = []
     for word in shlex.split(line):
-        if word == "LST...":
-            words += map(str, files[:-1])
-        elif word == "FILE":
+        if word == "FILE":
             names = [name.split()[0] for name in setting.rails[0].fabric.node_name if name.startswith("host")]
             (folder / "free").write_text("".join(f"{name}\n" for name in names))
             words.append(str(folder / "free"))
         else:
-            words.append(str(files[-1]) if word == "TRAFFIC" else word)
+            words.append(word)
     call(words[0], *words[1:], "--time", "4", "--host-a-rank", folder / "host-a-rank", folder=folder)
     return tuple((folder / "host-a-rank").read_text().split())
 
@@ -88,7 +86,7 @@ def _route(change: str, rail: LabRail, folder: Path) -> LabRail:
     if engine := _ENGINE.search(change):
         return LabRail(rail.fabric, route_by_opensm(rail.fabric, engine[1]).subnet.tables)
     if rule := _RULE.search(change):
-        words = rule[1].replace("LST", "rail0.lst").split()
+        words = rule[1].replace(rule[2], "rail0.lst").split()
         call(words[0], *words[1:], folder=folder)
         return LabRail(rail.fabric, read_tables(folder / "tables.lft", is_kept=False))
     raise AdviceError(change)
