@@ -82,8 +82,8 @@ def add_infer(commands: Subcommands) -> None:
     add(
         "delays",
         metavar="DELAYS",
-        help="of ibprof-latency (.nc), clustbench, a matrix or one triangle of it (.csv, .npy), or a line for each "
-        "pair (a,b,latency)",
+        help="of ibprof-latency (.nc), clustbench, a matrix or one triangle of it (.csv, .npy), a line for each pair "
+        "(a,b,latency), or the output of osu_latency or nccl-tests",
     )
     add_method_arguments(parser)
     add("--again", metavar="FILE", type=Path, help="pairs to measure again: sender,receiver")

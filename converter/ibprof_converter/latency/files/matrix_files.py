@@ -13,6 +13,8 @@ import numpy.typing as npt
 
 from ibprof.errors import InputError, quote_found
 from ibprof_converter.latency.files.atomic_write import write_atomically
+from ibprof_converter.latency.files.benchmark_runs import has_benchmark_runs, read_benchmark_runs
+from ibprof_converter.latency.files.captioned_tables import find_captions, read_captioned_table
 from ibprof_converter.latency.files.netcdf4_files import check_memory
 from ibprof_converter.latency.files.pair_rows import find_value_column, read_pair_rows
 from ibprof_converter.latency.files.triangles import complete_triangle, pad_row
@@ -32,11 +34,12 @@ def read_text_matrix(path: Path, unit: float) -> Delays:
 
     With names, the first row and the first column are the same names in the same order. Fields are separated by commas,
     semicolons, tabs or blanks; an empty field, `-` or `nan` is "not measured". One triangle of a matrix is enough, with
-    or without its diagonal. In a file of pairs (`a,b,latency`) a line has the names of both ends and their delay.
+    or without its diagonal. In a file of pairs (`a,b,latency`) a line has the names of both ends and their delay. The
+    output of OSU's benchmarks, of nccl-tests, and a table whose caption has a unit are recognised by their first lines.
 
     Args:
         path: the file.
-        unit: seconds of 1.
+        unit: seconds of 1, where the file does not say it.
 
     Raises:
         InputError: with the line.
@@ -47,9 +50,13 @@ def read_text_matrix(path: Path, unit: float) -> Delays:
         raise InputError(path, None, "a matrix of delays: NetCDF, CSV, .npy or .npz", "a binary file") from error
     if "\0" in text:
         raise InputError(path, None, "a matrix of delays: NetCDF, CSV, .npy or .npz", "a binary file")
-    rows = [
-        (number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip() and not line.startswith("#")
-    ]
+    lines = text.splitlines()
+    if has_benchmark_runs(lines):
+        return read_benchmark_runs(path, lines)
+    if captions := find_captions(lines):
+        names_of_table, seconds = read_captioned_table(path, lines, captions)
+        return _as_delays(names_of_table, seconds[None])
+    rows = [(number, line) for number, line in enumerate(lines, 1) if line.strip() and not line.startswith("#")]
     if not rows:
         raise InputError(path, None, "a matrix of delays", "an empty file")
     separator = next((each for each in _SEPARATORS if any(each in line for _, line in rows)), None)

@@ -16,9 +16,11 @@ Fields = Sequence[tuple[int, list[str]]]
 """Line numbers, and the fields of each line."""
 
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
-_ENDS = re.compile(
+ENDS = re.compile(
     r"(a|b|src|dst|from|to|sender|receiver|source|destination|target|(host|node|rank|core|cpu)\W?\w*)", re.I
 )
+"""Names of the first two columns of a file of pairs."""
+
 _DELAY = re.compile(r"(.*\b)?_?(latency|delay|time|rtt|ping|median|mean|avg|average|value)(?=\b|_).*", re.I)
 _FEWEST = 2
 _SENDER, _RECEIVER, _VALUE = 0, 1, 2
@@ -33,7 +35,7 @@ def find_value_column(rows: Fields) -> int | None:
     _, first = rows[0]
     if len(first) <= _VALUE or [fields[0] for _, fields in rows[1:]] == first[1:]:
         return None
-    if all(_ENDS.fullmatch(field) for field in first[:_VALUE]) and not _NUMBER.fullmatch(first[_VALUE]):
+    if all(ENDS.fullmatch(field) for field in first[:_VALUE]) and not _NUMBER.fullmatch(first[_VALUE]):
         named = [column for column in range(_VALUE, len(first)) if _DELAY.fullmatch(first[column])]
         return named[0] if named else _VALUE
     is_long = len(rows) >= _FEWEST and all(
