@@ -73,6 +73,8 @@ def map_to_lids(
         if amount := sum_exactly(demand.bytes[rows]):
             reasons[reason] = reasons.get(reason, 0) + amount
     notes = list(placement.notes)
+    if nic is None and placement.adapters:
+        notes += placement.adapters.notes
     if unmeasured:
         notes.append(f"rails are modelled although work requests were recorded: {unmeasured}")
     on_link = choose_rows(np.logical_or.reduce(usable, axis=1))

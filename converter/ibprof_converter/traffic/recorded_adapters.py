@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,7 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.profile.profile_data import Port, Profile, Rank
+from ibprof.text.quantities import printable
 from ibprof_converter.traffic.hosts import stack_ports
+
+_ANY = frozenset({"", "all", "any", "-1"})
+"""Texts that leave the choice to the MPI."""
+
+_MOST_NOTES = 4
 
 CORES = "cores"
 """Name of the choice that is the cores of a process, as in `ibprof_recording.h`."""
@@ -34,10 +41,12 @@ class RankAdapters:
     Attributes:
         selected: int32 [rank, rail, adapter], those that its environment names; all of its host where it names none.
         near: likewise, those of `selected` that are nearest to its cores; all where that is unknown.
+        notes: choices of environments that are not followed, a sentence each.
     """
 
     selected: npt.NDArray[np.int32] | None
     near: npt.NDArray[np.int32] | None
+    notes: tuple[str, ...] = ()
 
 
 def find_rank_adapters(run: Profile, ports_of_host: Sequence[PortLids], ranks: int, rails: int) -> RankAdapters:
@@ -51,17 +60,38 @@ def find_rank_adapters(run: Profile, ports_of_host: Sequence[PortLids], ranks: i
     """
     rows: list[list[list[list[int]]]] = [[[[] for _ in range(rails)] for _ in range(ranks)] for _ in range(2)]
     known = [False, False]
+    unmatched: Counter[tuple[str, str]] = Counter()
     for rank in run.ranks:
         by_rail = ports_of_host[rank.host]
         every = [port for some in by_rail for port, _ in some]
         selected = _select(rank, every)
+        if selected is None and every:
+            unmatched.update(_list_choices(rank))
         near = _find_near(rank, every if selected is None else selected)
         known = [known[0] or selected is not None, known[1] or near is not None]
         left = every if selected is None else selected
         for number, kept in enumerate((left, left if near is None else near)):
             rows[number][rank.rank] = [[lid for port, lid in some if port in kept] for some in by_rail]
-    found = [stack_ports(each, rails) if is_known else None for each, is_known in zip(rows, known, strict=True)]
-    return RankAdapters(*found)
+    selected_ports, near_ports = (
+        stack_ports(each, rails) if is_known else None for each, is_known in zip(rows, known, strict=True)
+    )
+    return RankAdapters(selected_ports, near_ports, tuple(_note_unmatched(unmatched)))
+
+
+def _list_choices(rank: Rank) -> Iterator[tuple[str, str]]:
+    """Yield name and text of the variables of a rank that are set to name an adapter."""
+    for choice in rank.choices:
+        if choice.name != CORES and choice.text.strip() not in _ANY:
+            yield choice.name, choice.text
+
+
+def _note_unmatched(unmatched: Counter[tuple[str, str]]) -> Iterator[str]:
+    """Say which variables name adapters, and none of those that the hosts have."""
+    for (name, text), ranks in unmatched.most_common(_MOST_NOTES):
+        why = "names no adapter that was active on the host" if name in _VARIABLES else "is not followed"
+        yield printable(f"{name}={text} of {ranks} rank(s) {why}; the adapter is modelled")
+    if (more := len(unmatched) - _MOST_NOTES) > 0:
+        yield f"{more} more settings of that kind"
 
 
 def _select(rank: Rank, ports: Sequence[Port]) -> list[Port] | None:
@@ -110,7 +140,9 @@ _VARIABLES: Mapping[str, Callable[[str, Port], bool]] = {
     "OMPI_MCA_btl_openib_if_include": _is_named,
     "FI_VERBS_DEVICE_NAME": _has_prefix,
     "MV2_IBA_HCA": _is_device,
+    "PSM3_NIC": _is_device,
 }
+"""Variables that name adapters as verbs does. FI_VERBS_IFACE names a network interface; its adapter is not recorded."""
 
 
 def _find_near(rank: Rank, ports: Sequence[Port]) -> list[Port] | None:

@@ -253,6 +253,7 @@ def cores(text: str) -> AdapterChoice:
         ("OMPI_MCA_btl_openib_if_include", "{}:1"),
         ("FI_VERBS_DEVICE_NAME", "{}"),
         ("MV2_IBA_HCA", "{}"),
+        ("PSM3_NIC", "{}"),
     ],
 )
 def test_a_rank_takes_the_adapter_that_its_environment_names(variable: str, form: str) -> None:
@@ -299,6 +300,28 @@ def test_coverage_says_what_a_recorded_choice_leaves_open() -> None:
 def test_an_environment_that_names_none_of_them_says_nothing(text: str) -> None:
     run = recorded([(AdapterChoice("UCX_NET_DEVICES", text),)] * 8)
     assert taken(run) == (["mlx5_2", "mlx5_3", "mlx5_7", "mlx5_10"] * 2, "modelled:rank")
+
+
+@pytest.mark.parametrize(
+    ("choice", "note"),
+    [
+        (AdapterChoice("UCX_NET_DEVICES", "mlx5_77:1"), "UCX_NET_DEVICES=mlx5_77:1 of 8 rank(s) names no adapter that"),
+        (AdapterChoice("MV2_IBA_HCA", "hfi1_0"), "MV2_IBA_HCA=hfi1_0 of 8 rank(s) names no adapter that"),
+        (AdapterChoice("FI_VERBS_IFACE", "ib0"), "FI_VERBS_IFACE=ib0 of 8 rank(s) is not followed"),
+        (AdapterChoice("PSM3_NIC", "3"), "PSM3_NIC=3 of 8 rank(s) names no adapter that"),
+        (AdapterChoice("PSM3_NIC", "any"), None),
+        (AdapterChoice("UCX_NET_DEVICES", "all"), None),
+        (AdapterChoice("UCX_NET_DEVICES", "mlx5_7:1"), None),
+    ],
+)
+def test_a_choice_that_is_not_followed_is_said(choice: AdapterChoice, note: str | None) -> None:
+    demand = profile_traffic(recorded([(cores("0-3"), choice)] * 8))
+
+    def notes(nic: str | None) -> list[str]:
+        return [each for each in map_to_lids(demand, FOUND, [FABRIC], None, None, nic).notes if "rank(s)" in each]
+
+    assert [each.startswith(note or "?") for each in notes(None)] == ([True] if note else [])
+    assert notes("rank") == []
 
 
 def test_ranks_that_are_placed_elsewhere_take_nothing_recorded(tmp_path: Path) -> None:
