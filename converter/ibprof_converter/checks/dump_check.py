@@ -65,6 +65,8 @@ def _find_short_tables(subnet: Subnet) -> Iterator[str]:
     # A switch needs no route to other switches.
     is_end = fabric.node_kind[fabric.port_node] != NodeKind.SWITCH
     lids = np.sort(fabric.port_lid[is_end & (fabric.port_lid < tables.port.shape[1])])
+    if not len(lids):
+        return
     reached = tables.port[:, lids] != UNREACHABLE
     last = np.where(reached.any(axis=1), len(lids) - reached[:, ::-1].argmax(axis=1), 0)
     usual = int(np.median(last))

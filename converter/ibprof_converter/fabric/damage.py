@@ -64,6 +64,7 @@ class DamageLog:
 
     path: str | PathLike[str]
     _stray: list[int] = field(default_factory=list)
+    _wrapped: list[int] = field(default_factory=list)
     _silent: dict[int | None, list[tuple[int, bytes]]] = field(default_factory=dict)
     _lost: dict[int | None, list[InputError]] = field(default_factory=dict)
     _lost_lines: dict[int | None, list[int]] = field(default_factory=dict)
@@ -77,6 +78,10 @@ class DamageLog:
         else:
             self._stray.append(line)
         self._keep_first(line, expected, text)
+
+    def join(self, line: int) -> None:
+        """Note a line that was joined to the ones before it: a terminal or a mail had broken it."""
+        self._wrapped.append(line)
 
     def lose(self, line: int, error: InputError, node_guid: int | None = None) -> None:
         """Note a line that was meant to list a link or a route."""
@@ -122,6 +127,10 @@ class DamageLog:
             number = len(self._stray)
             what = f"{number} line{'s that are' if number > 1 else ' that is'} no part of the dump left out"
             yield Damage(DamageKind.STRAY, what, tuple(self._stray))
+        if self._wrapped:
+            number = len(self._wrapped)
+            what = f"{number} line{'s' if number > 1 else ''} broken by a terminal or a mail, and joined again"
+            yield Damage(DamageKind.STRAY, what, tuple(self._wrapped))
 
 
 def show_lines(lines: Sequence[int]) -> str:

@@ -38,6 +38,10 @@ What `ibnetdiscover -s` prints before its list can be hundreds of kilobytes.
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _UTF16 = re.compile(rb"\xff\xfe(?:[\t\n\r -~]\0){1,16}|\xfe\xff(?:\0[\t\n\r -~]){1,16}")
 """The beginning of a text in UTF-16, as Windows' PowerShell redirects output."""
+_QUOTE = re.compile(rb"^> ?", re.MULTILINE)
+_QUOTED = 0.8
+"""Share of lines that begin with `>` in a mail that quotes a dump. In no dump does a line begin with it."""
+
 _GZIP_MAGIC = b"\x1f\x8b"
 _XZ_MAGIC = b"\xfd7zXZ\0"
 _ARCHIVES = ((0, b"PK\x03\x04"), (0, b"BZh"), (0, b"\x28\xb5\x2f\xfd"), (0, b"7z\xbc\xaf\x27\x1c"), (257, b"ustar"))
@@ -87,7 +91,17 @@ def _plain_lines(data: bytes) -> bytes:
         data = data.replace(b"\r\n", b"\n")
     if b"\r" in data and b"\n" not in data[:_HEAD]:
         data = data.replace(b"\r", b"\n")
+    while _is_quoted(data[:_HEAD]):
+        data = _QUOTE.sub(b"", data)
     return data
+
+
+def _is_quoted(head: bytes) -> bool:
+    """Tell whether most lines are those of a quoted mail; a few above them are by the one who answers."""
+    if b"\n>" not in head and not head.startswith(b">"):
+        return False
+    lines = [line for line in head.split(b"\n") if line.strip()]
+    return sum(line.startswith(b">") for line in lines) > _QUOTED * len(lines)
 
 
 def is_archive(head: bytes) -> bool:

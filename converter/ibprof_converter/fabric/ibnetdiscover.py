@@ -18,8 +18,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from os import PathLike
 
 from ibprof.errors import InputError, quote_found
@@ -61,6 +62,10 @@ _OTHER = re.compile(_GAP + rb"(?:(?:vendid|devid)=.*|#.*|(?:Non-)?Chassis.*|(?:S
 _CHASSIS = re.compile(_GAP + rb"Chassis ([0-9]{1,5})\b.*")
 _IS_PORT = re.compile(_GAP + rb"\[[0-9]{1,3}\]")
 _IS_HEAD = re.compile(_GAP + rb'(?:Switch|Ca|Rt)[^"\n]{0,200}"[SHR]-')
+_IS_LINE = re.compile(
+    _GAP + rb"(?:\[|#|\s*$|(?:Switch|Ca|Rt)" + _GAP + rb"[0-9]|[a-z]{1,10}(?:id|guid)=|(?:Non-)?Chassis)"
+)
+_MOST_BREAKS = 2
 _BEGINNINGS = (
     b"Switch",
     b"Ca\t",
@@ -160,7 +165,7 @@ class _Reader:
         lines = data.split(b"\n")
         if _is_cut(lines[-1]):
             self.log.end_within(len(lines), lines.pop())
-        for number, line in enumerate(lines, 1):
+        for number, line in _join_broken(lines, self.log):
             if _IS_PORT.match(line):
                 self._read_port(number, line)
             elif match := _SYSTEM.fullmatch(line):
@@ -212,6 +217,59 @@ class _Reader:
             return
         self.node.text.setdefault(port.number, []).append((number, line.strip()))
         self.node.links.setdefault(port.number, port)
+
+
+def _join_broken(lines: list[bytes], log: DamageLog) -> Iterator[tuple[int, bytes]]:
+    """Yield lines with their numbers, those of ports and switches whole.
+
+    A terminal breaks them at its width, anywhere. A mail breaks them at a blank, and may drop it.
+    """
+    widths = {len(line.expandtabs()) for line, rest in pairwise(lines) if _find_form(line, rest)}
+    blanks = (b"", b" ") if len(widths) == 1 else (b" ", b"")
+    number = 0
+    while number < len(lines):
+        parts, whole = _make_whole(lines[number : number + 1 + _MOST_BREAKS], blanks)
+        if parts:
+            log.join(number + 1)
+        yield number + 1, whole
+        number += 1 + parts
+
+
+def _make_whole(lines: list[bytes], blanks: Sequence[bytes]) -> tuple[int, bytes]:
+    """Return how many lines after the first one are its rest, and the whole line.
+
+    Args:
+        lines: the line, and those after it.
+        blanks: what may have been between two parts, the likely one first.
+    """
+    is_whole = _find_form(*lines[:2]) if len(lines) > 1 else None
+    if is_whole is None:
+        return 0, lines[0]
+    found = [lines[0]]
+    for parts, part in enumerate(lines[1:], 1):
+        if _IS_LINE.match(part):
+            break
+        found = [begin + blank + part for begin in found for blank in ((b"",) if begin[-1:].isspace() else blanks)]
+        if whole := next(filter(is_whole, found), None):
+            return parts, whole
+    return 0, lines[0]
+
+
+def _find_form(line: bytes, rest: bytes) -> Callable[[bytes], bool] | None:
+    """Return the test for a whole line, for a line that is the beginning of one; None for all others."""
+    if _IS_LINE.match(rest):
+        return None
+    is_whole = _is_port if _IS_PORT.match(line) else _is_switch if _IS_HEAD.match(line) else None
+    return None if is_whole is None or is_whole(line) else is_whole
+
+
+def _is_port(line: bytes) -> bool:
+    return _PORT.fullmatch(line) is not None
+
+
+def _is_switch(line: bytes) -> bool:
+    match = _HEAD.fullmatch(line)
+    return match is not None and match[6] is not None
 
 
 def _is_cut(last: bytes) -> bool:

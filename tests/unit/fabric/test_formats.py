@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -161,8 +162,27 @@ def test_damaged_lines_are_left_out_and_their_switch_is_named(
         ),
         lambda text: text.replace("\t", "      ").replace("# Topo", "#  Topo"),
         lambda text: text.replace("\n", "\r"),
+        lambda text: re.sub("(?m)^", "> ", text),
+        lambda text: "Last week N. N. wrote:\n" + re.sub("(?m)^", "> > ", text),
+        lambda text: re.sub("(.{60})(?=.)", r"\1\n", text),
+        lambda text: text.replace('2) \t\t# "q01 "x" lid 3" lid 16 ', '2) \t\t# "q01\n"x" lid 3" lid 16\n'),
+        lambda text: re.sub(r"(?m)^(\[.{40,60}) (.*)$", r"\1\n\2", text),
+        lambda text: re.sub(r"(?m)^(\[.{40,60} )(.*)$", r"\1\n\2", text),
     ],
-    ids=["byte order mark and prompt", "log of a terminal without tabs", "timeout", "progress", "blanks", "old Mac"],
+    ids=[
+        "byte order mark and prompt",
+        "log of a terminal without tabs",
+        "timeout",
+        "progress",
+        "blanks",
+        "old Mac",
+        "quoted in a mail",
+        "quoted twice, with an answer above",
+        "broken at 60 columns",
+        "broken within a name",
+        "broken at a blank",
+        "broken after a blank",
+    ],
 )
 def test_what_terminals_and_tools_add_changes_no_link(tmp_path: Path, edit: Callable[[str], str]) -> None:
     expected = fabric_of(tmp_path, SWITCH + ADAPTER + ROUTER)
