@@ -5,6 +5,7 @@
  * a source that sees something else than was sent.
  */
 #include "counting/requests.h"
+#include "libmpi/communicators.h"
 #include "libmpi/handles.h"
 #include "mpich_fixture.h"
 #include "recording/process_state.h"
@@ -138,6 +139,51 @@ static void calls_of_no_items_may_take_no_tag(void)
     send_message(COLLECTIVE, 295, 1000);
     CHECK_BYTES(Iexscan, 2000);
     CHECK(ibp_mpich_counted_wrongly());
+}
+
+static void between_groups_a_broadcast_of_no_items_takes_no_tag(void)
+{
+    snprintf(ibp_mpi.version, sizeof ibp_mpi.version, "MPICH Version:      5.0.2");
+    ibp_communicator_learn(WORLD);
+    ibp_communicator_enter(WORLD)->is_between = true;
+    start_call(IBP_OPERATION_Ibcast, true);
+    ibp_leave();
+    start_call(IBP_OPERATION_Igather, true); /* takes one */
+    ibp_leave();
+    start_call(IBP_OPERATION_Iscatter, false);
+    ibp_leave();
+    send_message(COLLECTIVE, 287, 1);
+    send_message(COLLECTIVE, 288, 10);
+    CHECK_BYTES(Igather, 1);
+    CHECK_BYTES(Iscatter, 10);
+    CHECK(!ibp_mpich_counted_wrongly());
+}
+
+static void calls_that_make_communicators_may_take_tags(void)
+{
+    enter_call(IBP_OPERATION_Comm_split, IBP_CALL_BLOCKING, WORLD);
+    send_message(COLLECTIVE, 287, 1); /* MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM=nb */
+    ibp_leave();
+    start_call(IBP_OPERATION_Ibarrier, false);
+    send_message(COLLECTIVE, 288, 10);
+    ibp_leave();
+    start_call(IBP_OPERATION_Ialltoall, false);
+    ibp_leave();
+    enter_call(IBP_OPERATION_Ibcast, IBP_CALL_NONBLOCKING, OTHER); /* the new one, whose tags begin anew */
+    ibp_mpich_before_tag();
+    send_message(OF_OTHER, 287, 100);
+    ibp_leave();
+    enter_call(IBP_OPERATION_Igather, IBP_CALL_NONBLOCKING, OTHER);
+    ibp_mpich_before_tag();
+    ibp_leave();
+    send_message(COLLECTIVE, 289, 1000);
+    send_message(OF_OTHER, 288, 10000);
+    CHECK_BYTES(Comm_split, 1);
+    CHECK_BYTES(Ibarrier, 10);
+    CHECK_BYTES(Ialltoall, 1000);
+    CHECK_BYTES(Ibcast, 100);
+    CHECK_BYTES(Igather, 10000);
+    CHECK(!ibp_mpich_counted_wrongly());
 }
 
 static void duplicates_are_committed_in_any_call(void)
@@ -300,6 +346,8 @@ int main(void)
     run(rounds_belong_to_what_started_them);
     run(counted_tags_may_begin_elsewhere);
     run(calls_of_no_items_may_take_no_tag);
+    run(between_groups_a_broadcast_of_no_items_takes_no_tag);
+    run(calls_that_make_communicators_may_take_tags);
     run(duplicates_are_committed_in_any_call);
     run(the_librarys_own_is_control);
     run(partitioned_sends_count_when_they_start);

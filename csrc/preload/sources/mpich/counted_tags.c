@@ -18,6 +18,8 @@ static uint32_t first_counted_tag = 287;
 #define FEW 16 /* maximum of tags that one call takes */
 
 static bool numbers_were_wrong;
+/* A call that makes a communicator took a tag. */
+static bool makers_take_tags;
 
 static bool has_taken_tags;
 /* The number of the last call that makes a duplicate without waiting; IBP_OPERATION_NONE before the first one. */
@@ -62,7 +64,9 @@ static bool is_version(const char *number)
  * next tags show; in later versions messages would show it. MPICH 3 gives a tag to all calls. */
 static bool is_given_tag(const struct ibp_communicator *communicator)
 {
-    if (!ibp_current_call.moves_nothing || communicator->is_between || is_version("3.")) return true;
+    if (!ibp_current_call.moves_nothing || is_version("3.")) return true;
+    if (ibp_current_call.operation == IBP_OPERATION_Ibcast) return is_version("4.0");
+    if (communicator->is_between) return true;
     switch (ibp_current_call.operation) {
     case IBP_OPERATION_Ireduce:
     case IBP_OPERATION_Iscan:
@@ -73,8 +77,6 @@ static bool is_given_tag(const struct ibp_communicator *communicator)
     case IBP_OPERATION_Ialltoall:
     case IBP_OPERATION_Ireduce_scatter_block:
         return false;
-    case IBP_OPERATION_Ibcast:
-        return is_version("4.0");
     default:
         return true;
     }
@@ -130,11 +132,13 @@ static void correct_numbers(struct ibp_communicator *communicator, uint32_t tag)
     const uint32_t uncounted = tag - (uint32_t)ibp_current_call.tag + ibp_current_call.moves_nothing;
 
     if (uncounted) {
-        if (communicator->tags_taken == 1 && !communicator->has_spared_tags && !numbers_were_wrong) {
+        const bool is_first = communicator->tags_taken == 1 && !communicator->has_spared_tags;
+
+        if (is_first && !numbers_were_wrong && !makers_take_tags) {
             first_counted_tag += uncounted;
         } else {
             communicator->tags_taken += uncounted;
-            numbers_were_wrong = true;
+            numbers_were_wrong |= !is_first;
         }
         ibp_current_call.tag = (int)tag;
         ibp_current_call.moves_nothing = false;
@@ -224,6 +228,7 @@ static unsigned blocking_call(struct ibp_communicator *communicator, uint32_t ta
 {
     const uint32_t number = tag - first_counted_tag;
 
+    makers_take_tags |= makes_communicator();
     if (communicator && communicator->handle == ibp_current_communicator() && number >= communicator->tags_taken &&
         number < communicator->tags_taken + FEW) {
         communicator->tags_taken = number + 1;

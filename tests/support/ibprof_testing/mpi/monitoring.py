@@ -9,7 +9,7 @@ and `I` for those that it takes for internal ones.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ibprof_testing.mpi.matrices import Matrix, add_up
@@ -23,13 +23,19 @@ PROBES, PROBE_BYTES = 2, 7
 
 
 def run_monitored(
-    mpi: Mpi, ranks: int, command: Sequence[str | Path], folder: Path, recording: Path | None = None
+    mpi: Mpi,
+    ranks: int,
+    command: Sequence[str | Path],
+    folder: Path,
+    recording: Path | None = None,
+    mca: Mapping[str, str] | None = None,
 ) -> Matrix:
     """Runs a command under Open MPI's monitoring, and gives what each rank sent to each.
 
     Args:
         folder: does not exist yet; the monitoring's files go there.
         recording: the folder to record the same run into, where one run of a program is not like the next one.
+        mca: further parameters of Open MPI.
     """
     folder.mkdir()
     switch_on: dict[str, str | int] = {
@@ -38,7 +44,7 @@ def run_monitored(
         "pml_monitoring_enable_output": ONE_FILE_A_RANK,
         "pml_monitoring_filename": str(folder / "o"),
     }
-    run_mpi(mpi, ranks, command, mca=switch_on, recording=recording)
+    run_mpi(mpi, ranks, command, mca=switch_on | dict(mca or {}), recording=recording)
     rows: list[tuple[int, int, int, int]] = []
     for rank in range(ranks):
         for found in LINE.findall((folder / f"o.{rank}.prof").read_text()):

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The algorithms of collectives that an MPI lists, and the settings that force them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from ibprof_testing import processes
+from ibprof_testing.mpi import mpis
+from ibprof_testing.mpi.mpis import Mpi
+
+_OF_OPEN_MPI = re.compile(
+    r"^mca:coll:\w+:param:(coll_(?:tuned|libnbc)_\w+_algorithm):enumerator:value:(\d+):(\w+)$", re.MULTILINE
+)
+_OF_MPICH = re.compile(r"^\t(MPIR_CVAR_\w+_(?:INTRA|INTER)_ALGORITHM)\s*=.*\n((?:^\w+ *- .*\n)+)", re.MULTILINE)
+_NAME = re.compile(r"^(\w+) *- Force", re.MULTILINE)
+_FOR_TWO_RANKS = "two_proc"
+_WRONG = "sparbit"
+"""Of MPI_IN_PLACE it passes nothing on (Open MPI 5.0.11): the results are wrong, without ibprof too."""
+
+FORCED = {"coll_tuned_use_dynamic_rules": "1"}
+"""What Open MPI needs to heed its settings."""
+
+
+def list_algorithms(mpi: Mpi, ranks: int) -> dict[str, list[str]]:
+    """Return, for each setting that forces an algorithm, its values that communicators of so many ranks can use.
+
+    A setting is a parameter of Open MPI (`coll_tuned_bcast_algorithm`), or a variable of MPICH
+    (`MPIR_CVAR_BCAST_INTRA_ALGORITHM`); the MPI itself lists its values.
+    """
+    found: dict[str, list[str]] = {}
+    if mpi.is_mpich_like:
+        listed = processes.run([mpi.program("mpivars")], check=True, env=mpis.environment(mpi.variables)).stdout
+        return {setting: _NAME.findall(lines) for setting, lines in _OF_MPICH.findall(listed)}
+    line: list[str | Path] = [mpi.program("ompi_info"), "--param", "coll", "all", "--level", "9", "--parsable"]
+    listed = processes.run(line, check=True, env=mpis.environment()).stdout
+    for setting, value, name in _OF_OPEN_MPI.findall(listed):
+        if value != "0" and name != _WRONG and (name != _FOR_TWO_RANKS or ranks == 2):
+            found.setdefault(setting, []).append(value)
+    return found
+
+
+def list_rounds(mpi: Mpi, ranks: int) -> list[dict[str, str]]:
+    """Return settings for so many runs that each algorithm is used in one: the n-th of each call in the n-th."""
+    algorithms = list_algorithms(mpi, ranks)
+    rounds = max(map(len, algorithms.values()))
+    return [
+        {setting: values[number] for setting, values in algorithms.items() if number < len(values)}
+        for number in range(rounds)
+    ]
