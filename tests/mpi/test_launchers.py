@@ -112,15 +112,18 @@ def test_prterun(build: Build, tmp_path: Path) -> None:
 
 
 def test_processes_that_open_mpi_5_spawns(build: Build, tmp_path: Path) -> None:
-    """They have the launcher's environment, without its options: recorded if the library is in the former."""
+    """They have the launcher's environment, without its options, so `ibprof run` sets the variables in both."""
     mpi = mpis.find_mpi(mpis.FROM_PYPI[-1])
     line: list[str | Path] = [mpi.program("mpirun"), "-n", "2", build(mpi, "children.c"), "spawn"]
     variables = {"LD_PRELOAD": str(library()), "IBPROF_OUTPUT": str(tmp_path / "rec")}
     processes.run(line, check=True, env=environment(variables))
     assert [run.ranks for run in list_runs(tmp_path / "rec")] == [2, 1]
+    bare = processes.run(line, check=True, env=environment())
     done = processes.run([sys.executable, "-m", "ibprof", "run", "--", *line], cwd=tmp_path, env=environment())
-    assert done.returncode == 0
-    assert "processes outside MPI_COMM_WORLD (another job's, spawned or connected, or not recorded)" in done.stderr
+    assert (done.returncode, done.stdout) == (0, bare.stdout)
+    assert "2 of 2 ranks" in done.stderr
+    assert "another job of 1 rank(s): ibprof collect" in done.stderr
+    assert [run.ranks for run in list_runs(tmp_path / "profile.ibprof")] == [2, 1]
 
 
 MPIRUN_RSH = """\

@@ -38,10 +38,16 @@ def test_a_path_that_cannot_be_preloaded_is_refused_before_the_job_begins(folder
         preload(Path(folder, "libibprof.so"), "")
 
 
-@pytest.mark.parametrize("launcher", [Launcher.OPENMPI_4, Launcher.OPENMPI_5])
-def test_open_mpi_is_given_options_and_not_preloaded_itself(launcher: Launcher) -> None:
-    line, environment = carried(launcher, "mpirun -n 2 ./app -x")
+def test_open_mpi_4_is_given_options_and_not_preloaded_itself() -> None:
+    line, environment = carried(Launcher.OPENMPI_4, "mpirun -n 2 ./app -x")
     assert (line, environment) == (f"mpirun {ADDED} -n 2 ./app -x", {})
+
+
+def test_open_mpi_5_is_given_options_and_the_environment_of_what_is_spawned() -> None:
+    line, environment = carried(Launcher.OPENMPI_5, "mpirun -n 2 ./app -x", LD_PRELOAD="/a.so", FOO="1")
+    options = ADDED.replace(LIBRARY, f"{LIBRARY}:/a.so")
+    assert line == f"mpirun {options} -n 2 ./app -x"
+    assert environment == {**VARIABLES, "LD_PRELOAD": f"{LIBRARY}:/a.so", "FOO": "1"}
 
 
 @pytest.mark.parametrize(
