@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ibprof.errors import UsageError
 from ibprof.profile.profile_data import Profile, Site
 
-NO_SITES = "call sites were not recorded: run again with IBPROF_SITES=1"
+NO_SITES = "call sites were not recorded: run again without IBPROF_SITES=0"
 
 UNKNOWN_SITE = "(unknown)"
 """Stands for calls whose place in the program is not known."""

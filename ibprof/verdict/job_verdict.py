@@ -25,7 +25,7 @@ WORTH_HAVING = 0.01
 """Part of the run that a remedy must save to be worth it."""
 
 NO_TIMES = "time in MPI: run again with IBPROF_TIME=1"
-NO_SITES = "lines of the program: run again with IBPROF_SITES=1"
+NO_SITES = "lines of the program: run again without IBPROF_SITES=0"
 NO_END = "the end of each rank: the run was killed"
 NO_FABRIC = "the fabric: ibprof-report LST... PROFILE puts the bytes on its links"
 NO_RUN = "a recorded run: this traffic has no times"

@@ -117,7 +117,7 @@ def test_without_sites(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     plain = replace(make_run(), sites=(), counters=replace(make_run().counters, site=np.zeros(10, np.int32)))
     write_archive(plain, tmp_path / "plain.otf2")
     assert layout.main([LST, str(tmp_path / "plain.otf2"), "--by", "site"]) == 2
-    assert "IBPROF_SITES=1" in capsys.readouterr().err
+    assert "IBPROF_SITES=0" in capsys.readouterr().err
 
 
 def test_other_outputs(profile: str, tmp_path: Path) -> None:

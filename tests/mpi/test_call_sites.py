@@ -34,8 +34,6 @@ from ibprof_testing.mpi.mpis import (
 
 Lines = dict[tuple[str, int], int]
 
-ON = {"IBPROF_SITES": "1"}
-
 
 def expected_lines(source: str) -> Lines:
     return stated_lines(PROGRAMS / source)
@@ -73,11 +71,16 @@ def named_lines(run: Profile, source: str) -> Lines:
 
 
 def record(
-    name: str, source: str, build: Build, folder: Path, options: tuple[str, ...] = ("-O2",), env: Mapping[str, str] = ON
+    name: str,
+    source: str,
+    build: Build,
+    folder: Path,
+    options: tuple[str, ...] = ("-O2",),
+    env: Mapping[str, str] = THROUGH_NETWORK,
 ) -> Profile:
     mpi = find_mpich_like(name) if name in MPICH_LIKE else find_mpi(name)
     program = build(mpi, source, "-g", *options)
-    run_mpi(mpi, 2, [program], recording=folder / "recording", env={**env, **THROUGH_NETWORK})
+    run_mpi(mpi, 2, [program], recording=folder / "recording", env={**THROUGH_NETWORK, **env})
     return read_recording(folder / "recording")
 
 
@@ -119,7 +122,7 @@ def test_lines_in_an_archive(build: Build, tmp_path: Path) -> None:
     """`ibprof collect` keeps lines when the program is gone; OTF2's own tool prints them."""
     mpi, program = find_mpi(SYSTEM), tmp_path / "program"
     shutil.copy(build(mpi, "call_sites.c", "-g", "-O2"), program)
-    run_mpi(mpi, 2, [program], recording=tmp_path / "recording", env={**ON, **THROUGH_NETWORK})
+    run_mpi(mpi, 2, [program], recording=tmp_path / "recording", env=THROUGH_NETWORK)
     run = read_recording(tmp_path / "recording")
     assert any(site.inlined_in for site in run.sites)
     assert main(["collect", str(tmp_path / "recording"), "-o", str(tmp_path / "profile.otf2")]) == 0
@@ -145,7 +148,7 @@ def test_sites_of_a_program_without_debug_information(
     build: Build, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     program = build(find_mpi(SYSTEM), "call_sites.c", "-O2")
-    run_mpi(find_mpi(SYSTEM), 2, [program], recording=tmp_path / "recording", env={**ON, **THROUGH_NETWORK})
+    run_mpi(find_mpi(SYSTEM), 2, [program], recording=tmp_path / "recording", env=THROUGH_NETWORK)
     run = read_recording(tmp_path / "recording")
     assert all(re.fullmatch(r"\w+\+0x[0-9a-f]+", site.name) for site in run.sites)
     assert "main" in {site.function for site in run.sites}
@@ -161,7 +164,7 @@ def test_lines_of_cpp(name: str, options: tuple[str, ...], build: Build, tmp_pat
     mpi = find_mpich_like(name) if name in MPICH_LIKE else find_mpi(name)
     late = build(mpi, "call_sites_late.c", "-g", "-shared", "-fPIC")
     program = build(mpi, "call_sites.cpp", "-g", "-std=gnu++17", *options)
-    run_mpi(mpi, 2, [program, late], recording=tmp_path, env=ON | THROUGH_NETWORK)
+    run_mpi(mpi, 2, [program, late], recording=tmp_path, env=THROUGH_NETWORK)
     run = read_recording(tmp_path)
     stated = {source: stated_lines(PROGRAMS / source) for source in ("call_sites.cpp", "call_sites_late.c")}
     expected = {(source, *key): count for source, lines in stated.items() for key, count in lines.items()}
@@ -183,7 +186,7 @@ def test_lines_of_a_stripped_program(build: Build, tmp_path: Path) -> None:
     subprocess.run(["objcopy", "--only-keep-debug", program, lines], check=True)
     subprocess.run(["strip", "--strip-all", program], check=True)
     subprocess.run(["objcopy", f"--add-gnu-debuglink={lines}", program], check=True)
-    run_mpi(mpi, 2, [program], recording=tmp_path / "recording", env=ON | THROUGH_NETWORK)
+    run_mpi(mpi, 2, [program], recording=tmp_path / "recording", env=THROUGH_NETWORK)
     expected = expected_lines("call_sites.c")
     found = named_lines(read_recording(tmp_path / "recording"), "call_sites.c")
     assert {key: found.get(key) for key in expected} == expected

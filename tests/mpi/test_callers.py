@@ -131,7 +131,10 @@ def test_as_many_callers_as_were_asked_for(callers: int, build: Build, tmp_path:
 
 @pytest.mark.parametrize("callers", ["0", ""])
 def test_no_callers(callers: str, build: Build, tmp_path: Path) -> None:
-    assert not record(SYSTEM, build, tmp_path, callers=callers).sites
+    """Sites are recorded by default, without their callers."""
+    run = record(SYSTEM, build, tmp_path, callers=callers)
+    assert {site.name for site in run.sites} & set(names_of_lines("callers_library.c"))
+    assert not any(site.callers for site in run.sites)
 
 
 def test_an_archive_keeps_callers(build: Build, tmp_path: Path) -> None:

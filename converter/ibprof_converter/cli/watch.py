@@ -125,7 +125,7 @@ def _watch_options(argv: Sequence[str] | None) -> WatchOptions:
     parser = make_parser(
         NAME,
         "Show the recording of a running job until the job ends: bytes and time by region and line, and with a fabric "
-        "the most loaded links so far. Time needs IBPROF_TIME=1, lines IBPROF_SITES=1.",
+        "the most loaded links so far. Time needs IBPROF_TIME=1.",
         _EXAMPLE,
     )
     _add_arguments(parser)

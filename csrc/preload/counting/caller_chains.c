@@ -18,11 +18,6 @@ static uint64_t callers_asked(void)
     return ibp_text_number(ibp_environment("IBPROF_CALLERS"));
 }
 
-bool ibp_callers_are_wanted(void)
-{
-    return callers_asked() > 0;
-}
-
 void ibp_callers_prepare(void)
 {
     const uint64_t asked = callers_asked();

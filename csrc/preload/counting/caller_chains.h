@@ -22,9 +22,6 @@ extern IBP_INTERNAL unsigned ibp_callers_recorded;
 /* Read IBPROF_CALLERS, and reserve memory. */
 void ibp_callers_prepare(void);
 
-/* Return whether the user wants callers. */
-bool ibp_callers_are_wanted(void);
-
 /* From the inside: the site, and its callers. */
 struct ibp_caller_chain {
     /* Of the whole chain; no address, and no key of a single frame. */

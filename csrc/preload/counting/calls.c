@@ -88,9 +88,7 @@ static struct ibp_call *next_call(void)
 
 bool ibp_sites_are_wanted(void)
 {
-    const char *given = ibp_environment("IBPROF_SITES");
-
-    return !strcmp(given, "1") || (!*given && ibp_callers_are_wanted());
+    return strcmp(ibp_environment("IBPROF_SITES"), "0") != 0;
 }
 
 void ibp_sites_begin(void)

@@ -69,7 +69,7 @@ def test_unknown_and_ambiguous(text: str, message: str) -> None:
 
 
 def test_without_sites() -> None:
-    with pytest.raises(UsageError, match="IBPROF_SITES=1"):
+    with pytest.raises(UsageError, match="IBPROF_SITES=0"):
         find_sites(replace(make_run(), sites=()), "solver.c:212")
 
 
