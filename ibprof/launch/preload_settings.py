@@ -5,7 +5,8 @@ The behaviour of Open MPI was tested with 4.1.4, 4.1.8 and 5.0.11:
 
 * `-x NAME=VALUE` reaches all hosts. In 4 it applies to one part of `mpirun A : B`, and the last value of a name counts.
   In 5 it applies to all parts, and the first value counts.
-* What a program spawns has the variables of `-x` in 4. In 5 it has the environment of mpirun, or of its daemon on another host.
+* What a program spawns has the variables of `-x` in 4. In 5 it has the environment of mpirun, or of its daemon on
+  another host.
 * `OMPI_MCA_mca_base_env_list` does the same from the environment. In 4 mpirun refuses to run with both it and `-x`.
 * With `--app FILE`, 4 ignores all other options, 5 does not.
 * `OMPI_MCA_mca_base_env_list_internal`, which 4 fills from files of `-x` options, works together with `-x`. 5 has none.

@@ -6,10 +6,12 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
+from ibprof.text.call_names import name_call
 from ibprof.text.quantities import format_bytes, format_seconds, printable
-from ibprof_converter.hotspots.hot_links import Hotspot
+from ibprof_converter.hotspots.hot_links import HOST_LINK, REST, Hotspot
 from ibprof_converter.reports.job_report import JobReport
 from ibprof_converter.reports.link_sections import ends_of, name_basis
+from ibprof_converter.traffic.traffic_data import ALL
 
 LINES = 15
 """Lines of the whole, at 80 columns."""
@@ -19,6 +21,12 @@ _SHOWN = 3
 
 _ALIKE = 0.99
 """Share of a link direction's load from which on the next one of its kind is alike."""
+
+_MUCH = 0.25
+"""Share of a link direction's bytes from which on a pair of ranks is named."""
+
+_MOST = 0.5
+"""The same for a host, or a call."""
 
 _LEAST_VERDICT = 3
 """Lines of the verdict that are shown however long the rest is."""
@@ -71,7 +79,8 @@ def _describe_rest(report: JobReport, names: tuple[str, ...], width: int) -> Ite
 def _wrap(text: str, width: int, most: int) -> list[str]:
     lines = textwrap.wrap(printable(text), width, break_on_hyphens=False) or [""]
     if len(lines) > most:
-        lines[most - 1 :] = [_cut(lines[most - 1], width - len(_SHORTENED)) + _SHORTENED]
+        kept = textwrap.wrap(lines[most - 1], width - len(_SHORTENED), break_on_hyphens=False)[0]
+        lines[most - 1 :] = [kept + _SHORTENED]
     return lines
 
 
@@ -100,15 +109,24 @@ def _say_end(number: int, spot: Hotspot, count: int) -> str:
     load = format_bytes(spot.bytes) if spot.least_time_s is None else format_seconds(spot.least_time_s)
     where = f"{source.name or source.guid} port {source.port} -> {destination.name or destination.guid}"
     alike = f" (+ {count - 1} alike)" if count > 1 else ""
-    return f"{number:>3}  {load:>7}  {where}{alike}{_say_sender(spot)}"
+    return f"{number:>3}  {load:>7}  {where}{alike}{_say_most(spot)}"
 
 
-def _say_sender(spot: Hotspot) -> str:
+def _say_most(spot: Hotspot) -> str:
+    """Say what most of the bytes have in common: a pair, else the host at one end, else the call; empty for nothing."""
     causes = spot.contributors
     if causes is None or not causes.rank_pairs:
         return ""
     pair = causes.rank_pairs[0]
-    who = f"{pair.source} -> {pair.destination}"
-    if pair.source_rank is not None:
-        who = f"rank {pair.source_rank} -> {pair.destination_rank}"
-    return f", {pair.share:.0%} by {who}"
+    if pair.share >= _MUCH:
+        ranks = pair.source_rank is not None
+        who = f"rank {pair.source_rank} -> {pair.destination_rank}" if ranks else f"{pair.source} -> {pair.destination}"
+        return f", {pair.share:.0%} by {who}"
+    is_own = spot.kind == HOST_LINK
+    ends = () if is_own else (("from", causes.sources), ("to", causes.destinations))
+    parts = [(f"{word} {part.name}", part) for word, hosts in ends for part in hosts[:1]]
+    parts += [(name_call(part.name), part) for part in causes.operations[:1]]
+    return next(
+        (f", {part.share:.0%} {what}" for what, part in parts if part.share >= _MOST and part.name not in {ALL, REST}),
+        "",
+    )

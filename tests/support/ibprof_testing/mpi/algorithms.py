@@ -20,11 +20,11 @@ _WRONG = "sparbit"
 """Of MPI_IN_PLACE it passes nothing on (Open MPI 5.0.11): the results are wrong, without ibprof too."""
 
 FORCED = {"coll_tuned_use_dynamic_rules": "1"}
-"""What Open MPI needs to heed its settings."""
+"""The setting without which Open MPI ignores the others."""
 
 
 def list_algorithms(mpi: Mpi, ranks: int) -> dict[str, list[str]]:
-    """Return, for each setting that forces an algorithm, its values that communicators of so many ranks can use.
+    """Return, for each setting that forces an algorithm, its values for communicators of that number of ranks.
 
     A setting is a parameter of Open MPI (`coll_tuned_bcast_algorithm`), or a variable of MPICH
     (`MPIR_CVAR_BCAST_INTRA_ALGORITHM`); the MPI itself lists its values.
@@ -42,7 +42,7 @@ def list_algorithms(mpi: Mpi, ranks: int) -> dict[str, list[str]]:
 
 
 def list_rounds(mpi: Mpi, ranks: int) -> list[dict[str, str]]:
-    """Return settings for so many runs that each algorithm is used in one: the n-th of each call in the n-th."""
+    """Return settings for some runs, in which each algorithm is used once: the n-th of each call in the n-th run."""
     algorithms = list_algorithms(mpi, ranks)
     rounds = max(map(len, algorithms.values()))
     return [
