@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 
 from ibprof_converter.cli.arguments import count_in, fill_options, type_of
@@ -15,12 +16,14 @@ from ibprof_converter.latency.measure.joint_work import work_together
 from ibprof_converter.latency.measure.measurement_plan import MODES, BackgroundNoise, MeasurementPlan
 from ibprof_converter.latency.measure.schedules import SCHEDULES
 from ibprof_converter.latency.model.message_lengths import parse_length, parse_lengths
+from ibprof_converter.topology.infer.pair_search import PairSearch
 
 _EXAMPLES = """\
 examples:
   mpirun -n 64 ibprof-latency measure -o delays.nc
   mpirun -n 64 ibprof-latency measure --lengths 0,64,1K:1M:x2 --max-time 10m -o delays.nc
   mpirun -n 64 ibprof-latency measure --lengths 0,64,1K:1M:x2 --resume -o delays.nc
+  mpirun -n 1000 ibprof-latency measure --few-pairs -o delays.nc
   mpirun -n 64 ibprof-latency measure --mode bandwidth --lengths 1M -o bandwidth.nc
   mpirun -n 64 ibprof-latency measure --schedule sequential --noise-processes 8 --noise-messages 4 \\
       --noise-length 64K -o noisy.nc
@@ -62,6 +65,8 @@ def add_measure(commands: Subcommands) -> None:
     add("--again", metavar="BUDGET", type=_budget, default=(0.05, None), help="of outlying pairs to measure "
         "again: a share such as 5%% (default) or a time")  # fmt: skip
     add("--pairs", metavar="FILE", type=Path, help="measure these again and nothing else: sender,receiver a line")
+    add("--few-pairs", action="store_true", help="choose pairs by what was measured, one process of each host: enough "
+        "for `ibprof-topology infer` where switches are nested; otherwise all are measured")  # fmt: skip
     add("--resume", action="store_true", help="keep what FILE has, measure the rest")
     add("--max-time", metavar="T", type=_duration, help="stop after it, such as 90s, 10m or 2h; --resume goes on")
     add("--save-every", metavar="T", type=_duration, default=30.0, help="save results so far (default: 30s)")
@@ -83,4 +88,5 @@ def _build_options(arguments: argparse.Namespace) -> MeasureOptions:
 
 
 def _measure(options: MeasureOptions) -> int:
-    return work_together(lambda module: measure_delays(module, options))
+    search = partial(PairSearch, seed=options.plan.seed)
+    return work_together(lambda module: measure_delays(module, options, search))

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ibprof.errors import UsageError
 from ibprof_converter.latency.files.pair_files import read_pairs
 from ibprof_converter.latency.measure.measurement_plan import MeasurementPlan
 from ibprof_converter.latency.measure.schedules import color_pairs
-from ibprof_converter.latency.measure.session import Chooser, MeasurementSession
+from ibprof_converter.latency.measure.session import Chooser, ChooserFactory, MeasurementSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,7 @@ class MeasureOptions:
         plan: lengths, mode, schedule and so on.
         resume: whether to keep what the file has and measure the rest.
         pairs: file of pairs to measure again, and nothing else; None for all.
+        few_pairs: whether to choose pairs by what was measured, in place of all.
         dry_run: whether only to estimate the time.
     """
 
@@ -29,15 +31,17 @@ class MeasureOptions:
     plan: MeasurementPlan
     resume: bool
     pairs: Path | None
+    few_pairs: bool
     dry_run: bool
 
 
-def measure_delays(module: Any, options: MeasureOptions) -> int:
+def measure_delays(module: Any, options: MeasureOptions, search: ChooserFactory) -> int:
     """Measure, and write the file; called on every process.
 
     Args:
         module: `mpi4py.MPI`.
         options: the same on all processes.
+        search: makes what chooses few pairs.
 
     Returns:
         The number of the signal that ended it, with the results so far in the file; 0 for none.
@@ -46,12 +50,15 @@ def measure_delays(module: Any, options: MeasureOptions) -> int:
         UsageError: the plan does not fit the number of processes.
         IbprofError: a file cannot be read or written, or is of another measurement.
     """
+    if options.few_pairs and (options.pairs or options.plan.schedule not in ("rounds", "sequential")):
+        raise UsageError("--few-pairs: expected --schedule rounds or sequential, and no --pairs")
     session = MeasurementSession(module, options.plan, options.output)
     options.plan.check(session.size)
     session.estimate()
     if options.dry_run:
         return 0
-    outcome = session.measure(options.resume, _choose(options.pairs, options.plan) if options.pairs else None)
+    choose = _choose(options.pairs, options.plan) if options.pairs else None
+    outcome = session.measure(options.resume, choose, search if options.few_pairs else None)
     session.report(outcome)
     return outcome.signal
 

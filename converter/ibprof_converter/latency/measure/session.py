@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,23 @@ from ibprof_converter.latency.measure.timed_loops import PingPong, end_batches, 
 from ibprof_converter.latency.model.delays import Delays
 
 Chooser: TypeAlias = Callable[[Delays], Sequence[Round]]
+
+
+class PairChooser(Protocol):
+    """Chooses pairs by the delays so far.
+
+    Attributes:
+        is_hierarchy: False when it gave up, and all pairs are needed.
+    """
+
+    is_hierarchy: bool
+
+    def choose_pairs(self, seconds: npt.NDArray[np.floating]) -> list[tuple[int, int]] | None:
+        """Return disjoint pairs for the next round, by delays [n, n]; None at the end."""
+
+
+ChooserFactory: TypeAlias = Callable[[int], PairChooser]
+"""Makes one for a number of hosts."""
 
 
 _TRIED = 24
@@ -111,12 +128,15 @@ class MeasurementSession:
         )
         return seconds
 
-    def measure(self, resume: bool, choose: Chooser | None = None) -> MeasurementOutcome:
+    def measure(
+        self, resume: bool, choose: Chooser | None = None, search: ChooserFactory | None = None
+    ) -> MeasurementOutcome:
         """Measure what is missing, then outlying pairs again, and write the file.
 
         Args:
             resume: keep what the file has, and measure the rest.
             choose: measure only the rounds that it chooses by the delays in the file; called on the first process.
+            search: makes what chooses few pairs, each round by those before, on the first process.
 
         Raises:
             IbprofError: a file cannot be read or written, or is of another measurement.
@@ -128,7 +148,7 @@ class MeasurementSession:
             try:
                 if choose is not None:
                     again = self._measure_chosen(choose)
-                else:
+                elif search is None or not self._measure_few(search):
                     self._measure_missing()
                     again = self._measure_outliers()
             finally:
@@ -219,6 +239,51 @@ class MeasurementSession:
     def _measure_chosen(self, choose: Chooser) -> int:
         rounds = self.comm.bcast(on_first(self.comm, lambda: choose(self._opened_store.delays)))
         return self._repeat([rounds] * len(self.plan.lengths), "measuring pairs again")
+
+    def _measure_few(self, make: ChooserFactory) -> bool:
+        """Measure the pairs that a search chooses, one process of each host; return False if it needs all pairs."""
+        processes = self._leading_processes()
+        search = make(len(processes)) if self.is_first else None
+        if self.is_first:
+            self.meter.start("measuring chosen pairs", count_rounds("rounds", len(processes)))
+        measured = 0
+        while not self.stopped:
+            pairs = self.comm.bcast(self._next_pairs(search, processes))
+            if pairs is None:
+                break
+            measured += len(pairs)
+            for index in range(len(self.plan.lengths)):
+                if not self.stopped:
+                    rounds = color_pairs(pairs, self.plan.schedule == "sequential")
+                    self._run(index, rounds, self.plan.sampling, at_once=False, keep_lower=False)
+        is_enough: bool = self.comm.bcast(search is None or search.is_hierarchy or self.stopped)
+        everything = len(processes) * (len(processes) - 1) // 2
+        self.say(
+            f"{measured:,} of {everything:,} pairs of {len(processes):,} hosts measured"
+            if is_enough
+            else "the first hosts are not explained by nested switches: all pairs are measured"
+        )
+        return is_enough
+
+    def _leading_processes(self) -> npt.NDArray[np.int64]:
+        """Return the first process of each host, or all processes where there is one host."""
+        hosts = [host for host, _ in self._places]
+        first = [hosts.index(host) for host in dict.fromkeys(hosts)]
+        return np.array(first if len(first) > 1 else range(self.size), np.int64)
+
+    def _next_pairs(self, search: PairChooser | None, processes: npt.NDArray[np.int64]) -> Round | None:
+        """Return the pairs of the next round that were not measured yet; on the first process."""
+        if search is None:
+            return None
+        while True:
+            median = self._opened_store.delays.median
+            pairs = search.choose_pairs(median[0][np.ix_(processes, processes)])
+            if pairs is None:
+                return None
+            chosen = processes[np.array(pairs, np.int64).reshape(-1, 2)]
+            missing = ~np.isfinite(median[:, chosen[:, 0], chosen[:, 1]]).all(axis=0)
+            if missing.any():
+                return chosen[missing].astype(np.int32)
 
     def _repeat(self, rounds_of: Sequence[Sequence[Round]], what: str) -> int:
         sampling = replace(self.plan.sampling, repetitions=AGAIN_MORE * self.plan.sampling.repetitions)

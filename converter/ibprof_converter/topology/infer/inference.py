@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -26,6 +26,7 @@ from ibprof_converter.topology.infer.model_choice import (
 )
 from ibprof_converter.topology.infer.nested_levels import NearGroup
 from ibprof_converter.topology.infer.pair_delays import PairDelays
+from ibprof_converter.topology.infer.sampled_pairs import attach_hosts, find_complete_hosts
 from ibprof_converter.topology.infer.two_rails import TwoRails, find_two_rails
 from ibprof_converter.topology.model.inferred_topology import InferredTopology
 
@@ -83,6 +84,9 @@ def infer(values: PairDelays, effort: InferenceEffort | None = None) -> Inferenc
         effort: what it may cost.
     """
     effort = effort or InferenceEffort()
+    core = find_complete_hosts(values.seconds)
+    if core is not None and (found := _infer_from_core(values, core, effort)) is not None:
+        return found
     chosen, said = _leave_out(values.seconds)
     notes = [*values.notes, *(text.format(_name_some(values.hosts, which)) for text, which in said)]
     hosts = tuple(values.hosts[host] for host in chosen)
@@ -115,6 +119,35 @@ def infer(values: PairDelays, effort: InferenceEffort | None = None) -> Inferenc
         notes.append(f"{outliers} outlying pairs were left out: they deviate by over 3.5 times the usual deviation")
     topology = _describe(choice.candidate, hosts, choice.noise, notes, _doubts(choice, support, hosts), support)
     return Inference(topology, chosen[pairs], _refuse(topology, choice))
+
+
+def _infer_from_core(values: PairDelays, core: npt.NDArray[np.integer], effort: InferenceEffort) -> Inference | None:
+    """Infer the topology of hosts of which all pairs were measured, and attach the others; None without switches."""
+    chosen, said = _leave_out(values.seconds)
+    names = tuple(values.hosts[host] for host in chosen)
+    seconds = values.seconds[np.ix_(chosen, chosen)].astype(np.float64)
+    inside = np.searchsorted(chosen, core)
+    within = values.seconds[np.ix_(core, core)]
+    part = PairDelays(tuple(values.hosts[host] for host in core), within, values.statistic, values.length, ())
+    found = infer(part, effort)
+    if found.topology.method != "levels":
+        return None
+    attached = attach_hosts(found.topology, inside, names, seconds)
+    share = np.count_nonzero(np.triu(seconds > 0, 1)) / (len(names) * (len(names) - 1) / 2)
+    notes = [
+        *values.notes,
+        *(text.format(_name_some(values.hosts, which)) for text, which in said if which),
+        f"{share:.1%} of the pairs were measured: the switches are those of {len(core)} hosts, and the others were "
+        "attached by their delays",
+        *found.topology.notes,
+    ]
+    unknown = list(found.topology.unknown)
+    if len(attached.undecided):
+        few = _name_some(names, attached.undecided.tolist())
+        unknown.append(f"{len(attached.undecided)} hosts could as well be on another switch: {few}")
+    topology = replace(attached.topology, notes=tuple(notes), unknown=tuple(unknown))
+    again = np.concatenate([core[found.again].reshape(-1, 2), chosen[attached.outlying].reshape(-1, 2)])
+    return Inference(topology, again, found.refusal)
 
 
 def _refuse(topology: InferredTopology, choice: ModelChoice) -> str | None:

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measure how many pairs and rounds `ibprof-latency measure --few-pairs` takes, and whether the tree is the same.
+
+Run it where ibprof is installed, from a checkout:
+
+    python benchmarks/few_pairs.py [--seeds 6]
+"""
+
+from __future__ import annotations
+
+import argparse
+
+import numpy as np
+
+from ibprof_converter.topology.infer.inference import InferenceEffort, infer
+from ibprof_converter.topology.infer.pair_delays import PairDelays
+from ibprof_converter.topology.infer.pair_search import PairSearch
+from ibprof_testing.samples.topologies import SHAPES, Made, Matrix, disturb, tree
+
+SECONDS_OF_A_ROUND = 2 * (11 + 1.5) * 1e-3 + 3e-4
+"""As `ibprof-latency measure` estimates it: both directions, 11 batches of 1 ms, their length found, a barrier."""
+
+CASES = {
+    "2 levels, 256 hosts": SHAPES["2 levels"](256),
+    "3 levels, 256 hosts": SHAPES["3 levels"](256),
+    "director, 256 hosts": SHAPES["director"](256),
+    "28 switches of 36, 2 levels": tree(28, 36),
+    "28 switches of 36, 3 levels": tree(4, 7, 36),
+}
+
+
+def search(true: Matrix, seed: int) -> tuple[Matrix, int, int]:
+    """Return the delays that the search asks for, the number of its rounds, and of its pairs."""
+    chooser = PairSearch(len(true), seed)
+    measured = np.full_like(true, np.nan)
+    np.fill_diagonal(measured, 0.0)
+    rounds = pairs = 0
+    while (chosen := chooser.choose_pairs(measured)) is not None:
+        a, b = np.array(chosen).T
+        measured[a, b] = measured[b, a] = true[a, b]
+        rounds += 1
+        pairs += len(chosen)
+    return measured, rounds, pairs
+
+
+def is_exact(seconds: Matrix, made: Made) -> bool:
+    """Return whether the inferred tree has the switches of the true one."""
+    names = tuple(f"n{host}" for host in range(made.hosts))
+    topology = infer(PairDelays(names, seconds, "median", 0, ()), InferenceEffort(replicates=0)).topology
+    found = {split for split in topology.find_splits() if split and 1 < len(split) < made.hosts - 1}
+    return found == made.splits()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--seeds", type=int, default=6)
+    seeds = parser.parse_args().seeds
+    print("| hosts | noise | exact by few pairs | exact by all pairs | pairs | rounds | time | rounds of all | time |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for name, made in CASES.items():
+        for noise in (0.02, 0.05, 0.08):
+            few = every = rounds = pairs = 0
+            for seed in range(seeds):
+                true = disturb(made.delays(), noise, seed)
+                measured, used, count = search(true, seed)
+                few += is_exact(measured, made)
+                every += is_exact(true, made)
+                rounds += used
+                pairs += count
+            share = pairs / seeds / (made.hosts * (made.hosts - 1) / 2)
+            print(
+                f"| {name} | {noise:.0%} | {few}/{seeds} | {every}/{seeds} | {share:.1%} | {rounds / seeds:.0f} | "
+                f"{rounds / seeds * SECONDS_OF_A_ROUND:.1f} s | {made.hosts - 1} | "
+                f"{(made.hosts - 1) * SECONDS_OF_A_ROUND:.1f} s |",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
