@@ -77,7 +77,10 @@ def test_it_waits_for_the_recording_and_ends_with_the_job(
     sleeper = Sleeper(tmp_path / "profile.ibprof")
     monkeypatch.setattr(watch, "sleep", sleeper)
     assert watch.main([str(sleeper.folder), "--json"]) == 0
-    seen = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    said = capsys.readouterr()
+    assert said.err.startswith(f"ibprof watch: waiting: {sleeper.folder}")
+    assert len(said.err.splitlines()) == 1
+    seen = [json.loads(line) for line in said.out.splitlines()]
     assert [(each["bytes"], each["ended"]) for each in seen] == [(110, False), (210, False), (310, True)]
 
 

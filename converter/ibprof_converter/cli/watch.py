@@ -80,15 +80,16 @@ def _watch(argv: Sequence[str] | None) -> None:
 
 
 def _look_again(options: WatchOptions, fabric: RoutedFabric | None) -> Iterator[WatchedRun]:
-    """Yield looks at the run, from when its recording is there."""
+    """Yield looks at the run, from when its recording is there; say once what it waits for."""
+    said = ""
     while True:
         try:
-            look = look_at_run(options.recording, fabric, options.placement)
-        except InputError:
+            yield look_at_run(options.recording, fabric, options.placement)
+        except InputError as error:
             # Not there yet, or its files are just being made.
-            look = None
-        if look:
-            yield look
+            if str(error) != said:
+                said = str(error)
+                print(printable(f"{NAME}: waiting: {said}"), file=sys.stderr, flush=True)
         sleep(options.every_s)
 
 
