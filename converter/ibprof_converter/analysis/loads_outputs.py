@@ -39,6 +39,7 @@ class LoadsOutputOptions:
         graphml, dot, tgf: graphs.
         topology_conf: Slurm's.
         boxfish: a folder of tables.
+        trace: trace events of the run over time.
         panels: `REGION`, `OPERATION`, `SITE` or `JOB`, a picture each; None: one picture.
         only_used: whether to leave out links without traffic.
     """
@@ -54,6 +55,7 @@ class LoadsOutputOptions:
     tgf: Path | None = None
     topology_conf: Path | None = None
     boxfish: Path | None = None
+    trace: Path | None = None
     panels: str | None = None
     only_used: bool = False
 
@@ -111,6 +113,8 @@ def write_outputs(loads: FabricLoads, options: LoadsOutputOptions) -> None:
 
         with naming_file(options.boxfish):
             write_boxfish(options.boxfish, loads.about(), loads.nodes(), links())
+    if options.trace:
+        _write_trace(loads, options.trace)
     for path in filter(None, (options.png, options.figure)):
         draw_loads(path, loads, options.panels, options.only_used)
     if options.html:
@@ -140,6 +144,20 @@ def _write_graphs(loads: FabricLoads, options: LoadsOutputOptions, links: Callab
     if options.graphml:
         with naming_file(options.graphml):
             write_graphml(options.graphml, loads.nodes(), links())
+
+
+def _write_trace(loads: FabricLoads, path: Path) -> None:
+    from ibprof_converter.analysis.links_over_time import follow_links  # noqa: PLC0415  (wanted seldom)
+    from ibprof_converter.outputs.trace_events import write_trace  # noqa: PLC0415
+
+    run = loads.demand.profile if loads.demand else None
+    if run is None or not len(run.intervals.rank):
+        raise UsageError(
+            f"--trace: {loads.title}: no time line of one run was recorded; record with IBPROF_INTERVAL=1s"
+        )
+    links = follow_links(loads, run.intervals)
+    with open_output(path) as file:
+        write_trace(file, run, links)
 
 
 def _write_topology_conf(loads: FabricLoads, path: Path) -> None:

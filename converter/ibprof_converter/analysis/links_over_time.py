@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Use of the busiest link directions over time, from what each rank sent in each interval."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.profile.profile_data import UNKNOWN_PEER, Intervals
+from ibprof_converter.analysis.fabric_loads import FabricLoads
+from ibprof_converter.outputs.trace_events import LinkUse
+from ibprof_converter.routing.flow_scan import scan_flows
+from ibprof_converter.traffic.traffic_data import Traffic
+
+LINKS = 16
+"""Link directions that are followed."""
+
+_MOST_STEPS = 2000
+
+
+def follow_links(loads: FabricLoads, intervals: Intervals) -> tuple[LinkUse, ...]:
+    """Return how the busiest link directions are used over time, the busiest first.
+
+    What a rank sends in an interval to a group of peers is on the links in the proportions of the whole run, and evenly
+    over the interval. The bytes of each link direction add up to its load along the forwarding tables.
+
+    Args:
+        loads: of one job whose ranks are known.
+        intervals: of its run, not empty.
+    """
+    traffic = loads.traffic
+    if traffic is None:
+        return ()
+    first, last = int(intervals.begin_ns.min()), int(intervals.end_ns.max())
+    lengths = (intervals.end_ns - intervals.begin_ns).astype(np.float64)
+    step = max(float(np.median(lengths)), (last - first) / _MOST_STEPS, 1.0)
+    edges = np.arange(0, max(last - first, 1) + step, step)
+    found = []
+    for rail, link, end in _find_busiest(loads):
+        gbps = float(loads.fabric.fabrics[rail].link_gbps[link])
+        sent = _bytes_of_rows(traffic, loads, intervals, (rail, link, end))
+        per_step = np.diff(_sum_until(intervals, sent, first, edges))
+        share = per_step * 8.0 / (gbps * np.diff(edges))
+        found.append(LinkUse(_name(loads, rail, link, end), first, edges, np.append(share, 0.0)))
+    return tuple(found)
+
+
+def _find_busiest(loads: FabricLoads) -> list[tuple[int, int, int]]:
+    """Return rail, link and end of the link directions of the largest times at line rate."""
+    found = []
+    for rail, (by_link, fabric) in enumerate(zip(loads.by_rail, loads.fabric.fabrics, strict=True)):
+        seconds = by_link.sum(axis=2) / fabric.link_gbps[:, np.newaxis]
+        for end in np.argsort(-seconds, axis=None, kind="stable")[:LINKS].tolist():
+            if seconds.flat[end] > 0:
+                found.append((-float(seconds.flat[end]), rail, *divmod(end, 2)))
+    return [(rail, link, end) for _, rail, link, end in sorted(found)[:LINKS]]
+
+
+def _bytes_of_rows(
+    traffic: Traffic, loads: FabricLoads, intervals: Intervals, direction: tuple[int, int, int]
+) -> npt.NDArray[np.float64]:
+    """Return the bytes of each interval that are on a link direction: float64 [row of the intervals]."""
+    rail, link, end = direction
+    here = np.flatnonzero(traffic.rail == rail)
+    routes = loads.fabric.subnets[rail].routes
+    (rows,) = scan_flows(routes, traffic.source_lid[here], traffic.destination_lid[here], [2 * link + end])
+    flows = here[rows]
+    ranks = len(traffic.rank_lid)
+    of_pair = np.zeros((ranks, ranks + 1))  # bytes to all lower peers
+    np.add.at(of_pair[:, 1:], (traffic.source_rank[flows], traffic.destination_rank[flows]), traffic.bytes[flows])
+    upto = of_pair.cumsum(axis=1)
+    is_known = intervals.last_peer != UNKNOWN_PEER
+    begin = np.where(is_known, intervals.first_peer, 0).astype(np.int64).clip(0, ranks)
+    after = np.where(is_known, intervals.last_peer.astype(np.int64) + 1, ranks).clip(0, ranks)
+    on_link = upto[intervals.rank, after] - upto[intervals.rank, begin]
+    # Rows of one rank and group share what its group has on this link, by their bytes.
+    key = (intervals.rank.astype(np.int64) * (ranks + 1) + begin) * (ranks + 1) + after
+    _, group = np.unique(key, return_inverse=True)
+    total = np.bincount(group, weights=intervals.bytes.astype(np.float64))[group]
+    sent = on_link * intervals.bytes / np.maximum(total, 1.0)
+    load = float(loads.by_rail[rail][link, end].sum())
+    scaled: npt.NDArray[np.float64] = sent * (load / sent.sum()) if sent.sum() else sent
+    return scaled
+
+
+def _sum_until(
+    intervals: Intervals, amounts: npt.NDArray[np.float64], first: int, edges: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Return the sum of the amounts until each moment: float64 [edge]."""
+    begin = (intervals.begin_ns - np.uint64(first)).astype(np.float64)
+    end = np.maximum((intervals.end_ns - np.uint64(first)).astype(np.float64), begin + 1.0)
+    # The sum grows at a rate that changes where intervals begin and end.
+    rate = amounts / (end - begin)
+    times = np.concatenate([begin, end])
+    changes = np.concatenate([rate, -rate])
+    order = np.argsort(times, kind="stable")
+    times, rates = times[order], changes[order].cumsum()
+    grown = np.concatenate([[0.0], (rates[:-1] * np.diff(times)).cumsum()])
+    sums: npt.NDArray[np.float64] = np.interp(edges, times, grown, left=0.0, right=float(grown[-1]))
+    return sums
+
+
+def _name(loads: FabricLoads, rail: int, link: int, end: int) -> str:
+    fabric = loads.fabric.fabrics[rail]
+    node, port = fabric.link_node[link], fabric.link_port[link]
+    rail_of = f"rail {rail}: " if len(loads.fabric.fabrics) > 1 else ""
+    return f"{rail_of}{fabric.node_name[node[end]]} port {int(port[end])} -> {fabric.node_name[node[1 - end]]}"

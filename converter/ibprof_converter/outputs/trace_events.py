@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run over time for Perfetto and chrome://tracing: what was recorded in each interval, and no invented calls.
+
+Hosts are processes, ranks are threads. Regions are asynchronous events from their first visit to the end of the last
+one, since visits are not recorded one by one. Bytes, time inside MPI and the use of links are counters.
+
+Source: "Trace Event Format", the document of the Chromium project; times are microseconds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TextIO
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.profile.profile_data import Profile
+from ibprof.text.quantities import printable
+
+Event = dict[str, object]
+
+_LINKS = 0
+"""Process of the links; hosts follow."""
+
+_US = 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class LinkUse:
+    """Use of a link direction over time.
+
+    Attributes:
+        name: of it.
+        first_ns: Unix time from which on times count.
+        begin_ns: float64 [step], the steps' beginnings, the last one where the run ends.
+        share: float64 [step], of the link's speed, from 0 to 1; 0 in the last.
+    """
+
+    name: str
+    first_ns: int
+    begin_ns: npt.NDArray[np.float64]
+    share: npt.NDArray[np.float64]
+
+
+def write_trace(file: TextIO, run: Profile, links: Sequence[LinkUse]) -> None:
+    """Write a run as one JSON object.
+
+    Args:
+        file: where to.
+        run: with intervals.
+        links: use of some link directions; may be empty.
+    """
+    entered = run.region_times.first_ns[run.region_times.first_ns > 0]
+    begins = (run.intervals.begin_ns, run.interval_times.begin_ns, entered)
+    first = min(int(each.min()) for each in begins if len(each))
+    about = {
+        "recorded_by": "ibprof",
+        "run": run.name,
+        "clocks": "each host's own; hosts may differ",
+        "intervals": "bytes and time inside MPI are known by interval, not by call",
+    }
+    file.write(f'{{"displayTimeUnit":"ms","otherData":{json.dumps(about)},"traceEvents":[\n')
+    lines = map(json.dumps, (*_name_threads(run, bool(links)), *_list_events(run, links, first)))
+    file.writelines(f"{',' if number else ''}{line}\n" for number, line in enumerate(lines))
+    file.write("]}\n")
+
+
+def _list_events(run: Profile, links: Sequence[LinkUse], first: int) -> Iterator[Event]:
+    process = {rank.rank: rank.host + 1 for rank in run.ranks}
+    yield from _list_intervals(run, process, first)
+    yield from _list_times(run, process, first)
+    yield from _list_regions(run, process, first)
+    for link in links:
+        offset = link.first_ns - first
+        for begin, share in zip(link.begin_ns.tolist(), link.share.tolist(), strict=True):
+            yield _counter(f"use of {printable(link.name)}", _LINKS, (offset + begin) * _US, "share", _shorten(share))
+
+
+def _name_threads(run: Profile, has_links: bool) -> Iterator[Event]:
+    if has_links:
+        yield _name("process_name", _LINKS, 0, "links, share of their speed")
+    for number, host in enumerate(run.hosts, 1):
+        yield _name("process_name", number, 0, printable(host.name))
+    for rank in run.ranks:
+        yield _name("thread_name", rank.host + 1, rank.rank, f"rank {rank.rank}")
+
+
+def _name(what: str, process: int, thread: int, name: str) -> Event:
+    return {"name": what, "ph": "M", "pid": process, "tid": thread, "args": {"name": name}}
+
+
+def _list_intervals(run: Profile, process: dict[int, int], first: int) -> Iterator[Event]:
+    """Yield what each rank sent in each of its intervals, to all peers together."""
+    line = run.intervals
+    keys = np.column_stack([line.rank.astype(np.int64), line.begin_ns.astype(np.int64), line.end_ns.astype(np.int64)])
+    rows, row = np.unique(keys, axis=0, return_inverse=True)
+    sums = np.zeros((len(rows), 2), np.uint64)
+    np.add.at(sums, row.reshape(-1), np.column_stack([line.bytes, line.messages]))
+    for (rank, begin, end), (amount, messages) in zip(rows.tolist(), sums.tolist(), strict=True):
+        yield {
+            "name": "sent in the interval",
+            "cat": "interval",
+            "ph": "X",
+            "pid": process[rank],
+            "tid": rank,
+            "ts": (begin - first) * _US,
+            "dur": max(end - begin, 0) * _US,
+            "args": {"bytes": amount, "messages": messages},
+        }
+    yield from _steps("bytes/s", process, rows, sums[:, 0].astype(np.float64) * 1e9, first)
+
+
+def _list_times(run: Profile, process: dict[int, int], first: int) -> Iterator[Event]:
+    line = run.interval_times
+    rows = np.column_stack([line.rank.astype(np.int64), line.begin_ns.astype(np.int64), line.end_ns.astype(np.int64)])
+    yield from _steps("share of time in MPI", process, rows, line.time_ns.astype(np.float64), first)
+
+
+def _steps(
+    what: str,
+    process: dict[int, int],
+    rows: npt.NDArray[np.int64],
+    amounts: npt.NDArray[np.float64],
+    first: int,
+) -> Iterator[Event]:
+    """Yield a counter of each rank: its rate in each interval, and 0 where the next one does not follow."""
+    for number, ((rank, begin, end), amount) in enumerate(zip(rows.tolist(), amounts.tolist(), strict=True)):
+        name, value = f"rank {rank}: {what}", amount / max(end - begin, 1)
+        yield _counter(name, process[rank], (begin - first) * _US, "value", _shorten(value))
+        follows = number + 1 < len(rows) and rows[number + 1, 0] == rank and rows[number + 1, 1] <= end
+        if not follows:
+            yield _counter(name, process[rank], (max(end, begin) - first) * _US, "value", 0)
+
+
+def _shorten(value: float) -> float:
+    """Return a number with six digits, which makes files smaller by a third."""
+    return float(f"{value:.6g}")
+
+
+def _counter(name: str, process: int, time: float, series: str, value: float) -> Event:
+    return {"name": name, "ph": "C", "pid": process, "tid": 0, "ts": time, "args": {series: value}}
+
+
+def _list_regions(run: Profile, process: dict[int, int], first: int) -> Iterator[Event]:
+    times = run.region_times
+    for row in range(len(times.rank)):
+        rank, region = int(times.rank[row]), int(times.region[row])
+        begin, end = int(times.first_ns[row]), int(times.last_ns[row])
+        if not begin or end < begin or not run.regions[region]:
+            continue
+        shared: Event = {
+            "name": printable(run.regions[region]),
+            "cat": "region",
+            "id": f"{rank}.{region}",
+            "pid": process[rank],
+            "tid": rank,
+        }
+        args = {"visits": int(times.visits[row]), "inside_s": int(times.wall_ns[row]) * 1e-9}
+        yield {**shared, "ph": "b", "ts": (begin - first) * _US, "args": args}
+        yield {**shared, "ph": "e", "ts": (end - first) * _US}
