@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import networkx as nx
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -30,6 +31,9 @@ SIZES = {
     "tree:4,3": (48, 64, 128),
     "torus:5x4:2": (20, 40, 40),
     "torus:4x2x3:1": (24, 24, 24 + 12 + 24),
+    "codes:72,36": (180, 1296, 2592),
+    "codes:4,4": (8 + 2, 8, 16),
+    "codes:6,4": (12 + 4, 12, 12 + 12),
     "dragonfly:4,2,2": (36, 72, 9 * 6 + 36),
     "dragonfly:4,2,2,5": (20, 40, 5 * 6 + 2 * 10),
     "dragonfly:2,1,1,2": (4, 4, 2 * 1 + 2 * 1),
@@ -82,7 +86,10 @@ def test_a_fat_tree_is_loaded_as_opensm_loads_it() -> None:
     assert per_level[0] == per_level[1]
 
 
-@pytest.mark.parametrize("name", ["xgft:3:6,6,4:1,6,2:1,1,3", "tree:4,3", "xgft:2:6,12:1,6", "xgft:3:4,4,8:1,4,4"])
+@pytest.mark.parametrize(
+    "name",
+    ["xgft:3:6,6,4:1,6,2:1,1,3", "codes:8,4", "codes:12,12", "tree:4,3", "xgft:2:6,12:1,6", "xgft:3:4,4,8:1,4,4"],
+)
 def test_shifts_block_nowhere_in_a_full_fat_tree(name: str) -> None:
     """Source: Zahavi 2010: d-mod-k is free of contention for every shift permutation."""
     subnet = make(name)
@@ -115,7 +122,7 @@ def shortest_hops(subnet: Subnet) -> int:
 
 @pytest.mark.parametrize(
     "name",
-    ["torus:5x4:2", "torus:4x2x3:1", "torus:6x6:1", "tree:3,3", "xgft:2:4,3:1,2", "dragonfly:3,1,1", "torus:7:1"],
+    ["torus:5x4:2", "torus:4x2x3:1", "torus:6x6:1", "tree:3,3", "xgft:2:4,3:1,2", "codes:6,4", "dragonfly:3,1,1"],
 )
 def test_routes_are_as_short_as_can_be(name: str) -> None:
     subnet = make(name)
@@ -138,6 +145,28 @@ def test_a_torus_is_routed_one_dimension_after_the_other() -> None:
                 continue
             dimensions = [(hop.egress_port - 2) // 2 for hop in path.hops[1:-1]]
             assert dimensions == sorted(dimensions)
+
+
+def test_the_fat_tree_of_codes_has_one_link_to_each_of_many_tops() -> None:
+    """As in CODES' own print for 72 leaves of radix 36: 4 pods, 9 repetitions, where `xgft` has 9 parallel cables."""
+    fabric = generate("codes:72,36").fabric
+    kind = np.array([name[:3] for name in fabric.node_name])
+    a, b = fabric.link_node.T
+    second, top = np.where(kind[a] == "pod", a, b), np.where(kind[a] == "pod", b, a)
+    upper = (kind[second] == "pod") & (kind[top] == "top")
+    pairs, parallel = np.unique(np.stack([second[upper], top[upper]], axis=1), axis=0, return_counts=True)
+    assert (parallel == 1).all()
+    assert (np.unique(pairs[:, 0], return_counts=True)[1] == 18).all()
+    pod = np.array([int(fabric.node_name[node][3:].partition("-")[0]) for node in pairs[:, 0]])
+    for each in np.unique(pairs[:, 1]):
+        assert np.bincount(pod[pairs[:, 1] == each]).tolist() == [0, 9, 9, 9, 9]
+
+
+def test_small_trees_of_codes_and_xgft_are_one_graph() -> None:
+    """With as many pods as the radix has ports there are no repetitions: CODES' tree is the 3-level k-ary tree."""
+    codes, tree = generate("codes:8,4").fabric, generate("xgft:3:2,2,4:1,2,2").fabric
+    graphs = [nx.Graph(fabric.link_node.tolist()) for fabric in (codes, tree)]
+    assert nx.is_isomorphic(*graphs)
 
 
 def test_a_dragonfly_takes_at_most_one_global_cable() -> None:

@@ -8,6 +8,7 @@ from os import PathLike, fspath
 
 from ibprof.errors import UsageError
 from ibprof_converter.routing.synthetic.build import SyntheticSubnet
+from ibprof_converter.routing.synthetic.codes_tree import generate_codes_tree
 from ibprof_converter.routing.synthetic.dragonfly import generate_dragonfly
 from ibprof_converter.routing.synthetic.torus import generate_torus
 from ibprof_converter.routing.synthetic.xgft import generate_tree, generate_xgft
@@ -17,10 +18,11 @@ LST may also be a synthetic fabric, with GBPS of each link (100 if left out):
   xgft:H:M1,..,MH:W1,..,WH[:P1,..,PH][@GBPS]   a fat-tree XGFT(h; m; w), with p parallel cables; routed d-mod-k
   tree:K,N[@GBPS]                              a k-ary n-tree, routed d-mod-k
   torus:XxYx..:HOSTS[@GBPS]                    HOSTS on each switch; dimension-order routes
+  codes:LEAVES,RADIX[@GBPS]                    the simulator CODES' fat-tree of three levels; routed d-mod-k
   dragonfly:A,P,H[,GROUPS][@GBPS]              A switches a group, P hosts and H global cables a switch; minimal routes
 """
 
-_KINDS = ("xgft", "tree", "torus", "dragonfly")
+_KINDS = ("xgft", "tree", "torus", "codes", "dragonfly")
 _SPEC = re.compile(rf"({'|'.join(_KINDS)}):([0-9,;:x]+)(?:@([0-9]+(?:\.[0-9]+)?))?")
 _DEFAULT_GBPS = 100.0
 _MOST_GBPS = 1e6
@@ -55,6 +57,8 @@ def generate(name: str, rail: int = 0) -> SyntheticSubnet:
         return generate_tree(name, parts[0][0], parts[0][1], gbps, rail)
     if kind == "torus" and len(parts) == 2 and len(parts[1]) == 1:
         return generate_torus(name, parts[0], parts[1][0], gbps, rail)
+    if kind == "codes" and len(parts) == 1 and len(parts[0]) == 2:
+        return generate_codes_tree(name, parts[0][0], parts[0][1], gbps, rail)
     if kind == "dragonfly" and len(parts) == 1 and len(parts[0]) in (3, 4):
         a, p, h = parts[0][:3]
         return generate_dragonfly(name, a, p, h, parts[0][3] if len(parts[0]) > 3 else None, gbps, rail)
