@@ -12,7 +12,7 @@ from ibprof.profile.profile_data import Direction, Kind
 from ibprof_testing.mpi.matrices import load_complete, read_tally, received, recorded
 from ibprof_testing.mpi.mpis import Build, Mpi, run_mpi
 
-RANKS = 3
+RANKS = 5
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,8 @@ def test_pending_receives(mpi: Mpi, build: Build, threads: str, recorded_too: st
     run_mpi(mpi, RANKS, [build(mpi, "pending_receives.c"), threads], recording=tmp_path / "recording", env=env)
     profile = load_complete(tmp_path / "recording", RANKS)
     expected = read_tally(books)
-    assert set(expected) == {"RECV", "RECV_INIT", "SENDRECV"}
+    of_mpi_4 = {"ISENDRECV"} if mpi.name.startswith("5") else set()
+    assert set(expected) == {"RECV", "RECV_INIT", "SENDRECV"} | of_mpi_4
     for operation, matrix in expected.items():
         assert recorded(profile, operation=operation, directions=[Direction.RECEIVED]) == matrix
     assert received(profile) == recorded(profile, kinds=Kind)

@@ -8,6 +8,8 @@
 
 #include "ibprof_recording.h"
 
+#include <string.h>
+
 _Static_assert((sizeof(struct ibp_cached_context) & (sizeof(struct ibp_cached_context) - 1)) == 0,
                "offsets are masked");
 
@@ -58,23 +60,48 @@ static void clear(struct ibp_recent *recent)
     recent->origin = 0;
 }
 
-void ibp_context_make(struct ibp_communicator *communicator)
+/* Return a context for the members of a communicator; NULL without memory. */
+static struct ibp_context *take(int size, uint32_t *world_rank)
 {
-    struct ibp_context *context;
+    struct ibp_context *context = take_retired();
 
-    if (communicator->context || !communicator->size) return;
-    context = take_retired();
     if (!context) {
         map_some();
         context = take_retired();
     }
-    if (!context) return;
-    context->world_rank = communicator->world_rank;
-    context->size = communicator->size;
+    if (!context) return NULL;
+    context->next = NULL;
+    context->world_rank = world_rank;
+    context->size = size;
     clear(&context->send);
     clear(&context->isend);
     clear(&context->receive);
-    communicator->context = context;
+    return context;
+}
+
+void ibp_context_make(struct ibp_communicator *communicator)
+{
+    if (communicator->context || !communicator->size) return;
+    communicator->context = take(communicator->size, communicator->world_rank);
+}
+
+/* Add another context of the same communicator, with world ranks of its own: each is freed by itself. */
+static struct ibp_context *add_another(struct ibp_context *context)
+{
+    const size_t bytes = (size_t)context->size * sizeof *context->world_rank;
+    uint32_t *world_rank = context->world_rank ? ibp_memory_map(bytes) : NULL;
+    struct ibp_context *another;
+
+    if (context->world_rank && !world_rank) return NULL;
+    if (world_rank) memcpy(world_rank, context->world_rank, bytes);
+    another = take(context->size, world_rank);
+    if (!another) {
+        ibp_memory_unmap(world_rank, bytes);
+        return NULL;
+    }
+    another->next = context->next;
+    context->next = another;
+    return another;
 }
 
 struct ibp_context *ibp_context_find(ibp_handle handle)
@@ -88,22 +115,24 @@ struct ibp_context *ibp_context_find(ibp_handle handle)
 
 struct ibp_context *ibp_context_find_for_receives(ibp_handle communicator, unsigned operation)
 {
-    struct ibp_context *context = ibp_context_find(communicator);
+    struct ibp_context *first = ibp_context_find(communicator), *context = first;
 
+    while (context && context->receive.operation != operation && context->pending) context = context->next;
+    if (first && !context) context = add_another(first);
     if (!context || context->receive.operation == operation) return context;
-    if (context->pending) return NULL;
     context->receive.operation = (uint16_t)operation;
     context->receive.peer = IBP_NO_PEER;
     return context;
 }
 
-/* Take the context of a communicator out of use, with the world ranks of its members. */
+/* Take the contexts of a communicator out of use, with the world ranks of its members. */
 static void retire(struct ibp_communicator *communicator)
 {
-    struct ibp_context *context = communicator->context;
-
-    context->next = retired;
-    retired = context;
+    for (struct ibp_context *context = communicator->context, *next; context; context = next) {
+        next = context->next;
+        context->next = retired;
+        retired = context;
+    }
     communicator->context = NULL;
     communicator->world_rank = NULL;
 }

@@ -41,7 +41,7 @@ static inline struct ibp_context *ibp_context_cached(ibp_handle communicator)
 /* Return the context of a communicator and cache it; NULL when it has none. */
 struct ibp_context *ibp_context_find(ibp_handle communicator);
 
-/* The same for receives of an operation. A context keeps the operation of pending receives: then NULL. */
+/* The same for receives of an operation. A context keeps the operation of pending receives: others get one more. */
 struct ibp_context *ibp_context_find_for_receives(ibp_handle communicator, unsigned operation);
 
 /* Give a communicator, whose messages are user data, a context. */

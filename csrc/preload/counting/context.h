@@ -57,7 +57,8 @@ struct ibp_context {
     uint64_t pending;
     /* Of a call: `sent_on` is, or was, another communicator than MPI_COMM_WORLD. */
     bool is_moved;
-    /* The next one in a list: of communicators' contexts that are out of use, of calls' contexts that are moved. */
+    /* The next one in a list: of contexts of one communicator, for receives of different operations; of communicators'
+     * contexts that are out of use; of calls' contexts that are moved. */
     struct ibp_context *next;
 };
 

@@ -3,7 +3,8 @@
  *
  * Receives that are posted in one region and arrive in another one, in calls of other operations. Meanwhile their
  * communicator receives by MPI_Sendrecv and collectives, is freed by some of its ranks, and others take its place, with
- * ranks in the other order. RECV, RECV_INIT and SENDRECV are noted as received bytes, by the rank that they come from.
+ * ranks in the other order. RECV, RECV_INIT, SENDRECV and ISENDRECV are noted as received bytes, by the rank that they
+ * come from.
  *
  *     pending_receives single|multiple      the level of threads
  */
@@ -90,6 +91,37 @@ static void receive_first(int life)
     if (frees) MPI_Comm_free(&fresh);
 }
 
+/* The same with MPI_Isendrecv, which Open MPI has from version 5 on, next to MPI_Irecv, in either order. */
+static void receive_both(int life)
+{
+#if !defined(OMPI_MAJOR_VERSION) || OMPI_MAJOR_VERSION >= 5
+    const int frees = (me + life) % ranks, before = (me + ranks - 1) % ranks, after = (me + 1) % ranks;
+    MPI_Comm fresh = make(0);
+    MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    char in[2][64], out[64] = "";
+
+    for (int i = 0; i < 2 && !frees; i++)
+        if (i == life % 2)
+            MPI_Irecv(in[i], 64, MPI_CHAR, MPI_ANY_SOURCE, 1, fresh, &requests[i]);
+        else
+            MPI_Isendrecv(out, 4, MPI_CHAR, after, 2, in[i], 64, MPI_CHAR, MPI_ANY_SOURCE, 3, fresh, &requests[i]);
+    if (!frees) MPI_Comm_free(&fresh);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (frees == 1) {
+        MPI_Send(out, 20 + life % 3, MPI_CHAR, before, 1, fresh);
+        MPI_Send(out, 40 + life % 5, MPI_CHAR, before, 3, fresh);
+        MPI_Recv(in[0], 64, MPI_CHAR, before, 2, fresh, MPI_STATUS_IGNORE);
+        tally_add("RECV", me, before, 20 + life % 3);
+        tally_add("ISENDRECV", me, before, 40 + life % 5);
+        tally_add("RECV", before, me, 4);
+    }
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    if (frees) MPI_Comm_free(&fresh);
+#else
+    (void)life;
+#endif
+}
+
 static void live(int life)
 {
     const int reversed = life % 2, frees = (me + life) % 2;
@@ -131,6 +163,7 @@ int main(int argc, char **argv)
     for (int life = 0; life < LIVES; life++) {
         live(life);
         receive_first(life);
+        receive_both(life);
     }
     MPI_Finalize();
     tally_write(me);

@@ -70,9 +70,12 @@ static __attribute__((noinline)) int irecv_other(void *buffer, size_t count, ibp
                                                  ibp_handle communicator, void **request)
 {
     const uint64_t watch = ibp_openmpi_find_watch(communicator, tag);
-    struct ibp_context *context = find_context(ibp_get_here(), tag, communicator);
-    const int result = ibp_openmpi_next.irecv(buffer, count, datatype, peer, tag, communicator, request);
+    struct ibp_context *here = ibp_get_here(), *context = find_context(here, tag, communicator);
+    int result;
 
+    if (!context && here->received_on && tag >= here->lowest_tag)
+        context = ibp_context_find_for_receives(communicator, here->receive.operation);
+    result = ibp_openmpi_next.irecv(buffer, count, datatype, peer, tag, communicator, request);
     if (result || watch == IBP_UNWATCHED) return result;
     /* The communicator may be freed before the message arrives: its context knows the sender even then. */
     if (context && ibp_key_kind(watch) == IBP_KIND_USER &&
