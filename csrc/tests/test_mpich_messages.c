@@ -186,6 +186,26 @@ static void calls_that_make_communicators_may_take_tags(void)
     CHECK(!ibp_mpich_counted_wrongly());
 }
 
+static void a_tag_of_one_communicator_moves_no_other_in_intel_mpi(void)
+{
+    snprintf(ibp_mpi.version, sizeof ibp_mpi.version, "Intel(R) MPI Library 2021.18");
+    start_call(IBP_OPERATION_Ibcast, false);
+    send_message(COLLECTIVE, 288, 1); /* MPI_Comm_dup took 287 */
+    ibp_leave();
+    enter_call(IBP_OPERATION_Iscan, IBP_CALL_NONBLOCKING, OTHER);
+    ibp_mpich_before_tag();
+    send_message(OF_OTHER, 287, 10);
+    ibp_leave();
+    enter_call(IBP_OPERATION_Igather, IBP_CALL_NONBLOCKING, OTHER);
+    ibp_mpich_before_tag();
+    ibp_leave();
+    send_message(OF_OTHER, 288, 100);
+    CHECK_BYTES(Ibcast, 1);
+    CHECK_BYTES(Iscan, 10);
+    CHECK_BYTES(Igather, 100);
+    CHECK(!ibp_mpich_counted_wrongly());
+}
+
 static void duplicates_are_committed_in_any_call(void)
 {
     enum { NEW = 0x31, NEWER = 0x41 };
@@ -348,6 +368,7 @@ int main(void)
     run(calls_of_no_items_may_take_no_tag);
     run(between_groups_a_broadcast_of_no_items_takes_no_tag);
     run(calls_that_make_communicators_may_take_tags);
+    run(a_tag_of_one_communicator_moves_no_other_in_intel_mpi);
     run(duplicates_are_committed_in_any_call);
     run(the_librarys_own_is_control);
     run(partitioned_sends_count_when_they_start);

@@ -3,10 +3,10 @@
  *
  * Nonblocking collectives that send after their call. Either they are between two groups of different sizes, which also
  * send within their group, or on a communicator that is freed meanwhile, whose handle the next one may reuse. Or
- * persistent collectives are started in between.
+ * persistent collectives are started in between, on MPI_COMM_WORLD or on a communicator that was freed.
  *
- *     pending_collectives between|freed|persistent all     all calls are pending at the same time
- *     pending_collectives between|freed|persistent CALL    one call alone, waited for at once
+ *     pending_collectives between|freed|persistent|freed-persistent all     all calls are pending at the same time
+ *     pending_collectives between|freed|persistent|freed-persistent CALL    one call alone, waited for at once
  */
 #include <mpi.h>
 #if defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION < 5
@@ -88,14 +88,16 @@ static void start(const char *call, int count, MPI_Request *persistent)
     if (strcmp(only, "all")) MPI_Waitall(count, persistent, MPI_STATUSES_IGNORE);
 }
 
-static void persistent(void)
+/* Start persistent collectives of a communicator, which may be freed before, among nonblocking ones of the world. */
+static void persistent(MPI_Comm comm, int is_freed)
 {
     static int from[ITEMS], into[6][ITEMS];
     MPI_Request made[3];
 
-    NAME_INIT(Bcast)(into[0], ITEMS - 1, MPI_INT, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &made[0]);
-    NAME_INIT(Bcast)(into[1], ITEMS / 2, MPI_INT, 1, MPI_COMM_WORLD, MPI_INFO_NULL, &made[1]);
-    NAME_INIT(Allreduce)(from, into[2], ITEMS, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &made[2]);
+    NAME_INIT(Bcast)(into[0], ITEMS - 1, MPI_INT, 0, comm, MPI_INFO_NULL, &made[0]);
+    NAME_INIT(Bcast)(into[1], ITEMS / 2, MPI_INT, 1, comm, MPI_INFO_NULL, &made[1]);
+    NAME_INIT(Allreduce)(from, into[2], ITEMS, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &made[2]);
+    if (is_freed) MPI_Comm_free(&comm);
     for (int round = 0; round < ROUNDS; round++) {
         started = 0;
         START(Iallreduce, from, into[3], ITEMS, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
@@ -111,15 +113,21 @@ static void persistent(void)
 
 int main(int argc, char **argv)
 {
-    int me, ranks;
+    int me, ranks, is_persistent;
+    MPI_Comm copy;
 
     MPI_Init(&argc, &argv);
     if (argc < 3) return 2;
+    is_persistent = strstr(argv[1], "persistent") != NULL;
     only = argv[2];
     MPI_Comm_rank(MPI_COMM_WORLD, &me);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    if (!strcmp(argv[1], "persistent")) persistent();
-    for (int round = 0; round < 2 && strcmp(argv[1], "persistent"); round++) {
+    if (!strcmp(argv[1], "persistent")) persistent(MPI_COMM_WORLD, 0);
+    if (!strcmp(argv[1], "freed-persistent")) {
+        MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+        persistent(copy, 1);
+    }
+    for (int round = 0; round < 2 && !is_persistent; round++) {
         started = 0;
         if (!strcmp(argv[1], "between"))
             between(me, ranks);
