@@ -14,7 +14,7 @@ from ibprof_testing.mpi import mpis
 from ibprof_testing.mpi.matrices import load_complete, recorded
 from ibprof_testing.mpi.mpis import THROUGH_NETWORK, Build, run_mpi
 
-RANKS = 4
+RANKS = 5
 NAMES = ["system", "5.0.11", pytest.param(mpis.MPICH_SYSTEM, marks=pytest.mark.full), "mpich-5.0.2", mpis.INTEL]
 
 

@@ -16,19 +16,19 @@ from ibprof_testing.mpi import mpis
 from ibprof_testing.mpi.matrices import load_complete, operations_sent
 from ibprof_testing.mpi.mpis import THROUGH_NETWORK, Build, Mpi, run_mpi
 
-RANKS = 4
+RANKS = 5
 STYLES = ("blocking", "nonblocking", "persistent")
 OF_STYLE = {"blocking": "ALLTOALLW", "nonblocking": "IALLTOALLW", "persistent": "ALLTOALLW_INIT"}
 PROGRAMS = ("ledger_corners.c", "intercomms.c", "collectives.c")
 
-# Each program in each style; without ibprof too, MPICH 4.0.2 ends one of them with "Invalid communicator".
+# Each program in each style; without ibprof too, MPICH 4.0.2 ends two of them with "Invalid communicator".
 OF_MPICH = [
     (name, program, style)
     for name in mpis.MPICH_LIKE
     if name != mpis.INTEL
     for program in PROGRAMS
     for style in STYLES
-    if (name, program, style) != (mpis.MPICH_SYSTEM, "collectives.c", "persistent")
+    if (name, style) != (mpis.MPICH_SYSTEM, "persistent") or program == "ledger_corners.c"
 ]
 
 

@@ -13,7 +13,7 @@ from ibprof_testing.mpi.matrices import Matrix, operations_sent, recorded
 from ibprof_testing.mpi.mpis import Build
 from ibprof_testing.mpi.no_harm import FAMILIES, check_complete, check_no_harm, every_mpi_but_quick, find_any
 
-RANKS = 3
+RANKS = 5
 EXITS = ("left", "signalled", "threaded")
 
 

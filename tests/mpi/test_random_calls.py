@@ -12,7 +12,7 @@ from ibprof_testing.mpi import mpis
 from ibprof_testing.mpi.matrices import load_complete, recorded
 from ibprof_testing.mpi.mpis import THROUGH_NETWORK, Build, Mpi, run_mpi
 
-RANKS = 4
+RANKS = 5
 SEED = 12
 """Some other seeds end with an error or never, without ibprof too; it is unknown whether by the MPI or the program."""
 CALLS = 300

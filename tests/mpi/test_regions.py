@@ -14,7 +14,7 @@ from ibprof_testing.mpi.matrices import Matrix, load_complete, recorded
 from ibprof_testing.mpi.mpis import PROGRAMS, Build, Mpi, library, run_mpi
 from ibprof_testing.mpi.patterns import all_the_same
 
-RANKS = 3
+RANKS = 5
 
 # Of programs/regions.c.
 REGIONS, VISITS, SENDING_VISITS = 500, 2000, 2

@@ -12,7 +12,7 @@ from ibprof_testing.mpi.matrices import load_complete, recorded
 from ibprof_testing.mpi.mpis import Build, Mpi, run_mpi
 from ibprof_testing.mpi.patterns import all_the_same
 
-RANKS = 3
+RANKS = 5
 BYTES = 5000
 
 AGAIN, OPEN = "MPI was initialised again when it had ended", "sessions were open when MPI_Finalize was called"

@@ -22,7 +22,7 @@ from ibprof_testing.mpi import mpis
 from ibprof_testing.mpi.matrices import load_complete
 from ibprof_testing.mpi.mpis import Build, Mpi, run_mpi
 
-RANKS = 4
+RANKS = 5
 BYTES = 40_000
 IN_MEMORY = {"coll_sm_priority": 100}
 
