@@ -15,7 +15,7 @@ import pytest
 
 from ibprof.archive.otf2_archive import read_archive, write_archive
 from ibprof.profile.gaps import describe_gaps
-from ibprof.profile.profile_data import Profile, Source
+from ibprof.profile.profile_data import Source
 from ibprof.recording.recording_reader import read_recording
 from ibprof_testing.mpi.mpis import (
     MPICH_LIKE,
@@ -29,30 +29,14 @@ from ibprof_testing.mpi.mpis import (
     find_mpich_like,
     run_mpi,
 )
+from ibprof_testing.mpi.times import own_seconds, recorded_seconds
 
 ON = {"IBPROF_TIME": "1", "IBPROF_SITES": "1"}
 # The first 16 calls of a site are timed in another way than those that follow.
 ROUNDS, LATE_S = 32, 0.01
+# By rank 0 in each round, in units of LATE_S.
+COMPUTED = 10
 SLICE_S = 0.01
-
-Seconds = dict[tuple[int, str, int], float]
-
-
-def recorded_seconds(run: Profile) -> Seconds:
-    """The seconds of each (rank, operation, line)."""
-    seconds: defaultdict[tuple[int, str, int], float] = defaultdict(float)
-    times = run.times
-    for row in range(len(times.calls)):
-        site = run.sites[times.site[row] - 1] if times.site[row] else None
-        operation = run.operations[times.operation[row]]
-        seconds[int(times.rank[row]), operation, site.line if site else 0] += int(times.time_ns[row]) * 1e-9
-    return dict(seconds)
-
-
-def own_seconds(output: str) -> Seconds:
-    """The seconds that the program printed."""
-    lines = [line.split() for line in output.splitlines()]
-    return {(int(rank), operation, int(line)): float(seconds) for rank, operation, line, seconds in lines}
 
 
 def find_any(name: str) -> Mpi:
@@ -79,7 +63,11 @@ def test_ranks_come_late(name: str, level: str, build: Build, tmp_path: Path) ->
         if key[1] != "TEST":
             assert seconds[key] >= 0.97 * expected - SLICE_S, key
     waited = {operation for (rank, operation, _), time_s in own.items() if rank and time_s >= ROUNDS * LATE_S / 2}
-    assert waited >= {"BARRIER", "RECV", "WAIT", "PROBE", "SSEND", "SENDRECV", "WAITALL"}
+    assert waited >= {"BARRIER", "ALLREDUCE", "RECV", "WAIT", "PROBE", "SSEND", "SENDRECV", "WAITALL"}
+    computed = run.regions.index("computing")
+    assert not np.any(run.times.region == computed)
+    rows = run.region_times
+    assert int(rows.wall_ns[(rows.rank == 0) & (rows.region == computed)].sum()) >= ROUNDS * COMPUTED * LATE_S * 1e9
 
 
 @pytest.mark.parametrize(

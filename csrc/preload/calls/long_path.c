@@ -312,6 +312,7 @@ static __attribute__((noinline)) int pass_on(const struct making *making)
     struct ibp_timing timing;
     int result;
 
+    IBP_NAMES_PERSONALITY;
     if (ibp_threads_multiple)
         ibp_current_call.call = call;
     else if (ibp_get_here()->is_outside)

@@ -4,6 +4,7 @@
 #include "platform/system.h"
 #include "calls/non_local_exits.h"
 #include "counting/current_call.h"
+#include "counting/times.h"
 #include "libmpi/got.h"
 #include "platform/log.h"
 #include "platform/stack.h"
@@ -52,14 +53,21 @@ static __attribute__((noinline)) bool is_secret_right(void)
     return !setjmp(here) && stack_end_in(here) == ibp_stack_end && !room[0];
 }
 
-/* Leave the current call, if a jump leaves it. A jump between frames that the call itself called, such as a
- * reduction's, does not. A signal handler's stack may lie above: it is left for somewhere below, to the call's frame
- * or above that. */
+/* Return whether a jump leaves a frame. A jump between frames that a call itself called, such as a reduction's, does not
+ * leave the call. A signal handler's stack may lie above: it is left for somewhere below, to the call's frame or above
+ * that. */
+static bool leaves(uintptr_t frame, uintptr_t from, uintptr_t to)
+{
+    return to > frame && (from < frame || to < from);
+}
+
+/* Leave the current call, and end its timing, if a jump leaves it. */
 static void note_jump(const void *buffer)
 {
-    const uintptr_t from = ibp_stack_end, to = stack_end_in(buffer), frame = ibp_current_call.frame;
+    const uintptr_t from = ibp_stack_end, to = stack_end_in(buffer), timed = ibp_timed_frame();
 
-    if (ibp_current_call.operation && to > frame && (from < frame || to < from)) ibp_leave();
+    if (timed && leaves(timed, from, to)) ibp_timing_leave();
+    if (ibp_current_call.operation && leaves(ibp_current_call.frame, from, to)) ibp_leave();
 }
 
 /* Each hook calls its own original; they differ in their checks. */

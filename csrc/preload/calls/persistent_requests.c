@@ -106,6 +106,7 @@ static inline bool is_to_be_seen(void)
         struct ibp_timing timing;                                                                                      \
         int result;                                                                                                    \
                                                                                                                        \
+        IBP_NAMES_PERSONALITY;                                                                                         \
         if (ibp_is_within_call()) return see_##exported arguments;                                                     \
         ibp_timing_begin(&timing, IBP_CALL_HERE(of_operation));                                                        \
         result = IBP_LIKELY(ibp_requests_show_starts) ? next_##exported arguments : see_##exported arguments;          \

@@ -3,6 +3,7 @@
  */
 #include "platform/system.h"
 #include "counting/current_call.h"
+#include "counting/times.h"
 #include "recording/process_state.h"
 
 IBP_THREAD_LOCAL struct ibp_current_call ibp_current_call;
@@ -20,6 +21,9 @@ unsigned ibp_current_call_number(void)
 __attribute__((used)) int ibp_personality(int version, int actions, uint64_t language, void *exception, void *context)
 {
     (void)version, (void)language, (void)exception, (void)context;
-    if (actions & PHASE_OF_CLEANUP) ibp_leave();
+    if (actions & PHASE_OF_CLEANUP) {
+        ibp_timing_leave();
+        ibp_leave();
+    }
     return CONTINUE_UNWINDING;
 }

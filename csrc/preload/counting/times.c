@@ -4,7 +4,6 @@
 #include "platform/system.h"
 #include "counting/times.h"
 #include "counting/counters.h"
-#include "counting/current_call.h"
 #include "counting/origins.h"
 #include "libmpi/lock.h"
 #include "platform/text.h"
@@ -315,4 +314,23 @@ void ibp_timing_end(const struct ibp_timing *timing)
         end_whole(timing, ticks);
     if (now - noted > NOTE_TICKS) note_clock(ibp_counters.process, now);
     ibp_unlock();
+}
+
+uintptr_t ibp_timed_frame(void)
+{
+    return timed_call.frame;
+}
+
+void ibp_timing_leave(void)
+{
+    const struct ibp_timing *const timing = (const struct ibp_timing *)timed_call.frame;
+
+    if (!timing) return;
+    timed_call.frame = 0;
+    /* A signal's handler may have interrupted this thread while it held the lock. */
+    if (ibp_threads_multiple) {
+        if (!ibp_try_lock_among_threads()) return;
+        ibp_unlock_among_threads();
+    }
+    ibp_timing_end(timing);
 }

@@ -91,6 +91,12 @@ struct ibp_timing {
 void ibp_timing_begin(struct ibp_timing *timing, struct ibp_call *call);
 void ibp_timing_end(const struct ibp_timing *timing);
 
+/* Return an address in the frame that times this thread's call as a whole; 0 outside of such a call. */
+uintptr_t ibp_timed_frame(void);
+
+/* End the timing of that call: the program leaves it without a return. Its frame must still be there. */
+void ibp_timing_leave(void);
+
 /* Called by the hooks of a progress loop: before and after a pass. The first returns 0 when the call is not one that
  * waits. */
 static inline uint64_t ibp_times_progress_begin(void)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Rank 0 comes late to each call of rank 1, by a stated time. Each rank prints the seconds inside each of its calls, by
- * its own clock: OPERATION LINE SECONDS. Two ranks.
+ * Rank 0 comes late to each call of rank 1, by a stated time, which it spends in a region without MPI calls. Each rank
+ * prints the seconds inside each of its calls, by its own clock: RANK OPERATION LINE SECONDS. Two ranks.
  *
  *     late_ranks ROUNDS LATE_SECONDS [THREAD_LEVEL]
  */
+#include <ibprof.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +31,9 @@ static void compute(double seconds)
 {
     const double begin = MPI_Wtime();
 
+    ibprof_region_begin("computing");
     while (MPI_Wtime() - begin < seconds) continue;
+    ibprof_region_end();
 }
 
 int main(int argc, char **argv)

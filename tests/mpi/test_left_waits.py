@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Blocking calls that a signal's handler leaves by siglongjmp are timed until then, and what follows is timed too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ibprof.recording.recording_reader import read_recording
+from ibprof_testing.mpi.mpis import FROM_PYPI, SYSTEM, Build
+from ibprof_testing.mpi.no_harm import check_complete, check_no_harm, find_any
+from ibprof_testing.mpi.times import own_seconds, recorded_seconds
+
+# The first 16 calls of a site are timed in another way than those that follow.
+ROUNDS, LATE_S = 24, 0.02
+# Another process may run between the last pass of the progress loop and the jump, or between the clock and a call.
+TOLERANCE = 0.25
+
+
+# MPICH ends a program whose handler leaves a wait, also without ibprof.
+@pytest.mark.parametrize(("name", "callers"), [(SYSTEM, "0"), (SYSTEM, "2"), (FROM_PYPI[1], "0")])
+def test_time_of_calls_that_are_left(name: str, callers: str, build: Build, tmp_path: Path) -> None:
+    program = build(find_any(name), "left_waits.c", "-g", "-O1")
+    own = tmp_path / "own"
+    command: list[str | Path] = [program, str(ROUNDS), str(LATE_S), own]
+    variables = {"IBPROF_TIME": "1", "IBPROF_CALLERS": callers}
+    done = check_no_harm(find_any(name), 2, command, tmp_path / "recording", variables=variables)
+    assert int(done.stderr.split(" left")[0].split()[-1]) >= ROUNDS
+    run = read_recording(tmp_path / "recording")
+    check_complete(run, 2)
+    recorded, expected = recorded_seconds(run), own_seconds(own.read_text())
+    assert [operation for _, operation, _ in expected] == ["RECV", "ALLREDUCE", "RECV", "BARRIER"]
+    for key, time_s in expected.items():
+        assert time_s >= ROUNDS * LATE_S / 8, key
+        assert (1 - TOLERANCE) * time_s <= recorded.get(key, 0.0) <= 1.03 * time_s + 0.002, key
