@@ -32,7 +32,7 @@ from ibprof_testing.mpi.mpis import (
     run_mpi,
 )
 from ibprof_testing.mpi.mpis import library as installed_library
-from ibprof_testing.mpi.no_harm import FAMILIES, check_no_harm
+from ibprof_testing.mpi.no_harm import FAMILIES, check_no_harm, ibprof_lines
 from ibprof_testing.mpi.no_harm import find_any as find_no_harm
 
 Sent = dict[tuple[str, str], int]
@@ -134,6 +134,20 @@ def test_no_callers(callers: str, build: Build, tmp_path: Path) -> None:
     """Sites are recorded by default, without their callers."""
     run = record(SYSTEM, build, tmp_path, callers=callers)
     assert {site.name for site in run.sites} & set(names_of_lines("callers_library.c"))
+    assert not any(site.callers for site in run.sites)
+
+
+@pytest.mark.parametrize("callers", ["many", "2 3", "-1"])
+def test_a_value_that_is_no_number(callers: str, build: Build, tmp_path: Path) -> None:
+    """One line says so, and sites are recorded without callers."""
+    program = build(find_mpi(SYSTEM), "figure36.c", "-g")
+    variables = {"IBPROF_CALLERS": callers}
+    done = check_no_harm(find_no_harm(SYSTEM), 2, [program], tmp_path, variables=variables)
+    assert ibprof_lines(done.stderr) == [
+        "ibprof: IBPROF_CALLERS: expected a number from 0 to 16, so no callers are recorded"
+    ]
+    run = read_recording(tmp_path)
+    assert run.sites
     assert not any(site.callers for site in run.sites)
 
 

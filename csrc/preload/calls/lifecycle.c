@@ -9,6 +9,7 @@
 #include "calls/trampolines.h"
 #include "counting/activity.h"
 #include "counting/addresses.h"
+#include "counting/caller_chains.h"
 #include "counting/calls.h"
 #include "counting/counters.h"
 #include "counting/process.h"
@@ -99,6 +100,12 @@ static void say_unknown_source(void)
     if (*unknown) ibp_say_once_a_job("IBPROF_SOURCE names no source", unknown);
 }
 
+static void say_invalid_callers(void)
+{
+    if (!ibp_callers_are_valid())
+        ibp_say_once_a_job("IBPROF_CALLERS", "expected a number from 0 to 16, so no callers are recorded");
+}
+
 /* Record calls and their time where bytes cannot be seen. */
 static void record_times_alone(void)
 {
@@ -154,6 +161,7 @@ void ibp_lifecycle_start(void)
     if (!choose_source() || !open_recording()) return;
     say_unknown_operations(unknown);
     say_unknown_source();
+    say_invalid_callers();
     ibp_process_describe_rank(ibp_source ? ibp_source->source : IBP_SOURCE_NONE);
     ibp_source_note_gaps();
     (void)ibp_recording_copy(); /* so that this rank is known if its node is lost */

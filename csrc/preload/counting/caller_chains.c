@@ -13,9 +13,16 @@
 
 unsigned ibp_callers_recorded;
 
+bool ibp_callers_are_valid(void)
+{
+    const char *given = ibp_environment("IBPROF_CALLERS");
+
+    return !given[strspn(given, "0123456789")];
+}
+
 static uint64_t callers_asked(void)
 {
-    return ibp_text_number(ibp_environment("IBPROF_CALLERS"));
+    return ibp_callers_are_valid() ? ibp_text_number(ibp_environment("IBPROF_CALLERS")) : 0;
 }
 
 void ibp_callers_prepare(void)
