@@ -13,9 +13,11 @@ from ibprof.load import load_profile
 from ibprof.profile.profile_data import Profile
 from ibprof_testing import processes
 from ibprof_testing.mpi import patterns
+from ibprof_testing.mpi.lines import sent_by_lines
 from ibprof_testing.mpi.matrices import recorded
-from ibprof_testing.mpi.mpis import Build, Mpi, environment, library, run_mpi
+from ibprof_testing.mpi.mpis import PROGRAMS, Build, Mpi, environment, library, run_mpi
 from ibprof_testing.mpi.patterns import all_the_same
+from ibprof_testing.mpi.times import recorded_seconds
 
 RANKS = 3
 
@@ -38,6 +40,31 @@ def test_counters_outlive_the_processes(mpi: Mpi, build: Build, how: str, tmp_pa
     assert within.returncode == without.returncode
     assert within.stdout == without.stdout == "sent\n"
     check_recording(tmp_path)
+
+
+@pytest.mark.parametrize("callers", ["0", "1"])
+def test_lines_and_time_outlive_the_processes(mpi: Mpi, build: Build, callers: str, tmp_path: Path) -> None:
+    """Calls that had ended when SIGKILL came have their number, their time and their line in the source."""
+    program = build(mpi, "killed.c", "-g")
+    variables = {"IBPROF_TIME": "1", "IBPROF_CALLERS": callers}
+    run_mpi(mpi, RANKS, [program, "all"], recording=tmp_path, check=False, env=variables)
+    run = check_recording(tmp_path)
+    lines = (PROGRAMS / "killed.c").read_text().splitlines()
+    called = {
+        (rank, name.upper(), number)
+        for number, line in enumerate(lines, 1)
+        for name in ("Sendrecv", "Barrier")
+        if f"MPI_{name}(" in line
+        for rank in range(RANKS)
+    }
+    assert len(called) == 2 * RANKS
+    times = recorded_seconds(run)
+    assert times.keys() == called
+    assert all(time_s > 0 for time_s in times.values())
+    assert run.times.calls.tolist() == [1] * len(called)
+    assert {key: count for key, count in sent_by_lines(run).items() if count} == {
+        ("killed.c", operation, number): RANKS * 1000 for _, operation, number in called if operation == "SENDRECV"
+    }
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
