@@ -24,6 +24,8 @@ OPTIONS = {
     "UBSAN_OPTIONS": COMMON + ":print_stacktrace=1",
     "TSAN_OPTIONS": COMMON + ":exitcode=0:detect_deadlocks=0:die_after_fork=0:report_signal_unsafe=0",
 }
+# Each has a path of its own through the wrappers.
+RECORDED = {"sites": {}, "times": {"IBPROF_TIME": "1"}, "callers": {"IBPROF_TIME": "1", "IBPROF_CALLERS": "4"}}
 RUNTIME = {"ON": "libasan.so", "thread": "libtsan.so"}
 
 
@@ -50,12 +52,20 @@ def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[
     [(sanitizer, name) for sanitizer in RUNTIME for name in FAMILIES if (sanitizer, name) != ("thread", MPICH)],
 )
 @pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("recorded", RECORDED)
 def test_no_wrong_step(
-    sanitizer: str, name: str, mode: str, sanitized: Callable[[str], list[Path]], build: Build, tmp_path: Path
+    sanitizer: str,
+    name: str,
+    mode: str,
+    recorded: str,
+    sanitized: Callable[[str], list[Path]],
+    build: Build,
+    tmp_path: Path,
 ) -> None:
     mpi = find_any(name)
     program = build(mpi, "unruly.c", "-pthread")
     variables = {name: value.format(log=tmp_path / "report") for name, value in OPTIONS.items()}
+    variables |= RECORDED[recorded]
     variables |= {"IBPROF_OUTPUT": str(tmp_path / "profile.ibprof"), "UNRULY_CHILD": "echo a child; exit 3"}
     # Memory at an address that Open MPI 5's launcher chooses is not to be had under ThreadSanitizer.
     around = ["env", "PMIX_MCA_gds=hash"]

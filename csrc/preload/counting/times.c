@@ -235,8 +235,8 @@ void ibp_timing_begin(struct ibp_timing *timing, struct ibp_call *call)
     }
     if (timing->is_sampled) choose_next();
     if (timing->time) timing->before = timing->time->ticks;
-    ibp_unlock();
     ibp_times_waiting_since = 0;
+    ibp_unlock();
     if (!timing->time) return;
     timing->begin = ibp_clock_cycles();
     begin_timed(timing);

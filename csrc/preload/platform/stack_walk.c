@@ -286,7 +286,7 @@ static enum step step_by_frame_pointer(struct frame *frame)
     return STEPPED;
 }
 
-static enum step step_as(struct frame *frame, const struct known_step *known)
+static READS_SHARED enum step step_as(struct frame *frame, const struct known_step *known)
 {
     struct found_registers found;
 
