@@ -111,9 +111,11 @@ def test_lines_of_c(name: str, options: tuple[str, ...], build: Build, tmp_path:
     ]
     + [(INTEL, "call_sites.f90")],
 )
-def test_lines_of_fortran(name: str, source: str, build: Build, tmp_path: Path) -> None:
-    """The line of the program, not the binding's."""
-    run = record(name, source, build, tmp_path)
+@pytest.mark.parametrize("callers", ["0", "2"])
+def test_lines_of_fortran(name: str, source: str, callers: str, build: Build, tmp_path: Path) -> None:
+    """The line of the program, not the binding's; with its callers too, of which gfortran's main() is the last."""
+    run = record(name, source, build, tmp_path, env={"IBPROF_CALLERS": callers} | THROUGH_NETWORK)
+    assert any(site.callers for site in run.sites) == (callers != "0")
     for lines in (recorded_lines(run), named_lines(run, source)):
         assert {key: lines.get(key) for key in expected_lines(source)} == expected_lines(source)
 
