@@ -4,6 +4,7 @@
 #include "platform/system.h"
 #include "libmpi/got.h"
 #include "libmpi/library.h"
+#include "platform/loaded_objects.h"
 #include "platform/loader.h"
 #include "platform/log.h"
 
@@ -193,7 +194,7 @@ static int redirect(struct search search, const char *name, void *replacement, v
 
     search.replacements = &one;
     search.count = 1;
-    if (dl_iterate_phdr) dl_iterate_phdr(visit_library, &search);
+    ibp_visit_objects(visit_library, &search);
     if (search.found) memcpy(original, &search.original, sizeof search.original);
     ibp_log(3, "%s: %d of the MPI library's calls are redirected", name, search.found);
     return search.found;
@@ -213,7 +214,7 @@ void ibp_got_redirect_users(const struct ibp_replacement *replacements, size_t c
 {
     struct search search = {.replacements = replacements, .count = count, .where = IN_ALL_ELSE};
 
-    if (dl_iterate_phdr) dl_iterate_phdr(visit_library, &search);
+    ibp_visit_objects(visit_library, &search);
 }
 
 struct everybody {
@@ -250,7 +251,7 @@ void ibp_got_redirect_all(const char *name, void *function, void *replacement)
 {
     struct everybody search = {.replacement = {name, replacement}, .function = function};
 
-    if (dl_iterate_phdr) dl_iterate_phdr(visit_caller, &search);
+    ibp_visit_objects(visit_caller, &search);
     ibp_log(3, "%s: %d slots of all callers are redirected", name, search.found);
 }
 
@@ -296,12 +297,12 @@ static int visit_deep(struct dl_phdr_info *info, size_t bytes, void *into)
 
 void ibp_got_redirect_deep(choose_function *choose)
 {
-    if (dl_iterate_phdr) dl_iterate_phdr(visit_deep, &(struct choice){choose, false});
+    ibp_visit_objects(visit_deep, &(struct choice){choose, false});
 }
 
 void ibp_got_redirect_bindings(choose_function *choose)
 {
-    if (dl_iterate_phdr) dl_iterate_phdr(visit_deep, &(struct choice){choose, true});
+    ibp_visit_objects(visit_deep, &(struct choice){choose, true});
 }
 
 void ibp_got_restore(void)

@@ -3,6 +3,7 @@
  */
 #include "platform/system.h"
 #include "libmpi/implementation.h"
+#include "platform/loaded_objects.h"
 #include "platform/loader.h"
 #include "platform/text.h"
 
@@ -93,7 +94,7 @@ static int visit_library(struct dl_phdr_info *info, size_t bytes, void *into)
 
 static bool look(const struct search *search)
 {
-    return dl_iterate_phdr && dl_iterate_phdr(visit_library, (void *)search);
+    return ibp_visit_objects(visit_library, (void *)search);
 }
 
 static bool find_by_address(const void *address, struct ibp_implementation *found)

@@ -3,6 +3,7 @@
  */
 #include "platform/system.h"
 #include "libmpi/library.h"
+#include "platform/loaded_objects.h"
 
 #include <errno.h>
 #include <link.h>
@@ -135,7 +136,7 @@ void *ibp_mpi_dependency(const char *name)
 int ibp_mpi_find(void)
 {
     if (!find_front()) return -ENOSYS;
-    if (dl_iterate_phdr) dl_iterate_phdr(visit_program, &ibp_mpi.program_data);
+    ibp_visit_objects(visit_program, &ibp_mpi.program_data);
     ibp_mpi.library = front;
     ibp_mpi.abi = ibp_implementation_abi(&front);
     set_world();

@@ -3,6 +3,7 @@
  */
 #include "platform/system.h"
 #include "platform/stack_walk.h"
+#include "platform/loaded_objects.h"
 #include "platform/mapped_range.h"
 
 #include <link.h>
@@ -104,7 +105,7 @@ static char steps_changing;
 
 bool ibp_stack_walk_prepare(void)
 {
-    if (!steps && dl_iterate_phdr) steps = ibp_memory_map(STEPS * sizeof *steps);
+    if (!steps && ibp_can_visit_objects()) steps = ibp_memory_map(STEPS * sizeof *steps);
     return steps;
 }
 
@@ -163,7 +164,7 @@ static bool find_step(uintptr_t instruction, struct known_step *found)
     struct search search = {.address = instruction};
     struct ibp_frame_rule rule;
 
-    dl_iterate_phdr(visit, &search);
+    ibp_visit_objects(visit, &search);
     found->instruction = instruction;
     if (search.tables.header && ibp_frame_rule_find(&search.tables, instruction, &rule))
         set_rule(found, &rule);
@@ -350,7 +351,7 @@ static enum step step(struct frame *frame)
 
 bool ibp_stack_walk_prepare(void)
 {
-    return dl_iterate_phdr != NULL;
+    return ibp_can_visit_objects();
 }
 
 #define IBP_REGISTER_RETURN 0
@@ -374,7 +375,7 @@ static bool is_code(uintptr_t address)
     uintptr_t *const place = &known[address / 4 % (sizeof known / sizeof *known)];
 
     if (__atomic_load_n(place, __ATOMIC_RELAXED) == address) return true;
-    if (!dl_iterate_phdr(visit, &address)) return false;
+    if (!ibp_visit_objects(visit, &address)) return false;
     __atomic_store_n(place, address, __ATOMIC_RELAXED);
     return true;
 }

@@ -3,6 +3,7 @@
  */
 #include "platform/system.h"
 #include "python/symbols.h"
+#include "platform/loaded_objects.h"
 #include "platform/loader.h"
 
 #include <link.h>
@@ -24,7 +25,7 @@ static void *hidden_library(void)
 {
     const char *path = NULL;
 
-    if (dl_iterate_phdr) dl_iterate_phdr(visit_library, &path);
+    ibp_visit_objects(visit_library, &path);
     return path ? ibp_loaded_library(path) : NULL;
 }
 

@@ -3,6 +3,7 @@
  */
 #include "platform/system.h"
 #include "recording/objects.h"
+#include "platform/loaded_objects.h"
 #include "platform/text.h"
 #include "recording/recording.h"
 
@@ -103,7 +104,7 @@ bool ibp_object_find(const void *address, struct ibp_object_place *place)
     struct search search = {.address = (uintptr_t)address, .place = place};
 
     *place = (struct ibp_object_place){.object = IBP_OBJECT_UNKNOWN, .path = ""};
-    if (dl_iterate_phdr) dl_iterate_phdr(visit, &search);
+    ibp_visit_objects(visit, &search);
     return search.is_found;
 }
 
@@ -131,7 +132,7 @@ void ibp_object_record(const void *address, struct ibp_object_place *place)
     struct search search = {.address = (uintptr_t)address, .described = &described};
 
     described = (struct ibp_object){.kind = IBP_OBJECT_ELF};
-    if (dl_iterate_phdr) dl_iterate_phdr(visit, &search);
+    ibp_visit_objects(visit, &search);
     if (search.is_found) place->object = record(&described);
 }
 

@@ -3,6 +3,7 @@
  */
 #include "platform/system.h"
 #include "recording/other_transports.h"
+#include "platform/loaded_objects.h"
 #include "platform/text.h"
 
 #include <link.h>
@@ -51,7 +52,7 @@ void ibp_other_transports_describe(char *notes, size_t bytes)
 {
     uint32_t loaded = 0;
 
-    if (dl_iterate_phdr) dl_iterate_phdr(visit, &loaded);
+    ibp_visit_objects(visit, &loaded);
     for (unsigned i = 0; i < LIBRARIES; i++) {
         if (!(loaded >> i & 1)) continue;
         ibp_text_append(notes, bytes, libraries[i].name);
