@@ -49,6 +49,7 @@ def describe_comparison(comparison: RunComparison, top: int) -> list[Section]:
         top: changes to list of each dimension.
     """
     sections = [
+        _describe_jobs(comparison),
         Section(
             "compared",
             "What is compared",
@@ -64,6 +65,16 @@ def describe_comparison(comparison: RunComparison, top: int) -> list[Section]:
         describe_provenance(comparison.provenance),
     ]
     return [section for section in sections if not section.is_empty()]
+
+
+def _describe_jobs(comparison: RunComparison) -> Section:
+    """Say of each run whether the network is why it is slow."""
+    sentences = [
+        (side, str(verdict["text"]))
+        for side, verdict in zip("AB", comparison.job_verdicts, strict=True)
+        if verdict is not None and verdict.get("text")
+    ]
+    return Section("verdict", "Is the network why it is slow?", sentences=tuple(sentences))
 
 
 def _name_side(name: str, ranks: int | None) -> str:

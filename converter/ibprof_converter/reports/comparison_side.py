@@ -39,6 +39,7 @@ class ComparedRun:
         notes: what the run lacks and what is modelled, a sentence each.
         nic: how it is known which adapter each rank used, as in a report; None where no rank had a choice.
         load_basis: loads that its links and times are of, `static` or `estimate`.
+        verdict: whether the network is why it is slow, as in a report; None where that is not known.
     """
 
     name: str
@@ -49,6 +50,7 @@ class ComparedRun:
     notes: tuple[str, ...] = ()
     nic: str | None = None
     load_basis: str = STATIC
+    verdict: Mapping[str, Any] | None = None
 
 
 def side_of_report(name: str, document: Mapping[str, Any]) -> ComparedRun:
@@ -83,7 +85,17 @@ def side_of_report(name: str, document: Mapping[str, Any]) -> ComparedRun:
         parts[LINK] = {_name_spot(spot): spot["bytes"] for spot in spots}
     ranks = job.get("ranks") if job else matrix["size"] if matrix else None
     basis = document.get("load_basis", STATIC)
-    return ComparedRun(name, ranks, totals, parts, messages, tuple(_list_gaps(document)), document.get("nic"), basis)
+    return ComparedRun(
+        name=name,
+        ranks=ranks,
+        totals=totals,
+        parts=parts,
+        messages=messages,
+        notes=tuple(_list_gaps(document)),
+        nic=document.get("nic"),
+        load_basis=basis,
+        verdict=verdict if isinstance(verdict := document.get("verdict"), Mapping) else None,
+    )
 
 
 def _list_gaps(document: Mapping[str, Any]) -> Iterator[str]:

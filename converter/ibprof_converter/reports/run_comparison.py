@@ -6,7 +6,7 @@ Runs of different size are compared by share: each amount of bytes as a part of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -92,6 +92,7 @@ class RunComparison(NotebookView):
         notes: what the runs lack, what is modelled, and what could not be compared, a sentence each.
         provenance: how this was made.
         nic: how it is known which adapter each rank used, of A and of B; None where no rank had a choice.
+        job_verdicts: whether the network is why A is slow, and B, as in their reports; None where that is not known.
     """
 
     a: str
@@ -105,6 +106,7 @@ class RunComparison(NotebookView):
     notes: tuple[str, ...]
     provenance: Provenance
     nic: tuple[str | None, str | None] = (None, None)
+    job_verdicts: tuple[Mapping[str, Any] | None, Mapping[str, Any] | None] = (None, None)
 
     def __repr__(self) -> str:
         changes = sum(len(part.changes) for part in self.parts)
@@ -121,6 +123,7 @@ class RunComparison(NotebookView):
         """Return it as plain values."""
         document = asdict(self)
         document["nic"] = dict(zip("ab", self.nic, strict=True))
+        document["verdict"] = dict(zip("ab", document.pop("job_verdicts"), strict=True))
         document["reproduce"] = document.pop("provenance") | {"versions": dict(self.provenance.versions)}
         return document | {"fails": self.fails}
 
@@ -159,6 +162,7 @@ def compare(
         notes=tuple(notes),
         provenance=provenance,
         nic=(a.nic, b.nic),
+        job_verdicts=(a.verdict, b.verdict),
     )
 
 

@@ -40,6 +40,12 @@ def write(tmp_path: Path) -> Write:
     return write_one
 
 
+def judge(arguments: Sequence[str], capsys: pytest.CaptureFixture[str]) -> Any:
+    capsys.readouterr()
+    assert report.main([*arguments, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)["verdict"]
+
+
 @pytest.fixture
 def runs(write: Write) -> tuple[str, str]:
     """From A to B: BCAST from 100 to 120 bytes in region halo, SEND is the same."""
@@ -58,6 +64,20 @@ def part_of(document: Any, dimension: str) -> list[Any]:
     found = [part["changes"] for part in document["parts"] if part["dimension"] == dimension]
     assert len(found) == 1
     return list(found[0])
+
+
+def test_the_verdict_on_each_run_comes_first(
+    runs: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    verdicts = [judge([LST, run], capsys) for run in runs]
+    assert compare([*runs, "--fabric", LST], capsys)["verdict"] == dict(zip("ab", verdicts, strict=True))
+    assert diff.main([*runs, "--fabric", LST]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert text.startswith("Is the network why it is slow?")
+    assert all(" ".join(verdict["text"].split()) in text for verdict in verdicts)
+    links = tmp_path / "links.csv"
+    assert layout.main([LST, runs[0], "-o", str(links)]) == 0
+    assert compare([str(links), str(links)], capsys)["verdict"] == {"a": None, "b": None}
 
 
 def test_what_changed_is_shown_by_every_dimension(runs: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
