@@ -6,13 +6,14 @@ No plan of the cabling is needed. Switches that are cabled almost alike show wha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.layout.flat_cabling import DRAGONFLY, find_flat_misfits, find_groups
+from ibprof_converter.layout.neighbours import find_parts
 from ibprof_converter.layout.node_levels import find_leaves, find_levels
 
 _MOST_MISFITS = 0.1
@@ -56,7 +57,17 @@ def fit_regular_cabling(fabric: Fabric) -> RegularCabling | None:
     fitted = _fit_tree(fabric, between) or _fit_flat(fabric, between)
     if fitted is None or len(fitted.extra) + len(fitted.missing) > _MOST_MISFITS * len(between):
         return None
-    return fitted
+    return replace(fitted, extra=_leave_bridges(fabric, between, fitted.extra))
+
+
+def _leave_bridges(
+    fabric: Fabric, between: npt.NDArray[np.intp], extra: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """Return the links of `extra` without which their ends are joined still: one that alone joins them was meant so."""
+    part = find_parts(fabric.nodes, fabric.link_node[np.setdiff1d(between, extra)])
+    ends = part[fabric.link_node[extra]]
+    joined: npt.NDArray[np.int64] = extra[ends[:, 0] == ends[:, 1]]
+    return joined
 
 
 def _find_between(fabric: Fabric) -> npt.NDArray[np.intp]:

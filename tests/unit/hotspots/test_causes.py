@@ -11,7 +11,9 @@ import pytest
 from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.hotspots.causes.diagnosis import Diagnosis, diagnose
 from ibprof_converter.hotspots.causes.narrowest_cut import narrowest_cut
+from ibprof_converter.hotspots.causes.recabling import Cable, PortOfNode, add_cables
 from ibprof_converter.hotspots.causes.situation import Situation
+from ibprof_converter.layout.regular_cabling import fit_regular_cabling
 from ibprof_converter.routing.balanced_tables import balance_tables
 from ibprof_converter.routing.hop_trace import trace
 from ibprof_converter.routing.spread import spread_matrix
@@ -25,9 +27,11 @@ from ibprof_testing.samples.planted_causes import (
     count_hosts,
     leaves_of,
     make_rails,
+    modulo_tables,
     plant_all,
     situation,
     uplinks_of,
+    without_links,
 )
 
 
@@ -95,6 +99,26 @@ def test_a_second_cause_is_one_of_what_the_first_ones_remedy_leaves() -> None:
     assert diagnosis is not None
     assert [each.cause for each in diagnosis.causes] == ["slow-link", "oversubscription"]
     assert diagnosis.causes[1].max_time_s == diagnosis.causes[0].max_time_after_s
+
+
+def test_the_only_cable_of_a_part_is_never_unplugged() -> None:
+    """A leaf hangs on another leaf alone: without that cable, its hosts would load no link, as they reach nobody."""
+    (subnet,) = make_rails("xgft:2:6,6:1,3")
+    leaves = leaves_of(subnet)
+    alone = without_links(subnet, uplinks_of(subnet, leaves[5]))
+    cable = Cable(PortOfNode(leaves[4], 20), PortOfNode(leaves[5], 20), 100.0)
+    fabric = add_cables(alone.fabric, [cable])
+    hung = Subnet(fabric, modulo_tables(fabric, subnet.tables), ())
+    case = situation([hung], all_to_all(np.arange(count_hosts([hung]))))
+    assert case.lost_bytes == 0
+    diagnosis = diagnose(case)
+    assert diagnosis is not None
+    assert diagnosis.causes
+    assert all(cause.cause != "wrong-cable" and cause.remedy.lost_bytes == 0 for cause in diagnosis.causes)
+    for cause in diagnosis.causes:
+        assert cause.max_time_after_s == pytest.approx(largest_time(cause.remedy))
+    fitted = fit_regular_cabling(fabric)
+    assert fitted is None or not len(fitted.extra)
 
 
 def test_the_cut_of_a_leaf_by_hand() -> None:

@@ -39,6 +39,7 @@ from ibprof_converter.traffic.rail_bounds import ESTIMATE, STATIC
 _MOST_CAUSES = 3
 
 _DEAR = {PROGRAM, LINKS}
+_SPLITS = "bytes would arrive nowhere"
 
 Progress = Callable[[str], None]
 
@@ -199,7 +200,8 @@ def _list_repairs(
     for repairs, after in trials.tried():
         what = list_some([f"{each.cause} at {each.at}" for each in repairs], 2) + tables
         why_not = None if best == (trials, repairs) else _say_why_not(situation, after, best is not None)
-        tried.append(TriedChange(f"undone: {what}", REPAIR, before, after.max_seconds, why_not))
+        seconds = None if trials.splits(repairs) else after.max_seconds
+        tried.append(TriedChange(f"undone: {what}", REPAIR, before, seconds, why_not))
 
 
 def _advise_repair(repairs: Sequence[Repair]) -> str:
@@ -210,6 +212,8 @@ def _advise_repair(repairs: Sequence[Repair]) -> str:
 
 
 def _say_why_not(situation: Situation, after: Situation, other_is_better: bool) -> str:
+    if after.lost_bytes > situation.lost_bytes:
+        return _SPLITS
     if after.max_seconds > SMALL_GAIN * situation.max_seconds:
         return "costs this job less than 5%"
     return "another repair comes first" if other_is_better else "new tables alone leave about as little"
@@ -224,11 +228,11 @@ def _find_change(situation: Situation, maker: TableMaker, before: int, tried: li
     useful = [
         each
         for each in changes
-        if each.after is not None and not each.why_not and each.after.max_seconds <= each.most * situation.max_seconds
+        if _arrives(situation, each) and not each.why_not and _seconds(each) <= each.most * situation.max_seconds
     ]
     chosen = _choose(useful)
     for each in changes:
-        seconds = each.after.max_seconds if each.after is not None else None
+        seconds = _seconds(each) if _arrives(situation, each) else None
         why_not = None if each is chosen else each.why_not or _compare(situation, each, useful, chosen)
         tried.append(TriedChange(each.what, each.kind, before, seconds, why_not))
     if chosen is None or chosen.after is None:
@@ -244,6 +248,11 @@ def _find_change(situation: Situation, maker: TableMaker, before: int, tried: li
         max_time_after_s=chosen.after.max_seconds,
         remedy=chosen.after,
     )
+
+
+def _arrives(situation: Situation, change: Change) -> bool:
+    """Return whether a change was tried, and all bytes arrive that do without it."""
+    return change.after is not None and change.after.lost_bytes <= situation.lost_bytes
 
 
 def _seconds(change: Change) -> float:
@@ -262,6 +271,8 @@ def _choose(useful: Sequence[Change]) -> Change | None:
 
 
 def _compare(situation: Situation, change: Change, useful: Sequence[Change], chosen: Change | None) -> str:
+    if not _arrives(situation, change):
+        return _SPLITS
     gain = 1 - _seconds(change) / situation.max_seconds
     if change not in useful:
         least = 1 - change.most

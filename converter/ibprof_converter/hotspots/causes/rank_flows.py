@@ -116,6 +116,8 @@ def find_rank_flows(
         assert slot_of_rank is not None
     else:
         slots, slot_of_rank = slots_as_taken(hosts, host, placed.rank_lid)
+    if (slots.lid == NO_LID).any():
+        return None  # Ranks on hosts without a common rail could send each other nothing.
     within = np.flatnonzero(host[demand.source] == host[demand.destination])
     by_rail = np.bincount(placed.rail, weights=placed.bytes.astype(np.float64), minlength=len(subnets))
     share = by_rail / by_rail.sum() if by_rail.sum() else np.full(len(subnets), 1 / len(subnets))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -52,27 +53,36 @@ class RepairTrials:
             groups.append(self._fewest(some))
         helpful = [group for group in groups if self._helps(group)]
         if helpful:
-            return min(helpful, key=lambda group: self.undo(group).max_seconds)
+            return min(helpful, key=self._seconds)
         whole = self._fewest(self._repairs) if len(groups) > 1 else ()
         return whole if whole and self._helps(whole) else None
 
     def _helps(self, repairs: Repairs) -> bool:
         """Return whether repairs gain something that new tables alone would not."""
         gain = SMALL_GAIN if self.rule is None else TABLES_GAIN
+        if self.splits(repairs):
+            return False
         rules = (None,) if self.rule is None else RULES
         remade = min(self._remade(repairs, rule).max_seconds for rule in rules)
         return self.undo(repairs).max_seconds <= gain * min(self._situation.max_seconds, remade)
 
+    def splits(self, repairs: Repairs) -> bool:
+        """Return whether bytes that arrive with the faults arrive no longer: a cable was all that joined two parts."""
+        return self.undo(repairs).lost_bytes > self._situation.lost_bytes
+
+    def _seconds(self, repairs: Repairs) -> float:
+        return math.inf if self.splits(repairs) else self.undo(repairs).max_seconds
+
     def _fewest(self, repairs: Repairs) -> Repairs:
         """Return the fewest of some repairs that come within 5% of all of them: a single one, or the first ones."""
-        best = self.undo(repairs).max_seconds
+        best = self._seconds(repairs)
         if len(repairs) == 1 or not self._helps(repairs):
             return repairs
         for repair in repairs[:_MOST_TRIED]:
-            if self.undo((repair,)).max_seconds <= NEAR_BEST * best:
+            if self._seconds((repair,)) <= NEAR_BEST * best:
                 return (repair,)
         for count in range(2, min(len(repairs), _MOST_TRIED)):
-            if self.undo(repairs[:count]).max_seconds <= NEAR_BEST * best:
+            if self._seconds(repairs[:count]) <= NEAR_BEST * best:
                 return repairs[:count]
         return repairs
 

@@ -64,17 +64,35 @@ class Situation:
         return tuple(AdaptivePaths(subnet.routes.network, subnet.adaptive) for subnet in self.subnets)
 
     @cached_property
+    def _along_tables(self) -> tuple[tuple[npt.NDArray[np.uint64], ...], int]:
+        """Bytes of each link direction along the forwarding tables, for each rail, and bytes that arrive nowhere."""
+        loads, lost = [], 0
+        for rail, subnet in enumerate(self.subnets):
+            flows = self._flows_of(rail)
+            found = spread(subnet.routes, *flows, np.zeros(len(flows[0]), np.int64), 1)
+            loads.append(found.bytes[:, :, 0])
+            lost += sum(found.unrouted.values())
+        return tuple(loads), lost
+
+    def _flows_of(self, rail: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.uint64]]:
+        here = self.flows.rail == rail
+        return self.flows.source_lid[here], self.flows.destination_lid[here], self.flows.bytes[here]
+
+    @property
+    def lost_bytes(self) -> int:
+        """Bytes that the forwarding tables deliver nowhere."""
+        return self._along_tables[1]
+
+    @cached_property
     def seconds(self) -> tuple[npt.NDArray[np.float64], ...]:
         """Time of each link direction at line rate: float64 [link, end] for each rail; 0 where no speed is known."""
         seconds = []
         for rail, subnet in enumerate(self.subnets):
-            here = self.flows.rail == rail
-            flows = self.flows.source_lid[here], self.flows.destination_lid[here], self.flows.bytes[here]
             load: npt.NDArray[np.float64] | npt.NDArray[np.uint64]
             if self.is_adaptive:
-                load = estimate_adaptive(self.adaptive_paths[rail], [flows])
+                load = estimate_adaptive(self.adaptive_paths[rail], [self._flows_of(rail)])
             else:
-                load = spread(subnet.routes, *flows, np.zeros(len(flows[0]), np.int64), 1).bytes[:, :, 0]
+                load = self._along_tables[0][rail]
             seconds.append(load * (8e-9 / _gbps(subnet)[:, np.newaxis]))
         return tuple(seconds)
 
