@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import signal
 import statistics
 import sys
@@ -34,6 +35,9 @@ FULL = "xgft:2:4,4:1,4"
 
 NARROW = "xgft:2:4,4:1,1"
 """An uplink for four hosts."""
+
+_FOLDERS = re.compile(r"(?<=\s)/\S*/(?=\S)")
+"""Of the files of a run, which the table leaves out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,8 +200,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         saved = "-" if after is None else f"{1 - after / found['before_s']:.0%}"
         claimed = 1 - found["line_after_s"] / found["line_before_s"] if found["line_before_s"] else 0.0
         print(
-            f"| {name} | {found['job']} | {found['named']} | {found['change']} | {found['before_s']:.2f} | {shown} "
-            f"| {saved} "
+            f"| {name} | {found['job']} | {found['named']} | "
+            f"{_FOLDERS.sub('', found['change'])} | {found['before_s']:.2f} | {shown} | {saved} "
             f"| {found['line_before_s']:.2f} to {found['line_after_s']:.2f} | {claimed:.0%} | {true} |",
             flush=True,
         )
