@@ -10,7 +10,7 @@ from ibprof.profile.profile_data import UNKNOWN_PEER, Intervals
 from ibprof_converter.analysis.fabric_loads import FabricLoads
 from ibprof_converter.outputs.trace_events import LinkUse
 from ibprof_converter.routing.flow_scan import scan_flows
-from ibprof_converter.traffic.traffic_data import Traffic
+from ibprof_converter.traffic.traffic_data import NO_RANK, Traffic
 
 LINKS = 16
 """Link directions that are followed."""
@@ -61,7 +61,9 @@ def _bytes_of_rows(
 ) -> npt.NDArray[np.float64]:
     """Return the bytes of each interval that are on a link direction: float64 [row of the intervals]."""
     rail, link, end = direction
-    here = np.flatnonzero(traffic.rail == rail)
+    # Of some measured bytes the ranks are not known.
+    is_named = (traffic.source_rank != NO_RANK) & (traffic.destination_rank != NO_RANK)
+    here = np.flatnonzero((traffic.rail == rail) & is_named)
     routes = loads.fabric.subnets[rail].routes
     (rows,) = scan_flows(routes, traffic.source_lid[here], traffic.destination_lid[here], [2 * link + end])
     flows = here[rows]

@@ -153,7 +153,7 @@ def _write_trace(loads: FabricLoads, path: Path) -> None:
     run = loads.demand.profile if loads.demand else None
     if run is None or not len(run.intervals.rank):
         raise UsageError(
-            f"--trace: {loads.title}: no time line of one run was recorded; record with IBPROF_INTERVAL=1s"
+            f"--trace: {loads.title}: no time line of one run; record with IBPROF_INTERVAL=100 (milliseconds)"
         )
     links = follow_links(loads, run.intervals)
     with open_output(path) as file:

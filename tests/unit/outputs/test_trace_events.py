@@ -95,5 +95,5 @@ def test_the_use_of_links_adds_up_to_their_load(written: Write, tmp_path: Path) 
 def test_a_run_without_a_time_line_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     trace = tmp_path / "trace.json"
     assert layout.main([FABRIC, "pattern:shift:1", "-o", "/dev/null", "--trace", str(trace)]) == 2
-    assert "record with IBPROF_INTERVAL" in capsys.readouterr().err
+    assert "record with IBPROF_INTERVAL=100" in capsys.readouterr().err
     assert not trace.exists()
