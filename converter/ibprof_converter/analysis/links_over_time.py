@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from ibprof.profile.profile_data import UNKNOWN_PEER, Intervals
 from ibprof_converter.analysis.fabric_loads import FabricLoads
+from ibprof_converter.analysis.interval_sums import sum_until
 from ibprof_converter.outputs.trace_events import LinkUse
 from ibprof_converter.routing.flow_scan import scan_flows
 from ibprof_converter.traffic.traffic_data import NO_RANK, Traffic
@@ -35,12 +36,15 @@ def follow_links(loads: FabricLoads, intervals: Intervals) -> tuple[LinkUse, ...
     lengths = (intervals.end_ns - intervals.begin_ns).astype(np.float64)
     step = max(float(np.median(lengths)), (last - first) / _MOST_STEPS, 1.0)
     edges = np.arange(0, max(last - first, 1) + step, step)
+    busiest = _find_busiest(loads)
+    if not busiest:
+        return ()
+    sent = np.column_stack([_bytes_of_rows(traffic, loads, intervals, each) for each in busiest])
+    per_step = np.diff(sum_until(intervals, sent, first, edges), axis=0)
     found = []
-    for rail, link, end in _find_busiest(loads):
+    for number, (rail, link, end) in enumerate(busiest):
         gbps = float(loads.fabric.fabrics[rail].link_gbps[link])
-        sent = _bytes_of_rows(traffic, loads, intervals, (rail, link, end))
-        per_step = np.diff(_sum_until(intervals, sent, first, edges))
-        share = per_step * 8.0 / (gbps * np.diff(edges))
+        share = per_step[:, number] * 8.0 / (gbps * np.diff(edges))
         found.append(LinkUse(_name(loads, rail, link, end), first, edges, np.append(share, 0.0)))
     return tuple(found)
 
@@ -83,23 +87,6 @@ def _bytes_of_rows(
     load = float(loads.by_rail[rail][link, end].sum())
     scaled: npt.NDArray[np.float64] = sent * (load / sent.sum()) if sent.sum() else sent
     return scaled
-
-
-def _sum_until(
-    intervals: Intervals, amounts: npt.NDArray[np.float64], first: int, edges: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
-    """Return the sum of the amounts until each moment: float64 [edge]."""
-    begin = (intervals.begin_ns - np.uint64(first)).astype(np.float64)
-    end = np.maximum((intervals.end_ns - np.uint64(first)).astype(np.float64), begin + 1.0)
-    # The sum grows at a rate that changes where intervals begin and end.
-    rate = amounts / (end - begin)
-    times = np.concatenate([begin, end])
-    changes = np.concatenate([rate, -rate])
-    order = np.argsort(times, kind="stable")
-    times, rates = times[order], changes[order].cumsum()
-    grown = np.concatenate([[0.0], (rates[:-1] * np.diff(times)).cumsum()])
-    sums: npt.NDArray[np.float64] = np.interp(edges, times, grown, left=0.0, right=float(grown[-1]))
-    return sums
 
 
 def _name(loads: FabricLoads, rail: int, link: int, end: int) -> str:

@@ -6,17 +6,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from ibprof.profile.exact_sums import sum_by_group
-from ibprof.profile.profile_data import SIZE_BINS, Direction, Intervals, IntervalTimes, Kind, Profile, Source
+from ibprof.profile.profile_data import SIZE_BINS, Direction, Kind, Profile, Source
+from ibprof_converter.analysis.interval_sums import sum_until
 
 _NS = 1e-9
 
 TIME_BINS = 96
 """Columns of the time line."""
-
-_ROWS_AT_ONCE = 1 << 14
 
 _LATEST = 2**64 - 1
 
@@ -181,30 +179,13 @@ def follow_time(run: Profile) -> tuple[TimeBin, ...]:
     first = min(int(intervals.begin_ns.min()), int(times.begin_ns.min(initial=_LATEST)))
     last = max(int(intervals.end_ns.max()), int(times.end_ns.max(initial=0)))
     edges = np.linspace(0, max(last - first, 1), TIME_BINS + 1)
-    sent = _sum_until(intervals, intervals.bytes, first, edges)
+    sent = sum_until(intervals, intervals.bytes, first, edges)
     sent[-1] = total = sum(intervals.bytes.tolist())
     whole = [min(round(amount), total) for amount in sent.tolist()]
     whole[-1] = total
-    inside_s = np.diff(_sum_until(times, times.time_ns, first, edges)) * _NS
+    inside_s = np.diff(sum_until(times, times.time_ns, first, edges)) * _NS
     inside = inside_s.tolist() if len(times.rank) else [None] * TIME_BINS
     return tuple(
         TimeBin(float(begin) * _NS, float(end) * _NS, after - before, mpi_s)
         for begin, end, before, after, mpi_s in zip(edges[:-1], edges[1:], whole[:-1], whole[1:], inside, strict=True)
     )
-
-
-def _sum_until(
-    intervals: Intervals | IntervalTimes,
-    amounts: npt.NDArray[np.uint64],
-    first: int,
-    edges: npt.NDArray[np.float64],
-) -> npt.NDArray[np.float64]:
-    """Return the sum of the intervals' amounts until each moment, 0 at the first."""
-    sums = np.zeros(len(edges))
-    for begin in range(0, len(amounts), _ROWS_AT_ONCE):
-        rows = slice(begin, begin + _ROWS_AT_ONCE)
-        starts = (intervals.begin_ns[rows] - np.uint64(first)).astype(np.float64)
-        lengths = (intervals.end_ns[rows] - intervals.begin_ns[rows]).astype(np.float64)
-        part = (edges[1:, None] - starts) / np.maximum(lengths, 1.0)
-        sums[1:] += np.clip(part, 0.0, 1.0) @ amounts[rows].astype(np.float64)
-    return sums
