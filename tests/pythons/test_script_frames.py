@@ -30,7 +30,7 @@ BuildProbe = Callable[..., Path]
 def compile_with_module(output: Path, *arguments: str | Path) -> Path:
     """Compile a program together with ibprof's module."""
     compiler = [find_program("cc", package="gcc"), "-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Werror"]
-    platform = [SOURCES / "platform" / f"{name}.c" for name in ("guarded_read", "loader")]
+    platform = [SOURCES / "platform" / f"{name}.c" for name in ("guarded_read", "loaded_objects", "loader")]
     module: list[str | Path] = [f"-I{SOURCES}", *platform, *sorted((SOURCES / "python").glob("*.c"))]
     subprocess.run([*compiler, *arguments, *module, "-o", output, "-ldl", "-lpthread"], check=True)
     return output
