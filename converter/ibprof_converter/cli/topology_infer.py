@@ -46,7 +46,7 @@ examples:
 routes (shortest paths). A .conf is Slurm's topology.conf. A .html shows the topology in space. A .csv has its positions
 there, for ibprof-view topology.lst TRAFFIC --node-data positions.csv -o view.html.
 
-Weak links are found again in less than half of the resampled matrices. If there are any, or if hosts may have a switch
+Weak links are found again in less than 70% of the resampled matrices. If there are any, or if hosts may have a switch
 that is not claimed, the first line says so and the exit status is 5. A .lst or .conf is then only written with
 --accept-weak.
 """

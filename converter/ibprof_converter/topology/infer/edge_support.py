@@ -53,7 +53,9 @@ def find_support(
     found = np.zeros(len(marks))
     above = np.triu_indices(len(delays), 1)
     believed = ~np.isnan(delays) & ~choice.outliers
-    errors = split_errors(np.where(believed, candidate.residuals(delays), 0.0), believed, _find_switches(answer))
+    links = int(np.count_nonzero(answer.edge.min(axis=1) >= len(answer.hosts)))
+    residuals = np.where(believed, candidate.residuals(delays), 0.0)
+    errors = split_errors(residuals, believed, _find_switches(answer), links)
     draw = np.random.default_rng(seed)
     until = time.monotonic() + seconds
     sampled = 0

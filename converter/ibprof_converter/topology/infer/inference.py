@@ -11,7 +11,9 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
+from ibprof.text.quantities import format_seconds
 from ibprof_converter.topology.infer.candidate import FLOOR, Candidate, Floats, Integers
+from ibprof_converter.topology.infer.clock_steps import ClockSteps, find_clock_steps
 from ibprof_converter.topology.infer.edge_support import find_support
 from ibprof_converter.topology.infer.many_hosts import choose_for_many
 from ibprof_converter.topology.infer.model_choice import (
@@ -35,8 +37,12 @@ _NOISY = 0.25
 _GAIN_OF_RAILS = 1.2
 """Gain of score a pair beyond naming its rail. A ring of switches gains 0.4 so, delays over two rails 1.5 and more."""
 
-WEAK = 0.5
-"""Support of an edge below which an answer is refused."""
+WEAK = 0.7
+"""Support of an edge below which an answer is refused.
+
+Source: D. M. Hillis and J. J. Bull, "An empirical test of bootstrapping as a method for assessing confidence in
+phylogenetic analysis", Systematic Biology 42, 1993: groups of 70% and more are mostly real ones.
+"""
 
 _NEARLY_A_SWITCH = 3.5
 """Times the errors' deviation. Hosts that are nearer to one another by more may have a switch."""
@@ -106,6 +112,10 @@ def infer(values: PairDelays, effort: InferenceEffort | None = None) -> Inferenc
             "as long; the topology is of the delays without that"
         )
         delays = rails.even_out(delays)
+    steps = find_clock_steps(choice.candidate, delays)
+    if steps is not None:
+        delays = steps.spread_out(delays, effort.seed)
+        choice = choose_model(delays, effort.models)
     to_topology = partial(_as_topology, hosts=hosts)
     support, drawn = None, 0
     if effort.replicates:
@@ -118,7 +128,8 @@ def infer(values: PairDelays, effort: InferenceEffort | None = None) -> Inferenc
     if outliers:
         notes.append(f"{outliers} outlying pairs were left out: they deviate by over 3.5 times the usual deviation")
     topology = _describe(choice.candidate, hosts, choice.noise, notes, _doubts(choice, support, hosts), support)
-    return Inference(topology, chosen[pairs], _refuse(topology, choice))
+    refusal = _refuse(topology, choice) or _refuse_steps(steps, choice.candidate, len(hosts))
+    return Inference(topology, chosen[pairs], refusal)
 
 
 def _infer_from_core(values: PairDelays, core: npt.NDArray[np.integer], effort: InferenceEffort) -> Inference | None:
@@ -164,6 +175,16 @@ def _refuse(topology: InferredTopology, choice: ModelChoice) -> str | None:
     if near is not None and near.step > _NEARLY_A_SWITCH * near.deviation and near.deviation > FLOOR:
         return _describe_near(near, topology.hosts) + ": that may be a switch"
     return None
+
+
+def _refuse_steps(steps: ClockSteps | None, candidate: Candidate, hosts: int) -> str | None:
+    """Return why delays that a coarse clock measured do not show the links that were found."""
+    if steps is None or not steps.hides_links_of(candidate, hosts):
+        return None
+    return (
+        f"delays are multiples of {format_seconds(steps.seconds)}, and {steps.share:.0%} of them are another multiple "
+        "than is explained: the clock's errors hide links that add less than two of these steps"
+    )
 
 
 def _describe_near(near: NearGroup, hosts: tuple[str, ...]) -> str:
@@ -295,7 +316,7 @@ def _doubts(choice: ModelChoice, support: Floats | None, hosts: tuple[str, ...])
     if choice.near is not None:
         doubts.append(_describe_near(choice.near, hosts) + ": too little for a switch")
     if support is not None and (weak := int(np.count_nonzero(support < WEAK))):
-        doubts.append(f"{weak} edges were found again in less than half of the resampled matrices: they are uncertain")
+        doubts.append(f"{weak} edges were found again in less than {WEAK:.0%} of the resampled matrices")
     for model in choice.untried:
         limit = LARGEST_ADDITIVE if model == "additive" else LARGEST_DIRECT
         doubts.append(f"{len(hosts)} hosts: the model {model} was not tried, which takes up to {limit}")

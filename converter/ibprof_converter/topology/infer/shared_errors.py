@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,8 @@ class SharedErrors:
     Attributes:
         switch: int [host], the switch of each.
         of_host: float64 [host], in all delays of a host.
-        of_route: float64 [route], in all delays between hosts of the same two switches, or of one.
+        of_route: float64 [route], in all delays between hosts of the same two switches; also for hosts of one switch,
+            whose delay to one another is fitted for itself, so that its error does not show.
         of_pair: float64 [pair], the rest.
     """
 
@@ -37,13 +39,19 @@ class SharedErrors:
         return drawn
 
 
-def split_errors(residuals: Floats, known: npt.NDArray[np.bool_], switch: npt.NDArray[np.integer]) -> SharedErrors:
+def split_errors(
+    residuals: Floats, known: npt.NDArray[np.bool_], switch: npt.NDArray[np.integer], links: int
+) -> SharedErrors:
     """Split residuals into what hosts share, what routes share, and the rest.
+
+    Links between switches are fitted to the delays of routes, and follow their errors: what is left of these is too
+    small, and is scaled by the degrees of freedom.
 
     Args:
         residuals: float64 [host, host], symmetric, 0 where not known.
         known: bool [host, host].
         switch: int [host], of each host, from 0 on.
+        links: number of links between switches in the model that leaves the residuals.
     """
     left = residuals - (np.median(residuals[known]) if known.any() else 0.0)
     left = np.where(known, left, 0.0)
@@ -55,7 +63,10 @@ def split_errors(residuals: Floats, known: npt.NDArray[np.bool_], switch: npt.ND
     count = np.bincount(route[pairs], minlength=switches * switches)
     mean = np.bincount(route[pairs], left[pairs], switches * switches) / np.maximum(count, 1)
     left = left - mean[route]
-    return SharedErrors(switch, of_host, mean[count > 0] if count.any() else np.zeros(1), _or_none(left[pairs]))
+    within = np.arange(switches) * (switches + 1)
+    between = np.setdiff1d(np.flatnonzero(count), within)
+    scale = sqrt(len(between) / max(len(between) - links, 1))
+    return SharedErrors(switch, of_host, _or_none(scale * mean[between]), _or_none(left[pairs]))
 
 
 def _or_none(values: Floats) -> Floats:

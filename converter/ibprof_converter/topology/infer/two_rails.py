@@ -15,7 +15,7 @@ from math import exp, log
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.topology.infer.binary_trees import link_average
+from ibprof_converter.topology.infer.binary_trees import PrunedTree, link_average
 from ibprof_converter.topology.infer.candidate import Floats, score
 from ibprof_converter.topology.infer.nested_levels import as_candidate, find_levels
 from ibprof_converter.topology.infer.residual_pattern import find_pattern, sample_hosts
@@ -37,6 +37,9 @@ _LEAST_SHARE = 0.1
 
 _TOWARDS_ABOVE = 0.1
 """Cost of a delay that differs from the one above, in addition to the errors that it leaves."""
+
+_ALIKE = 0.25
+"""Share of the rails' difference within which a link's is the same."""
 
 _ROUNDS = 8
 _SETTLED = 1e-4
@@ -92,7 +95,8 @@ def find_two_rails(delays: Floats, known: npt.NDArray[np.bool_]) -> TwoRails | N
     slower = _assign_along_tree(logs, known, longer)
     for _ in range(_ROUNDS):
         even = np.where(slower, delays * exp(-longer), delays)
-        candidate = as_candidate(find_levels(even))
+        levels = find_levels(even)
+        candidate = as_candidate(levels)
         left = np.where(known, logs - np.log(np.where(known, candidate.explained, 1.0)), 0.0)
         again = known & (left > longer / 2)
         if not again.any() or not (known & ~again).any():
@@ -101,9 +105,30 @@ def find_two_rails(delays: Floats, known: npt.NDArray[np.bool_]) -> TwoRails | N
         settled = bool((again == slower).all()) and abs(longer - before) < _SETTLED
         slower = again
         if settled:
-            break
+            apart = _find_rails_as_switches(levels.pruned, slower, known, longer)
+            if not apart.any():
+                break
+            slower = slower | apart
     found = TwoRails(exp(longer), slower)
     return found if _is_worth_it(found, delays, known) else None
+
+
+def _find_rails_as_switches(
+    pruned: PrunedTree, slower: npt.NDArray[np.bool_], known: npt.NDArray[np.bool_], longer: float
+) -> npt.NDArray[np.bool_]:
+    """Return the pairs that rather take the slower rail than that a switch makes their delays as much longer.
+
+    By chance all pairs of a host with its switch's others take the slower rail. The others then look like hosts of a
+    switch of their own, whose link takes exactly the rails' difference, while no pair that meets above it is on the
+    slower rail.
+    """
+    tree, height = pruned.tree, pruned.height
+    meeting = np.where(known, tree.meeting_nodes(), -1)
+    step = height[tree.parent] - height
+    alike = np.flatnonzero(np.abs(step[1:] - longer) < _ALIKE * longer) + 1
+    above = [node for node in np.unique(tree.parent[alike]).tolist() if not slower[meeting == node].any()]
+    apart: npt.NDArray[np.bool_] = np.isin(meeting, above)
+    return apart
 
 
 def _find_difference(logs: Floats, known: npt.NDArray[np.bool_]) -> float | None:
