@@ -17,7 +17,7 @@ static const uint64_t byte_ticks = UINT64_C(1) << 29; /* 8 bytes a tick */
 /* A network built link by link. */
 struct net {
     struct ibp_sim_network network;
-    uint32_t end_to[ENDS_MAX], end_delay[ENDS_MAX], end_capacity[ENDS_MAX], host_leaf[HOSTS_MAX];
+    uint32_t end_to[ENDS_MAX], end_delay[ENDS_MAX], end_gap[ENDS_MAX], end_capacity[ENDS_MAX], host_leaf[HOSTS_MAX];
     uint64_t end_byte_ticks[ENDS_MAX], minimal[SWITCHES_MAX * SWITCHES_MAX];
     int32_t host_end[HOSTS_MAX], port_end[SWITCHES_MAX * WIDTH];
     uint8_t egress[SWITCHES_MAX * HOSTS_MAX], lane[SWITCHES_MAX * SWITCHES_MAX];
@@ -37,6 +37,7 @@ static void begin_net(struct net *net, uint32_t hosts, uint32_t switches, uint32
         .end_to = net->end_to,
         .end_byte_ticks = net->end_byte_ticks,
         .end_delay = net->end_delay,
+        .end_gap = net->end_gap,
         .end_capacity = net->end_capacity,
         .host_end = net->host_end,
         .port_end = net->port_end,

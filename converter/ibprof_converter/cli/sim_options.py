@@ -57,7 +57,11 @@ def _build_machine(arguments: argparse.Namespace) -> MachineOptions:
         job_placement=JobPlacement(arguments.job_placement),
         adaptive=arguments.adaptive,
         hardware=Hardware(
-            packet_bytes=arguments.packet, lane_bytes=arguments.lane, switch_ns=arguments.switch_ns, gbps=arguments.gbps
+            packet_bytes=arguments.packet,
+            lane_bytes=arguments.lane,
+            switch_ns=arguments.switch_ns,
+            nic_gap_ns=arguments.nic_gap_ns,
+            gbps=arguments.gbps,
         ),
         effort=QUICK if arguments.quick else FULL if arguments.full else None,
     )
@@ -176,6 +180,8 @@ def _add_hardware(parser: argparse.ArgumentParser) -> None:
     add("--lane", metavar="B", type=_bytes_in("lane_bytes"), default=65536, help="buffer of a virtual lane in bytes "
         "(default: 65536)")  # fmt: skip
     add("--switch-ns", metavar="NS", type=delay, default=90.0, help="delay of a switch (default: 90)")
+    add("--nic-gap-ns", metavar="NS", type=number_in(*RANGES["nic_gap_ns"]), default=0.0,
+        help="pause of a host's adapter between packets (default: 0)")  # fmt: skip
     add("--gbps", metavar="G", type=speed, help="speed of all links (default: as in the fabric)")
 
 

@@ -25,6 +25,8 @@ struct ibp_sim_network {
     const uint64_t *end_byte_ticks;
     /* [end], ticks from the last bit's departure until the next node acts on it; > 0 */
     const uint32_t *end_delay;
+    /* [end], ticks that the link rests after each packet */
+    const uint32_t *end_gap;
     /* [end], bytes of each virtual lane: from one packet to UINT32_MAX / (width + 1) */
     const uint32_t *end_capacity;
     /* [host], the end that it transmits on, or IBP_NONE */

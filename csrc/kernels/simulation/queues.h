@@ -47,6 +47,7 @@ static inline void ibp_sim_admit(struct ibp_sim *sim, uint32_t into, uint32_t nu
     packet->node = shared->to;
     packet->ahead = ibp_sim_look_up(sim, shared->to, packet);
     ibp_sim_schedule_packet(sim, shared->free_at + shared->delay, number);
+    shared->free_at += shared->gap;
 }
 
 /* Append a packet to those that wait for a queue's buffer. */

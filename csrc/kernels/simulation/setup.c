@@ -94,6 +94,7 @@ static void set_up_end(struct ibp_sim *sim, int32_t end, uint32_t port)
     if (end == IBP_NONE) return;
     queue->byte_ticks = network->end_byte_ticks[end];
     queue->delay = network->end_delay[end];
+    queue->gap = network->end_gap[end];
     queue->capacity = network->end_capacity[end];
     queue->port = port;
     sim->port_of_end[end] = port;

@@ -67,10 +67,12 @@ struct ibp_sim_queue {
     /* Of each lane. */
     uint32_t capacity;
     uint32_t delay;
-    /* The tick when all that it has admitted is sent. */
+    /* The tick when all that it has admitted is sent, with the gap after it. */
     uint64_t free_at;
     uint64_t byte_ticks;
     uint32_t port;
+    /* Shared: ticks between packets. */
+    uint32_t gap;
 };
 
 /* Packets that arrive at the same tick. */

@@ -66,6 +66,29 @@ def test_a_message_is_pipelined(packets: int) -> None:
     assert network.to_ns(int(sample["ticks"])) == pytest.approx(ns)
 
 
+def test_a_host_pauses_between_packets() -> None:
+    """4 MiB in packets of 4 KiB: 1,023 pauses of 10 ns, whether one message has them or 1,024 have."""
+    network = make(TREE, replace(EXACT, switch_ns=100, wire_ns=10, nic_gap_ns=10, tick_ns=0.02))
+    to = network.hosts - 1
+    hops, sending = count_hops(network, 0, to), 4096 * 8 / 100
+    first = hops * (sending + 10) + (hops - 1) * 100
+    whole = Simulation(network, [Job("one", limit=1)], [Client(0, 0, [Step(to, 1 << 22)])])
+    assert network.to_ns(int(whole.run()["ticks"][0])) == pytest.approx(first + 1023 * (sending + 10))
+    many = Simulation(network, [Job("many", limit=1)], 1024 * [Client(0, 0, [Step(to, 4096)])])
+    assert network.to_ns(int(many.run()["ticks"].max())) == pytest.approx(first + 1023 * (sending + 10))
+    for simulation in whole, many:
+        assert simulation.look_at_ends().busy.max() == network.ticks(1024 * sending)  # pauses are not sending
+
+
+def test_a_pause_delays_no_packet_of_a_slow_job() -> None:
+    """A packet that comes when the pause is over is sent at once."""
+    network = make(TREE, replace(EXACT, nic_gap_ns=1000))
+    job, step = Job("slow", interval=network.ticks(5000), limit=20), Step(network.hosts - 1, 1000)
+    ticks = Simulation(network, [job], [Client(0, 0, [step])]).run()["ticks"]
+    (alone,) = Simulation(make(TREE), [replace(job, limit=1)], [Client(0, 0, [step])]).run()["ticks"]
+    assert set(ticks.tolist()) == {int(alone)}
+
+
 def test_slow_links_take_their_time() -> None:
     network = make("xgft:1:2:1@10", Hardware(switch_ns=96, wire_ns=6.4, tick_ns=0.64))
     (sample,) = Simulation(network, [Job("one", limit=1)], [Client(0, 0, [Step(1, 1000)])]).run()

@@ -23,6 +23,8 @@ _HEADERS = kernels_headers()
 NOBODY = _HEADERS.constants["IBP_SIM_NOBODY"]
 """Stands for no client at the host that a step sends to."""
 
+_ARRAYS = ("end_to", "end_byte_ticks", "end_delay", "end_gap", "host_end", "port_end", "egress", "host_leaf")
+
 _FOREVER = (1 << 64) - 1
 _SAMPLES_AT_A_TIME = 1 << 18
 
@@ -324,7 +326,7 @@ class Simulation:
         struct = self._kernels.ffi.new("struct ibp_sim_network *")
         struct.hosts, struct.switches = network.hosts, network.switches
         struct.ends, struct.width = len(network.end_to), network.port_end.shape[1]
-        for name in ("end_to", "end_byte_ticks", "end_delay", "host_end", "port_end", "egress", "host_leaf"):
+        for name in _ARRAYS:
             setattr(struct, name, self._keep(getattr(network, name)))
         struct.end_capacity = self._keep(np.full(len(network.end_to), hardware.lane_bytes, np.uint32))
         struct.minimal = self._keep(find_minimal_ports(network)) if adaptive else self._kernels.ffi.NULL

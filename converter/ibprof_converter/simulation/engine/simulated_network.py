@@ -23,6 +23,7 @@ RANGES: Mapping[str, tuple[float, float]] = {
     "lane_bytes": (1, 1 << 23),
     "switch_ns": (0, 1e9),
     "wire_ns": (0, 1e9),
+    "nic_gap_ns": (0, 1e9),
     "gbps": (1e-3, 1e6),
     "tick_ns": (1e-3, 1e3),
 }
@@ -41,6 +42,7 @@ class Hardware:
         lane_bytes: buffer of each virtual lane at each link direction.
         switch_ns: from a packet's last bit until its next link can take it up.
         wire_ns: delay of a link's wire.
+        nic_gap_ns: pause of a host's adapter between two packets.
         gbps: speed of all links, in Gb/s; None: each has its own, as the fabric says.
         tick_ns: None for the time of 8 bytes on the fastest link.
     """
@@ -49,6 +51,7 @@ class Hardware:
     lane_bytes: int = 65536
     switch_ns: float = 90.0
     wire_ns: float = 0.0
+    nic_gap_ns: float = 0.0
     gbps: float | None = None
     tick_ns: float | None = None
 
@@ -67,6 +70,7 @@ class SimulatedNetwork:
         end_to: uint32 [link direction], a host, or hosts + a switch.
         end_byte_ticks: uint64 [link direction], ticks a byte takes, times 2**32, rounded down.
         end_delay: uint32 [link direction], ticks.
+        end_gap: uint32 [link direction], ticks between two packets, 0 where a switch sends.
         port_end: int32 [switch, port], the link direction by which the port sends.
         egress: uint8 [switch, host], port towards it, `UNREACHABLE` for none.
     """
@@ -80,6 +84,7 @@ class SimulatedNetwork:
     end_to: npt.NDArray[np.uint32]
     end_byte_ticks: npt.NDArray[np.uint64]
     end_delay: npt.NDArray[np.uint32]
+    end_gap: npt.NDArray[np.uint32]
     port_end: npt.NDArray[np.int32]
     egress: npt.NDArray[np.uint8]
 
@@ -140,11 +145,14 @@ def index_network(subnet: Subnet, hardware: Hardware) -> SimulatedNetwork:
     # Down: a packet's ticks are rounded up, and what takes whole ticks must not take one more.
     byte_ticks = np.floor(8 / gbps / tick_ns * 2**32).astype(np.uint64)
     delay = np.where(switch != NONE, hardware.switch_ns, 0.0) + hardware.wire_ns
-    if delay.max() / tick_ns >= 2**32 or hardware.packet_bytes * float(byte_ticks.max()) >= 2**63:
+    longest = max(float(delay.max()), hardware.nic_gap_ns)
+    if longest / tick_ns >= 2**32 or hardware.packet_bytes * float(byte_ticks.max()) >= 2**63:
         raise InconsistentError(
             f"{fabric.name}: a delay or a packet takes more ticks of {tick_ns:g} ns, 64 bits on its fastest link, than "
             "are counted"
         )
+    gap = np.zeros(ends, np.uint32)
+    gap[end[host_port]] = round(hardware.nic_gap_ns / tick_ns)
     tables = subnet.tables.port
     lid = fabric.port_lid[host_port]
     known = (network.row != NONE)[:, None] & (lid < tables.shape[1])[None, :]
@@ -160,6 +168,7 @@ def index_network(subnet: Subnet, hardware: Hardware) -> SimulatedNetwork:
         end_to=end_to.astype(np.uint32),
         end_byte_ticks=byte_ticks,
         end_delay=np.maximum(np.rint(delay / tick_ns), 1).astype(np.uint32),
+        end_gap=gap,
         port_end=np.ascontiguousarray(network.end_at[network.switch_node]),
         egress=np.ascontiguousarray(egress, np.uint8),
     )

@@ -92,6 +92,8 @@ class Cell:
         setting = asdict(self.setting)
         del setting["fabric"]  # a path, which says nothing of the fabric's links
         del setting["routes"]  # the network's digest has the routes themselves
+        if not self.setting.hardware.nic_gap_ns:
+            del setting["hardware"]["nic_gap_ns"]  # so that results of earlier versions are found
         whole = {
             "schema": RESULT_SCHEMA,
             "network": digest_network(self.setting.network),

@@ -58,7 +58,8 @@ def find_transfer_ns(cell: Cell, workload: Workload) -> float:
     hops = find_mean_hops(setting.network, setting.hardware)
     packet = min(workload.bytes, setting.hardware.packet_bytes)
     each = packet * byte_ns + setting.hardware.switch_ns + setting.hardware.wire_ns
-    return workload.bytes * byte_ns + (hops - 1) * each
+    gaps_ns = workload.bytes / setting.hardware.packet_bytes * setting.hardware.nic_gap_ns
+    return workload.bytes * byte_ns + (hops - 1) * each + gaps_ns
 
 
 def find_bottleneck_ns(cell: Cell, workload: Workload) -> float:

@@ -26,7 +26,7 @@ Mean = Mapping[str, Any]
 RESULTS, MEANS, WHOLE = "results.csv", "means.csv", "whole.csv"
 
 SETTING_COLUMNS = ("fabric", "routing", "servers", "server_placement", "job_placement", "packet_bytes", "lane_bytes",
-                   "switch_ns", "wire_ns", "gbps")  # fmt: skip
+                   "switch_ns", "wire_ns", "nic_gap_ns", "gbps")  # fmt: skip
 PATTERN_COLUMNS = ("role", "bytes", "interval_us", "window_us", "limit")
 _QUANTILES = tuple(f"p{100 * quantile:g}_us" for quantile in QUANTILES)
 _VALUES = ("mean_us", "node_mean_us", "deviation_us", "least_us", *_QUANTILES, "most_us", "operation_us")
@@ -57,6 +57,7 @@ def _describe_cell(cell: Cell, jobs: Sequence[str]) -> Row:
         "lane_bytes": hardware.lane_bytes,
         "switch_ns": hardware.switch_ns,
         "wire_ns": hardware.wire_ns,
+        "nic_gap_ns": hardware.nic_gap_ns,
         "gbps": hardware.gbps,
     }
     by_name = {each.name: each for each in cell.workloads}
@@ -244,7 +245,10 @@ def write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 _TEXTS = frozenset({"measured", "run", "fabric", "routing", "server_placement", "job_placement", "note"})
 
 
-_OF_MEANS = frozenset({"measured", "run", *SETTING_COLUMNS, "seeds", *_VALUES, "slowdown"})
+_LATER = {"nic_gap_ns": 0.0}
+"""Columns that older tables lack, and their value there."""
+
+_OF_MEANS = frozenset({"measured", "run", *SETTING_COLUMNS, "seeds", *_VALUES, "slowdown"} - set(_LATER))
 
 
 def is_means(path: Path) -> bool:
@@ -276,14 +280,14 @@ def _read_parquet(path: Path) -> list[Row]:
     except pa.ArrowException as error:
         raise InputError(path, None, "a Parquet file", str(error)) from None
     _need_columns(path, list(rows[0]) if rows else ())
-    return rows
+    return [_LATER | row for row in rows]
 
 
 def _read_csv(path: Path) -> list[Row]:
     with path.open(newline="", encoding="utf-8", errors="replace") as file:
         reader = csv.DictReader(file)
         _need_columns(path, reader.fieldnames or ())
-        return [_parse(path, reader.line_num, row) for row in reader]
+        return [_LATER | _parse(path, reader.line_num, row) for row in reader]
 
 
 def _need_columns(path: Path, found: Sequence[str]) -> None:

@@ -30,7 +30,8 @@ further keys of a job:
   reads: 256 B           of io, pairs and profile: the other host is sent a request of this size, and answers with bytes
   profile: profile.otf2  of the role profile: a recorded run, by its time line or with an interval
 
-further keys of hardware: wire_ns, gbps (of all links; default: as in the fabric), tick_ns
+further keys of hardware: wire_ns, nic_gap_ns (between packets of a host), tick_ns,
+  gbps (of all links; default: as in the fabric)
 further keys of effort: precision (0.05), warm_up (50), least_warm_up (50), hops (1e10); messages (200), background (50)
 effort may also be a name: quick, survey, full
 

@@ -29,6 +29,7 @@ class Wiring:
         host_end: the end that each host sends on.
         leaf: the switch that each host is at, from 0.
         way: by (switch, host): the end towards a host.
+        gap: ticks that a host pauses after each packet.
         lane: by (leaf, leaf); all others lane 0.
     """
 
@@ -40,6 +41,7 @@ class Wiring:
     host_end: list[int]
     leaf: list[int]
     way: dict[tuple[int, int], int]
+    gap: int
     lane: Mapping[tuple[int, int], int] = field(default_factory=dict)
 
 
@@ -205,6 +207,8 @@ class Reference:
         self.busy[end, packet.message.job] += sending
         packet.at = end
         self._at(self._free_at[end] + self.wiring.delay[end], lambda: self._arrive(packet, end))
+        if end in self.wiring.host_end:
+            self._free_at[end] += self.wiring.gap
         if behind is not None:
             self._free(behind, lane, packet.bytes)
 
