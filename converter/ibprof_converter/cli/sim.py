@@ -20,6 +20,7 @@ from ibprof_converter.cli.sim_options import (
     add_job_hosts,
     add_machine,
     add_output,
+    add_reads,
     add_running,
     build_advice,
     build_run,
@@ -205,8 +206,8 @@ def _add_threshold(commands: Subcommands) -> None:
     parser = add_subcommand(commands, "threshold", summary, examples, build_threshold, _find_threshold, description)
     add = parser.add_argument
     add("--size", metavar="SIZE", type=type_of(parse_size), default=1 << 22, help="of a request (default: 4MiB)")
-    add("--share", metavar="S", type=number_in(0, 1), default=0.5, help="part of the compute hosts that writes "
-        "(default: 0.5)")  # fmt: skip
+    add("--share", metavar="S", type=number_in(0, 1), default=0.5, help="part of the compute hosts that run the "
+        "job (default: 0.5)")  # fmt: skip
     _add_question(parser)
 
 
@@ -229,6 +230,7 @@ def _add_advise(commands: Subcommands) -> None:
 
 
 def _add_question(parser: argparse.ArgumentParser) -> None:
+    add_reads(parser)
     add_machine(parser, seeds=3)
     add_running(parser, None)
     parser.add_argument("--json", action="store_true", help="print JSON")

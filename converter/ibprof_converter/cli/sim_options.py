@@ -22,6 +22,7 @@ from ibprof_converter.simulation.study.efforts import FULL, QUICK
 from ibprof_converter.simulation.study.named_hosts import DRAWN
 from ibprof_converter.simulation.study.presets import plan_preset
 from ibprof_converter.simulation.study.simulated_machine import HOSTS_PER_SERVER, MachineOptions
+from ibprof_converter.simulation.study.sizes_and_times import parse_size
 from ibprof_converter.simulation.study.study_file import MOST_SEEDS, StudyPlan, read_study
 from ibprof_converter.simulation.study.study_results import StudyOutput
 from ibprof_converter.simulation.workload.host_assignment import JobPlacement, ServerPlacement
@@ -85,7 +86,8 @@ def _build_output(arguments: argparse.Namespace) -> StudyOutput:
 
 def build_threshold(arguments: argparse.Namespace) -> QuestionOptions[ThresholdOptions]:
     """Return the options of `threshold`."""
-    question = ThresholdOptions(_build_machine(arguments), arguments.size, arguments.share, arguments.seeds)
+    machine, reads = _build_machine(arguments), arguments.io_reads
+    question = ThresholdOptions(machine, arguments.size, arguments.share, arguments.seeds, reads)
     return QuestionOptions(question, arguments.output, arguments.json)
 
 
@@ -120,6 +122,14 @@ def add_job_hosts(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--io-hosts", metavar="HOSTS", type=type_of(expand_hosts), help="hosts of the I/O job in place of a share"
     )
+
+
+def add_reads(parser: argparse.ArgumentParser) -> None:
+    """Add the direction of I/O."""
+    parser.add_argument(
+        "--io-reads", metavar="SIZE", type=type_of(parse_size), default=0,
+        help="I/O reads: a client sends a request of SIZE, the server answers with the I/O size (default: I/O writes)",
+    )  # fmt: skip
 
 
 def add_running(parser: argparse.ArgumentParser, output: Path | None) -> None:

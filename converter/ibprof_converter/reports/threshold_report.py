@@ -14,6 +14,7 @@ def describe_threshold(question: ThresholdQuestion, found: Threshold) -> dict[st
     """Return a threshold as JSON has it."""
     return {
         "request_bytes": question.job.bytes,
+        "reads": bool(question.job.reads),
         "clients": question.clients,
         "servers": question.setting.servers,
         "alone_us": _us(found.alone_ns),
@@ -31,8 +32,9 @@ def describe_threshold(question: ThresholdQuestion, found: Threshold) -> dict[st
 def format_threshold(question: ThresholdQuestion, found: Threshold) -> str:
     """Return a threshold as text."""
     clients, servers = _count(question.clients, "client"), _count(question.setting.servers, "server")
+    kind = "Reads" if question.job.reads else "Requests"
     lines = [
-        f"Requests of {format_size(question.job.bytes)} from {clients} to {servers} of "
+        f"{kind} of {format_size(question.job.bytes)} from {clients} to {servers} of "
         f"{printable(question.setting.fabric)}:",
         f"  one takes {_time(found.alone_ns)} alone, {_time(found.without_pause_ns)} without a pause between them",
         *_format_bounds(found),

@@ -35,6 +35,18 @@ def test_the_threshold_lies_where_the_servers_are_full(capsys: pytest.CaptureFix
     assert found["without_pause_us"] == pytest.approx(31 * 256 * KIB / 12.5e3, rel=0.05)
 
 
+def test_reads_are_held_up_by_the_servers_own_links(capsys: pytest.CaptureFixture[str]) -> None:
+    """As many bytes as writes, the other way: the same bound, and a request's own packet more for each."""
+    machine = ["--fabric", "xgft:2:8,4:1,8@100", "--servers", "1", "--share", "1", "--json", "--workers", "1"]
+    assert main(["threshold", *machine, "--size", "256KiB", "--io-reads", "256B", "--quick"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["reads"]
+    assert found["bound_us"] == pytest.approx(30 * 256 * KIB / 12.5e3, abs=1e-3)
+    ways = 256 * KIB / 12.5e3 + 3 * (4096 / 12.5e3 + 0.09) + 4 * 256 / 12.5e3 + 3 * 0.09
+    assert found["alone_us"] == pytest.approx(ways, rel=0.02)
+    assert found["without_pause_us"] == pytest.approx(31 * 256 * KIB / 12.5e3, rel=0.05)
+
+
 def test_servers_with_slower_links_set_the_pace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A hypercube at 32 Gb/s, whose two isolated servers have 8: 46 clients."""
     for name in ("ibdiagnet.lst", "ibdiagnet.fdbs"):

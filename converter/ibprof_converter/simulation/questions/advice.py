@@ -34,6 +34,7 @@ class AdviceOptions:
         share: of the compute hosts for MPI.
         mpi_hosts, io_hosts: names of each job's hosts; None: sampled, or those of the recording.
         seeds: number of random seeds.
+        io_reads: bytes of what an I/O client sends to be answered with `io_bytes`; 0 for writes.
     """
 
     machine: MachineOptions
@@ -45,6 +46,7 @@ class AdviceOptions:
     mpi_hosts: Sequence[str] | None
     io_hosts: Sequence[str] | None
     seeds: int
+    io_reads: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +143,9 @@ def answer_advice(question: AdviceQuestion, simulate: Simulate) -> Advice:
 
 def _place_jobs(setting: Setting, options: AdviceOptions) -> tuple[Workload, Workload, list[str]]:
     """Return both jobs on the hosts that options or the recording name, and what is sampled instead."""
-    io = Workload(IO, Role.IO, options.io_bytes, interval_ns=options.io_interval_ns, share=1 - options.share)
+    io = Workload(
+        IO, Role.IO, options.io_bytes, options.io_interval_ns, share=1 - options.share, reads=options.io_reads
+    )
     mpi = _describe_mpi(options)
     named, taken = NamedHosts(setting), dict.fromkeys(setting.server_hosts, "a server")
     is_sampled = options.mpi_hosts == [DRAWN] and mpi.role is Role.PROFILE

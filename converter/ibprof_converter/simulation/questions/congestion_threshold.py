@@ -57,12 +57,14 @@ class ThresholdOptions:
         request_bytes: of an I/O request.
         share: of the compute hosts that send requests.
         seeds: number of random seeds.
+        reads: bytes of what a client sends to be answered with `request_bytes`; 0 for writes.
     """
 
     machine: MachineOptions
     request_bytes: int
     share: float
     seeds: int
+    reads: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,7 @@ def ask_threshold(options: ThresholdOptions) -> ThresholdQuestion:
         IbprofError: an option is invalid on the fabric.
     """
     setting = make_setting(options.machine)
-    job = Workload(IO, Role.IO, options.request_bytes, share=options.share)
+    job = Workload(IO, Role.IO, options.request_bytes, share=options.share, reads=options.reads)
     clients = int(set_up(_cell(setting, job, 0.0, 1)).measured.sum())
     seeds = range(1, options.seeds + 1)
     return ThresholdQuestion(setting, job, clients, seeds, tuple(list_fabric_notes(setting.network)))
