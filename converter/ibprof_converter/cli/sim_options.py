@@ -7,15 +7,17 @@ import argparse
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Generic, TypeVar
 
+from ibprof.errors import UsageError
 from ibprof.text.host_expressions import expand_hosts
 from ibprof_converter.cli.arguments import count_in, fill_options, number_in, type_of
 from ibprof_converter.routing.route_choice import CHOICES, parse_routes
 from ibprof_converter.simulation.engine.simulated_network import RANGES, Hardware
+from ibprof_converter.simulation.measure.message_latency import Effort
 from ibprof_converter.simulation.questions.advice import AdviceOptions
 from ibprof_converter.simulation.questions.congestion_threshold import ThresholdOptions
 from ibprof_converter.simulation.study.efforts import FULL, QUICK
@@ -64,8 +66,16 @@ def _build_machine(arguments: argparse.Namespace) -> MachineOptions:
             nic_gap_ns=arguments.nic_gap_ns,
             gbps=arguments.gbps,
         ),
-        effort=QUICK if arguments.quick else FULL if arguments.full else None,
+        effort=_build_effort(arguments),
     )
+
+
+def _build_effort(arguments: argparse.Namespace) -> Effort | None:
+    if not arguments.every_message:
+        return QUICK if arguments.quick else FULL if arguments.full else None
+    if not arguments.full:
+        raise UsageError("--every-message: expected with --full, whose steady states are skipped otherwise")
+    return replace(FULL, steady=0.0)
 
 
 def build_run(arguments: argparse.Namespace) -> StudyOptions:
@@ -152,7 +162,9 @@ def add_machine(parser: argparse.ArgumentParser, seeds: int = 1, needs_fabric: b
     """Add the machine to simulate, and the effort."""
     effort = parser.add_mutually_exclusive_group()
     effort.add_argument("--quick", action="store_true", help="fewer patterns and messages")
-    effort.add_argument("--full", action="store_true", help="50 messages of warm-up and 1,000 measured, however long")
+    effort.add_argument("--full", action="store_true", help="50 messages of warm-up and 1,000 measured, however long, "
+        "with steady states skipped")  # fmt: skip
+    parser.add_argument("--every-message", action="store_true", help="with --full: skip no steady states")
     parser.add_argument(
         "--seeds", metavar="N", type=count_in(1, MOST_SEEDS), default=seeds,
         help=f"random seeds of each simulation (default: {seeds})",

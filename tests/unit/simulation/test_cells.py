@@ -37,7 +37,9 @@ def test_a_key_is_of_what_matters(tmp_path: Path) -> None:
         replace(first, setting=replace(SMALL, fabric="xgft:2:8,4:1,4@100")),
     ]
     assert len({first.key, *(cell.key for cell in changed)}) == 6
-    assert "nic_gap_ns" not in first.describe()["hardware"]  # results of earlier versions keep their keys
+    # Results of earlier versions keep their keys.
+    assert "nic_gap_ns" not in first.describe()["hardware"]
+    assert "steady" not in first.describe()["effort"]
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -56,8 +58,12 @@ def test_estimates_by_hand() -> None:
     short = replace(cell, setting=replace(SMALL, effort=Effort(messages=20)))
     assert 0.2 < run_cell(short).packet_hops / estimate_hops(short) < 5
     # All messages that are asked for, where the interval does not end it: 50 and 1,000 for 8.
-    full = [replace(each, setting=replace(SMALL, effort=FULL)) for each in make_cells(SMALL, [mpi()], MPI, [1])]
-    assert estimate_hops(full[0]) == pytest.approx(1050 / 8 * estimate_hops(make_cells(SMALL, [mpi()], MPI, [1])[0]))
+    (alone, _) = make_cells(SMALL, [mpi()], MPI, [1])
+    every, skipping = (
+        replace(alone, setting=replace(SMALL, effort=each)) for each in (replace(FULL, steady=0.0), FULL)
+    )
+    assert estimate_hops(every) == pytest.approx(1050 / 8 * estimate_hops(alone))
+    assert estimate_hops(skipping) == pytest.approx(estimate_hops(every) * 100 / 1050)
 
 
 def test_a_seed_before_the_next_and_its_longest_first(tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ from ibprof_converter.simulation.measure.sampling import (
     list_limits,
 )
 from ibprof_converter.simulation.measure.stationarity import find_drift, find_warm_up
+from ibprof_converter.simulation.measure.steady_state import SteadyState
 
 
 def measure(
@@ -88,6 +89,7 @@ def _measure(
     begun, first, begin = not (left_out or passed.any()), np.zeros(len(clients), np.uint64), 0.0
     chunk = find_first_chunk(simulation)
     operations = MeanOperation(simulation, clients)
+    steady = SteadyState(0.0 if whole else effort.steady, int(clients.sum()))
     while True:
         samples = run(simulation.state.now + chunk, effort.hops)
         operations.note(samples)
@@ -106,9 +108,10 @@ def _measure(
         if enough or all_of or ended:
             samples = np.concatenate(taken) if taken else samples[:0]
             latency = operations.add_to(
-                _summarise(simulation, samples, int(clients.sum()), effort.precision, looked_at, begin)
+                _summarise(simulation, samples, int(clients.sum()), effort.precision, looked_at, begin, steady)
             )
-            narrow = latency.is_settled and not whole and operations.is_narrow(latency, effort.precision)
+            precision = max(effort.precision, effort.steady)
+            narrow = latency.is_settled and not whole and operations.is_narrow(latency, precision)
             settled = (narrow or all_of) and operations.are_enough(latency)
             if ended or settled:
                 stay = begun and not len(samples) and bool((steps > first)[clients].any())
@@ -118,7 +121,13 @@ def _measure(
 
 
 def _summarise(
-    simulation: Simulation, samples: npt.NDArray[Any], clients: int, precision: float, looked_at: int, begin: float
+    simulation: Simulation,
+    samples: npt.NDArray[Any],
+    clients: int,
+    precision: float,
+    looked_at: int,
+    begin: float,
+    steady: SteadyState,
 ) -> Latency:
     to_ns = simulation.network.to_ns(1)
     taken = samples["ticks"] * to_ns
@@ -133,6 +142,8 @@ def _summarise(
         return NOTHING
     begin = float((kept["start"][0] + kept["ticks"][0]) * to_ns) if cut else begin
     latency = describe(simulation, kept, begin, half_interval(average_batches(kept["ticks"] * to_ns, 2 * BATCHES)))
+    if steady.is_reached(kept["ticks"]):
+        return replace(latency, is_settled=True, note="steady state: the rest of the messages was skipped")
     is_narrow = latency.half <= precision * latency.mean
     drifts = find_drift(latency.over_time).exceeds(precision)
     return replace(

@@ -36,6 +36,8 @@ class Effort:
         messages: of a client, after which it ends whatever the interval is.
         background: requests of each client of other jobs that must have passed before anything is measured.
         hops: packet hops after which it is given up.
+        steady: half of the 95% interval, as a part of the mean, at which `messages` that are left are skipped, since
+            the mean is in a steady state; 0: none are.
     """
 
     precision: float = 0.05
@@ -44,6 +46,7 @@ class Effort:
     messages: int = 200
     background: int = 50
     hops: float = 1e10
+    steady: float = 0.0
 
     def left_out(self, limit: int) -> int:
         """Return the number of messages of a client that are always left out; `limit` is 0 for a job without an end."""

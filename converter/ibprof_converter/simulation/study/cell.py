@@ -94,6 +94,8 @@ class Cell:
         del setting["routes"]  # the network's digest has the routes themselves
         if not self.setting.hardware.nic_gap_ns:
             del setting["hardware"]["nic_gap_ns"]  # so that results of earlier versions are found
+        if not self.setting.effort.steady:
+            del setting["effort"]["steady"]
         whole = {
             "schema": RESULT_SCHEMA,
             "network": digest_network(self.setting.network),

@@ -25,6 +25,9 @@ from ibprof_converter.simulation.workload.workloads import Role, Workload
 _MESSAGES = 8
 """Of a client, after which most means are settled, where they are what ends a simulation."""
 
+_STEADY_MESSAGES = 50
+"""Of a client after the warm-up, after which most means are in a steady state."""
+
 
 @lru_cache(maxsize=8)
 def find_mean_hops(source: NetworkSource, hardware: Hardware) -> float:
@@ -125,9 +128,10 @@ def estimate_hops(cell: Cell) -> float:
     mean_hops = find_mean_hops(setting.network, setting.hardware)
     running = [each for each in cell.workloads if each.name in cell.running]
     cycle = {each.name: find_cycle_ns(cell, each) for each in running}
-    ends_early = effort.precision and not setting.adaptive
+    ends_early = (effort.precision or effort.steady) and not setting.adaptive
+    usual = _MESSAGES if effort.precision else _STEADY_MESSAGES + effort.warm_up
     limit = next(each.limit for each in running if each.name == cell.measured)
-    measured = effort.left_out(limit) + _MESSAGES if ends_early else effort.warm_up + effort.messages
+    measured = effort.left_out(limit) + usual if ends_early else effort.warm_up + effort.messages
     simulated = max(
         cycle[each.name] * max(each.limit, measured if each.name == cell.measured else effort.background)
         for each in running

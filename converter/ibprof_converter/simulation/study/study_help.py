@@ -32,7 +32,8 @@ further keys of a job:
 
 further keys of hardware: wire_ns, nic_gap_ns (between packets of a host), tick_ns,
   gbps (of all links; default: as in the fabric)
-further keys of effort: precision (0.05), warm_up (50), least_warm_up (50), hops (1e10); messages (200), background (50)
+further keys of effort: precision (0.05), warm_up (50), least_warm_up (50), hops (1e10);
+  messages (200), background (50), steady (0; 0.005 ends in a steady state whose mean is known to 0.5%)
 effort may also be a name: quick, survey, full
 
 a study that varies something:

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Steady states are skipped where the mean is known, and nowhere else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from scipy.signal import lfilter
+
+from ibprof_converter.cli.sim import main
+from ibprof_converter.simulation.measure.steady_state import LEAST, SteadyState, find_half
+from ibprof_converter.simulation.study.cell import Cell, Outcome
+from ibprof_converter.simulation.study.cell_run import run_cell
+from ibprof_converter.simulation.study.efforts import FULL
+from ibprof_converter.simulation.workload.workloads import IO, MPI, Workload
+from ibprof_testing.samples.simulated_jobs import KIB, SMALL, US, io, mpi
+
+
+def autoregressive(lag: float, count: int, seed: int, spread: float = 0.1) -> npt.NDArray[np.float64]:
+    """A stationary series of mean 1, whose values depend on the ones before."""
+    random = np.random.default_rng(seed)
+    noise = random.normal(0, spread * (1 - lag**2) ** 0.5, count)
+    values, _ = lfilter([1.0], [1.0, -lag], noise, zi=[lag * random.normal(0, spread)])
+    return np.asarray(1 + values)
+
+
+@pytest.mark.parametrize("lag", [0.0, 0.9, 0.99])
+def test_intervals_cover_the_mean(lag: float) -> None:
+    """Of 200 series each: 95%, within three standard errors, also where values depend on each other."""
+    series = [autoregressive(lag, 4000, seed) for seed in range(200)]
+    covered = np.mean([abs(each.mean() - 1) <= find_half(each) for each in series])
+    assert covered > 0.95 - 3 * (0.95 * 0.05 / 200) ** 0.5
+
+
+@pytest.mark.parametrize("lag", [0.0, 0.9, 0.99])
+def test_a_mean_that_ends_a_measurement_is_known_within_1_percent(lag: float) -> None:
+    """Looked at again and again as it grows, as a measurement does: at most one of 50 is off by more."""
+    off = []
+    for seed in range(50):
+        values, state = autoregressive(lag, 200_000 if lag > 0.9 else 20_000, seed), SteadyState(0.005, 20)
+        count = 500
+        while count < len(values) and not state.is_reached(values[:count]):
+            count += 500
+        off.append(abs(values[:count].mean() - 1))
+    assert np.sum(np.array(off) > 0.01) <= 1
+
+
+def test_a_drift_is_no_steady_state() -> None:
+    """A tenth more at the end, however many values make the mean sure."""
+    values = autoregressive(0, 100_000, 1, 0.01) * np.linspace(1, 1.1, 100_000)
+    assert not SteadyState(0.005, 1).is_reached(values)
+    assert SteadyState(0.005, 1).is_reached(autoregressive(0, 100_000, 1, 0.01))
+
+
+def test_few_messages_are_never_enough() -> None:
+    same = np.ones(1000)
+    assert not SteadyState(0.005, 1000 // LEAST + 1).is_reached(same)
+    assert SteadyState(0.005, 1000 // LEAST).is_reached(same)
+    assert not SteadyState(0.0, 1).is_reached(same)
+
+
+def run_both(jobs: tuple[Workload, ...], measured: str) -> tuple[Outcome, Outcome]:
+    """With every message, and with steady states skipped."""
+    names = tuple(each.name for each in jobs)
+    settings = (replace(SMALL, effort=each) for each in (replace(FULL, steady=0.0), FULL))
+    every, skipped = (run_cell(Cell(each, jobs, names, measured, 1)) for each in settings)
+    return every, skipped
+
+
+@pytest.mark.parametrize(
+    ("jobs", "measured"),
+    [
+        ((mpi(64 * KIB, 20 * US),), MPI),
+        ((io(64 * KIB, 500 * US), mpi(4 * KIB, 10 * US)), IO),
+        ((io(4 * KIB, 500 * US), mpi(64 * KIB, 100 * US)), IO),
+    ],
+)
+def test_a_mean_with_skipping_is_that_of_every_message(jobs: tuple[Workload, ...], measured: str) -> None:
+    """Within 1%, and for much less where the job is steady."""
+    every, skipped = run_both(jobs, measured)
+    assert every.latency.messages == pytest.approx(14 * 1000, rel=0.2)
+    assert skipped.latency.is_settled
+    assert skipped.latency.note.startswith("steady state")
+    assert skipped.latency.mean == pytest.approx(every.latency.mean, rel=0.01)
+    assert skipped.packet_hops < 0.5 * every.packet_hops
+
+
+def test_what_is_not_steady_is_simulated_to_its_end() -> None:
+    """MPI of 4 KiB next to a checkpoint varies too much for 14 clients: all of it is as with every message."""
+    every, skipped = run_both((io(256 * KIB), mpi(4 * KIB, 500 * US)), MPI)
+    assert skipped.latency == every.latency
+    assert skipped.packet_hops == every.packet_hops
+
+
+def test_every_message_is_for_full(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["study", "placement", "--every-message", "--estimate"]) == 2
+    assert "--every-message: expected with --full" in capsys.readouterr().err
