@@ -140,7 +140,7 @@ def write_run(folder: Path, cell: Cell) -> None:
 
 def _describe_job(job: Workload) -> str:
     """Return in short what a job does."""
-    size = "" if job.role in {Role.PROFILE, Role.BARRIER} else f" {format_size(job.bytes)}"
+    size = "" if job.role in {Role.PROFILE, Role.GOAL, Role.BARRIER} else f" {format_size(job.bytes)}"
     asked = f", requested in {format_size(job.reads)}" if job.reads else ""
     every = f" every {format_time(job.interval_ns)}" if job.interval_ns else ""
     apart = f" {format_time(job.window_ns)} apart" if job.window_ns else ""

@@ -68,7 +68,7 @@ def _describe_cell(cell: Cell, jobs: Sequence[str]) -> Row:
         pattern = (
             (
                 workload.role.value,
-                None if workload.role is Role.PROFILE else workload.bytes,
+                None if workload.role in {Role.PROFILE, Role.GOAL} else workload.bytes,
                 workload.interval_ns / 1e3,
                 workload.window_ns / 1e3,
                 workload.limit,

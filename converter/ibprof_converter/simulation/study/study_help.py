@@ -18,7 +18,8 @@ jobs:
 """
 
 WORDS = """\
-roles: io, pairs, ring, all-to-all, allgather, allreduce, bcast, barrier, profile
+roles: io, pairs, ring, all-to-all, allgather, allreduce, bcast, barrier, profile,
+  goal
 
 further keys of a job:
   hosts: [n1, "n[3-9]"]  in place of share; for a profile as many as its run had, in the order of their first ranks.
@@ -28,6 +29,7 @@ further keys of a job:
   jitter: 0.05           interval and window vary by up to this part (default: 0.05)
   limit: 1000            messages of each client, after which it ends
   reads: 256 B           of io, pairs and profile: the other host is sent a request of this size, and answers with bytes
+  goal: trace.goal       of the role goal: what ranks compute, send and wait for (LogGOPSim's text format)
   profile: profile.otf2  of the role profile: a recorded run, by its time line or with an interval
 
 further keys of hardware: wire_ns, nic_gap_ns (between packets of a host), tick_ns,

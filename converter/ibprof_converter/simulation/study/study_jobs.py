@@ -15,22 +15,24 @@ _MOST_READS = (1 << 32) - 1
 """Bytes of a request, which the engine counts in 32 bits."""
 
 JOB_KEYS = ("name", "role", "bytes", "interval", "window", "jitter", "share", "limit", "reads", "profile",
-             "hosts")  # fmt: skip
+             "goal", "hosts")  # fmt: skip
 
 _TAKEN = ("packet", "lane", "half")
 """Names that no job has: `packet_bytes`, `lane_bytes` and `half_interval_us` are other columns of the tables."""
 
-_NEEDS = {Role.PROFILE.value: "profile", Role.BARRIER.value: "name"}
+_NEEDS = {Role.PROFILE.value: "profile", Role.GOAL.value: "goal", Role.BARRIER.value: "name"}
 """Required key of a job by its role, where it is not bytes."""
 
 _ROLES_WITH: dict[str, tuple[Role, ...]] = {
     "window": (Role.PAIRS, Role.IO),
     "reads": (Role.PAIRS, Role.IO, Role.PROFILE),
-    "limit": tuple(role for role in Role if role not in {Role.BROADCAST, Role.ALL_REDUCE}),
+    "limit": tuple(role for role in Role if role not in {Role.BROADCAST, Role.ALL_REDUCE, Role.GOAL}),
     "profile": (Role.PROFILE,),
-    "bytes": tuple(role for role in Role if role not in {Role.PROFILE, Role.BARRIER}),
+    "goal": (Role.GOAL,),
+    "jitter": tuple(role for role in Role if role is not Role.GOAL),
+    "bytes": tuple(role for role in Role if role not in {Role.PROFILE, Role.GOAL, Role.BARRIER}),
 }
-"""Key -> roles whose jobs may have it. Ranks of the two without a limit send unequal numbers of messages."""
+"""Key -> roles whose jobs may have it. Ranks of those without a limit send unequal numbers of messages."""
 
 
 def read_jobs(reader: StudyReader, jobs: object) -> list[Workload]:
@@ -65,12 +67,18 @@ def read_jobs(reader: StudyReader, jobs: object) -> list[Workload]:
                 jitter=reader.number(f"{where}'s jitter", job.get("jitter", 0.05), 0, 1),
                 share=reader.number(f"{where}'s share", job.get("share", 1 / len(jobs)), 0, 1),
                 limit=reader.whole(f"{where}'s limit", job.get("limit", 0), 0, 1 << 40),
-                profile=reader.file(f"{where}'s profile", job["profile"]) if "profile" in job else "",
+                profile=_read_trace(reader, where, job),
                 reads=round(reader.quantity(f"{where}'s reads", job.get("reads", 0), UNITS_OF_SIZE, 0, _MOST_READS)),
             )
         )
         _check_role(reader, where, job, made[-1])
     return made
+
+
+def _read_trace(reader: StudyReader, where: str, job: Mapping[str, Any]) -> str:
+    """Return the path of a job's profile or GOAL file, empty without one."""
+    key = "goal" if "goal" in job else "profile"
+    return reader.file(f"{where}'s {key}", job[key]) if key in job else ""
 
 
 def _check_role(reader: StudyReader, where: str, job: Mapping[str, Any], workload: Workload) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,7 @@ from ibprof.errors import InconsistentError
 from ibprof_converter.layout.positions import lay_out
 from ibprof_converter.routing.indexed_network import NONE
 from ibprof_converter.simulation.engine.simulated_network import SimulatedNetwork
+from ibprof_converter.simulation.workload.goal_trace import load_goal
 from ibprof_converter.simulation.workload.workloads import SCHEDULES, Role, Workload, load_recorded
 
 Ints = npt.NDArray[np.int64]
@@ -127,10 +129,14 @@ def _count_hosts(workload: Workload, compute: int, left: int) -> int:
         count -= count % 2
     elif workload.role is Role.PROFILE:
         needed = int(load_recorded(workload).host.max()) + 1
+    elif workload.role is Role.GOAL:
+        needed = load_goal(Path(workload.profile)).ranks
+        if workload.hosts and count != needed:
+            raise InconsistentError(f"job {workload.name}: {count} hosts for {needed} ranks")
     if count < needed:
         of = "" if workload.hosts else f"its share of {compute} hosts is too small for its role: "
         raise InconsistentError(f"job {workload.name}: {of}{count} of {needed}")
-    return needed if workload.role is Role.PROFILE else count
+    return needed if workload.role in {Role.PROFILE, Role.GOAL} else count
 
 
 def choose_servers(

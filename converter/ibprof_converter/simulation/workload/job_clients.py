@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,7 @@ import numpy.typing as npt
 from ibprof.errors import InconsistentError
 from ibprof_converter.simulation.engine.packet_engine import NOBODY, Client, Job, Step
 from ibprof_converter.simulation.engine.simulated_network import SimulatedNetwork
+from ibprof_converter.simulation.workload.goal_trace import load_goal
 from ibprof_converter.simulation.workload.host_assignment import HostAssignment
 from ibprof_converter.simulation.workload.recorded_messages import steps_of
 from ibprof_converter.simulation.workload.workloads import SCHEDULES, Role, Workload, load_recorded
@@ -44,8 +46,8 @@ def make_clients(
                 interval=network.ticks(workload.interval_ns),
                 window=network.ticks(workload.window_ns),
                 # What ranks sent together is sent together; and a collective that one of them begins late is late.
-                jitter=0.0 if workload.follows_time_line else workload.jitter,
-                collective=workload.role in SCHEDULES,
+                jitter=0.0 if workload.follows_time_line or workload.role is Role.GOAL else workload.jitter,
+                collective=workload.role in SCHEDULES or workload.role is Role.GOAL,
                 limit=workload.limit,
                 round=_round_of(workload, network),
                 sampled=workload.name in sampled,
@@ -90,6 +92,8 @@ def _clients_of(
         ]
     if workload.role is Role.PROFILE:
         return _replay(network, workload, job, hosts, starts)
+    if workload.role is Role.GOAL:
+        return _run_trace(network, workload, job, hosts, int(starts[0]), first)
     return _clients_of_collective(workload, job, hosts, int(starts[0]), first, network.ticks(workload.interval_ns))
 
 
@@ -108,6 +112,22 @@ def _clients_of_collective(
         steps["host"], steps["client"] = hosts[to], client[to]
         steps["pause"][0] = interval
         clients.append(Client(int(hosts[rank]), job, steps, arrivals=parts[rank].arrivals, start=start))
+    return clients
+
+
+def _run_trace(
+    network: SimulatedNetwork, workload: Workload, job: int, hosts: Ints, start: int, first: int
+) -> list[Client]:
+    trace = load_goal(Path(workload.profile))
+    clients = []
+    for number, rank in enumerate(trace.rank):
+        steps = trace.steps[number].copy()
+        steps["host"] = hosts[steps["host"]]
+        steps["client"] = np.where(steps["client"] == NOBODY, NOBODY, first + steps["client"].astype(np.int64))
+        steps["pause"] = np.rint(steps["pause"] / network.tick_ns)
+        if number < trace.ranks:
+            steps["pause"][0] = network.ticks(workload.interval_ns)
+        clients.append(Client(int(hosts[rank]), job, steps, arrivals=trace.arrivals[number], start=start))
     return clients
 
 

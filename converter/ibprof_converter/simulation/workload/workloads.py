@@ -23,13 +23,15 @@ class Role(str, Enum):
     """The task of a job's clients.
 
     PAIRS: each exchanges messages with a random partner. IO: each writes to (or reads from) all servers in
-    turn, beginning with a random one. PROFILE: each rank of a recorded run sends what it sent. RING: each sends
-    to its neighbour. The others are collectives, message by message.
+    turn, beginning with a random one. PROFILE: each rank of a recorded run sends what it sent. GOAL: each rank of a
+    traced program computes, sends and waits. RING: each sends to its neighbour. The others are collectives, message by
+    message.
     """
 
     PAIRS = "pairs"
     IO = "io"
     PROFILE = "profile"
+    GOAL = "goal"
     RING = "ring"
     ALL_TO_ALL = "all-to-all"
     ALL_GATHER = "allgather"
@@ -66,7 +68,7 @@ class Workload:
         share: of the compute hosts.
         limit: messages of a client; 0 for no end.
         reads: bytes of a request that is answered with `bytes`; 0 for writes.
-        profile: a profile or recording, for the role of that name.
+        profile: a profile or recording, for the role of that name; a GOAL file for the role goal.
         hosts: numbers of those that it is on, of a profile one for each host of the run; none: they are sampled.
         adapters: for each rank of a profile the index in `hosts` of its adapter, where hosts of the run have several in
             the fabric. Empty: the host of the run.
@@ -105,6 +107,8 @@ def load_recorded(workload: Workload) -> Recorded:
 
 def digest_messages(workload: Workload) -> str:
     """Return a name for what a profile's ranks send, so that a profile that was recorded anew is another."""
+    if workload.role is Role.GOAL:
+        return hashlib.sha256(Path(workload.profile).read_bytes()).hexdigest()[:16]
     recorded = load_recorded(workload)
     digest = hashlib.sha256(repr((recorded.duration_ns, recorded.one_of)).encode())
     for array in (recorded.host, recorded.source, recorded.destination, recorded.bytes, recorded.begin_ns):
