@@ -70,6 +70,17 @@ def test_the_rule_of_the_page_by_its_own_examples() -> None:
     assert [results.is_some(simulated) for simulated in (0.5, 1.09, 1.11)] == [False, False, True]
 
 
+def test_a_pass_that_its_interval_does_not_bear_is_borderline() -> None:
+    results = load("thesis_results")
+
+    def judge(*figures: tuple[float, float]) -> object:
+        rows = [{"slowdown": mean, "slowdown_half": half} for mean, half in figures]
+        return results.judge(lambda found, printed=1.9: results.adds_as(found, printed), *rows)
+
+    assert [judge((1.91, 0.05)), judge((1.91, 0.3)), judge((2.2, 0.3))] == [True, "borderline", False]
+    assert [judge((1.9, 0.01), (1.9, 0.01)), judge((1.9, 0.01), (1.9, 0.3))] == [True, "borderline"]
+
+
 def test_an_order_bears_steps_back_within_their_intervals() -> None:
     results = load("thesis_results")
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from thesis_patterns import THESIS_FABRIC
 from thesis_results import (
+    BORDERLINE,
     OPEN,
     STUDIES,
     Row,
@@ -20,6 +21,7 @@ from thesis_results import (
     is_apart,
     is_close,
     is_none,
+    judge,
     show,
     tell_seeds,
 )
@@ -33,17 +35,17 @@ from ibprof_converter.simulation.workload.host_assignment import JobPlacement, S
 
 def checkpoint() -> Verdict:
     row = find("placement", "mpi", "interference")
-    return (show(row), adds_as(row["slowdown"], 7.6)) if row else OPEN
+    return (show(row), judge(lambda found: adds_as(found, 7.6), row)) if row else OPEN
 
 
 def switch_placement() -> Verdict:
     row = find("placement", "mpi", "interference", job_placement="random-switch")
-    return (show(row), is_none(row["slowdown"])) if row else OPEN
+    return (show(row), judge(is_none, row)) if row else OPEN
 
 
 def io_placement(placement: str, passes: Callable[[float], bool]) -> Verdict:
     row = find("placement", "io", "interference", job_placement=placement)
-    return (show(row), passes(row["slowdown"])) if row else OPEN
+    return (show(row), judge(passes, row)) if row else OPEN
 
 
 def io_deviation() -> Verdict:
@@ -80,7 +82,8 @@ def random_like_isolated(measured: str) -> Verdict:
     if rows is None:
         return OPEN
     one, two = (rows[each] for each in ("isolated", "random"))
-    return f"{show(one)} and {show(two)}", adds_as(two["slowdown"], one["slowdown"])
+    similar = not is_apart(one, two) and not is_apart(two, one)  # a tie within both intervals
+    return f"{show(one)} and {show(two)}", judge(adds_as, two, one) or (similar and BORDERLINE)
 
 
 def down_switches() -> Verdict:

@@ -19,6 +19,7 @@ from thesis_results import (
     is_apart,
     is_close,
     is_none,
+    judge,
     show,
     show_range,
     survey,
@@ -52,12 +53,14 @@ def locate(rows: list[Row], above: float | None, below: float | None) -> Verdict
 
 def alone() -> Verdict:
     row = find_alone("io", (4 * KB, 1.0))
-    return (f"{show(row, 'mean_us')} µs", is_close(row["mean_us"], 3.07)) if row else OPEN
+    if row is None:
+        return OPEN
+    return f"{show(row, 'mean_us')} µs", judge(lambda mean: is_close(mean, 3.07), row, column="mean_us")
 
 
 def small_io() -> Verdict:
     row = find_pair("io", (4 * KB, 1.0), (4 * MB, 100.0))
-    return (show(row), adds_as(row["slowdown"], 1.9)) if row else OPEN
+    return (show(row), judge(lambda found: adds_as(found, 1.9), row)) if row else OPEN
 
 
 def nothing_small() -> Verdict:

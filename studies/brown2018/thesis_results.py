@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from itertools import pairwise
+from collections.abc import Callable, Mapping
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,8 @@ NONE = 0.1  # a slow-down within a tenth either way is negligible: two means, ea
 ALL_SEEDS = 5
 
 Row = Mapping[str, Any]
-Verdict = tuple[str, bool | None]
+BORDERLINE = "borderline"  # a claim that passes, and would not at an end of its figures' intervals
+Verdict = tuple[str, bool | str | None]
 OPEN: Verdict = ("not simulated yet", None)
 
 STUDIES = {path.stem: read_means([path]) for path in sorted(TABLES.glob("*.csv"))}
@@ -96,6 +97,14 @@ def is_close(simulated: float, printed: float) -> bool:
 def adds_as(simulated: float, printed: float) -> bool:
     """Return whether a slow-down passes: by what it adds, so that 1.18 does not equal 1.31."""
     return is_close(simulated - 1, printed - 1)
+
+
+def judge(passes: Callable[..., bool], *rows: Row, column: str = "slowdown") -> bool | str:
+    """Return whether the rows' figures pass: `BORDERLINE` where their means do, and ends of their intervals do not."""
+    if not passes(*(row[column] for row in rows)):
+        return False
+    ends = product(*((row[column] - _half(row, column), row[column] + _half(row, column)) for row in rows))
+    return True if all(passes(*each) for each in ends) else BORDERLINE
 
 
 def is_none(slowdown: float) -> bool:

@@ -12,7 +12,7 @@ from functools import partial
 import thesis_chapter5
 import thesis_chapter6
 from thesis_facts import FACTS, list_lacks, write_steady
-from thesis_results import ALL_SEEDS, KB, PAGE, STUDIES, Row, find, show
+from thesis_results import ALL_SEEDS, BORDERLINE, KB, PAGE, STUDIES, Row, find, show
 
 CLAIMS = {"chapter-5": thesis_chapter5.CLAIMS, "chapter-6": thesis_chapter6.CLAIMS}
 
@@ -21,7 +21,7 @@ def write_claims(chapter: str) -> str:
     lines = ["| figure | what | print | ibprof | |", "|---|---|---|---|---|"]
     for figure, what, printed, ask in CLAIMS[chapter]:
         simulated, passed = ask()
-        verdict = {True: "pass", False: "**mismatch**", None: ""}[passed]
+        verdict = {True: "pass", BORDERLINE: BORDERLINE, False: "**mismatch**", None: ""}[passed]
         lines.append(f"| {figure} | {what} | {printed} | {simulated} | {verdict} |")
     return "\n".join(lines)
 
