@@ -46,6 +46,7 @@ lab: .venv-dev/ready
 	.venv-dev/bin/python benchmarks/lab/loads.py -o build/lab/loads
 	.venv-dev/bin/python benchmarks/lab/advice.py -o build/lab/advice
 	.venv-dev/bin/python benchmarks/lab/verdicts.py -o build/lab/verdicts
+	.venv-dev/bin/python benchmarks/lab/scaling.py -o build/lab/scaling
 
 .PHONY: lint
 lint: .venv-dev/ready viewer/node_modules/ready

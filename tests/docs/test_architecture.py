@@ -16,7 +16,7 @@ CONVERTER = "converter/ibprof_converter"
 HOUSES = (
     *("ibprof", "csrc", "csrc/kernels", "csrc/preload", "csrc/preload/sources", "tests", CONVERTER),
     *("viewer", "viewer/src"),
-    *(f"{CONVERTER}/{room}" for room in ("latency", "simulation", "topology")),
+    *(f"{CONVERTER}/{room}" for room in ("latency", "scaling", "simulation", "topology")),
 )
 
 

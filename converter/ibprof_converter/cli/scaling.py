@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from typing import TypeVar
 
 from ibprof.cli.command import run_command
 from ibprof.errors import quote_found
-from ibprof_converter.cli.arguments import fill_options, parse_positive
+from ibprof_converter.cli.arguments import count_in, fill_options, number_in, parse_positive
 from ibprof_converter.cli.printing import print_document
 from ibprof_converter.cli.subcommands import (
     OptionsOf,
@@ -25,6 +26,10 @@ from ibprof_converter.cli.subcommands import (
 )
 from ibprof_converter.scaling import scaling_text
 from ibprof_converter.scaling.analytic_kernels import WORD
+from ibprof_converter.scaling.hpl import BLOCK
+from ibprof_converter.scaling.hpl_query import HplOptions, print_hpl, query_hpl
+from ibprof_converter.scaling.measured.prediction_query import STRONG, WEAK, PredictOptions, query_prediction
+from ibprof_converter.scaling.measured.prediction_text import print_prediction
 from ibprof_converter.scaling.recorded_exchange import HOSTS, RANKS
 from ibprof_converter.scaling.scaling_document import describe_systems
 from ibprof_converter.scaling.scaling_queries import (
@@ -46,6 +51,9 @@ examples:
   ibprof-scaling matrix --n 40000 --l-peak 8e9 --bandwidth 1.5e9 --figure matrix.png
   ibprof-scaling fit 512:run4.otf2 512:run9.otf2 512:run16.otf2 --operations '2*n**3' --data '16*n**2' \\
       --l-peak 8e9 --fabric ibdiagnet.lst --json
+  ibprof-scaling predict 512:run4 512:run8 512:run16 --operations '2*n**3' --delays delays.nc \\
+      --fabric ibdiagnet.lst --processes 32,64
+  ibprof-scaling hpl --n 11870208 --grid 288x306 --rate 116e9:124e9 --bandwidth 5e9 --latency 2e-6
   ibprof-scaling shares --operations 1e12 --data 1e9 --exchanged 2e8 --bandwidth 1.5e9 --peaks 8e9,8e9,4e9
   ibprof-scaling top500 list.csv --unit TFlop/s
 """
@@ -82,6 +90,14 @@ def _fit(options: FitOptions) -> None:
     print_document(query_recordings(options), scaling_text.print_study, options.json)
 
 
+def _predict(options: PredictOptions) -> None:
+    print_document(query_prediction(options), print_prediction, options.json)
+
+
+def _predict_hpl(options: HplOptions) -> None:
+    print_document(query_hpl(options), print_hpl, options.json)
+
+
 def _share(options: SharesOptions) -> None:
     print_document(query_shares(options), scaling_text.print_shares, options.json)
 
@@ -102,6 +118,8 @@ def _parser() -> argparse.ArgumentParser:
     _add_kernel(commands, "matrix", "matrix product by Cannon's algorithm (slide 17)")
     _add_kernel(commands, "linpack", "solution of a dense system of equations (slide 19)")
     _add_fit(commands)
+    _add_predict(commands)
+    _add_hpl(commands)
     _add_shares(commands)
     _add_top500(commands)
     return parser
@@ -140,6 +158,37 @@ def _add_fit(commands: Subcommands) -> None:
     add("--between", choices=(HOSTS, RANKS), help="count bytes between hosts, or between ranks (default: hosts, if "
         "there are several)")  # fmt: skip
     _add_curve(parser)
+
+
+def _add_predict(commands: Subcommands) -> None:
+    summary = "predict run times from recorded runs and measured delays"
+    parser = _add(commands, "predict", summary, PredictOptions, _predict)
+    add = parser.add_argument
+    add("runs", nargs="+", metavar="N:PROFILE", type=_parse_run, help="problem size, and a profile or recording; three "
+        "numbers of processes or more")  # fmt: skip
+    add("--operations", metavar="FORMULA", required=True, help="#op as a formula of n, up to a factor")
+    add("--delays", metavar="FILE", type=Path, required=True, help="as ibprof-latency measured them, with --lengths "
+        "0,1K:1M:x4")  # fmt: skip
+    add("--fabric", metavar="LST", type=Path, help="whose tables say how messages share links (default: they do not)")
+    add("--placement", metavar="RULE", default="packed", help="packed, spread or random:SEED (default: packed)")
+    add("--slots", metavar="K", type=count_in(1), help="ranks on a host (default: as few as fit)")
+    add("--scaling", choices=(STRONG, WEAK), default=STRONG, help="the same problem on all processes, or as many "
+        "operations for each process as in the smallest run (default: strong)")  # fmt: skip
+    add("--n", metavar="N", type=_parse_number, help="problem size of strong scaling (default: of the largest run)")
+    _add_curve(parser)
+
+
+def _add_hpl(commands: Subcommands) -> None:
+    summary = "performance of the Linpack benchmark by HPL's own model"
+    add = _add(commands, "hpl", summary, HplOptions, _predict_hpl).add_argument
+    add("--n", metavar="N", type=_parse_number, required=True, help="order of the matrix")
+    add("--nb", metavar="NB", type=_parse_number, default=float(BLOCK), help=f"block size (default: {BLOCK})")
+    add("--grid", metavar="PxQ", type=_parse_grid, required=True, help="rows and columns of processes")
+    add("--rate", metavar="FLOPS[:FLOPS]", type=_parse_range, required=True, help="of a process in matrix products, as "
+        "measured, or from the smallest to the largest, in Flop/s")  # fmt: skip
+    add("--bandwidth", metavar="B", type=_parse_number, help="of a process, in bytes/s")
+    add("--latency", metavar="S", type=number_in(0, 1), default=2e-6, help="of a message, in s (default: 2e-6)")
+    add("--delays", metavar="FILE", type=Path, help="in place of both: as ibprof-latency measured them")
 
 
 def _add_shares(commands: Subcommands) -> None:
@@ -189,6 +238,21 @@ def _add_curve(parser: argparse.ArgumentParser) -> None:
 
 def _parse_numbers(given: str) -> list[float]:
     return [_parse_number(each) for each in given.split(",")]
+
+
+def _parse_grid(given: str) -> tuple[int, int]:
+    found = re.fullmatch(r"([1-9]\d{0,6})x([1-9]\d{0,6})", given, re.ASCII)
+    if not found:
+        raise argparse.ArgumentTypeError(f"expected ROWSxCOLUMNS, found {quote_found(given)}")
+    return int(found[1]), int(found[2])
+
+
+def _parse_range(given: str) -> tuple[float, float]:
+    low, _, high = given.partition(":")
+    ends = _parse_number(low), _parse_number(high or low)
+    if ends[0] > ends[1]:
+        raise argparse.ArgumentTypeError(f"expected LOW:HIGH, found {quote_found(given)}")
+    return ends
 
 
 def _parse_counts(given: str) -> list[int]:

@@ -109,7 +109,7 @@ class ExchangeFit:
         return math.exp(_quantile(self.points - 1) * self.scatter * math.sqrt(1 + 1 / self.points))
 
 
-def fit_exchange(sizes: Sequence[float], processes: Sequence[int], exchanged: Sequence[int]) -> ExchangeFit | None:
+def fit_exchange(sizes: Sequence[float], processes: Sequence[int], exchanged: Sequence[float]) -> ExchangeFit | None:
     """Find the form that describes measured points best.
 
     Forms that are 0 with one process are tried only where the points are, and others only where these are not.
@@ -171,20 +171,15 @@ def _score(form: ExchangeForm, n: Floats, p: Floats, log_x: Floats) -> float:
 
 
 def _free_exponents(n: Floats, p: Floats, log_x: Floats) -> tuple[ConfidenceInterval | None, ConfidenceInterval | None]:
-    from scipy.optimize import curve_fit  # noqa: PLC0415  (slow to import)
-
     columns = [np.log(each) if len(np.unique(each)) > 1 else None for each in (n, p)]
     varied = [column for column in columns if column is not None]
-    free = len(varied) + 1
-    if not varied or len(log_x) <= free or np.linalg.matrix_rank(np.array([np.ones_like(n), *varied])) < free:
+    matrix = np.stack([np.ones_like(n), *varied], axis=1)
+    free = matrix.shape[1]
+    if not varied or len(log_x) <= free or np.linalg.matrix_rank(matrix) < free:
         return None, None
-    found, covariance = curve_fit(
-        lambda _, *exponents: exponents[0] + sum(e * v for e, v in zip(exponents[1:], varied, strict=True)),
-        n,
-        log_x,
-        p0=np.zeros(free),
-    )
-    half = _quantile(len(log_x) - free) * np.sqrt(np.maximum(np.diag(covariance), 0))
+    found = np.linalg.lstsq(matrix, log_x, rcond=None)[0]
+    variance = float(np.sum((log_x - matrix @ found) ** 2)) / (len(log_x) - free)
+    half = _quantile(len(log_x) - free) * np.sqrt(variance * np.diag(np.linalg.inv(matrix.T @ matrix)))
     intervals = iter(
         [ConfidenceInterval(float(e), float(e - h), float(e + h)) for e, h in zip(found[1:], half[1:], strict=True)]
     )

@@ -59,12 +59,22 @@ def describe_shares(shares: WorkShares) -> Document:
     return _finite(asdict(shares))
 
 
+NOT_MEANT = (
+    "b_eff is not the bandwidth of a link, of a host, nor of a bisection: it is the one bandwidth that would explain "
+    "R_max if all bytes of a system passed through it. It grows with the number of processes",
+    "R_max per core is not a peak: it contains the time of communicating",
+    "a rank correlation is not a cause: R_max, which decides the rank, is a factor of both quantities",
+)
+"""Misreadings of a list's numbers."""
+
+
 def describe_systems(systems: list[ListedSystem]) -> Document:
     """Return a TOP500-like list."""
     return _finite(
         {
             "systems": [{**asdict(each), "per_core": each.per_core} for each in systems],
             "rank_correlation": correlate_with_rank(systems),
+            "notes": list(NOT_MEANT),
         }
     )
 

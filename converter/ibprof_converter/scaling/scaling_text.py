@@ -21,19 +21,22 @@ _OPTIMUM = (
 )
 
 
-def _table(*columns: str) -> Table:
+def new_table(*columns: str) -> Table:
+    """Return a table without a frame, its first column flush left and the others flush right."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for number, column in enumerate(columns):
         table.add_column(column, justify="right" if number else "left", overflow="fold")
     return table
 
 
-def _show(console: Console, heading: str, table: Table) -> None:
+def show_table(console: Console, heading: str, table: Table) -> None:
+    """Print a table under its heading."""
     console.print(Text(heading, style="bold"))
     console.print(Padding(table, (0, 0, 1, 2)))
 
 
-def _notes(console: Console, notes: Sequence[str]) -> None:
+def show_notes(console: Console, notes: Sequence[str]) -> None:
+    """Print notes, a line each."""
     for note in notes:
         console.print(Text(f"note: {printable(note)}"))
 
@@ -54,17 +57,17 @@ def _rate(value: float | None) -> str:
 
 def print_kernel(console: Console, document: Document) -> None:
     """Print a kernel: optimum, formulas, curve."""
-    table = _table("", "exact", "slide")
+    table = new_table("", "exact", "slide")
     for key, label in _OPTIMUM:
         write = _flops if key == "l_max" else _number
         table.add_row(label, write(document[key]["exact"]), write(document[key]["slide"]))
-    _show(console, f"{document['kernel']}: limits of scaling", table)
-    table = _table("quantity", "value", "slide", "formula")
+    show_table(console, f"{document['kernel']}: limits of scaling", table)
+    table = new_table("quantity", "value", "slide", "formula")
     table.columns[3].justify = "left"
     for each in document["formulas"]:
         table.add_row(each["quantity"], _number(each["value"]), str(each["slide"]), each["text"])
-    _show(console, "the slides' formulas", table)
-    table = _table("p", "x", "speed-up", "performance", "speed-up, simplified")
+    show_table(console, "the slides' formulas", table)
+    table = new_table("p", "x", "speed-up", "performance", "speed-up, simplified")
     for each in document["curve"]:
         table.add_row(
             str(each["processes"]),
@@ -73,13 +76,13 @@ def print_kernel(console: Console, document: Document) -> None:
             _flops(each["performance"]),
             _number(each["speed_up_simplified"]),
         )
-    _show(console, "what to expect", table)
-    _notes(console, document["notes"])
+    show_table(console, "what to expect", table)
+    show_notes(console, document["notes"])
 
 
 def print_shares(console: Console, document: Document) -> None:
     """Print processing units that differ."""
-    table = _table("unit", "operations", "data", "l_peak", "a_k, Flop/B", "x_k", "time")
+    table = new_table("unit", "operations", "data", "l_peak", "a_k, Flop/B", "x_k", "time")
     for number, each in enumerate(document["units"]):
         table.add_row(
             f"{number}{' *' if number == document['slowest'] else ''}",
@@ -90,7 +93,7 @@ def print_shares(console: Console, document: Document) -> None:
             _number(each["balance"], "no communication"),
             format_seconds(each["time"]),
         )
-    _show(console, "processing units (* determines the time)", table)
+    show_table(console, "processing units (* determines the time)", table)
     console.print(
         f"time {format_seconds(document['time'])}, performance {_flops(document['performance'])}, "
         f"speed-up {_number(document['speed_up'])}"
@@ -99,7 +102,7 @@ def print_shares(console: Console, document: Document) -> None:
 
 def print_systems(console: Console, document: Document) -> None:
     """Print the effective bandwidths of a list."""
-    table = _table("rank", "system", "R_max", "N_max", "per core", "b_eff")
+    table = new_table("rank", "system", "R_max", "N_max", "per core", "b_eff")
     table.columns[1].justify = "left"
     left_out = 0
     for each in document["systems"]:
@@ -114,18 +117,19 @@ def print_systems(console: Console, document: Document) -> None:
             _flops(each["per_core"]),
             _rate(each["bandwidth"]),
         )
-    _show(console, "effective bandwidth in Linpack (slide 22)", table)
+    show_table(console, "effective bandwidth in Linpack (slide 22)", table)
     for name, value in document["rank_correlation"].items():
         correlation = "unknown" if value is None else f"{value:.3f}"
         console.print(f"rank correlation of {name} with the list's order: {correlation} (-1 predicts it best)")
     if left_out:
         console.print(f"note: {left_out} systems without N_max are left out")
+    show_notes(console, document["notes"])
 
 
 def print_study(console: Console, document: Document) -> None:
     """Print the results of recordings: regions, curves, bandwidths."""
     regions = [document["whole"], *document["regions"]]
-    table = _table("region", "#x(n, p)", "95%", "p_1/2", "p_max", "l_max")
+    table = new_table("region", "#x(n, p)", "95%", "p_1/2", "p_max", "l_max")
     table.columns[1].justify = "left"
     for each in regions:
         exchange = each["exchange"]
@@ -138,7 +142,7 @@ def print_study(console: Console, document: Document) -> None:
             _flops(each["l_max"]),
         )
     between = document["between"]
-    _show(console, f"bytes between {between} as measured, and where scaling ends for n = {document['n']:g}", table)
+    show_table(console, f"bytes between {between} as measured, and where scaling ends for n = {document['n']:g}", table)
     for each in regions:
         if each["exchange"] and each["exchange"]["alternatives"]:
             forms = ", ".join(each["exchange"]["alternatives"])
@@ -146,7 +150,7 @@ def print_study(console: Console, document: Document) -> None:
     if document["first_to_stop"] is not None:
         console.print(Text(f"stops scaling first: {printable(document['first_to_stop'])}", style="bold"))
     console.print()
-    table = _table("p", *(_name(each) for each in regions), "#x", "r = #b / #x", "beyond the data")
+    table = new_table("p", *(_name(each) for each in regions), "#x", "r = #b / #x", "beyond the data")
     for row, p in enumerate(each["processes"] for each in document["whole"]["curve"]):
         curves = [each["curve"][row] if each["curve"] else None for each in regions]
         beyond = document["whole"]["curve"][row]["beyond"]
@@ -157,8 +161,8 @@ def print_study(console: Console, document: Document) -> None:
             _with_interval(document["whole"]["curve"][row], "ratio"),
             "" if beyond <= 1 else f"{beyond:.3g} times",
         )
-    _show(console, "speed-up to expect (95% interval)", table)
-    table = _table("n", "p", "#x", "r = #b / #x", "wall", "computing, at least", "bandwidth got")
+    show_table(console, "speed-up to expect (95% interval)", table)
+    table = new_table("n", "p", "#x", "r = #b / #x", "wall", "computing, at least", "bandwidth got")
     for each in document["whole"]["got"]:
         table.add_row(
             f"{each['size']:g}",
@@ -169,8 +173,8 @@ def print_study(console: Console, document: Document) -> None:
             format_seconds(each["computing"]),
             _rate(each["bandwidth"]),
         )
-    _show(console, "what the runs got", table)
-    _notes(console, document["notes"])
+    show_table(console, "what the runs got", table)
+    show_notes(console, document["notes"])
 
 
 def _name(region: Document) -> str:

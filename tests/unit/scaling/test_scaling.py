@@ -354,6 +354,8 @@ def test_top500_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> N
     text = capsys.readouterr().out
     assert "\x1b" not in text
     assert "1 systems without N_max" in text
+    assert "note: b_eff is not the bandwidth of a link" in text
+    assert "note: a rank correlation is not a cause" in text
 
 
 @pytest.mark.parametrize(

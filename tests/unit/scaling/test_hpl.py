@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""HPL's model: its page's efficiency, published results, refusals."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ibprof_converter.cli.scaling import main
+from ibprof_converter.latency.files.delay_files import write_delays
+from ibprof_converter.latency.model.delays import Delays
+from ibprof_converter.scaling.hpl import HplRun, time_hpl
+from ibprof_testing.paths import ROOT
+
+LINE = ("hpl", "--n", "11870208", "--grid", "288x306", "--rate", "116e9:124e9")
+
+
+@pytest.mark.parametrize(("n", "block", "rows", "columns"), [(1e4, 100, 2, 8), (1e6, 192, 64, 64), (5e4, 128, 4, 4)])
+def test_efficiency_is_that_of_the_page(n: float, block: float, rows: int, columns: int) -> None:
+    """The page divides the time by that of one process, term by term."""
+    gamma, alpha, beta = 1e-10, 2e-6, 8 / 5e9
+    times = time_hpl(HplRun(n, block, rows, columns), 1 / gamma, alpha, 8 / beta)
+    both = rows * columns
+    latency = 3 * alpha * both * ((block + 1) * math.log2(rows) + rows) / (2 * n**2 * block * gamma)
+    bandwidth = 3 * beta * (3 * rows + columns) / (4 * gamma * n)
+    efficiency = 2 / 3 * n**3 * gamma / both / times.total
+    assert efficiency == pytest.approx(1 / (1 + latency + bandwidth))
+
+
+def test_published_results() -> None:
+    """Processors without accelerators reach what the model says; the slides' model is an order of magnitude below."""
+    lines = subprocess.run(
+        [sys.executable, ROOT / "benchmarks" / "hpl_published.py"], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    rows = {line.split("|")[1].split(" (")[0].strip(): [cell.strip() for cell in line.split("|")] for line in lines[2:]}
+    assert [name for name, cells in rows.items() if cells[-2] == "yes"] == ["K computer", "Sequoia", "TaihuLight"]
+    for cells in rows.values():
+        published, slides, model = float(cells[2]), float(cells[4]), float(cells[5])
+        assert slides < published / 5
+        assert 0.75 < model / published < 1.3
+    page = (ROOT / "docs" / "how-to" / "scaling.md").read_text()
+    assert [line for line in lines if line not in page] == []
+
+
+def test_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main([*LINE, "--bandwidth", "5e9", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["performance"]["low"] < 10.51e15 < found["performance"]["high"]
+    lengths = np.array([0, 1024, 65536, 1048576])
+    cube = np.broadcast_to((2e-6 + lengths / 5e9)[:, None, None], (4, 2, 2)).astype(np.float32)
+    write_delays(tmp_path / "d.nc", Delays(("a", "b"), lengths, cube))
+    assert main([*LINE, "--delays", str(tmp_path / "d.nc"), "--json"]) == 0
+    measured = json.loads(capsys.readouterr().out)
+    assert measured["performance"]["value"] == pytest.approx(found["performance"]["value"], rel=1e-4)
+    assert main([*LINE, "--bandwidth", "5e9"]) == 0
+    assert capsys.readouterr().out.startswith("HPL with n = 1.18702e+07 on 288 x 306 processes: 10.4 PFlop/s")
+
+
+@pytest.mark.parametrize(
+    ("more", "status", "said"),
+    [
+        ((), 2, "one of --bandwidth and --delays"),
+        (("--bandwidth", "5e9", "--nb", "1e5"), 5, "no prediction: n = 1.18702e+07 has 119 blocks"),
+        (("--delays", "none.nc"), 3, "none.nc"),
+    ],
+)
+def test_what_it_refuses(more: tuple[str, ...], status: int, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*LINE, *more]) == status
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("more", "said"), [(("--grid", "2"), "ROWSxCOLUMNS"), (("--rate", "2:1"), "LOW:HIGH")])
+def test_words_that_are_no_grid_or_rate(more: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main([*LINE, "--bandwidth", "1", *more])
+    assert said in capsys.readouterr().err
