@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ibprof.errors import UsageError, quote_found
 
@@ -60,3 +60,23 @@ def _expand_ranges(expression: str, text: str) -> list[str]:
             raise UsageError(f"{quote_found(expression)}: expected numbers as [01-04,7], found {quote_found(part)}")
         numbers += [f"{number:0{len(match[1])}}" for number in range(first, last + 1)]
     return numbers
+
+
+_NUMBERED = re.compile(r"(.*?)([0-9]{1,9})", re.DOTALL)
+
+
+def join_hosts(names: Iterable[str]) -> str:
+    """Return the expression that `expand_hosts` expands to these names, in their order: `node[01-04],node09`."""
+    runs: list[tuple[str, str, str]] = []
+    for name in names:
+        found = _NUMBERED.fullmatch(name)
+        prefix, number = (found[1], found[2]) if found else (name, "")
+        if runs and number:
+            before, first, last = runs[-1]
+            if before == prefix and last and len(last) == len(number) and int(number) == int(last) + 1:
+                runs[-1] = before, first, number
+                continue
+        runs.append((prefix, number, number))
+    return ",".join(
+        f"{prefix}{first}" if first == last else f"{prefix}[{first}-{last}]" for prefix, first, last in runs
+    )

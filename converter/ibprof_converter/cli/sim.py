@@ -37,7 +37,6 @@ from ibprof_converter.simulation.questions.advice import (
     answer_advice,
     ask_advice,
     parse_messages,
-    parse_requests,
 )
 from ibprof_converter.simulation.questions.congestion_threshold import ThresholdOptions, ask_threshold, find_threshold
 from ibprof_converter.simulation.study.cell import Cell, Outcome
@@ -84,6 +83,8 @@ _ADVISE_EXAMPLES = """\
 examples:
   ibprof-sim advise --fabric ibdiagnet.lst --mpi 4KiB@500us --io 4MiB --quick
   ibprof-sim advise --fabric ibdiagnet.lst --servers io[1-8] --mpi profile.otf2@100us --io 1MiB@5ms --json
+  ibprof-sim advise --fabric ibdiagnet.lst --mpi profile.otf2 --io job.darshan --io-hosts node[17-48]
+  ibprof-sim advise --fabric ibdiagnet.lst --mpi one.otf2 --io other.otf2 --mpi-hosts node[01-16]
 """
 
 _CHARTS_EXAMPLES = """\
@@ -213,16 +214,16 @@ def _add_threshold(commands: Subcommands) -> None:
 
 def _add_advise(commands: Subcommands) -> None:
     description = (
-        "Report how much an MPI job and an I/O job slow each other down on a fabric, and what placement, routing and\n"
-        "throttling would change."
+        "Report how much two jobs slow each other down on a fabric: an MPI job, and an I/O job or a second recorded\n"
+        "one. Report where servers and jobs should be, which throttle or routing helps, the gain, and how sure it is."
     )
     summary = "interference of two jobs, and what would help"
     parser = add_subcommand(commands, "advise", summary, _ADVISE_EXAMPLES, build_advice, _advise, description)
     add = parser.add_argument
     add("--mpi", metavar="TRAFFIC", type=type_of(parse_messages), required=True, help="SIZE@INTERVAL between random "
         "pairs, or a profile, by its time line or with @INTERVAL")  # fmt: skip
-    add("--io", metavar="SIZE[@INTERVAL]", type=type_of(parse_requests), required=True, help="no interval: a "
-        "checkpoint")  # fmt: skip
+    add("--io", metavar="LOAD", type=type_of(parse_messages), required=True, help="SIZE[@INTERVAL] of I/O requests (no "
+        "interval: a checkpoint), a log of Darshan (*.darshan), or the profile of a second job")  # fmt: skip
     add("--share", metavar="S", type=number_in(0, 1), default=0.5, help="part of the compute hosts for MPI, the rest "
         "for I/O; at most what named hosts leave (default: 0.5)")  # fmt: skip
     add_job_hosts(parser)

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from ibprof.errors import UsageError
+from ibprof.errors import InputError, UsageError, quote_found
 from ibprof.text.host_expressions import expand_hosts
 from ibprof_converter.cli.arguments import count_in, fill_options, number_in, type_of
 from ibprof_converter.routing.route_choice import CHOICES, parse_routes
@@ -110,7 +110,7 @@ def build_advice(arguments: argparse.Namespace) -> QuestionOptions[AdviceOptions
         machine=_build_machine(arguments),
         mpi=mpi,
         mpi_interval_ns=mpi_interval,
-        io_bytes=io,
+        io=io,
         io_interval_ns=io_interval,
     )
     return QuestionOptions(question, arguments.output, arguments.json)
@@ -125,12 +125,13 @@ def add_output(parser: argparse.ArgumentParser) -> None:
 def add_job_hosts(parser: argparse.ArgumentParser) -> None:
     """Add the hosts of the jobs of `advise`."""
     parser.add_argument(
-        "--mpi-hosts", metavar="HOSTS", type=type_of(expand_hosts),
-        help="hosts of the MPI job, as node[01-04,7],login1, in place of a share. A profile takes as many as "
+        "--mpi-hosts", metavar="HOSTS", type=type_of(read_hosts),
+        help="hosts of the MPI job, as node[01-04,7],login1 or a file of such lines, in place of a share. A profile "
+        "takes as many as "
         f"its run had, in order of their first ranks, or {DRAWN} (default: the recorded ones, if the fabric has them)",
     )  # fmt: skip
     parser.add_argument(
-        "--io-hosts", metavar="HOSTS", type=type_of(expand_hosts), help="hosts of the I/O job in place of a share"
+        "--io-hosts", metavar="HOSTS", type=type_of(read_hosts), help="hosts of the I/O job in place of a share"
     )
 
 
@@ -180,7 +181,7 @@ def add_machine(parser: argparse.ArgumentParser, seeds: int = 1, needs_fabric: b
     )  # fmt: skip
     parser.add_argument(
         "--servers", metavar="N|HOSTS", type=_parse_servers,
-        help="I/O servers: their number, or their hosts as node[01-04,7],login1 "
+        help="I/O servers: their number, or their hosts as node[01-04,7],login1 or in a file "
         f"(default: one for every {HOSTS_PER_SERVER} hosts)",
     )  # fmt: skip
     parser.add_argument(
@@ -213,6 +214,28 @@ def _bytes_in(name: str) -> Callable[[str], int]:
     return count_in(int(least), int(most))
 
 
+def read_hosts(text: str) -> list[str]:
+    """Return the hosts that a Slurm expression names, or the lines of a file, as `scontrol show hostnames` prints them.
+
+    Raises:
+        UsageError: the expression is invalid.
+        InputError: a line of the file is.
+    """
+    path = Path(text)
+    if not path.is_file():
+        return expand_hosts(text)
+    hosts: list[str] = []
+    lines = path.read_text(errors="backslashreplace").splitlines()
+    for number, line in enumerate(lines, 1):
+        try:
+            hosts += expand_hosts(line.strip()) if line.strip() else []
+        except UsageError as error:
+            raise InputError(path, number, "hosts as node[01-04,7],login1", quote_found(line)) from error
+    if not hosts:
+        raise InputError(path, len(lines) or 1, "hosts, a line each", "none")
+    return hosts
+
+
 def _parse_servers(text: str) -> int | list[str]:
     """Read the number of servers, or the names of their hosts."""
-    return type_of(expand_hosts)(text) if re.search("[A-Za-z]", text) else count_in(1)(text)
+    return type_of(read_hosts)(text) if re.search("[A-Za-z]", text) else count_in(1)(text)

@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from ibprof.text.quantities import format_change
+from ibprof.text.host_expressions import join_hosts
+from ibprof.text.quantities import format_change, printable
 from ibprof_converter.simulation.measure.seed_statistics import BySeed, Figure, average
-from ibprof_converter.simulation.questions.advice import Advice
-from ibprof_converter.simulation.questions.mitigation import Scenario
+from ibprof_converter.simulation.questions.advice import SERVERS, Advice
+from ibprof_converter.simulation.questions.mitigation import OpenChange, Scenario
 from ibprof_converter.simulation.study.sizes_and_times import format_time
-from ibprof_converter.simulation.workload.workloads import IO, MPI
+from ibprof_converter.simulation.workload.workloads import IO, MPI, Role
 
 
 def describe_advice(advice: Advice) -> dict[str, Any]:
@@ -21,11 +22,27 @@ def describe_advice(advice: Advice) -> dict[str, Any]:
     return {
         "ways": [_describe_scenario(each) for each in advice.scenarios],
         "advice": advice.best.name if advice.best else None,
+        **_describe_gain(advice),
+        "undecided": [
+            {"name": each.scenario.name, **_describe_share("gain", each.gain, each.half), "seeds": each.seeds}
+            for each in advice.undecided
+        ],
+        "hosts": {name: join_hosts(hosts) for name, hosts in advice.hosts.items()},
         "links_of_both": advice.shared,
         "busiest_links_of_both": [
             {key: value for key, value in asdict(link).items() if key != "end"} for link in advice.links
         ],
     }
+
+
+def _describe_gain(advice: Advice) -> dict[str, float | None]:
+    """Return the part of MPI messages' time that the advice takes away, and half of its interval."""
+    times = advice.best.change(MPI, advice.scenarios[0]) if advice.best else None
+    return _describe_share("gain", 1 - times.mean if times else math.nan, times.half if times else math.nan)
+
+
+def _describe_share(name: str, value: float, half: float) -> dict[str, float | None]:
+    return {key: None if math.isnan(each) else round(each, 4) for key, each in ((name, value), (f"{name}_half", half))}
 
 
 def _describe_scenario(scenario: Scenario) -> dict[str, Any]:
@@ -60,22 +77,44 @@ def _describe_figure(name: str, figure: Figure | None, unit: str, scale: float) 
 def format_advice(advice: Advice) -> str:
     """Return advice as text."""
     now = advice.scenarios[0]
+    other, many, short = _OTHERS[now.jobs[0].role is Role.PROFILE]
     lines = [
-        f"MPI messages take {_mean(now.alone[MPI])} alone and {_mean(now.together[MPI])} next to the I/O job: "
+        f"Advice: {_conclude(advice, now)}",
+        *_format_hosts(advice),
+        "",
+        f"MPI messages take {_mean(now.alone[MPI])} alone and {_mean(now.together[MPI])} next to {other}: "
         f"{_times(now.slowdown(MPI))}.",
-        f"I/O requests take {_mean(now.alone[IO])} alone and {_mean(now.together[IO])} next to the MPI job: "
+        f"{many} take {_mean(now.alone[IO])} alone and {_mean(now.together[IO])} next to the MPI job: "
         f"{_times(now.slowdown(IO))}.",
         "",
         *_format_links(advice),
         "",
         "Changes, each simulated, ± half of a 95% interval:",
-        f"  {'':34}{'MPI message':>13}{'slow-down':>21}{'I/O request':>13}{'slow-down':>21}{'I/O rate':>17}",
+        f"  {'':34}{'MPI message':>13}{'slow-down':>21}{short:>13}{'slow-down':>21}{'its rate':>17}",
         *(_format_row(each, now) for each in advice.scenarios),
         *(f"  {each.name}, where a mean did not settle: {note}" for each in advice.scenarios for note in each.notes),
-        "",
-        f"Advice: {_conclude(advice, now)}",
     ]
     return "\n".join(lines)
+
+
+_OTHERS = {
+    False: ("the I/O job", "I/O requests", "I/O request"),
+    True: ("the second job", "Messages of the second job", "its message"),
+}
+"""The job that is not MPI's, its messages and one of them, by whether it is a recorded run."""
+
+_NAMES = {SERVERS: "servers", IO: "the other job", MPI: "the MPI job"}
+
+
+def _format_hosts(advice: Advice) -> Iterator[str]:
+    """Yield the hosts of the advice, one line a job."""
+    if not advice.best:
+        return
+    is_sampled = not (advice.best.jobs[0].hosts and advice.best.jobs[1].hosts)
+    yield "Hosts of this advice" + (", of the sample with the quickest MPI messages:" if is_sampled else ":")
+    for name, hosts in advice.hosts.items():
+        if hosts:
+            yield f"  {_NAMES[name]}: {printable(join_hosts(hosts))}"
 
 
 def _format_links(advice: Advice) -> Iterator[str]:
@@ -99,14 +138,30 @@ def _format_row(scenario: Scenario, now: Scenario) -> str:
 
 def _conclude(advice: Advice, now: Scenario) -> str:
     if average(now.together[MPI]) is None or not now.io_bytes_per_s:
-        return "none, as the present state of both jobs is not known well enough."
-    if advice.best is None and advice.is_open:
-        return "none that is certain: some changes lie within the differences between seeds; try --seeds N."
-    if advice.best is None:
-        return "none of these makes MPI messages faster by more than 5% and leaves I/O its rate."
-    times = advice.best.change(MPI, now) or Figure(1.0, 0.0)
-    less = f"{_mean(advice.best.together[MPI])}, {100 * (1 - times.mean):.0f} {_half(times, 100, 0)}% less"
-    return f"{advice.best.name}: MPI messages then take {less}, and the I/O job keeps its rate to 5%."
+        return (
+            "none, as the present state of both jobs is not known well enough. Longer measurements would tell: run "
+            "without --quick, or with --full."
+        )
+    if advice.best:
+        times = advice.best.change(MPI, now) or Figure(1.0, 0.0)
+        less = f"{_mean(advice.best.together[MPI])}, {100 * (1 - times.mean):.0f} {_half(times, 100, 0)}% less"
+        also = "" if not advice.undecided else f" Perhaps better: {advice.undecided[0].scenario.name}."
+        return f"{advice.best.name}: MPI messages then take {less}, and the other job keeps its rate to 5%.{also}"
+    if advice.undecided:
+        return _say_open(advice.undecided[0])
+    return "none of these makes MPI messages faster by more than 5% and leaves the other job its rate."
+
+
+def _say_open(change: OpenChange) -> str:
+    """Return that a change may be chance, and what would show it."""
+    gain = f"{100 * change.gain:.0f}%"
+    if math.isnan(change.half):
+        why = f"{change.scenario.name} takes {gain} off MPI messages, with no interval"
+    else:
+        why = f"{change.scenario.name} takes {gain} off MPI messages, ± {100 * change.half:.0f}%, more than half of it"
+    if change.seeds is None:
+        return f"cannot tell. {why}. No practical number of seeds would tell."
+    return f"cannot tell. {why}. About {change.seeds} seeds would tell: --seeds {change.seeds}."
 
 
 def _mean(figures: BySeed) -> str:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,13 @@ import pytest
 from ibprof_converter.cli.sim import main
 from ibprof_converter.simulation.engine.packet_engine import Simulation
 from ibprof_converter.simulation.measure.seed_statistics import BySeed, average
-from ibprof_converter.simulation.questions.mitigation import compare_scenarios, list_cells, list_scenarios, recommend
+from ibprof_converter.simulation.questions.mitigation import (
+    OpenChange,
+    compare_scenarios,
+    list_cells,
+    list_scenarios,
+    recommend,
+)
 from ibprof_converter.simulation.questions.shared_links import find_shared_links
 from ibprof_converter.simulation.study.cell import Cell, Outcome
 from ibprof_converter.simulation.study.cell_run import set_up
@@ -80,18 +87,38 @@ def test_a_rate_is_of_what_requests_and_their_windows_take() -> None:
 def test_only_what_is_sure_is_recommended() -> None:
     """Whole switches make messages quicker by 40%: by chance where seeds differ much, for sure where they do not."""
 
-    def compare(*spread: float) -> tuple[Any, bool]:
+    def compare(*spread: float) -> tuple[str | None, tuple[OpenChange, ...]]:
         outcomes = {}
         for cell in list_cells(SMALL, io(), mpi(), [1, 2, 3]):
             mean = 6000.0 * spread[cell.seed - 1] if cell.setting.job_placement is JobPlacement.RANDOM_SWITCH else 1e4
             latency = replace(latency_of(mean), half=10.0, histogram=((1e6, 1e6, 9),))
             outcomes[cell.key] = Outcome(cell.key, latency, 1, 0.0, {})
-        best, is_open = recommend(compare_scenarios(SMALL, io(), mpi(), [1, 2, 3], outcomes), MPI)
-        return best and best.name, is_open
+        best, undecided = recommend(compare_scenarios(SMALL, io(), mpi(), [1, 2, 3], outcomes), MPI)
+        return best.name if best else None, undecided
 
-    assert compare(1.0, 1.02, 0.98) == ("jobs on whole leaf switches", False)
-    assert compare(1.0, 1.6, 0.4) == (None, True)
-    assert compare(2.0, 2.0, 2.0) == (None, False)
+    assert compare(1.0, 1.02, 0.98) == ("jobs on whole leaf switches", ())
+    assert compare(2.0, 2.0, 2.0) == (None, ())
+    best, (change,) = compare(1.0, 1.6, 0.4)
+    assert best is None
+    # Student's t of 2 degrees of freedom, a deviation of 0.36, 3 seeds: wider than the gain of 0.4.
+    assert change.half == pytest.approx(4.303 * 0.36 / 3**0.5, rel=1e-3)
+    assert change.gain == pytest.approx(0.4)
+    assert change.seeds == math.ceil(3 * (2 * change.half / 0.4) ** 2)
+    # Significant, but known to no more than its own size: 40 ± 30% is no advice.
+    best, (change,) = compare(1.0, 1.2, 0.8)
+    assert best is None
+    assert change.gain / 2 < change.half < change.gain
+
+
+def test_one_sample_is_no_interval() -> None:
+    outcomes = {}
+    for cell in list_cells(SMALL, io(), mpi(), [1]):
+        mean = 6000.0 if cell.setting.job_placement is JobPlacement.RANDOM_SWITCH else 1e4
+        latency = replace(latency_of(mean), half=math.nan, histogram=((1e6, 1e6, 9),))
+        outcomes[cell.key] = Outcome(cell.key, latency, 1, 0.0, {})
+    best, undecided = recommend(compare_scenarios(SMALL, io(), mpi(), [1], outcomes), MPI)
+    assert best is None
+    assert [each.seeds for each in undecided] == [3]
 
 
 def test_links_of_jobs_that_end(monkeypatch: pytest.MonkeyPatch) -> None:

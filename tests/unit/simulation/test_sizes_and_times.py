@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ibprof.errors import UsageError
-from ibprof_converter.simulation.questions.advice import parse_messages, parse_requests
+from ibprof_converter.simulation.questions.advice import parse_messages
 from ibprof_converter.simulation.study.sizes_and_times import (
     UNITS_OF_SIZE,
     UNITS_OF_TIME,
@@ -83,7 +83,7 @@ def test_what_is_no_time_is_refused(typed: str) -> None:
     ("typed", "requests"), [("4MiB", (4 << 20, 0)), ("4MiB@5ms", (4 << 20, 5e6)), ("1B@checkpoint", (1, 0))]
 )
 def test_requests_are_a_size_and_an_interval(typed: str, requests: tuple[int, float]) -> None:
-    assert parse_requests(typed) == requests
+    assert parse_messages(typed) == requests
 
 
 def test_messages_are_a_size_or_a_profile(tmp_path: Path) -> None:

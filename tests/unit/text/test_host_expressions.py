@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ibprof.errors import UsageError
-from ibprof.text.host_expressions import expand_hosts
+from ibprof.text.host_expressions import expand_hosts, join_hosts
 
 
 @pytest.mark.parametrize(
@@ -45,3 +45,24 @@ def test_any_expression_is_expanded_or_refused(expression: str) -> None:
         return
     assert hosts
     assert all(host and not set(host) & set("[]") for host in hosts)
+
+
+@pytest.mark.parametrize(
+    ("names", "text"),
+    [
+        (["node01", "node02", "node03", "login"], "node[01-03],login"),
+        (["node9", "node10"], "node9,node10"),
+        (["n2", "n1"], "n2,n1"),
+        (["r1n1", "r1n2", "r2n1"], "r1n[1-2],r2n1"),
+        (["n1", "n1"], "n1,n1"),
+        ([], ""),
+    ],
+)
+def test_hosts_are_joined_in_their_order(names: list[str], text: str) -> None:
+    assert join_hosts(names) == text
+    assert not names or expand_hosts(text) == names
+
+
+@given(st.lists(st.from_regex(r"[a-z]{1,2}[0-9]{0,3}", fullmatch=True), min_size=1, max_size=30))
+def test_joined_hosts_expand_to_what_they_were(names: list[str]) -> None:
+    assert expand_hosts(join_hosts(names)) == names

@@ -45,4 +45,4 @@ def compare(figures: BySeed, others: BySeed) -> BySeed:
 
 
 def _unsure(figure: Figure) -> float:
-    return 0.0 if math.isnan(figure.half) or not figure.mean else figure.half / figure.mean
+    return figure.half / figure.mean if figure.mean else 0.0

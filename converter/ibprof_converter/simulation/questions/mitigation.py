@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -17,7 +18,7 @@ from ibprof_converter.simulation.study.cost_estimate import find_cycle_ns
 from ibprof_converter.simulation.study.loaded_fabric import can_route_adaptively
 from ibprof_converter.simulation.study.sizes_and_times import format_time
 from ibprof_converter.simulation.workload.host_assignment import JobPlacement, ServerPlacement
-from ibprof_converter.simulation.workload.workloads import Workload
+from ibprof_converter.simulation.workload.workloads import Role, Workload
 
 _WINDOWS = (1.0, 1.25, 1.5, 2.0)
 """Throttle windows to try, in cycles of the I/O job as it is."""
@@ -27,6 +28,9 @@ _PARTS = 20
 
 COSTS_LITTLE = 0.95
 """Part of its rate that the I/O job must keep under a recommended change."""
+
+MOST_SEEDS_ASKED = 100
+"""More seeds than this are not proposed."""
 
 WORTH = 0.95
 """Part of their present time below which MPI messages must be under a recommended change."""
@@ -60,9 +64,13 @@ class Scenario:
         """Return the slow-down of a job's messages by the other job."""
         return average(compare(self.together[job], self.alone[job]))
 
+    def change_by_seed(self, job: str, now: Scenario) -> BySeed:
+        """Return the latency of a job's messages relative to now, when both run, of each seed."""
+        return compare(self.together[job], now.together[job])
+
     def change(self, job: str, now: Scenario) -> Figure | None:
         """Return the latency of a job's messages relative to now, when both run."""
-        return average(compare(self.together[job], now.together[job]))
+        return average(self.change_by_seed(job, now))
 
     def change_of_rate(self, now: Scenario) -> Figure | None:
         """Return the rate of the I/O job relative to now."""
@@ -79,12 +87,15 @@ def list_scenarios(
         yield "jobs on hosts sampled one by one", replace(setting, job_placement=JobPlacement.RANDOM_NODE), sampled
     if are_named or setting.job_placement is not JobPlacement.RANDOM_SWITCH:
         yield "jobs on whole leaf switches", replace(setting, job_placement=JobPlacement.RANDOM_SWITCH), sampled
-    for placement, name in ((ServerPlacement.SPREAD, "servers spread, one a leaf"),
+    is_recorded = io.role is Role.PROFILE  # no server takes part, and its times are its own
+    for placement, name in () if is_recorded else ((ServerPlacement.SPREAD, "servers spread, one a leaf"),
                             (ServerPlacement.ISOLATED, "servers on leaves of their own")):  # fmt: skip
         if setting.server_hosts or setting.server_placement is not placement:
             yield name, replace(setting, server_placement=placement, server_hosts=()), (io, mpi)
     if not setting.adaptive and can_route_adaptively(setting.network):
         yield "adaptive routing", replace(setting, adaptive=True), (io, mpi)
+    if is_recorded:
+        return
     cycle = find_cycle_ns(Cell(setting, (io, mpi), (io.name,), io.name, 1), io)
     for factor in _WINDOWS:
         window = float(f"{factor * cycle:.2g}")
@@ -144,24 +155,58 @@ def _find_mean_cycle_ns(job: Workload, latency: Latency) -> float:
     return float(np.average(np.maximum(taken[:, None], windows).mean(axis=1), weights=messages))
 
 
-def recommend(scenarios: Sequence[Scenario], mpi: str) -> tuple[Scenario | None, bool]:
+@dataclass(frozen=True, slots=True)
+class OpenChange:
+    """A change that would be recommended but for its interval.
+
+    Attributes:
+        scenario: with the change.
+        gain, half: part of the latency that it takes away, and half of its 95% interval; nan where it is unknown.
+        seeds: about as many as an interval narrower than the gain needs; None for too many.
+    """
+
+    scenario: Scenario
+    gain: float
+    half: float
+    seeds: int | None
+
+
+def is_sure(gain: float, half: float) -> bool:
+    """Return whether a gain's 95% interval is narrower than the gain itself; never where it is unknown."""
+    return 2 * half < gain
+
+
+def recommend(scenarios: Sequence[Scenario], mpi: str) -> tuple[Scenario | None, tuple[OpenChange, ...]]:
     """Return the change that makes MPI messages fastest and leaves the I/O job its rate; None where there is none.
 
     Returns:
-        The scenario, and whether another would be better but for its 95% interval.
+        The scenario, and the changes that would be better but for their 95% intervals, largest gain first.
     """
     now, *changes = scenarios
     good: list[tuple[float, Scenario]] = []
-    is_open = False
+    undecided = []
     for each in changes:
         times, rate = each.change(mpi, now), each.change_of_rate(now)
         if not times or not rate or times.mean >= WORTH or rate.mean < COSTS_LITTLE:
             continue
-        if times.mean + np.nan_to_num(times.half) < 1:
+        gain = 1 - times.mean
+        if is_sure(gain, times.half):
             good.append((times.mean, each))
         else:
-            is_open = True
-    return min(good, key=lambda each: each[0], default=(0.0, None))[1], is_open
+            undecided.append(
+                OpenChange(each, gain, times.half, _count_seeds(len(each.change_by_seed(mpi, now)), gain, times.half))
+            )
+    best = min(good, key=lambda each: each[0], default=(1.0, None))
+    better = sorted((each for each in undecided if 1 - each.gain < best[0]), key=lambda each: -each.gain)
+    return best[1], tuple(better)
+
+
+def _count_seeds(seeds: int, gain: float, half: float) -> int | None:
+    """Return how many seeds an interval narrower than the gain needs, as intervals shrink with their root."""
+    if math.isnan(half):
+        return max(3, seeds + 1)
+    needed = max(seeds + 1, math.ceil(max(seeds, 2) * (2 * half / gain) ** 2))
+    return needed if needed <= MOST_SEEDS_ASKED else None
 
 
 def _cell(setting: Setting, jobs: tuple[Workload, Workload], measured: str, together: bool, seed: int) -> Cell:

@@ -58,6 +58,25 @@ def refuse_long_times(network: SimulatedNetwork, workload: Workload) -> None:
         )
 
 
+def find_assignment(cell: Cell) -> HostAssignment:
+    """Return the hosts of a cell's servers, and those of each of its jobs.
+
+    Raises:
+        InputError: the fabric cannot be read.
+        InconsistentError: the jobs do not fit on it.
+    """
+    setting = cell.setting
+    return assign_hosts(
+        load_network(setting.network, setting.hardware)[1],
+        cell.workloads,
+        setting.servers,
+        setting.server_placement,
+        setting.job_placement,
+        np.random.default_rng(cell.seed),
+        setting.server_hosts,
+    )
+
+
 def set_up(cell: Cell, sampled: Sequence[str] = ()) -> Prepared:
     """Make a cell's simulation; `sampled` names jobs whose messages are looked at besides those of the measured one.
 
@@ -71,15 +90,7 @@ def set_up(cell: Cell, sampled: Sequence[str] = ()) -> Prepared:
         refuse_long_times(network, each)
     if setting.adaptive:
         refuse_adaptive_routing(setting.network)
-    assigned = assign_hosts(
-        network,
-        cell.workloads,
-        setting.servers,
-        setting.server_placement,
-        setting.job_placement,
-        np.random.default_rng(cell.seed),
-        setting.server_hosts,
-    )
+    assigned = find_assignment(cell)
     chosen = [number for number, each in enumerate(cell.workloads) if each.name in cell.running]
     kept = HostAssignment(assigned.servers, tuple(assigned.jobs[number] for number in chosen))
     workloads = [cell.workloads[number] for number in chosen]

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""I/O loads from Darshan's logs: those that PyDarshan ships, of runs whose requests are known."""
+
+from __future__ import annotations
+
+import json
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from ibprof.errors import InputError
+from ibprof_converter.cli.sim import main
+from ibprof_converter.simulation.workload.darshan_load import read_darshan_load
+from ibprof_testing.samples.simulated_jobs import MACHINE, MIB
+
+LOGS = Path(str(find_spec("darshan").origin)).parent / "tests" / "input"  # type: ignore[union-attr]
+IOR = LOGS / "sample-goodost.darshan"
+"""IOR: 48 processes write 128 times 8 MiB each."""
+
+
+def test_requests_of_a_known_run() -> None:
+    load = read_darshan_load(IOR)
+    assert (load.processes, load.requests, load.request_bytes) == (48, 48 * 128, 8 * MIB)
+    assert load.bytes == 48 * 128 * 8 * MIB
+    assert load.read_bytes == 0
+    # All processes begin within the first 0.24 s, and the last one ends after 3.92 s.
+    assert (3.918731 - 0.240003) * 1e9 < load.span_ns < 3.918732e9
+    # As many clients as processes: each writes 128 times within that.
+    assert load.cycle_ns(48) == pytest.approx(load.span_ns / 128)
+    assert load.cycle_ns(24) == pytest.approx(load.span_ns / 256)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("noposix.darshan", "requests with times in the module POSIX, found 0 of them"),
+     ("noposixopens.darshan", "found 0 of them")],
+)  # fmt: skip
+def test_a_log_without_requests(name: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        read_darshan_load(LOGS / name)
+
+
+def test_a_file_that_is_no_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = tmp_path / "text.darshan"
+    text.write_text("hello\n")
+    assert main(["advise", *MACHINE, "--mpi", "4KiB@50us", "--io", str(text)]) == 3
+    assert f"{text}: expected a log of Darshan, found" in capsys.readouterr().err
+    assert main(["advise", *MACHINE, "--mpi", "4KiB@50us", "--io", str(tmp_path / "none.darshan")]) == 3
+    assert "none.darshan" in capsys.readouterr().err
+    cut = tmp_path / "cut.darshan"
+    cut.write_bytes(IOR.read_bytes()[:3000])
+    with pytest.raises(InputError):
+        read_darshan_load(cut)
+
+
+def test_without_pydarshan(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "darshan.py").write_text("raise ImportError\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert main(["advise", *MACHINE, "--mpi", "4KiB@50us", "--io", str(IOR)]) == 4
+    assert "pip install darshan" in capsys.readouterr().err
+
+
+def test_advice_for_a_logged_load(capsys: pytest.CaptureFixture[str]) -> None:
+    """32 clients write what 48 processes wrote in the same time: their requests come 1.5 times as often."""
+    line = ["advise", *MACHINE, "--mpi", "4KiB@500us", "--io", str(IOR), "--seeds", "2", "--json"]
+    assert main([*line, "--servers", "host[65-72]", "--io-hosts", "host[01-32]", "--mpi-hosts", "host[33-64]"]) == 0
+    said = capsys.readouterr()
+    found = json.loads(said.out)
+    now = found["ways"][0]
+    assert now["io_window_us"] == pytest.approx(read_darshan_load(IOR).span_ns / 1e3 * 32 / 6144, rel=1e-6)
+    assert "6,144 requests of 8,388,608 bytes by 48 processes" in said.err
+    if found["advice"] is None:
+        assert found["hosts"] == {"servers": "host[65-72]", "io": "host[01-32]", "mpi": "host[33-64]"}
