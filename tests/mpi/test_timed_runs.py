@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls and computing of a real run, as predictions take them, against what its program does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ibprof_converter.scaling.measured.recorded_calls import MESSAGES, read_calls
+from ibprof_testing.mpi.matrices import load_complete
+from ibprof_testing.mpi.mpis import Build, Mpi, run_mpi
+
+SIZE, ROUNDS = 360_000, 3
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_calls_and_computing_of_a_program(system_mpi: Mpi, build: Build, tmp_path: Path, ranks: int) -> None:
+    program = build(system_mpi, "divided_work.c", "-O1", "-g")
+    recording = tmp_path / "run.ibprof"
+    variables = {"IBPROF_TIME": "1"}
+    run_mpi(system_mpi, ranks, [program, str(SIZE), str(ROUNDS)], recording=recording, env=variables)
+    run = read_calls(load_complete(recording, ranks), SIZE)
+    assert run.processes == ranks
+    groups = run.groups
+    assert (groups["ALLTOALL"].calls, groups["ALLTOALL"].size) == (ROUNDS, SIZE // ranks**2)
+    assert (groups["ALLREDUCE"].calls, groups["ALLREDUCE"].size) == (ROUNDS, 8)
+    assert (groups[MESSAGES].calls, groups[MESSAGES].size) == (ROUNDS, SIZE // ranks // 8)
+    assert groups["BARRIER"].calls == 2
+    # It rests a microsecond for each byte of its part; whatever else runs on the machine adds to that.
+    rests = ROUNDS * SIZE / ranks * 1e-6
+    assert rests < run.computing < run.seconds
+    assert run.computing + sum(group.seconds for group in groups.values()) == pytest.approx(run.seconds)
