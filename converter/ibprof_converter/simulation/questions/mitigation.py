@@ -202,11 +202,15 @@ def recommend(scenarios: Sequence[Scenario], mpi: str) -> tuple[Scenario | None,
 
 
 def _count_seeds(seeds: int, gain: float, half: float) -> int | None:
-    """Return how many seeds an interval narrower than the gain needs, as intervals shrink with their root."""
-    if math.isnan(half):
+    """Return how many seeds an interval narrower than the gain needs if they scatter as these do; None for too many."""
+    from scipy.stats import t  # noqa: PLC0415  (slow to import)
+
+    if seeds < 2 or math.isnan(half):
         return max(3, seeds + 1)
-    needed = max(seeds + 1, math.ceil(max(seeds, 2) * (2 * half / gain) ** 2))
-    return needed if needed <= MOST_SEEDS_ASKED else None
+    more = np.arange(seeds + 1, MOST_SEEDS_ASKED + 1)
+    scatter = half * math.sqrt(seeds) / t.ppf(0.975, seeds - 1)
+    enough = more[2 * t.ppf(0.975, more - 1) * scatter / np.sqrt(more) < gain]
+    return int(enough[0]) if len(enough) else None
 
 
 def _cell(setting: Setting, jobs: tuple[Workload, Workload], measured: str, together: bool, seed: int) -> Cell:
