@@ -44,7 +44,7 @@ class AdviceOptions:
         share: of the compute hosts for MPI.
         mpi_hosts, io_hosts: names of each job's hosts; None: sampled, or those of the recording.
         seeds: number of random seeds.
-        io_reads: bytes of what an I/O client sends to be answered with `io_bytes`; 0 for writes.
+        io_reads: bytes of what an I/O client sends to be answered with `io`; 0 for writes.
     """
 
     machine: MachineOptions
