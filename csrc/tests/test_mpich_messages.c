@@ -161,7 +161,7 @@ static void between_groups_a_broadcast_of_no_items_takes_no_tag(void)
 
 static void calls_that_make_communicators_may_take_tags(void)
 {
-    enter_call(IBP_OPERATION_Comm_split, IBP_CALL_BLOCKING, WORLD);
+    enter_call(IBP_OPERATION_Comm_split, IBP_CALL_MAKING, WORLD);
     send_message(COLLECTIVE, 287, 1); /* MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM=nb */
     ibp_leave();
     start_call(IBP_OPERATION_Ibarrier, false);
@@ -204,6 +204,60 @@ static void a_tag_of_one_communicator_moves_no_other_in_intel_mpi(void)
     CHECK_BYTES(Iscan, 10);
     CHECK_BYTES(Igather, 100);
     CHECK(!ibp_mpich_counted_wrongly());
+}
+
+static void making_an_object_takes_a_tag_of_its_parent_in_intel_mpi(void)
+{
+    snprintf(ibp_mpi.version, sizeof ibp_mpi.version, "Intel(R) MPI Library 2021.18");
+    start_call(IBP_OPERATION_Iscan, false);
+    ibp_leave();
+    ibp_mpich_made_object(WORLD);
+    start_call(IBP_OPERATION_Ialltoall, false);
+    ibp_leave();
+    ibp_communicator_learn(OTHER);
+    ibp_communicator_enter(OTHER)->is_between = true; /* takes it of a communicator of its own */
+    ibp_mpich_made_object(OTHER);
+    enter_call(IBP_OPERATION_Igather, IBP_CALL_NONBLOCKING, OTHER);
+    ibp_mpich_before_tag();
+    ibp_leave();
+    enter_call(IBP_OPERATION_Ireduce, IBP_CALL_NONBLOCKING, OTHER);
+    ibp_mpich_before_tag();
+    send_message(OF_OTHER, 288, 10);
+    ibp_leave();
+    send_message(COLLECTIVE, 287, 100);
+    send_message(COLLECTIVE, 289, 1000);
+    CHECK_BYTES(Ireduce, 10);
+    CHECK_BYTES(Iscan, 100);
+    CHECK_BYTES(Ialltoall, 1000);
+    CHECK(!ibp_mpich_counted_wrongly());
+}
+
+static void collectives_go_on_while_communicators_are_made(void)
+{
+    start_call(IBP_OPERATION_Ialltoall, false);
+    ibp_leave();
+    enter_call(IBP_OPERATION_Intercomm_create, IBP_CALL_MAKING, OTHER);
+    send_message(COLLECTIVE, 0xa0000007, 1); /* a tag of its arguments, marked */
+    ibp_leave();
+    enter_call(IBP_OPERATION_Comm_dup, IBP_CALL_MAKING, WORLD);
+    send_message(COLLECTIVE, 287, 10); /* the first one of the collective */
+    send_message(COLLECTIVE, 14, 100);
+    ibp_leave();
+    CHECK_BYTES(Intercomm_create, 1);
+    CHECK_BYTES(Ialltoall, 10);
+    CHECK_BYTES(Comm_dup, 100);
+}
+
+static void in_mpich_it_takes_none(void)
+{
+    snprintf(ibp_mpi.version, sizeof ibp_mpi.version, "MPICH Version:      5.0.2");
+    ibp_mpich_made_object(WORLD);
+    start_call(IBP_OPERATION_Iscan, false);
+    ibp_leave();
+    start_call(IBP_OPERATION_Ialltoall, false);
+    ibp_leave();
+    send_message(COLLECTIVE, 287, 1);
+    CHECK_BYTES(Iscan, 1);
 }
 
 static void duplicates_are_committed_in_any_call(void)
@@ -296,7 +350,7 @@ static void messages_of_other_calls_are_no_failures(void)
         ibp_mpich_expect(100, 0x4c00010d, 1, 7);
         if (i % 2) ibp_mpich_count_active_message(some_peer, 5000); /* what another rank asked for in a window */
         ibp_leave();
-        enter_call(IBP_OPERATION_Intercomm_create, IBP_CALL_BLOCKING, WORLD);
+        enter_call(IBP_OPERATION_Intercomm_create, IBP_CALL_MAKING, WORLD);
         send_message(POINT_TO_POINT, 5000, 4);
         ibp_leave();
         send_message(POINT_TO_POINT, 9, 100);
@@ -369,6 +423,9 @@ int main(void)
     run(between_groups_a_broadcast_of_no_items_takes_no_tag);
     run(calls_that_make_communicators_may_take_tags);
     run(a_tag_of_one_communicator_moves_no_other_in_intel_mpi);
+    run(making_an_object_takes_a_tag_of_its_parent_in_intel_mpi);
+    run(in_mpich_it_takes_none);
+    run(collectives_go_on_while_communicators_are_made);
     run(duplicates_are_committed_in_any_call);
     run(the_librarys_own_is_control);
     run(partitioned_sends_count_when_they_start);

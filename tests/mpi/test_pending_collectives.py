@@ -20,11 +20,13 @@ from ibprof_testing.mpi.mpis import THROUGH_NETWORK, Build, Mpi, run_mpi
 RANKS = 5
 CALLS = ("Iallreduce", "Ibcast", "Iallgather", "Ireduce_scatter_block", "Ialltoall")
 PERSISTENT = ("Iallreduce", "Bcast_init", "Iscan", "Allreduce_init", "Ibcast")
-MAKING = {"COMM_SPLIT", "COMM_DUP", "COMM_FREE", "INTERCOMM_CREATE"}
+MADE = ("Iallreduce", "Ibcast", "Iscan", "Iallgather", "Ialltoall")
+MAKES = ("COMM_", "INTERCOMM_", "CART_", "DIST_GRAPH_", "WIN_", "FILE_")
+"""How operations begin that make or free objects."""
 
 
 def by_operation(run: Profile) -> dict[str, Matrix]:
-    matrices = {name: recorded(run, operation=name) for name in operations_sent(run) - MAKING}
+    matrices = {name: recorded(run, operation=name) for name in operations_sent(run) if not name.startswith(MAKES)}
     return {name: matrix for name, matrix in matrices.items() if matrix}
 
 
@@ -43,6 +45,13 @@ def check_pending(mpi: Mpi, program: Path, how: str, calls: tuple[str, ...], fol
 def test_between_groups(mpi: Mpi, build: Build, tmp_path: Path) -> None:
     """Each group also sends within itself, on a communicator that the program does not know."""
     check_pending(mpi, build(mpi, "pending_collectives.c"), "between", CALLS, tmp_path)
+
+
+@pytest.mark.parametrize("name", [mpis.SYSTEM, mpis.MPICH_SYSTEM, "mpich-5.0.2", mpis.INTEL])
+def test_while_objects_are_made(name: str, build: Build, tmp_path: Path) -> None:
+    """Intel MPI's calls that make communicators, windows and files take a tag of their parent."""
+    mpi = mpis.find_mpi(name) if name in mpis.NAMES else mpis.find_mpich_like(name)
+    check_pending(mpi, build(mpi, "pending_collectives.c"), "made", MADE, tmp_path)
 
 
 @pytest.mark.parametrize(

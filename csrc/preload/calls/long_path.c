@@ -36,7 +36,7 @@ enum treatment {
     FREES = 16,
     /* It has the same first arguments as calls that send. */
     IS_SENDRECV = 32,
-    MAKES_GRID = 64,
+    MAKES = 64,
     /* Its wrapper calls what was chosen. */
     HAS_CHOICES = 128
 };
@@ -53,7 +53,7 @@ struct wrapped {
 #define TREATMENT(operation, kind)                                                                                     \
     ((kind) == IBP_CALL_FREEING                                                                          ? FREES       \
      : (kind) == IBP_CALL_NONBLOCKING || (kind) == IBP_CALL_DUPLICATING || (kind) == IBP_CALL_PERSISTENT ? TAKES_TAG   \
-     : (operation) == IBP_OPERATION_Cart_create                                                          ? MAKES_GRID  \
+     : (kind) == IBP_CALL_MAKING || (kind) == IBP_CALL_WINDOW                                            ? MAKES       \
      : (operation) == IBP_OPERATION_Sendrecv || (operation) == IBP_OPERATION_Sendrecv_replace ||                       \
              (operation) == IBP_OPERATION_Isendrecv || (operation) == IBP_OPERATION_Isendrecv_replace                  \
          ? IS_SENDRECV                                                                                                 \
@@ -256,7 +256,9 @@ static __attribute__((noinline)) void complete(int result, const struct making *
     if (result) return;
     if (making->wrapped->treatment & KEEPS_REQUEST) keep_request(making, call);
     if (ibp_mpi.is_behind_layer) return;
-    if (making->wrapped->treatment & MAKES_GRID) ibp_grid_note(handle_at(last_argument(making)));
+    if (making->operation == IBP_OPERATION_Cart_create) ibp_grid_note(handle_at(last_argument(making)));
+    if (making->wrapped->treatment & MAKES && ibp_source->made_object)
+        ibp_source->made_object(IBP_HANDLE(argument(making, making->wrapped->communicator)));
     if (making->wrapped->kind == IBP_CALL_PERSISTENT) keep_request(making, call);
 }
 

@@ -32,6 +32,12 @@ static inline bool takes_tag(enum ibp_call_kind kind)
     return kind == IBP_CALL_NONBLOCKING || kind == IBP_CALL_DUPLICATING || kind == IBP_CALL_PERSISTENT;
 }
 
+/* Return whether calls of a kind make an object of their communicator. */
+static inline bool makes_object(enum ibp_call_kind kind)
+{
+    return kind == IBP_CALL_MAKING || kind == IBP_CALL_WINDOW;
+}
+
 /* Return whether a call has the same first arguments as calls that send. */
 static inline bool is_sendrecv(unsigned operation)
 {
@@ -42,7 +48,7 @@ static inline bool is_sendrecv(unsigned operation)
 /* Return whether a call takes the short path: nothing but entering and leaving it. */
 static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
 {
-    return !takes_tag(kind) && kind != IBP_CALL_FREEING && operation != IBP_OPERATION_Cart_create &&
+    return !takes_tag(kind) && !makes_object(kind) && kind != IBP_CALL_FREEING &&
            IBP_LIKELY(ibp_get_here()->is_outside) && IBP_LIKELY(!ibp_periodic) && IBP_LIKELY(!ibp_times_recorded) &&
            (!is_sendrecv(operation) || IBP_LIKELY(!ibp_source_unproved));
 }
@@ -208,6 +214,7 @@ static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
     WRAPPER(IBP_DEFINE, MPIX_##name, IBP_FORM_MPIX, name, count, PERSISTENT, communicator)                             \
     WRAPPER(IBP_DEFINE, PMPIX_##name, IBP_FORM_PMPIX, name, count, PERSISTENT, communicator)
 #define KEEP_COLLECTIVE(name, count, communicator)
+#define KEEP_MAKING(name, count, communicator)
 #define KEEP_BLOCKING(name, count, communicator)
 #define KEEP_NONBLOCKING(name, count, communicator)
 #define KEEP_DUPLICATING(name, count, communicator)

@@ -57,6 +57,9 @@ struct ibp_source_operations {
      * collective. NULL where wrappers label the calls that send. */
     size_t (*start)(ibp_start_function *start, size_t count, void **requests, int *result);
 
+    /* Called after a call has made a communicator, window or file of a communicator; may be NULL. */
+    void (*made_object)(ibp_handle communicator);
+
     /* Called when the application frees a communicator; may be NULL. */
     void (*forget_communicator)(ibp_handle communicator);
 

@@ -3,10 +3,11 @@
  *
  * Nonblocking collectives that send after their call. Either they are between two groups of different sizes, which also
  * send within their group, or on a communicator that is freed meanwhile, whose handle the next one may reuse. Or
- * persistent collectives are started in between, on MPI_COMM_WORLD or on a communicator that was freed.
+ * persistent collectives are started in between, on MPI_COMM_WORLD or on a communicator that was freed. Or
+ * communicators, windows and files are made of theirs in between.
  *
- *     pending_collectives between|freed|persistent|freed-persistent all     all calls are pending at the same time
- *     pending_collectives between|freed|persistent|freed-persistent CALL    one call alone, waited for at once
+ *     pending_collectives between|freed|made|persistent|freed-persistent all     all calls are pending at the same time
+ *     pending_collectives between|freed|made|persistent|freed-persistent CALL    one call alone, waited for at once
  */
 #include <mpi.h>
 #if defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION < 5
@@ -78,6 +79,79 @@ static void freed(int ranks)
     MPI_Waitall(started, requests, MPI_STATUSES_IGNORE);
 }
 
+/* Make an object of a communicator, and free it. */
+static void make(int kind, MPI_Comm comm, int me, int ranks)
+{
+    const int next = (me + 1) % ranks, before = (me + ranks - 1) % ranks, counts[] = {ranks, 1}, no[2] = {0};
+    int upper = me >= 2;
+    MPI_Comm made = MPI_COMM_NULL, other;
+    MPI_Win window;
+    MPI_File file;
+
+    switch (kind) {
+    case 0:
+        MPI_Comm_dup(comm, &made);
+        break;
+    case 1:
+        MPI_Comm_split(comm, upper ? 0 : MPI_UNDEFINED, me, &made);
+        break;
+    case 2:
+        MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &made);
+        break;
+    case 3:
+        MPI_Cart_create(comm, 1, (int[]){ranks - 1}, no, 0, &made);
+        break;
+    case 4:
+        MPI_Cart_create(comm, 2, counts, no, 0, &other);
+        MPI_Cart_sub(other, (int[]){1, 0}, &made);
+        MPI_Comm_free(&other);
+        break;
+    case 5:
+        MPI_Dist_graph_create_adjacent(comm, 1, &before, MPI_UNWEIGHTED, 1, &next, MPI_UNWEIGHTED, MPI_INFO_NULL, 0,
+                                       &made);
+        break;
+    case 6:
+        MPI_Win_create(NULL, 0, 1, MPI_INFO_NULL, comm, &window), MPI_Win_free(&window);
+        break;
+    case 7:
+        MPI_Comm_split(comm, upper, me, &other);
+        MPI_Intercomm_create(other, 0, comm, upper ? 0 : 2, 1, &made);
+        MPI_Comm_free(&other);
+        other = made;
+        MPI_Intercomm_merge(other, upper, &made);
+        MPI_Comm_free(&other);
+        break;
+    case 8:
+        MPI_File_open(comm, "/dev/null", MPI_MODE_RDONLY, MPI_INFO_NULL, &file);
+        MPI_File_close(&file);
+        break;
+    default:
+        break;
+    }
+    if (made != MPI_COMM_NULL) MPI_Comm_free(&made);
+}
+
+/* Each call is followed by the making of two or more objects. */
+static void made(int me, int ranks)
+{
+    static int from[ITEMS], into[CALLS][ITEMS];
+    MPI_Comm comm;
+    int kind = 0;
+
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    START(Iallreduce, from, into[0], ITEMS, MPI_INT, MPI_SUM, comm);
+    while (kind < 2) make(kind++, comm, me, ranks);
+    START(Ibcast, into[1], ITEMS - 1, MPI_INT, 0, comm);
+    while (kind < 4) make(kind++, comm, me, ranks);
+    START(Iscan, from, into[2], ITEMS, MPI_INT, MPI_SUM, comm);
+    while (kind < 6) make(kind++, comm, me, ranks);
+    START(Iallgather, from, ITEMS / ranks, MPI_INT, into[3], ITEMS / ranks, MPI_INT, comm);
+    while (kind < 9) make(kind++, comm, me, ranks);
+    START(Ialltoall, from, ITEMS / ranks, MPI_INT, into[4], ITEMS / ranks, MPI_INT, comm);
+    MPI_Waitall(started, requests, MPI_STATUSES_IGNORE);
+    MPI_Comm_free(&comm);
+}
+
 #define ROUNDS 10
 
 /* Start persistent requests of a call; alone, wait for each. */
@@ -131,6 +205,8 @@ int main(int argc, char **argv)
         started = 0;
         if (!strcmp(argv[1], "between"))
             between(me, ranks);
+        else if (!strcmp(argv[1], "made"))
+            made(me, ranks);
         else
             freed(ranks);
     }

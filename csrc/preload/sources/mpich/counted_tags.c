@@ -17,8 +17,11 @@ static uint32_t first_counted_tag = 287;
 
 #define FEW 16 /* maximum of tags that one call takes */
 
+/* Tags that calls which make communicators form of their arguments are above this; the library marks them. */
+#define LOWEST_MARKED_TAG 0x80000
+
 static bool numbers_were_wrong;
-/* A call that makes a communicator took a tag, as a message showed. In Intel MPI all do, without such a message. */
+/* A call that makes a communicator took a tag, as a message showed. */
 static bool makers_take_tags;
 
 static bool has_taken_tags;
@@ -131,6 +134,20 @@ void ibp_mpich_after_tag(bool succeeded)
     (void)succeeded;
 }
 
+/* In Intel MPI 2021 such a call takes a tag of a communicator of one group, and sends nothing under it. The exception,
+ * MPI_Comm_create_group, is of another kind. */
+void ibp_mpich_made_object(ibp_handle parent)
+{
+    struct ibp_communicator *communicator;
+
+    if (!parent || !is_intel()) return;
+    ibp_communicator_learn(parent);
+    ibp_lock();
+    communicator = ibp_communicator_enter(parent);
+    if (communicator && !communicator->is_between) communicator->tags_taken++;
+    ibp_unlock();
+}
+
 /* Correct the numbers of tags by a message of the current call, which shows the tag that it took. */
 static void correct_numbers(struct ibp_communicator *communicator, uint32_t tag)
 {
@@ -191,7 +208,8 @@ static unsigned guess_call(uint32_t context, uint32_t tag)
  * of collectives. */
 static bool makes_communicator(void)
 {
-    return ibp_current_call.kind == IBP_CALL_BLOCKING && ibp_current_call.operation >= IBP_OPERATION_Comm_dup &&
+    return (ibp_current_call.kind == IBP_CALL_MAKING || ibp_current_call.kind == IBP_CALL_BLOCKING) &&
+           ibp_current_call.operation >= IBP_OPERATION_Comm_dup &&
            ibp_current_call.operation <= IBP_OPERATION_Dist_graph_create_adjacent;
 }
 
@@ -233,7 +251,7 @@ static unsigned blocking_call(struct ibp_communicator *communicator, uint32_t ta
 {
     const uint32_t number = tag - first_counted_tag;
 
-    makers_take_tags |= makes_communicator();
+    makers_take_tags |= makes_communicator() && tag < LOWEST_MARKED_TAG;
     if (communicator && communicator->handle == ibp_current_communicator() && number >= communicator->tags_taken &&
         number < communicator->tags_taken + FEW) {
         communicator->tags_taken = number + 1;
@@ -272,7 +290,7 @@ unsigned ibp_mpich_counted_call(uint32_t context, uint32_t tag)
         handle = ibp_current_communicator();
     }
     if (!handle) {
-        call = makes_communicator() ? IBP_OPERATION_NONE : guess_call(context, tag);
+        call = makes_communicator() && makers_take_tags ? IBP_OPERATION_NONE : guess_call(context, tag);
         if (call == IBP_OPERATION_NONE && !is_of_neighbours()) call = ibp_mpich_call_of_freed(context, tag);
         if (call != IBP_OPERATION_NONE) return call;
     }

@@ -7,6 +7,7 @@
 #ifndef IBPROF_SOURCES_MPICH_COUNTED_TAGS_H
 #define IBPROF_SOURCES_MPICH_COUNTED_TAGS_H
 
+#include "libmpi/handles.h"
 #include "recording/operations.h"
 #include "recording/process_state.h"
 
@@ -36,5 +37,6 @@ bool ibp_mpich_has_taken_tags(void);
 void ibp_mpich_before_tag(void);
 void ibp_mpich_after_tag(bool succeeded);
 bool ibp_mpich_starts_take_tags(void);
+void ibp_mpich_made_object(ibp_handle communicator);
 
 #endif

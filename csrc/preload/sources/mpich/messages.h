@@ -47,8 +47,8 @@ void ibp_mpich_count_moved(enum ibp_direction direction, uint32_t peer, uint64_t
 #define IBP_MPICH_SOURCE                                                                                               \
     .labels_sends = true, .knows_addresses = true, .detach = ibp_got_restore, .before_tag = ibp_mpich_before_tag,      \
     .after_tag = ibp_mpich_after_tag, .forget_communicator = ibp_mpich_forget_communicator,                            \
-    .starts_take_tags = ibp_mpich_starts_take_tags, .expect_message = ibp_mpich_expect,                                \
-    .sees_host = ibp_mpich_sees_host
+    .starts_take_tags = ibp_mpich_starts_take_tags, .made_object = ibp_mpich_made_object,                              \
+    .expect_message = ibp_mpich_expect, .sees_host = ibp_mpich_sees_host
 void ibp_mpich_describe_gaps(char *notes, size_t bytes);
 
 /* Return whether ranks of one host use the network, as with IBPROF_INTRANODE=1. */
