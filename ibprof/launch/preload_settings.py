@@ -6,7 +6,7 @@ The behaviour of Open MPI was tested with 4.1.4, 4.1.8 and 5.0.11:
 * `-x NAME=VALUE` reaches all hosts. In 4 it applies to one part of `mpirun A : B`, and the last value of a name counts.
   In 5 it applies to all parts, and the first value counts.
 * What a program spawns has the variables of `-x` in 4. In 5 it has the environment of mpirun, or of its daemon on
-  another host.
+  another host, which `prte_launch_agent` starts.
 * `OMPI_MCA_mca_base_env_list` does the same from the environment. In 4 mpirun refuses to run with both it and `-x`.
 * With `--app FILE`, 4 ignores all other options, 5 does not.
 * `OMPI_MCA_mca_base_env_list_internal`, which 4 fills from files of `-x` options, works together with `-x`. 5 has none.
@@ -16,6 +16,7 @@ The behaviour of Open MPI was tested with 4.1.4, 4.1.8 and 5.0.11:
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -47,6 +48,7 @@ CARRIED = (
 """Variables that the processes of a job need."""
 
 ENV_LIST = "mca_base_env_list"
+DAEMON = "prte_launch_agent"
 
 # The variables by which a process knows its rank, and so that a launcher started it.
 _RANK_VARIABLES = ("PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
@@ -154,9 +156,22 @@ def carry(launcher: Launcher, launch: Launch, variables: Mapping[str, str]) -> L
     options = []
     for name, value in wanted.items():
         options += [option, name, value] if launcher is Launcher.HYDRA else [option, f"{name}={value}"]
-    of_spawned = wanted if launcher is Launcher.OPENMPI_5 else {}
+    of_spawned = _carry_to_spawned(launch, wanted) if launcher is Launcher.OPENMPI_5 else {}
     command = _insert_options(command, options, each_part=launcher is Launcher.OPENMPI_4)
     return Launch(command, {**launch.environment, **of_spawned})
+
+
+def _carry_to_spawned(launch: Launch, wanted: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables of mpirun by which spawned processes get others, also on other hosts.
+
+    There they are set for the daemon, unless the user starts it by a command of their own. Its libraries are found as
+    they would be without them.
+    """
+    variable = f"PRTE_MCA_{DAEMON}"
+    if launch.environment.get(variable) or any(word in (DAEMON, "--launch-agent") for word in launch.command):
+        return dict(wanted)
+    settings = _assignments({name: value for name, value in wanted.items() if name != "LD_LIBRARY_PATH"})
+    return {**wanted, variable: shlex.join(["env", *settings, "prted"])}
 
 
 def list_variable(launcher: Launcher | None, environment: Mapping[str, str]) -> str:

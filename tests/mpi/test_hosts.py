@@ -15,7 +15,10 @@ import pytest
 
 from ibprof.load import load_profile
 from ibprof.profile.profile_data import Kind, Profile
+from ibprof.recording.folder_runs import list_runs
+from ibprof.recording.recording_reader import merge_run
 from ibprof_testing.lab import hosts as lab
+from ibprof_testing.mpi import mpis
 from ibprof_testing.mpi.matrices import load_complete, recorded
 from ibprof_testing.mpi.mpis import Build, Mpi, environment, library
 from ibprof_testing.mpi.patterns import all_pairs, all_the_same
@@ -76,6 +79,21 @@ def test_ibprof_run(hosts: lab.Hosts, line: list[str], system_mpi: Mpi, tmp_path
         on_the_wire = hosts.sent_bytes(host) - before[host]
         # Headers, acknowledgements and the launcher's own traffic come on top.
         assert payload <= on_the_wire <= 1.2 * payload + 500_000
+
+
+def test_what_open_mpi_5_spawns_on_other_hosts(hosts: lab.Hosts, build: Build, tmp_path: Path) -> None:
+    """An agent starts its daemon there with an empty environment; the daemon sets the variables of spawned ranks."""
+    mpi = mpis.find_mpi(mpis.FROM_PYPI[-1])
+    words = {"plm_ssh_agent": hosts.agent, "prte_if_include": lab.SUBNET}
+    line: list[str | Path] = [mpi.program("mpirun"), "-n", "1", "--host", ",".join(map(hosts.address, hosts.names))]
+    line += [word for name, value in words.items() for word in ("--prtemca", name, value)]
+    line += ["--mca", "btl_tcp_if_include", lab.SUBNET, "--mca", "btl", "tcp,self"]
+    line += [build(mpi, "children.c"), "spawn", str(HOSTS)]
+    done = hosts.run("node1", ["ibprof", "run", "--", *line], with_commands(mpi), tmp_path)
+    assert (done.returncode, done.stdout) == (0, "spawned 42\n" * HOSTS), done.stderr
+    parent, children = (merge_run(tmp_path / "profile.ibprof", run) for run in list_runs(tmp_path / "profile.ibprof"))
+    assert [len(run.ranks) for run in (parent, children)] == [1, HOSTS]
+    assert sorted(host.name for host in children.hosts) == sorted(hosts.names)
 
 
 def test_environment_and_bare_preload(hosts: lab.Hosts, line: list[str], system_mpi: Mpi, tmp_path: Path) -> None:

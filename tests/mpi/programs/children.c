@@ -5,6 +5,7 @@
  * afterwards.
  *
  *     children fork|shell|spawn
+ *     children spawn N             N children, on the hosts in turn
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -13,9 +14,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void have_child(const char *how, char *program)
+static void have_child(const char *how, char *program, int children)
 {
     int me, status = 0, number = 42;
+    MPI_Info info = MPI_INFO_NULL;
     MPI_Comm child;
 
     if (!strcmp(how, "fork")) {
@@ -24,7 +26,11 @@ static void have_child(const char *how, char *program)
     } else if (!strcmp(how, "shell")) {
         status = system("echo child; exit 3") != 3 << 8;
     } else {
-        MPI_Comm_spawn(program, (char *[]){"child", NULL}, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &child,
+        if (children > 1) {
+            MPI_Info_create(&info);
+            MPI_Info_set(info, "map_by", "node");
+        }
+        MPI_Comm_spawn(program, (char *[]){"child", NULL}, children, info, 0, MPI_COMM_WORLD, &child,
                        MPI_ERRCODES_IGNORE);
         MPI_Comm_rank(MPI_COMM_WORLD, &me);
         MPI_Bcast(&number, 1, MPI_INT, me ? MPI_PROC_NULL : MPI_ROOT, child);
@@ -48,7 +54,7 @@ int main(int argc, char **argv)
         printf("spawned %d\n", number);
         MPI_Comm_disconnect(&parent);
     } else {
-        if (!strcmp(argv[1], "spawn") || !me) have_child(argv[1], argv[0]);
+        if (!strcmp(argv[1], "spawn") || !me) have_child(argv[1], argv[0], argc > 2 ? atoi(argv[2]) : 1);
         MPI_Sendrecv(from, sizeof from, MPI_BYTE, (me + 1) % ranks, 0, into, sizeof into, MPI_BYTE,
                      (me + ranks - 1) % ranks, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     }

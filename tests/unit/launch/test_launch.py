@@ -47,7 +47,34 @@ def test_open_mpi_5_is_given_options_and_the_environment_of_what_is_spawned() ->
     line, environment = carried(Launcher.OPENMPI_5, "mpirun -n 2 ./app -x", LD_PRELOAD="/a.so", FOO="1")
     options = ADDED.replace(LIBRARY, f"{LIBRARY}:/a.so")
     assert line == f"mpirun {options} -n 2 ./app -x"
-    assert environment == {**VARIABLES, "LD_PRELOAD": f"{LIBRARY}:/a.so", "FOO": "1"}
+    preloaded = f"{LIBRARY}:/a.so"
+    daemon = f"env LD_PRELOAD={preloaded} IBPROF=BCAST,SEND IBPROF_RUN=r prted"
+    assert environment == {
+        **VARIABLES,
+        "LD_PRELOAD": preloaded,
+        "FOO": "1",
+        "PRTE_MCA_prte_launch_agent": daemon,
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "environment"),
+    [
+        ("", {"PRTE_MCA_prte_launch_agent": "mine"}),
+        ("--launch-agent mine ", {}),
+        ("--prtemca prte_launch_agent mine ", {}),
+    ],
+)
+def test_the_users_way_to_start_daemons_stays(options: str, environment: dict[str, str]) -> None:
+    _, found = carried(Launcher.OPENMPI_5, f"mpirun {options}-n 2 ./app", **environment)
+    assert found.get("PRTE_MCA_prte_launch_agent") == environment.get("PRTE_MCA_prte_launch_agent")
+
+
+def test_daemons_take_words_with_blanks_and_find_their_own_libraries() -> None:
+    variables = {"LD_PRELOAD": LIBRARY, "IBPROF_OUTPUT": "/a b", "LD_LIBRARY_PATH": "/lib"}
+    launch = carry(Launcher.OPENMPI_5, Launch(["mpirun", "./app"], {}), variables)
+    expected = f"env LD_PRELOAD={LIBRARY} 'IBPROF_OUTPUT=/a b' prted"
+    assert launch.environment["PRTE_MCA_prte_launch_agent"] == expected
 
 
 @pytest.mark.parametrize(
