@@ -4,6 +4,7 @@
  * Reads and writes of a peer's memory, and atomic operations on it, on an endpoint without a provider: outside of
  * one-sided calls, each byte is counted in its direction.
  */
+#include "counting/count.h"
 #include "mock_libfabric.h"
 #include "mpich_fixture.h"
 #include "sources/mpich/libfabric_memory.h"
@@ -133,6 +134,15 @@ static void one_sided_calls_count_their_arguments(void)
     CHECK(!reader_count(IBP_SEGMENT_COUNTERS));
 }
 
+static void what_moves_for_windows_is_control(void)
+{
+    endpoint = mock_endpoint(INTEL);
+    ibp_counts_arguments = true;
+    read_each();
+    CHECK(FETCHED(UNATTRIBUTED) == 0);
+    CHECK(counted_bytes(IBP_OPERATION_UNATTRIBUTED, IBP_KIND_CONTROL, IBP_DIRECTION_FETCHED) == 1 + 10 + 30);
+}
+
 static void announced_data_do_not_count_when_they_move(void)
 {
     endpoint = mock_endpoint(MPICH_5);
@@ -160,6 +170,7 @@ int main(void)
         unknown_atomic_types_are_harmless,
         what_fails_does_not_count,
         one_sided_calls_count_their_arguments,
+        what_moves_for_windows_is_control,
         announced_data_do_not_count_when_they_move,
         triggered_operations_are_noticed,
     };

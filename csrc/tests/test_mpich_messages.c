@@ -248,6 +248,26 @@ static void collectives_go_on_while_communicators_are_made(void)
     CHECK_BYTES(Comm_dup, 100);
 }
 
+static void a_call_with_wrong_arguments_takes_no_tag(void)
+{
+    start_call(IBP_OPERATION_Ibcast, false);
+    ibp_mpich_after_tag(7 | 0x4000000); /* MPI_ERR_ROOT */
+    ibp_leave();
+    start_call(IBP_OPERATION_Iscan, false);
+    ibp_mpich_after_tag(0);
+    ibp_leave();
+    start_call(IBP_OPERATION_Iallreduce, false);
+    ibp_mpich_after_tag(15 | 0x4000000); /* MPI_ERR_OTHER: it took its tag */
+    ibp_leave();
+    start_call(IBP_OPERATION_Igather, false);
+    ibp_mpich_after_tag(0);
+    ibp_leave();
+    send_message(COLLECTIVE, 287, 1);
+    send_message(COLLECTIVE, 289, 10);
+    CHECK_BYTES(Iscan, 1);
+    CHECK_BYTES(Igather, 10);
+}
+
 static void in_mpich_it_takes_none(void)
 {
     snprintf(ibp_mpi.version, sizeof ibp_mpi.version, "MPICH Version:      5.0.2");
@@ -287,6 +307,16 @@ static void duplicates_are_committed_in_any_call(void)
     CHECK_BYTES(Comm_idup, 3010);
     CHECK_BYTES(Send, 10000);
     CHECK_BYTES(UNATTRIBUTED, 100000);
+}
+
+static void duplicates_may_begin_after_their_call(void)
+{
+    enter_call(IBP_OPERATION_Comm_idup, IBP_CALL_DUPLICATING, WORLD);
+    ibp_mpich_before_tag();
+    ibp_leave();
+    send_message(COLLECTIVE, 287, 1); /* the first message of the communicator */
+    send_message(COLLECTIVE, 288, 10);
+    CHECK_BYTES(Comm_idup, 11);
 }
 
 static void the_librarys_own_is_control(void)
@@ -425,8 +455,10 @@ int main(void)
     run(a_tag_of_one_communicator_moves_no_other_in_intel_mpi);
     run(making_an_object_takes_a_tag_of_its_parent_in_intel_mpi);
     run(in_mpich_it_takes_none);
+    run(a_call_with_wrong_arguments_takes_no_tag);
     run(collectives_go_on_while_communicators_are_made);
     run(duplicates_are_committed_in_any_call);
+    run(duplicates_may_begin_after_their_call);
     run(the_librarys_own_is_control);
     run(partitioned_sends_count_when_they_start);
     run(the_first_message_is_proof);

@@ -84,7 +84,7 @@ def test_ibprof_run(hosts: lab.Hosts, line: list[str], system_mpi: Mpi, tmp_path
 def test_what_open_mpi_5_spawns_on_other_hosts(hosts: lab.Hosts, build: Build, tmp_path: Path) -> None:
     """An agent starts its daemon there with an empty environment; the daemon sets the variables of spawned ranks."""
     mpi = mpis.find_mpi(mpis.FROM_PYPI[-1])
-    words = {"plm_ssh_agent": hosts.agent, "prte_if_include": lab.SUBNET}
+    words: dict[str, str | Path] = {"plm_ssh_agent": hosts.agent, "prte_if_include": lab.SUBNET}
     line: list[str | Path] = [mpi.program("mpirun"), "-n", "1", "--host", ",".join(map(hosts.address, hosts.names))]
     line += [word for name, value in words.items() for word in ("--prtemca", name, value)]
     line += ["--mca", "btl_tcp_if_include", lab.SUBNET, "--mca", "btl", "tcp,self"]

@@ -14,6 +14,7 @@ from ibprof_testing.mpi import conformance
 from ibprof_testing.mpi.conformance import KINDS, Kind, Target
 from ibprof_testing.mpi.matrices import load_complete, read_tally, recorded
 from ibprof_testing.mpi.mpis import (
+    INTEL,
     MPICH_FROM_PYPI,
     THROUGH_NETWORK,
     Build,
@@ -98,6 +99,17 @@ def check(recording: Path, books: Path) -> None:
     assert {rank.source.name for rank in profile.ranks} == {"LIBFABRIC"}
     others = recorded(profile).keys() - {pair for matrix in wanted.values() for pair in matrix}
     assert all(recorded(profile)[pair][0] == 0 for pair in others), "a barrier sends no bytes"
+
+
+@pytest.mark.parametrize("name", [INTEL, MPICH_5])
+def test_what_is_counted_from_arguments_counts_once(name: str, build: Build, tmp_path: Path) -> None:
+    """Intel MPI's receiver fetches long puts and partitions by itself, in whichever call it waits."""
+    program = build(find_mpich_like(name), "large_puts.c")
+    run_mpi(find_mpich_like(name), 2, [program, "400000"], recording=tmp_path, env=OVER_LIBFABRIC)
+    profile = load_complete(tmp_path, 2)
+    for operation in ("PUT", "PSEND_INIT"):
+        assert recorded(profile, operation=operation) == {(0, 1): (400000, 1)}
+    assert recorded(profile, operation="UNATTRIBUTED") == {}
 
 
 QUICK = ("point-to-point", "one-sided", "nonblocking collectives that overlap", "partitioned point-to-point")

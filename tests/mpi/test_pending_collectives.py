@@ -54,6 +54,13 @@ def test_while_objects_are_made(name: str, build: Build, tmp_path: Path) -> None
     check_pending(mpi, build(mpi, "pending_collectives.c"), "made", MADE, tmp_path)
 
 
+@pytest.mark.parametrize("name", [mpis.SYSTEM, mpis.MPICH_SYSTEM, "mpich-5.0.2", mpis.INTEL])
+def test_after_calls_that_fail(name: str, build: Build, tmp_path: Path) -> None:
+    """Those with wrong arguments take no tag; reductions of a negative number of items take one in MPICH."""
+    mpi = mpis.find_mpi(name) if name in mpis.NAMES else mpis.find_mpich_like(name)
+    check_pending(mpi, build(mpi, "pending_collectives.c"), "failed", ("Iallreduce", "Ibcast", "Iscan"), tmp_path)
+
+
 @pytest.mark.parametrize(
     ("name", "how"),
     [

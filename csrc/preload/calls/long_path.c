@@ -8,6 +8,7 @@
 #include "calls/wrapper.h"
 #include "counting/calls.h"
 #include "counting/communicator_contexts.h"
+#include "counting/count.h"
 #include "counting/ledger.h"
 #include "counting/periodic.h"
 #include "counting/requests.h"
@@ -257,6 +258,7 @@ static __attribute__((noinline)) void complete(int result, const struct making *
     if (making->wrapped->treatment & KEEPS_REQUEST) keep_request(making, call);
     if (ibp_mpi.is_behind_layer) return;
     if (making->operation == IBP_OPERATION_Cart_create) ibp_grid_note(handle_at(last_argument(making)));
+    if (making->wrapped->kind == IBP_CALL_WINDOW) ibp_counts_arguments = true;
     if (making->wrapped->treatment & MAKES && ibp_source->made_object)
         ibp_source->made_object(IBP_HANDLE(argument(making, making->wrapped->communicator)));
     if (making->wrapped->kind == IBP_CALL_PERSISTENT) keep_request(making, call);
@@ -297,7 +299,7 @@ static __attribute__((noinline)) int enter_and_call(const struct making *making)
     if (is_expected(making)) expect(making);
     result = call_next(making);
     ibp_timing_end(&timing);
-    if (treatment & TAKES_TAG) ibp_source->after_tag(result == 0);
+    if (treatment & TAKES_TAG) ibp_source->after_tag(result);
     ibp_leave();
     if (treatment) complete(result, making, &call);
     if (is_asking && IBP_UNLIKELY(result)) ibp_ledger_add_failed(of_operation);

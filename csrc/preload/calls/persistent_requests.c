@@ -6,6 +6,7 @@
  */
 #include "platform/system.h"
 #include "calls/wrapper.h"
+#include "counting/count.h"
 #include "counting/current_call.h"
 #include "counting/requests.h"
 #include "counting/times.h"
@@ -175,6 +176,7 @@ REQUEST_FREE(PMPI_Request_free)
         ibp_enter(call, (struct ibp_current_call){.kind = IBP_CALL_BLOCKING});                                         \
         result = next(buffer, partitions, count, datatype, peer, tag, communicator, info, request);                    \
         ibp_leave();                                                                                                   \
+        if (!result) ibp_counts_arguments = true;                                                                      \
         if (is_send && !result && peer >= 0)                                                                           \
             ibp_request_keep_send(ibp_mpi_request(request, 0), IBP_HANDLE(communicator), peer,                         \
                                   ibp_mpi_bytes((uint64_t)partitions * (uint64_t)count, datatype), call);              \

@@ -6,6 +6,8 @@
 #include "counting/current_call.h"
 #include "recording/operations.h"
 
+bool ibp_counts_arguments;
+
 /* Return the context of the present call; NULL outside of any while several threads are in MPI. */
 static struct ibp_context *present(void)
 {

@@ -19,6 +19,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Windows or partitioned requests were made, whose bytes are counted from arguments: the library may move them later. */
+extern IBP_INTERNAL bool ibp_counts_arguments;
+
 /* Return the number of the origin of what an operation sends now, made if needed: at the site of the present call, if
  * that is a call of it. */
 uint32_t ibp_origin_sent_slowly(unsigned operation);

@@ -61,9 +61,9 @@ static void before_tag_none(void)
 {
 }
 
-static void after_tag_none(bool succeeded)
+static void after_tag_none(int error)
 {
-    (void)succeeded;
+    (void)error;
 }
 
 static void detach_none(void)

@@ -44,9 +44,10 @@ struct ibp_source_operations {
     /* Append what the source cannot see in this process, or did not see: sentences, each followed by a newline. */
     void (*describe_gaps)(char *notes, size_t bytes);
 
-    /* Called before and after the library runs a call that takes an internal tag of its communicator. */
+    /* Called before and after the library runs a call that takes an internal tag of its communicator; with what it
+     * returned. */
     void (*before_tag)(void);
-    void (*after_tag)(bool succeeded);
+    void (*after_tag)(int error);
 
     /* Return whether a persistent collective takes such a tag each time it is started, instead of once when it is made;
      * may be NULL: it does not. */

@@ -4,10 +4,12 @@
  * Nonblocking collectives that send after their call. Either they are between two groups of different sizes, which also
  * send within their group, or on a communicator that is freed meanwhile, whose handle the next one may reuse. Or
  * persistent collectives are started in between, on MPI_COMM_WORLD or on a communicator that was freed. Or
- * communicators, windows and files are made of theirs in between.
+ * communicators, windows and files are made of theirs in between. Or calls that fail come in between.
  *
- *     pending_collectives between|freed|made|persistent|freed-persistent all     all calls are pending at the same time
- *     pending_collectives between|freed|made|persistent|freed-persistent CALL    one call alone, waited for at once
+ *     pending_collectives HOW all     all calls are pending at the same time
+ *     pending_collectives HOW CALL    one call alone, waited for at once
+ *
+ * HOW is between, freed, made, failed, persistent or freed-persistent.
  */
 #include <mpi.h>
 #if defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION < 5
@@ -152,6 +154,25 @@ static void made(int me, int ranks)
     MPI_Comm_free(&comm);
 }
 
+/* Before each call another one fails, whose root or count is wrong. */
+static void failed(void)
+{
+    static int from[ITEMS], into[CALLS][ITEMS];
+    MPI_Request none;
+    MPI_Comm comm;
+
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    MPI_Ibcast(from, ITEMS, MPI_INT, -8, comm, &none);
+    START(Iallreduce, from, into[0], ITEMS, MPI_INT, MPI_SUM, comm);
+    MPI_Iscan(from, into[1], -1, MPI_INT, MPI_SUM, comm, &none);
+    START(Ibcast, into[1], ITEMS - 1, MPI_INT, 0, comm);
+    MPI_Iallreduce(from, into[2], -1, MPI_INT, MPI_SUM, comm, &none);
+    START(Iscan, from, into[2], ITEMS, MPI_INT, MPI_SUM, comm);
+    MPI_Waitall(started, requests, MPI_STATUSES_IGNORE);
+    MPI_Comm_free(&comm);
+}
+
 #define ROUNDS 10
 
 /* Start persistent requests of a call; alone, wait for each. */
@@ -207,6 +228,8 @@ int main(int argc, char **argv)
             between(me, ranks);
         else if (!strcmp(argv[1], "made"))
             made(me, ranks);
+        else if (!strcmp(argv[1], "failed"))
+            failed();
         else
             freed(ranks);
     }

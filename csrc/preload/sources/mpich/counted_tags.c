@@ -129,9 +129,28 @@ void ibp_mpich_before_tag(void)
     ibp_unlock();
 }
 
-void ibp_mpich_after_tag(bool succeeded)
+/* Return whether arguments of a call were wrong: the lowest bits of MPICH's errors are their class, and MPI_ERR_ARG is
+ * the last of these. Calls that fail otherwise took their tag, such as reductions of a negative number of items. */
+static bool is_of_arguments(int error)
 {
-    (void)succeeded;
+    enum { CLASS = 0x7f, LAST = 12 };
+
+    return error && (error & CLASS) <= LAST;
+}
+
+void ibp_mpich_after_tag(int error)
+{
+    struct ibp_communicator *communicator;
+
+    if (!is_of_arguments(error) || !ibp_current_communicator()) return;
+    ibp_lock();
+    communicator = ibp_communicator_enter(ibp_current_communicator());
+    if (communicator && communicator->tags_taken &&
+        ibp_tag_call(communicator, ibp_current_call.tag) == ibp_current_call_number()) {
+        ibp_tag_remember(communicator, ibp_current_call.tag, IBP_OPERATION_NONE);
+        communicator->tags_taken--;
+    }
+    ibp_unlock();
 }
 
 /* In Intel MPI 2021 such a call takes a tag of a communicator of one group, and sends nothing under it. The exception,
@@ -182,9 +201,14 @@ static bool may_have(const struct ibp_communicator *communicator, uint32_t conte
     return !ibp_mpich_has_context(communicator->handle, is_local) && (!is_local || communicator->is_between);
 }
 
+static bool is_duplicating(unsigned operation)
+{
+    return operation == IBP_OPERATION_Comm_idup || operation == IBP_OPERATION_Comm_idup_with_info;
+}
+
 /* Return the operation that a tag belongs to on a communicator whose context is unknown; IBP_OPERATION_NONE where no
- * communicator expects the tag. */
-static unsigned guess_call(uint32_t context, uint32_t tag)
+ * communicator expects the tag. Where duplicates were made, only their own tags are expected. */
+static unsigned guess_call_where(bool is_duplicated, uint32_t context, uint32_t tag)
 {
     unsigned call = IBP_OPERATION_NONE;
     ibp_handle only = 0;
@@ -195,13 +219,22 @@ static unsigned guess_call(uint32_t context, uint32_t tag)
 
         if (!candidate) break;
         found = ibp_tag_call(candidate, (int)tag);
-        if (found == IBP_OPERATION_NONE || candidate->is_duplicated || !may_have(candidate, context)) continue;
+        if (found == IBP_OPERATION_NONE || candidate->is_duplicated != is_duplicated || !may_have(candidate, context))
+            continue;
+        if (is_duplicated && !is_duplicating(operation_of(found))) continue;
         if (call != IBP_OPERATION_NONE && operation_of(call) != operation_of(found)) return IBP_OPERATION_UNATTRIBUTED;
         only = call == IBP_OPERATION_NONE ? candidate->handle : 0;
         call = call == IBP_OPERATION_NONE || call == found ? found : operation_of(found);
     }
     if (only) ibp_mpich_enter_context(context, only);
     return call;
+}
+
+static unsigned guess_call(uint32_t context, uint32_t tag)
+{
+    const unsigned call = guess_call_where(false, context, tag);
+
+    return call == IBP_OPERATION_NONE ? guess_call_where(true, context, tag) : call;
 }
 
 /* Return whether the current call makes a communicator: it then sends under tags from its arguments, marked as tags

@@ -35,7 +35,7 @@ bool ibp_mpich_has_taken_tags(void);
 
 /* See sources/source.h. */
 void ibp_mpich_before_tag(void);
-void ibp_mpich_after_tag(bool succeeded);
+void ibp_mpich_after_tag(int error);
 bool ibp_mpich_starts_take_tags(void);
 void ibp_mpich_made_object(ibp_handle communicator);
 

@@ -122,7 +122,8 @@ void ibp_mpich_count_moved(enum ibp_direction direction, uint32_t peer, uint64_t
 {
     if (!ibp_is_active() || ibp_address_is_own(peer)) return;
     if (is_one_sided(ibp_current_call.operation) || is_synchronisation(ibp_current_call.operation)) return;
-    count(ibp_mpich_starting(IBP_OPERATION_UNATTRIBUTED), IBP_KIND_USER, direction, peer, bytes);
+    count(ibp_mpich_starting(IBP_OPERATION_UNATTRIBUTED), ibp_counts_arguments ? IBP_KIND_CONTROL : IBP_KIND_USER,
+          direction, peer, bytes);
 }
 
 /* -- gaps ---------------------------------------------------------------------------------------------------------- */

@@ -39,8 +39,8 @@ void ibp_mpich_count_for(unsigned call, uint32_t peer, uint64_t bytes);
 void ibp_mpich_count_active_message(uint32_t peer, uint64_t bytes);
 void ibp_mpich_count_own(uint32_t peer, uint64_t bytes);
 
-/* Count bytes that this process writes to the memory of a peer, or reads from it. One-sided calls count them from their
- * arguments. */
+/* Count bytes that this process writes to the memory of a peer, or reads from it. One-sided and partitioned calls count
+ * them from their arguments; where there were some, these bytes may be theirs, and are control. */
 void ibp_mpich_count_moved(enum ibp_direction direction, uint32_t peer, uint64_t bytes);
 
 /* Members that both sources share; see sources/source.h. */

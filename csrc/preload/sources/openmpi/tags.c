@@ -39,7 +39,7 @@ void ibp_openmpi_before_tag(void)
 }
 
 /* Forget the tag when the call did not take it, and remember further ones that it took. */
-void ibp_openmpi_after_tag(bool succeeded)
+void ibp_openmpi_after_tag(int error)
 {
     struct ibp_communicator *communicator;
     int after;
@@ -47,7 +47,7 @@ void ibp_openmpi_after_tag(bool succeeded)
     if (!ibp_current_call.tag) return;
     ibp_lock();
     communicator = ibp_communicator_find(ibp_current_communicator());
-    after = succeeded ? next_tag(ibp_current_communicator()) : ibp_current_call.tag;
+    after = error ? ibp_current_call.tag : next_tag(ibp_current_communicator());
     if (communicator && after == ibp_current_call.tag) ibp_tag_remember(communicator, after, IBP_OPERATION_NONE);
     for (int tag = ibp_current_call.tag - 1; communicator && tag > after; tag--)
         ibp_tag_remember(communicator, tag, ibp_current_call_number());

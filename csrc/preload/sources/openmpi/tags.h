@@ -30,7 +30,7 @@ static inline bool ibp_openmpi_tag_is_counted(int tag)
 
 /* Called before and after the current call, which takes a tag of its communicator. */
 void ibp_openmpi_before_tag(void);
-void ibp_openmpi_after_tag(bool succeeded);
+void ibp_openmpi_after_tag(int error);
 
 /* Return the number of the call that started a message under a counted tag, in whichever call it is sent. */
 unsigned ibp_openmpi_tagged_call(struct ibp_communicator *communicator, int tag);
