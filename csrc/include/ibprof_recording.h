@@ -275,6 +275,10 @@ struct ibp_process {
     /* The clock of times at two moments, the second one as late as it is known, and the Unix clock then. */
     uint64_t clock_ticks[2];
     uint64_t clock_ns[2];
+    /* Since version 4. Of several threads in MPI: ticks during which at least one was inside a call, also one that never
+     * returned. What the times of calls have more than that, their sum counts several times. 0 where no two threads
+     * may be in MPI. */
+    uint64_t busy_ticks;
 };
 
 /* A port of an InfiniBand or RoCE device of this host. Recorded once a host, in the first process that records. */

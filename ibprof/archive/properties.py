@@ -51,7 +51,9 @@ def _read_all(
     hints = get_type_hints(made)
     # An archive of an earlier version lacks attributes that have a default.
     added = {
-        column.name for column in fields(made) if column.default is not MISSING and hints[column.name] in (bool, str)
+        column.name
+        for column in fields(made)
+        if column.default is not MISSING and hints[column.name] in (bool, int, str)
     }
     return {
         name: _read(prefix + name, hints[name], find)

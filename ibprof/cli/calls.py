@@ -177,6 +177,7 @@ def _describe_time(report: CallReport) -> Iterator[str]:
     if time := report.time:
         yield f"{format_seconds(time.mean_s)}, mean over ranks"
         yield f", {time.share:.1%} of the run" if time.share is not None else ""
+        yield f"; {format_seconds(time.overlap_s)} of it overlap between threads" if time.overlap_s else ""
         yield f"; slowest rank {time.slowest}: {format_seconds(time.slowest_s)}; spread {time.spread:.1%}"
 
 

@@ -168,7 +168,8 @@ def _time_in_mpi(time: dict[str, Any] | None) -> str:
         return ""
     share = f", {time['share']:.1%} of the run" if time["share"] is not None else ""
     slowest = f"slowest rank {time['slowest']}: {format_seconds(time['slowest_s'])}"
-    return f"{format_seconds(time['mean_s'])}, mean over ranks{share}; {slowest}"
+    overlap = f"; {format_seconds(time['overlap_s'])} of it overlap between threads" if time["overlap_s"] else ""
+    return f"{format_seconds(time['mean_s'])}, mean over ranks{share}{overlap}; {slowest}"
 
 
 def _top_row(row: dict[str, Any], time: dict[str, Any]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ibprof.profile.call_sums import CallSum, sum_calls
-from ibprof.profile.efficiency import NOT_TIMED, Efficiencies, elapsed_s, find_efficiencies, inside_s
+from ibprof.profile.efficiency import NOT_TIMED, Efficiencies, elapsed_s, find_efficiencies, inside_s, overlaps_s
 from ibprof.profile.profile_data import Profile
 from ibprof.profile.row_choice import RowChoice
 from ibprof.profile.site_choice import NO_SITES
@@ -26,7 +26,8 @@ class TimeInMpi:
 
     Attributes:
         run_s: mean over ranks of the time they ran; None where some were killed.
-        mean_s: mean over ranks of the time inside calls.
+        mean_s: mean over ranks of the time inside calls, over all threads.
+        overlap_s: what that counts more than once, since several threads of a rank were inside calls at once.
         slowest: rank with most time inside calls.
         slowest_s: its time.
         spread: standard deviation over mean of the ranks' times.
@@ -35,15 +36,21 @@ class TimeInMpi:
 
     run_s: float | None
     mean_s: float
+    overlap_s: float
     slowest: int
     slowest_s: float
     spread: float
     ranks: int
 
     @property
+    def busy_s(self) -> float:
+        """The mean over ranks of the time during which at least one thread was inside calls."""
+        return self.mean_s - self.overlap_s
+
+    @property
     def share(self) -> float | None:
-        """The part of the run, 0 to 1; None where the run's time is not known."""
-        return self.mean_s / self.run_s if self.run_s else None
+        """The part of the run with a thread inside calls, 0 to 1; None where the run's time is not known."""
+        return self.busy_s / self.run_s if self.run_s else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +85,7 @@ class CallReport:
             "ranks": time.ranks if time else 0,
             "run_s": time.run_s if time else None,
             "mpi_s": time.mean_s if time else None,
+            "overlap_s": time.overlap_s if time else None,
             "slowest_rank": time.slowest if time else None,
             "slowest_rank_s": time.slowest_s if time else None,
             "calls": [_row_as_json(self.by, row) for row in self.rows],
@@ -134,6 +142,7 @@ def time_in_mpi(run: Profile) -> TimeInMpi | None:
     return TimeInMpi(
         run_s=sum(spans) / len(spans) if len(spans) == len(timed) else None,
         mean_s=mean,
+        overlap_s=float(overlaps_s(timed).mean()),
         slowest=timed[slowest].rank,
         slowest_s=float(seconds[slowest]),
         spread=float(seconds.std()) / mean if mean else 0.0,

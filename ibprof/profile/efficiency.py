@@ -17,9 +17,10 @@ Seconds = npt.NDArray[np.float64]
 KILLED = "efficiencies need the end of each rank, and {} of {} ranks did not reach MPI_Finalize"
 NOT_TIMED = "efficiencies need the time inside calls on all ranks: run again with IBPROF_TIME=1"
 NOT_RECORDED = "efficiencies are of the {} recorded ranks, of {}"
-TOO_LONG = (
-    "time inside calls of several threads is added up, so it can be longer than the run: efficiencies are too low on "
-    "rank {}"
+TOO_LONG = "time inside calls is longer than the run, so that efficiencies are too low, on rank {}"
+OF_THREADS = (
+    "efficiencies of regions count the time of each thread inside calls, so that they are too low where several "
+    "threads were inside calls at once: on rank {}"
 )
 NO_SPANS = "efficiencies by region need all marks, and the recording holds only the first ones of each rank"
 
@@ -78,10 +79,10 @@ def find_efficiencies(run: Profile) -> Efficiencies:
         return Efficiencies(None, (), (KILLED.format(len(killed), len(ranks)),))
     elapsed = np.array([elapsed_s(rank) for rank in ranks])
     inside = inside_s(run, ranks)
-    total = inside.sum(axis=1)
+    total = inside.sum(axis=1) - overlaps_s(ranks)
     notes = [NOT_RECORDED.format(len(ranks), run.world_size)] if len(ranks) < run.world_size else []
     if longer := [rank.rank for rank, one, other in zip(ranks, total, elapsed, strict=True) if one > other]:
-        notes.append(TOO_LONG.format(", ".join(map(str, longer[:4])) + (", ..." if len(longer) > 4 else "")))
+        notes.append(TOO_LONG.format(_list(longer)))
     whole = _efficiency(None, elapsed, total)
     spans = measure_spans(run) if len(run.regions) > 1 else {}
     if spans is None:
@@ -92,6 +93,8 @@ def find_efficiencies(run: Profile) -> Efficiencies:
         visited = seconds > 0
         if made := _efficiency(name, seconds[visited], inside[visited, number]):
             regions.append(made)
+    if overlapping := [rank.rank for rank in ranks if rank.overlap_ns] if regions else []:
+        notes.append(OF_THREADS.format(_list(overlapping)))
     return Efficiencies(whole, tuple(sorted(regions, key=lambda each: -each.elapsed_s)), tuple(notes))
 
 
@@ -108,6 +111,15 @@ def inside_s(run: Profile, ranks: Sequence[Rank]) -> Seconds:
     seconds = np.zeros((len(ranks), len(run.regions)))
     np.add.at(seconds, (rows, times.region[known]), times.time_ns[known].astype(np.float64) * 1e-9)
     return seconds
+
+
+def overlaps_s(ranks: Sequence[Rank]) -> Seconds:
+    """Return the time that `inside_s` counts more than once, since several threads were inside calls, in s: [rank]."""
+    return np.array([rank.overlap_ns for rank in ranks], np.float64) * 1e-9
+
+
+def _list(ranks: Sequence[int]) -> str:
+    return ", ".join(map(str, ranks[:4])) + (", ..." if len(ranks) > 4 else "")
 
 
 def _efficiency(region: str | None, elapsed: Seconds, inside: Seconds) -> Efficiency | None:

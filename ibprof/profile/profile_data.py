@@ -214,6 +214,7 @@ class Rank:
         sees_host: its source sees messages between ranks of one host too.
         has_demands: what its calls asked for is in `Profile.demands`.
         has_times: the time inside its calls is in `Profile.times`.
+        overlap_ns: what the sum of these times counts more than once, since several threads were inside calls at once.
         choices: what decides which adapters it uses; empty where its host has none, or nothing was recorded.
     """
 
@@ -235,6 +236,7 @@ class Rank:
     sees_host: bool = False
     has_demands: bool = False
     has_times: bool = False
+    overlap_ns: int = 0
     choices: tuple[AdapterChoice, ...] = ()
 
 

@@ -39,6 +39,23 @@ def find_times(file: RecordingFile, times: Records, owner: Owners) -> Columns:
     }
 
 
+def find_overlaps(file: RecordingFile, time_ns: npt.NDArray[np.uint64], owner: Owners) -> list[int]:
+    """Return by how much the times of each process exceed the time during which any thread was inside a call, in ns.
+
+    A killed process may have threads inside calls whose time it never recorded: then it is a lower limit.
+
+    Args:
+        file: of the recording.
+        time_ns: of each record, as `find_times` returns it.
+        owner: the index of each one's process.
+    """
+    found = [0] * len(file.processes)
+    for index in np.intersect1d(owner, np.flatnonzero(file.processes["busy_ticks"])).tolist():
+        busy_ns = float(file.processes["busy_ticks"][index]) * float(find_tick_ns(file, np.array([index]))[0])
+        found[index] = max(int(time_ns[owner == index].sum()) - round(busy_ns), 0)
+    return found
+
+
 def find_tick_ns(file: RecordingFile, owner: Owners) -> npt.NDArray[np.float64]:
     """Return the length of a tick of processes' clocks, in ns: [process of `owner`].
 

@@ -41,7 +41,7 @@ from ibprof.profile.profile_data import (
 from ibprof.profile.profile_rows import COLUMN_TYPES, join_rows
 from ibprof.profile.row_arrays import Columns
 from ibprof.recording.call_sites import CallSites
-from ibprof.recording.call_times import find_times
+from ibprof.recording.call_times import find_overlaps, find_times
 from ibprof.recording.cartesian_grids import read_grids
 from ibprof.recording.counter_records import read_counters, read_demands, read_sizes, read_times
 from ibprof.recording.folder_runs import RecordedRun, choose_run, list_runs
@@ -252,11 +252,13 @@ def _read_file(
     _check_rows(file, demands, demands_owner)
     times, times_owner = read_times(file)
     _check_rows(file, times, times_owner)
+    inside = find_times(file, times, times_owner)
+    overlaps = find_overlaps(file, inside["time_ns"], times_owner)
     part = _FilePart(
         ranks=[
-            replace(_read_rank(file, process, number, host, grids), choices=choices)
-            for process, number, grids, choices in zip(
-                file.processes, world_rank.tolist(), read_grids(file), read_choices(file), strict=True
+            replace(_read_rank(file, process, number, host, grids), choices=choices, overlap_ns=overlap_ns)
+            for process, number, grids, choices, overlap_ns in zip(
+                file.processes, world_rank.tolist(), read_grids(file), read_choices(file), overlaps, strict=True
             )
         ],
         counters=dict(
@@ -294,7 +296,7 @@ def _read_file(
             region=regions.translate(times["region"], times_owner),
             operation=operation[times["operation"]],
             site=sites.translate(times, times_owner),
-            **find_times(file, times, times_owner),
+            **inside,
         ),
     )
     file.release()

@@ -9,7 +9,7 @@ import numpy as np
 
 from ibprof.native.kernel_library import sum_exactly
 from ibprof.profile.call_report import TimeInMpi, time_in_mpi
-from ibprof.profile.efficiency import elapsed_s, inside_s
+from ibprof.profile.efficiency import elapsed_s, inside_s, overlaps_s
 from ibprof.profile.profile_data import Direction, Kind, Profile, Source
 from ibprof.profile.waiting import MUTUAL, Waiting, estimate_waiting
 
@@ -68,7 +68,7 @@ class JobTimes:
     def wait_s(self) -> float:
         """Waiting for other ranks, mean over ranks: the largest of what is known of it."""
         return min(
-            max(self.imbalance_s, self.collective_wait_s + self.unexplained_s), self.mpi.mean_s if self.mpi else 0
+            max(self.imbalance_s, self.collective_wait_s + self.unexplained_s), self.mpi.busy_s if self.mpi else 0
         )
 
 
@@ -87,7 +87,7 @@ def measure_job(run: Profile, line_rate_s: float | None = None) -> JobTimes:
     whole = bool(ended) and len(ended) == sum(rank.rank < run.world_size for rank in run.ranks)
     imbalance, latest = 0.0, None
     if timed and whole and len(timed) == len(ended):
-        outside = np.maximum(spans - inside_s(run, timed).sum(axis=1), 0)
+        outside = np.maximum(spans - (inside_s(run, timed).sum(axis=1) - overlaps_s(timed)), 0)
         imbalance = float(outside.max() - outside.mean())
         latest = timed[int(outside.argmax())].rank
     waiting = estimate_waiting(run) if timed else ()
@@ -104,7 +104,7 @@ def measure_job(run: Profile, line_rate_s: float | None = None) -> JobTimes:
     hosts_hide = _hides_within_hosts(run) and len({rank.host for rank in run.ranks}) < len(run.ranks)
     unexplained = 0.0 if hosts_hide else max(others - transfer - each * LATENCY_S, 0.0)
     collective = sum(site.waiting_s for site in waiting) / ranks
-    at_work = max((mpi.mean_s if mpi else 0.0) - max(imbalance, collective + unexplained), 0.0)
+    at_work = max((mpi.busy_s if mpi else 0.0) - max(imbalance, collective + unexplained), 0.0)
     return JobTimes(
         mpi=mpi,
         run_s=float(spans.mean()) if whole else None,

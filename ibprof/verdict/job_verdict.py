@@ -60,7 +60,7 @@ class _Judge:
         self._links = links
         self._has_sites = has_sites
         self._run_s = times.run_s if times else None
-        self._mpi_s = times.mpi.mean_s if times and times.mpi else None
+        self._mpi_s = times.mpi.busy_s if times and times.mpi else None
 
     def judge(self) -> Verdict:
         """Return the verdict."""

@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Seconds inside calls of a program whose threads wait at once."""
+"""Seconds inside calls of a program whose threads wait at once, and how many of them overlap."""
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections import defaultdict
 from pathlib import Path
 
 import pytest
 
+from ibprof.archive.otf2_archive import read_archive, write_archive
 from ibprof.load import load_profile
 from ibprof.profile.profile_data import Profile
-from ibprof_testing.mpi.mpis import Build, Mpi, run_mpi
+from ibprof_testing.mpi.mpis import SYSTEM, Build, Mpi, find_mpi, run_mpi
 
 ON = {"IBPROF_TIME": "1", "IBPROF_SITES": "1"}
 LATE_S, SLICE_S = 0.3, 0.01
@@ -39,3 +43,41 @@ def test_threads_that_wait_at_once(system_mpi: Mpi, build: Build, tmp_path: Path
         seconds[operation] += s
     for operation, expected in own.items():
         assert seconds[operation] == pytest.approx(expected, rel=0.03, abs=SLICE_S), operation
+
+
+@pytest.mark.parametrize("name", [SYSTEM, "5.0.11"])
+def test_overlap_is_known_by_arithmetic(name: str, build: Build, tmp_path: Path) -> None:
+    """Waits of 3, 4 and 2 units, two of which overlap: the rank was inside calls for 7 units."""
+    mpi, unit_s = find_mpi(name), 0.2
+    program = build(mpi, "overlapping_threads.c", "-O2", "-pthread")
+    ran = run_mpi(mpi, 2, [program, str(unit_s)], recording=tmp_path / "recording", env=ON)
+    summed, both = map(float, ran.stdout.split())
+    # Other processes may delay the senders, or the threads before they wait.
+    assert summed == pytest.approx(9 * unit_s, abs=unit_s)
+    assert both == pytest.approx(2 * unit_s, abs=unit_s / 2)
+    run = load_profile(tmp_path / "recording")
+    alone, threaded = run.ranks
+    assert alone.overlap_ns == 0
+    assert threaded.overlap_ns * 1e-9 == pytest.approx(both, rel=0.03, abs=SLICE_S / 2)
+    inside = sum(seconds_of(run, 1).values()) - threaded.overlap_ns * 1e-9
+    assert inside <= (threaded.stop_ns or 0) * 1e-9 - threaded.start_ns * 1e-9
+    write_archive(run, tmp_path / "profile.otf2")
+    assert read_archive(tmp_path / "profile.otf2").ranks == run.ranks
+    for command in ("calls", "info"):
+        shown = [sys.executable, "-m", "ibprof", command, str(tmp_path / "recording")]
+        text = subprocess.run(shown, capture_output=True, text=True, check=True).stdout
+        assert "of it overlap between threads" in text, command
+        found = json.loads(subprocess.run([*shown, "--json"], capture_output=True, text=True, check=True).stdout)
+        time = found["time_in_mpi"] if command == "info" else found
+        assert time["overlap_s"] == pytest.approx(threaded.overlap_ns * 1e-9 / 2)
+
+
+def test_no_overlap_of_one_thread(system_mpi: Mpi, build: Build, tmp_path: Path) -> None:
+    """With MPI_THREAD_MULTIPLE and one thread, no time counts twice."""
+    program = build(system_mpi, "late_ranks.c", "-O2")
+    run_mpi(system_mpi, 2, [program, "8", "0.001", "3"], recording=tmp_path, env=ON)
+    run = load_profile(tmp_path)
+    assert {rank.thread_level for rank in run.ranks} == {3}
+    for rank in run.ranks:
+        inside_ns = sum(seconds_of(run, rank.rank).values()) * 1e9
+        assert rank.overlap_ns <= 1e-6 * inside_ns + 100

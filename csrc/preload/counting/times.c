@@ -180,8 +180,25 @@ static IBP_THREAD_LOCAL struct {
     uintptr_t frame;
     struct ibp_time *time;
     bool is_sampled;
+    /* Of several threads in MPI: this one is one of those inside. A call that is left unnoticed lasts until the next. */
+    bool is_inside;
     uint64_t begin, before;
 } timed_call;
+
+/* Of several threads in MPI: how many are inside timed calls, and when one last entered or left. */
+static struct {
+    uint32_t count;
+    uint64_t changed;
+} inside;
+
+/* Enter or leave a timed call, of several threads in MPI. The lock must be held. */
+static void set_inside(bool is_inside, uint64_t now)
+{
+    if (inside.count && now > inside.changed) ibp_counters.process->busy_ticks += now - inside.changed;
+    if (now > inside.changed) inside.changed = now;
+    if (is_inside != timed_call.is_inside) inside.count += is_inside ? 1U : -1U;
+    timed_call.is_inside = is_inside;
+}
 
 static void begin_timed(const struct ibp_timing *timing)
 {
@@ -236,10 +253,10 @@ void ibp_timing_begin(struct ibp_timing *timing, struct ibp_call *call)
     if (timing->is_sampled) choose_next();
     if (timing->time) timing->before = timing->time->ticks;
     ibp_times_waiting_since = 0;
+    if (timing->time) timing->begin = ibp_clock_cycles();
+    if (timing->time && ibp_threads_multiple) set_inside(true, timing->begin);
     ibp_unlock();
-    if (!timing->time) return;
-    timing->begin = ibp_clock_cycles();
-    begin_timed(timing);
+    if (timing->time) begin_timed(timing);
 }
 
 static void stand_for_others(struct ibp_time *time, uint64_t ticks)
@@ -312,6 +329,7 @@ void ibp_timing_end(const struct ibp_timing *timing)
         end_sampled(timing, ticks);
     else
         end_whole(timing, ticks);
+    if (ibp_threads_multiple) set_inside(false, now);
     if (now - noted > NOTE_TICKS) note_clock(ibp_counters.process, now);
     ibp_unlock();
 }

@@ -132,3 +132,18 @@ def test_time_in_mpi() -> None:
         (("BARRIER", "(unknown)"), 1.0),
     ]
     assert report.as_json()["mpi_s"] == 2.0
+
+
+def test_overlapping_threads_count_once() -> None:
+    """Two threads of rank 0 wait 8 s and 7 s of 10 s, 6 s of them at once: the rank is outside of MPI for 1 s."""
+    run = make_run([(0, 0, 0, 1, 15.0, 0), (1, 0, 0, 1, 5.0, 0)])
+    run = replace(run, ranks=(replace(run.ranks[0], overlap_ns=6 * S), run.ranks[1]))
+    found = find_efficiencies(run)
+    assert found.run
+    assert (found.run.parallel, found.run.communication) == pytest.approx((0.3, 0.5))
+    assert found.notes == (NO_SPANS,)
+    time = time_in_mpi(run)
+    assert time
+    assert (time.mean_s, time.overlap_s, time.busy_s, time.share) == pytest.approx((10, 3, 7, 0.7))
+    report = report_calls(run, ("operation",))
+    assert report.as_json()["overlap_s"] == 3
