@@ -358,7 +358,8 @@ struct ibp_site {
     uint32_t line;
     /* Of a program or library: where the call returns to, as an address in the file. */
     uint64_t address;
-    /* Number of the site that called the function of this one, as far as callers are recorded; else 0. */
+    /* Number of the site that called the function of this one, as far as callers are recorded; IBP_SITE_OTHER if that
+     * is one of those beyond the limit; else 0. */
     uint32_t caller;
     uint32_t reserved;
     /* Of a script. */

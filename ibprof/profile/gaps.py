@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from ibprof.native.kernel_library import sum_exactly
 from ibprof.profile.host_sums import describe_hosts
 from ibprof.profile.port_sums import describe_ports
@@ -51,6 +53,13 @@ def describe_gaps(run: Profile, *, with_operations: bool = True) -> Iterator[str
         yield (
             f"rank {format_ranks(ranks)} called MPI from more places than a recording distinguishes: "
             f"{format_bytes(sum_exactly(run.counters.bytes[sent]))} are of {OTHER_SITES.name}"
+        )
+    if cut := [number for number, site in enumerate(run.sites, 1) if site.callers[-1:] == (OTHER_SITES,)]:
+        of_cut = np.isin(run.counters.site, cut)
+        ranks = sorted({*run.counters.rank[of_cut].tolist(), *run.times.rank[np.isin(run.times.site, cut)].tolist()})
+        yield (
+            f"rank {format_ranks(ranks)} called MPI through more chains of callers than a recording distinguishes: of "
+            f"the further ones the innermost line alone is known, called from {OTHER_SITES.name}"
         )
     yield from _describe_elsewhere(run)
     yield from _describe_ports(run)

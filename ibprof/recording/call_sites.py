@@ -34,17 +34,19 @@ class CallSites:
         loaded = locate_records(file, "an object", records["object"], self._owner, objects_owner)
         callers = self._locate_callers(records)
         sites: list[Site] = []
+        beyond = records["caller"] == recording_layout().constants["IBP_SITE_OTHER"]
         for index, caller in enumerate(callers.tolist()):
             site = _read_site(records[index], objects[loaded[index]])
-            sites.append(replace(site, callers=_with_callers(sites[caller])) if caller >= 0 else site)
+            around = _with_callers(sites[caller]) if caller >= 0 else (OTHER_SITES,) if beyond[index] else ()
+            sites.append(replace(site, callers=around))
         chosen = np.flatnonzero(~self._only_call_others(callers))
         for index in chosen[np.argsort(world_rank[self._owner[chosen]], kind="stable")].tolist():
             self._common[index] = numbers.setdefault(sites[index], len(numbers) + 1)
 
     def _locate_callers(self, records: Records) -> npt.NDArray[np.intp]:
-        """Return the index of each site's caller, which precedes it; -1 where it has none."""
+        """Return the index of each site's caller, which precedes it; -1 where it has none or is beyond the limit."""
         number, found = records["caller"], np.full(len(records), -1, np.intp)
-        known = np.flatnonzero(number)
+        known = np.flatnonzero((number != 0) & (number != recording_layout().constants["IBP_SITE_OTHER"]))
         found[known] = locate_records(self._file, "a caller", number[known] - 1, self._owner[known], self._owner)
         late = np.flatnonzero(found >= np.arange(len(found)))
         if len(late):

@@ -14,6 +14,7 @@ import pytest
 from ibprof.archive.otf2_archive import read_archive, write_archive
 from ibprof.cli.main import main
 from ibprof.load import load_profile
+from ibprof.profile.gaps import describe_gaps
 from ibprof.profile.profile_data import Direction, Kind, Profile
 from ibprof.recording.recording_reader import read_recording
 from ibprof_testing.mpi.mpis import (
@@ -233,13 +234,18 @@ def test_no_harm(name: str, build: Build, tmp_path: Path) -> None:
 
 
 def test_more_chains_than_sites(build: Build, tmp_path: Path) -> None:
-    """Chains beyond the limit are counted together; no byte is lost."""
+    """Chains beyond the limit keep their innermost line, and are counted together; no byte is lost."""
     mpi = find_mpi(SYSTEM)
     program = build(mpi, "many_chains.c", "-g", "-O1")
     run_mpi(mpi, 2, [program], recording=tmp_path, env={"IBPROF_CALLERS": "16"})
-    sent = sent_by_chains(read_recording(tmp_path), "many_chains.c")
-    other = sent.pop(("SEND", "(other sites)"))
+    run = read_recording(tmp_path)
+    sent = sent_by_chains(run, "many_chains.c")
+    other = sent.pop(("SEND", "send < (other sites)"))
     assert sum(sent.values()) + other == 1 << 13
-    assert 1 << 10 < len(sent) < 4096
+    assert 1000 < len(sent) < 4096
     assert set(sent.values()) == {1}
     assert all(chain.startswith("send < ") for _, chain in sent)
+    said = "called MPI through more chains of callers than a recording distinguishes"
+    assert [said in gap for gap in describe_gaps(run)].count(True) == 1
+    write_archive(run, tmp_path / "profile.otf2")
+    assert read_archive(tmp_path / "profile.otf2").sites == run.sites

@@ -21,6 +21,8 @@
 /* Most places that are taken. The last ones are kept for lines, which a program without end may compile again. */
 #define TAKEN_MAX (PLACES / 2)
 #define INSTRUCTIONS_MAX (TAKEN_MAX - IBP_SITES_MAX / 2)
+/* Most sites of chains of callers. The last ones are kept for the innermost lines of chains that do not fit. */
+#define SITES_OF_CHAINS (IBP_SITES_MAX - IBP_SITES_MAX / 4)
 
 struct table {
     /* By hash of the key. */
@@ -91,12 +93,12 @@ static struct ibp_call_point *take(struct ibp_call_point *place, const void *key
     return place;
 }
 
-/* Record a site, and return its number. */
-static uint32_t record(const struct ibp_site *described)
+/* Record a site, unless there are `most` of them, and return its number. */
+static uint32_t record(const struct ibp_site *described, uint32_t most)
 {
     struct ibp_site *site;
 
-    if (places.sites == IBP_SITES_MAX || described->object == IBP_OBJECT_UNKNOWN) return IBP_SITE_OTHER;
+    if (places.sites >= most || described->object == IBP_OBJECT_UNKNOWN) return IBP_SITE_OTHER;
     site = ibp_recording_reserve(IBP_SEGMENT_SITES);
     if (!site) return IBP_SITE_OTHER;
     *site = *described;
@@ -121,7 +123,8 @@ static struct ibp_call_point *learn_address(const void *address)
         return take(place, address, IBP_SITE_UNKNOWN, IBP_LANGUAGE_PYTHON);
     }
     ibp_object_record(address, &where);
-    return take(place, address, record(&(struct ibp_site){.object = where.object, .address = where.address}),
+    return take(place, address,
+                record(&(struct ibp_site){.object = where.object, .address = where.address}, IBP_SITES_MAX),
                 IBP_LANGUAGE_C);
 }
 
@@ -151,15 +154,19 @@ static const void *key_of_site(const struct ibp_site *site)
     return (const void *)(uintptr_t)(hash | UINT64_C(3) << 62);
 }
 
-/* Return the place of a site, recorded if it is new; NULL where there are too many. The lock must be held. */
-static struct ibp_call_point *place_of_site(const struct ibp_site *site)
+/* Return the place of a site, recorded if it is new, unless there are `most` of them; NULL where there are too many. The
+ * lock must be held. */
+static struct ibp_call_point *place_of_site(const struct ibp_site *site, uint32_t most)
 {
     struct ibp_call_point *place = place_at(key_of_site(site));
+    uint32_t number;
 
     if (place->key) return place;
     if (places.taken == TAKEN_MAX || !has_space(1)) return NULL;
+    number = record(site, most);
+    if (number == IBP_SITE_OTHER && most < IBP_SITES_MAX) return NULL;
     place = place_at(key_of_site(site));
-    return take(place, key_of_site(site), record(site), IBP_LANGUAGE_C);
+    return take(place, key_of_site(site), number, IBP_LANGUAGE_C);
 }
 
 /* Give a key the site of a place, if there is space for it. The lock must be held. */
@@ -190,7 +197,7 @@ static struct ibp_call_point *learn_script(const struct ibp_script_frame *frame)
     struct ibp_site site;
 
     if (place->key) return place; /* by another thread meanwhile */
-    return describe(frame, 0, &site) ? take_same(key, place_of_site(&site)) : NULL;
+    return describe(frame, 0, &site) ? take_same(key, place_of_site(&site, IBP_SITES_MAX)) : NULL;
 }
 
 const struct ibp_call_point *ibp_call_point_of_script(const struct ibp_script_frame *frame)
@@ -217,25 +224,30 @@ static bool describe_address(const void *address, uint32_t caller, struct ibp_si
     return true;
 }
 
-/* Each site names its caller's, which is recorded first. */
+/* Return the place of a part of a chain, numbered from the inside; NULL where it is not known, or there are too many. */
+static struct ibp_call_point *place_of_part(const struct ibp_caller_chain *chain, uint32_t part, uint32_t caller,
+                                            uint32_t most)
+{
+    struct ibp_site site;
+    const bool is_known = part < chain->addresses ? describe_address(chain->address[part], caller, &site)
+                                                  : describe(&chain->frame[part - chain->addresses], caller, &site);
+
+    return is_known ? place_of_site(&site, most) : NULL;
+}
+
+/* Each site names its caller's, which is recorded first. Where a chain does not fit, its innermost line does. */
 static struct ibp_call_point *learn_chain(const struct ibp_caller_chain *chain)
 {
     struct ibp_call_point *place = place_at(chain->key);
     const uint32_t length = chain->addresses + chain->frames;
-    struct ibp_site site;
 
     if (place->key) return place; /* by another thread meanwhile */
     place = NULL;
     for (uint32_t i = length; i-- > 0;) {
-        const uint32_t caller = place ? place->site : 0;
-
-        if (caller == IBP_SITE_OTHER) break;
-        if (!(i < chain->addresses ? describe_address(chain->address[i], caller, &site)
-                                   : describe(&chain->frame[i - chain->addresses], caller, &site)))
-            return NULL;
-        place = place_of_site(&site);
-        if (!place) return NULL;
+        place = place_of_part(chain, i, place ? place->site : 0, length > 1 ? SITES_OF_CHAINS : IBP_SITES_MAX);
+        if (!place) break;
     }
+    if (!place && length > 1) place = place_of_part(chain, 0, IBP_SITE_OTHER, IBP_SITES_MAX);
     return take_same(chain->key, place);
 }
 
