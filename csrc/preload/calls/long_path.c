@@ -369,6 +369,6 @@ void ibp_choose(unsigned wrapper, void *next, const struct ibp_choices *choices)
     else if (ibp_times_recorded && ibp_operation_wanted[operation])
         choice = is_wrapped_by_tool(operation) ? choices->whole : choices->timed;
     else if (ibp_sites_recorded && choices->site)
-        choice = choices->site;
+        choice = ibp_threads_multiple ? choices->among_threads : choices->site;
     __atomic_store_n((void **)next + 1, choice, __ATOMIC_RELAXED);
 }

@@ -35,6 +35,8 @@ struct ibp_choices {
     void *label;
     /* Of a call whose source sees its mode, and not its site. NULL of other calls. */
     void *site;
+    /* The same while several threads are in MPI. */
+    void *among_threads;
 };
 
 /* Set what a wrapper calls by what is recorded now. */

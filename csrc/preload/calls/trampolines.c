@@ -128,7 +128,7 @@ static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
 
 /* Of a send whose mode the source sees, and not its site. */
 #define SITE(function, name, count)                                                                                    \
-    static __attribute__((noinline)) int among_threads_##function(PARAMETERS_##count)                                  \
+    static int among_threads_##function(PARAMETERS_##count)                                                            \
     {                                                                                                                  \
         if (!ibp_set_call_among_threads(IBP_OPERATION_##name, __builtin_return_address(0)))                            \
             return slowly_##function(ARGUMENTS_##count);                                                               \
@@ -139,7 +139,7 @@ static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
         struct ibp_call *const call = ibp_call_cached(IBP_OPERATION_##name, __builtin_return_address(0));              \
                                                                                                                        \
         if (IBP_UNLIKELY(!ibp_get_here()->is_outside) || IBP_UNLIKELY(!call))                                          \
-            return among_threads_##function(ARGUMENTS_##count);                                                        \
+            return slowly_##function(ARGUMENTS_##count);                                                               \
         ibp_set_here(&call->context);                                                                                  \
         return of_##function.next(ARGUMENTS_##count);                                                                  \
     }
@@ -246,22 +246,23 @@ const struct ibp_replacements ibp_large_trampolines = {large_calls, sizeof large
 
 /* -- choosing ------------------------------------------------------------------------------------------------------ */
 
-#define CHOOSE(function, form, name, timed_one, label_one, site_one)                                                   \
+#define CHOOSE(function, form, name, timed_one, label_one, site_one, threads_one)                                      \
     ibp_choose(IBP_WRAPPER(IBP_OPERATION_##name, form), &of_##function,                                                \
                &(const struct ibp_choices){                                                                            \
                    .whole = (void *)slowly_##function,                                                                 \
                    .timed = (void *)timed_one,                                                                         \
                    .label = (void *)label_one,                                                                         \
                    .site = (void *)site_one,                                                                           \
+                   .among_threads = (void *)threads_one,                                                               \
                });
 #define CHOOSE_SEND(define, function, form, name, count)                                                               \
-    CHOOSE(function, form, name, timed_##function, label_##function, site_##function)
+    CHOOSE(function, form, name, timed_##function, label_##function, site_##function, among_threads_##function)
 #define CHOOSE_SEND_INIT(define, function, form, name, count)                                                          \
-    CHOOSE(function, form, name, timed_##function, slowly_##function, site_##function)
+    CHOOSE(function, form, name, timed_##function, slowly_##function, site_##function, among_threads_##function)
 #define CHOOSE_TIMED(define, function, form, name, duration) CHOOSE_##duration(function, form, name)
-#define CHOOSE_WAITING(function, form, name) CHOOSE(function, form, name, timed_##function, NULL, NULL)
+#define CHOOSE_WAITING(function, form, name) CHOOSE(function, form, name, timed_##function, NULL, NULL, NULL)
 #define CHOOSE_SHORT CHOOSE_WAITING
-#define CHOOSE_LONG(function, form, name) CHOOSE(function, form, name, slowly_##function, NULL, NULL)
+#define CHOOSE_LONG(function, form, name) CHOOSE(function, form, name, slowly_##function, NULL, NULL, NULL)
 
 void ibp_wrappers_choose(void)
 {

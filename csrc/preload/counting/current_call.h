@@ -89,15 +89,15 @@ static inline __attribute__((always_inline)) bool ibp_is_within_call(void)
 }
 
 /* While several threads are in MPI: set the call of a send that is only passed on. Return false where that is not
- * known to be right. */
+ * known to be right: within another call, which may also have been left unnoticed, or at a new site. */
 static inline bool ibp_set_call_among_threads(unsigned operation, const void *address)
 {
     struct ibp_call *call;
 
-    if (!ibp_threads_multiple || !ibp_is_active() || ibp_is_within_call()) return false;
     call = ibp_call_cached_among_threads(operation, address);
-    if (call) ibp_current_call.call = call;
-    return call;
+    if (IBP_UNLIKELY(!call) || IBP_UNLIKELY(ibp_current_call.operation)) return false;
+    ibp_current_call.call = call;
+    return true;
 }
 
 static inline void ibp_leave(void)
