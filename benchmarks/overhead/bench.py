@@ -78,14 +78,23 @@ class Bench:
         said = self.ask("mpirun", "--version")
         return said.splitlines()[0] if "Open MPI" in said else "MPICH " + said.split("Version:")[1].split()[0]
 
-    def run(self, variant: str, ranks: int, *command: str | Path, preloaded: Sequence[Path] = ()) -> str:
-        """Run a program as one of the variants, with further libraries `preloaded`; return its output.
+    def run(
+        self,
+        variant: str,
+        ranks: int,
+        *command: str | Path,
+        preloaded: Sequence[Path] = (),
+        first: Sequence[Path] = (),
+    ) -> str:
+        """Run a program as one of the variants, with further libraries preloaded, after or before ibprof's own.
+
+        Return its output.
 
         Call sites are recorded only if the environment has IBPROF_SITES=1.
         """
         line: list[str | Path] = [self.program("mpirun"), "-n", str(ranks)]
         of_variant = {WITH: self.library, WRAPPED: self.build_library("wrapper") if variant == WRAPPED else None}
-        libraries = [library for library in (of_variant.get(variant), *preloaded) if library]
+        libraries = [library for library in (*first, of_variant.get(variant), *preloaded) if library]
         sites = os.environ.get("IBPROF_SITES", "0")
         settings = {"IBPROF_OUTPUT": str(self.recording), "IBPROF_SITES": sites} if variant == WITH else {}
         if libraries:

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compare time inside calls, and its cost, with mpiP and with the full timing of every call.
+
+Without a program: the cost of a message (self-send of 8 bytes) of each variant, in alternating runs. With a program:
+its time as ibprof and the other timer saw it in one run, by call site; with mpiP, by operation.
+The other timer is preloaded before libibprof.so, so that both time the same calls. Its time includes ibprof's own work,
+mostly the walk of the stack: the last column has the difference a call. Run it where ibprof is installed:
+
+    python benchmarks/overhead/side_by_side.py [--mpip libmpiP.so] [--rounds N] [--messages N]
+    python benchmarks/overhead/side_by_side.py [--mpip libmpiP.so] [--ranks N] -- PROGRAM [ARGUMENT...]
+
+mpiP is built from its sources. Without --mpip, calls are timed by every_call.c.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from bench import HERE, MONITORED, WITH, WITHOUT, WRAPPED, Bench, ratio_interval, show_table, take_turns
+
+from ibprof.load import load_profile
+from ibprof.native.installed_files import find_library
+from ibprof.profile.efficiency import elapsed_s
+from ibprof.profile.profile_data import Profile
+from ibprof.text.call_chains import shorten_site
+
+LARGE = 0.01
+"""Share of the run from which the time of a site is compared."""
+
+MPIP_ROW = re.compile(r"^(\w+)\s+(\d+)\s+\*\s+(\d+)\s+\S+\s+(\S+)\s", re.MULTILINE)
+"""Operation, number of the site, calls of all ranks, their mean in ms, in the section of callsite time statistics."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """Calls of an operation at a site, of all ranks.
+
+    Attributes:
+        name: of the site; empty where the timer knows only its address.
+        key: what both timers know of the site.
+    """
+
+    operation: str
+    name: str
+    key: tuple[str, int]
+    calls: int
+    seconds: float
+
+
+@contextmanager
+def environment(**variables: str) -> Iterator[None]:
+    """Set variables of the environment, which launchers pass on."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    yield
+    for name, value in before.items():
+        if value is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = value
+
+
+def show_costs(bench: Bench, mpip: Path | None, rounds: int, messages: int) -> None:
+    """Show the time of a message of each variant."""
+    program = bench.build("selfsend")
+    variants: dict[str, tuple[str, dict[str, str], tuple[Path, ...]]] = {
+        WITHOUT: (WITHOUT, {}, ()),
+        WRAPPED: (WRAPPED, {}, ()),
+        "ibprof, `IBPROF_SITES=0`": (WITH, {"IBPROF_SITES": "0"}, ()),
+        "with sites, the default": (WITH, {"IBPROF_SITES": "1"}, ()),
+        "`IBPROF_TIME=1 IBPROF_SITES=0`": (WITH, {"IBPROF_TIME": "1", "IBPROF_SITES": "0"}, ()),
+        "with both": (WITH, {"IBPROF_TIME": "1", "IBPROF_SITES": "1"}, ()),
+    }
+    if MONITORED in bench.variants:
+        variants["Open MPI's monitoring"] = (MONITORED, {}, ())
+    if mpip:
+        variants["mpiP, `-k 0`"] = (WITHOUT, {"MPIP": f"-k 0 -f {bench.folder}"}, (mpip,))
+        variants["mpiP, its default"] = (WITHOUT, {"MPIP": f"-f {bench.folder}"}, (mpip,))
+
+    def measure(name: str) -> float:
+        variant, variables, preloaded = variants[name]
+        with environment(**variables):
+            said = bench.run(variant, 1, program, str(messages), preloaded=preloaded)
+        return float(next(line for line in said.splitlines() if re.fullmatch(r"[\d.]+", line)))
+
+    measured = take_turns(list(variants), rounds, measure)
+    rows = []
+    for name, values in measured.items():
+        ratio, low, high = ratio_interval(values, measured[WITHOUT])
+        rows.append([name, f"{np.median(values):.1f}", f"{ratio:.3f}", f"{low:.3f} to {high:.3f}"])
+    print(f"Self-send of 8 bytes (Irecv, Send, Wait), {messages:,} messages, {rounds} rounds, medians\n")
+    show_table(["", "ns a message", "ratio", "95% interval"], rows)
+
+
+def _of_ibprof(run: Profile, outer: str, by_address: bool) -> list[Timed]:
+    """Return the calls that ibprof timed; the innermost site is in the other timer's library, `outer`."""
+    sums: defaultdict[tuple[str, str, tuple[str, int]], list[float]] = defaultdict(lambda: [0, 0.0])
+    times = run.times
+    for row in range(len(times.calls)):
+        site = run.sites[times.site[row] - 1] if times.site[row] else None
+        places = [each for each in (site, *site.callers) if Path(each.object).name != outer] if site else []
+        name = " < ".join(each.name for each in places) or "(unknown)"
+        key = (places[0].object, places[0].address) if by_address and places else (name, 0)
+        found = sums[run.operations[times.operation[row]], name, key]
+        found[0] += int(times.calls[row])
+        found[1] += int(times.time_ns[row]) * 1e-9
+    return [Timed(*of, int(calls), seconds) for of, (calls, seconds) in sums.items()]
+
+
+def _of_every_call(folder: Path) -> list[Timed]:
+    sums: defaultdict[tuple[str, tuple[str, int]], list[int]] = defaultdict(lambda: [0, 0])
+    for file in folder.glob("every.*"):
+        for line in file.read_text().splitlines():
+            operation, path, address, calls, ns = line.split()
+            found = sums[operation.upper(), (path, int(address))]
+            found[0] += int(calls)
+            found[1] += int(ns)
+    return [Timed(operation, "", key, calls, ns * 1e-9) for (operation, key), (calls, ns) in sums.items()]
+
+
+def _of_mpip(folder: Path) -> list[Timed]:
+    (report,) = folder.glob("*.mpiP")
+    text = report.read_text(errors="replace").split("@--- Callsite Time statistics")[1].split("@---")[0]
+    return [
+        Timed(operation.upper(), "", (site, 0), int(calls), int(calls) * float(mean) * 1e-3)
+        for operation, site, calls, mean in MPIP_ROW.findall(text)
+    ]
+
+
+def _by_operation(timed: Sequence[Timed]) -> list[Timed]:
+    return [
+        Timed(name, "", (name, 0), sum(each.calls for each in same), sum(each.seconds for each in same))
+        for name in sorted({each.operation for each in timed})
+        for same in [[each for each in timed if each.operation == name]]
+    ]
+
+
+def _pair(ours: Sequence[Timed], theirs: Sequence[Timed]) -> list[tuple[Timed, Timed]]:
+    """Pair what both timers saw, those with most time first."""
+    found = {(each.operation, each.key): each for each in theirs}
+    most = sorted(ours, key=lambda each: -each.seconds)
+    return [(each, found[each.operation, each.key]) for each in most if (each.operation, each.key) in found]
+
+
+def show_sites(bench: Bench, mpip: Path | None, ranks: int, callers: int, command: Sequence[str]) -> None:
+    """Show the time of a program by call site, as both timers saw it in one run."""
+    if mpip:
+        outer = mpip
+    else:
+        outer = bench.folder / "libevery_call.so"
+        sources = HERE.parents[1] / "csrc"
+        line = ["cc", "-O2", "-fPIC", "-shared", f"-I{sources}/preload", f"-I{sources}/include", "-o", outer]
+        subprocess.run([*line, HERE / "every_call.c", "-ldl"], check=True)
+    with environment(
+        IBPROF_TIME="1",
+        IBPROF_SITES="1",
+        IBPROF_CALLERS=str(callers),
+        MPIP=f"-f {bench.folder}",
+        EVERY_CALL=str(bench.folder / "every"),
+    ):
+        bench.run(WITH, ranks, *command, first=[outer])
+    run = load_profile(bench.recording)
+    ours = _of_ibprof(run, outer.name, not mpip)
+    theirs = _of_mpip(bench.folder) if mpip else _of_every_call(bench.folder)
+    if mpip:
+        ours, theirs = _by_operation(ours), _by_operation(theirs)
+    wrapped = {each.operation for each in ours}
+    theirs = [each for each in theirs if each.operation in wrapped]
+    run_s = sum(elapsed_s(rank) for rank in run.ranks)
+    other = "mpiP" if mpip else "full timing"
+    rows = []
+    for one, two in _pair(ours, theirs):
+        if two.seconds >= LARGE * run_s:
+            rows.append(_row(one.operation, shorten_site(one.name), one, two))
+    total = [Timed("", "", ("", 0), sum(e.calls for e in es), sum(e.seconds for e in es)) for es in (ours, theirs)]
+    rows.append(_row("all", "", *total))
+    print(f"`{' '.join(command)}`, {ranks} ranks, {run_s / ranks:.2f} s; sites above {LARGE:.0%} of the run\n")
+    show_table(["operation", "site", "calls", f"{other}, s", "ibprof, s", "difference", "difference a call, ns"], rows)
+
+
+def _row(operation: str, name: str, ours: Timed, theirs: Timed) -> list[str]:
+    ratio = ours.seconds / theirs.seconds - 1 if theirs.seconds else 0.0
+    each_ns = (ours.seconds - theirs.seconds) / max(theirs.calls, 1) * 1e9
+    seconds = (f"{theirs.seconds:.3f}", f"{ours.seconds:.3f}")
+    return [operation, name, f"{theirs.calls:,}", *seconds, f"{ratio:+.2%}", f"{each_ns:+.0f}"]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--mpip", type=Path, metavar="FILE", help="a built libmpiP.so, of the same MPI")
+    parser.add_argument(
+        "--mpi", type=Path, default=Path("/usr/bin"), metavar="FOLDER", help="of mpirun (default: /usr/bin)"
+    )
+    parser.add_argument("--rounds", type=int, default=12, metavar="N", help="of measuring each variant")
+    parser.add_argument("--messages", type=int, default=500_000, metavar="N", help="in each run")
+    parser.add_argument("--ranks", type=int, default=2, metavar="N", help="of the program")
+    parser.add_argument("--callers", type=int, default=1, metavar="N", help="places of a call that are distinguished")
+    parser.add_argument("command", nargs="*", metavar="PROGRAM", help="and its arguments, after --")
+    wanted = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(wanted.mpi, Path(folder), find_library())
+        print(f"{bench.version}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}\n")
+        if wanted.command:
+            show_sites(bench, wanted.mpip, wanted.ranks, wanted.callers, wanted.command)
+        else:
+            show_costs(bench, wanted.mpip, wanted.rounds, wanted.messages)
+
+
+if __name__ == "__main__":
+    main()
