@@ -145,10 +145,10 @@ def _by_operation(timed: Sequence[Timed]) -> list[Timed]:
     ]
 
 
-def _pair(ours: Sequence[Timed], theirs: Sequence[Timed]) -> list[tuple[Timed, Timed]]:
+def _pair(recorded: Sequence[Timed], timed: Sequence[Timed]) -> list[tuple[Timed, Timed]]:
     """Pair what both timers saw, those with most time first."""
-    found = {(each.operation, each.key): each for each in theirs}
-    most = sorted(ours, key=lambda each: -each.seconds)
+    found = {(each.operation, each.key): each for each in timed}
+    most = sorted(recorded, key=lambda each: -each.seconds)
     return [(each, found[each.operation, each.key]) for each in most if (each.operation, each.key) in found]
 
 
@@ -159,7 +159,16 @@ def show_sites(bench: Bench, mpip: Path | None, ranks: int, callers: int, comman
     else:
         outer = bench.folder / "libevery_call.so"
         sources = HERE.parents[1] / "csrc"
-        line = ["cc", "-O2", "-fPIC", "-shared", f"-I{sources}/preload", f"-I{sources}/include", "-o", outer]
+        line: list[str | Path] = [
+            "cc",
+            "-O2",
+            "-fPIC",
+            "-shared",
+            f"-I{sources}/preload",
+            f"-I{sources}/include",
+            "-o",
+            outer,
+        ]
         subprocess.run([*line, HERE / "every_call.c", "-ldl"], check=True)
     with environment(
         IBPROF_TIME="1",
@@ -170,29 +179,29 @@ def show_sites(bench: Bench, mpip: Path | None, ranks: int, callers: int, comman
     ):
         bench.run(WITH, ranks, *command, first=[outer])
     run = load_profile(bench.recording)
-    ours = _of_ibprof(run, outer.name, not mpip)
-    theirs = _of_mpip(bench.folder) if mpip else _of_every_call(bench.folder)
+    recorded = _of_ibprof(run, outer.name, not mpip)
+    timed = _of_mpip(bench.folder) if mpip else _of_every_call(bench.folder)
     if mpip:
-        ours, theirs = _by_operation(ours), _by_operation(theirs)
-    wrapped = {each.operation for each in ours}
-    theirs = [each for each in theirs if each.operation in wrapped]
+        recorded, timed = _by_operation(recorded), _by_operation(timed)
+    wrapped = {each.operation for each in recorded}
+    timed = [each for each in timed if each.operation in wrapped]
     run_s = sum(elapsed_s(rank) for rank in run.ranks)
     other = "mpiP" if mpip else "full timing"
     rows = []
-    for one, two in _pair(ours, theirs):
+    for one, two in _pair(recorded, timed):
         if two.seconds >= LARGE * run_s:
             rows.append(_row(one.operation, shorten_site(one.name), one, two))
-    total = [Timed("", "", ("", 0), sum(e.calls for e in es), sum(e.seconds for e in es)) for es in (ours, theirs)]
+    total = [Timed("", "", ("", 0), sum(e.calls for e in es), sum(e.seconds for e in es)) for es in (recorded, timed)]
     rows.append(_row("all", "", *total))
     print(f"`{' '.join(command)}`, {ranks} ranks, {run_s / ranks:.2f} s; sites above {LARGE:.0%} of the run\n")
     show_table(["operation", "site", "calls", f"{other}, s", "ibprof, s", "difference", "difference a call, ns"], rows)
 
 
-def _row(operation: str, name: str, ours: Timed, theirs: Timed) -> list[str]:
-    ratio = ours.seconds / theirs.seconds - 1 if theirs.seconds else 0.0
-    each_ns = (ours.seconds - theirs.seconds) / max(theirs.calls, 1) * 1e9
-    seconds = (f"{theirs.seconds:.3f}", f"{ours.seconds:.3f}")
-    return [operation, name, f"{theirs.calls:,}", *seconds, f"{ratio:+.2%}", f"{each_ns:+.0f}"]
+def _row(operation: str, name: str, recorded: Timed, timed: Timed) -> list[str]:
+    ratio = recorded.seconds / timed.seconds - 1 if timed.seconds else 0.0
+    each_ns = (recorded.seconds - timed.seconds) / max(timed.calls, 1) * 1e9
+    seconds = (f"{timed.seconds:.3f}", f"{recorded.seconds:.3f}")
+    return [operation, name, f"{timed.calls:,}", *seconds, f"{ratio:+.2%}", f"{each_ns:+.0f}"]
 
 
 def main() -> None:
