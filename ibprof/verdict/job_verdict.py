@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ibprof.profile.profile_data import Profile
 from ibprof.text.call_names import name_call
 from ibprof.text.quantities import format_bytes, format_seconds
 from ibprof.verdict.job_times import LATENCY_S, JobTimes, measure_job
+from ibprof.verdict.region_shares import RegionShare, share_by_region
 from ibprof.verdict.verdict_data import BusiestLink, Evidence, Verdict, VerdictKind
 
 LITTLE_MPI = 0.1
@@ -20,6 +23,12 @@ LINK_SHARE = 0.3
 
 SMALL_BYTES = 16 << 10
 """Mean size below which a message's latency takes longer than its bytes."""
+
+NAMED_REGIONS = 2
+"""Regions that the verdict names, those that take at least `LITTLE_MPI` of the time in MPI."""
+
+LITTLE_WAITING = 0.01
+"""Part of a region's time in MPI below which its waiting is not named."""
 
 WORTH_HAVING = 0.01
 """Part of the run that a remedy must save to be worth it."""
@@ -44,7 +53,9 @@ def judge_run(run: Profile, links: BusiestLink | None = None) -> Verdict:
         run: the profile.
         links: of the fabric that it ran on; None where that is not known.
     """
-    return _Judge(measure_job(run, links.line_rate_s if links else None), links, bool(run.sites)).judge()
+    times = measure_job(run, links.line_rate_s if links else None)
+    regions = share_by_region(run, times.collectives, links.by_region if links else None)
+    return _Judge(times, links, bool(run.sites), regions).judge()
 
 
 def judge_traffic(links: BusiestLink | None) -> Verdict:
@@ -55,8 +66,15 @@ def judge_traffic(links: BusiestLink | None) -> Verdict:
 class _Judge:
     """Finds the kind of a verdict, and the sentences of each kind."""
 
-    def __init__(self, times: JobTimes | None, links: BusiestLink | None, has_sites: bool) -> None:
+    def __init__(
+        self,
+        times: JobTimes | None,
+        links: BusiestLink | None,
+        has_sites: bool,
+        regions: tuple[RegionShare, ...] = (),
+    ) -> None:
         self._times = times
+        self._regions = regions
         self._links = links
         self._has_sites = has_sites
         self._run_s = times.run_s if times else None
@@ -69,7 +87,9 @@ class _Judge:
         return Verdict(
             kind=kind,
             cause=links.cause if links else None,
-            sentences=tuple(filter(None, (self._say_routes(), self._say_time(), *self._say_kind(kind)))),
+            sentences=tuple(
+                filter(None, (self._say_routes(), self._say_time(), *self._say_kind(kind), *self._say_regions(kind)))
+            ),
             run_s=self._run_s,
             mpi_s=self._mpi_s,
             wait_s=self._times.wait_s if self._times and self._times.mpi else None,
@@ -77,6 +97,7 @@ class _Judge:
             gain_s=links.gain_s if links else None,
             evidence=tuple(self._list_evidence(kind)),
             missing=tuple(self._list_missing(kind)),
+            regions=self._regions,
         )
 
     def _find_kind(self) -> VerdictKind:
@@ -197,10 +218,26 @@ class _Judge:
             return f", most of it for rank {times.latest}, which is outside of MPI longest"
         return ""
 
+    def _say_regions(self, kind: VerdictKind) -> Iterator[str]:
+        """Yield a sentence on each of the `NAMED_REGIONS` that take most time in MPI, where several take some."""
+        if kind is VerdictKind.NOT_MPI or len(self._regions) < 2 or not self._mpi_s:
+            return
+        for region in self._regions[:NAMED_REGIONS]:
+            share, waiting = region.mpi_s / self._mpi_s, region.wait_s / region.mpi_s
+            if share < LITTLE_MPI:
+                return
+            wait = f", {waiting:.0%} of it waiting (estimate)" if waiting >= LITTLE_WAITING else ""
+            least = (
+                f"; its busiest link needs at least {format_seconds(region.line_rate_s)}" if region.line_rate_s else ""
+            )
+            yield f"Region {region.name}: {share:.0%} of MPI time{wait}{least}."
+
     def _list_evidence(self, kind: VerdictKind) -> list[Evidence]:
         times, links = self._times, self._links
         if kind in (VerdictKind.HOST_LINKS, VerdictKind.SWITCH_LINKS) and links:
             return [Evidence(None, links.operation, links.site, links.region, links.busiest)]
+        if kind in (VerdictKind.SMALL_MESSAGES, VerdictKind.ON_HOST) and len(self._regions) > 1:
+            return [Evidence(region=self._regions[0].name)]
         if kind is not VerdictKind.WAITING or times is None:
             return []
         found = [

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import Any
+
+from ibprof.verdict.region_shares import RegionShare
 
 
 class VerdictKind(Enum):
@@ -54,6 +57,7 @@ class BusiestLink:
         first_gain_s: seconds that the first cause's remedy takes off the busiest link; None without a cause.
         gain_s: seconds that all remedies together take off it; None without a cause.
         routes: a sentence on routes that are not the subnet's own; empty where they are.
+        by_region: seconds of each region's own busiest link direction; None where not known.
         on_host_share: part of all bytes that stay within hosts, 0 to 1, placed as they are on this fabric.
     """
 
@@ -70,6 +74,7 @@ class BusiestLink:
     gain_s: float | None = None
     routes: str = ""
     on_host_share: float = 0.0
+    by_region: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +92,7 @@ class Verdict:
         gain_s: what the best remedy tried takes off the busiest link direction.
         evidence: where the time goes, most first.
         missing: what would make the verdict surer.
+        regions: parts of the run, those with most time in MPI first; empty where times were not recorded.
     """
 
     kind: VerdictKind
@@ -99,6 +105,7 @@ class Verdict:
     gain_s: float | None
     evidence: tuple[Evidence, ...] = ()
     missing: tuple[str, ...] = ()
+    regions: tuple[RegionShare, ...] = ()
 
     @property
     def text(self) -> str:

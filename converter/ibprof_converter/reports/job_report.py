@@ -15,6 +15,7 @@ from ibprof.verdict.verdict_data import Verdict
 from ibprof_converter.analysis.fabric_loads import FabricLoads
 from ibprof_converter.analysis.load_options import FabricOptions, Progress, TrafficOptions, no_progress
 from ibprof_converter.analysis.load_pipeline import Demand, load_fabric
+from ibprof_converter.analysis.region_links import time_regions
 from ibprof_converter.hotspots.adaptive_bounds_text import bounds_as_json, describe_bounds
 from ibprof_converter.hotspots.counter_text import agreement_as_json, describe_agreement
 from ibprof_converter.hotspots.coverage import Coverage, describe_coverage
@@ -206,7 +207,7 @@ def report_on_loads(
     )
     routes = (describe_routes(fabric.subnets) or "") if loads.traffic else ""
     report = JobReport(
-        verdict=judge_job(demand.profile if demand else None, links, routes),
+        verdict=judge_job(demand.profile if demand else None, links, routes, time_regions(loads)),
         coverage=loads.coverage,
         provenance=provenance,
         links=links,
@@ -255,7 +256,7 @@ def _with_ranks(report: JobReport, demand: RankTraffic) -> JobReport:
     return replace(
         report,
         job=describe_job(run),
-        regions=measure_regions(run),
+        regions=measure_regions(run, report.verdict.regions),
         sizes=count_sizes(run),
         timeline=follow_time(run),
     )

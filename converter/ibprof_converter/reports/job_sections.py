@@ -123,11 +123,17 @@ def _table_of_sums(key: str, sums: Sequence[NamedSum]) -> Table:
 
 
 def _table_of_times(report: JobReport) -> Table:
+    optional = (
+        Column("mpi_s", "in MPI, mean", ValueKind.SECONDS),
+        Column("wait_s", "waiting (estimate)", ValueKind.SECONDS),
+        Column("line_rate_s", "busiest link at line rate", ValueKind.SECONDS),
+    )
     columns = (
         Column("name", "name"),
         Column("visits", "visits", ValueKind.COUNT),
         Column("longest_s", "longest of a rank", ValueKind.SECONDS),
         Column("mean_s", "mean of its ranks", ValueKind.SECONDS),
+        *(column for column in optional if any(getattr(each, column.key) is not None for each in report.regions)),
     )
     return tabulate("region_times", columns, report.regions, caption="time in regions")
 

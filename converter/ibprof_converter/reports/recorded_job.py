@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ibprof.profile.exact_sums import sum_by_group
 from ibprof.profile.profile_data import SIZE_BINS, Direction, Kind, Profile, Source
+from ibprof.verdict.region_shares import RegionShare
 from ibprof_converter.analysis.interval_sums import sum_until
 
 _NS = 1e-9
@@ -52,12 +54,16 @@ class RegionTime:
         name: of the region.
         visits: of all ranks.
         longest_s, mean_s: wall time of the rank that spent most, and the mean of those that were in it.
+        mpi_s, wait_s, line_rate_s: as in `RegionShare`; None where not known.
     """
 
     name: str
     visits: int
     longest_s: float
     mean_s: float
+    mpi_s: float | None = None
+    wait_s: float | None = None
+    line_rate_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +124,14 @@ def describe_job(run: Profile) -> RecordedJob:
     )
 
 
-def measure_regions(run: Profile) -> tuple[RegionTime, ...]:
-    """Add up visits and time of each region that was visited, the one that took a rank longest first."""
+def measure_regions(run: Profile, shares: Sequence[RegionShare] = ()) -> tuple[RegionTime, ...]:
+    """Add up visits and time of each region that was visited, the one that took a rank longest first.
+
+    Args:
+        run: the profile.
+        shares: of its time in MPI; empty where that was not recorded.
+    """
+    share_of = {share.name: share for share in shares}
     times, count = run.region_times, len(run.regions)
     visits = sum_by_group(times.region, count, times.visits)
     total = sum_by_group(times.region, count, times.wall_ns)
@@ -127,11 +139,20 @@ def measure_regions(run: Profile) -> tuple[RegionTime, ...]:
     longest = np.zeros(count, np.uint64)
     np.maximum.at(longest, times.region, times.wall_ns)
     measured = [
-        RegionTime(name, visits[number], int(longest[number]) * _NS, total[number] * _NS / ranks[number])
+        _add_share(
+            RegionTime(name, visits[number], int(longest[number]) * _NS, total[number] * _NS / ranks[number]),
+            share_of.get(name),
+        )
         for number, name in enumerate(run.regions)
         if ranks[number]
     ]
     return tuple(sorted(measured, key=lambda each: -each.longest_s))
+
+
+def _add_share(region: RegionTime, share: RegionShare | None) -> RegionTime:
+    if share is None:
+        return region
+    return replace(region, mpi_s=share.mpi_s, wait_s=share.wait_s, line_rate_s=share.line_rate_s)
 
 
 def count_sizes(run: Profile) -> tuple[SizeClass, ...]:

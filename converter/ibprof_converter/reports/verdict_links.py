@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 from ibprof.profile.profile_data import Profile
 from ibprof.verdict.job_verdict import judge_run, judge_traffic
 from ibprof.verdict.verdict_data import BusiestLink, Verdict
@@ -10,15 +13,20 @@ from ibprof_converter.hotspots.hot_links import HOST_LINK, Hotspot
 from ibprof_converter.hotspots.link_report import LinkReport
 
 
-def judge_job(run: Profile | None, links: LinkReport | None, routes: str = "") -> Verdict:
+def judge_job(
+    run: Profile | None, links: LinkReport | None, routes: str = "", by_region: Mapping[str, float] | None = None
+) -> Verdict:
     """Return the verdict on a job.
 
     Args:
         run: its profile; None for traffic that was not recorded.
         links: of its fabric; None where that is not known.
         routes: a sentence on routes that are not the subnet's own; empty where they are.
+        by_region: seconds of each region's busiest link direction at line rate; None where not known.
     """
     times = _time_links(links, routes) if links else None
+    if times:
+        times = replace(times, by_region=by_region)
     return judge_run(run, times) if run else judge_traffic(times)
 
 

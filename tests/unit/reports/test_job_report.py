@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from dataclasses import replace
@@ -14,8 +15,9 @@ import numpy as np
 import pytest
 
 from ibprof.archive.otf2_archive import write_archive
-from ibprof.profile.profile_data import Intervals, IntervalTimes, Profile, RegionTimes
-from ibprof_converter.cli import report
+from ibprof.profile.profile_data import CallTimes, Intervals, IntervalTimes, Profile, RegionTimes
+from ibprof.profile.profile_rows import order_rows
+from ibprof_converter.cli import layout, report
 from ibprof_converter.reports.recorded_job import count_sizes, follow_time
 from ibprof_testing.samples.fabrics import FABRICS
 from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
@@ -178,8 +180,41 @@ def test_sums_agree_with_one_another(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert (lowest["lower"], lowest["bytes_up"], lowest["bytes_down"]) == (0, *[document["bytes_routed"]] * 2)
     assert sum(document["balance"][0]["bytes"]) == total
     assert document["job"]["elapsed_s"] == 2.5
-    assert document["region_times"][0] == {"name": "halo", "visits": 30, "longest_s": 2.0, "mean_s": pytest.approx(1.1)}
+    halo = {"name": "halo", "visits": 30, "longest_s": 2.0, "mean_s": pytest.approx(1.1)}
+    assert document["region_times"][0] == halo | {"mpi_s": None, "wait_s": None, "line_rate_s": None}
     assert document["reproduce"]["inputs"][0]["path"] == LST
+
+
+def test_links_of_a_region_need_what_links_csv_has_for_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In text, JSON and `ibprof-layout --by region`; waiting is in the text's table too."""
+    run = make_run()
+    column = np.arange(20, dtype=np.int32)
+    times = CallTimes(
+        rank=column,
+        region=column % 2,
+        operation=np.zeros(20, np.int32),
+        calls=np.full(20, 3, np.uint64),
+        time_ns=np.full(20, 2 * 10**9, np.uint64),
+        error_ns=np.zeros(20, np.uint64),
+        site=np.zeros(20, np.int32),
+    )
+    timed = [replace(rank, has_times=True) for rank in run.ranks]
+    write_archive(replace(run, ranks=tuple(timed), times=order_rows(times)), tmp_path / "profile.otf2")
+    arguments = [LST, str(tmp_path / "profile.otf2")]
+    text, document, _ = render(arguments, tmp_path, capsys)
+    assert layout.main([*arguments, "--by", "region", "-o", str(tmp_path / "links.csv")]) == 0
+    longest = dict.fromkeys(("main", "halo"), 0.0)
+    with (tmp_path / "links.csv").open() as table:
+        for row in csv.DictReader(table):
+            seconds = max(int(row["a_bytes"]), int(row["b_bytes"])) * 8 / (float(row["gbps"]) * 1e9)
+            if row["region"] in longest:
+                longest[row["region"]] = max(longest[row["region"]], seconds)
+    by_region = {each["name"]: each for each in document["region_times"]}
+    assert {name: each["line_rate_s"] for name, each in by_region.items()} == pytest.approx(longest)
+    assert all(longest.values())
+    assert {name: each["mpi_s"] for name, each in by_region.items()} == pytest.approx({"main": 1.0, "halo": 1.0})
+    assert "Region halo: 50% of MPI time" in document["verdict"]["text"]
+    assert "busiest link at line" in text
 
 
 def test_message_sizes_and_the_time_line_keep_what_they_count() -> None:
