@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from ibprof.profile.profile_data import Profile
 from ibprof.profile.profile_summary import summarize
+from ibprof.text.call_names import name_call
 from ibprof.text.notebook_html import escape, render_html, render_table
 from ibprof.text.quantities import format_bytes, format_seconds
 
@@ -29,7 +30,7 @@ def render_profile(run: Profile) -> str:
         render_table((), head),
         render_table(
             ("operation", "bytes", "messages"),
-            ((each["name"], format_bytes(each["bytes"]), f"{each['messages']:,}") for each in operations),
+            ((name_call(each["name"]), format_bytes(each["bytes"]), f"{each['messages']:,}") for each in operations),
         ),
         render_table(
             ("region", "bytes", "longest"),

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from ibprof.profile.profile_data import Profile
 from ibprof.profile.unaccounted import Unaccounted, describe_uncompared, find_unaccounted, sees_within_hosts
+from ibprof.text.call_names import name_call
 from ibprof.text.quantities import format_bytes
 
 _LOADED = re.compile(r"(lib\w+) is loaded: ")
@@ -38,7 +39,7 @@ def describe_unaccounted(run: Profile) -> Iterator[str]:
         where = f" (in {', '.join(each.regions)})" if len(run.regions) > 1 else ""
         calls = "call" if each.calls == 1 else "calls"
         yield (
-            f"{each.operation}: {each.calls:,} {calls} must send at least {format_bytes(each.least_bytes)} "
+            f"{name_call(each.operation)}: {each.calls:,} {calls} must send at least {format_bytes(each.least_bytes)} "
             f"between {between}, of which {format_bytes(each.seen_bytes)} were seen{where}; {_explain(each, loaded)}"
         )
 
@@ -54,7 +55,10 @@ def summarize_unaccounted(run: Profile) -> Iterator[str]:
     sums = _sum_by_operation(find_unaccounted(run))
     if not sums:
         return
-    named = [f"{each.operation} {format_bytes(each.seen_bytes)} of {format_bytes(each.least_bytes)}" for each in sums]
+    named = [
+        f"{name_call(each.operation)} {format_bytes(each.seen_bytes)} of {format_bytes(each.least_bytes)}"
+        for each in sums
+    ]
     if len(named) > _NAMED:
         named[_NAMED:] = [f"{len(named) - _NAMED} more"]
     why = f"; {_explain(sums[0], list_other_transports(run))}" if len({each.on_host for each in sums}) == 1 else ""

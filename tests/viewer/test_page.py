@@ -90,7 +90,7 @@ def test_operations_of_which_bytes_are_missing_are_named_below_the_picture(open_
     opened = open_view([TESTBED, str(tmp_path / "profile.otf2")])
     first = opened.page.locator("#coverage p").first
     assert first.inner_text() == (
-        "Not seen: BCAST: 1 call must send at least 5 kB between ranks, of which 99 B were seen; "
+        "Not seen: MPI_Bcast: 1 call must send at least 5 kB between ranks, of which 99 B were seen; "
         "MPI sent the rest by a path that ibprof does not see"
     )
     assert first.is_visible()

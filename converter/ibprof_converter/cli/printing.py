@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _PIPE_WIDTH = 140
-"""Columns where there is no terminal to ask."""
+"""Columns where there is no terminal, and COLUMNS is not set."""
 
 
 def print_captured(show: Callable[[Console], None], pipe_width: int = _PIPE_WIDTH) -> None:
@@ -25,9 +26,8 @@ def print_captured(show: Callable[[Console], None], pipe_width: int = _PIPE_WIDT
     from rich.console import Console  # noqa: PLC0415  (slow to import, and --json needs none of it)
 
     terminal = sys.stdout.isatty()
-    console = Console(
-        width=None if terminal else pipe_width, force_terminal=terminal, markup=False, emoji=False, highlight=False
-    )
+    width = None if terminal else shutil.get_terminal_size((pipe_width, 24)).columns
+    console = Console(width=width, force_terminal=terminal, markup=False, emoji=False, highlight=False)
     with console.capture() as captured:
         show(console)
     for line in captured.get().splitlines():

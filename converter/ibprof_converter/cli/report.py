@@ -32,6 +32,7 @@ from ibprof_converter.cli.input_arguments import (
 )
 from ibprof_converter.cli.printing import print_captured, print_json, print_lines, show_stages
 from ibprof_converter.cli.subcommands import make_parser
+from ibprof_converter.hotspots.hot_links import BY_TIME, RANKINGS
 from ibprof_converter.hotspots.link_report import DIAGNOSED_FLOWS
 from ibprof_converter.reports.brief_report import describe_in_brief
 from ibprof_converter.reports.job_report import TOP, JobReport, read_and_report
@@ -64,6 +65,7 @@ class ReportOptions:
     traffic: TrafficOptions
     attributes: AttributeFiles
     top: int
+    rank_by: str
     html: Path | None
     as_json: bool
     full: bool
@@ -84,7 +86,9 @@ def _report(argv: Sequence[str] | None) -> None:
     options = _report_options(_parser().parse_intermixed_args(argv))
     command = shlex.join([NAME, *(sys.argv[1:] if argv is None else argv)])
     with show_stages() as progress:
-        report = read_and_report(options.fabric, options.traffic, command, options.files(), options.top, progress)
+        report = read_and_report(
+            options.fabric, options.traffic, command, options.files(), options.top, progress, options.rank_by
+        )
     if options.html:
         from ibprof_converter.reports.job_page import write_job_page  # noqa: PLC0415  (pages are wanted seldom)
 
@@ -122,6 +126,7 @@ def _report_options(arguments: argparse.Namespace) -> ReportOptions:
         traffic=traffic_options(arguments, DIAGNOSED_FLOWS),
         attributes=attribute_options(arguments),
         top=TOP if arguments.top is None else arguments.top,
+        rank_by=arguments.rank_by or BY_TIME,
         html=arguments.html,
         as_json=arguments.json,
         full=arguments.full,
@@ -135,11 +140,12 @@ def _report_options(arguments: argparse.Namespace) -> ReportOptions:
         arguments.routes,
         arguments.strict,
         arguments.counters,
+        arguments.rank_by,
     )
     if options.fabric is None and (any(of_fabric) or arguments.top is not None):
         raise UsageError(
-            "--placement, --rails, --nic, --fdbs, --routes, --strict, --counters and --top need a fabric: "
-            "give its .lst before TRAFFIC"
+            "--placement, --rails, --nic, --fdbs, --routes, --strict, --counters, --top and --rank-by need a "
+            "fabric: give its .lst before TRAFFIC"
         )
     if options.fabric is None and len(options.traffic.names) > 1:
         raise UsageError("several jobs share a network: give its .lst before them")
@@ -166,4 +172,9 @@ def _parser() -> argparse.ArgumentParser:
         "--section", metavar="NAME", action="append", help="print this part alone: hot, why, ...; may be repeated"
     )
     parser.add_argument("--top", metavar="N", type=parse_count, help=f"most loaded links to name (default: {TOP})")
+    parser.add_argument(
+        "--rank-by",
+        choices=RANKINGS,
+        help=f"name the links with the longest time at line rate, or with most bytes (default: {BY_TIME})",
+    )
     return parser

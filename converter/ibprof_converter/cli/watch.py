@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from ibprof.cli.command import run_command
 from ibprof.errors import InputError
 from ibprof.text.call_chains import shorten_site
+from ibprof.text.call_names import name_call
 from ibprof.text.quantities import format_bytes, format_seconds, printable
 from ibprof_converter.analysis.load_options import FabricOptions
 from ibprof_converter.analysis.routed_fabric import RoutedFabric, read_routed_fabric
@@ -113,8 +114,9 @@ def _show(look: WatchedRun) -> Group:
     calls = Table("region", "operation", "line", "time, all ranks", "bytes", box=None, pad_edge=False)
     for each in look.calls[:SHOWN]:
         region, operation, site = map(printable, each.key)
+        call = Text(name_call(operation))
         time = "" if each.time_s is None else format_seconds(each.time_s)
-        calls.add_row(Text(region), Text(operation), Text(shorten_site(site)), time, format_bytes(each.bytes))
+        calls.add_row(Text(region), call, Text(shorten_site(site)), time, format_bytes(each.bytes))
     links = Table("most loaded links so far", "time at line rate", "bytes", box=None, pad_edge=False)
     for spot in look.links:
         least = "" if spot.least_time_s is None else format_seconds(spot.least_time_s)

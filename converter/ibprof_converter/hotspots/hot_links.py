@@ -31,6 +31,11 @@ SWITCH_LINK = "switch"
 
 REST = "others"
 
+BY_TIME = "time"
+BY_BYTES = "bytes"
+RANKINGS = (BY_TIME, BY_BYTES)
+"""By what link directions are ranked: their time at line rate, or their bytes."""
+
 
 @dataclass(frozen=True, slots=True)
 class LinkPort:
@@ -209,18 +214,25 @@ class LinkDirections:
             max_switch_link=int(self._bytes[self._between_switches].max(initial=0)),
         )
 
-    def most_loaded(self, count: int) -> tuple[tuple[Hotspot, ...], tuple[Hotspot, ...]]:
-        """Return the `count` link directions that are busiest at line rate, of all and of those between switches."""
-        found = [self._find_most_loaded(count, only) for only in (np.True_, self._between_switches)]
+    def most_loaded(self, count: int, by: str = BY_TIME) -> tuple[tuple[Hotspot, ...], tuple[Hotspot, ...]]:
+        """Return the `count` link directions that come first, of all and of those between switches.
+
+        Args:
+            count: how many.
+            by: one of `RANKINGS`.
+        """
+        found = [self._find_most_loaded(count, only, by) for only in (np.True_, self._between_switches)]
         if self._traffic is not None and found[0]:
             self._collect_flows(self._traffic, sorted({*found[0], *found[1]}))
         busiest, on_switches = (tuple(self._describe(end) for end in ends) for ends in found)
         return busiest, on_switches
 
-    def _find_most_loaded(self, count: int, among: npt.NDArray[np.bool_] | np.bool_) -> list[int]:
+    def _find_most_loaded(self, count: int, among: npt.NDArray[np.bool_] | np.bool_, by: str) -> list[int]:
         candidates = np.flatnonzero((self._bytes > 0) & among)
         # Of ends that are as busy, those between switches come first: a placement can move them.
-        keys = (~self._bytes[candidates], ~self._between_switches[candidates], -self._seconds[candidates])
+        orders: list[npt.NDArray[np.generic]] = [-self._seconds[candidates], ~self._bytes[candidates]]
+        first, then = orders if by == BY_TIME else reversed(orders)
+        keys = (then, ~self._between_switches[candidates], first)
         busiest: list[int] = candidates[np.lexsort(keys)][:count].tolist()
         return busiest
 

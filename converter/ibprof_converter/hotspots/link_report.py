@@ -14,7 +14,7 @@ from ibprof_converter.hotspots.causes.loaded_by import find_alike, find_loaders
 from ibprof_converter.hotspots.causes.pair_bytes import PairBytes
 from ibprof_converter.hotspots.causes.rank_flows import find_rank_flows
 from ibprof_converter.hotspots.causes.situation import Situation
-from ibprof_converter.hotspots.hot_links import Hotspot, LinkDirections, LinkHeat
+from ibprof_converter.hotspots.hot_links import BY_TIME, Hotspot, LinkDirections, LinkHeat
 from ibprof_converter.layout.positions import FabricLayout
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.hosts import find_hosts
@@ -34,6 +34,7 @@ class LinkReport:
 
     Attributes:
         bytes_total, bytes_routed, bytes_on_host, bytes_unrouted: as in `Loads`.
+        ranked_by: one of `RANKINGS`.
         load_basis: loads that rank and judge, `static` or `estimate`.
         heat: how the loads compare.
         hotspots: the link directions that carry most.
@@ -47,6 +48,7 @@ class LinkReport:
     bytes_routed: int
     bytes_on_host: int
     bytes_unrouted: dict[str, int]
+    ranked_by: str
     load_basis: str
     heat: LinkHeat
     hotspots: tuple[Hotspot, ...]
@@ -63,6 +65,7 @@ def report_on_links(
     bounds: Bounds | None = None,
     demand: RankTraffic | None = None,
     progress: Progress = lambda _: None,
+    rank_by: str = BY_TIME,
 ) -> LinkReport:
     """Report on a traffic on the links of a fabric.
 
@@ -74,14 +77,16 @@ def report_on_links(
         bounds: of adaptive routing; the estimate then ranks and judges.
         demand: the same traffic between ranks, also within hosts; None where it is of no ranks, or of several jobs.
         progress: receives each stage of the diagnosis.
+        rank_by: one of `RANKINGS`, for the link directions that are named.
     """
     ends = LinkDirections(subnets, layouts, loads, placed if isinstance(placed, Traffic) else None, bounds)
-    hotspots, switch_hotspots = ends.most_loaded(top)
+    hotspots, switch_hotspots = ends.most_loaded(top, rank_by)
     return LinkReport(
         bytes_total=loads.bytes_total,
         bytes_routed=loads.bytes_routed,
         bytes_on_host=loads.bytes_on_host,
         bytes_unrouted=loads.bytes_unrouted,
+        ranked_by=rank_by,
         load_basis=ESTIMATE if bounds else STATIC,
         heat=ends.heat(),
         hotspots=hotspots,

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from ibprof.text.call_names import name_call
 from ibprof.text.quantities import format_bytes, format_seconds, printable
-from ibprof_converter.hotspots.hot_links import HOST_LINK, REST, Hotspot
+from ibprof_converter.hotspots.hot_links import BY_BYTES, HOST_LINK, REST, Hotspot
 from ibprof_converter.reports.job_report import JobReport
 from ibprof_converter.reports.link_sections import ends_of, name_basis
 from ibprof_converter.traffic.traffic_data import ALL
@@ -52,10 +52,12 @@ def _describe_rest(report: JobReport, names: tuple[str, ...], width: int) -> Ite
     links = report.links
     if links and links.hotspots:
         yield ""
-        yield f"Busiest links, time at line rate{name_basis(links.load_basis)}:"
-        groups = _group(tuple(sorted(links.hotspots, key=_load, reverse=True)))
+        by_bytes = links.ranked_by == BY_BYTES
+        title = "Most loaded links, bytes" if by_bytes else "Busiest links, time at line rate"
+        yield f"{title}{name_basis(links.load_basis)}:"
+        groups = _group(links.hotspots, _bytes if by_bytes else _load)
         for number, (spot, count) in enumerate(groups[:_SHOWN], 1):
-            yield _cut(_say_end(number, spot, count), width)
+            yield _cut(_say_end(number, spot, count, by_bytes), width)
     elif report.run and report.run.hosts:
         yield ""
         busiest = max(report.run.hosts, key=lambda host: host.bytes_sent)
@@ -63,7 +65,7 @@ def _describe_rest(report: JobReport, names: tuple[str, ...], width: int) -> Ite
         most = f"{busiest.name} sends most to others: {format_bytes(busiest.bytes_sent)}"
         yield _cut(f"{sent} sent, {within} of it within hosts; {most}", width)
     yield ""
-    names_lost = dict.fromkeys(each.operation for each in report.coverage.unaccounted)
+    names_lost = dict.fromkeys(name_call(each.operation) for each in report.coverage.unaccounted)
     if names_lost:
         yield _cut(f"Bytes are missing of {', '.join(names_lost)} (--section unaccounted)", width)
     missing = (*report.verdict.missing, *report.coverage.not_seen)
@@ -93,20 +95,25 @@ def _load(spot: Hotspot) -> float:
     return spot.bytes if spot.least_time_s is None else spot.least_time_s
 
 
-def _group(spots: tuple[Hotspot, ...]) -> list[tuple[Hotspot, int]]:
-    """Put neighbours of one kind and load together."""
+def _bytes(spot: Hotspot) -> float:
+    return spot.bytes
+
+
+def _group(hotspots: tuple[Hotspot, ...], load: Callable[[Hotspot], float]) -> list[tuple[Hotspot, int]]:
+    """Put neighbours of one kind and load together, the largest load first."""
+    spots = sorted(hotspots, key=load, reverse=True)
     groups: list[tuple[Hotspot, int]] = []
     for spot in spots:
-        if groups and groups[-1][0].kind == spot.kind and _load(spot) >= _ALIKE * _load(groups[-1][0]):
+        if groups and groups[-1][0].kind == spot.kind and load(spot) >= _ALIKE * load(groups[-1][0]):
             groups[-1] = (groups[-1][0], groups[-1][1] + 1)
         else:
             groups.append((spot, 1))
     return groups
 
 
-def _say_end(number: int, spot: Hotspot, count: int) -> str:
+def _say_end(number: int, spot: Hotspot, count: int, by_bytes: bool) -> str:
     source, destination = ends_of(spot)
-    load = format_bytes(spot.bytes) if spot.least_time_s is None else format_seconds(spot.least_time_s)
+    load = format_bytes(spot.bytes) if by_bytes or spot.least_time_s is None else format_seconds(spot.least_time_s)
     where = f"{source.name or source.guid} port {source.port} -> {destination.name or destination.guid}"
     alike = f" (+ {count - 1} alike)" if count > 1 else ""
     return f"{number:>3}  {load:>7}  {where}{alike}{_say_most(spot)}"

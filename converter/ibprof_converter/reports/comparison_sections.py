@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from ibprof.text.call_names import name_call
 from ibprof_converter.reports.comparison_side import LINK, OPERATION, PAIR, REGION, SITE, SIZE
 from ibprof_converter.reports.job_sections import describe_provenance
 from ibprof_converter.reports.report_page import ReportPage, escape
@@ -134,7 +135,7 @@ def _describe_part(number: int, part: DimensionChange, by_share: bool, top: int)
     if not by_share and kind is ValueKind.BYTES:
         columns.append(Column("change", "change", ValueKind.BYTES_CHANGE))
     columns.append(Column("relative", "of A's share" if by_share else "of A", ValueKind.CHANGE))
-    rows = tuple(_row(each, columns) for each in part.changes[:top])
+    rows = tuple(_row(part.dimension, each, columns) for each in part.changes[:top])
     left_out = max(len(part.changes) - top, 0)
     same = part.compared - len(part.changes)
     sentences = [("", "nothing changed")] if not part.changes else []
@@ -146,8 +147,13 @@ def _describe_part(number: int, part: DimensionChange, by_share: bool, top: int)
     )
 
 
-def _row(change: AmountChange, columns: list[Column]) -> tuple[Value, ...]:
-    values: list[Value] = [getattr(change, column.key) for column in columns]
+def name_part(dimension: str, name: str) -> str:
+    """Return the name of what changed: of an operation that of its call."""
+    return name_call(name) if dimension == OPERATION else name
+
+
+def _row(dimension: str, change: AmountChange, columns: list[Column]) -> tuple[Value, ...]:
+    values: list[Value] = [name_part(dimension, change.name), *(getattr(change, column.key) for column in columns[1:])]
     if change.relative is None:
         values[-1] = "new"
     return tuple(values)
@@ -180,10 +186,11 @@ def page_of_comparison(comparison: RunComparison, top: int) -> ReportPage:
 
 def _say_change(part: DimensionChange, by_share: bool) -> str:
     most = part.changes[0]
+    name = name_part(part.dimension, most.name)
     kind = ValueKind.COUNT if part.dimension == SIZE else ValueKind.BYTES
     if by_share and most.a_share is not None and most.b_share is not None:
         amounts = (format_value(most.a_share, ValueKind.SHARE), format_value(most.b_share, ValueKind.SHARE))
     else:
         amounts = (format_value(most.a, kind), format_value(most.b, kind))
     relative = "new" if most.relative is None else format_value(most.relative, ValueKind.CHANGE)
-    return f"{_TITLES[part.dimension].partition(':')[0]}: {most.name}, from {amounts[0]} to {amounts[1]} ({relative})"
+    return f"{_TITLES[part.dimension].partition(':')[0]}: {name}, from {amounts[0]} to {amounts[1]} ({relative})"

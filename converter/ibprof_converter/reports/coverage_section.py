@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from ibprof.profile.gaps import format_names
 from ibprof.profile.unaccounted import Unaccounted
+from ibprof.text.call_names import name_call
 from ibprof_converter.hotspots.coverage import Coverage
 from ibprof_converter.reports.report_sections import Column, Section, ValueKind, limit_table
 from ibprof_converter.traffic.adapter_policies import describe_nic
@@ -46,7 +47,10 @@ def list_unaccounted(unaccounted: Sequence[Unaccounted]) -> Section:
         Column("", "the rest"),
     )
     rows = [
-        (*(each.operation, each.region, each.calls, each.least_bytes, each.seen_bytes), _place_rest(each.on_host))
+        (
+            *(name_call(each.operation), each.region, each.calls, each.least_bytes, each.seen_bytes),
+            _place_rest(each.on_host),
+        )
         for each in unaccounted
     ]
     table = limit_table("coverage.unaccounted", columns, rows)

@@ -20,6 +20,7 @@ from ibprof_converter.hotspots.adaptive_bounds_text import bounds_as_json, descr
 from ibprof_converter.hotspots.counter_text import agreement_as_json, describe_agreement
 from ibprof_converter.hotspots.coverage import Coverage, describe_coverage
 from ibprof_converter.hotspots.dump_requests import REQUESTS, DumpRequest
+from ibprof_converter.hotspots.hot_links import BY_TIME
 from ibprof_converter.hotspots.link_report import LinkReport, links_as_json, report_on_links
 from ibprof_converter.hotspots.run_sums import RunSummary, summarise
 from ibprof_converter.reports.pair_matrix import (
@@ -160,6 +161,7 @@ def read_and_report(
     files: Iterable[Path],
     top: int = TOP,
     progress: Progress = no_progress,
+    rank_by: str = BY_TIME,
 ) -> JobReport:
     """Read traffic, put it on the links of a fabric if there is one, and report on it.
 
@@ -170,6 +172,7 @@ def read_and_report(
         files: that are read for it.
         top: number of hot link directions to name.
         progress: receives each stage.
+        rank_by: one of `RANKINGS`.
 
     Raises:
         IbprofError: as `load_fabric` and `report_on_demand` do.
@@ -181,11 +184,15 @@ def read_and_report(
         return report_on_demand(demand, describe_provenance(command, files))
     loads = load_fabric(fabric, traffic, progress)
     # Reading may collect a recording into a profile, whose hash belongs to the provenance.
-    return report_on_loads(loads, describe_provenance(command, files), top, progress)
+    return report_on_loads(loads, describe_provenance(command, files), top, progress, rank_by)
 
 
 def report_on_loads(
-    loads: FabricLoads, provenance: Provenance, top: int = TOP, progress: Progress = no_progress
+    loads: FabricLoads,
+    provenance: Provenance,
+    top: int = TOP,
+    progress: Progress = no_progress,
+    rank_by: str = BY_TIME,
 ) -> JobReport:
     """Report on traffic on the links of a fabric.
 
@@ -194,6 +201,7 @@ def report_on_loads(
         provenance: how the report was made.
         top: number of hot link directions to name.
         progress: receives each stage of the diagnosis.
+        rank_by: one of `RANKINGS`.
     """
     fabric, demand = loads.fabric, loads.demand
     moved = loads.traffic is not None and loads.traffic.moved
@@ -203,7 +211,15 @@ def report_on_loads(
         hosts = matrix_of_hosts(loads.traffic, fabric.subnets, fabric.hosts)
     rails = sum_rails(fabric.subnets, loads.loads)
     links = report_on_links(
-        loads.placed, fabric.subnets, fabric.layouts, loads.loads, top, loads.judging_bounds, demand, progress
+        loads.placed,
+        fabric.subnets,
+        fabric.layouts,
+        loads.loads,
+        top,
+        bounds=loads.judging_bounds,
+        demand=demand,
+        progress=progress,
+        rank_by=rank_by,
     )
     routes = (describe_routes(fabric.subnets) or "") if loads.traffic else ""
     report = JobReport(

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime, timezone
 
 from ibprof.profile.gaps import format_ranks
 from ibprof.profile.port_sums import PortSum
+from ibprof.text.call_names import name_call
 from ibprof.text.mpi_names import name_mpi
 from ibprof_converter.analysis.fabric_loads import FabricLoads
 from ibprof_converter.hotspots.dump_requests import DumpRequest
@@ -54,7 +56,7 @@ def describe_report(report: JobReport) -> list[Section]:
     sections += [_describe_balance(report), _describe_timeline(report)]
     if report.addition_lines:
         head, *rest = report.addition_lines
-        sections.append(Section("beside", head, sentences=tuple(("", line.strip()) for line in rest if line.strip())))
+        sections.append(Section("compared", head, sentences=tuple(("", line.strip()) for line in rest if line.strip())))
     if report.requests:
         has_places = report.coverage.world_size is not None or report.lids is not None
         sections.append(_describe_requests(report.requests, has_places))
@@ -88,7 +90,7 @@ def _describe_job(job: RecordedJob) -> Section:
 
 def _describe_run(report: JobReport, run: RunSummary, with_hosts: bool) -> Iterable[Section]:
     for key, title, sums in (
-        ("operations", "Operations", run.operations),
+        ("operations", "Operations", _name_calls(run.operations)),
         ("regions", "Regions", run.regions),
         ("sites", "Call sites", run.sites),
     ):
@@ -109,6 +111,10 @@ def _describe_run(report: JobReport, run: RunSummary, with_hosts: bool) -> Itera
         seen = "bytes posted to queue pairs" if posted else "no work requests were recorded"
         title = f"Ports: {seen}; port counters of all traffic"
         yield Section("ports", title, tables=(_table_of_ports(run.ports),))
+
+
+def _name_calls(sums: Sequence[NamedSum]) -> tuple[NamedSum, ...]:
+    return tuple(replace(each, name=name_call(each.name)) for each in sums)
 
 
 def _table_of_sums(key: str, sums: Sequence[NamedSum]) -> Table:

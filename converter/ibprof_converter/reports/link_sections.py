@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
+from ibprof.text.call_names import name_call
 from ibprof.text.quantities import format_seconds
 from ibprof_converter.hotspots.causes.diagnosis import Diagnosis
 from ibprof_converter.hotspots.causes.load_cause import REPAIR, TriedChange, list_some
@@ -136,12 +137,12 @@ def _senders(spot: Hotspot) -> tuple[str, ...]:
     for label, name in _SENDERS:
         shares: Sequence[NamedShare] = getattr(causes, name)
         if shares and [share.name for share in shares] != ["*"]:
-            lines.append(f"by {label}: {_shares(shares)}")
+            lines.append(f"by {label}: {_shares(shares, name_call if name == 'operations' else str)}")
     return tuple(lines)
 
 
-def _shares(shares: Sequence[NamedShare]) -> str:
-    return ", ".join(f"{share.name} {_percent(share.share)}" for share in shares)
+def _shares(shares: Sequence[NamedShare], write: Callable[[str], str]) -> str:
+    return ", ".join(f"{write(share.name)} {_percent(share.share)}" for share in shares)
 
 
 def describe_diagnosis(diagnosis: Diagnosis) -> Section:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ibprof.profile.exact_sums import sum_by_group
 from ibprof.profile.gaps import describe_gaps
+from ibprof.text.call_names import name_call
 from ibprof.text.notebook_html import escape, render_html, render_table
 from ibprof.text.quantities import format_bytes, format_change, format_seconds
 from ibprof_converter.analysis.fabric_loads import FabricLoads
@@ -21,7 +22,7 @@ from ibprof_converter.hotspots.coverage import Coverage
 from ibprof_converter.hotspots.hot_links import Hotspot
 from ibprof_converter.hotspots.link_report import diagnose_traffic
 from ibprof_converter.placement.candidates import PlacementComparison
-from ibprof_converter.reports.comparison_sections import say_threshold
+from ibprof_converter.reports.comparison_sections import name_part, say_threshold
 from ibprof_converter.reports.job_report import JobReport, describe_additions
 from ibprof_converter.reports.link_sections import say_verdict
 from ibprof_converter.reports.run_comparison import RunComparison
@@ -49,7 +50,7 @@ def render_rank_traffic(demand: RankTraffic) -> str:
     """Return traffic between ranks as HTML: bytes by operation, and what has no rank at its other end."""
     sums = sum_by_group(demand.operation, len(demand.operations), demand.bytes)
     largest = sorted(zip(sums, demand.operations, strict=True), reverse=True)[:_SHOWN]
-    rows = ((name, format_bytes(amount)) for amount, name in largest if amount)
+    rows = ((name_call(name), format_bytes(amount)) for amount, name in largest if amount)
     gone = (f"{format_bytes(amount)}: {reason}" for reason, amount in demand.unmapped.items())
     return _wrap([
         _head_of(demand),
@@ -75,11 +76,15 @@ def render_counters(counters: PortCounters) -> str:
 @render_html.register
 def render_loads(loads: FabricLoads) -> str:
     """Return loads as HTML: picture, verdict, most loaded link directions, gaps."""
-    bytes_of, heat = loads.loads, loads.heat()
     is_adaptive = loads.judging_bounds is not None
     diagnosis = (
         diagnose_traffic(loads.traffic, loads.fabric.subnets, is_adaptive, loads.demand) if loads.traffic else None
     )
+    return _render_loads(loads, say_verdict(diagnosis) if diagnosis else "")
+
+
+def _render_loads(loads: FabricLoads, verdict: str) -> str:
+    bytes_of, heat = loads.loads, loads.heat()
     said = f"{format_bytes(bytes_of.bytes_routed)} over {heat.links_used:,} of {heat.links:,} links"
     unrouted = sum(bytes_of.bytes_unrouted.values())
     head = ("rail", "from", "to", "bytes", "x mean", "at line rate", "most by")
@@ -87,7 +92,7 @@ def render_loads(loads: FabricLoads) -> str:
         _head(loads.title),
         f"<p>{said}; {format_bytes(bytes_of.bytes_on_host)} within hosts; {format_bytes(unrouted)} not routed</p>",
         _picture(loads),
-        *_sentences("verdict", [say_verdict(diagnosis)] if diagnosis else []),
+        *_sentences("verdict", filter(None, [verdict])),
         render_table(head, map(_describe_end, loads.most_loaded(_SHOWN))),
         *_gaps(loads.coverage, loads.warnings),
         *(f"<div>{escape(line)}</div>" for line in describe_additions(loads)),
@@ -98,19 +103,20 @@ def render_loads(loads: FabricLoads) -> str:
 def render_report(report: JobReport) -> str:
     """Return a report as HTML: picture, verdict, most loaded link directions or operations, gaps."""
     if report.loads:
-        return render_loads(report.loads)
+        return _render_loads(report.loads, report.verdict.text)
     run = report.run
     head = ("operation", "bytes", "messages", "share")
     rows = (
-        (each.name, format_bytes(each.bytes), f"{each.messages:,}", f"{each.share * 100:.1f}%")
+        (name_call(each.name), format_bytes(each.bytes), f"{each.messages:,}", f"{each.share * 100:.1f}%")
         for each in (run.operations[:_SHOWN] if run else ())
     )
-    verdict = "which links carry these bytes is unknown without the fabric"
+    unknown = "which links carry these bytes is unknown without the fabric"
     commands = (request.command for request in report.requests)
     return _wrap([
         _head(report.coverage.origin),
-        *_sentences("verdict", [verdict]),
+        *_sentences("verdict", [report.verdict.text]),
         render_table(head, rows),
+        *_sentences("note", [unknown]),
         *_gaps(report.coverage, report.coverage.notes),
         *_sentences("ask an administrator for", commands),
     ])  # fmt: skip
@@ -122,7 +128,7 @@ def render_comparison(comparison: RunComparison) -> str:
     head = ("", "A", "B", "relative change")
     rows = (
         (
-            f"{part.dimension} {change.name}",
+            f"{part.dimension} {name_part(part.dimension, change.name)}",
             f"{change.a:,.12g}",
             f"{change.b:,.12g}",
             "new" if change.relative is None else format_change(change.relative),

@@ -252,7 +252,8 @@ def _find_part(condition: FailCondition, a: ComparedRun, b: ComparedRun) -> tupl
     if colon and head in _NAMED_PARTS:
         return head, rest
     known = {dimension: {**a.parts.get(dimension, {}), **b.parts.get(dimension, {})} for dimension in _NAMED_PARTS}
-    found = [(dimension, name) for dimension, names in known.items() for name in (text, text.upper()) if name in names]
+    spellings = (text, text.upper().removeprefix("MPI_"))
+    found = [(dimension, name) for dimension, names in known.items() for name in spellings if name in names]
     # Regions may be named for the line that closes them: a site of the same name must be called site:NAME.
     found = [part for part in found if part[0] != SITE] or found
     if len({dimension for dimension, _ in found}) > 1:

@@ -190,7 +190,7 @@ def place_ranks_as_recorded(run: Profile, hosts: Hosts, fabrics: Sequence[Fabric
     A machine has all of its active ports that the fabrics have, in the natural order of their names. It is identified
     by the GUIDs of its active InfiniBand ports. If none is in the fabrics, its name is looked up among the node
     descriptions. If that fails, the LIDs of its ports are used. Any other fabric has these LIDs too, so the notes
-    report this.
+    report this, and where a name is used though GUIDs were recorded.
     """
     ports = lids_by_port_guid(fabrics)
     index = HostIndex(hosts.name, hosts.shared)
@@ -209,7 +209,9 @@ def place_ranks_as_recorded(run: Profile, hosts: Hosts, fabrics: Sequence[Fabric
             else:
                 lids = _known_lids(_active_ports(host), fabrics)
                 how = _BY_LID if any(lids) else _NOWHERE
-            found[how].append(host.name)
+            # A host without recorded ports has nothing but its name, which is no contradiction.
+            if how != _BY_NAME or _active_ports(host):
+                found[how].append(host.name)
         lids_of_host.append(lids)
     host_of_rank = np.full(ranks, NO_HOST, np.int32)
     for rank in run.ranks:
@@ -223,7 +225,7 @@ def place_ranks_as_recorded(run: Profile, hosts: Hosts, fabrics: Sequence[Fabric
     return RankPlacement(host=host_of_rank, ports=ports_of_rank, notes=tuple(notes), adapters=adapters)
 
 
-_BY_NAME = "host(s) found by name, not by port GUID"
+_BY_NAME = "host(s) found by name, since the fabric has none of their port GUIDs"
 _BY_LID = "host(s) found by LID alone (is this the fabric that the job ran on?)"
 _NOWHERE = "host(s) of the run are not in the fabric (--placement puts their ranks on hosts that are)"
 

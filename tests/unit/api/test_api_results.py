@@ -112,7 +112,7 @@ def test_a_line_says_how_much_there_is(name: str, parts: tuple[str, ...], result
 def test_traffic_shows_operations_and_what_has_no_rank(results: dict[str, object]) -> None:
     page = render_html(results["ranks"])
     assert "<td>&lt;script&gt;\\nx</td><td>5 kB</td>" in page
-    assert "<td>SEND</td><td>70 B</td>" in page
+    assert "<td>MPI_Send</td><td>70 B</td>" in page
     assert "not mapped: 30 B: peer is no rank of MPI_COMM_WORLD" in page
 
 

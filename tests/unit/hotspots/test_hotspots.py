@@ -140,8 +140,10 @@ def test_text_and_json_tell_the_same() -> None:
     for spot in document["hotspots"]:
         assert f"{spot['ratio_to_mean']:.2f}" in text
         assert spot["link"]["a"]["name"] in text
-    for name in ("SEND", "BCAST", "main", "halo"):
+    for name in ("MPI_Send", "MPI_Bcast", "main", "halo"):
         assert name in text
+    assert "BCAST" not in text
+    assert {each["name"] for each in document["operations"]} == {"SEND", "BCAST"}
     assert document["max_link"] == 1000
     assert document["coverage"]["ranks_recorded"] == document["coverage"]["world_size"] == 3
     assert document["bytes_unrouted"] == {}
@@ -153,6 +155,14 @@ def test_bytes_that_are_on_no_link_are_reported_in_both() -> None:
     document = report.as_json()
     assert document["bytes_unrouted"] == {"host is not in the fabric": 1000}
     assert "not routed: host is not in the fabric" in as_text(report)
+
+
+def test_a_name_is_noted_only_where_it_contradicts_port_guids() -> None:
+    """Hosts without recorded ports have nothing but a name."""
+    assert not any("by name" in note for note in report_on(FAR).coverage.notes)
+    foreign = replace(FAR, hosts=(make_host("host01", make_port(7, 0xDEAD)), *FAR.hosts[1:]))
+    notes = report_on(foreign).coverage.notes
+    assert "1 host(s) found by name, since the fabric has none of their port GUIDs: 'host01'" in notes
 
 
 def test_nothing_sent_is_reported_as_nothing() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from ibprof.text.quantities import format_bytes
 from ibprof_converter.cli import report
 from ibprof_converter.reports.brief_report import LINES
 from ibprof_testing.paths import DATA
@@ -71,6 +72,31 @@ def test_the_busiest_link_is_first(capsys: pytest.CaptureFixture[str]) -> None:
     assert times == sorted(times, reverse=True)
     assert times[0] == document["verdict"]["line_rate_s"] == document["diagnosis"]["max_time_s"]
     assert max(spot["bytes"] for spot in document["hotspots"]) > document["hotspots"][0]["bytes"]
+
+
+def test_links_are_ranked_by_bytes_if_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    """The links with most bytes are faster ones than the busiest; the verdict stays with the busiest."""
+    arguments = [FAULTY, "pattern:shift:7:100000"]
+    assert report.main([*arguments, "--rank-by", "bytes", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    amounts = [spot["bytes"] for spot in document["hotspots"]]
+    assert amounts == sorted(amounts, reverse=True)
+    assert (document["ranked_by"], amounts[0]) == ("bytes", document["max_link"])
+    assert document["verdict"]["line_rate_s"] > document["hotspots"][0]["least_time_s"]
+    assert report.main([*arguments, "--rank-by", "bytes"]) == 0
+    text = capsys.readouterr().out
+    assert "Most loaded links, bytes:" in text
+    assert text.split("bytes:")[1].split()[:3] == ["1", *format_bytes(amounts[0]).split()]
+
+
+def test_the_whole_report_fits_the_columns_that_are_asked_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Piped too; only commands, which must be copied whole, are longer."""
+    monkeypatch.setenv("COLUMNS", "80")
+    assert report.main([FAULTY, "pattern:shift:7:100000", "--full"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if len(line) > 80 and "$ ibprof" not in line] == []
 
 
 def test_sections_by_name(capsys: pytest.CaptureFixture[str]) -> None:

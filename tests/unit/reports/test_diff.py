@@ -122,6 +122,7 @@ def test_runs_of_different_size_are_compared_by_share(write: Write, capsys: pyte
 
 THRESHOLDS = [
     ("bytes[BCAST]>+19%", True),
+    ("bytes[MPI_Bcast]>+19%", True),
     ("bytes[BCAST]>+21%", False),
     ("bytes[bcast] > +19 %", True),
     ("bytes[operation:BCAST]>+19B", True),

@@ -42,7 +42,7 @@ def show(shown: object) -> str:
 
 def test_a_profile_shows_what_ran_and_what_sent_most() -> None:
     page = show(RUN)
-    for text in ("Profile made by hand", "2 of 2 recorded, on 2 host(s)", "5.07 kB in 2 messages", "BCAST", "halo"):
+    for text in ("Profile made by hand", "2 of 2 recorded, on 2 host(s)", "5.07 kB in 2 messages", "MPI_Bcast", "halo"):
         assert text in page
     assert "&lt;script&gt;" in page
 

@@ -30,7 +30,7 @@ RUN = with_demands(
     [(rank, group_of(2), 5000) for rank in range(2)],
 )
 SENTENCE = (
-    "ALLREDUCE: 2 calls must send at least 10 kB between ranks, of which 99 B were seen; "
+    "MPI_Allreduce: 2 calls must send at least 10 kB between ranks, of which 99 B were seen; "
     "MPI sent the rest by a path that ibprof does not see"
 )
 FOUND = {
@@ -63,8 +63,8 @@ def test_a_report_has_both_figures_in_text_json_and_page(
     assert main([*fabric, archive, "--full"]) == 0
     text = capsys.readouterr().out
     assert SENTENCE in " ".join(text.split())
-    row = next(line for line in text.splitlines() if line.lstrip().startswith("ALLREDUCE  "))
-    assert " ".join(row.split()) == "ALLREDUCE main 2 10 kB 99 B by a path that ibprof does not see"
+    row = next(line for line in text.splitlines() if line.lstrip().startswith("MPI_Allreduce  "))
+    assert " ".join(row.split()) == "MPI_Allreduce main 2 10 kB 99 B by a path that ibprof does not see"
     shown = page.read_text()
     assert escape(SENTENCE) in shown
     assert "<strong>Bytes of ALLREDUCE are missing</strong>, so links carry more" in shown
@@ -83,7 +83,7 @@ def test_the_view_and_the_notebook_have_both_figures(archive: str) -> None:
 def test_one_line_names_all_operations() -> None:
     (line,) = summarize_unaccounted(RUN)
     assert line == (
-        "less was seen than calls must send at least: ALLREDUCE 99 B of 10 kB; "
+        "less was seen than calls must send at least: MPI_Allreduce 99 B of 10 kB; "
         "MPI sent the rest by a path that ibprof does not see"
     )
     whole = with_demands(RUN, [(rank, group_of(2), 49) for rank in range(2)])

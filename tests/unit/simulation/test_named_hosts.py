@@ -145,7 +145,7 @@ def test_a_recorded_run_stays_on_its_hosts(tmp_path: Path, capsys: pytest.Captur
     results = run_study(tmp_path, job, WRITES, servers=2, measured="mpi", effort=SHORT)
     assert find_busy_hosts(results, "mpi") == set(RAN_ON)
     told = capsys.readouterr().err
-    assert told.count("profile.otf2: 3 host(s) found by name, not by port GUID: 'host07', 'host02', 'host30'") == 1
+    assert "by name" not in told
     assert "drawn" not in told
 
 
@@ -380,7 +380,6 @@ def test_advice_for_a_recorded_run(tmp_path: Path, capsys: pytest.CaptureFixture
     assert (now["mpi_hosts"], now["io_hosts"], now["server_placement"]) == ("named", "named", "named")
     assert (drawn["mpi_hosts"], drawn["io_hosts"], drawn["server_placement"]) == ("drawn", "drawn", "named")
     assert now["mpi_alone_us"] != drawn["mpi_alone_us"]
-    assert "3 host(s) found by name" in told.err
     assert "drawn" not in told.err
     assert main([*question, "--mpi-hosts", "drawn", "--json"]) == 0
     told = capsys.readouterr()
