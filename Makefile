@@ -21,6 +21,7 @@ help:
 	@echo 'make lint       style, types, layers'
 	@echo 'make format     format Python, C and TypeScript'
 	@echo 'make viewer     build the page of ibprof-view, after a change in viewer/src'
+	@echo 'make man        a manual page of each command (build/man; MANPATH=build/man man ibprof-report)'
 	@echo 'make clean      remove everything that these targets made'
 
 .PHONY: demo
@@ -73,6 +74,10 @@ format: .venv-dev/ready viewer/node_modules/ready
 .PHONY: viewer
 viewer: viewer/node_modules/ready
 	cd viewer && npm run --silent build
+
+.PHONY: man
+man: .venv-dev/ready
+	.venv-dev/bin/python scripts/make-man-pages.py build/man/man1
 
 .PHONY: clean
 clean:

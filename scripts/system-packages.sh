@@ -98,6 +98,8 @@ for group in "$@"; do
         need binutils has objdump
         need dwz has dwz
         need valgrind has valgrind
+        need groff-base has groff
+        need man-db has lexgrog
         need debuginfod has debuginfod-find
         need util-linux has unshare
         # A guest with verbs: see tests/support/ibprof_testing/guest.py.

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import argparse
 import csv
 import json
 import sys
@@ -13,10 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ibprof.cli.command import run_command
+from ibprof.cli.parsers import make_parser
 from ibprof.cli.row_arguments import add_row_arguments
 from ibprof.cli.text_tables import print_pairs, print_table
 from ibprof.errors import UsageError
 from ibprof.text.call_chains import shorten_site
+from ibprof.text.call_names import name_call
 from ibprof.text.quantities import format_bytes, format_seconds, printable
 
 if TYPE_CHECKING:
@@ -60,13 +61,12 @@ class CallsOptions:
 
 
 def _parse(argv: Sequence[str] | None) -> CallsOptions:
-    parser = argparse.ArgumentParser(
-        prog="ibprof calls",
-        description="Print the number of MPI calls, the seconds inside them, and the bytes and messages that they "
+    parser = make_parser(
+        "ibprof calls",
+        "Print the number of MPI calls, the seconds inside them, and the bytes and messages that they "
         "sent, for each call site: file.c:LINE. Efficiencies of the run and an estimate of waiting follow. Short "
         "calls are timed at random.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        EXAMPLES,
     )
     parser.add_argument("profile", metavar="PROFILE", type=Path, help="a profile or a recording")
     parser.add_argument(
@@ -157,7 +157,7 @@ def _print_text(command: str, ranks: int, report: CallReport) -> None:
     )
     print_table(
         (*report.by, "calls", "time, mean", "of MPI", "of the run", "slowest rank", "spread", "bytes", "messages"),
-        (_shown(row, time.ranks if time else ranks, total_s, run_s) for row in report.rows[:SHOWN]),
+        (_shown(report.by, row, time.ranks if time else ranks, total_s, run_s) for row in report.rows[:SHOWN]),
     )
     if len(report.rows) > SHOWN:
         print(f"({len(report.rows) - SHOWN:,} more rows; --csv and --json have all of them)\n")
@@ -199,21 +199,24 @@ def _waiting_row(each: Waiting) -> tuple[str, ...]:
         for part in (each.waiting_s, each.transfer_s)
     )
     mean = format_seconds(each.time_s / each.ranks)
-    return each.operation, shorten_site(each.site), each.region, mean, *parts, str(each.quickest)
+    return name_call(each.operation), shorten_site(each.site), each.region, mean, *parts, str(each.quickest)
 
 
-def _key(row: CallSum) -> tuple[str, ...]:
-    return tuple(shorten_site(str(part)) for part in row.key)
+def _key(by: Sequence[str], row: CallSum) -> tuple[str, ...]:
+    return tuple(
+        name_call(str(part)) if key == "operation" else shorten_site(str(part))
+        for key, part in zip(by, row.key, strict=True)
+    )
 
 
-def _shown(row: CallSum, ranks: int, total_s: float, run_s: float | None) -> tuple[str, ...]:
+def _shown(by: Sequence[str], row: CallSum, ranks: int, total_s: float, run_s: float | None) -> tuple[str, ...]:
     amounts = format_bytes(row.bytes), f"{row.messages:,}"
     if row.time_s is None or row.calls is None:
-        return (*_key(row), "", "", "", "", "", "", *amounts)
+        return (*_key(by, row), "", "", "", "", "", "", *amounts)
     mean_s = row.time_s / ranks
     slowest = f"{row.slowest}: {format_seconds(row.slowest_s or 0)}" if row.slowest is not None else ""
     return (
-        *_key(row),
+        *_key(by, row),
         f"{row.calls:,}",
         format_seconds(mean_s),
         f"{row.time_s / total_s:.1%}" if total_s else "",

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import argparse
 import socket
 import sys
 from collections.abc import Sequence
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ibprof.cli.command import run_command
+from ibprof.cli.parsers import make_parser
 from ibprof.errors import InputError
 
 EXAMPLES = """\
@@ -36,11 +36,10 @@ class CollectOptions:
 
 
 def _parse(argv: Sequence[str] | None) -> CollectOptions:
-    parser = argparse.ArgumentParser(
-        prog="ibprof collect",
-        description="Make an OTF2 archive of a recording: profile.otf2, with profile.def and profile/ next to it.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    parser = make_parser(
+        "ibprof collect",
+        "Make an OTF2 archive of a recording: profile.otf2, with profile.def and profile/ next to it.",
+        EXAMPLES,
     )
     parser.add_argument("recording", metavar="REC", type=Path, help="the folder that a run left, or one file of it")
     parser.add_argument(

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from ibprof.cli.command import run_command
+from ibprof.cli.parsers import make_parser
 from ibprof.errors import InconsistentError
 from ibprof.text.quantities import printable
 
@@ -35,15 +36,14 @@ class DoctorOptions:
 
 
 def _parse(argv: Sequence[str] | None) -> DoctorOptions:
-    parser = argparse.ArgumentParser(
-        prog="ibprof doctor",
-        usage="ibprof doctor [--json] [-- CMD]",
-        description="Check whether a job would be recorded here: which MPI, which transports, where messages are "
+    parser = make_parser(
+        "ibprof doctor",
+        "Check whether a job would be recorded here: which MPI, which transports, where messages are "
         "recorded and where not, whether CMD can be preloaded, limits, ports, and the output folder. One process is "
         "recorded as a trial; with CMD's Open MPI and settings, two ranks also try collectives. Exit status 5: a job "
         "would not be recorded.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        EXAMPLES,
+        usage="ibprof doctor [--json] [-- CMD]",
     )
     parser.add_argument("--json", action="store_true", help="print all findings as JSON, and whether a job is recorded")
     parser.add_argument(

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import shlex
 import sys
@@ -11,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ibprof.cli.command import run_command
+from ibprof.cli.parsers import make_parser
 from ibprof.launch.exact_transports import describe_exact, exact_settings
 from ibprof.launch.intranode import intranode_settings
 from ibprof.launch.preload_settings import CARRIED, PRELOAD, extend_list, identify_launcher, list_variable, preload
@@ -56,12 +56,11 @@ def with_library(environment: Mapping[str, str], library: Path) -> dict[str, str
 
 def _parse(argv: Sequence[str] | None) -> str:
     """Return the name of the shell."""
-    parser = argparse.ArgumentParser(
-        prog="ibprof env",
-        description="Print exports for a shell. Then LD_PRELOAD=libibprof.so in front of a launcher is all that "
+    parser = make_parser(
+        "ibprof env",
+        "Print exports for a shell. Then LD_PRELOAD=libibprof.so in front of a launcher is all that "
         "a job needs to be recorded: the bare name is found, and Open MPI passes it and IBPROF* to other hosts.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        EXAMPLES,
     )
     parser.add_argument("--shell", choices=("sh", "csh"), default="sh", help="whose syntax (default: %(default)s)")
     shell: str = parser.parse_args(argv).shell

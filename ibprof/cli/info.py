@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Iterable, Sequence
@@ -13,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from ibprof.cli.command import run_command
+from ibprof.cli.parsers import make_parser
 from ibprof.cli.text_tables import print_pairs, print_table
 from ibprof.profile.gaps import format_ranks
+from ibprof.text.call_names import name_call
 from ibprof.text.mpi_names import name_mpi
 from ibprof.text.quantities import format_bytes, format_seconds, printable
 
@@ -44,12 +45,11 @@ class InfoOptions:
 
 
 def _parse(argv: Sequence[str] | None) -> InfoOptions:
-    parser = argparse.ArgumentParser(
-        prog="ibprof info",
-        description="Print what is in a profile: the job, hosts, ports, regions and operations with bytes and times, "
+    parser = make_parser(
+        "ibprof info",
+        "Print what is in a profile: the job, hosts, ports, regions and operations with bytes and times, "
         "and what was not recorded.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        EXAMPLES,
     )
     parser.add_argument("profile", metavar="PROFILE", type=Path, help="a profile or a recording")
     parser.add_argument("--marks", action="store_true", help="list the marks of all ranks, not only those of the first")
@@ -124,7 +124,7 @@ def _print_text(summary: dict[str, Any], *, all_marks: bool) -> None:
     print_table(
         ("operation", "bytes", "messages"),
         (
-            (operation["name"], format_bytes(operation["bytes"]), f"{operation['messages']:,}")
+            (name_call(operation["name"]), format_bytes(operation["bytes"]), f"{operation['messages']:,}")
             for operation in sorted(summary["operations"], key=lambda operation: -operation["bytes"])
         ),
     )
@@ -175,7 +175,7 @@ def _time_in_mpi(time: dict[str, Any] | None) -> str:
 def _top_row(row: dict[str, Any], time: dict[str, Any]) -> tuple[str, ...]:
     mean, total = row["time_s"] / time["ranks"], time["mean_s"] * time["ranks"]
     return (
-        " at ".join(filter(None, (row["operation"], row.get("site")))),
+        " at ".join(filter(None, (name_call(row["operation"]), row.get("site")))),
         f"{row['calls']:,}",
         format_seconds(mean),
         f"{row['time_s'] / total:.1%}" if total else "",

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import argparse
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ibprof.cli.command import run_command
+from ibprof.cli.parsers import make_parser
 from ibprof.native.installed_files import find_include, find_library
 
 EXAMPLES = """\
@@ -32,11 +32,10 @@ class LibOptions:
 
 
 def _parse(argv: Sequence[str] | None) -> LibOptions:
-    parser = argparse.ArgumentParser(
-        prog="ibprof lib",
-        description="Print the path of libibprof.so.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    parser = make_parser(
+        "ibprof lib",
+        "Print the path of libibprof.so.",
+        EXAMPLES,
     )
     parser.add_argument("--cflags", action="store_true", help="print the options to compile with ibprof.h instead")
     parser.add_argument("--libs", action="store_true", help="print the options to link libibprof.so instead")

@@ -21,13 +21,9 @@ from ibprof.errors import UsageError
 
 GROUP = "ibprof.commands"
 
-_INTRODUCTION = """\
-usage: ibprof COMMAND ...
+QUESTION = "Which network links does this MPI job load, who loads them, and what should be changed?"
 
-Which network links does this MPI job load, who loads them, and what should be changed?
-"""
-
-_EXAMPLES = """\
+EXAMPLES = """\
 examples:
   ibprof run -- mpirun -n 16 ./app         record a job; leaves profile.otf2
   ibprof info profile.otf2                 what was recorded
@@ -57,12 +53,12 @@ def find_commands() -> dict[str, EntryPoint]:
 def _front(argv: Sequence[str] | None) -> int:
     arguments = argv or ()
     if not arguments or arguments[0] in ("-h", "--help"):
-        print(_INTRODUCTION)
+        print(f"usage: ibprof COMMAND ...\n\n{QUESTION}\n")
         print("commands:")
         for name, point in find_commands().items():
-            print(f"  {name:9} {_describe(point)}")
+            print(f"  {name:10} {_describe(point)}")
         print()
-        print(_EXAMPLES, end="")
+        print(EXAMPLES, end="")
         return 0 if arguments else UsageError.status
     known = find_commands()
     if likely := get_close_matches(arguments[0].removeprefix("ibprof-"), known, 1):

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import argparse
 import csv
 import sys
 from collections.abc import Sequence
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ibprof.cli.command import run_command
+from ibprof.cli.parsers import make_parser
 from ibprof.cli.row_arguments import add_row_arguments
 
 COLUMNS = ("src", "dst", "bytes", "messages")
@@ -79,13 +79,12 @@ def _print_matrix(argv: Sequence[str] | None) -> None:
 
 
 def _parse(argv: Sequence[str] | None) -> MatrixOptions:
-    parser = argparse.ArgumentParser(
-        prog="ibprof matrix",
-        description="Print bytes and messages of each pair with traffic as CSV: src,dst,bytes,messages. By port there "
+    parser = make_parser(
+        "ibprof matrix",
+        "Print bytes and messages of each pair with traffic as CSV: src,dst,bytes,messages. By port there "
         "are the columns src_port,dst_port too: host, device and number. Bytes are then those that were posted to "
         "queue pairs, where these were recorded.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        EXAMPLES,
     )
     parser.add_argument("profile", metavar="PROFILE", type=Path, help="a profile or a recording")
     parser.add_argument(

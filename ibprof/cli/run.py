@@ -20,6 +20,7 @@ from pathlib import Path
 from ibprof.cli.command import run_command
 from ibprof.cli.env import with_library
 from ibprof.cli.main import find_commands
+from ibprof.cli.parsers import make_parser
 from ibprof.errors import IbprofError, UsageError
 from ibprof.launch.exact_transports import describe_exact, exact_settings
 from ibprof.launch.intranode import intranode_settings
@@ -117,13 +118,12 @@ def _record(argv: Sequence[str] | None) -> int:
 
 
 def _parse(argv: Sequence[str] | None) -> RunOptions:
-    parser = argparse.ArgumentParser(
-        prog="ibprof run",
-        usage="ibprof run [-o DIR] [--operations OP,...] [--verbose N] [--fabric LST...] -- CMD",
-        description="Run CMD and record its MPI traffic. If CMD starts with mpirun, mpiexec, srun or "
+    parser = make_parser(
+        "ibprof run",
+        "Run CMD and record its MPI traffic. If CMD starts with mpirun, mpiexec, srun or "
         "mpirun_rsh, all ranks on all hosts are recorded. Then profile.otf2 is made of their recordings.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        EXAMPLES,
+        usage="ibprof run [-o DIR] [--operations OP,...] [--verbose N] [--fabric LST...] -- CMD",
     )
     parser.add_argument(
         "-o", "--output", metavar="DIR", type=Path, help="folder of profile.otf2 and profile.ibprof (default: .)"

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ibprof.cli.command import run_command
+from ibprof.cli.parsers import make_parser
 from ibprof_converter.analysis.demo_chain import RANKS, run_demo
 
 
@@ -27,12 +28,12 @@ def _demo(argv: Sequence[str] | None) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="ibprof demo",
-        description=f"Record a small MPI program of {RANKS} ranks on this machine, put its ranks on the hosts of a "
+    parser = make_parser(
+        "ibprof demo",
+        f"Record a small MPI program of {RANKS} ranks on this machine, put its ranks on the hosts of a "
         "fat-tree that comes with ibprof, in an order that loads one uplink. Find that, and a better order. Leave the "
         "profile, the link loads, a picture, and a report before and after.",
-        epilog="example:  ibprof demo /tmp/demo",
+        "example:  ibprof demo /tmp/demo",
     )
     parser.add_argument(
         "folder",

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ibprof.cli.command import run_command
+from ibprof.cli.parsers import make_parser
 from ibprof.cli.row_arguments import add_row_arguments, row_options
 from ibprof.errors import THRESHOLD_CROSSED, UsageError
 from ibprof_converter.analysis.output_files import check_files
 from ibprof_converter.cli.arguments import type_of
 from ibprof_converter.cli.input_arguments import add_fabric_arguments, parse_count, reading_options
 from ibprof_converter.cli.printing import print_captured, print_json, show_stages
-from ibprof_converter.cli.subcommands import make_parser
 from ibprof_converter.reports.compared_sides import DiffOptions, compare_runs, pair_runs
 from ibprof_converter.reports.comparison_sections import describe_comparison, page_of_comparison
 from ibprof_converter.reports.fail_conditions import HELP, parse_condition

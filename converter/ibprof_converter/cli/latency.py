@@ -8,10 +8,11 @@ import logging
 from collections.abc import Sequence
 
 from ibprof.cli.command import run_command
+from ibprof.cli.parsers import make_parser
 from ibprof_converter.cli.latency_measure import add_measure
 from ibprof_converter.cli.latency_queries import add_convert, add_diff, add_features, add_show
 from ibprof_converter.cli.ranks import run_on_ranks
-from ibprof_converter.cli.subcommands import add_subcommands, make_parser
+from ibprof_converter.cli.subcommands import add_subcommands
 
 NAME = "ibprof-latency"
 

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from ibprof.cli.command import run_command
+from ibprof.cli.parsers import make_parser
 from ibprof.errors import InconsistentError, UsageError
 from ibprof_converter.analysis.load_options import (
     OPERATION,
@@ -35,7 +36,6 @@ from ibprof_converter.cli.input_arguments import (
     traffic_options,
 )
 from ibprof_converter.cli.printing import print_result, print_warnings, show_stages
-from ibprof_converter.cli.subcommands import make_parser
 from ibprof_converter.routing.synthetic.spec import FORMS
 from ibprof_converter.traffic.traffic_reader import KINDS
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ibprof.cli.command import run_command
+from ibprof.cli.parsers import make_parser
 from ibprof.cli.progress import show_progress
 from ibprof.errors import UsageError
 from ibprof.profile.row_choice import RowChoice
@@ -25,7 +26,6 @@ from ibprof_converter.cli.input_arguments import (
     traffic_options,
 )
 from ibprof_converter.cli.printing import print_captured, print_json, print_lines, print_warnings, show_stages
-from ibprof_converter.cli.subcommands import make_parser
 from ibprof_converter.routing.route_choice import describe_routes
 from ibprof_converter.traffic.traffic_reader import KINDS
 

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ibprof.cli.command import run_command
+from ibprof.cli.parsers import make_parser
 from ibprof.errors import UsageError
 from ibprof.text.quantities import printable
 from ibprof_converter.analysis.load_options import FabricOptions, TrafficOptions
@@ -31,7 +32,6 @@ from ibprof_converter.cli.input_arguments import (
     traffic_options,
 )
 from ibprof_converter.cli.printing import print_captured, print_json, print_lines, show_stages
-from ibprof_converter.cli.subcommands import make_parser
 from ibprof_converter.hotspots.hot_links import BY_TIME, RANKINGS
 from ibprof_converter.hotspots.link_report import DIAGNOSED_FLOWS
 from ibprof_converter.reports.brief_report import describe_in_brief

@@ -13,17 +13,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from ibprof.cli.command import run_command
+from ibprof.cli.parsers import make_parser
 from ibprof.errors import quote_found
 from ibprof_converter.cli.arguments import count_in, fill_options, number_in, parse_positive
 from ibprof_converter.cli.printing import print_document
-from ibprof_converter.cli.subcommands import (
-    OptionsOf,
-    Subcommands,
-    add_subcommand,
-    add_subcommands,
-    make_parser,
-    parse_subcommand,
-)
+from ibprof_converter.cli.subcommands import OptionsOf, Subcommands, add_subcommand, add_subcommands, parse_subcommand
 from ibprof_converter.scaling import scaling_text
 from ibprof_converter.scaling.analytic_kernels import WORD
 from ibprof_converter.scaling.hpl import BLOCK

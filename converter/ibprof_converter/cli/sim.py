@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from ibprof.cli.command import run_command
+from ibprof.cli.parsers import make_parser
 from ibprof.cli.progress import show_progress
 from ibprof_converter.cli.arguments import number_in, type_of
 from ibprof_converter.cli.printing import print_json, print_warnings
@@ -27,7 +28,7 @@ from ibprof_converter.cli.sim_options import (
     build_study,
     build_threshold,
 )
-from ibprof_converter.cli.subcommands import Subcommands, add_subcommand, add_subcommands, make_parser
+from ibprof_converter.cli.subcommands import Subcommands, add_subcommand, add_subcommands
 from ibprof_converter.outputs.charts import draw_results
 from ibprof_converter.reports.advice_report import describe_advice, format_advice
 from ibprof_converter.reports.simulated_run import describe_results, run_and_show

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from functools import partial
-from typing import Concatenate, NoReturn, ParamSpec, TypeAlias, TypeVar
+from typing import Concatenate, ParamSpec, TypeAlias, TypeVar
 
 from ibprof_converter.cli.arguments import fill_options
 
@@ -18,23 +17,6 @@ P = ParamSpec("P")
 
 OptionsOf = type[T] | Callable[[argparse.Namespace], T]
 """A dataclass, whose fields are the arguments of the same names, or what turns parsed arguments into options."""
-
-
-class _SuggestingParser(argparse.ArgumentParser):
-    """Adds the option that is most like an unknown one to the message on it."""
-
-    def error(self, message: str) -> NoReturn:
-        before, found, unknown = message.partition("unrecognized arguments: ")
-        word = unknown.partition(" ")[0].partition("=")[0]
-        likely = get_close_matches(word, self._option_string_actions, 1) if found and word.startswith("--") else []
-        super().error(f"{before}{found}{unknown}{f'; did you mean {likely[0]}?' if likely else ''}")
-
-
-def make_parser(name: str, description: str, examples: str) -> argparse.ArgumentParser:
-    """Return the parser of a command, whose help shows the examples as they are written."""
-    return _SuggestingParser(
-        prog=name, description=description, epilog=examples, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
 
 
 def add_subcommands(parser: argparse.ArgumentParser) -> Subcommands:

@@ -7,8 +7,9 @@ import argparse
 from collections.abc import Sequence
 
 from ibprof.cli.command import run_command
+from ibprof.cli.parsers import make_parser
 from ibprof_converter.cli.ranks import run_on_ranks
-from ibprof_converter.cli.subcommands import add_subcommands, make_parser
+from ibprof_converter.cli.subcommands import add_subcommands
 from ibprof_converter.cli.topology_compare import add_compare
 from ibprof_converter.cli.topology_infer import add_infer, add_join
 from ibprof_converter.cli.topology_regress import add_regress

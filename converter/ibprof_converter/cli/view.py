@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ibprof.cli.command import run_command
+from ibprof.cli.parsers import make_parser
 from ibprof_converter.analysis.load_options import FabricOptions, TrafficOptions, list_compared
 from ibprof_converter.analysis.load_pipeline import load_traffic
 from ibprof_converter.analysis.loads_view import AttributeFiles, NamedLoads, write_view
@@ -23,7 +24,6 @@ from ibprof_converter.cli.input_arguments import (
     traffic_options,
 )
 from ibprof_converter.cli.printing import print_warnings, show_stages
-from ibprof_converter.cli.subcommands import make_parser
 from ibprof_converter.routing.synthetic.spec import FORMS
 from ibprof_converter.traffic.traffic_reader import KINDS
 from ibprof_converter.viewer.view_runs import FLOW_LIMIT

@@ -13,6 +13,7 @@ from time import sleep
 from typing import TYPE_CHECKING
 
 from ibprof.cli.command import run_command
+from ibprof.cli.parsers import make_parser
 from ibprof.errors import InputError
 from ibprof.text.call_chains import shorten_site
 from ibprof.text.call_names import name_call
@@ -22,7 +23,6 @@ from ibprof_converter.analysis.routed_fabric import RoutedFabric, read_routed_fa
 from ibprof_converter.analysis.watched_run import WatchedRun, look_at_run, name_direction, watch_until_end
 from ibprof_converter.cli.arguments import number_in
 from ibprof_converter.cli.printing import print_captured, print_json
-from ibprof_converter.cli.subcommands import make_parser
 
 if TYPE_CHECKING:
     from rich.console import Group

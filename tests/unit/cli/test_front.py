@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from ibprof.cli import info, main
+from ibprof.cli.parsers import make_parser
 from ibprof.errors import UsageError
 from ibprof_converter.analysis.load_options import split_names
 from ibprof_converter.cli import layout
-from ibprof_converter.cli.subcommands import make_parser
 from ibprof_testing.samples.fabrics import FABRICS
 
 Captured = pytest.CaptureFixture[str]

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 import pytest
 
+from ibprof.cli.parsers import make_parser
 from ibprof.errors import UsageError
 from ibprof_converter.cli.arguments import count_in, type_of
-from ibprof_converter.cli.subcommands import add_subcommand, add_subcommands, make_parser, parse_subcommand
+from ibprof_converter.cli.subcommands import add_subcommand, add_subcommands, parse_subcommand
 
 
 @dataclass(frozen=True, slots=True)

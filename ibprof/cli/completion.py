@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ibprof completion`: completion of ibprof's commands, options and files for a shell."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterator, Sequence
+from importlib.metadata import entry_points
+from typing import Any
+
+from ibprof.cli.command import run_command
+from ibprof.cli.main import find_commands
+from ibprof.cli.parsers import make_parser, read_parser
+from ibprof.errors import MissingToolError
+
+NAME = "ibprof completion"
+
+SHELLS = ("bash", "zsh", "fish", "tcsh")
+
+EXAMPLES = """\
+examples:
+  ibprof completion bash > ~/.ibprof-completion && echo '. ~/.ibprof-completion' >> ~/.bashrc
+  ibprof completion zsh > ~/.ibprof-completion && echo '. ~/.ibprof-completion' >> ~/.zshrc
+"""
+
+NO_SHTAB = "completion needs shtab: pip install 'ibprof[completion]'"
+
+_FILES = frozenset(
+    {
+        *("FILE", "DIR", "LST", "PROFILE", "REC", "RECORDING", "TRAFFIC", "STUDY", "LIST", "DELAYS", "TOPOLOGY"),
+        *("RESULTS", "REFERENCE", "INFERRED", "BEFORE", "AFTER"),
+    }
+)
+"""Words of metavars that name files."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `ibprof completion`."""
+    return run_command(NAME, _print_script, argv)
+
+
+def read_parsers() -> dict[str, argparse.ArgumentParser]:
+    """Return the parser of each command `ibprof X`, by the command's name."""
+    parsers = {name: read_parser(point.load()) for name, point in find_commands().items()}
+    return {name: parser for name, parser in parsers.items() if parser}
+
+
+def _list_parsers() -> Iterator[argparse.ArgumentParser]:
+    """Yield the parser of `ibprof` with all its commands, then that of each `ibprof-X`."""
+    front = argparse.ArgumentParser(prog="ibprof")
+    commands = front.add_subparsers()
+    parsers = read_parsers()
+    for name, parser in parsers.items():
+        # Made anew, since a parser has but one name.
+        commands.add_parser(name, parents=[parser], add_help=False, help=parser.description)
+    yield front
+    scripts = {point.name for point in entry_points(group="console_scripts")}
+    yield from (parser for parser in parsers.values() if parser.prog in scripts)
+
+
+def _print_script(argv: Sequence[str] | None) -> None:
+    parser = make_parser(NAME, "Print a script that completes commands, options and files.", EXAMPLES)
+    parser.add_argument("shell", choices=SHELLS, help="for which shell")
+    shell = parser.parse_args(argv).shell
+    try:
+        import shtab  # noqa: PLC0415  (optional)
+    except ImportError:
+        raise MissingToolError(NO_SHTAB) from None
+    for each in _list_parsers():
+        _mark_files(each, shtab.FILE)
+        print(shtab.complete(each, shell))
+
+
+def _mark_files(parser: argparse.ArgumentParser, completed_as: Any) -> None:
+    """Have each argument that names files completed, in subcommands too."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for each in action.choices.values():
+                _mark_files(each, completed_as)
+        elif action.choices is None and action.nargs != 0 and _names_files(action):
+            action.complete = completed_as  # type: ignore[attr-defined]
+
+
+def _names_files(action: argparse.Action) -> bool:
+    metavar = action.metavar if isinstance(action.metavar, str) else action.dest.upper()
+    return not _FILES.isdisjoint(re.findall(r"[A-Z]+", metavar))
