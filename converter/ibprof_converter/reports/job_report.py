@@ -11,7 +11,7 @@ from typing import Any
 from ibprof.errors import UsageError
 from ibprof.text.notebook_html import NotebookView
 from ibprof.text.quantities import printable
-from ibprof.verdict.verdict_data import Verdict
+from ibprof.verdict.verdict_data import Verdict, VerdictKind
 from ibprof_converter.analysis.fabric_loads import FabricLoads
 from ibprof_converter.analysis.load_options import FabricOptions, Progress, TrafficOptions, no_progress
 from ibprof_converter.analysis.load_pipeline import Demand, load_fabric
@@ -251,12 +251,14 @@ def report_on_demand(demand: Demand, provenance: Provenance) -> JobReport:
     if not isinstance(demand, RankTraffic):
         raise UsageError(f"{demand.origin}: without a fabric nothing can be said; give its .lst before TRAFFIC")
     run = summarise(demand)
+    verdict = judge_job(demand.profile, None)
+    stays_on_host = verdict.kind is VerdictKind.ON_HOST or 0 < run.bytes_total == run.bytes_on_host
     report = JobReport(
-        verdict=judge_job(demand.profile, None),
+        verdict=verdict,
         coverage=describe_coverage(demand, None, ()),
         provenance=provenance,
         run=run,
-        requests=REQUESTS,
+        requests=() if stays_on_host else REQUESTS,  # no link carries anything, so an administrator cannot help
         hosts=matrix_of_recorded_hosts(demand),
         balance=weigh_senders(demand, run, (), None),
     )

@@ -17,6 +17,7 @@ from ibprof_converter.analysis.load_options import FabricOptions, TrafficOptions
 from ibprof_converter.analysis.load_pipeline import load_demands
 from ibprof_converter.analysis.routed_fabric import read_routed_fabric
 from ibprof_converter.hotspots.hot_links import HOST_LINK, SWITCH_LINK
+from ibprof_converter.reports.brief_report import describe_in_brief
 from ibprof_converter.reports.job_report import JobReport, report_on_demand, report_on_loads
 from ibprof_converter.reports.job_sections import describe_report
 from ibprof_converter.reports.provenance import NOWHERE
@@ -197,6 +198,15 @@ def test_what_was_not_seen_is_said() -> None:
     )
     text = as_text(report_alone(run))
     assert all(sentence in text.replace("\n  ", " ") for sentence in not_seen)
+
+
+def test_nobody_is_asked_for_a_fabric_that_no_byte_is_on() -> None:
+    run = replace(FAR, hosts=(make_host("n1"),), ranks=tuple(make_rank(rank, 0) for rank in range(3)))
+    report = report_alone(run)
+    assert report.run is not None
+    assert 0 < report.run.bytes_on_host == report.run.bytes_total
+    assert "ask_the_administrator_for" not in report.as_json()
+    assert "administrator" not in "\n".join(describe_in_brief(report, ()))
 
 
 def test_a_run_alone_shows_hosts_operations_regions_balance_and_what_to_ask_for() -> None:
