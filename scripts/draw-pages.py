@@ -33,8 +33,17 @@ SIDE = 8
 
 def draw_heatmap(folder: Path, _browser: Browser) -> Image.Image:
     """Draw the loads of the demo's links."""
+    return take_demo_picture(folder, "heatmap.png")
+
+
+def draw_cure(folder: Path, _browser: Browser) -> Image.Image:
+    """Draw the loads of the demo's links with the better order of ranks."""
+    return take_demo_picture(folder, "cured.png")
+
+
+def take_demo_picture(folder: Path, name: str) -> Image.Image:
     run_demo(folder)
-    with Image.open(folder / "demo" / "heatmap.png") as drawn:
+    with Image.open(folder / "demo" / name) as drawn:
         return drawn.convert("RGB").resize((WIDTH, drawn.height * WIDTH // drawn.width), Image.Resampling.LANCZOS)
 
 
@@ -68,6 +77,7 @@ def draw_comparison(folder: Path, browser: Browser) -> Image.Image:
 
 DRAW: dict[str, Callable[[Path, Browser], Image.Image]] = {
     "heatmap.png": draw_heatmap,
+    "cured.png": draw_cure,
     "report.png": draw_report,
     "view-compare.png": draw_comparison,
 }

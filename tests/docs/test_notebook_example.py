@@ -10,7 +10,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 NOTEBOOK = Path(__file__).parents[2] / "examples" / "notebook" / "links.ipynb"
-SHOWN = ("RoutedFabric", "FabricHealth", "FabricLoads", "list", "PlacementComparison", "NetworkView")
+SHOWN = ("RoutedFabric", "FabricHealth", "FabricLoads", "list", "JobReport", "PlacementComparison", "NetworkView")
 """Types of the results that the cells end with, in their order."""
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -17,6 +18,7 @@ from ibprof_converter.analysis.demo_chain import RANKS
 from ibprof_converter.cli import demo
 from ibprof_testing import processes
 from ibprof_testing.mpi.mpis import find_mpi
+from ibprof_testing.paths import ROOT
 
 # What exchange.c sends, worked out from its constants.
 STEPS, BLOCK_BYTES, PARAMETER_BYTES, EDGE_BYTES = 4, 64 * 1024, 1024 * 1024, 256 * 1024
@@ -49,13 +51,27 @@ def left(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return folder, done.stdout
 
 
+def test_the_sample_in_the_docs_shows_what_a_report_has_today(left: tuple[Path, str]) -> None:
+    """`scripts/make-sample-report.sh` makes it anew. Loads may differ, since Open MPI's versions use other trees."""
+    document = json.loads((left[0] / "report.json").read_text())
+    page = (ROOT / "docs" / "sample-report.html").read_text()
+    paths = re.findall(r'<data value="[^"]+" data-path="([^"]+)"', page)
+    assert len(paths) > 200
+    for path in paths:
+        value = document
+        for step in path.split("."):
+            value = value[min(int(step), len(value) - 1)] if isinstance(value, list) else value[step]
+    assert not re.search(r"/(tmp|home|root)/", page)
+
+
 def test_leaves_every_file_and_says_what_it_is(left: tuple[Path, str]) -> None:
     folder, said = left
     expected = ["profile.otf2", "links.csv", "nodes.csv", "links.yaml", "heatmap.png", "report.txt", "report.json"]
     assert [name for name in expected if not (folder / name).stat().st_size] == []
     assert [name for name in expected if f"{folder / name} " not in said] == []
     assert said.splitlines()[-1] == str(folder / "report.html")
-    assert (folder / "heatmap.png").read_bytes().startswith(b"\x89PNG")
+    for picture in ("heatmap.png", "cured.png"):
+        assert (folder / picture).read_bytes().startswith(b"\x89PNG")
 
 
 def test_finds_the_loaded_uplink_and_a_better_order(left: tuple[Path, str]) -> None:

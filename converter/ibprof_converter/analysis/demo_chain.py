@@ -32,17 +32,20 @@ PLACEMENT = "fabric/order.csv"
 CURE = "cure.csv"
 PAGE = "report.html"
 CURED_PAGE = "cured.html"
+PICTURE = "heatmap.png"
+CURED_PICTURE = "cured.png"
 
 LEFT_BEHIND = {
     "profile.otf2": "what each rank sent to whom, by region and operation (otf2-print, Vampir, ibprof info)",
     "links.csv": "the bytes on both ends of every link",
     "nodes.csv": "hosts and switches: level, position, LIDs, ranks",
     "links.yaml": "both in one YAML file",
-    "heatmap.png": "the fabric, every link direction coloured by its load",
+    PICTURE: "the fabric, every link direction coloured by its load",
     "report.txt": "the links that carry most, and who loads them",
     "report.json": "the same for programs",
     CURE: "a better host for each rank (ibprof-place)",
     "cured.json": "the report with these hosts, for programs",
+    CURED_PICTURE: "the picture with these hosts, in the same colours",
     CURED_PAGE: "the same as a page",
     PAGE: "the report as a page, with the network view",
 }
@@ -104,15 +107,15 @@ def run_demo(folder: Path, report: Callable[[str], None]) -> DemoOutcome:
     chain = Chain(folder, report)
     chain.run("run", "--", mpirun, "--oversubscribe", "--bind-to", "none", "-n", str(RANKS), *program)
     placed = (FABRIC, "profile.otf2", "--placement", PLACEMENT)
-    chain.run(
-        "layout", *placed, "-o", "links.csv", "--nodes", "nodes.csv", "--yaml", "links.yaml", "--png", "heatmap.png"
-    )
+    chain.run("layout", *placed, "-o", "links.csv", "--nodes", "nodes.csv", "--yaml", "links.yaml", "--png", PICTURE)
     chain.run("report", *placed, into="report.txt")
     chain.run("report", *placed, "--json", into="report.json")
     chain.run("report", *placed, "--html", PAGE)
     search = ("--seed", "1", "--time", "2")
     chain.run("place", *placed, *search, "-o", CURE, into="cure.txt")
     cured = (FABRIC, "profile.otf2", "--placement", CURE)
+    scale = str(json.loads((folder / "report.json").read_text(encoding="utf-8"))["max_link"])
+    chain.run("layout", *cured, "-o", "cured-links.csv", "--png", CURED_PICTURE, "--full-scale", scale)
     chain.run("report", *cured, "--json", into="cured.json")
     chain.run("report", *cured, "--html", CURED_PAGE)
     return DemoOutcome(
@@ -127,7 +130,7 @@ def _say_what_was_found(folder: Path) -> tuple[str, str, str]:
         f"The fault: with this order of ranks, {fault} needs at least {format_seconds(before)} at line rate, "
         "more than any other link direction.",
         f"The cure: with the hosts of {CURE}, the busiest link direction is {rest}, and needs {format_seconds(after)}.",
-        f"That is {1 - after / before:.0%} less time of the busiest link; {CURED_PAGE} shows it.",
+        f"That is {1 - after / before:.0%} less time of the busiest link; {PICTURE} and {CURED_PICTURE} show it.",
     )
 
 
@@ -168,6 +171,7 @@ def build_program(mpirun: str, folder: Path, report: Callable[[str], None]) -> l
             str(mpicc),
             f"-I{find_include()}",
             "-O2",
+            "-g",
             "-o",
             "program/exchange",
             "program/exchange.c",

@@ -42,6 +42,7 @@ class LoadsOutputOptions:
         trace: trace events of the run over time.
         panels: `REGION`, `OPERATION`, `SITE` or `JOB`, a picture each; None: one picture.
         only_used: whether to leave out links without traffic.
+        full_scale: bytes of the darkest colour in pictures; None: those of the most loaded link direction.
     """
 
     output: Path | None = None
@@ -58,6 +59,7 @@ class LoadsOutputOptions:
     trace: Path | None = None
     panels: str | None = None
     only_used: bool = False
+    full_scale: int | None = None
 
     def files(self) -> Mapping[str, Path | None]:
         """Return the file that each option names."""
@@ -82,7 +84,9 @@ class LoadsOutputOptions:
             raise UsageError("--panels job needs several jobs")
 
 
-OUTPUT_FILES = tuple(field.name for field in fields(LoadsOutputOptions) if field.name not in ("panels", "only_used"))
+_NO_FILES = ("panels", "only_used", "full_scale")
+
+OUTPUT_FILES = tuple(field.name for field in fields(LoadsOutputOptions) if field.name not in _NO_FILES)
 """Options that name a file to write."""
 
 
@@ -116,7 +120,7 @@ def write_outputs(loads: FabricLoads, options: LoadsOutputOptions) -> None:
     if options.trace:
         _write_trace(loads, options.trace)
     for path in filter(None, (options.png, options.figure)):
-        draw_loads(path, loads, options.panels, options.only_used)
+        draw_loads(path, loads, options.panels, options.only_used, options.full_scale)
     if options.html:
         write_view(options.html, loads)
 
@@ -175,13 +179,19 @@ def _write_topology_conf(loads: FabricLoads, path: Path) -> None:
         write_topology(file, link_rows([fabric], loads.fabric.layouts[:1], first_rail), host_of, fabric.name, groups)
 
 
-def draw_loads(file: Path | BinaryIO, loads: FabricLoads, panels: str | None = None, only_used: bool = False) -> None:
+def draw_loads(
+    file: Path | BinaryIO,
+    loads: FabricLoads,
+    panels: str | None = None,
+    only_used: bool = False,
+    full_scale: int | None = None,
+) -> None:
     """Draw the fabric, each link direction coloured by its load.
 
     Args:
         file: a path, PNG, SVG or PDF by its suffix; or an open file, which becomes a PNG.
         loads: of the links.
-        panels, only_used: as in `LoadsOutputOptions`.
+        panels, only_used, full_scale: as in `LoadsOutputOptions`.
 
     Raises:
         OSError: the file cannot be written; it names it.
@@ -192,4 +202,4 @@ def draw_loads(file: Path | BinaryIO, loads: FabricLoads, panels: str | None = N
 
     fabric, titles = loads.fabric, (loads.title, loads.subtitle)
     with naming_file(file) if isinstance(file, Path) else nullcontext():
-        write_picture(file, *titles, fabric.fabrics, fabric.layouts, loads.loads, panels, only_used)
+        write_picture(file, *titles, fabric.fabrics, fabric.layouts, loads.loads, panels, only_used, full_scale)

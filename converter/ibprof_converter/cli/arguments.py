@@ -76,7 +76,7 @@ def count_in(least: int, most: int = 999_999_999) -> Callable[[str], int]:
     """Return the `type` of a whole number in a range."""
 
     def parse(text: str) -> int:
-        number = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1
+        number = int(text) if text.isascii() and text.isdigit() and len(text) <= len(str(most)) else -1
         if not least <= number <= most:
             raise argparse.ArgumentTypeError(
                 f"expected a whole number from {least} to {most}, found {quote_found(text)}"

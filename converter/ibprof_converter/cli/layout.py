@@ -26,7 +26,7 @@ from ibprof_converter.analysis.measured_patterns import SAMPLES, measure_pattern
 from ibprof_converter.analysis.output_files import check_files
 from ibprof_converter.checks.fabric_check import check_fabric_files
 from ibprof_converter.checks.health_text import describe_health
-from ibprof_converter.cli.arguments import fill_options, type_of
+from ibprof_converter.cli.arguments import count_in, fill_options, type_of
 from ibprof_converter.cli.input_arguments import (
     add_adaptive_argument,
     add_counters_argument,
@@ -41,7 +41,7 @@ from ibprof_converter.traffic.traffic_reader import KINDS
 
 NAME = "ibprof-layout"
 
-_OF_TRAFFIC = (*OUTPUT_FILES, "panels", "placement", "rails", "nic", "by", "used", "counters")
+_OF_TRAFFIC = (*OUTPUT_FILES, "panels", "placement", "rails", "nic", "by", "used", "full_scale", "counters")
 """Options that --check and --patterns, which have no traffic, refuse."""
 
 _EXAMPLE = f"""\
@@ -173,6 +173,12 @@ def _add_output_arguments(parser: argparse.ArgumentParser) -> None:
         "--panels",
         choices=(REGION, OPERATION, SITE, JOB),
         help="pictures of each region, operation, site (with --by) or job, with one scale of colours",
+    )
+    outputs.add_argument(
+        "--full-scale",
+        metavar="BYTES",
+        type=count_in(1, 2**63 - 1),
+        help="bytes of the darkest colour, for pictures to be compared (default: those of the most loaded direction)",
     )
     add("--html", "FILE", "the view of ibprof-view: one page for any browser")
     add("--graphml", "FILE", "a graph for networkx, Gephi, yEd: an edge for each end of a link")

@@ -83,6 +83,7 @@ def write_picture(
     loads: Loads,
     panels: str | None = None,
     only_used: bool = False,
+    full_scale: int | None = None,
 ) -> None:
     """Draw all rails into one file.
 
@@ -93,6 +94,7 @@ def write_picture(
         loads: of their links.
         panels: a picture for each `region`, `operation`, `site` or `job`, all of one scale; None: one of their sum.
         only_used: whether to leave out links without traffic.
+        full_scale: bytes of the darkest colour, for pictures to be compared; None: those of the most loaded direction.
     """
     drawn = split_loads(loads, panels)
     columns = 1 if len(drawn) < _TWO_COLUMNS else 2
@@ -102,7 +104,7 @@ def write_picture(
     figure = Figure(figsize=size, dpi=_DOTS_PER_INCH, layout="constrained")
     FigureCanvasAgg(figure)
     grid = figure.subplots(rows, columns, squeeze=False)
-    greatest = max((int(loaded.max(initial=0)) for panel in drawn for loaded in panel.by_rail), default=0)
+    greatest = full_scale or max((int(each.max(initial=0)) for panel in drawn for each in panel.by_rail), default=0)
     shown = None
     for axes, panel in zip(grid.flat, drawn, strict=False):
         mapped = _draw_panel(axes, panel, fabrics, layouts, float(greatest), only_used)

@@ -143,6 +143,18 @@ def test_the_picture_shows_each_end_in_its_own_colour(tmp_path: Path) -> None:
     assert dark < 0.35 < 0.5 < light
 
 
+def test_pictures_to_be_compared_have_one_scale(tmp_path: Path) -> None:
+    """On the scale of a load twenty times as large, the same load is light."""
+    loads, shades = make_loads([TESTBED]), []
+    loads.by_rail[0][:, :, 0] = 1000
+    for full_scale in (None, 20_000):
+        write_picture(tmp_path / "p.png", "t", "s", [TESTBED], lay_out([TESTBED]), loads, full_scale=full_scale)
+        picture = imread(tmp_path / "p.png")[:, :, :3]
+        body = picture[:, : int(picture.shape[1] * 0.9)]
+        shades.append(body[np.ptp(body, axis=2) > 0.15].mean())
+    assert shades[0] < 0.35 < 0.5 < shades[1]
+
+
 @pytest.mark.parametrize("only_used", [False, True])
 def test_a_direction_without_bytes_is_drawn_as_an_unused_link(tmp_path: Path, only_used: bool) -> None:
     loads = make_loads([TESTBED])
