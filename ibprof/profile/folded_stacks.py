@@ -21,10 +21,14 @@ def write_folded(rows: Iterable[CallSum], by: str) -> str:
         rows: sums by `STACK`.
         by: `time` in microseconds over all ranks, or `bytes`.
     """
+    return fold_stacks((row.key, round((row.time_s or 0) * 1e6) if by == TIME else row.bytes) for row in rows)
+
+
+def fold_stacks(stacks: Iterable[tuple[Iterable[str], int]]) -> str:
+    """Return a line for each stack, names from the outermost, that has a weight."""
     lines = []
-    for row in rows:
-        weight = round((row.time_s or 0) * 1e6) if by == TIME else row.bytes
+    for names, weight in stacks:
         if weight:
-            stack = ";".join(printable(part).replace(";", ",") for part in row.key if part)
+            stack = ";".join(printable(name).replace(";", ",") for name in names if name)
             lines.append(f"{stack} {weight}\n")
     return "".join(lines)

@@ -36,7 +36,7 @@ def follow_links(loads: FabricLoads, intervals: Intervals) -> tuple[LinkUse, ...
     lengths = (intervals.end_ns - intervals.begin_ns).astype(np.float64)
     step = max(float(np.median(lengths)), (last - first) / _MOST_STEPS, 1.0)
     edges = np.arange(0, max(last - first, 1) + step, step)
-    busiest = _find_busiest(loads)
+    busiest = find_busiest(loads)
     if not busiest:
         return ()
     sent = np.column_stack([_bytes_of_rows(traffic, loads, intervals, each) for each in busiest])
@@ -45,12 +45,12 @@ def follow_links(loads: FabricLoads, intervals: Intervals) -> tuple[LinkUse, ...
     for number, (rail, link, end) in enumerate(busiest):
         gbps = float(loads.fabric.fabrics[rail].link_gbps[link])
         share = per_step[:, number] * 8.0 / (gbps * np.diff(edges))
-        found.append(LinkUse(_name(loads, rail, link, end), first, edges, np.append(share, 0.0)))
+        found.append(LinkUse(name_end(loads, rail, link, end), first, edges, np.append(share, 0.0)))
     return tuple(found)
 
 
-def _find_busiest(loads: FabricLoads) -> list[tuple[int, int, int]]:
-    """Return rail, link and end of the link directions of the largest times at line rate."""
+def find_busiest(loads: FabricLoads) -> list[tuple[int, int, int]]:
+    """Return rail, link and end of the `LINKS` link directions of the largest times at line rate."""
     found = []
     for rail, (by_link, fabric) in enumerate(zip(loads.by_rail, loads.fabric.fabrics, strict=True)):
         seconds = by_link.sum(axis=2) / fabric.link_gbps[:, np.newaxis]
@@ -89,7 +89,8 @@ def _bytes_of_rows(
     return scaled
 
 
-def _name(loads: FabricLoads, rail: int, link: int, end: int) -> str:
+def name_end(loads: FabricLoads, rail: int, link: int, end: int) -> str:
+    """Return the name of a link direction: its port that sends, and the node at the other end."""
     fabric = loads.fabric.fabrics[rail]
     node, port = fabric.link_node[link], fabric.link_port[link]
     rail_of = f"rail {rail}: " if len(loads.fabric.fabrics) > 1 else ""

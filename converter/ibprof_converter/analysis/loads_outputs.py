@@ -12,6 +12,7 @@ from typing import BinaryIO
 
 from ibprof.errors import UsageError
 from ibprof_converter.analysis.fabric_loads import FabricLoads
+from ibprof_converter.analysis.link_stacks import fold_busiest_link
 from ibprof_converter.analysis.load_options import OPERATION, REGION, SITE
 from ibprof_converter.analysis.loads_view import write_view
 from ibprof_converter.analysis.output_files import STDOUT, naming_file, open_output
@@ -40,6 +41,7 @@ class LoadsOutputOptions:
         topology_conf: Slurm's.
         boxfish: a folder of tables.
         trace: trace events of the run over time.
+        folded: calls by their bytes on the busiest link direction, as folded stacks.
         panels: `REGION`, `OPERATION`, `SITE` or `JOB`, a picture each; None: one picture.
         only_used: whether to leave out links without traffic.
         full_scale: bytes of the darkest colour in pictures; None: those of the most loaded link direction.
@@ -57,6 +59,7 @@ class LoadsOutputOptions:
     topology_conf: Path | None = None
     boxfish: Path | None = None
     trace: Path | None = None
+    folded: Path | None = None
     panels: str | None = None
     only_used: bool = False
     full_scale: int | None = None
@@ -119,6 +122,10 @@ def write_outputs(loads: FabricLoads, options: LoadsOutputOptions) -> None:
             write_boxfish(options.boxfish, loads.about(), loads.nodes(), links())
     if options.trace:
         _write_trace(loads, options.trace)
+    if options.folded:
+        stacks = fold_busiest_link(loads)
+        with naming_file(options.folded):
+            options.folded.write_text(stacks, encoding="utf-8")
     for path in filter(None, (options.png, options.figure)):
         draw_loads(path, loads, options.panels, options.only_used, options.full_scale)
     if options.html:
