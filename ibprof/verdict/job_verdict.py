@@ -109,9 +109,10 @@ class _Judge:
         line = self._links.line_rate_s if self._links else 0.0
         # What imbalance makes ranks wait is no network's doing; other waiting may be due to a busy link.
         decides = bool(whole) and line >= max(LINK_SHARE * (whole or 0.0), times.imbalance_s)
-        if self._mpi_s is None:
-            return self._kind_of_links() if decides else VerdictKind.UNKNOWN
         on_host = times.hidden_on_host or (times.bytes_sent > 0 and self._on_host_share() >= 1 - WORTH_HAVING)
+        if self._mpi_s is None:
+            otherwise = VerdictKind.ON_HOST if on_host else VerdictKind.UNKNOWN
+            return self._kind_of_links() if decides else otherwise
         rules = (
             (bool(self._run_s) and self._mpi_s < LITTLE_MPI * (self._run_s or 0.0), VerdictKind.NOT_MPI),
             (decides, self._kind_of_links()),

@@ -247,6 +247,7 @@ def test_what_cannot_be_ends_with_one_line_and_its_status(
         (["counters.csv"], "without a fabric"),
         (["pairs.csv", "--placement", "packed"], "need a fabric"),
         (["matrix.csv", "--strict"], "need a fabric"),
+        (["matrix.csv", "mistyped.lst"], "mistyped.lst: no such file"),
         (["matrix.csv", "--top", "3"], "need a fabric"),
     ],
 )

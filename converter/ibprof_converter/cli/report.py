@@ -41,7 +41,7 @@ from ibprof_converter.reports.report_sections import Section
 from ibprof_converter.reports.terminal_text import print_sections
 from ibprof_converter.reports.typed_commands import name_files
 from ibprof_converter.routing.synthetic.spec import FORMS
-from ibprof_converter.traffic.traffic_reader import KINDS
+from ibprof_converter.traffic.traffic_reader import KINDS, is_traffic
 
 NAME = "ibprof-report"
 
@@ -148,6 +148,9 @@ def _report_options(arguments: argparse.Namespace) -> ReportOptions:
             "fabric: give its .lst before TRAFFIC"
         )
     if options.fabric is None and len(options.traffic.names) > 1:
+        for name in options.traffic.names:
+            if not (is_traffic(name) or Path(name).exists()):
+                raise UsageError(f"{name}: no such file")
         raise UsageError("several jobs share a network: give its .lst before them")
     check_files(options.files(), {"--html": options.html})
     return options

@@ -62,8 +62,10 @@ def _describe_rest(report: JobReport, names: tuple[str, ...], width: int) -> Ite
         yield ""
         busiest = max(report.run.hosts, key=lambda host: host.bytes_sent)
         sent, within = format_bytes(report.run.bytes_total), format_bytes(report.run.bytes_on_host)
-        most = f"{busiest.name} sends most to others: {format_bytes(busiest.bytes_sent)}"
-        yield _cut(f"{sent} sent, {within} of it within hosts; {most}", width)
+        most = (
+            f"; {busiest.name} sends most to others: {format_bytes(busiest.bytes_sent)}" if busiest.bytes_sent else ""
+        )
+        yield _cut(f"{sent} sent, {within} of it within hosts{most}", width)
     yield ""
     names_lost = dict.fromkeys(name_call(each.operation) for each in report.coverage.unaccounted)
     if names_lost:

@@ -272,7 +272,7 @@ def describe_provenance(provenance: Provenance) -> Section:
         Column("sha256", "SHA-256"),
     )
     return Section(
-        "again",
+        "reproduce",
         "Reproduce",
         sentences=(("made by", ", ".join(" ".join(pair) for pair in provenance.versions)),),
         tables=(tabulate("reproduce.inputs", columns, provenance.inputs),),

@@ -100,7 +100,7 @@ def test_the_whole_report_fits_the_columns_that_are_asked_for(
 
 
 def test_sections_by_name(capsys: pytest.CaptureFixture[str]) -> None:
-    assert report.main([FAULTY, "pattern:shift:1", "--section", "hot", "--section", "again"]) == 0
+    assert report.main([FAULTY, "pattern:shift:1", "--section", "hot", "--section", "reproduce"]) == 0
     text = capsys.readouterr().out
     assert text.startswith("Most loaded links")
     assert "Reproduce" in text

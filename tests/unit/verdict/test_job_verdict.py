@@ -134,6 +134,16 @@ def test_bytes_within_a_host() -> None:
     assert judge_run(make_run([(1, 8), (1, 8)], few), link(0.0, on_host_share=1.0)).kind is VerdictKind.ON_HOST
 
 
+def test_bytes_within_a_host_need_no_times() -> None:
+    """Whatever time they take, no link carries them."""
+    run = make_run([(1, 8), (1, 8)], BULK, hosts=(0,))
+    untimed = replace(run, ranks=tuple(replace(rank, has_times=False) for rank in run.ranks), times=CallTimes.empty())
+    verdict = judge_run(untimed)
+    assert verdict.kind is VerdictKind.ON_HOST
+    assert verdict.text == "All 2 GB stay within hosts: no link of a network carries them."
+    assert NO_TIMES in verdict.missing
+
+
 def test_messages_within_a_host_that_are_not_seen() -> None:
     """Their time is not waiting: on one host they are all that there is, on two it is not known."""
     for hosts, seen, kind in (
