@@ -142,7 +142,7 @@ class FabricLoads(NotebookView):
 
     def most_loaded(self, count: int = 10) -> tuple[Hotspot, ...]:
         """Return the link directions that carry most, with the ranks that load them."""
-        return self.ends().most_loaded(count)[0]
+        return self.ends().most_loaded(count, groups=0).hotspots
 
     def heat(self) -> LinkHeat:
         """Return how the loads of all link directions compare."""

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from ibprof.native.kernel_library import sum_exactly
 from ibprof.profile.exact_sums import number_keys
 from ibprof_converter.fabric.fabric_graph import LIDS, Fabric, NodeKind
+from ibprof_converter.hotspots.alike_groups import group_alike
 from ibprof_converter.hotspots.contention import Contention, FlowCounter
 from ibprof_converter.layout.lower_end import lower_ends
 from ibprof_converter.layout.positions import FabricLayout
@@ -25,6 +26,9 @@ from ibprof_converter.traffic.traffic_data import NO_RANK, Traffic, join_parts
 NAMED_PAIRS = 3
 NAMED_SHARES = 5
 """How many rank pairs, and how many regions and operations, are named for each link direction; the rest is added up."""
+
+GROUPS = 8
+"""Groups of link directions that are named."""
 
 HOST_LINK = "host"
 SWITCH_LINK = "switch"
@@ -153,6 +157,41 @@ class Hotspot:
     static_bytes: int | None = None
 
 
+def compare_times(spot: Hotspot, first: Hotspot) -> float:
+    """Return the time of a link direction over that of the busiest one; their bytes where a speed is not known."""
+    if spot.least_time_s is None or not first.least_time_s:
+        return min(spot.bytes / first.bytes, 1.0)
+    return spot.least_time_s / first.least_time_s
+
+
+@dataclass(frozen=True, slots=True)
+class LinkGroup:
+    """Link directions between the same two levels that are about as busy.
+
+    Attributes:
+        busiest: the one that speaks for all.
+        members: intp [direction, 3]: rail, link, end; the busiest first.
+    """
+
+    busiest: Hotspot
+    members: npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class BusyLinks:
+    """The busiest link directions at line rate, the busiest first.
+
+    Attributes:
+        hotspots: of all.
+        switch_hotspots: of those between switches.
+        groups: of all, alike ones together.
+    """
+
+    hotspots: tuple[Hotspot, ...]
+    switch_hotspots: tuple[Hotspot, ...]
+    groups: tuple[LinkGroup, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class LinkHeat:
     """How the loads of all link directions compare; with adaptive routing those of the estimate.
@@ -201,6 +240,9 @@ class LinkDirections:
             self._bytes, np.concatenate([np.repeat(each.fabric.link_gbps, 2) for each in subnets])
         )
         self._between_switches = np.concatenate([np.repeat(_joins_switches(each.fabric), 2) for each in subnets])
+        self._kind = np.concatenate(
+            [_number_kinds(each.fabric, layout) for each, layout in zip(subnets, layouts, strict=True)]
+        )
         used = int(np.count_nonzero(self._bytes))
         self._mean = sum_exactly(self._bytes) / used if used else 0.0
 
@@ -214,27 +256,42 @@ class LinkDirections:
             max_switch_link=int(self._bytes[self._between_switches].max(initial=0)),
         )
 
-    def most_loaded(self, count: int, by: str = BY_TIME) -> tuple[tuple[Hotspot, ...], tuple[Hotspot, ...]]:
-        """Return the `count` link directions that come first, of all and of those between switches.
+    def most_loaded(self, count: int, by: str = BY_TIME, groups: int = GROUPS) -> BusyLinks:
+        """Return the link directions that come first, of all and of those between switches, and groups of alike ones.
 
         Args:
-            count: how many.
+            count: how many link directions.
             by: one of `RANKINGS`.
+            groups: how many groups.
         """
-        found = [self._find_most_loaded(count, only, by) for only in (np.True_, self._between_switches)]
-        if self._traffic is not None and found[0]:
-            self._collect_flows(self._traffic, sorted({*found[0], *found[1]}))
-        busiest, on_switches = (tuple(self._describe(end) for end in ends) for ends in found)
-        return busiest, on_switches
+        order = self._sort(by)
+        busiest: list[int] = order[:count].tolist()
+        on_switches: list[int] = order[self._between_switches[order]][:count].tolist()
+        amounts = self._seconds if by == BY_TIME else self._bytes.astype(np.float64)
+        members = [order[each] for each in group_alike(amounts[order], self._kind[order], groups)]
+        named = sorted({*busiest, *on_switches, *(int(each[0]) for each in members)})
+        if self._traffic is not None and named:
+            self._collect_flows(self._traffic, named)
+        spots = {end: self._describe(end) for end in named}
+        return BusyLinks(
+            tuple(spots[end] for end in busiest),
+            tuple(spots[end] for end in on_switches),
+            tuple(LinkGroup(spots[int(each[0])], self._locate(each)) for each in members),
+        )
 
-    def _find_most_loaded(self, count: int, among: npt.NDArray[np.bool_] | np.bool_, by: str) -> list[int]:
-        candidates = np.flatnonzero((self._bytes > 0) & among)
-        # Of ends that are as busy, those between switches come first: a placement can move them.
-        orders: list[npt.NDArray[np.generic]] = [-self._seconds[candidates], ~self._bytes[candidates]]
+    def _sort(self, by: str) -> npt.NDArray[np.intp]:
+        """Return the link directions that carry anything, the most loaded first."""
+        used = np.flatnonzero(self._bytes)
+        orders: list[npt.NDArray[np.generic]] = [-self._seconds[used], ~self._bytes[used]]
         first, then = orders if by == BY_TIME else reversed(orders)
-        keys = (then, ~self._between_switches[candidates], first)
-        busiest: list[int] = candidates[np.lexsort(keys)][:count].tolist()
-        return busiest
+        # Of ends that are as busy, those between switches come first: a placement can move them.
+        return used[np.lexsort((then, ~self._between_switches[used], first))]
+
+    def _locate(self, indices: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+        """Return rail, link and end of link directions: intp [direction, 3]."""
+        rail = self._rail[indices]
+        link, end = np.divmod(indices - self._first[rail], 2)
+        return np.stack([rail, link, end], axis=1)
 
     def _collect_flows(self, traffic: Traffic, indices: Sequence[int]) -> None:
         """Find the flows on some link directions, all at once: to go over all flows is what costs."""
@@ -295,6 +352,12 @@ class LinkDirections:
 def _joins_switches(fabric: Fabric) -> npt.NDArray[np.bool_]:
     joins: npt.NDArray[np.bool_] = (fabric.node_kind[fabric.link_node] == NodeKind.SWITCH).all(axis=1)
     return joins
+
+
+def _number_kinds(fabric: Fabric, layout: FabricLayout) -> npt.NDArray[np.int64]:
+    """Return a number for the levels that each link direction leads from and to: int64 [2 * link]."""
+    level = layout.level[fabric.link_node].astype(np.int64)
+    return (level << 32 | level[:, ::-1]).reshape(-1)
 
 
 def _node(fabric: Fabric, link: int, end: int) -> LinkPort:

@@ -14,7 +14,7 @@ from ibprof_converter.hotspots.causes.loaded_by import find_alike, find_loaders
 from ibprof_converter.hotspots.causes.pair_bytes import PairBytes
 from ibprof_converter.hotspots.causes.rank_flows import find_rank_flows
 from ibprof_converter.hotspots.causes.situation import Situation
-from ibprof_converter.hotspots.hot_links import BY_TIME, Hotspot, LinkDirections, LinkHeat
+from ibprof_converter.hotspots.hot_links import BY_TIME, Hotspot, LinkDirections, LinkGroup, LinkHeat
 from ibprof_converter.layout.positions import FabricLayout
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.hosts import find_hosts
@@ -42,6 +42,7 @@ class LinkReport:
             where no speed is known, and beyond `DIAGNOSED_FLOWS`.
         switch_hotspots: those between switches that carry most: a host's own link is as hot as its ranks talk, whatever
             the placement.
+        groups: the busiest link directions, alike ones together.
     """
 
     bytes_total: int
@@ -54,6 +55,7 @@ class LinkReport:
     hotspots: tuple[Hotspot, ...]
     switch_hotspots: tuple[Hotspot, ...]
     diagnosis: Diagnosis | None
+    groups: tuple[LinkGroup, ...] = ()
 
 
 def report_on_links(
@@ -80,7 +82,7 @@ def report_on_links(
         rank_by: one of `RANKINGS`, for the link directions that are named.
     """
     ends = LinkDirections(subnets, layouts, loads, placed if isinstance(placed, Traffic) else None, bounds)
-    hotspots, switch_hotspots = ends.most_loaded(top, rank_by)
+    busy = ends.most_loaded(top, rank_by)
     return LinkReport(
         bytes_total=loads.bytes_total,
         bytes_routed=loads.bytes_routed,
@@ -89,8 +91,9 @@ def report_on_links(
         ranked_by=rank_by,
         load_basis=ESTIMATE if bounds else STATIC,
         heat=ends.heat(),
-        hotspots=hotspots,
-        switch_hotspots=switch_hotspots,
+        hotspots=busy.hotspots,
+        switch_hotspots=busy.switch_hotspots,
+        groups=busy.groups,
         diagnosis=diagnose_traffic(placed, subnets, bounds is not None, demand, progress)
         if isinstance(placed, Traffic)
         else None,
@@ -140,11 +143,15 @@ def _name_loaders(placed: Traffic, situation: Situation, causes: Sequence[LoadCa
 
 def links_as_json(links: LinkReport) -> dict[str, Any]:
     """Return the report as plain values for a JSON file."""
-    document: dict[str, Any] = asdict(replace(links, diagnosis=None))
+    document: dict[str, Any] = asdict(replace(links, diagnosis=None, groups=()))
     document["diagnosis"] = links.diagnosis.as_json() if links.diagnosis else None
     heat: dict[str, Any] = document.pop("heat")
     for name in ("hotspots", "switch_hotspots"):
         heat[name] = [_hotspot(spot) for spot in document.pop(name)]
+    del document["groups"]
+    heat["link_groups"] = [
+        {"directions": len(group.members), "busiest": _hotspot(asdict(group.busiest))} for group in links.groups
+    ]
     return document | heat
 
 

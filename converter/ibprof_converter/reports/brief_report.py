@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from ibprof.text.call_names import name_call
 from ibprof.text.quantities import format_bytes, format_seconds, printable
@@ -18,9 +18,6 @@ LINES = 15
 
 _SHOWN = 3
 """Link directions that are named."""
-
-_ALIKE = 0.99
-"""Share of a link direction's load from which on the next one of its kind is alike."""
 
 _MUCH = 0.25
 """Share of a link direction's bytes from which on a pair of ranks is named."""
@@ -50,14 +47,13 @@ def describe_in_brief(report: JobReport, names: tuple[str, ...], width: int = 80
 def _describe_rest(report: JobReport, names: tuple[str, ...], width: int) -> Iterator[str]:
     """Yield what follows the verdict."""
     links = report.links
-    if links and links.hotspots:
+    if links and links.groups:
         yield ""
         by_bytes = links.ranked_by == BY_BYTES
         title = "Most loaded links, bytes" if by_bytes else "Busiest links, time at line rate"
         yield f"{title}{name_basis(links.load_basis)}:"
-        groups = _group(links.hotspots, _bytes if by_bytes else _load)
-        for number, (spot, count) in enumerate(groups[:_SHOWN], 1):
-            yield _cut(_say_end(number, spot, count, by_bytes), width)
+        for number, group in enumerate(links.groups[:_SHOWN], 1):
+            yield _cut(_say_end(number, group.busiest, len(group.members), by_bytes), width)
     elif report.run and report.run.hosts:
         yield ""
         busiest = max(report.run.hosts, key=lambda host: host.bytes_sent)
@@ -91,26 +87,6 @@ def _wrap(text: str, width: int, most: int) -> list[str]:
 def _cut(line: str, width: int) -> str:
     shown = printable(line)
     return shown if len(shown) <= width else shown[: width - 1] + "\N{HORIZONTAL ELLIPSIS}"
-
-
-def _load(spot: Hotspot) -> float:
-    return spot.bytes if spot.least_time_s is None else spot.least_time_s
-
-
-def _bytes(spot: Hotspot) -> float:
-    return spot.bytes
-
-
-def _group(hotspots: tuple[Hotspot, ...], load: Callable[[Hotspot], float]) -> list[tuple[Hotspot, int]]:
-    """Put neighbours of one kind and load together, the largest load first."""
-    spots = sorted(hotspots, key=load, reverse=True)
-    groups: list[tuple[Hotspot, int]] = []
-    for spot in spots:
-        if groups and groups[-1][0].kind == spot.kind and load(spot) >= _ALIKE * load(groups[-1][0]):
-            groups[-1] = (groups[-1][0], groups[-1][1] + 1)
-        else:
-            groups.append((spot, 1))
-    return groups
 
 
 def _say_end(number: int, spot: Hotspot, count: int, by_bytes: bool) -> str:

@@ -19,6 +19,7 @@ from ibprof_converter.reports.job_report import JobReport
 from ibprof_converter.reports.link_sections import (
     describe_bytes,
     describe_diagnosis,
+    describe_groups,
     describe_hot_ends,
     describe_rails,
 )
@@ -44,6 +45,7 @@ def describe_report(report: JobReport) -> list[Section]:
     sections.append(describe_coverage(report.coverage))
     sections.append(list_unaccounted(report.coverage.unaccounted))
     if report.links:
+        sections.append(describe_groups(report.links))
         sections.append(describe_bytes(report, report.links))
         sections += describe_hot_ends(report.links)
         if report.links.diagnosis:

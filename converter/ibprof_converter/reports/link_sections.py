@@ -9,7 +9,7 @@ from ibprof.text.call_names import name_call
 from ibprof.text.quantities import format_seconds
 from ibprof_converter.hotspots.causes.diagnosis import Diagnosis
 from ibprof_converter.hotspots.causes.load_cause import REPAIR, TriedChange, list_some
-from ibprof_converter.hotspots.hot_links import HOST_LINK, Hotspot, LinkPort, NamedShare
+from ibprof_converter.hotspots.hot_links import HOST_LINK, REST, Hotspot, LinkPort, NamedShare
 from ibprof_converter.hotspots.link_report import LinkReport
 from ibprof_converter.reports.job_report import JobReport
 from ibprof_converter.reports.report_sections import (
@@ -23,6 +23,7 @@ from ibprof_converter.reports.report_sections import (
     tabulate,
 )
 from ibprof_converter.traffic.rail_bounds import ESTIMATE
+from ibprof_converter.traffic.traffic_data import ALL
 
 _SHOWN = 4
 """Sentences of evidence, and changes that were tried for nothing, that text names for each cause and reason."""
@@ -78,6 +79,51 @@ def describe_hot_ends(links: LinkReport) -> tuple[Section, ...]:
         table = _table_of_ends("switch_hotspots", links.switch_hotspots, rails)
         sections.append(Section("hot-switches", title, tables=(table,)))
     return tuple(sections)
+
+
+def describe_groups(links: LinkReport) -> Section:
+    """Name the busiest link directions, alike ones once: the same numbers as in the picture of the page."""
+    columns = (
+        Column("", "no."),
+        Column("busiest.least_time_s", "at line rate", ValueKind.SECONDS),
+        Column("busiest.bytes", "bytes", ValueKind.BYTES),
+        Column("", "from"),
+        Column("", "to"),
+        Column("directions", "alike", ValueKind.COUNT),
+        Column("", "loaded by"),
+    )
+    rows = tuple(
+        (
+            str(number),
+            group.busiest.least_time_s,
+            group.busiest.bytes,
+            *map(_side, ends_of(group.busiest)),
+            len(group.members),
+            tuple(f"{_percent(share):>6}  {who}" for _, share, who in name_loaders(group.busiest)),
+        )
+        for number, group in enumerate(links.groups, 1)
+    )
+    title = f"Busiest links, alike ones together{name_basis(links.load_basis)}"
+    return Section("busiest", title, tables=(Table("link_groups", columns, rows),))
+
+
+def name_loaders(spot: Hotspot) -> Iterator[tuple[str, float, str]]:
+    """Yield the first pair, call, line and region that load a link direction: key in the JSON, share, words."""
+    causes = spot.contributors
+    if causes is None or not causes.rank_pairs:
+        return
+    pair = causes.rank_pairs[0]
+    ranks = pair.source_rank is not None
+    who = f"rank {pair.source_rank} -> {pair.destination_rank}" if ranks else f"{pair.source} -> {pair.destination}"
+    yield "rank_pairs", pair.share, f"job {pair.job}, {who}" if pair.job else who
+    for key, parts, words in (
+        ("operations", causes.operations, "{}"),
+        ("sites", causes.sites, "at {}"),
+        ("regions", causes.regions, "in '{}'"),
+    ):
+        if parts and parts[0].name not in {ALL, REST}:
+            name = name_call(parts[0].name) if key == "operations" else parts[0].name
+            yield key, parts[0].share, words.format(name)
 
 
 def _table_of_ends(key: str, spots: Sequence[Hotspot], rails: int) -> Table:
