@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report's page in a browser: without a network, in both themes, with the view within that keeps its choice."""
+"""The report's page in a browser: wide and narrow, in both themes, printed, without scripts and without a network."""
 
 from __future__ import annotations
 
+import re
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Locator, Page
 
 from ibprof.archive.otf2_archive import write_archive
 from ibprof_converter.cli import report
@@ -18,6 +20,8 @@ from ibprof_testing.samples.profiles import Count, make_host, make_profile, make
 
 TESTBED = str(find_sample("testbed44", IBDIAGNET))
 AXE = Path(__file__).resolve().parents[2] / "viewer" / "node_modules" / "axe-core" / "axe.min.js"
+RED = "rgb(179, 38, 30)"
+FAULTY = str(find_sample("oversub-faulty", IBDIAGNET))
 HOSTILE = '</script><img src=x onerror="document.title=1">'
 
 
@@ -43,14 +47,22 @@ def show(browser: Browser, tmp_path: Path) -> Iterator[Show]:
     )
     write_archive(replace(run, command=HOSTILE), tmp_path / "profile.otf2")
 
-    def show_one(fabric: bool = True, scheme: str = "light", width: int = 1280, height: int = 720) -> Shown:
+    def show_one(
+        fabric: bool = True,
+        scheme: str = "light",
+        width: int = 1280,
+        height: int = 720,
+        scripts: bool = True,
+        inputs: tuple[str, ...] = (),
+    ) -> Shown:
         page_file = tmp_path / "report.html"
-        inputs = [*([TESTBED] if fabric else []), str(tmp_path / "profile.otf2")]
+        inputs = inputs or (*([TESTBED] if fabric else []), str(tmp_path / "profile.otf2"))
         assert report.main([*inputs, "--html", str(page_file)]) == 0
         context = browser.new_context(
             viewport={"width": width, "height": height},
             color_scheme="dark" if scheme == "dark" else "light",
             offline=True,
+            java_script_enabled=scripts,
         )
         contexts.append(context)
         shown = Shown(context.new_page(), [], [])
@@ -84,16 +96,75 @@ def frame(page: Page) -> Page:
     return view  # type: ignore[return-value]
 
 
-def test_the_most_loaded_links_and_who_loads_them_are_on_the_first_screen(show: Show) -> None:
-    shown = show()
-    listed = shown.page.locator("#answer li")
-    assert listed.count() == 3
-    box = listed.nth(2).bounding_box()
-    assert box
-    assert box["y"] + box["height"] < 720
+def test_verdict_picture_and_list_are_on_the_first_screen_in_this_order(show: Show) -> None:
+    page = show().page
+    listed = page.locator(".busiest > li")
+    assert listed.count() >= 3
+    verdict, picture, third = (
+        each.bounding_box() for each in (page.locator("#verdict"), page.locator("svg.wide-form"), listed.nth(2))
+    )
+    assert verdict
+    assert picture
+    assert third
+    assert verdict["y"] < picture["y"]
+    assert picture["y"] + picture["height"] < 720
+    assert third["y"] + third["height"] < 720
     first = listed.first.inner_text()
     assert "rank 0 \u2192 1" in first
-    assert "operation BCAST" in first
+    assert "MPI_Bcast" in first
+
+
+@pytest.mark.parametrize(("width", "shown", "hidden"), [(1280, "wide", "narrow"), (390, "narrow", "wide")])
+def test_the_picture_has_the_numbers_and_names_of_the_list(show: Show, width: int, shown: str, hidden: str) -> None:
+    page = show(width=width).page
+    assert not page.locator(f"svg.{hidden}-form").is_visible()
+    picture = page.locator(f"svg.{shown}-form")
+    numbers = sorted(picture.locator(".badge text").all_text_contents(), key=int)
+    assert numbers == page.locator(".busiest b.badge").all_inner_texts()
+    names = picture.locator("title").all_text_contents()
+    for where in page.locator(".busiest strong").all_inner_texts():
+        for end in where.split(" \u2192 "):
+            assert end.partition(" ")[0] in names
+    assert min(text["height"] for text in boxes_of(picture.locator("text"))) >= 10
+
+
+def boxes_of(located: Locator) -> list[dict[str, float]]:
+    return [box for each in located.all() if (box := each.bounding_box())]  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("fabric", [True, False])
+def test_the_rest_is_folded_and_links_open_it(show: Show, fabric: bool) -> None:
+    page = show(fabric).page
+    table = page.locator("#operations table")
+    assert not table.is_visible()
+    page.locator('nav a[href="#operations"]').click()
+    assert table.is_visible()
+
+
+def test_it_stands_without_scripts(show: Show) -> None:
+    page = show(scripts=False).page
+    assert page.locator("svg.wide-form .badge").first.is_visible()
+    assert page.locator(".busiest > li").first.is_visible()
+    page.locator("details", has=page.locator("#operations")).locator("summary").click()
+    assert page.locator("#operations table").is_visible()
+
+
+def test_nothing_is_red_without_a_fault(show: Show) -> None:
+    assert count_red(show().page) == 0
+    assert count_red(show(inputs=(FAULTY, "pattern:shift:7:100000")).page) > 0
+
+
+def count_red(page: Page) -> int:
+    """Count elements that are drawn in red anywhere on the page."""
+    found: int = page.evaluate(
+        """red => [...document.querySelectorAll("body *")].filter((each) => {
+            const style = getComputedStyle(each);
+            const names = ["color", "backgroundColor", "borderLeftColor", "fill", "stroke"];
+            return names.some((name) => style[name] === red);
+        }).length""",
+        RED,
+    )
+    return found
 
 
 def test_a_choice_in_the_view_stands_in_the_reports_address(show: Show) -> None:
@@ -105,24 +176,51 @@ def test_a_choice_in_the_view_stands_in_the_reports_address(show: Show) -> None:
     assert frame(shown.page).locator("#selection").is_visible()
 
 
-@pytest.mark.parametrize(("width", "height"), [(1280, 720), (2560, 1440)])
+@pytest.mark.parametrize(("width", "height"), [(390, 844), (1280, 720), (2560, 1440)])
 def test_nothing_is_wider_than_the_window(show: Show, width: int, height: int) -> None:
-    shown = show(width=width, height=height)
-    assert shown.page.evaluate("document.documentElement.scrollWidth") <= width
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_serious(show: Show, scheme: str) -> None:
     for fabric in (True, False):
-        shown = show(fabric, scheme)
+        page = show(fabric, width=width, height=height).page
+        unfold(page)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def unfold(page: Page) -> None:
+    page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 1280), ("light", 390)])
+def test_axe_finds_nothing(show: Show, scheme: str, width: int) -> None:
+    for fabric in (True, False):
+        shown = show(fabric, scheme, width)
+        unfold(shown.page)
         shown.page.evaluate(AXE.read_text())
         found = shown.page.evaluate("axe.run({iframes: false})")["violations"]
-        assert [each["id"] for each in found if each["impact"] in ("serious", "critical")] == []
+        assert [(each["id"], each["nodes"][0]["html"]) for each in found] == []
         shown.page.close()
 
 
-def test_it_prints_without_the_view(show: Show) -> None:
-    shown = show()
-    shown.page.emulate_media(media="print")
-    assert not shown.page.locator("#network").is_visible()
-    assert shown.page.locator("#hot table").is_visible()
+def test_it_prints_with_the_picture_and_unfolded(show: Show) -> None:
+    page = show(inputs=(FAULTY, "pattern:shift:7:100000"), width=390).page
+    folded = page.locator("#again pre")
+    assert not folded.is_visible()
+    drawn = b"".join(inflate(page.pdf(format="A4")))
+    assert not page.locator("svg.wide-form").is_visible()
+    page.emulate_media(media="print")
+    assert not page.locator("#network").is_visible()
+    assert page.locator("svg.wide-form").is_visible()
+    assert not page.locator("svg.narrow-form").is_visible()
+    assert folded.bounding_box()
+    # The thick line of the first link: red strokes; the others: those of the accent.
+    strokes = {tuple(round(float(part), 2) for part in each) for each in STROKE.findall(drawn)}
+    assert (0.7, 0.15, 0.12) in strokes
+    assert (0.49, 0.16, 0.53) in strokes
+
+
+STROKE = re.compile(rb"([0-9.]+) ([0-9.]+) ([0-9.]+) RG\b")
+
+
+def inflate(pdf: bytes) -> Iterator[bytes]:
+    """Yield the streams of a PDF that are deflated."""
+    for each in re.finditer(rb"stream\r?\n(.*?)endstream", pdf, re.DOTALL):
+        with suppress(zlib.error):
+            yield zlib.decompress(each[1])

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -108,7 +108,10 @@ def write_view(
 
 
 def render_view(
-    loads: FabricLoads | NamedLoads, compared: Sequence[NamedLoads] = (), attributes: AttributeFiles | None = None
+    loads: FabricLoads | NamedLoads,
+    compared: Sequence[NamedLoads] = (),
+    attributes: AttributeFiles | None = None,
+    spell: Callable[[str], str] = str,
 ) -> NetworkView:
     """Return the one-file web view.
 
@@ -116,6 +119,7 @@ def render_view(
         loads: what it shows; port counters that they were compared with are a run of their own.
         compared: other runs on the same fabric.
         attributes: data on ranks and nodes.
+        spell: how texts are written, such as paths without their folders.
 
     Raises:
         InputError: a file of attributes is not what it should be.
@@ -134,7 +138,7 @@ def render_view(
     title = own.loads.title
     if len(runs) > 1:
         title = printable(f"{' | '.join(run.name for run in runs)} on {fabric.name}")
-    document = encode_document(title, fabric.subnets, fabric.layouts, fabric.hosts, runs, values, grid)
+    document = encode_document(title, fabric.subnets, fabric.layouts, fabric.hosts, runs, values, grid, spell=spell)
     return NetworkView(title, render_page(document))
 
 

@@ -18,6 +18,7 @@ from ibprof.cli.command import run_command
 from ibprof.cli.parsers import make_parser
 from ibprof.errors import UsageError
 from ibprof.text.quantities import printable
+from ibprof_converter.analysis.folderless import FolderlessText
 from ibprof_converter.analysis.load_options import FabricOptions, TrafficOptions
 from ibprof_converter.analysis.loads_view import AttributeFiles
 from ibprof_converter.analysis.output_files import check_files
@@ -45,6 +46,9 @@ from ibprof_converter.traffic.traffic_reader import KINDS, is_traffic
 
 NAME = "ibprof-report"
 
+_NAMES = "names"
+_FULL = "full"
+
 _EXAMPLE = f"""\
 examples:
   ibprof-report profile.otf2
@@ -67,6 +71,7 @@ class ReportOptions:
     top: int
     rank_by: str
     html: Path | None
+    provenance: str
     as_json: bool
     full: bool
     sections: tuple[str, ...]
@@ -75,6 +80,11 @@ class ReportOptions:
         """Yield the files to read."""
         for part in (self.fabric, self.traffic, self.attributes):
             yield from part.files() if part else ()
+
+    def paths(self) -> Iterator[Path]:
+        """Yield the files to read, and what the user named: folders among them."""
+        yield from self.files()
+        yield from map(Path, (*(self.fabric.names if self.fabric else ()), *self.traffic.names))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -89,11 +99,12 @@ def _report(argv: Sequence[str] | None) -> None:
         report = read_and_report(
             options.fabric, options.traffic, command, options.files(), options.top, progress, options.rank_by
         )
+    report = name_files(report, options.fabric, options.traffic)
     if options.html:
         from ibprof_converter.reports.job_page import write_job_page  # noqa: PLC0415  (pages are wanted seldom)
 
-        write_job_page(options.html, report, options.attributes)
-    report = name_files(report, options.fabric, options.traffic)  # not in the page, which may be given to others
+        paths = None if options.provenance == _FULL else FolderlessText.of_files([*options.paths(), options.html])
+        write_job_page(options.html, report, options.attributes, paths)
     if options.as_json:
         print_json(report.as_json())
     elif not options.html:
@@ -128,6 +139,7 @@ def _report_options(arguments: argparse.Namespace) -> ReportOptions:
         top=TOP if arguments.top is None else arguments.top,
         rank_by=arguments.rank_by or BY_TIME,
         html=arguments.html,
+        provenance=arguments.provenance,
         as_json=arguments.json,
         full=arguments.full,
         sections=tuple(arguments.section or ()),
@@ -169,6 +181,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--json", action="store_true", help="the same numbers for programs, on stdout")
     parser.add_argument(
         "--html", metavar="FILE", type=Path, help="the same numbers as one page for any browser, with the network view"
+    )
+    parser.add_argument(
+        "--provenance",
+        choices=(_NAMES, _FULL),
+        default=_NAMES,
+        help="paths in the page: names of files without their folders, for pages that others get, or in full "
+        f"(default: {_NAMES})",
     )
     parser.add_argument("--full", action="store_true", help="print all of the report, not only its fifteen lines")
     parser.add_argument(

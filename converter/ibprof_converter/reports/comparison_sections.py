@@ -174,7 +174,7 @@ def page_of_comparison(comparison: RunComparison, top: int) -> ReportPage:
             parts.append(f'<p class="cause">{escape(_say_change(part, comparison.by_share))}</p>')
     if not any(part.changes for part in comparison.parts):
         parts.append('<p class="cause">Nothing changed in what is compared.</p>')
-    tone = "" if crossed else " good"
+    tone = " fault" if crossed else " good"
     sides = _name_side(comparison.a, comparison.a_ranks), _name_side(comparison.b, comparison.b_ranks)
     return ReportPage(
         title="Two runs compared - ibprof diff",

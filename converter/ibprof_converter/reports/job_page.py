@@ -1,31 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report on a job as a page: what is hot and why before all else, the network view within."""
+"""The report on a job as a page: verdict, busiest links in a picture and a list, what to do; the rest is folded."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from ibprof.profile.gaps import format_names
 from ibprof.text.mpi_names import name_mpi
 from ibprof.text.quantities import format_seconds
-from ibprof.verdict.verdict_data import Verdict, VerdictKind
+from ibprof.verdict.verdict_data import VerdictKind
+from ibprof_converter.analysis.folderless import FolderlessText, shorten_command
 from ibprof_converter.analysis.loads_view import AttributeFiles, render_view
 from ibprof_converter.hotspots.causes.diagnosis import Diagnosis
+from ibprof_converter.hotspots.causes.load_cause import REPAIR, LoadCause
 from ibprof_converter.hotspots.coverage import Coverage
-from ibprof_converter.hotspots.hot_links import Hotspot
+from ibprof_converter.hotspots.hot_links import Hotspot, LinkGroup, compare_times
 from ibprof_converter.hotspots.link_report import LinkReport
 from ibprof_converter.reports.job_report import JobReport
 from ibprof_converter.reports.job_sections import describe_report
-from ibprof_converter.reports.link_sections import ends_of, name_basis
+from ibprof_converter.reports.link_sections import ends_of, name_basis, name_loaders
+from ibprof_converter.reports.network_picture import draw_network
 from ibprof_converter.reports.report_figures import draw_amounts, draw_bar, draw_matrix, draw_timeline
 from ibprof_converter.reports.report_page import ReportPage, escape, show_number, write_report_page
 from ibprof_converter.reports.report_sections import ValueKind
 
-_FIRST = 3
-"""Link directions that are to be seen at first sight."""
-
 _NAMED = 3
 """Operations of which bytes are missing that are to be seen at first sight."""
+
+_TO = " \N{RIGHTWARDS ARROW} "
 
 _EVIDENCE = 4
 """Sentences of evidence that are shown for each cause."""
@@ -34,6 +37,9 @@ _HALVES = frozenset(
     {"job", "seen", "bytes", "operations", "regions", "sites", "sizes", "pairs-ranks", "pairs-hosts", "pairs-LIDs"}
 )
 
+
+_IN_HEAD = "busiest"
+"""The section that the head replaces by a picture and a list."""
 
 _NO_PROBLEM = frozenset({VerdictKind.NOT_MPI, VerdictKind.WAITING, VerdictKind.ON_HOST})
 """Kinds of verdict for which the network needs no change."""
@@ -47,20 +53,27 @@ _ADVICE = (
 )
 
 
-def write_job_page(path: Path, report: JobReport, attributes: AttributeFiles | None = None) -> None:
+def write_job_page(
+    path: Path, report: JobReport, attributes: AttributeFiles | None = None, paths: FolderlessText | None = None
+) -> None:
     """Write a report as a page, with the network view if there is a fabric.
 
     Args:
         path: the file.
         report: what to show.
         attributes: the user's data on ranks and nodes, for the view.
+        paths: the paths that the page has without their folders, like the job's command; None: it has all in full.
 
     Raises:
         InputError, UsageError: as `render_view` does.
         OSError: the file cannot be written; it names it.
     """
-    view = render_view(report.loads, attributes=attributes).html if report.loads else None
-    write_report_page(path, page_of_report(report, view))
+    if paths and report.job:
+        report = replace(report, job=replace(report.job, command=shorten_command(report.job.command)))
+    spell = paths.apply if paths else str
+    view = render_view(report.loads, attributes=attributes, spell=spell).html if report.loads else None
+    page = page_of_report(report, view)
+    write_report_page(path, replace(page, spell=paths.in_html().apply) if paths else page)
 
 
 def page_of_report(report: JobReport, view: str | None) -> ReportPage:
@@ -90,39 +103,51 @@ def page_of_report(report: JobReport, view: str | None) -> ReportPage:
     return ReportPage(
         title=f"{title} - ibprof report",
         subtitle=subtitle,
-        sections=describe_report(report),
-        head=_say_verdict(report.verdict)
-        + (_answer(links, report.coverage) if links else _answer_without_fabric(report)),
+        sections=[each for each in describe_report(report) if each.name != _IN_HEAD],
+        head=_say_verdict(report) + (_answer(report, links) if links else _answer_without_fabric(report)),
         figures=figures,
         view=view,
         halves=_HALVES,
+        is_folded=True,
     )
 
 
-def _say_verdict(verdict: Verdict) -> str:
+def _say_verdict(report: JobReport) -> str:
     """Return the verdict, which comes before all else, and what would make it surer."""
+    verdict = report.verdict
     missing = f'<p class="soft">Missing: {escape("; ".join(verdict.missing))}.</p>' if verdict.missing else ""
-    has_fault = verdict.kind in _LINKS and verdict.cause is not None
-    tone = ' class="answer"' if has_fault else ' class="answer good"' if verdict.kind in _NO_PROBLEM else ""
+    tone = " fault" if _has_fault(report) else " good" if verdict.kind in _NO_PROBLEM else ""
     return (
-        f'<section{tone} id="verdict"><h2>Is the network why this job is slow?</h2>'
-        f"<p>{escape(verdict.text)}</p>{missing}</section>"
+        f'<section class="answer{tone}" id="verdict"><h2>Is the network why this job is slow?</h2>'
+        f"<p>{escape(verdict.text)}</p>{missing}{_warn_of_missing(report.coverage)}</section>"
     )
 
 
-def _answer(links: LinkReport, coverage: Coverage) -> str:
-    """Return the three most loaded link directions, their cause, and what to do."""
-    warning = _warn_of_missing(coverage)
-    if not links.heat.links_used:
-        tone = "" if warning else " good"
-        return f'<section class="answer{tone}"><h2>No link carries anything of this job</h2>{warning}</section>'
+def _has_fault(report: JobReport) -> bool:
+    """Return whether anything is to be red."""
+    verdict, diagnosis = report.verdict, report.links.diagnosis if report.links else None
+    if verdict.run_s is None and diagnosis and diagnosis.causes:
+        return diagnosis.causes[0].kind == REPAIR  # without times nothing says that it costs too little to matter
+    return verdict.kind in _LINKS and verdict.cause is not None
+
+
+def _answer(report: JobReport, links: LinkReport) -> str:
+    """Return the busiest links as picture and list, and what to do."""
+    if not links.groups:
+        return '<section id="answer"><h2>No link carries anything of this job</h2></section>'
+    rails = len(report.rails)
+    listed = "".join(
+        _list_group(group, number, links.groups[0].busiest, rails) for number, group in enumerate(links.groups)
+    )
+    picture = draw_network(report.loads, links.groups, _has_fault(report)) if report.loads else ""
+    title = f"Busiest links, by time at line rate{name_basis(links.load_basis)}"
     diagnosis = links.diagnosis
-    listed = "".join(_hot_end(spot, number, links) for number, spot in enumerate(links.hotspots[:_FIRST]))
-    tone = "" if diagnosis is None or diagnosis.causes or warning else " good"
-    title = f"Most loaded links{name_basis(links.load_basis)}"
+    loaded_by = diagnosis.loaded_by if diagnosis else None
+    loaders = f"<p>The first one is loaded by {escape(loaded_by.text)}.</p>" if loaded_by else ""
     return (
-        f'<section class="answer{tone}" id="answer"><h2>{title}</h2><ol>{listed}</ol>'
-        f"{_explain(diagnosis) if diagnosis else ''}{warning}</section>"
+        f'<section id="answer"><h2>{title}</h2><div class="pair">{picture}'
+        f'<div>{loaders}<ol class="busiest">{listed}</ol></div></div></section>'
+        + (f'<section id="todo"><h2>What to do</h2>{_advise(diagnosis)}</section>' if diagnosis else "")
     )
 
 
@@ -137,27 +162,30 @@ def _warn_of_missing(coverage: Coverage) -> str:
     )
 
 
-def _explain(diagnosis: Diagnosis) -> str:
-    """Return the causes with what would help, or that nothing would."""
+def _advise(diagnosis: Diagnosis) -> str:
+    """Return the causes with what would help and the command for it, or that nothing would."""
     if not diagnosis.causes:
         hosts = show_number("diagnosis.max_host_link_s", diagnosis.max_host_link_s, ValueKind.SECONDS)
         between = show_number("diagnosis.max_switch_link_s", diagnosis.max_switch_link_s, ValueKind.SECONDS)
         return (
-            f'<p class="cause"><strong>No network problem found:</strong> hosts\' own links need {hosts}, '
+            f"<p>Nothing in the network: no problem was found. Hosts' own links need {hosts}, "
             f"links between switches {between}{_count_tried(diagnosis)}.</p>"
         )
-    parts = []
-    for number, cause in enumerate(diagnosis.causes):
-        path = f"diagnosis.causes.{number}"
-        after = show_number(f"{path}.max_time_after_s", cause.max_time_after_s, ValueKind.SECONDS)
-        before = show_number(f"{path}.max_time_s", cause.max_time_s, ValueKind.SECONDS)
-        parts.append(
-            f'<p class="cause"><strong>Cause: {escape(cause.cause)}</strong> at {escape(", ".join(cause.at[:2]))}: '
-            f"{escape('; '.join(cause.evidence[:_EVIDENCE]))}.</p>"
-            f'<p class="cause"><strong>What would help:</strong> {escape(cause.advice)}. Predicted: the busiest '
-            f"link then needs {after} in place of {before}.</p>"
-        )
-    return "".join(parts)
+    return f'<ol class="causes">{"".join(map(_advise_on, range(len(diagnosis.causes)), diagnosis.causes))}</ol>'
+
+
+def _advise_on(number: int, cause: LoadCause) -> str:
+    path = f"diagnosis.causes.{number}"
+    after = show_number(f"{path}.max_time_after_s", cause.max_time_after_s, ValueKind.SECONDS)
+    before = show_number(f"{path}.max_time_s", cause.max_time_s, ValueKind.SECONDS)
+    loaders = f" Loaded by {escape(cause.loaded_by.text)}." if number and cause.loaded_by else ""
+    change = "" if cause.kind == REPAIR else f'<pre tabindex="0">{escape(cause.change)}</pre>'
+    return (
+        f"<li><p><strong>{escape(cause.advice)}.</strong></p>{change}"
+        f"<p>Predicted: the busiest link then needs {after} in place of {before}.</p>"
+        f'<p class="soft">Cause: {escape(cause.cause)} at {escape(", ".join(cause.at[:2]))}: '
+        f"{escape('; '.join(cause.evidence[:_EVIDENCE]))}.{loaders}</p></li>"
+    )
 
 
 def _count_tried(diagnosis: Diagnosis) -> str:
@@ -166,48 +194,37 @@ def _count_tried(diagnosis: Diagnosis) -> str:
     return f"; {tried} changes were tried, and none gains enough" if tried else ""
 
 
-def _hot_end(spot: Hotspot, number: int, links: LinkReport) -> str:
+def _list_group(group: LinkGroup, number: int, first: Hotspot, rails: int) -> str:
+    """Return a group as an item of the list: its busiest link direction, its time, who loads it."""
+    spot, path = group.busiest, f"link_groups.{number}.busiest"
     source, destination = ends_of(spot)
-    path = f"hotspots.{number}"
-    where = f"{source.name or source.guid} port {source.port} \u2192 {destination.name or destination.guid}"
-    told = [
-        f"{show_number(f'{path}.bytes', spot.bytes, ValueKind.BYTES)}, "
-        f"{show_number(f'{path}.share', spot.share, ValueKind.SHARE)} of all bytes on links, "
-        f"{show_number(f'{path}.ratio_to_mean', spot.ratio_to_mean, ValueKind.RATIO)} times the mean"
-    ]
-    if spot.least_time_s is not None:
-        told.append(f"{show_number(f'{path}.least_time_s', spot.least_time_s, ValueKind.SECONDS)} at line rate")
-    if spot.contributors:
-        told.append(_senders(spot, f"{path}.contributors"))
-    bar = draw_bar(spot.bytes / links.heat.max_link)
-    return f"<li><strong>{escape(where)}</strong>{bar}{'; '.join(told)}</li>"
-
-
-def _senders(spot: Hotspot, path: str) -> str:
-    causes = spot.contributors
-    if causes is None or not causes.rank_pairs:
-        return ""
-    pair = causes.rank_pairs[0]
-    who = f"{pair.source} \u2192 {pair.destination}"
-    if pair.source_rank is not None:
-        who = f"rank {pair.source_rank} \u2192 {pair.destination_rank}"
-    told = [f"most by {escape(who)} ({show_number(f'{path}.rank_pairs.0.share', pair.share, ValueKind.SHARE)})"]
-    for label, shares in (("region", causes.regions), ("operation", causes.operations), ("site", causes.sites)):
-        if shares and shares[0].name != "*":
-            share = show_number(f"{path}.{label}s.0.share", shares[0].share, ValueKind.SHARE)
-            told.append(f"{label} {escape(shares[0].name)} ({share})")
-    return ", ".join(told)
+    where = f"{source.name or source.guid} port {source.port}{_TO}{destination.name or destination.guid}"
+    time = show_number(f"{path}.least_time_s", spot.least_time_s, ValueKind.SECONDS)
+    amount = show_number(f"{path}.bytes", spot.bytes, ValueKind.BYTES)
+    count = show_number(f"link_groups.{number}.directions", len(group.members), ValueKind.COUNT)
+    alike = f"; {count} links alike" if len(group.members) > 1 else ""
+    bar = draw_bar(compare_times(spot, first))
+    who = ", ".join(
+        f"{escape(words.replace(' -> ', _TO))} "
+        f"({show_number(f'{path}.contributors.{key}.0.share', share, ValueKind.SHARE)})"
+        for key, share, words in name_loaders(spot)
+    )
+    rail = f"rail {spot.rail}: " if rails > 1 else ""
+    return (
+        f'<li><b class="badge">{number + 1}</b><div><strong>{escape(rail + where)}</strong>'
+        f"<p>{time if spot.least_time_s is not None else 'time unknown'}, {amount}{alike}</p>{bar}"
+        + (f'<p class="soft">Most by {who}</p>' if who else "")
+        + "</div></li>"
+    )
 
 
 def _answer_without_fabric(report: JobReport) -> str:
-    warning = _warn_of_missing(report.coverage)
     run = report.run
     if report.lids:
         count = show_number("matrix_LIDs.pairs_in_all", report.lids.pairs_in_all, ValueKind.COUNT)
-        return f'<section class="answer" id="answer"><h2>{count} pairs of addresses</h2>{_ADVICE}</section>'
+        return f'<section id="answer"><h2>{count} pairs of addresses</h2>{_ADVICE}</section>'
     if run is None or not run.bytes_total:
-        tone = "" if warning else " good"
-        return f'<section class="answer{tone}"><h2>Nothing was sent</h2>{warning}</section>'
+        return '<section id="answer"><h2>Nothing was sent</h2></section>'
     told = [f"{show_number('bytes_total', run.bytes_total, ValueKind.BYTES)} were sent from rank to rank"]
     if run.hosts:
         told.append(f"{show_number('bytes_on_host', run.bytes_on_host, ValueKind.BYTES)} of them within a host")
@@ -219,4 +236,4 @@ def _answer_without_fabric(report: JobReport) -> str:
         told.append(
             f"and in region {escape(most.name)} ({show_number('regions.0.share', most.share, ValueKind.SHARE)})"
         )
-    return f'<section class="answer" id="answer"><h2>{", ".join(told)}</h2>{_ADVICE}{warning}</section>'
+    return f'<section id="answer"><h2>{", ".join(told)}</h2>{_ADVICE}</section>'

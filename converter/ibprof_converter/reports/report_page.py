@@ -8,7 +8,7 @@ view that it may frame the script and the style, by their hashes; nothing else r
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
@@ -30,6 +30,9 @@ from ibprof_converter.viewer.html_page import hash_inline, page_hashes
 _LONG = 28
 """Characters of a fact beyond which it gets a line of its own."""
 
+_LONG_TABLE = 12
+"""Rows from which on a section may be cut between pages."""
+
 
 @dataclass(frozen=True, slots=True)
 class ReportPage:
@@ -42,6 +45,8 @@ class ReportPage:
         figures: HTML of what is drawn, by the name of the section that it belongs to.
         view: HTML of the network view, which comes behind the head; None where there is none.
         halves: names of sections that need half the width alone.
+        spell: what is done with the texts in it, as HTML, such as to shorten paths.
+        is_folded: whether the sections are folded: the head says what matters. Printing unfolds them.
     """
 
     title: str
@@ -51,6 +56,8 @@ class ReportPage:
     figures: Mapping[str, str] = field(default_factory=dict)
     view: str | None = None
     halves: frozenset[str] = frozenset()
+    is_folded: bool = False
+    spell: Callable[[str], str] = str
 
 
 def write_report_page(path: Path, page: ReportPage) -> None:
@@ -69,12 +76,12 @@ def render_report_page(page: ReportPage) -> str:
     text = _part("page.html")
     for mark, value in (
         ("POLICY", _policy(style, framing=page.view is not None)),
-        ("TITLE", escape(page.title)),
+        ("TITLE", page.spell(escape(page.title))),
         ("STYLE", style),
-        ("TITLE", escape(page.title)),
-        ("SUBTITLE", escape(page.subtitle)),
-        ("LINKS", "\n".join(_links(page))),
-        ("BODY", "\n".join(_body(page))),
+        ("TITLE", page.spell(escape(page.title))),
+        ("SUBTITLE", page.spell(escape(page.subtitle))),
+        ("LINKS", "" if page.is_folded else _list_parts(page)),
+        ("BODY", page.spell("\n".join(_body(page)))),
     ):
         text = text.replace(f"%{mark}%", value, 1)
     return text
@@ -110,6 +117,11 @@ def _policy(style: str, framing: bool) -> str:
     return "; ".join([*parts, "base-uri 'none'", "form-action 'none'"])
 
 
+def _list_parts(page: ReportPage) -> str:
+    links = "\n".join(_links(page))
+    return f'<nav aria-label="Parts of this report">{links}</nav>'
+
+
 def _links(page: ReportPage) -> Iterator[str]:
     if page.view is not None:
         yield '<a href="#network">Network</a>'
@@ -120,22 +132,35 @@ def _links(page: ReportPage) -> Iterator[str]:
 def _body(page: ReportPage) -> Iterator[str]:
     yield page.head
     if page.view is not None:
-        yield '<section id="network" class="framed"><h2>The network, and what loads it</h2>'
-        yield f'<iframe title="Network view" srcdoc="{html.escape(page.view)}"></iframe></section>'
+        title = "<h2>The network, and what loads it</h2>"
+        yield f'<details id="network" class="framed" open><summary>{title}</summary>'
+        yield f'<iframe title="Network view" srcdoc="{html.escape(page.view)}"></iframe></details>'
+    if page.is_folded:
+        yield _list_parts(page)
     for section in page.sections:
-        classes = " ".join(
-            name
-            for name, given in (
-                ("half", section.name in page.halves),
-                ("long", sum(len(table.rows) for table in section.tables) > 12),
-            )
-            if given
+        yield from _frame(page, section)
+
+
+def _frame(page: ReportPage, section: Section) -> Iterator[str]:
+    """Yield a section with its frame, and what is drawn for it."""
+    classes = " ".join(
+        name
+        for name, given in (
+            ("half", section.name in page.halves),
+            ("long", sum(len(table.rows) for table in section.tables) > _LONG_TABLE),
         )
-        yield f'<section id="{section.name}"' + (f' class="{classes}"' if classes else "") + ">"
-        yield f"<h2>{escape(section.title)}</h2>"
-        yield from _section(section)
-        yield page.figures.get(section.name, "")
-        yield "</section>"
+        if given
+    )
+    attributes = f' class="{classes}"' if classes else ""
+    heading = f"<h2>{escape(section.title)}</h2>"
+    if page.is_folded:
+        # A link to what is inside opens it.
+        yield f'<details{attributes}><summary>{heading}</summary><div id="{section.name}">'
+    else:
+        yield f'<section id="{section.name}"{attributes}>{heading}'
+    yield from _section(section)
+    yield page.figures.get(section.name, "")
+    yield "</div></details>" if page.is_folded else "</section>"
 
 
 def _section(section: Section) -> Iterator[str]:

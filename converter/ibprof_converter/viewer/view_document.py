@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -31,6 +31,7 @@ def encode_document(
     attributes: Sequence[UserAttribute] = (),
     grid: RankGrid | None = None,
     link_values: Sequence[LinkValue] = (),
+    spell: Callable[[str], str] = str,
 ) -> bytes:
     """Return the data of the page as one block of bytes.
 
@@ -42,6 +43,7 @@ def encode_document(
         attributes: user-supplied attributes of nodes, and of the ranks of the first run.
         grid: the positions of the first run's ranks on the problem's grid.
         link_values: properties of links other than the bytes on them.
+        spell: how texts are written, such as paths without their folders.
 
     Returns:
         uint32 length of a JSON text, the text, zeros up to a multiple of 8, arrays; little-endian. The text's `arrays`
@@ -88,7 +90,16 @@ def encode_document(
         values += _find_speeds(arrays["link_gbps"])
     if values or space is not None:
         describe_link_values(header, arrays, values)
-    return pack_document(header, arrays)
+    return pack_document({key: _spell(value, spell) for key, value in header.items()}, arrays)
+
+
+def _spell(value: object, spell: Callable[[str], str]) -> object:
+    """Return plain values with their texts as `spell` writes them; keys stay."""
+    if isinstance(value, str):
+        return spell(value)
+    if isinstance(value, dict):
+        return {key: _spell(each, spell) for key, each in value.items()}
+    return [_spell(each, spell) for each in value] if isinstance(value, list | tuple) else value
 
 
 def _find_speeds(gbps: npt.NDArray[np.float64]) -> list[LinkValue]:

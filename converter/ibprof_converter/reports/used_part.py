@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The part of the fabrics that a traffic uses, as pictures need it: hosts, switches, and links between them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.text.quantities import printable
+from ibprof_converter.fabric.fabric_graph import Fabric
+from ibprof_converter.hotspots.hot_links import LinkGroup, compare_times
+from ibprof_converter.layout.positions import FabricLayout
+from ibprof_converter.traffic.hosts import NO_HOST, Hosts
+
+_BUSY = 0.5
+"""Time from which on a group's other link directions are shown too, of that of the first group."""
+
+Pairs = npt.NDArray[np.intp]
+"""intp [pair, 2], units."""
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedLink:
+    """The busiest link direction of a group.
+
+    Attributes:
+        sender, receiver: units.
+        part: its time, of that of the busiest group, 0 to 1.
+    """
+
+    sender: int
+    receiver: int
+    part: float
+
+
+@dataclass(frozen=True, slots=True)
+class UsedPart:
+    """Units are switches, and hosts with all their adapters.
+
+    Attributes:
+        names: [unit].
+        x, y: float64 [unit], means over their nodes in a layout.
+        is_host: bool [unit].
+        is_used: bool [unit], whether one of their links carries anything.
+        links: units that a used link joins, once each, those of most bytes first.
+        alike: units joined by a link direction of a group of at least half of the first one's time, once each.
+        marks: the groups, in their order.
+        has_levels: whether `y` is a level on all rails.
+    """
+
+    names: tuple[str, ...]
+    x: npt.NDArray[np.float64]
+    y: npt.NDArray[np.float64]
+    is_host: npt.NDArray[np.bool_]
+    is_used: npt.NDArray[np.bool_]
+    links: Pairs
+    alike: Pairs
+    marks: tuple[MarkedLink, ...]
+    has_levels: bool
+
+
+def find_used_part(
+    fabrics: Sequence[Fabric],
+    layouts: Sequence[FabricLayout],
+    hosts: Hosts,
+    sent: Sequence[npt.NDArray[np.uint64]],
+    groups: Sequence[LinkGroup],
+) -> UsedPart:
+    """Find the part that is used.
+
+    Args:
+        fabrics, layouts: the rails.
+        hosts: of all rails.
+        sent: for each rail uint64 [link, end], bytes.
+        groups: the busiest link directions.
+    """
+    unit_of, names = _number_units(fabrics, layouts, hosts)
+    ends = [unit[fabric.link_node] for fabric, unit in zip(fabrics, unit_of, strict=True)]
+    node_unit = np.concatenate(unit_of)
+    count = np.maximum(np.bincount(node_unit, minlength=len(names)), 1)
+    x, y = (
+        np.bincount(node_unit, np.concatenate([getattr(each, axis) for each in layouts]), len(names)) / count
+        for axis in ("x", "y")
+    )
+    is_host = np.zeros(len(names), np.bool_)
+    is_host[node_unit] = np.concatenate([each.level for each in layouts]) == 0
+    pairs = np.concatenate([end[amount.any(axis=1)] for end, amount in zip(ends, sent, strict=True)])
+    amounts = np.concatenate([amount[amount.any(axis=1)].max(axis=1) for amount in sent])
+    is_used = np.zeros(len(names), np.bool_)
+    is_used[pairs] = True
+    members = [_join(ends, group) for group in groups]
+    parts = [compare_times(group.busiest, groups[0].busiest) for group in groups]
+    busy = [joined for joined, part in zip(members, parts, strict=True) if part >= _BUSY]
+    return UsedPart(
+        names=tuple(names),
+        x=x,
+        y=y,
+        is_host=is_host,
+        is_used=is_used,
+        links=_once(pairs[np.argsort(~amounts, kind="stable")]),
+        alike=_once(np.concatenate(busy)) if busy else np.zeros((0, 2), np.intp),
+        marks=tuple(
+            MarkedLink(int(joined[0, 0]), int(joined[0, 1]), part) for joined, part in zip(members, parts, strict=True)
+        ),
+        has_levels=all(each.has_levels for each in layouts),
+    )
+
+
+def _number_units(
+    fabrics: Sequence[Fabric], layouts: Sequence[FabricLayout], hosts: Hosts
+) -> tuple[list[npt.NDArray[np.intp]], list[str]]:
+    """Return the unit of each node of each rail, and the names of all units: hosts first."""
+    names = [printable(name) for name in hosts.name]
+    unit_of = []
+    for fabric, layout, host in zip(fabrics, layouts, hosts.of_node, strict=True):
+        is_own = (host == NO_HOST) | (layout.level != 0)
+        own = np.flatnonzero(is_own)
+        unit = np.where(is_own, 0, host).astype(np.intp)
+        unit[own] = len(names) + np.arange(len(own))
+        names += [printable(fabric.node_name[node]) or f"0x{int(fabric.node_guid[node]):x}" for node in own.tolist()]
+        unit_of.append(unit)
+    return unit_of, names
+
+
+def _join(ends: Sequence[npt.NDArray[np.intp]], group: LinkGroup) -> Pairs:
+    """Return sender and receiver of each link direction of a group."""
+    rail, link, end = group.members.T
+    joined = np.empty((len(rail), 2), np.intp)
+    for number, units in enumerate(ends):
+        here = rail == number
+        joined[here, 0] = units[link[here], end[here]]
+        joined[here, 1] = units[link[here], 1 - end[here]]
+    return joined
+
+
+def _once(pairs: Pairs) -> Pairs:
+    """Return each pair once, whichever way, in the order in which they come first."""
+    _, first = np.unique(np.sort(pairs, axis=1), axis=0, return_index=True)
+    once: Pairs = pairs[np.sort(first)]
+    return once
