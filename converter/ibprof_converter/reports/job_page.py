@@ -9,11 +9,12 @@ from pathlib import Path
 from ibprof.profile.gaps import format_names
 from ibprof.text.mpi_names import name_mpi
 from ibprof.text.quantities import format_seconds
-from ibprof.verdict.verdict_data import VerdictKind
+from ibprof.verdict.job_verdict import WORTH_HAVING
+from ibprof.verdict.verdict_data import Verdict, VerdictKind
 from ibprof_converter.analysis.folderless import FolderlessText, shorten_command
 from ibprof_converter.analysis.loads_view import AttributeFiles, render_view
 from ibprof_converter.hotspots.causes.diagnosis import Diagnosis
-from ibprof_converter.hotspots.causes.load_cause import REPAIR, LoadCause
+from ibprof_converter.hotspots.causes.load_cause import LINKS, PROGRAM, REPAIR, LoadCause
 from ibprof_converter.hotspots.coverage import Coverage
 from ibprof_converter.hotspots.hot_links import Hotspot, LinkGroup, compare_times
 from ibprof_converter.hotspots.link_report import LinkReport
@@ -147,7 +148,11 @@ def _answer(report: JobReport, links: LinkReport) -> str:
     return (
         f'<section id="answer"><h2>{title}</h2><div class="pair">{picture}'
         f'<div>{loaders}<ol class="busiest">{listed}</ol></div></div></section>'
-        + (f'<section id="todo"><h2>What to do</h2>{_advise(diagnosis)}</section>' if diagnosis else "")
+        + (
+            f'<section id="todo"><h2>What to do</h2>{_weigh(report.verdict)}{_advise(diagnosis)}</section>'
+            if diagnosis
+            else ""
+        )
     )
 
 
@@ -160,6 +165,13 @@ def _warn_of_missing(coverage: Coverage) -> str:
         f'<p class="cause"><strong>Bytes of {escape(format_names(list(names), _NAMED))} are missing</strong>, '
         'so links carry more: <a href="#unaccounted">how many at least</a>.</p>'
     )
+
+
+def _weigh(verdict: Verdict) -> str:
+    """Return that the remedies gain too little, where they do; empty otherwise."""
+    if not verdict.gain_s or not verdict.run_s or verdict.gain_s >= WORTH_HAVING * verdict.run_s:
+        return ""
+    return f"<p>Nothing that is worth it: all of this saves less than {WORTH_HAVING:.0%} of the run.</p>"
 
 
 def _advise(diagnosis: Diagnosis) -> str:
@@ -180,8 +192,10 @@ def _advise_on(number: int, cause: LoadCause) -> str:
     before = show_number(f"{path}.max_time_s", cause.max_time_s, ValueKind.SECONDS)
     loaders = f" Loaded by {escape(cause.loaded_by.text)}." if number and cause.loaded_by else ""
     change = "" if cause.kind == REPAIR else f'<pre tabindex="0">{escape(cause.change)}</pre>'
+    if cause.kind in (PROGRAM, LINKS):  # words, which nobody can type
+        change = f"<p>{escape(cause.change[:1].upper() + cause.change[1:])}.</p>"
     return (
-        f"<li><p><strong>{escape(cause.advice)}.</strong></p>{change}"
+        f"<li><p><strong>{escape(cause.advice[:1].upper() + cause.advice[1:])}.</strong></p>{change}"
         f"<p>Predicted: the busiest link then needs {after} in place of {before}.</p>"
         f'<p class="soft">Cause: {escape(cause.cause)} at {escape(", ".join(cause.at[:2]))}: '
         f"{escape('; '.join(cause.evidence[:_EVIDENCE]))}.{loaders}</p></li>"

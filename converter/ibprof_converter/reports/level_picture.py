@@ -12,6 +12,7 @@ import numpy.typing as npt
 from ibprof_converter.reports.picture_parts import (
     BOX,
     NARROW,
+    WIDE,
     Curve,
     Form,
     Point,
@@ -32,7 +33,9 @@ _FEWEST = 2
 
 _ROW = 24.0
 _TOP = 40.0
-_LEAST_ROWS = 8
+_LEAST_ROWS = {WIDE: 13, NARROW: 8}
+"""Rows that a form has space for in any case: the list next to the wide one is long."""
+
 _BOX_PART = 0.65
 """Part of a column that its boxes take; links need the rest."""
 
@@ -73,7 +76,7 @@ def draw_levels(part: UsedPart, form: Form, tones: Sequence[str], said: str) -> 
     columns = _fill_columns(part, form)
     pitch = form.width / len(columns)
     width, left = pitch * _BOX_PART, form.width / 2
-    rows = max(_LEAST_ROWS, *(len(column.boxes) for column in columns))
+    rows = max(_LEAST_ROWS[form], *(len(column.boxes) for column in columns))
     height = _TOP + rows * _ROW
     middle_of = np.full((len(part.names), 2), np.nan)
     heads, placed = [], []

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The head of a report's page: what to do, with commands to type, and that it is not worth it where it is not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ibprof_converter.analysis.folderless import shorten_command
+from ibprof_converter.analysis.load_options import FabricOptions, TrafficOptions
+from ibprof_converter.cli import report
+from ibprof_converter.reports.job_page import page_of_report
+from ibprof_converter.reports.job_report import JobReport, read_and_report
+
+
+@pytest.fixture(scope="module")
+def shifted() -> JobReport:
+    return read_and_report(FabricOptions(("xgft:2:4,4:1,2",)), TrafficOptions(("pattern:shift:5:1000000",)), "", ())
+
+
+def test_the_command_to_type_names_the_files(tmp_path: Path) -> None:
+    arguments = ["xgft:2:4,4:1,2", "pattern:shift:5:1000000", "--html", str(tmp_path / "report.html")]
+    assert report.main(arguments) == 0
+    page = (tmp_path / "report.html").read_text()
+    todo = page[page.index('<section id="todo">') : page.index('id="network"')]
+    assert '<pre tabindex="0">ibprof-place xgft:2:4,4:1,2 pattern:shift:5:1000000 --hosts own</pre>' in todo
+
+
+@pytest.mark.parametrize(("run_s", "is_worth_it"), [(1.0, False), (80e-6, True), (None, True)])
+def test_a_gain_too_small_is_called_so(shifted: JobReport, run_s: float | None, is_worth_it: bool) -> None:
+    verdict = replace(shifted.verdict, run_s=run_s)
+    head = page_of_report(replace(shifted, verdict=verdict), None).head
+    assert verdict.gain_s == pytest.approx(80e-6)
+    assert ("saves less than 1% of the run" in head) != is_worth_it
+
+
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        ("/home/alice/bin/solver -n 3", "solver -n 3"),
+        ("./solver --in=/scratch/alice/a.nml,../b.nml", "solver --in=a.nml,b.nml"),
+        ("~/bin/solver '/scratch/a b.nml'", "solver 'a b.nml'"),
+        ("</script><b>", "</script><b>"),
+        ("solver", "solver"),
+    ],
+)
+def test_a_command_without_folders(command: str, shown: str) -> None:
+    assert shorten_command(command) == shown
