@@ -14,6 +14,7 @@ from ibprof.profile.profile_data import Profile
 from ibprof.profile.row_choice import RowChoice
 from ibprof_converter.analysis import load_pipeline
 from ibprof_converter.analysis.fabric_loads import FabricLoads
+from ibprof_converter.analysis.judged_loads import judge_loads
 from ibprof_converter.analysis.load_options import FabricOptions, TrafficOptions, parse_columns, parse_pattern
 from ibprof_converter.analysis.load_pipeline import Demand
 from ibprof_converter.analysis.loads_view import AttributeFiles, NamedLoads, NetworkView, render_view
@@ -366,7 +367,7 @@ def view(
     """
     for each in (loads, *compared):
         _expect(each, FabricLoads, "load_links()")
-    runs = [NamedLoads(each, (each.placed.origin,)) for each in (loads, *compared)]
+    runs = [NamedLoads(each, (each.placed.origin,), judged=judge_loads(each)) for each in (loads, *compared)]
     files = AttributeFiles(Path(rank_data) if rank_data else None, Path(node_data) if node_data else None)
     return render_view(runs[0], runs[1:], files)
 

@@ -10,7 +10,7 @@ from ibprof.text.call_names import name_call
 from ibprof.text.quantities import format_bytes, format_seconds
 from ibprof.verdict.job_times import LATENCY_S, JobTimes, measure_job
 from ibprof.verdict.region_shares import RegionShare, share_by_region
-from ibprof.verdict.verdict_data import BusiestLink, Evidence, Verdict, VerdictKind
+from ibprof.verdict.verdict_data import WORTH_HAVING, BusiestLink, Evidence, Verdict, VerdictKind
 
 LITTLE_MPI = 0.1
 """Part of the run below which time in MPI is not why a job is slow."""
@@ -29,9 +29,6 @@ NAMED_REGIONS = 2
 
 LITTLE_WAITING = 0.01
 """Part of a region's time in MPI below which its waiting is not named."""
-
-WORTH_HAVING = 0.01
-"""Part of the run that a remedy must save to be worth it."""
 
 NO_TIMES = "time in MPI: run again with IBPROF_TIME=1"
 NO_SITES = "lines of the program: run again without IBPROF_SITES=0"

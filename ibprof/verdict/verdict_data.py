@@ -10,6 +10,9 @@ from typing import Any
 
 from ibprof.verdict.region_shares import RegionShare
 
+WORTH_HAVING = 0.01
+"""Part of the run that a remedy must save to be worth it."""
+
 
 class VerdictKind(Enum):
     """Why a job is as slow as it is; docs/verdict.md describes each."""

@@ -33,6 +33,7 @@ import { SearchBox } from "./widgets/search_box";
 import { SelectionDetails } from "./widgets/selection_details";
 import { Tooltip } from "./widgets/tooltip";
 import { TopLinks } from "./widgets/top_links";
+import { VerdictBox } from "./widgets/verdict_box";
 
 /** Parts of the state that need a new scene. */
 const SCENE_PARTS: readonly (keyof State)[] = [
@@ -48,6 +49,7 @@ export class View implements Page {
   private readonly scenes: SceneBuilder;
   private readonly pictures: PictureKinds;
   private readonly tooltip = new Tooltip();
+  private readonly verdict: VerdictBox;
   private readonly topLinks: TopLinks;
   private readonly chips: FilterChips;
   private readonly details: SelectionDetails;
@@ -72,6 +74,7 @@ export class View implements Page {
       settle: () => this.saveViewport(),
     });
     this.state = readState(addressWindow.location.hash, this.model, this.runs.length);
+    this.verdict = new VerdictBox(this);
     this.topLinks = new TopLinks(this);
     this.chips = new FilterChips(this);
     this.details = new SelectionDetails(this);
@@ -162,6 +165,7 @@ export class View implements Page {
     this.comparison.show(this.state);
     this.chips.show(listed);
     this.details.show(listed);
+    this.verdict.show();
     this.topLinks.show(this.shownEncoding);
     this.tabs.show(listed);
     showCoverage(this, compared);

@@ -12,9 +12,10 @@ from typing import BinaryIO
 
 from ibprof.errors import UsageError
 from ibprof_converter.analysis.fabric_loads import FabricLoads
+from ibprof_converter.analysis.judged_loads import judge_loads
 from ibprof_converter.analysis.link_stacks import fold_busiest_link
 from ibprof_converter.analysis.load_options import OPERATION, REGION, SITE
-from ibprof_converter.analysis.loads_view import write_view
+from ibprof_converter.analysis.loads_view import NamedLoads, write_view
 from ibprof_converter.analysis.output_files import STDOUT, naming_file, open_output
 from ibprof_converter.layout.regular_cabling import find_dragonfly_groups
 from ibprof_converter.outputs.csv_file import write_csv
@@ -129,7 +130,7 @@ def write_outputs(loads: FabricLoads, options: LoadsOutputOptions) -> None:
     for path in filter(None, (options.png, options.figure)):
         draw_loads(path, loads, options.panels, options.only_used, options.full_scale)
     if options.html:
-        write_view(options.html, loads)
+        write_view(options.html, NamedLoads(loads, judged=judge_loads(loads)))
 
 
 def _write_table(path: Path | None, columns: tuple[str, ...], rows: Iterator[Row]) -> None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from ibprof.errors import UsageError
 from ibprof.text.notebook_html import NotebookView
 from ibprof.text.quantities import format_bytes, printable
 from ibprof_converter.analysis.fabric_loads import FabricLoads
+from ibprof_converter.analysis.judged_loads import JudgedLoads
 from ibprof_converter.analysis.output_files import naming_file
 from ibprof_converter.hotspots.coverage import describe_coverage
 from ibprof_converter.traffic.counter_agreement import Agreement
@@ -53,11 +54,13 @@ class NamedLoads:
     Attributes:
         loads: of the links.
         traffics, placements: as the user typed them, one a job.
+        judged: the verdict on the run; None: the page shows none.
     """
 
     loads: FabricLoads
     traffics: tuple[str, ...] = ()
     placements: tuple[str, ...] = ()
+    judged: JudgedLoads | None = None
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -131,7 +134,7 @@ def render_view(
             raise UsageError(f"{each.loads.title}: expected loads of the same links as {own.loads.fabric.name}")
     values, grid = _read_attributes(own.loads, attributes or AttributeFiles())
     everything = (own, *compared)
-    runs = [_run_of(name, each.loads) for name, each in zip(_name_runs(everything), everything, strict=True)]
+    runs = [_run_of(name, each) for name, each in zip(_name_runs(everything), everything, strict=True)]
     fabric, agreement = own.loads.fabric, own.loads.agreement
     if agreement:
         runs.append(_run_of_counters(own.loads, agreement))
@@ -156,7 +159,13 @@ def _read_attributes(loads: FabricLoads, files: AttributeFiles) -> tuple[list[Us
     return values, grid
 
 
-def _run_of(name: str, loads: FabricLoads) -> ViewRun:
+def _run_of(name: str, named: NamedLoads) -> ViewRun:
+    run = _measured_or_recorded(name, named.loads)
+    judged = named.judged
+    return replace(run, verdict=judged.verdict, diagnosis=judged.diagnosis) if judged else run
+
+
+def _measured_or_recorded(name: str, loads: FabricLoads) -> ViewRun:
     if isinstance(loads.placed, PortCounters):
         known = match_counters(loads.placed, loads.fabric.fabrics)[1]
         return ViewRun(name, loads.placed, loads.loads, loads.coverage, known=known)

@@ -10,7 +10,9 @@ from pathlib import Path
 
 from ibprof.cli.command import run_command
 from ibprof.cli.parsers import make_parser
-from ibprof_converter.analysis.load_options import FabricOptions, TrafficOptions, list_compared
+from ibprof_converter.analysis.fabric_loads import FabricLoads
+from ibprof_converter.analysis.judged_loads import judge_loads
+from ibprof_converter.analysis.load_options import FabricOptions, Progress, TrafficOptions, list_compared
 from ibprof_converter.analysis.load_pipeline import load_traffic
 from ibprof_converter.analysis.loads_view import AttributeFiles, NamedLoads, write_view
 from ibprof_converter.analysis.output_files import check_files
@@ -62,14 +64,15 @@ def _view(argv: Sequence[str] | None) -> None:
     options = _view_options(_parser().parse_intermixed_args(argv))
     with show_stages() as progress:
         fabric = read_routed_fabric(options.fabric, progress)
-        runs = [
-            NamedLoads(load_traffic(fabric, traffic, progress), traffic.names, traffic.placements)
-            for traffic in options.traffics
-        ]
+        runs = [_judge(load_traffic(fabric, each, progress), each, progress) for each in options.traffics]
         progress("writing the page")
         write_view(options.output, runs[0], runs[1:], options.attributes)
     for run in runs:
         print_warnings(NAME, run.loads.warnings)
+
+
+def _judge(loads: FabricLoads, traffic: TrafficOptions, progress: Progress) -> NamedLoads:
+    return NamedLoads(loads, traffic.names, traffic.placements, judge_loads(loads, progress))
 
 
 def _view_options(arguments: argparse.Namespace) -> ViewOptions:

@@ -9,8 +9,7 @@ from pathlib import Path
 from ibprof.profile.gaps import format_names
 from ibprof.text.mpi_names import name_mpi
 from ibprof.text.quantities import format_seconds
-from ibprof.verdict.job_verdict import WORTH_HAVING
-from ibprof.verdict.verdict_data import Verdict, VerdictKind
+from ibprof.verdict.verdict_data import WORTH_HAVING, Verdict, VerdictKind
 from ibprof_converter.analysis.folderless import FolderlessText, shorten_command
 from ibprof_converter.analysis.loads_view import AttributeFiles, render_view
 from ibprof_converter.hotspots.causes.diagnosis import Diagnosis
@@ -18,6 +17,7 @@ from ibprof_converter.hotspots.causes.load_cause import LINKS, PROGRAM, REPAIR, 
 from ibprof_converter.hotspots.coverage import Coverage
 from ibprof_converter.hotspots.hot_links import Hotspot, LinkGroup, compare_times
 from ibprof_converter.hotspots.link_report import LinkReport
+from ibprof_converter.hotspots.verdict_links import has_fault
 from ibprof_converter.reports.job_report import JobReport
 from ibprof_converter.reports.job_sections import describe_report
 from ibprof_converter.reports.link_sections import ends_of, name_basis, name_loaders
@@ -44,9 +44,6 @@ _IN_HEAD = "busiest"
 
 _NO_PROBLEM = frozenset({VerdictKind.NOT_MPI, VerdictKind.WAITING, VerdictKind.ON_HOST})
 """Kinds of verdict for which the network needs no change."""
-
-_LINKS = frozenset({VerdictKind.HOST_LINKS, VerdictKind.SWITCH_LINKS})
-"""Kinds of verdict for which a link decides."""
 
 _ADVICE = (
     '<p class="cause">Which links carry them is unknown without the fabric: '
@@ -125,11 +122,7 @@ def _say_verdict(report: JobReport) -> str:
 
 
 def _has_fault(report: JobReport) -> bool:
-    """Return whether anything is to be red."""
-    verdict, diagnosis = report.verdict, report.links.diagnosis if report.links else None
-    if verdict.run_s is None and diagnosis and diagnosis.causes:
-        return diagnosis.causes[0].kind == REPAIR  # without times nothing says that it costs too little to matter
-    return verdict.kind in _LINKS and verdict.cause is not None
+    return has_fault(report.verdict, report.links.diagnosis if report.links else None)
 
 
 def _answer(report: JobReport, links: LinkReport) -> str:

@@ -13,9 +13,9 @@ from ibprof.text.notebook_html import NotebookView
 from ibprof.text.quantities import printable
 from ibprof.verdict.verdict_data import Verdict, VerdictKind
 from ibprof_converter.analysis.fabric_loads import FabricLoads
+from ibprof_converter.analysis.judged_loads import judge_links
 from ibprof_converter.analysis.load_options import FabricOptions, Progress, TrafficOptions, no_progress
 from ibprof_converter.analysis.load_pipeline import Demand, load_fabric
-from ibprof_converter.analysis.region_links import time_regions
 from ibprof_converter.hotspots.adaptive_bounds_text import bounds_as_json, describe_bounds
 from ibprof_converter.hotspots.counter_text import agreement_as_json, describe_agreement
 from ibprof_converter.hotspots.coverage import Coverage, describe_coverage
@@ -23,6 +23,7 @@ from ibprof_converter.hotspots.dump_requests import REQUESTS, DumpRequest
 from ibprof_converter.hotspots.hot_links import BY_TIME
 from ibprof_converter.hotspots.link_report import LinkReport, links_as_json, report_on_links
 from ibprof_converter.hotspots.run_sums import RunSummary, summarise
+from ibprof_converter.hotspots.verdict_links import judge_job
 from ibprof_converter.reports.pair_matrix import (
     PairMatrix,
     matrix_of_hosts,
@@ -43,8 +44,6 @@ from ibprof_converter.reports.recorded_job import (
     measure_regions,
 )
 from ibprof_converter.reports.sender_balance import SenderBalance, weigh_senders
-from ibprof_converter.reports.verdict_links import judge_job
-from ibprof_converter.routing.route_choice import describe_routes
 from ibprof_converter.traffic.chosen_traffic import choose_demand
 from ibprof_converter.traffic.traffic_data import RankTraffic, Traffic
 from ibprof_converter.traffic.traffic_reader import read_traffic
@@ -221,9 +220,8 @@ def report_on_loads(
         progress=progress,
         rank_by=rank_by,
     )
-    routes = (describe_routes(fabric.subnets) or "") if loads.traffic else ""
     report = JobReport(
-        verdict=judge_job(demand.profile if demand else None, links, routes, time_regions(loads)),
+        verdict=judge_links(loads, links),
         coverage=loads.coverage,
         provenance=provenance,
         links=links,

@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.profile.profile_data import Intervals
+from ibprof.verdict.verdict_data import Verdict
+from ibprof_converter.hotspots.causes.diagnosis import Diagnosis
 from ibprof_converter.hotspots.coverage import Coverage
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.loaded_links import Loads
@@ -18,6 +20,7 @@ from ibprof_converter.traffic.traffic_data import ALL, NO_LID, NO_RANK, PortCoun
 from ibprof_converter.viewer.flow_arrays import describe_flows
 from ibprof_converter.viewer.interval_arrays import describe_intervals
 from ibprof_converter.viewer.packing import NONE, Arrays
+from ibprof_converter.viewer.view_verdict import describe_verdict
 
 FLOW_LIMIT = 1 << 21
 """The number of flows that the page can sum exactly: sums of 2**21 halves of 32 bits stay below 2**53."""
@@ -34,6 +37,8 @@ class ViewRun:
         coverage: what was not seen and what is modelled.
         intervals: bytes sent over time by the ranks of `placed`; None if not recorded.
         known: for each rail bool [link, end], True where the load is known; None if all are.
+        verdict: on the run; None if it is shown elsewhere or nothing is known of it.
+        diagnosis: of its links; None where they are not diagnosed.
     """
 
     name: str
@@ -42,6 +47,8 @@ class ViewRun:
     coverage: Coverage
     intervals: Intervals | None = None
     known: tuple[npt.NDArray[np.bool_], ...] | None = None
+    verdict: Verdict | None = None
+    diagnosis: Diagnosis | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +132,8 @@ def describe_run(
         "bytes_on_host": str(loads.bytes_on_host),
         "bytes_unrouted": {reason: str(amount) for reason, amount in loads.bytes_unrouted.items()},
     }
+    if run.verdict is not None:
+        about["verdict"] = describe_verdict(run.verdict, run.diagnosis, order)
     arrays: Arrays = {}
     if isinstance(placed, Traffic):
         arrays |= _describe_ranks(placed, names, subnets, first_node)

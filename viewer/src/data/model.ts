@@ -10,6 +10,25 @@ export const NONE = -1;
 /** Kinds of nodes in `nodeKind`: 0 is an adapter, 2 a router. */
 export const SWITCH = 1;
 
+/** The first cause of the largest time of a link direction: `diagnosis.causes` of report.json. */
+export interface FirstCause {
+  cause: string;
+  at: string[];
+  evidence: string[];
+  change: string;
+}
+
+/** Is the network why the job is slow? As in report.json. */
+export interface Verdict {
+  text: string;
+  missing: string[];
+  /** Whether a link decides, and a remedy is worth it. */
+  has_fault: boolean;
+  /** The busiest link direction. */
+  end: number | null;
+  first_cause: FirstCause | null;
+}
+
 /** One run: traffic mapped on the fabric. */
 export interface RunHeader {
   name: string;
@@ -18,6 +37,7 @@ export interface RunHeader {
   bytes_routed: string;
   bytes_on_host: string;
   bytes_unrouted: Record<string, string>;
+  verdict?: Verdict;
 }
 
 /** What all runs share. */

@@ -31,7 +31,7 @@ from ibprof_converter.hotspots.causes.loaded_by import AlikeLinks, LoadedBy
 from ibprof_converter.hotspots.causes.narrowest_cut import SwitchCut, narrowest_cut
 from ibprof_converter.hotspots.causes.repaired import Repairs, RepairTrials
 from ibprof_converter.hotspots.causes.repairs import Repair, find_repairs
-from ibprof_converter.hotspots.causes.situation import Situation
+from ibprof_converter.hotspots.causes.situation import LinkDirection, Situation
 from ibprof_converter.hotspots.causes.table_rules import RULES, TableMaker
 from ibprof_converter.hotspots.causes.widening import name_cut
 from ibprof_converter.traffic.rail_bounds import ESTIMATE, STATIC
@@ -61,6 +61,7 @@ class Diagnosis:
         load_basis: loads whose times these are, `static` or `estimate`.
         tried: all changes that were tried, and those that were not, with the reason.
         loaded_by: ranks, call, line and region that load that link direction most; None where that is not known.
+        busiest_at: that link direction; None where it is not known by number.
         alike: link directions of its kind that are as busy; None where that is not known.
     """
 
@@ -75,6 +76,7 @@ class Diagnosis:
     load_basis: str = STATIC
     tried: tuple[TriedChange, ...] = ()
     loaded_by: LoadedBy | None = None
+    busiest_at: LinkDirection | None = None
     alike: AlikeLinks | None = None
 
     def as_json(self) -> dict[str, object]:
@@ -127,6 +129,7 @@ def diagnose(situation: Situation, progress: Progress = lambda _: None) -> Diagn
         causes=tuple(causes),
         load_basis=ESTIMATE if situation.is_adaptive else STATIC,
         tried=tuple(tried),
+        busiest_at=situation.most_loaded(),
     )
 
 

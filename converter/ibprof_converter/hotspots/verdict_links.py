@@ -8,7 +8,9 @@ from dataclasses import replace
 
 from ibprof.profile.profile_data import Profile
 from ibprof.verdict.job_verdict import judge_run, judge_traffic
-from ibprof.verdict.verdict_data import BusiestLink, Verdict
+from ibprof.verdict.verdict_data import WORTH_HAVING, BusiestLink, Verdict, VerdictKind
+from ibprof_converter.hotspots.causes.diagnosis import Diagnosis
+from ibprof_converter.hotspots.causes.load_cause import REPAIR
 from ibprof_converter.hotspots.hot_links import HOST_LINK, Hotspot
 from ibprof_converter.hotspots.link_report import LinkReport
 
@@ -28,6 +30,18 @@ def judge_job(
     if times:
         times = replace(times, by_region=by_region)
     return judge_run(run, times) if run else judge_traffic(times)
+
+
+def has_fault(verdict: Verdict, diagnosis: Diagnosis | None) -> bool:
+    """Return whether the network has a problem: pages show nothing else in red.
+
+    A link decides, and a remedy of it is worth it. Without times nothing shows what it costs: then only a fault of the
+    fabric counts, a cable or a link to be repaired.
+    """
+    if verdict.run_s is None:
+        return bool(diagnosis and diagnosis.causes and diagnosis.causes[0].kind == REPAIR)
+    decides = verdict.kind in (VerdictKind.HOST_LINKS, VerdictKind.SWITCH_LINKS) and verdict.cause is not None
+    return decides and (verdict.gain_s or 0.0) >= WORTH_HAVING * verdict.run_s
 
 
 def _time_links(links: LinkReport, routes: str) -> BusiestLink | None:

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The verdict on the run: is the network why its job is slow, and what to do.
+
+import type { FirstCause } from "../data/model";
+import { printable } from "../format";
+import type { Page } from "../page";
+import { button, byId, element, replaceChildren } from "./dom";
+
+export class VerdictBox {
+  private shown: object | undefined;
+
+  constructor(private readonly page: Page) {}
+
+  /** Show the verdict on the page's run; none is shown where a file has none. */
+  show(): void {
+    const { verdict } = this.page.model.header;
+    const box = byId("verdict");
+    box.hidden = !verdict;
+    if (!verdict || verdict === this.shown) return;
+    this.shown = verdict;
+    box.classList.toggle("fault", verdict.has_fault);
+    const { name } = this.page;
+    const title = `Is the network why this job is slow?${name ? ` ${name}:` : ""}`;
+    const parts: Node[] = [element("h2", title), element("p", printable(verdict.text))];
+    const { end } = verdict;
+    if (end !== null) {
+      const busiest = button("Show the busiest link", () => this.page.choose({ end }));
+      busiest.id = "busiest";
+      parts.push(busiest);
+    }
+    if (verdict.first_cause) parts.push(describeCause(verdict.first_cause));
+    if (verdict.missing.length) {
+      const missing = element("p", `Missing: ${verdict.missing.map(printable).join("; ")}`);
+      missing.className = "note";
+      parts.push(missing);
+    }
+    replaceChildren(box, ...parts);
+  }
+}
+
+function describeCause({ cause, at, evidence, change }: FirstCause): HTMLElement {
+  const place = at.length ? ` at ${at.map(printable).join(", ")}` : "";
+  const lines = [...evidence, ...(change ? [`Change: ${change}`] : [])].map((line) => element("li", printable(line)));
+  return element("details", "", element("summary", `Cause: ${printable(cause)}${place}`), element("ul", "", ...lines));
+}
