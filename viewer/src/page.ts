@@ -12,8 +12,11 @@ export interface Page extends Run {
   readonly runs: readonly Run[];
   /** What the page's run is compared with; null if with none. */
   readonly compared: ComparedRun | null;
-  /** Change parts of the state and update everything that shows it. A part that is undefined is cleared. */
-  choose(part: State): void;
+  /**
+   * Change parts of the state and update everything that shows it. A part that is undefined is cleared. A repeated
+   * change, such as by a key that is held down, replaces the last entry of the browser's history.
+   */
+  choose(part: State, isRepeated?: boolean): void;
 }
 
 /** A list or matrix in a tab of its own. To add one: `panels/tabs.ts`. */

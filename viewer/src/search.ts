@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Search for hosts, switches, GUIDs, LIDs and ranks.
+// Search for regions, operations, lines that call MPI, ranks, hosts, switches, LIDs and GUIDs.
 
 import { SWITCH } from "./data/model";
 import type { Run } from "./run";
@@ -14,20 +14,52 @@ export interface SearchResult {
   part: State;
 }
 
-/** Return the matches of a query such as `rank 7`, `lid 0x1f`, `0x0002c903...` or part of a name; the most exact first. */
+/** Kinds of results, in their order, with the words that restrict a query to a kind. */
+const KINDS: [words: string[], find: (run: Run, text: string) => SearchResult[]][] = [
+  [["rank", "ranks"], findRanks],
+  [["lid"], findLid],
+  [["guid"], findGuid],
+  [["region"], findRegions],
+  [["operation"], findOperations],
+  [["line", "site"], findSites],
+  [["host"], findHosts],
+  [["switch"], findSwitches],
+];
+
+/**
+ * Return the matches of a query such as `rank 7`, `solver.c:212`, `0x0002c903...` or part of a name. Each kind of
+ * result has its share of the list; within a kind, names that begin with the query come first.
+ */
 export function search(run: Run, query: string): SearchResult[] {
-  const [, kind = "", rest = ""] = /^(?:(rank|lid|host|guid)\s+)?(.*)$/i.exec(query) ?? [];
-  const kinds = kind.toLowerCase();
-  const found: SearchResult[] = [];
-  if (!kinds || kinds === "rank") found.push(...findRank(run, rest));
-  if (!kinds || kinds === "lid") found.push(...findLid(run, rest));
-  if (!kinds || kinds === "guid") found.push(...findGuid(run, rest));
-  if (!kinds || kinds === "host") found.push(...findNames(run, rest, kinds === "host"));
-  return found.slice(0, MOST_RESULTS);
+  const [, word = "", rest = ""] = /^([a-z]+)\s+(.*)$/i.exec(query) ?? [];
+  const kind = word.toLowerCase();
+  const isKind = KINDS.some(([words]) => words.includes(kind));
+  const found = KINDS.map(([words, find]) => {
+    if (words.includes(kind)) return find(run, rest);
+    // A name may begin with the word of another kind.
+    return isKind && !NAMED.has(find) ? [] : find(run, query);
+  });
+  let most = 1;
+  const count = (limit: number): number => found.reduce((sum, each) => sum + Math.min(each.length, limit), 0);
+  while (most < MOST_RESULTS && count(most + 1) <= MOST_RESULTS) most++;
+  const first = found.map((each) => each.slice(0, most));
+  // The rest of the list goes to the first kinds that have more.
+  let left = MOST_RESULTS - count(most);
+  return first.flatMap((each, at) => {
+    const more = found[at].slice(most, most + Math.max(0, left));
+    left -= more.length;
+    return [...each, ...more];
+  });
 }
 
-/** Find a rank by its number; in several jobs the one of each. */
-function findRank({ model, names }: Run, text: string): SearchResult[] {
+/** Find a rank by its number, in several jobs the one of each; or the ranks of a range such as `4-7`. */
+function findRanks({ model, names }: Run, text: string): SearchResult[] {
+  const [, first, last] = /^(\d+)-(\d+)$/.exec(text) ?? [];
+  if (first !== undefined) {
+    const isWithin = (name: string): boolean => /^\d+$/.test(name) && +first <= +name && +name <= +last;
+    const ranks = model.header.rank_names.flatMap((name, rank) => (isWithin(name) ? [rank] : []));
+    return ranks.length ? [{ text: `ranks ${first} to ${last}`, part: { ranks } }] : [];
+  }
   return model.header.rank_names.flatMap((name, rank) => {
     if (name !== text && !name.endsWith(`:${text}`)) return [];
     return [{ text: `rank ${names.rank(rank)} on ${names.node(names.nodeOfRank(rank))}`, part: { ranks: [rank] } }];
@@ -58,23 +90,49 @@ function findGuid(run: Run, text: string): SearchResult[] {
   return found;
 }
 
-function findNames(run: Run, text: string, hostsOnly: boolean): SearchResult[] {
-  const { model, names } = run;
+function findRegions({ model, names, table }: Run, text: string): SearchResult[] {
+  const known = table.hasFlows ? model.header.regions : [];
+  return match(known, text, (region) => ({ text: `region ${names.region(region)}`, part: { region } }));
+}
+
+function findOperations({ model, names, table }: Run, text: string): SearchResult[] {
+  const known = table.hasFlows ? model.header.operations : [];
+  const wanted = text.replace(/^mpi_/i, "");
+  return match(known, wanted, (operation) => ({
+    text: `operation ${names.operation(operation)}`,
+    part: { operation },
+  }));
+}
+
+function findSites({ model, names, table }: Run, text: string): SearchResult[] {
+  const known = table.hasFlows ? model.header.sites : [];
+  return match(known, text, (site) => ({ text: `line ${names.site(site)}`, part: { site } }));
+}
+
+function findHosts({ model, names }: Run, text: string): SearchResult[] {
+  return match(model.header.host_names, text, (host) => ({
+    text: `host ${names.host(host)}`,
+    part: { hosts: [host] },
+  }));
+}
+
+function findSwitches(run: Run, text: string): SearchResult[] {
+  const { header, nodeKind } = run.model;
+  const known = header.node_names.map((name, node) => (nodeKind[node] === SWITCH ? name : ""));
+  return match(known, text, (node) => ({ text: `switch ${nameNode(run, node)}`, part: { node } }));
+}
+
+const NAMED = new Set([findRegions, findOperations, findSites, findHosts, findSwitches]);
+
+/** Return what matches by name, first the names that begin with the text. `*` stands for all, and is not found. */
+function match(known: string[], text: string, make: (index: number) => SearchResult): SearchResult[] {
   const wanted = text.toLowerCase();
-  const found: (SearchResult & { starts: boolean })[] = [];
-  const match = (name: string, said: string, part: State): void => {
-    const at = name.toLowerCase().indexOf(wanted);
-    if (at >= 0) found.push({ text: said, part, starts: at === 0 });
-  };
-  model.header.host_names.forEach((name, host) => {
-    match(name, `host ${names.host(host)}`, { hosts: [host] });
+  const [starting, others]: [number[], number[]] = [[], []];
+  known.forEach((name, index) => {
+    const at = name === "*" || !wanted ? -1 : name.toLowerCase().indexOf(wanted);
+    if (at >= 0) (at ? others : starting).push(index);
   });
-  if (!hostsOnly)
-    model.header.node_names.forEach((name, node) => {
-      if (model.nodeKind[node] === SWITCH) match(name, `switch ${nameNode(run, node)}`, { node });
-    });
-  found.sort((one, other) => Number(other.starts) - Number(one.starts));
-  return found.map(({ text: label, part }) => ({ text: label, part }));
+  return [...starting, ...others].slice(0, MOST_RESULTS).map(make);
 }
 
 function nameNode({ model, names }: Run, node: number): string {

@@ -82,6 +82,13 @@ export const SELECTION = [
 ] as (keyof Selection)[];
 export const FILTER = ["rail", "level", "load", "change"] as (keyof Filter)[];
 
+/** Parts whose changes the browser's Back undoes. Others, such as the zoom, belong to the entry that they are made in. */
+export const HISTORY_PARTS: readonly (keyof State)[] = [
+  ...SELECTION,
+  ...FILTER,
+  ...(["run", "against", "compare", "by", "picture", "used", "panel", "colour", "value"] as const),
+];
+
 /** Return whether two states differ in any of the given parts. */
 export function differs(one: State, other: State, parts: readonly (keyof State)[]): boolean {
   return parts.some((part) => String(one[part]) !== String(other[part]));

@@ -18,7 +18,7 @@ import { PictureKinds } from "./pictures/picture_kinds";
 import type { ComparedRun, Run } from "./run";
 import { runIndex } from "./run_pair";
 import { type Scene, SceneBuilder, withState } from "./scene";
-import { differs, FILTER, SELECTION, type State } from "./state";
+import { differs, FILTER, HISTORY_PARTS, SELECTION, type State } from "./state";
 import { Names } from "./text/names";
 import { describePointed } from "./text/tooltip_text";
 import { ColourBar } from "./widgets/colour_bar";
@@ -124,9 +124,10 @@ export class View implements Page {
     return this.pictures.drawing(this.state.picture);
   }
 
-  choose(part: State): void {
-    this.goTo({ ...this.state, ...part });
-    this.saveState();
+  choose(part: State, isRepeated = false): void {
+    const before = this.state;
+    this.goTo({ ...before, ...part });
+    this.saveState(!isRepeated && differs(before, this.state, HISTORY_PARTS));
   }
 
   private get run(): Run {
@@ -172,8 +173,11 @@ export class View implements Page {
     this.tooltip.hide();
   }
 
-  private saveState(): void {
-    addressWindow.history.replaceState(null, "", writeState(this.state));
+  /** Write the state to the address; as a new entry of the browser's history, or in place of the last. */
+  private saveState(isNewEntry = false): void {
+    const address = writeState(this.state);
+    if (isNewEntry) addressWindow.history.pushState(null, "", address);
+    else addressWindow.history.replaceState(null, "", address);
   }
 
   private saveViewport(): void {

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { search } from "../src/search";
-import { makeRun } from "./small_fabric";
+import { makeFlows, makeRun } from "./small_fabric";
 
 const RUN = makeRun();
 
@@ -82,4 +82,38 @@ test("several jobs have a rank of each number", () => {
 test("there are at most twelve results", () => {
   const run = makeRun({ nodeHost: new Int32Array(7) }, { host_names: Array.from({ length: 40 }, (_, at) => `n${at}`) });
   assert.equal(search(run, "n").length, 12);
+});
+
+test("regions, operations and lines are found, in any case, with or without MPI_", () => {
+  const flows = makeFlows([{ from: 0, to: 1, bytes: 1, region: 1 }]);
+  const run = makeRun({ flows }, { regions: ["main", "halo"], operations: ["*", "BCAST"], sites: ["*", "halo.c:7"] });
+  assert.deepEqual(search(run, "HALO"), [
+    { text: "region halo", part: { region: 1 } },
+    { text: "line halo.c:7", part: { site: 1 } },
+  ]);
+  assert.deepEqual(search(run, "line halo"), [{ text: "line halo.c:7", part: { site: 1 } }]);
+  for (const query of ["MPI_Bcast", "bcast", "operation bc"])
+    assert.deepEqual(search(run, query), [{ text: "operation BCAST", part: { operation: 1 } }]);
+  assert.deepEqual(search(run, "*"), []);
+});
+
+test("a name that begins with the word of another kind is found too", () => {
+  const run = makeRun({}, { regions: ["main", "host exchange"] });
+  assert.deepEqual(search(run, "host exchange"), [{ text: "region host exchange", part: { region: 1 } }]);
+});
+
+test("without flows there is nothing to filter by region", () => {
+  assert.deepEqual(search(makeRun({ flows: null }, { regions: ["main", "halo"] }), "halo"), []);
+});
+
+test("many results of one kind do not hide the others", () => {
+  const host_names = Array.from({ length: 40 }, (_, at) => `halo${at}`);
+  const found = search(makeRun({ nodeHost: new Int32Array(7) }, { host_names }), "halo");
+  assert.equal(found.length, 12);
+  assert.deepEqual(found[0].part, { region: 1 });
+});
+
+test("a range of ranks is one result", () => {
+  assert.deepEqual(search(RUN, "ranks 1-2"), [{ text: "ranks 1 to 2", part: { ranks: [1, 2] } }]);
+  assert.deepEqual(search(RUN, "rank 7-9"), []);
 });

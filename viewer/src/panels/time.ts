@@ -30,7 +30,8 @@ export class TimePanel implements Panel {
     this.bar = new RangeSlider({
       label: "Time range",
       describe: (part) => formatSeconds(part * seconds),
-      change: (range) => page.choose({ time: range ? range.map((part) => part * seconds) : undefined }),
+      change: (range, isRepeated) =>
+        page.choose({ time: range ? range.map((part) => part * seconds) : undefined }, isRepeated),
     });
     this.bar.element.classList.add("tall");
     this.bar.element.id = "time";

@@ -16,10 +16,11 @@ export class ColourBar {
     this.bar = new RangeSlider({
       label: "Load of link directions",
       describe: (part) => (this.encoding ? formatAmount(this.encoding, this.encoding.scale.amount(part)) : ""),
-      change: (range) => {
+      change: (range, isRepeated) => {
         const { encoding } = this;
-        if (encoding)
-          page.choose({ [encoding.isChange ? "change" : "load"]: range ? boundsOf(encoding, range) : undefined });
+        if (!encoding) return;
+        const bounds = range ? boundsOf(encoding, range) : undefined;
+        page.choose({ [encoding.isChange ? "change" : "load"]: bounds }, isRepeated);
       },
     });
     byId("colours").append(this.bar.element);

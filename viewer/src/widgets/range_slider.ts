@@ -10,8 +10,8 @@ export interface RangeOptions {
   label: string;
   /** Return the text of a position, from 0 to 1. */
   describe(part: number): string;
-  /** A range was selected; null: the whole slider. */
-  change(range: [number, number] | null): void;
+  /** A range was selected; null: the whole slider. `isRepeated`: by a key that is held down. */
+  change(range: [number, number] | null, isRepeated: boolean): void;
 }
 
 export class RangeSlider {
@@ -85,7 +85,7 @@ export class RangeSlider {
       event.preventDefault();
       event.stopPropagation();
       this.moveHandle(which, this.range[which] + step);
-      this.notify();
+      this.notify(event.repeat);
     });
     return handle;
   }
@@ -95,9 +95,9 @@ export class RangeSlider {
     this.set(which ? [low, clamp(part, low, 1)] : [clamp(part, 0, high), high]);
   }
 
-  private notify(): void {
+  private notify(isRepeated = false): void {
     const [low, high] = this.range;
-    this.options.change(low <= 0 && high >= 1 ? null : [low, high]);
+    this.options.change(low <= 0 && high >= 1 ? null : [low, high], isRepeated);
   }
 
   private listen(): void {
