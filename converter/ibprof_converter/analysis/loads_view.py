@@ -20,7 +20,7 @@ from ibprof_converter.traffic.loaded_links import Loads, match_counters
 from ibprof_converter.traffic.traffic_data import ALL, PortCounters, no_counters
 from ibprof_converter.viewer import user_attributes
 from ibprof_converter.viewer.html_page import render_page
-from ibprof_converter.viewer.interval_arrays import merge_intervals
+from ibprof_converter.viewer.interval_arrays import merge_times
 from ibprof_converter.viewer.user_attributes import RankGrid, UserAttribute
 from ibprof_converter.viewer.view_document import encode_document
 from ibprof_converter.viewer.view_runs import ViewRun
@@ -169,9 +169,8 @@ def _measured_or_recorded(name: str, loads: FabricLoads) -> ViewRun:
     if isinstance(loads.placed, PortCounters):
         known = match_counters(loads.placed, loads.fabric.fabrics)[1]
         return ViewRun(name, loads.placed, loads.loads, loads.coverage, known=known)
-    timed = [profile.intervals if profile else None for profile in loads.profiles]
-    intervals = merge_intervals(timed, loads.placed.first_rank)
-    return ViewRun(name, loads.placed, loads.loads, loads.coverage, intervals)
+    times = merge_times(loads.profiles, loads.placed.first_rank)
+    return ViewRun(name, loads.placed, loads.loads, loads.coverage, times)
 
 
 def _run_of_counters(loads: FabricLoads, agreement: Agreement) -> ViewRun:

@@ -1,47 +1,68 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes sent over time: the arrays with which the page shows the traffic of a time range."""
+"""Activity of ranks over time: the arrays with which the page shows a time axis, and the traffic of a time range."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.profile.profile_data import UNKNOWN_PEER, Intervals
-from ibprof_converter.viewer.packing import Arrays
+from ibprof.profile.profile_data import UNKNOWN_PEER, Intervals, IntervalTimes, Profile
+from ibprof_converter.viewer.packing import NONE, Arrays
+from ibprof_converter.viewer.region_visits import RegionVisits, list_visits
 
 _ROW_LIMIT = 1 << 20
 """The largest number of rows. With more, adjacent intervals are joined two by two until they fit."""
 
+_TIMES_LIMIT = 1 << 18
+"""The same for time inside MPI calls, which is only drawn."""
+
 _NS = 1e-9
 
+_Rows = TypeVar("_Rows", Intervals, IntervalTimes, RegionVisits)
 
-def describe_intervals(intervals: Intervals) -> Arrays:
-    """Return arrays of the intervals by rank and group of peers, one row for each interval with traffic.
+
+@dataclass(frozen=True, slots=True)
+class RunTimes:
+    """Activity of the ranks of a run over time; ranks and times are those of all its jobs.
+
+    Attributes:
+        sent: bytes by interval; at least one row.
+        inside: time inside MPI calls; empty if not recorded.
+        visits: to regions.
+        regions: their names.
+    """
+
+    sent: Intervals
+    inside: IntervalTimes
+    visits: RegionVisits
+    regions: tuple[str, ...]
+
+
+def describe_times(times: RunTimes) -> Arrays:
+    """Return arrays of the intervals by rank and group of peers, of time inside MPI calls, and of visits to regions.
 
     Args:
-        intervals: the intervals of a run.
+        times: of a run.
 
     Returns:
         `time_rank`; `time_begin` and `time_end` in seconds since the first; `time_first_peer` and `time_last_peer`, -1
-        for peers that are not ranks; `time_bytes`.
+        for peers that are not ranks; `time_bytes`. If times were recorded, `mpi_rank`, `mpi_begin`, `mpi_end` and
+        `mpi_seconds`. If there are visits, `visit_rank`, `visit_region`, `visit_begin` and `visit_end`.
     """
-    while len(intervals.rank) > _ROW_LIMIT:
-        joined = _join_pairs(intervals)
-        if len(joined.rank) == len(intervals.rank):
-            break
-        intervals = joined
-    start = int(intervals.begin_ns.min())
+    intervals, inside, visits = _fit(times.sent, _ROW_LIMIT), _fit(times.inside, _TIMES_LIMIT), times.visits
+    start = min(int(each.begin_ns.min()) for each in (intervals, inside) if len(each.rank))
 
-    def seconds(times: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
-        return (times - np.uint64(start)).astype(np.float64) * _NS
+    def seconds(moments: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
+        return (moments.astype(np.int64) - start).astype(np.float64) * _NS
 
     def peers(peer: npt.NDArray[np.uint32]) -> npt.NDArray[np.int32]:
-        return np.where(peer == UNKNOWN_PEER, -1, peer.astype(np.int64)).astype(np.int32)
+        return np.where(peer == UNKNOWN_PEER, NONE, peer.astype(np.int64)).astype(np.int32)
 
-    return {
+    arrays: Arrays = {
         "time_rank": intervals.rank.astype(np.int32),
         "time_begin": seconds(intervals.begin_ns),
         "time_end": seconds(intervals.end_ns),
@@ -49,59 +70,100 @@ def describe_intervals(intervals: Intervals) -> Arrays:
         "time_last_peer": peers(intervals.last_peer),
         "time_bytes": intervals.bytes.astype(np.float64),
     }
+    if len(inside.rank):
+        arrays |= {
+            "mpi_rank": inside.rank.astype(np.int32),
+            "mpi_begin": seconds(inside.begin_ns).astype(np.float32),
+            "mpi_end": seconds(inside.end_ns).astype(np.float32),
+            "mpi_seconds": (inside.time_ns.astype(np.float64) * _NS).astype(np.float32),
+        }
+    if len(visits.rank):
+        arrays |= {
+            "visit_rank": visits.rank.astype(np.int32),
+            "visit_region": visits.region.astype(np.uint16),
+            "visit_begin": seconds(visits.begin_ns).astype(np.float32),
+            "visit_end": seconds(visits.end_ns).astype(np.float32),
+        }
+    return arrays
 
 
-def merge_intervals(jobs: Sequence[Intervals | None], first_rank: Sequence[int]) -> Intervals | None:
-    """Merge the intervals of several jobs.
+def _fit(rows: _Rows, limit: int) -> _Rows:
+    """Join adjacent intervals two by two until they are few enough."""
+    while len(rows.rank) > limit:
+        joined = _join_pairs(rows)
+        if len(joined.rank) == len(rows.rank):
+            break
+        rows = joined
+    return rows
+
+
+def merge_times(jobs: Sequence[Profile | None], first_rank: Sequence[int]) -> RunTimes | None:
+    """Merge the activity of the ranks of several jobs.
 
     Jobs that all ran at the same time keep their times. Jobs recorded separately are shifted to a common start.
 
     Args:
-        jobs: the intervals of each job; None if none were recorded.
+        jobs: the run of each job; None if it was not recorded.
         first_rank: the number of each job's rank 0 among the ranks of all jobs.
+
+    Returns:
+        None if no job has intervals.
     """
     known = [
-        (each, first) for each, first in zip(jobs, first_rank, strict=False) if each is not None and len(each.rank)
+        (each, first)
+        for each, first in zip(jobs, first_rank, strict=False)
+        if each is not None and len(each.intervals.rank)
     ]
-    if len(known) < 2:
-        return replace(known[0][0], **_count_on(*known[0])) if known else None
-    at_once = max(each.begin_ns.min() for each, _ in known) < min(each.end_ns.max() for each, _ in known)
-    moved = []
-    for each, first in known:
-        start = np.uint64(0) if at_once else each.begin_ns.min()
-        times = {"begin_ns": each.begin_ns - start, "end_ns": each.end_ns - start}
-        moved.append(replace(each, **times, **_count_on(each, first)))
-    parts = [each.columns() for each in moved]
-    return Intervals(**{name: np.concatenate([part[name] for part in parts]) for name in Intervals.column_types()})
+    if not known:
+        return None
+    begins = [int(each.intervals.begin_ns.min()) for each, _ in known]
+    at_once = max(begins) < min(int(each.intervals.end_ns.max()) for each, _ in known)
+    regions = tuple(dict.fromkeys(name for each, _ in known for name in each.regions))
+    sent, inside, visits = [], [], []
+    for (each, first), begin in zip(known, begins, strict=True):
+        by = 0 if at_once else begin - max(begins)
+        sent.append(replace(_shift(each.intervals, first, by), **_count_peers_on(each.intervals, first)))
+        inside.append(_shift(each.interval_times, first, by))
+        numbers = np.array([regions.index(name) for name in each.regions], np.int32)
+        own = list_visits(each)
+        visits.append(_shift(replace(own, region=numbers[own.region]), first, by))
+    return RunTimes(_join(sent), _join(inside), _join(visits), regions)
 
 
-def _count_on(job: Intervals, first_rank: int) -> Arrays:
-    """Return the ranks of a job's intervals in the numbering of all jobs."""
+def _shift(rows: _Rows, first_rank: int, by_ns: int) -> _Rows:
+    """Return rows with the ranks of all jobs, `by_ns` earlier."""
+    moments = {
+        name: (getattr(rows, name).astype(np.int64) - by_ns).astype(np.uint64) for name in ("begin_ns", "end_ns")
+    }
+    return replace(rows, rank=(rows.rank + first_rank).astype(np.int32), **moments)
+
+
+def _join(parts: Sequence[_Rows]) -> _Rows:
+    columns = [part.columns() for part in parts]
+    return type(parts[0])(**{name: np.concatenate([each[name] for each in columns]) for name in columns[0]})
+
+
+def _count_peers_on(job: Intervals, first_rank: int) -> Arrays:
+    """Return the peers of a job's intervals in the numbering of all jobs."""
 
     def peers(peer: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
         return np.where(peer == UNKNOWN_PEER, peer, peer + np.uint32(first_rank)).astype(np.uint32)
 
-    return {
-        "rank": (job.rank + first_rank).astype(np.int32),
-        "first_peer": peers(job.first_peer),
-        "last_peer": peers(job.last_peer),
-    }
+    return {"first_peer": peers(job.first_peer), "last_peer": peers(job.last_peer)}
 
 
-def _join_pairs(intervals: Intervals) -> Intervals:
+def _join_pairs(rows: _Rows) -> _Rows:
     """Join every two consecutive intervals of a rank and group of peers."""
-    order = np.lexsort((intervals.begin_ns, intervals.first_peer, intervals.rank))
-    rank, peer = intervals.rank[order], intervals.first_peer[order]
+    peers = rows.first_peer if isinstance(rows, Intervals) else np.zeros(len(rows.rank), np.uint32)
+    order = np.lexsort((rows.begin_ns, peers, rows.rank))
+    rank, peer = rows.rank[order], peers[order]
     starts = np.flatnonzero(np.append(True, (rank[1:] != rank[:-1]) | (peer[1:] != peer[:-1])))
     place = np.arange(len(rank)) - np.repeat(starts, np.diff(np.append(starts, len(rank))))
     first = np.flatnonzero(place % 2 == 0)
-    kept = order[first]
-    return Intervals(
-        rank=intervals.rank[kept],
-        begin_ns=intervals.begin_ns[kept],
-        end_ns=np.maximum.reduceat(intervals.end_ns[order], first),
-        first_peer=intervals.first_peer[kept],
-        last_peer=intervals.last_peer[kept],
-        bytes=np.add.reduceat(intervals.bytes[order], first),
-        messages=np.add.reduceat(intervals.messages[order], first),
-    )
+    sums = {
+        name: np.add.reduceat(column[order], first)
+        for name, column in rows.columns().items()
+        if name in ("bytes", "messages", "time_ns")
+    }
+    kept = {name: column[order[first]] for name, column in rows.columns().items()}
+    return type(rows)(**kept | sums | {"end_ns": np.maximum.reduceat(rows.end_ns[order], first)})

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.profile.profile_data import Intervals
 from ibprof.verdict.verdict_data import Verdict
 from ibprof_converter.hotspots.causes.diagnosis import Diagnosis
 from ibprof_converter.hotspots.coverage import Coverage
@@ -18,7 +17,7 @@ from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.loaded_links import Loads
 from ibprof_converter.traffic.traffic_data import ALL, NO_LID, NO_RANK, PortCounters, Traffic
 from ibprof_converter.viewer.flow_arrays import describe_flows
-from ibprof_converter.viewer.interval_arrays import describe_intervals
+from ibprof_converter.viewer.interval_arrays import RunTimes, describe_times
 from ibprof_converter.viewer.packing import NONE, Arrays
 from ibprof_converter.viewer.view_verdict import describe_verdict
 
@@ -35,7 +34,7 @@ class ViewRun:
         placed: the traffic.
         loads: the link loads; they are written only if the page cannot sum the flows itself.
         coverage: what was not seen and what is modelled.
-        intervals: bytes sent over time by the ranks of `placed`; None if not recorded.
+        times: what the ranks of `placed` did over time; None if not recorded.
         known: for each rail bool [link, end], True where the load is known; None if all are.
         verdict: on the run; None if it is shown elsewhere or nothing is known of it.
         diagnosis: of its links; None where they are not diagnosed.
@@ -45,7 +44,7 @@ class ViewRun:
     placed: Traffic | PortCounters
     loads: Loads
     coverage: Coverage
-    intervals: Intervals | None = None
+    times: RunTimes | None = None
     known: tuple[npt.NDArray[np.bool_], ...] | None = None
     verdict: Verdict | None = None
     diagnosis: Diagnosis | None = None
@@ -139,8 +138,9 @@ def describe_run(
         arrays |= _describe_ranks(placed, names, subnets, first_node)
     if isinstance(placed, Traffic) and (0 < len(placed.bytes) <= FLOW_LIMIT or not loads.bytes_routed):
         arrays |= describe_flows(placed, subnets, order, first_node)
-        if run.intervals is not None and len(run.intervals.rank):
-            arrays |= describe_intervals(run.intervals)
+        if run.times is not None:
+            arrays |= describe_times(run.times)
+            about["visit_regions"] = run.times.regions
         arrays |= _renumber(arrays, placed, names)
     else:
         totals = [loaded.sum(axis=2, dtype=np.uint64).ravel() for loaded in loads.by_rail]
@@ -180,7 +180,10 @@ def _renumber(own: Arrays, placed: Traffic, names: SharedNames) -> Arrays:
             (placed.jobs, names.jobs),
         )
     )
-    of_ranks = ("flow_source_rank", "flow_destination_rank", "time_rank", "time_first_peer", "time_last_peer")
+    of_ranks = (
+        *("flow_source_rank", "flow_destination_rank"),
+        *("time_rank", "time_first_peer", "time_last_peer", "mpi_rank", "visit_rank"),
+    )
     sites = {}
     if names.sites != (ALL,):
         own_site = own["flow_site"] if "flow_site" in own else np.zeros(len(own["flow_job"]), np.uint16)

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import json
 import struct
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from ibprof.profile.profile_data import UNKNOWN_PEER, Intervals
+from ibprof.profile.profile_data import UNKNOWN_PEER, Intervals, Mark, MarkKind, Profile
 from ibprof_converter.cli.view import main
 from ibprof_converter.hotspots.coverage import Coverage
 from ibprof_converter.layout.positions import lay_out
@@ -19,10 +20,11 @@ from ibprof_converter.routing.subnet import read_subnet
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.loaded_links import Loads
 from ibprof_converter.traffic.traffic_data import ALL, NO_RANK, Traffic, no_counters
-from ibprof_converter.viewer.interval_arrays import merge_intervals
+from ibprof_converter.viewer.interval_arrays import describe_times, merge_times
 from ibprof_converter.viewer.link_values import LinkValue
 from ibprof_converter.viewer.view_document import encode_document
 from ibprof_converter.viewer.view_runs import ViewRun, share_names, spread_ranks
+from ibprof_testing.samples.profiles import make_profile, make_rank
 
 SECOND = 1_000_000_000
 
@@ -66,6 +68,16 @@ def test_counters_alone_have_names_too() -> None:
     assert share_names([counted]).ranks == ()
 
 
+def make_timed(begin: float, end: float, peer: int) -> Profile:
+    """Make a run that is in the region `main` during an interval in which its rank 0 sends."""
+    marks = tuple(
+        Mark(0, int(when * SECOND), kind, 0, 0, 0, 0, 0)
+        for when, kind in ((begin, MarkKind.START), (end, MarkKind.STOP))
+    )
+    run = make_profile([], [make_rank(0)])
+    return replace(run, intervals=make_intervals(begin, end, peer), marks=marks)
+
+
 def make_intervals(begin: float, end: float, peer: int) -> Intervals:
     def one(value: float, kind: type[np.generic]) -> np.ndarray:
         return np.array([value], kind)
@@ -83,22 +95,24 @@ def make_intervals(begin: float, end: float, peer: int) -> Intervals:
 
 @pytest.mark.parametrize(
     ("second", "begins"),
-    [(15, [10 * SECOND, 15 * SECOND]), (100, [0, 0])],  # while the first runs; long after
+    [(15, [0, 5]), (100, [0, 0])],  # while the first runs; long after
 )
 def test_jobs_recorded_at_one_time_stay_where_they_were(second: int, begins: list[int]) -> None:
-    merged = merge_intervals([make_intervals(10, 20, 1), None, make_intervals(second, second + 9, 1)], (0, 4, 6))
-    assert merged is not None
-    assert merged.begin_ns.tolist() == begins
-    assert merged.rank.tolist() == [0, 6]
-    assert merged.first_peer.tolist() == [1, 7]
-    assert merged.bytes.sum() == 10
+    times = merge_times([make_timed(10, 20, 1), None, make_timed(second, second + 9, 1)], (0, 4, 6))
+    assert times is not None
+    arrays = describe_times(times)
+    assert arrays["time_begin"].tolist() == arrays["visit_begin"].tolist() == begins
+    assert arrays["time_rank"].tolist() == arrays["visit_rank"].tolist() == [0, 6]
+    assert arrays["time_first_peer"].tolist() == [1, 7]
+    assert arrays["time_bytes"].sum() == 10
+    assert times.regions == ("main",)
 
 
 def test_peers_that_are_no_ranks_stay_none() -> None:
-    merged = merge_intervals([None, make_intervals(1, 2, UNKNOWN_PEER)], (0, 3))
-    assert merged is not None
-    assert_array_equal(merged.first_peer, [UNKNOWN_PEER])
-    assert merge_intervals([None, None], (0, 3)) is None
+    times = merge_times([None, make_timed(1, 2, UNKNOWN_PEER)], (0, 3))
+    assert times is not None
+    assert_array_equal(times.sent.first_peer, [UNKNOWN_PEER])
+    assert merge_times([None, None], (0, 3)) is None
 
 
 def test_a_traffic_between_lids_has_no_ranks_and_links_have_values_of_their_own(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ export function decode(buffer: ArrayBuffer): Model[] {
       flows: has("flow_source") ? readFlows(own, has("flow_site")) : null,
       load: has("load") ? big(`${number}.load`) : null,
       known: has("known") ? own("known") : null,
-      intervals: has("time_rank") ? readIntervals(own) : null,
+      intervals: has("time_rank") ? readIntervals(own, has, run.visit_regions ?? []) : null,
     };
   });
 }
@@ -117,13 +117,22 @@ function readFlows(small: (name: string) => NumberArray, hasSites: boolean): Flo
   };
 }
 
-function readIntervals(small: (name: string) => NumberArray): Intervals {
+function readIntervals(
+  small: (name: string) => NumberArray,
+  has: (name: string) => boolean,
+  names: string[],
+): Intervals {
+  const when = (what: string): Record<"rank" | "begin" | "end", NumberArray> => ({
+    rank: small(`${what}_rank`),
+    begin: small(`${what}_begin`),
+    end: small(`${what}_end`),
+  });
   return {
-    rank: small("time_rank"),
-    begin: small("time_begin"),
-    end: small("time_end"),
+    ...when("time"),
     firstPeer: small("time_first_peer"),
     lastPeer: small("time_last_peer"),
     bytes: small("time_bytes"),
+    inside: has("mpi_rank") ? { ...when("mpi"), seconds: small("mpi_seconds") } : undefined,
+    visits: has("visit_rank") ? { ...when("visit"), region: small("visit_region"), names } : undefined,
   };
 }

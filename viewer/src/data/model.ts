@@ -38,6 +38,8 @@ export interface RunHeader {
   bytes_on_host: string;
   bytes_unrouted: Record<string, string>;
   verdict?: Verdict;
+  /** Names of regions that ranks visited, with or without traffic. */
+  visit_regions?: string[];
 }
 
 /** What all runs share. */
@@ -94,6 +96,27 @@ export interface Intervals {
   firstPeer: NumberArray;
   lastPeer: NumberArray;
   bytes: NumberArray;
+  /** Time inside MPI calls; missing if not recorded. */
+  inside?: InsideTimes | undefined;
+  /** Missing if no visits to regions were recorded. */
+  visits?: RegionVisits | undefined;
+}
+
+/** Time inside MPI calls over time, by rank and interval. */
+export interface InsideTimes {
+  rank: NumberArray;
+  begin: NumberArray;
+  end: NumberArray;
+  seconds: NumberArray;
+}
+
+/** When ranks were in which region, by index into `names`; the innermost region counts. */
+export interface RegionVisits {
+  rank: NumberArray;
+  region: NumberArray;
+  begin: NumberArray;
+  end: NumberArray;
+  names: string[];
 }
 
 /**

@@ -19,7 +19,7 @@ export class Timeline {
 
   /** `jobOf` is the job of each rank. */
   constructor(
-    private readonly intervals: Intervals,
+    readonly intervals: Intervals,
     readonly jobOf: NumberArray,
   ) {
     const { rank, end, firstPeer, lastPeer } = intervals;
@@ -35,6 +35,7 @@ export class Timeline {
       if (known) known.size = Math.max(known.size, size);
       else this.grouping.set(job, { firstRank: firstRank.get(job) ?? 0, size });
     }
+    for (const each of intervals.inside?.end ?? []) seconds = Math.max(seconds, each);
     this.seconds = seconds;
     this.ranks = ranks;
     const count = ({ firstRank: first, size }: Grouping): number => Math.ceil((ranks - first) / size);
@@ -59,6 +60,25 @@ export class Timeline {
         sums[bin] += bytes[row] * overlap(begin[row], end[row], bin * width, (bin + 1) * width, bin === last);
     }
     return sums;
+  }
+
+  /** Return the part of the time in each bin that included ranks spend inside MPI calls; null if not recorded. */
+  insideParts(count: number, isIncluded: (rank: number) => boolean): Float64Array | null {
+    const { inside } = this.intervals;
+    if (!inside) return null;
+    const parts = new Float64Array(count);
+    const width = this.seconds / count || 1;
+    const ranks = new Set<number>();
+    for (let row = 0; row < inside.rank.length; row++) {
+      if (!isIncluded(inside.rank[row])) continue;
+      ranks.add(inside.rank[row]);
+      const last = Math.min(count - 1, Math.floor(inside.end[row] / width));
+      for (let bin = Math.min(count - 1, Math.floor(inside.begin[row] / width)); bin <= last; bin++)
+        parts[bin] +=
+          inside.seconds[row] *
+          overlap(inside.begin[row], inside.end[row], bin * width, (bin + 1) * width, bin === count - 1);
+    }
+    return parts.map((part) => Math.min(1, part / (width * ranks.size || 1)));
   }
 
   /** Return the part of each flow, from 0 to 1, that was sent within a time range according to its pair's intervals. */
@@ -95,7 +115,7 @@ export class Timeline {
 }
 
 /** Return the part of an interval within a time range; 0 or 1 for an interval of no length. */
-function overlap(begin: number, end: number, from: number, to: number, closed: boolean): number {
+export function overlap(begin: number, end: number, from: number, to: number, closed: boolean): number {
   if (end <= begin) return begin >= from && (begin < to || (closed && begin <= to)) ? 1 : 0;
   return Math.max(0, Math.min(end, to) - Math.max(begin, from)) / (end - begin);
 }

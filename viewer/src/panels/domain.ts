@@ -7,7 +7,7 @@ import type { Page, Panel } from "../page";
 import { AttributeColours } from "../pictures/attribute_colours";
 import { LoadScale } from "../pictures/colour_scale";
 import type { Encoding } from "../pictures/encoding";
-import { button, element, replaceChildren, rowOf, scroller, tableOf } from "../widgets/dom";
+import { button, element, replaceChildren, rowOf, scroller, swatch, tableOf } from "../widgets/dom";
 import { RankGridCanvas } from "./rank_grid_canvas";
 
 const LISTED = 300;
@@ -98,18 +98,6 @@ export class DomainPanel implements Panel {
   /** Return the legend of the colours; a click on a class selects it. */
   private makeKey(attribute: Attribute, encoding: Encoding): HTMLElement[] {
     const colours = this.colours[encoding.state.colour ?? 0];
-    const swatch = (colour: string): HTMLElement => {
-      // A canvas, because the content security policy of the page forbids inline styles.
-      const made = element("canvas");
-      made.className = "swatch";
-      [made.width, made.height] = [12, 12];
-      const context = made.getContext("2d");
-      if (context) {
-        context.fillStyle = colour;
-        context.fillRect(0, 0, 12, 12);
-      }
-      return made;
-    };
     if (!attribute.classes.length) {
       const { range } = colours;
       if (!range) return [element("p", "no values")];

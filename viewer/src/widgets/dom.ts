@@ -28,6 +28,20 @@ export function button(text: string, press: (event: MouseEvent) => void, pressed
   return created;
 }
 
+/** Return a sample of a colour: a canvas, because the content security policy of the page forbids inline styles. */
+export function swatch(colour: string): HTMLElement {
+  const created = element("canvas");
+  created.className = "swatch";
+  created.setAttribute("aria-hidden", "true");
+  [created.width, created.height] = [12, 12];
+  const context = created.getContext("2d");
+  if (context) {
+    context.fillStyle = colour;
+    context.fillRect(0, 0, 12, 12);
+  }
+  return created;
+}
+
 /** Return a scrollable container for a long table, focusable by keyboard. */
 export function scroller(label: string): HTMLDivElement {
   const created = element("div");
