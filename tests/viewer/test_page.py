@@ -18,7 +18,7 @@ from ibprof_testing.samples.fabrics import FABRICS, IBDIAGNET, find_sample, read
 from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
 from ibprof_testing.samples.timed_profiles import write_regions_profile
 from ibprof_testing.samples.traffic import write_matrix
-from ibprof_testing.views import Open
+from ibprof_testing.views import Open, Opened
 
 TESTBED = str(find_sample("testbed44", IBDIAGNET))
 AXE = Path(__file__).resolve().parents[2] / "viewer" / "node_modules" / "axe-core" / "axe.min.js"
@@ -217,6 +217,15 @@ def test_a_click_on_half_a_link_says_who_is_on_it(open_view: Open, profile: str)
     assert opened.loads()[end >> 1][end & 1] == row[("a_bytes", "b_bytes")[end & 1]]
 
 
+def wait_for_point(opened: Opened, end: int, point: tuple[float, float], within: float) -> None:
+    """Wait until a link direction is at a point: on a busy machine the page answers a gesture late."""
+    for _ in range(100):
+        if opened.point_of_end(end) == pytest.approx(point, abs=within):
+            return
+        opened.page.wait_for_timeout(50)
+    assert opened.point_of_end(end) == pytest.approx(point, abs=within)
+
+
 def test_wheel_zooms_to_the_pointer_and_a_drag_pans(open_view: Open, profile: str) -> None:
     opened = open_view([TESTBED, profile])
     end = opened.most_loaded()
@@ -226,13 +235,13 @@ def test_wheel_zooms_to_the_pointer_and_a_drag_pans(open_view: Open, profile: st
     before = opened.page.evaluate(spread)
     opened.page.mouse.wheel(0, -600)
     opened.page.wait_for_function(f"before => Math.abs({spread}) > 1.5 * Math.abs(before)", arg=before)
-    assert opened.point_of_end(end) == pytest.approx(point, abs=1)
+    wait_for_point(opened, end, point, 1)
     opened.page.mouse.down()
     opened.page.mouse.move(point[0] + 50, point[1] + 20, steps=5)
     opened.page.mouse.up()
-    assert opened.point_of_end(end) == pytest.approx((point[0] + 50, point[1] + 20), abs=2)
+    wait_for_point(opened, end, (point[0] + 50, point[1] + 20), 2)
     opened.page.keyboard.press("0")
-    assert opened.point_of_end(end) == pytest.approx(point, abs=1)
+    wait_for_point(opened, end, point, 1)
 
 
 def test_names_from_files_are_text(open_view: Open, tmp_path: Path) -> None:
