@@ -65,6 +65,33 @@ test("colours are by the measure, others share their scale", () => {
   assert.deepEqual([scale.least, scale.most, steps[7]], [21, 500, IDLE]);
 });
 
+test("emphasis is time at line rate, on one scale with the other run", () => {
+  // Link 0 is twice as fast as link 1, and link 5, of unknown speed, counts as the fastest.
+  const linkGbps = Float64Array.of(200, 100, 100, 100, 100, Number.NaN);
+  const run = makeRun({ linkGbps, flows: RUN.model.flows });
+  const loads = run.table.loadOfEnds({});
+  const { emphasis } = encodeLoads(run, {}, THEMES.light, loads);
+  // 84 B at 200 Gb/s, 63 B at 100 Gb/s, 21 B at 100 and at unknown speed.
+  assert.deepEqual(
+    [emphasis[0], emphasis[3], emphasis[8], emphasis[11]],
+    [42, 63, 21, 10.5].map((each) => Math.round(each)),
+  );
+  assert.equal(emphasis[2], 0);
+  const other = new Amounts(12);
+  other.add(3, 126, 0);
+  assert.equal(encodeLoads(run, {}, THEMES.light, loads, BYTES, [other]).emphasis[3], Math.round(63 / 2));
+  // A logarithmic scale of colours does not change the times.
+  assert.deepEqual(encodeLoads(run, { log: true }, THEMES.light, loads).emphasis, emphasis);
+});
+
+test("emphasis of changes is by their size", () => {
+  const change = new Amounts(12);
+  change.add(0, -40, 0);
+  change.add(3, 20, 0);
+  const { emphasis } = encodeChanges(RUN, {}, THEMES.light, change, BYTES, () => true);
+  assert.deepEqual([emphasis[0], emphasis[3], emphasis[1]], [63, Math.round(63 / 2), 0]);
+});
+
 test("the filter by rail hides the link directions and nodes of other rails", () => {
   const rail = { name: "rail", has_levels: true };
   // Hosts 2 and 3 with their leaf are on the second rail.

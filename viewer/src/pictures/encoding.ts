@@ -9,7 +9,7 @@ import { type Ranking, rankLargest } from "../data/ranking";
 import type { Run } from "../run";
 import type { State } from "../state";
 import { ChangeScale, type ColourScale, LoadScale } from "./colour_scale";
-import type { Theme } from "./palette";
+import { STEPS, type Theme } from "./palette";
 
 const RANKED = 200;
 
@@ -30,6 +30,8 @@ export interface Encoding {
   steps: Uint8Array;
   ramp: string[];
   scale: ColourScale;
+  /** Of each link direction, from 0 to `STEPS` - 1: its time at line rate relative to the longest, or its value. */
+  emphasis: Uint8Array;
   /** The property that links are coloured by; null for `amounts`. */
   value: LinkValue | null;
   /** Coloured link directions, the largest first; among equals, those between switches first. */
@@ -72,6 +74,7 @@ export function encodeLoads(
     steps,
     ramp,
     scale,
+    emphasis: emphasiseTimes(model, measured, others, steps),
     ranking,
     unusedRoutes,
   };
@@ -101,6 +104,7 @@ export function encodeValue(run: Run, state: State, theme: Theme, amounts: Amoun
     if (amount >= low && amount <= high) steps[end] = 1 + scale.step(amount);
     else if (state.used) steps[end] = HIDDEN;
   }
+  const emphasis = Uint8Array.from(value.value, (amount) => (amount > 0 ? scale.step(amount) : 0));
   const ranking = rankValues(value, steps);
   const unusedRoutes = findUnusedRoutes(run, state, amounts);
   const { ramp } = theme;
@@ -115,6 +119,7 @@ export function encodeValue(run: Run, state: State, theme: Theme, amounts: Amoun
     steps,
     ramp,
     scale,
+    emphasis,
     ranking,
     unusedRoutes,
   };
@@ -164,6 +169,7 @@ export function encodeChanges(
     steps,
     ramp: theme.change,
     scale,
+    emphasis: emphasiseTimes(model, sizes, [], steps),
     ranking,
     unusedRoutes: [],
   };
@@ -203,6 +209,24 @@ function rangeOfAmounts(all: Amounts[], steps: Uint8Array): [number, number] {
       most = Math.max(most, amount);
     }
   return [most ? least : 0, most];
+}
+
+/**
+ * Return the time of each amount at line rate, relative to the longest, which may be one of `others`. A link of unknown
+ * speed counts as one of the fastest.
+ */
+function emphasiseTimes(model: Model, amounts: Amounts, others: Amounts[], steps: Uint8Array): Uint8Array {
+  let fastest = 0;
+  for (let link = 0; link < model.links; link++) if (model.linkGbps[link] > fastest) fastest = model.linkGbps[link];
+  const slowness = Float64Array.from(model.linkGbps, (gbps) => (gbps > 0 ? fastest / gbps : 1));
+  let longest = 0;
+  for (const each of [amounts, ...others])
+    for (let end = 0; end < steps.length; end++)
+      if (steps[end] !== HIDDEN) longest = Math.max(longest, each.approximate(end) * slowness[end >> 1]);
+  const part = (STEPS - 1) / (longest || 1);
+  return Uint8Array.from(steps, (step, end) =>
+    step === HIDDEN ? 0 : Math.round(part * amounts.approximate(end) * slowness[end >> 1]),
+  );
 }
 
 function rankEnds(model: Model, sizes: Amounts, steps: Uint8Array): Ranking {

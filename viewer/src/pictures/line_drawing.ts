@@ -5,15 +5,19 @@ import { type Model, SWITCH } from "../data/model";
 import { paintArrowhead } from "./arrowheads";
 import { type Drawing, type Extent, FONT, type Hit, LETTER, MARGIN, paintRowNames, shorten } from "./drawing";
 import type { DrawingContext } from "./drawing_context";
-import { type Encoding, HIDDEN, isNodeShown, selectedNodes, selectsEndpoints } from "./encoding";
+import { type Encoding, HIDDEN, IDLE, isNodeShown, selectedNodes, selectsEndpoints } from "./encoding";
 import { HalfLinks } from "./half_links";
 import { type LineLayout, layOutNodes } from "./line_layout";
 import { STEPS } from "./palette";
+import { paintMarks } from "./rank_marks";
 import type { ViewTransform } from "./view_transform";
 
 /** Line width times the root of the number of lines. */
 const TOTAL_WIDTH = 26;
 const THINNEST = 0.6;
+/** The width of the most emphasised line if it is alone, and the sum of such widths if there are many. */
+const THICKEST = 7;
+const EMPHASIS = 150;
 const MOST_ARROWS = 1500;
 const ARROW = 5;
 /** The side of the squares, in pixels, that hold one arrow of a direction each. */
@@ -67,6 +71,7 @@ export class LineDrawing implements Drawing {
     this.paintLinks(context, encoding, view, width, height);
     this.paintNodes(context, encoding, view, width, height);
     this.paintNames(context, encoding, view, width, height);
+    paintMarks(context, encoding, view, (end) => this.extentOfEnd(end));
     paintRowNames(context, encoding, this.layout.rows, view, height);
   }
 
@@ -81,25 +86,39 @@ export class LineDrawing implements Drawing {
     width: number,
     height: number,
   ): void {
-    const batches: number[][] = Array.from({ length: STEPS + 1 }, () => []);
+    const idle: number[] = [];
+    const lit = new Map<number, number[]>();
+    const count = { lit: 0, squares: 0 };
     for (let end = 0; end < encoding.steps.length; end++) {
       const step = encoding.steps[end];
-      if (step !== HIDDEN && this.isVisible(end, view, width, height)) batches[step].push(end);
+      if (step === HIDDEN || !this.isVisible(end, view, width, height)) continue;
+      if (step === IDLE) {
+        idle.push(end);
+        continue;
+      }
+      count.lit++;
+      count.squares += partOf(encoding.emphasis[end]) ** 2;
+      const batch = encoding.emphasis[end] * (STEPS + 1) + step;
+      const ends = lit.get(batch);
+      if (ends) ends.push(end);
+      else lit.set(batch, [end]);
     }
     // The more lines, the thinner.
-    const faint = Math.min(Math.max(TOTAL_WIDTH / Math.sqrt(2 * this.model.links + 1), 0.4), 1.6);
-    const lit = batches.slice(1).reduce((sum, ends) => sum + ends.length, 0);
-    const thin = Math.min(Math.max(TOTAL_WIDTH / Math.sqrt(lit + 1), THINNEST), 2.4);
-    const weight = (batch: number): number => (batch ? encoding.scale.weight(batch - 1) : -1);
-    const order = Array.from(batches.keys()).sort((one, other) => weight(one) - weight(other));
-    for (const batch of order) {
-      context.strokeStyle = batch ? encoding.ramp[batch - 1] : encoding.theme.idle;
-      context.lineWidth = batch ? widthOf(thin, weight(batch)) : Math.min(thin, faint);
-      this.halfLinks.stroke(context, batches[batch], view);
+    const thin = Math.min(Math.max(TOTAL_WIDTH / Math.sqrt(count.lit + 1), THINNEST), 1.5);
+    const thick = Math.min(Math.max(EMPHASIS / (count.squares + 1), thin), THICKEST);
+    context.strokeStyle = encoding.theme.idle;
+    context.lineWidth = Math.min(thin, Math.max(TOTAL_WIDTH / Math.sqrt(2 * this.model.links + 1), 0.4));
+    this.halfLinks.stroke(context, idle, view);
+    // The most loaded are drawn last, over all others.
+    const order = [...lit].sort(([one], [other]) => one - other);
+    for (const [batch, ends] of order) {
+      context.strokeStyle = encoding.ramp[(batch % (STEPS + 1)) - 1];
+      context.lineWidth = thin + (thick - thin) * partOf(Math.floor(batch / (STEPS + 1))) ** 2;
+      this.halfLinks.stroke(context, ends, view);
     }
     this.halfLinks.strokeUnusedRoutes(context, encoding, view);
     if (selectsEndpoints(encoding.state))
-      this.paintArrows(context, encoding, [...batches.slice(1).flat(), ...encoding.unusedRoutes], view);
+      this.paintArrows(context, encoding, [...order.flatMap(([, ends]) => ends), ...encoding.unusedRoutes], view);
     if (encoding.state.end !== undefined) this.highlight(context, encoding.state.end, view, encoding.theme.chosen);
   }
 
@@ -194,10 +213,9 @@ export class LineDrawing implements Drawing {
   }
 }
 
-/** Return the width of a line by its load. Many lines stay within a pixel: thicker ones are several times slower. */
-function widthOf(thin: number, weight: number): number {
-  const width = thin * (1 + weight);
-  return thin > THINNEST ? width : Math.min(width, 1);
+/** Return an emphasis as a part of the largest. */
+function partOf(emphasis: number): number {
+  return emphasis / (STEPS - 1);
 }
 
 interface NameRow {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Colours of the two themes. Ramps are even in lightness and safe for colour-blind readers; the dark one is reversed.
 
-/** Monotonic in lightness, as viridis is: light to dark on white, dark to light on black. */
-const LIGHT = ["#fbd26a", "#f58c46", "#d94a6a", "#8a2a86", "#260c51"];
-const DARK = ["#6f5ac0", "#a850b0", "#e2637f", "#fba35f", "#fdecab"];
+/** Monotonic in lightness, from near the ground to far from it, so that small loads recede. */
+const LIGHT = ["#eed9a6", "#f0a55c", "#d9525c", "#8a2a7c", "#220845"];
+const DARK = ["#3f3869", "#80429a", "#d05681", "#f99a5a", "#fff3c4"];
 
 /** For changes: blue is less, grey unchanged, orange more; safe for all kinds of colour blindness. */
 const LIGHT_CHANGE = ["#0b3c8c", "#3f7fc4", "#a9c3de", "#cfd2d6", "#e6bd84", "#c9731a", "#7d3c00"];

@@ -3,12 +3,14 @@
 
 import { type Model, SWITCH } from "../data/model";
 import { paintArrowhead } from "./arrowheads";
+import { fillDisc } from "./discs";
 import { type Drawing, type Extent, FONT, type Hit, LETTER, shorten } from "./drawing";
 import type { DrawingContext } from "./drawing_context";
 import { type Encoding, HIDDEN, isNodeShown, selectedNodes, selectsEndpoints } from "./encoding";
 import { HalfLinks } from "./half_links";
 import { STEPS } from "./palette";
 import { Projection } from "./projection";
+import { paintMarks } from "./rank_marks";
 import { arcball, combine, IDENTITY, normalise, type Quaternion } from "./rotation";
 import type { ViewTransform } from "./view_transform";
 
@@ -99,6 +101,7 @@ export class SpaceDrawing implements Drawing {
     this.paintArrows(context, encoding, links, view);
     this.paintSelection(context, encoding, view);
     if (!this.dragged) this.paintNames(context, encoding, nodes, view, width);
+    paintMarks(context, encoding, view, (end) => this.extentOfEnd(end));
   }
 
   highlight(context: DrawingContext, end: number, view: ViewTransform, colour: string): void {
@@ -154,7 +157,7 @@ export class SpaceDrawing implements Drawing {
       for (const [paint, radius] of [...rims, [fill, size] as [string, number]]) {
         context.fillStyle = paint;
         if (isSwitch || radius < 2) context.fillRect(x - radius, y - radius, 2 * radius, 2 * radius);
-        else fillRound(context, x, y, radius);
+        else fillDisc(context, x, y, radius, SIDES);
       }
     }
   }
@@ -245,16 +248,4 @@ export class SpaceDrawing implements Drawing {
       context.fillText(name, x, y - 15);
     }
   }
-}
-
-function fillRound(context: DrawingContext, x: number, y: number, radius: number): void {
-  context.beginPath();
-  for (let side = 0; side < SIDES; side++) {
-    const angle = ((side + 0.5) / SIDES) * 2 * Math.PI;
-    const corner: [number, number] = [x + radius * Math.cos(angle), y + radius * Math.sin(angle)];
-    if (side) context.lineTo(...corner);
-    else context.moveTo(...corner);
-  }
-  context.closePath();
-  context.fill();
 }

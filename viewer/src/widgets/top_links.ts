@@ -5,10 +5,9 @@ import { formatLinkValue } from "../data/link_values";
 import { formatBytes, formatShare, printable } from "../format";
 import type { Page } from "../page";
 import type { Encoding } from "../pictures/encoding";
+import { MARKED } from "../pictures/rank_marks";
 import { describeLargestChanges, describeOtherLoad, describeOwnLoad } from "../text/comparison_text";
 import { button, byId, element, replaceChildren } from "./dom";
-
-const LISTED = 3;
 
 export class TopLinks {
   constructor(private readonly page: Page) {}
@@ -20,7 +19,7 @@ export class TopLinks {
     byId("top-links-title").textContent = this.isLoaded
       ? changes || (run.name ? `Most loaded links: ${run.name}` : "Most loaded links")
       : `Links by ${printable(encoding.value?.name ?? "value")}`;
-    const items = ranking.first.slice(0, LISTED).map((end) => {
+    const items = ranking.first.slice(0, MARKED).map((end) => {
       const choose = button(names.end(end), () => this.page.choose({ end }));
       choose.dataset.end = String(end);
       return element("li", "", choose, ...this.describe(encoding, end).map((line) => element("p", line)));

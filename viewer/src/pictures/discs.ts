@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Discs, which the contexts of pictures have no call for.
+
+import type { DrawingContext } from "./drawing_context";
+
+/** Fill a disc, as a polygon. */
+export function fillDisc(context: DrawingContext, x: number, y: number, radius: number, sides: number): void {
+  context.beginPath();
+  for (let side = 0; side < sides; side++) {
+    const angle = ((side + 0.5) / sides) * 2 * Math.PI;
+    const corner: [number, number] = [x + radius * Math.cos(angle), y + radius * Math.sin(angle)];
+    if (side) context.lineTo(...corner);
+    else context.moveTo(...corner);
+  }
+  context.closePath();
+  context.fill();
+}
