@@ -92,6 +92,11 @@ def open_empty(open_view: Open, folder: Path) -> Opened:
     return open_view([TESTBED, str(folder / "matrix.csv"), "--placement", "spread"])
 
 
+def open_folded(open_view: Open, folder: Path) -> Opened:
+    matrix = write_matrix(folder / "matrix.csv", 64)
+    return open_view([LARGE, matrix, "--placement", "packed"])
+
+
 def open_by_share(open_view: Open, folder: Path) -> Opened:
     one, other = (write_matrix(folder / f"{ranks}.csv", ranks) for ranks in (8, 16))
     options = ["--compare", other]
@@ -104,6 +109,7 @@ OWN: dict[str, Callable[[Open, Path], Opened]] = {
     "domain": open_domain,
     "space": open_in_space,
     "empty": open_empty,
+    "folded": open_folded,
     "share": open_by_share,
 }
 """States with files of their own."""

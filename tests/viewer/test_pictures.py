@@ -114,6 +114,40 @@ def test_unused_links_can_be_left_out(open_view: Open, matrix: str) -> None:
     assert "used=1" in opened.address()
 
 
+def test_parts_without_traffic_are_folded_until_a_click(open_view: Open, tmp_path: Path) -> None:
+    matrix = write_matrix(tmp_path / "large.csv", 64)
+    opened = open_view([str(FABRICS / "xgft3-1296"), matrix, "--placement", "packed"])
+    page = opened.page
+    width = page.locator("#picture").bounding_box()["width"]  # type: ignore[index]
+    lit = {end >> 1 for end in opened.lit()}
+    used = [link for link, row in enumerate(opened.rows) if row["a_level"] == "0" and link in lit]
+    assert len(used) == 64
+
+    def spread() -> float:
+        xs = [page.evaluate(f"ibprof.extentOfEnd({2 * link})[0]") for link in (used[0], used[-1])]
+        return float(xs[1] - xs[0])
+
+    assert spread() > 0.6 * width
+    idle = [link for link, row in enumerate(opened.rows) if row["a_level"] == "0" and link not in lit]
+    x, y, *_ = page.evaluate(f"ibprof.extentOfEnd({2 * idle[-1]})")
+    found = page.evaluate("([x, y]) => ibprof.find(x, y).stub", [x, y])
+    assert (found["hosts"], found["switches"]) == (972, 108)
+    box = page.locator("#picture").bounding_box()
+    assert box
+    page.mouse.move(box["x"] + x, box["y"] + y)
+    assert "972 hosts and 108 switches without traffic" in page.locator("#tooltip").inner_text()
+    page.mouse.click(box["x"] + x, box["y"] + y)
+    assert f"open={found['group']}" in opened.address()
+    assert spread() < 0.2 * width
+    page.get_by_label("fold idle").uncheck()
+    assert "unfold=1" in opened.address()
+    assert spread() < 0.1 * width
+    page.keyboard.press("f")
+    assert spread() > 0.6 * width
+    assert opened.loads() == opened.expected()
+    assert opened.complaints == []
+
+
 def test_pictures_are_saved_as_png_and_svg(open_view: Open, tmp_path: Path, matrix: str) -> None:
     hostile = "<script>&"
     lst = read_sample_bytes("testbed44", IBDIAGNET).decode().replace("sw-a", hostile)

@@ -68,6 +68,8 @@ function parameterReaders(model: Model, runs: number): Record<keyof State, Parse
     theme: oneOf("light", "dark"),
     picture: word,
     used: flag,
+    unfold: flag,
+    open: listBelow(model.nodes),
     panel: word,
     colour: below(header.attributes.length),
     value: below(model.linkValues.length),

@@ -48,6 +48,10 @@ export interface Display {
   by?: "bytes" | "share" | undefined;
   /** Hide links without traffic. */
   used?: boolean | undefined;
+  /** Show all nodes without traffic. */
+  unfold?: boolean | undefined;
+  /** Groups of nodes without traffic that are shown, by their lowest node. */
+  open?: number[] | undefined;
   panel?: string | undefined;
   /** The attribute that nodes are coloured by. */
   colour?: number | undefined;

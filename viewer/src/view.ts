@@ -121,7 +121,7 @@ export class View implements Page {
   }
 
   get drawing(): Drawing {
-    return this.pictures.drawing(this.state.picture);
+    return this.pictures.drawing(this.state);
   }
 
   choose(part: State, isRepeated = false): void {
@@ -224,6 +224,7 @@ export class View implements Page {
     const canvases = this.panes.viewports.map(({ canvas }) => canvas);
     listenToKeyboard(canvases, {
       ...actions,
+      fold: () => this.choose({ unfold: !this.state.unfold || undefined, open: undefined, at: undefined }),
       used: () => this.choose({ used: !this.state.used || undefined }),
       picture: () => this.choose({ picture: this.pictures.nameAfter(this.drawing.name), at: undefined }),
       compare: () => this.comparison.next(),
@@ -256,8 +257,9 @@ export class View implements Page {
     this.point(0, { end }, ...this.panes.first.locateEnd(end));
   }
 
-  private chooseHit({ end, node }: Hit): void {
-    if (end !== undefined) this.choose({ end: this.state.end === end ? undefined : end });
+  private chooseHit({ end, node, stub }: Hit): void {
+    if (stub) this.choose({ open: [...(this.state.open ?? []), stub.group], at: undefined });
+    else if (end !== undefined) this.choose({ end: this.state.end === end ? undefined : end });
     else if (node !== undefined) {
       const host = this.model.nodeHost[node];
       if (host >= 0) this.choose({ hosts: String(this.state.hosts) === String([host]) ? undefined : [host] });
@@ -268,7 +270,7 @@ export class View implements Page {
   private point(pane: number, hit: Hit, x: number, y: number): void {
     this.panes.highlight(hit.end ?? null);
     const viewport = this.panes.viewports[pane];
-    viewport.canvas.style.cursor = hit.end === undefined && hit.node === undefined ? "grab" : "pointer";
+    viewport.canvas.style.cursor = hit.end === undefined && hit.node === undefined && !hit.stub ? "grab" : "pointer";
     const lines = describePointed(this, this.scene.panes[pane].encoding, hit);
     if (!lines.length) {
       this.tooltip.hide();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads of link directions by any selection of the flows, and the shares in them.
 
-import type { Selection } from "../state";
+import { SELECTION, type Selection } from "../state";
 import { Amounts } from "./amounts";
 import { keepLast, lazy } from "./cache";
 import { compileSelection, markFlowsThrough } from "./flow_filter";
@@ -34,6 +34,8 @@ export class LoadTable {
   readonly timeline: Timeline | null;
   readonly by: FlowKeys;
   private readonly router: Router | null;
+  /** All traffic, which the folded picture needs in addition to a selection. */
+  private readonly whole = lazy(() => this.sumOfEnds({}));
   private index: FlowIndex | null = null;
   private readonly ranked = lazy(() => this.model.flows?.sourceRank.some((rank) => rank >= 0) ?? false);
   private readonly searched = keepLast((end: number) => searchFlows((this.router as Router).paths, end));
@@ -50,8 +52,12 @@ export class LoadTable {
     this.timeline = model.intervals ? new Timeline(model.intervals, model.rankJob) : null;
   }
 
-  /** Return the load of each link direction by a selection. */
+  /** Return the load of each link direction by a selection. The amounts must not be changed. */
   loadOfEnds(selection: Selection): Amounts {
+    return SELECTION.every((part) => selection[part] === undefined) ? this.whole() : this.sumOfEnds(selection);
+  }
+
+  private sumOfEnds(selection: Selection): Amounts {
     const amounts = new Amounts(2 * this.model.links);
     const { load } = this.model;
     if (!this.router) {

@@ -3,12 +3,14 @@
 
 import type { DrawingContext } from "./drawing_context";
 import type { Encoding } from "./encoding";
+import type { Stub } from "./folding";
 import type { ViewTransform } from "./view_transform";
 
-/** The node or link direction at a point. */
+/** The node, link direction or stub of folded nodes at a point. */
 export interface Hit {
   node?: number | undefined;
   end?: number | undefined;
+  stub?: Stub | undefined;
 }
 
 /** Two opposite corners, or the two ends of a line. */
@@ -26,6 +28,8 @@ export interface Drawing {
   extentOfEnd(end: number): Extent;
   /** Return the position of a node; undefined if the picture shows no nodes. */
   positionOfNode(node: number): [number, number] | undefined;
+  /** Whether idle nodes are or could be folded. */
+  readonly isFoldable?: boolean;
   /** Rotate the picture by a drag. x and y are from -1 to 1 on the ball that the drag rotates. */
   roll?(from: [number, number], to: [number, number]): void;
   rotateTo?(rotation: number[] | undefined): void;
@@ -34,6 +38,9 @@ export interface Drawing {
   /** Highlight a link direction. */
   highlight(context: DrawingContext, end: number, view: ViewTransform, colour: string): void;
 }
+
+/** How near the pointer must be to what it points at, in pixels. */
+export const REACH = 6;
 
 export const FONT = '"DejaVu Sans", system-ui, sans-serif';
 /** The approximate width of a letter of 11 pixels. */

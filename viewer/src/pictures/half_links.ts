@@ -15,6 +15,8 @@ export interface LinkPoints {
   readonly y: Float64Array;
   readonly middleX: Float64Array;
   readonly middleY: Float64Array;
+  /** 1 for each link that is drawn; absent if all are. */
+  readonly drawn?: Uint8Array;
 }
 
 export class HalfLinks {
@@ -40,7 +42,7 @@ export class HalfLinks {
       if (atY < Math.min(fromY, toY) - reach || atY > Math.max(fromY, toY) + reach) continue;
       const [fromX, toX] = [x[endNode[end]], middleX[end >> 1]];
       if (atX < Math.min(fromX, toX) - reach || atX > Math.max(fromX, toX) + reach) continue;
-      if (encoding.steps[end] === HIDDEN) continue;
+      if (encoding.steps[end] === HIDDEN || this.points.drawn?.[end >> 1] === 0) continue;
       const idle = encoding.steps[end] === IDLE ? reach / 2 : 0;
       const distance = distanceTo(atX, atY, fromX, fromY, toX, toY) + idle;
       if (distance < nearest) [nearest, found] = [distance, end];

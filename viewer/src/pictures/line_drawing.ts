@@ -3,13 +3,15 @@
 
 import { type Model, SWITCH } from "../data/model";
 import { paintArrowhead } from "./arrowheads";
-import { type Drawing, type Extent, FONT, type Hit, LETTER, MARGIN, paintRowNames, shorten } from "./drawing";
+import { type Drawing, type Extent, FONT, type Hit, LETTER, MARGIN, paintRowNames, REACH, shorten } from "./drawing";
 import type { DrawingContext } from "./drawing_context";
 import { type Encoding, HIDDEN, IDLE, isNodeShown, selectedNodes, selectsEndpoints } from "./encoding";
+import type { Folding } from "./folding";
 import { HalfLinks } from "./half_links";
 import { type LineLayout, layOutNodes } from "./line_layout";
 import { STEPS } from "./palette";
 import { paintMarks } from "./rank_marks";
+import { findStub, paintStubs } from "./stubs";
 import type { ViewTransform } from "./view_transform";
 
 /** Line width times the root of the number of lines. */
@@ -32,8 +34,10 @@ export class LineDrawing implements Drawing {
   constructor(
     private readonly model: Model,
     private readonly nodeColour: (node: number, encoding: Encoding) => string | null,
+    folding: Folding | null = null,
+    readonly isFoldable = false,
   ) {
-    this.layout = layOutNodes(model);
+    this.layout = layOutNodes(model, folding);
     this.halfLinks = new HalfLinks(model, this.layout);
     this.rows = findRows(model, this.layout);
   }
@@ -62,8 +66,10 @@ export class LineDrawing implements Drawing {
     for (let node = 0; node < model.nodes; node++) {
       if (Math.abs(layout.y[node] - y) > nearest || Math.abs(layout.x[node] - x) > nearest) continue;
       const distance = Math.hypot(layout.x[node] - x, layout.y[node] - y);
-      if (distance < nearest && isNodeShown(encoding, node)) [nearest, found] = [distance, node];
+      if (distance < nearest && this.isNodeShown(encoding, node)) [nearest, found] = [distance, node];
     }
+    const stub = found === undefined ? findStub(layout.stubs, x, y, REACH / reach) : undefined;
+    if (stub) return { stub };
     return found === undefined ? { end: this.halfLinks.find(encoding, x, y, reach) } : { node: found };
   }
 
@@ -71,8 +77,20 @@ export class LineDrawing implements Drawing {
     this.paintLinks(context, encoding, view, width, height);
     this.paintNodes(context, encoding, view, width, height);
     this.paintNames(context, encoding, view, width, height);
+    const { stubs } = this.layout;
+    paintStubs(
+      context,
+      encoding,
+      stubs.filter(({ nodes }) => isNodeShown(encoding, nodes[0])),
+      view,
+      width,
+    );
     paintMarks(context, encoding, view, (end) => this.extentOfEnd(end));
     paintRowNames(context, encoding, this.layout.rows, view, height);
+  }
+
+  private isNodeShown(encoding: Encoding, node: number): boolean {
+    return !isFolded(this.layout, node) && isNodeShown(encoding, node);
   }
 
   highlight(context: DrawingContext, end: number, view: ViewTransform, colour: string): void {
@@ -91,7 +109,8 @@ export class LineDrawing implements Drawing {
     const count = { lit: 0, squares: 0 };
     for (let end = 0; end < encoding.steps.length; end++) {
       const step = encoding.steps[end];
-      if (step === HIDDEN || !this.isVisible(end, view, width, height)) continue;
+      if (step === HIDDEN || this.layout.drawn?.[end >> 1] === 0) continue;
+      if (!this.isVisible(end, view, width, height)) continue;
       if (step === IDLE) {
         idle.push(end);
         continue;
@@ -172,6 +191,7 @@ export class LineDrawing implements Drawing {
     for (let node = 0; node < model.nodes; node++) {
       const [x, y] = [view.x + layout.x[node] * view.scale, view.y + layout.y[node] * view.scale];
       if (x < -12 || y < -12 || x > width + 12 || y > height + 12 || !isNodeShown(encoding, node)) continue;
+      if (isFolded(layout, node) && !chosen.has(node)) continue;
       const colour = this.nodeColour(node, encoding);
       const size = model.nodeKind[node] === SWITCH ? Math.min(host * 1.5 + 1, 12) : colour ? host + 1.5 : host;
       context.fillStyle = colour ?? encoding.theme.node;
@@ -228,10 +248,16 @@ interface NameRow {
   below: boolean;
 }
 
-function findRows(model: Model, { x, y }: LineLayout): NameRow[] {
+function isFolded({ stubOf }: LineLayout, node: number): boolean {
+  return stubOf !== undefined && stubOf[node] >= 0;
+}
+
+function findRows(model: Model, layout: LineLayout): NameRow[] {
+  const { x, y } = layout;
   const rows = new Map<number, number[]>();
   for (let node = 0; node < model.nodes; node++) {
     const row = rows.get(y[node]);
+    if (isFolded(layout, node)) continue;
     if (row) row.push(node);
     else rows.set(y[node], [node]);
   }

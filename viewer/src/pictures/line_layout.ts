@@ -3,6 +3,7 @@
 
 import { type Model, SWITCH } from "../data/model";
 import { railLetter } from "../text/names";
+import type { Folding, Stub } from "./folding";
 
 /** Height over width of the picture before it is fitted: without it, rows of thousands of hosts are a thin line. */
 const ASPECT = 0.62;
@@ -18,9 +19,18 @@ export interface LineLayout {
   width: number;
   height: number;
   rows: { y: number; name: string }[];
+  stubs: PlacedStub[];
+  /** For each node its stub, -1 for none; 1 for each link that is drawn. Absent where nothing is folded. */
+  stubOf?: Int32Array;
+  drawn?: Uint8Array;
 }
 
-export function layOutNodes(model: Model): LineLayout {
+export interface PlacedStub extends Stub {
+  x: number;
+  y: number;
+}
+
+export function layOutNodes(model: Model, folding: Folding | null = null): LineLayout {
   const range = (values: ArrayLike<number>): [number, number] => {
     let [least, most] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
     for (let index = 0; index < values.length; index++) {
@@ -29,12 +39,13 @@ export function layOutNodes(model: Model): LineLayout {
     }
     return least <= most ? [least, most] : [0, 0];
   };
-  const [left, right] = range(model.nodeX);
+  const nodeX = folding?.x ?? model.nodeX;
+  const [left, right] = range(nodeX);
   const [bottom, top] = range(model.nodeY);
   const width = Math.max(right - left, 1);
   const levels = model.header.rails.every((rail) => rail.has_levels);
   const step = levels ? (width * ASPECT) / Math.max(top - bottom, 1) : planeStep(width, top - bottom);
-  const x = Float64Array.from(model.nodeX, (value) => value - left);
+  const x = Float64Array.from(nodeX, (value) => value - left);
   const y = Float64Array.from(model.nodeY, (value) => (top - value) * step);
   const middleX = new Float64Array(model.links);
   const middleY = new Float64Array(model.links);
@@ -53,7 +64,32 @@ export function layOutNodes(model: Model): LineLayout {
   const shift = Math.max(0, -Math.min(highest, 0));
   for (const each of [y, middleY]) for (let at = 0; at < each.length; at++) each[at] += shift;
   const height = Math.max((top - bottom) * step, lowest, 1) + shift;
-  return { x, y, middleX, middleY, width, height, rows: nameRows(model, y) };
+  const layout = { x, y, middleX, middleY, width, height, rows: nameRows(model, y), stubs: [] };
+  if (!folding) return layout;
+  const { stubOf } = folding;
+  const stubs = folding.stubs.map((stub) => ({ ...stub, x: x[stub.nodes[0]], y: y[stub.nodes[0]] }));
+  return { ...layout, stubs, stubOf, drawn: thinOut(model, stubOf) };
+}
+
+/** Return 1 for each link that is drawn: one of those between two stubs, or between a stub and a node below or above. */
+function thinOut({ links, endNode, nodeLevel }: Model, stubOf: Int32Array): Uint8Array {
+  const drawn = new Uint8Array(links);
+  const seen = new Set<string>();
+  for (let link = 0; link < links; link++) {
+    const [a, b] = [endNode[2 * link], endNode[2 * link + 1]];
+    const [atA, atB] = [stubOf[a], stubOf[b]];
+    if (atA < 0 && atB < 0) {
+      drawn[link] = 1;
+      continue;
+    }
+    // The links of idle switches to all switches above them would cover the picture.
+    const [lower, above] = nodeLevel[a] < nodeLevel[b] ? [a, atB] : [b, atA];
+    if (above < 0 && nodeLevel[lower] > 0) continue;
+    const key = `${atA < 0 ? -1 - a : atA} ${atB < 0 ? -1 - b : atB}`;
+    if (!seen.has(key)) drawn[link] = 1;
+    seen.add(key);
+  }
+  return drawn;
 }
 
 function planeStep(width: number, height: number): number {

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kinds of pictures that a file has.
 
+import { keepLast, lazy } from "../data/cache";
+import type { Model } from "../data/model";
+import { findUsedNodes } from "../data/used_nodes";
 import type { ComparedRun, Run } from "../run";
+import type { State } from "../state";
 import { NodeColours } from "./attribute_colours";
 import { CellDrawing } from "./cell_drawing";
 import type { Drawing } from "./drawing";
-import type { Encoding } from "./encoding";
+import { type Encoding, findValue } from "./encoding";
+import { type Folding, foldIdle } from "./folding";
 import { LineDrawing } from "./line_drawing";
 import { findNodeJobs } from "./node_jobs";
 import { SpaceDrawing } from "./space_drawing";
@@ -17,40 +22,69 @@ const MOST_LINES = 10000;
 interface PictureKind {
   name: string;
   title: string;
-  make(): Drawing;
-  drawing?: Drawing;
+  make(folding: Folding | null): Drawing;
 }
 
 export class PictureKinds {
   readonly all: PictureKind[];
-  private readonly defaultName: string;
+  private readonly used: () => Uint8Array;
+  /** The last drawing of each kind, and how it was folded. */
+  private readonly made = new Map<PictureKind, { folding: Folding | null; drawing: Drawing }>();
+  private readonly foldedAs = keepLast((open: number[]) => foldIdle(this.model, this.used(), open));
 
   /** `compared` returns the run that is compared with at the time. */
-  constructor(runs: readonly Run[], compared: () => ComparedRun | null) {
+  constructor(
+    private readonly runs: readonly Run[],
+    compared: () => ComparedRun | null,
+  ) {
     // Pictures show the fabric, which all runs share; only the nodes of ranks and jobs differ by run.
-    const [{ model }] = runs;
+    const { model } = this;
+    this.used = lazy(() => findUsedNodes(runs));
     const colourOf = makeNodeColouring(runs, compared);
+    const isFoldable = lazy(() => this.foldedAs([]) !== null);
     const flat = [
-      { name: "lines", title: "Network", make: () => new LineDrawing(model, colourOf) },
+      {
+        name: "lines",
+        title: "Network",
+        make: (folding: Folding | null) => new LineDrawing(model, colourOf, folding, isFoldable()),
+      },
       { name: "cells", title: "Cells", make: () => new CellDrawing(model) },
     ];
     const space = { name: "space", title: "In space", make: () => new SpaceDrawing(model, colourOf) };
     // A topology inferred from delays has positions in space only.
     this.all = model.space ? [...(model.header.about === undefined ? flat : []), space] : flat;
-    this.defaultName = model.links > MOST_LINES ? "cells" : "lines";
   }
 
-  /** Return the drawing of a name; an unknown name is the first kind. */
-  drawing(name = this.defaultName): Drawing {
+  private get model(): Model {
+    return this.runs[0].model;
+  }
+
+  /** Return the drawing of a state; an unknown name of a picture is the first kind. */
+  drawing(state: State): Drawing {
+    const folding = this.fold(state);
+    const name = state.picture ?? this.defaultName(folding);
     const kind = this.all.find((each) => each.name === name) ?? this.all[0];
-    kind.drawing ??= kind.make();
-    return kind.drawing;
+    const kept = this.made.get(kind);
+    if (kept?.folding === folding) return kept.drawing;
+    const drawing = kind.make(folding);
+    this.made.set(kind, { folding, drawing });
+    return drawing;
   }
 
   /** Return the name of the kind that follows. */
   nameAfter(name: string): string {
     const index = this.all.findIndex((each) => each.name === name);
     return this.all[(index + 1) % this.all.length].name;
+  }
+
+  private fold(state: State): Folding | null {
+    // Idle links have properties too.
+    if (state.unfold || findValue(this.model, state)) return null;
+    return this.foldedAs(state.open ?? []);
+  }
+
+  private defaultName(folding: Folding | null): string {
+    return (folding?.links ?? this.model.links) > MOST_LINES ? "cells" : "lines";
   }
 }
 

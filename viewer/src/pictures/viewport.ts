@@ -2,11 +2,10 @@
 // The canvas of a picture: zoom about the pointer, pan, rotation, and what is under the pointer.
 
 import { onResize } from "../widgets/dom";
-import { type Drawing, type Hit, MARGIN } from "./drawing";
+import { type Drawing, type Hit, MARGIN, REACH } from "./drawing";
 import type { Encoding } from "./encoding";
 import { fitPicture, locateView, type ViewTransform, viewAt, zoomAbout } from "./view_transform";
 
-const REACH = 6;
 const SETTLED_MS = 120;
 const WHEEL_SPEED = 0.0015;
 const CLICK_SLACK = 4;

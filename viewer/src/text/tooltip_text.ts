@@ -5,6 +5,7 @@ import { formatLinkValue } from "../data/link_values";
 import { formatBytes, formatCount, formatShare, printable } from "../format";
 import type { Hit } from "../pictures/drawing";
 import type { Encoding } from "../pictures/encoding";
+import type { Stub } from "../pictures/folding";
 import type { ComparedRun, Run } from "../run";
 import { describeOtherLoad, describeOwnLoad } from "./comparison_text";
 
@@ -16,9 +17,17 @@ interface ShownRuns extends Run {
 }
 
 /** Return the lines of the tooltip, the name first. `encoding` is that of the picture under the pointer. */
-export function describePointed(page: ShownRuns, encoding: Encoding, { node, end }: Hit): string[] {
+export function describePointed(page: ShownRuns, encoding: Encoding, { node, end, stub }: Hit): string[] {
+  if (stub) return describeStub(stub);
   if (node !== undefined) return describeNode(encoding.run, node);
   return end === undefined ? [] : describeEnd(page, encoding, end);
+}
+
+function describeStub({ hosts, switches }: Stub): string[] {
+  const count = (many: number, one: string, several: string): string[] =>
+    many ? [`${formatCount(BigInt(many))} ${many === 1 ? one : several}`] : [];
+  const parts = [...count(hosts, "host", "hosts"), ...count(switches, "switch", "switches")];
+  return [`${parts.join(" and ")} without traffic`, "Click to show."];
 }
 
 function describeNode({ model, names }: Run, node: number): string[] {

@@ -15,6 +15,7 @@ export class FilterMenus {
   private readonly value = byId<HTMLSelectElement>("values");
   private readonly values: LinkValue[];
   private readonly used = byId<HTMLInputElement>("used");
+  private readonly fold = byId<HTMLInputElement>("fold");
 
   constructor(page: Page, drawings: { name: string; title: string }[]) {
     const { model, names } = page;
@@ -35,6 +36,9 @@ export class FilterMenus {
     this.rail.addEventListener("change", () => page.choose({ rail: number(this.rail.value) }));
     this.level.addEventListener("change", () => page.choose({ level: number(this.level.value) }));
     this.used.addEventListener("change", () => page.choose({ used: this.used.checked || undefined }));
+    this.fold.addEventListener("change", () =>
+      page.choose({ unfold: !this.fold.checked || undefined, open: undefined, at: undefined }),
+    );
   }
 
   show({ state, value }: Encoding, drawing: Drawing): void {
@@ -43,6 +47,9 @@ export class FilterMenus {
     this.rail.value = String(state.rail ?? "");
     this.level.value = String(state.level ?? "");
     this.used.checked = state.used ?? false;
+    this.fold.checked = !state.unfold;
+    this.fold.indeterminate = !state.unfold && (state.open?.length ?? 0) > 0;
+    byId("fold-label").hidden = !drawing.isFoldable;
   }
 }
 

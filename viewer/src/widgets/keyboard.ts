@@ -13,6 +13,8 @@ export interface KeyActions {
   svg(): void;
   keys(): void;
   used(): void;
+  /** Fold idle nodes, or show all. */
+  fold(): void;
   picture(): void;
   /** Switch from two runs side by side to their difference, to a single run. */
   compare(): void;
@@ -36,6 +38,7 @@ export function listenToKeyboard(canvases: HTMLElement[], act: KeyActions): void
     g: act.log,
     d: act.theme,
     u: act.used,
+    f: act.fold,
     v: act.picture,
     c: act.compare,
     x: act.swap,

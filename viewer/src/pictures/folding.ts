@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// The columns of a picture level by level whose groups without traffic are folded to stubs.
+
+import type { Model } from "../data/model";
+import { type BlockTree, findIdleGroups, growBlocks } from "./idle_groups";
+
+/** The number of columns that are always shown; the part of the columns that a folded picture may still have. */
+const FEW_COLUMNS = 64;
+const MOST_KEPT = 2 / 3;
+/** Columns between hosts of different leaf switches, and between switches. */
+const LEAF_GAP = 0.5;
+const SWITCH_GAP = 0.35;
+
+/** What stands for the nodes of a group in one row. */
+export interface Stub {
+  /** The lowest node of the group: its name in the address. */
+  group: number;
+  nodes: number[];
+  /** Whether they are switches, not hosts. */
+  isSwitch: boolean;
+  /** Its width in columns. */
+  columns: number;
+  /** The hosts and switches of the whole group. */
+  hosts: number;
+  switches: number;
+}
+
+export interface Folding {
+  stubs: Stub[];
+  /** The stub of each node; -1 for a node that is shown. */
+  stubOf: Int32Array;
+  /** x of each node; a folded node has that of its stub. */
+  x: Float64Array;
+  /** The number of links between nodes that are shown. */
+  links: number;
+}
+
+/** Return how the picture is folded; null where that is impossible, or would not make it much narrower. */
+export function foldIdle(model: Model, used: Uint8Array, open: readonly number[]): Folding | null {
+  if (!model.header.rails.every((rail) => rail.has_levels)) return null;
+  const tree = growBlocks(model);
+  const count = tree.columnX.length;
+  const all = findIdleGroups(model, tree, used);
+  const narrowed = placeColumns(model, tree, all);
+  if (count <= FEW_COLUMNS || narrowed.width > MOST_KEPT * count) return null;
+  const groups = open.length ? all.filter(([first]) => !open.includes(first)) : all;
+  const { left, right, width } = open.length ? placeColumns(model, tree, groups) : narrowed;
+  const stubs = groups.flatMap((group) => makeStubs(model, tree, group));
+  const stubOf = new Int32Array(model.nodes).fill(-1);
+  stubs.forEach(({ nodes }, at) => {
+    for (const node of nodes) stubOf[node] = at;
+  });
+  const x = new Float64Array(model.nodes);
+  const place = (nodes: readonly number[], where: number): void => {
+    for (const node of nodes) x[node] = where;
+  };
+  const middle = (nodes: readonly number[]): number => {
+    const columns = nodes.map((node) => tree.column[node]).filter((column) => column >= 0);
+    const [first, last] = columns.reduce(([a, b], each) => [Math.min(a, each), Math.max(b, each)], [count, -1]);
+    return (left[first] + right[last]) / 2;
+  };
+  const hosted = new Map(
+    groups.map((nodes) => [nodes[0], nodes.some((node) => tree.column[node] >= 0) ? nodes : null]),
+  );
+  // Groups with hosts are above one another; all other switches are in rows.
+  const rows = new Map<number, Map<number, number[][]>>();
+  const enter = (nodes: number[]): void => {
+    const [node] = nodes;
+    const row = rows.get(model.nodeY[node]) ?? new Map<number, number[][]>();
+    rows.set(model.nodeY[node], row);
+    const block = tree.block[model.nodeLevel[node]][node];
+    const items = row.get(block);
+    if (items) items.push(nodes);
+    else row.set(block, [nodes]);
+  };
+  for (const stub of stubs) {
+    const group = hosted.get(stub.group);
+    if (group) place(stub.nodes, middle(group));
+    else enter(stub.nodes);
+  }
+  for (let node = 0; node < model.nodes; node++) {
+    if (stubOf[node] >= 0) continue;
+    if (tree.column[node] >= 0) place([node], middle([node]));
+    else enter([node]);
+  }
+  const stretches = findStretches(tree, { left, right, width });
+  for (const [, row] of rows) spreadRow(model, row, stretches, width, place);
+  let links = 0;
+  for (let link = 0; link < model.links; link++)
+    if (stubOf[model.endNode[2 * link]] < 0 && stubOf[model.endNode[2 * link + 1]] < 0) links++;
+  return { stubs, stubOf, x, links };
+}
+
+interface Columns {
+  left: Float64Array;
+  right: Float64Array;
+  width: number;
+}
+
+/** Return the edges of each column. The columns of a group share those of its stub. */
+function placeColumns(model: Model, { column, columnX, host, block }: BlockTree, groups: number[][]): Columns {
+  const count = columnX.length;
+  const share = new Float64Array(count).fill(1);
+  const isShown = new Uint8Array(model.nodes).fill(1);
+  for (const group of groups) {
+    const columns = countColumns(column, group);
+    for (const node of group) {
+      isShown[node] = 0;
+      if (column[node] >= 0) share[column[node]] = stubWidth(columns) / columns;
+    }
+  }
+  // Blocks with many switches over few columns get wider, from the leaves up.
+  for (let level = 1; level < block.length - 1; level++) {
+    const own = block[level];
+    const [width, above, below] = Array.from({ length: 3 }, () => new Float64Array(model.nodes));
+    for (let each = 0; each < count; each++) width[own[host[each]]] += share[each];
+    for (let node = 0; node < model.nodes; node++)
+      if (model.nodeLevel[node] === level && isShown[node]) (model.nodeY[node] > 0 ? above : below)[own[node]]++;
+    for (let each = 0; each < count; each++) {
+      const at = own[host[each]];
+      share[each] *= Math.max(1, (SWITCH_GAP * Math.max(above[at], below[at])) / width[at]);
+    }
+  }
+  const leaf = block[Math.min(1, block.length - 1)];
+  const [left, right] = [new Float64Array(count), new Float64Array(count)];
+  let at = 0;
+  for (let each = 0; each < count; each++) {
+    const isFolded = share[each] < 1 && share[each - 1] < 1;
+    if (each && leaf[host[each]] !== leaf[host[each - 1]] && !isFolded) at += LEAF_GAP;
+    left[each] = at;
+    at += share[each];
+    right[each] = at;
+  }
+  return { left, right, width: at };
+}
+
+function countColumns(column: Int32Array, nodes: readonly number[]): number {
+  return new Set(nodes.map((node) => column[node]).filter((each) => each >= 0)).size;
+}
+
+function stubWidth(columns: number): number {
+  return 1.5 + 0.5 * Math.log2(columns);
+}
+
+/** Return a stub for each row of a group. */
+function makeStubs(model: Model, { column }: BlockTree, group: number[]): Stub[] {
+  const rows = new Map<number, number[]>();
+  for (const node of group) {
+    const row = rows.get(model.nodeY[node]);
+    if (row) row.push(node);
+    else rows.set(model.nodeY[node], [node]);
+  }
+  const columns = countColumns(column, group);
+  const hosts = new Set(group.filter((node) => column[node] >= 0).map((node) => model.nodeHost[node])).size;
+  const switches = group.filter((node) => column[node] < 0).length;
+  return [...rows.values()].map((nodes) => ({
+    group: group[0],
+    nodes,
+    isSwitch: column[nodes[0]] < 0,
+    columns: stubWidth(columns || nodes.length),
+    hosts,
+    switches,
+  }));
+}
+
+/** Return the stretch of each block with hosts, by level. */
+function findStretches({ host, block }: BlockTree, { left, right }: Columns): Map<number, [number, number]>[] {
+  return block.map((own) => {
+    const stretches = new Map<number, [number, number]>();
+    host.forEach((node, column) => {
+      const stretch = stretches.get(own[node]);
+      if (stretch) stretch[1] = right[column];
+      else stretches.set(own[node], [left[column], right[column]]);
+    });
+    return stretches;
+  });
+}
+
+/** Place the items of a row, each some nodes: evenly over the stretch of their block, in their order. */
+function spreadRow(
+  model: Model,
+  row: Map<number, number[][]>,
+  stretches: Map<number, [number, number]>[],
+  width: number,
+  place: (nodes: readonly number[], where: number) => void,
+): void {
+  const order = (items: number[][]): number[][] =>
+    items.sort((one, other) => model.nodeX[one[0]] - model.nodeX[other[0]]);
+  const blocks = [...row].map(([block, items]) => ({
+    items: order(items),
+    stretch: stretches[model.nodeLevel[items[0][0]]].get(block),
+  }));
+  blocks.sort((one, other) => (one.stretch?.[0] ?? width) - (other.stretch?.[0] ?? width));
+  const isApart = blocks.every(
+    ({ stretch }, at) => stretch && (!at || stretch[0] >= (blocks[at - 1].stretch?.[1] ?? width)),
+  );
+  const spread = (items: number[][], [from, to]: [number, number]): void => {
+    items.forEach((nodes, at) => {
+      place(nodes, from + ((at + 0.5) * (to - from)) / items.length);
+    });
+  };
+  if (!isApart) spread(order(blocks.flatMap(({ items }) => items)), [0, width]);
+  else for (const { items, stretch } of blocks) spread(items, stretch ?? [0, width]);
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stubs: boxes that stand for folded nodes without traffic.
+
+import { formatCount } from "../format";
+import { FONT, LETTER } from "./drawing";
+import type { DrawingContext } from "./drawing_context";
+import type { Encoding } from "./encoding";
+import type { PlacedStub } from "./line_layout";
+import type { ViewTransform } from "./view_transform";
+
+const HIGH = 8;
+/** How far from a box the pointer may be. */
+const SLACK = 3;
+const NARROWEST = 5;
+const WIDEST = 40;
+/** The distance of a label from its row, and the space between labels, in pixels. */
+const BELOW = 18;
+const APART = 6;
+
+/** Return half the width of a stub, in pixels. */
+function halfWidth({ columns }: PlacedStub, scale: number): number {
+  return Math.min(Math.max(0.4 * columns * scale, NARROWEST), WIDEST) / 2;
+}
+
+/** Return the stub at a point, in units of the picture, of which there are 1 / `scale` in a pixel. */
+export function findStub(stubs: readonly PlacedStub[], x: number, y: number, scale: number): PlacedStub | undefined {
+  const isNear = (stub: PlacedStub): boolean =>
+    Math.abs(stub.x - x) * scale <= halfWidth(stub, scale) + SLACK && Math.abs(stub.y - y) * scale <= HIGH / 2 + SLACK;
+  return stubs.find(isNear);
+}
+
+/** Paint the boxes, and below them the number of nodes where there is space. */
+export function paintStubs(
+  context: DrawingContext,
+  { theme }: Encoding,
+  stubs: readonly PlacedStub[],
+  view: ViewTransform,
+  width: number,
+): void {
+  context.font = `11px ${FONT}`;
+  context.textAlign = "center";
+  context.textBaseline = "middle";
+  const rows = new Map<number, PlacedStub[]>();
+  for (const stub of stubs) {
+    const row = rows.get(stub.y);
+    if (row) row.push(stub);
+    else rows.set(stub.y, [stub]);
+  }
+  for (const row of rows.values()) {
+    row.sort((one, other) => one.x - other.x);
+    let free = 0;
+    row.forEach((stub, at) => {
+      const [x, y] = [view.x + stub.x * view.scale, view.y + stub.y * view.scale];
+      const half = halfWidth(stub, view.scale);
+      context.fillStyle = theme.faded;
+      context.fillRect(x - half, y - HIGH / 2, 2 * half, HIGH);
+      context.strokeStyle = theme.node;
+      context.lineWidth = 1;
+      context.strokeRect(x - half, y - HIGH / 2, 2 * half, HIGH);
+      const next = row[at + 1];
+      const end = next ? (x + view.x + next.x * view.scale) / 2 : width;
+      for (const text of [nameOf(stub), formatCount(BigInt(stub.nodes.length))]) {
+        const wide = (text.length * LETTER + APART) / 2;
+        if (x - wide < free || x + wide > end) continue;
+        context.strokeStyle = theme.ground;
+        context.lineWidth = 3;
+        context.strokeText(text, x, y + BELOW);
+        context.fillStyle = theme.text;
+        context.fillText(text, x, y + BELOW);
+        free = x + wide;
+        break;
+      }
+      free = Math.max(free, end);
+    });
+  }
+}
+
+/** Name what a stub stands for in its row. */
+function nameOf({ nodes, isSwitch }: PlacedStub): string {
+  return `${formatCount(BigInt(nodes.length))} ${isSwitch ? "switches" : "hosts"}`;
+}

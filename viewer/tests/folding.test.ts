@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parts without traffic as stubs: which nodes are folded, and where the others are.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Header, Model } from "../src/data/model";
+import { type Folding, foldIdle } from "../src/pictures/folding";
+import { findIdleGroups, growBlocks } from "../src/pictures/idle_groups";
+import { layOutNodes } from "../src/pictures/line_layout";
+import { makeModel } from "./small_fabric";
+
+const HOSTS = 8;
+const LEAVES = 4;
+const PODS = 4;
+
+/**
+ * Return a fabric of three levels: four pods of four leaf switches with eight hosts each, two switches above the leaves
+ * of each pod, six switches at the top. Node 0 is host 0; hosts, leaf switches, switches of pods and of the top follow.
+ */
+function makeTree(changes: Partial<Model> = {}, header: Partial<Header> = {}): Model {
+  const level: number[] = [];
+  const x: number[] = [];
+  const ends: number[] = [];
+  const addRow = (count: number, row: number, width: number): void => {
+    for (let at = 0; at < count; at++) {
+      level.push(row);
+      x.push((at + 0.5) * (width / count) - 0.5);
+    }
+  };
+  const hosts = HOSTS * LEAVES * PODS;
+  addRow(hosts, 0, hosts);
+  addRow(LEAVES * PODS, 1, hosts);
+  addRow(2 * PODS, 2, hosts);
+  addRow(6, 3, hosts);
+  const [leaf, pod, top] = [hosts, hosts + LEAVES * PODS, hosts + LEAVES * PODS + 2 * PODS];
+  for (let host = 0; host < hosts; host++) ends.push(host, leaf + Math.floor(host / HOSTS));
+  for (let each = 0; each < LEAVES * PODS; each++)
+    for (const upper of [0, 1]) ends.push(leaf + each, pod + 2 * Math.floor(each / LEAVES) + upper);
+  for (let each = 0; each < 2 * PODS; each++)
+    for (let upper = 0; upper < 6; upper++) ends.push(pod + each, top + upper);
+  const nodes = level.length;
+  return makeModel(
+    {
+      nodes,
+      links: ends.length / 2,
+      nodeRail: new Uint8Array(nodes),
+      nodeKind: Uint8Array.from(level, (each) => (each ? 1 : 0)),
+      nodeLevel: Int32Array.from(level),
+      nodeX: Float32Array.from(x),
+      nodeY: Float32Array.from(level),
+      nodeHost: Int32Array.from(level, (each, node) => (each ? -1 : node)),
+      endNode: Uint32Array.from(ends),
+      ...changes,
+    },
+    header,
+  );
+}
+
+/** Leaf switches, switches of pods, and of the top. */
+const LEAF = 128;
+const POD = 144;
+const TOP = 152;
+
+function use(model: Model, ...nodes: number[]): Uint8Array {
+  const used = new Uint8Array(model.nodes);
+  for (const node of nodes) used[node] = 1;
+  return used;
+}
+
+/** Hosts 0 to 5 on the first leaf, host 8 on the second, by switch 0 of the pod. */
+function useOnePod(model: Model): Uint8Array {
+  return use(model, 0, 1, 2, 3, 4, 5, 8, LEAF, LEAF + 1, POD);
+}
+
+function describe({ stubs }: Folding): [number, number, number][] {
+  const all = stubs.map(({ group, nodes, isSwitch }): [number, number, number] => [
+    group,
+    nodes.length,
+    Number(isSwitch),
+  ]);
+  return all.sort((one, other) => one[0] - other[0] || one[1] - other[1]);
+}
+
+test("hosts of a leaf switch, leaf switches, pods and the top become stubs", () => {
+  const model = makeTree();
+  const folding = foldIdle(model, useOnePod(model), []);
+  assert.ok(folding);
+  assert.deepEqual(describe(folding), [
+    // Hosts 9 to 15 of the second leaf; the two idle hosts of the first leaf are too few.
+    [9, 7, 0],
+    // The two other leaf switches of the pod with their hosts, and the three other pods.
+    [16, 2, 1],
+    [16, 16, 0],
+    [32, 6, 1],
+    [32, 12, 1],
+    [32, 96, 0],
+    [TOP, 6, 1],
+  ]);
+  const pods = folding.stubs.filter(({ group }) => group === 32);
+  assert.deepEqual(new Set(pods.map(({ hosts, switches }) => `${hosts} ${switches}`)), new Set(["96 18"]));
+});
+
+test("a stub that is opened shows its nodes", () => {
+  const model = makeTree();
+  const folding = foldIdle(model, useOnePod(model), [9, TOP]);
+  assert.ok(folding);
+  assert.deepEqual(
+    describe(folding).map(([group]) => group),
+    [16, 16, 32, 32, 32],
+  );
+  for (const node of [9, 15, TOP, TOP + 5]) assert.equal(folding.stubOf[node], -1);
+});
+
+test("what is shown keeps its order, apart from its neighbours, and hosts are under their leaf", () => {
+  const model = makeTree();
+  const folding = foldIdle(model, useOnePod(model), []);
+  assert.ok(folding);
+  const { x, stubOf } = folding;
+  for (const level of [0, 1, 2, 3]) {
+    const row = Array.from(model.nodeLevel.keys()).filter((node) => model.nodeLevel[node] === level);
+    for (let at = 1; at < row.length; at++) {
+      const [one, other] = [row[at - 1], row[at]];
+      const same = stubOf[one] >= 0 && stubOf[one] === stubOf[other];
+      assert.ok(same ? x[one] === x[other] : x[other] - x[one] > 0.3, `${one} at ${x[one]}, ${other} at ${x[other]}`);
+    }
+  }
+  assert.ok(x[0] < x[LEAF] && x[LEAF] < x[7]);
+  // The rows of the idle pods are above one another.
+  assert.deepEqual([x[LEAF + 4], x[POD + 2]], [x[32], x[32]]);
+  // 128 columns became fewer than a quarter.
+  assert.ok(Math.max(...x) < 32);
+});
+
+test("nothing is folded without traffic, with traffic everywhere, in a plane, or where there is space", () => {
+  const model = makeTree();
+  assert.equal(foldIdle(model, use(model), []), null);
+  assert.equal(foldIdle(model, new Uint8Array(model.nodes).fill(1), []), null);
+  const plane = makeTree({}, { rails: [{ name: "plane", has_levels: false }] });
+  assert.equal(foldIdle(plane, useOnePod(plane), []), null);
+  assert.equal(foldIdle(makeModel(), Uint8Array.of(1, 0, 0, 0, 1, 0, 0), []), null);
+});
+
+test("a host with traffic on one rail keeps its column on the other", () => {
+  // The second pod pair of the tree as a second rail, with the hosts of the first in the same columns.
+  const single = makeTree();
+  const half = 64;
+  const nodeX = Float32Array.from(single.nodeX, (x, node) => (single.nodeLevel[node] ? x : x % half));
+  const model = makeTree({ nodeX });
+  const groups = findIdleGroups(model, growBlocks(model), use(model, 0, LEAF));
+  // Hosts 0 and 64 share a column, which joins their leaf switches to one block.
+  assert.ok(groups.every((group) => !group.includes(64) && !group.includes(LEAF + 8)));
+  assert.ok(groups.some((group) => group.includes(1) && group.includes(65)));
+});
+
+test("links of stubs are drawn once, those of idle switches to each switch above them are not", () => {
+  const model = makeTree();
+  const folding = foldIdle(model, useOnePod(model), [TOP]);
+  assert.ok(folding);
+  const { drawn, stubs } = layOutNodes(model, folding);
+  assert.ok(drawn);
+  const count = (low: (node: number) => boolean, high: (node: number) => boolean): number => {
+    let sum = 0;
+    for (let link = 0; link < model.links; link++)
+      if (drawn[link] && low(model.endNode[2 * link]) && high(model.endNode[2 * link + 1])) sum++;
+    return sum;
+  };
+  const isLeaf = (node: number): boolean => node >= LEAF && node < POD;
+  // Six hosts with traffic and two without on the first leaf, one and a stub on the second, two stubs on stubs.
+  assert.equal(
+    count((node) => node < LEAF, isLeaf),
+    8 + 2 + 2,
+  );
+  const isIdlePod = (node: number): boolean => node >= POD + 2 && node < TOP;
+  assert.equal(
+    count(isIdlePod, (node) => node >= TOP),
+    0,
+  );
+  assert.equal(stubs.length, 6);
+});
