@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -29,11 +30,23 @@ _FLAT_SHARE = 0.3
 _FEWEST = 4
 """Number of switches below which there is no shape to show."""
 
-_BOW = 0.3
-"""Offset of the ends of a row from its middle, so that the link that closes a ring is visible next to it."""
+_ASIDE = 0.25
+"""Offset of the two sides of a folded ring from its middle: lines of neighbouring rings are then evenly apart."""
+
+_DIAGONAL_GAP = 0.5
+"""Space between diagonals, in which all factors but two are drawn."""
+
+_GROUP_GAP = 1.5
+"""Space between the groups on a circle."""
 
 _SQUARES_LIMIT = 1 << 22
 """Pairs of neighbours that are searched for squares; a torus of 10,000 switches has 15 each."""
+
+_BULGES = tuple(np.arange(4, 19) / 20)
+"""Heights of the arc of a group that are tried, in halves of its width."""
+
+_MEASURED = 1500
+"""Number of links whose distances from switches are measured."""
 
 _PIVOTS = 64
 _STRESS_LIMIT = 600
@@ -70,40 +83,71 @@ def _pair_switches(fabric: Fabric) -> npt.NDArray[np.int32]:
     return np.asarray(pairs[pairs[:, 0] != pairs[:, 1]])
 
 
+@dataclass(frozen=True, slots=True)
+class _Factor:
+    """A ring, path or pair whose product with others is the graph; int64 [switch] positions along it."""
+
+    position: npt.NDArray[np.int64]
+    is_ring: bool
+
+    @property
+    def size(self) -> int:
+        return int(self.position.max()) + 1
+
+
 def position_on_grid(graph: list[set[int]]) -> Points | None:
-    """Return positions by the factors of a product of rings, paths and pairs, on two axes; None for other graphs.
+    """Return positions by the factors of a product of rings, paths and pairs; None for other graphs.
 
     Two links that are opposite in a square of four switches run along one factor. So do two links at a switch that are
-    in no square. (A ring of four is itself a square. It becomes two pairs, which is the same graph.)
+    in no square. (A ring of four is itself a square. It is found as two pairs, and joined again.)
+
+    The two longest factors are the rows and columns. Rings among them are folded: the switches of one half stand
+    between those of the other, so that all links are short and none lies on another or on a switch. All other factors
+    are drawn in each cell, along a bent diagonal.
     """
-    factors = _find_factors(graph)
-    if factors is None or len(factors) < 2:  # a ring or a path alone is no grid
+    edges = _find_factors(graph)
+    if edges is None:
         return None
-    coordinates = []
-    for edges in factors:
-        ordered = _order_factor(len(graph), graph, edges)
-        if ordered is None:
-            return None
-        coordinates.append(ordered)
-    if len(np.unique(np.stack(coordinates), axis=1).T) != len(graph):
+    ordered = [_order_factor(len(graph), graph, along) for along in edges]
+    found = [factor for factor in ordered if factor is not None]
+    # A ring or a path alone is no grid.
+    if len(found) < max(2, len(ordered)) or len({*zip(*(f.position.tolist() for f in found), strict=True)}) != len(
+        graph
+    ):
         return None
-    # The longest factors first, each to the axis that is the shorter so far.
-    sizes = [int(coordinate.max()) + 1 for coordinate in coordinates]
-    axis = np.zeros((2, len(graph)), np.int64)
-    length = [1, 1]
-    for index in sorted(range(len(sizes)), key=lambda index: (-sizes[index], index)):
-        shorter = int(length[1] < length[0])
-        coordinate = coordinates[index]
-        # Back and forth, like a Gray code: neighbours in earlier factors stay neighbours on the axis.
-        turned = np.where(coordinate % 2 == 1, length[shorter] - 1 - axis[shorter], axis[shorter])
-        axis[shorter] = coordinate * length[shorter] + turned
-        length[shorter] *= sizes[index]
-    across, up = axis.astype(np.float64)
-    bow = [
-        (np.abs(2 * along / max(count - 1, 1) - 1)) ** 2 * _BOW
-        for along, count in zip((across, up), length, strict=True)
-    ]
-    return np.stack([across + bow[1], up + bow[0]], axis=1)
+    factors = sorted(_join_pairs(found), key=lambda factor: -factor.size)
+    (x, x_side), (y, y_side) = (
+        _fold(factor) for factor in (*factors[:2], _Factor(np.zeros(len(graph), np.int64), False))[:2]
+    )
+    diagonal = np.zeros(len(graph), np.int64)
+    for factor in factors[2:]:
+        diagonal = diagonal * factor.size + factor.position
+    steps = int(diagonal.max())
+    bent = (np.arange(steps) + 0.5) / max(steps, 1)
+    across, up = (np.concatenate([[0.0], np.cumsum(1 + bend)]) for bend in (1 - bent, bent))
+    pitch = across[-1] + 1 + (_DIAGONAL_GAP if steps else 0)
+    # Both sides of a ring along one axis are apart on the other.
+    return np.stack(
+        [x * pitch + across[diagonal] + _ASIDE * y_side, y * pitch + up[diagonal] + _ASIDE * x_side], axis=1
+    )
+
+
+def _join_pairs(factors: list[_Factor]) -> list[_Factor]:
+    """Return the factors with every two pairs joined to a ring of four."""
+    pairs = [factor for factor in factors if factor.size == 2]
+    others = [factor for factor in factors if factor.size > 2]
+    for one, other in zip(pairs[::2], pairs[1::2], strict=False):
+        others.append(_Factor(np.where(other.position == 1, 3 - one.position, one.position), is_ring=True))
+    return others + pairs[len(pairs) // 2 * 2 :]
+
+
+def _fold(factor: _Factor) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return positions along an axis, and the side of a ring (1, -1; 0 for a path): 0, n - 1, 1, n - 2 and so on."""
+    if not factor.is_ring:
+        return factor.position, np.zeros_like(factor.position)
+    ahead = 2 * factor.position
+    is_first = ahead < factor.size
+    return np.where(is_first, ahead, 2 * factor.size - 1 - ahead), np.where(is_first, 1, -1)
 
 
 def _find_factors(graph: list[set[int]]) -> list[list[tuple[int, int]]] | None:
@@ -131,8 +175,8 @@ def _find_factors(graph: list[set[int]]) -> list[list[tuple[int, int]]] | None:
     return list(found.values())
 
 
-def _order_factor(nodes: int, graph: list[set[int]], edges: list[tuple[int, int]]) -> npt.NDArray[np.int64] | None:
-    """Return the position of each switch along a factor; None if it is no ring, path or pair."""
+def _order_factor(nodes: int, graph: list[set[int]], edges: list[tuple[int, int]]) -> _Factor | None:
+    """Return a factor from its links; None if it is no ring, path or pair."""
     along = set(edges)
     others = [(a, b) for a, around in enumerate(graph) for b in around if a < b and (a, b) not in along]
     # Switches that the other factors connect share one position of this factor.
@@ -154,11 +198,16 @@ def _order_factor(nodes: int, graph: list[set[int]], edges: list[tuple[int, int]
     if len(order) != len(set(layer.tolist())):
         return None
     position = {node: index for index, node in enumerate(order)}
-    return np.array([position[which] for which in layer.tolist()])
+    is_ring = len(order) > 2 and order[0] in links[order[-1]]
+    return _Factor(np.array([position[which] for which in layer.tolist()]), is_ring)
 
 
 def position_in_groups(graph: list[set[int]]) -> Points | None:
-    """Return positions of fully connected groups of switches on a circle; None if there are no such groups."""
+    """Return positions of fully connected groups of switches on a circle; None if there are no such groups.
+
+    Each group is an arc that bulges outwards. A link between groups passes inside the circle, so that it lies on no
+    switch of a group in between.
+    """
     shared = {(a, b): len(around & graph[b]) for a, around in enumerate(graph) for b in around if a < b}
     most = max(shared.values(), default=0)
     close = [pair for pair, count in shared.items() if most and 2 * count >= most]
@@ -167,17 +216,31 @@ def position_in_groups(graph: list[set[int]]) -> Points | None:
     dense = 2 * len([pair for pair in shared if group[pair[0]] == group[pair[1]]])
     if len(groups) < 3 or size.min() < 3 or dense < 0.8 * int((size * (size - 1)).sum()):
         return None
-    # A circle for the groups, large enough to separate their own circles.
-    inner = size.max() / (2 * np.pi) + 0.5
-    outer = max(inner * 1.6 / np.sin(np.pi / len(groups)), 2 * inner)
     turn = 2 * np.pi * index / len(groups)
-    within = np.zeros(len(graph))
+    along = np.zeros(len(graph))
     for number, count in enumerate(size):
         members = np.flatnonzero(index == number)
-        within[_order_by_aim(graph, members, index, len(groups))] = 2 * np.pi * (np.arange(count) + 0.5) / count
-    centre = np.stack([np.sin(turn), np.cos(turn)], axis=1) * outer
-    around = within + turn + np.pi
-    return np.asarray(centre + np.stack([np.sin(around), np.cos(around)], axis=1) * inner)
+        along[_order_by_aim(graph, members, index, len(groups))] = np.pi * (np.arange(count) + 0.5) / count
+    half = int(size.max()) / 2
+    radius = (half + _GROUP_GAP / 2) / np.tan(np.pi / len(groups))
+    outward = np.stack([np.sin(turn), np.cos(turn)], axis=1)
+    sideways = np.stack([np.cos(turn), -np.sin(turn)], axis=1) * (half * np.cos(along))[:, None]
+    tried = [outward * (radius + part * half * np.sin(along))[:, None] + sideways for part in _BULGES]
+    # Where there are many links, those of one group represent those of the others.
+    pairs = np.array([(a, b) for a, b in shared if len(shared) <= _MEASURED or 0 in (index[a], index[b])])
+    return np.asarray(max(tried, key=lambda points: _find_closest(points, pairs)))
+
+
+def _find_closest(points: Points, pairs: npt.NDArray[np.intp]) -> float:
+    """Return the smallest distance of a link, of those given, from a switch at neither of its ends."""
+    least = np.inf
+    for pair in pairs:
+        start, along = points[pair[0]], points[pair[1]] - points[pair[0]]
+        part = np.clip((points - start) @ along / max(float(along @ along), 1e-12), 0, 1)
+        distance = np.linalg.norm(points - start - part[:, None] * along, axis=1)
+        distance[pair] = np.inf
+        least = min(least, float(distance.min()))
+    return least
 
 
 def _order_by_aim(

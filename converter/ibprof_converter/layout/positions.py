@@ -20,7 +20,7 @@ from ibprof_converter.layout.tree_positions import LevelTree
 
 _RAILS_TOGETHER = 2
 _GAP = 2.0
-_HOSTS_BELOW = 0.35
+_HOSTS_BELOW = 0.28
 """Distance of hosts below their switch in a fabric without levels; its neighbours are at distance 1."""
 
 _HOSTS_ASIDE = 0.25
