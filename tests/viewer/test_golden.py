@@ -52,7 +52,7 @@ STATES = {
     "torus": (["torus:6x5:2"], 12, "#panel=hosts&hosts=2&load=1000000,9000000"),
     "dragonfly": (["dragonfly:4,2,2"], 12, "#used=1&theme=dark"),
     "rails": (RAILS, 6, "#panel=pairs&source=0&destination=3"),
-    "zoomed": ([LARGE], 64, "#at=20,560,8"),
+    "zoomed": ([LARGE], 64, "#at=20,560,8&unfold=1"),
 }
 
 COMPARED = {
