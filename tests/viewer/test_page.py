@@ -84,6 +84,24 @@ def test_the_first_screen_names_the_most_loaded_links_as_the_report_does(
     assert opened.page.locator("#coverage").is_visible()
 
 
+def test_links_are_ranked_by_time_at_line_rate_as_in_the_verdict(open_view: Open) -> None:
+    page = open_view([str(find_sample("oversub-faulty", IBDIAGNET)), "pattern:shift:7:100000"]).page
+    # A link of a quarter of the speed takes longest, with a third of the most bytes.
+    assert "leaf09 port 16" in page.inner_text("#top-links li:first-child")
+    assert "leaf09 port 16" in page.inner_text("#verdict")
+
+
+def test_a_telephone_shows_the_picture_and_below_it_the_lists(open_view: Open) -> None:
+    page = open_view([TESTBED, "pattern:shift:7:100000"]).page
+    page.set_viewport_size({"width": 390, "height": 844})
+    picture, lists, title = (page.locator(each).bounding_box() for each in ("#network", "aside", ".headings"))
+    assert picture and lists and title
+    assert picture["width"] == lists["width"] == 390
+    assert lists["y"] >= picture["y"] + picture["height"]
+    assert title["height"] < 60
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
 def test_operations_of_which_bytes_are_missing_are_named_below_the_picture(open_view: Open, tmp_path: Path) -> None:
     ranks = [make_rank(rank, rank, sees_host=True) for rank in range(2)]
     run = make_profile([Count(0, 1, 99)], ranks, [make_host("host01"), make_host("host42")], operations=("BCAST",))

@@ -70,7 +70,8 @@ test("emphasis is time at line rate, on one scale with the other run", () => {
   const linkGbps = Float64Array.of(200, 100, 100, 100, 100, Number.NaN);
   const run = makeRun({ linkGbps, flows: RUN.model.flows });
   const loads = run.table.loadOfEnds({});
-  const { emphasis } = encodeLoads(run, {}, THEMES.light, loads);
+  const { emphasis, ranking } = encodeLoads(run, {}, THEMES.light, loads);
+  assert.deepEqual(ranking.first.slice(0, 2), [3, 0]);
   // 84 B at 200 Gb/s, 63 B at 100 Gb/s, 21 B at 100 and at unknown speed.
   assert.deepEqual(
     [emphasis[0], emphasis[3], emphasis[8], emphasis[11]],

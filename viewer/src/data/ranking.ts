@@ -14,18 +14,21 @@ export interface Ranking {
 
 /**
  * Rank the amounts above 0 and return the first `limit` of them. `compareTied` orders equal amounts; `isIncluded`
- * leaves out the others.
+ * leaves out the others. What is ranked is each amount times its `weight`; among equals the larger amount comes first.
  */
 export function rankLargest(
   amounts: Amounts,
   limit: number,
   compareTied = (one: number, other: number): number => one - other,
   isIncluded: (index: number) => boolean = () => true,
+  weight: (index: number) => number = () => 1,
 ): Ranking {
   const first: number[] = [];
   const ranking = { first, used: 0, least: Number.POSITIVE_INFINITY, most: 0 };
   const precedes = (one: number, other: number): boolean => {
     const [a, b] = [amounts.approximate(one), amounts.approximate(other)];
+    const [weighted, against] = [a * weight(one), b * weight(other)];
+    if (weighted !== against) return weighted > against;
     if (a !== b) return a > b;
     if (a < Number.MAX_SAFE_INTEGER) return compareTied(one, other) < 0;
     const [exactA, exactB] = [amounts.exact(one), amounts.exact(other)];

@@ -34,7 +34,8 @@ export interface Encoding {
   emphasis: Uint8Array;
   /** The property that links are coloured by; null for `amounts`. */
   value: LinkValue | null;
-  /** Coloured link directions, the largest first; among equals, those between switches first. */
+  /** Coloured link directions: loads by their time at line rate, else by amount, the largest first. Among equals, those
+   * between switches come first. */
   ranking: Ranking;
   /** Link directions on routes of the selected pair without traffic, such as on another rail. */
   unusedRoutes: number[];
@@ -60,7 +61,8 @@ export function encodeLoads(
     if (amounts.approximate(end) && amount >= low && amount <= high) steps[end] = 1 + scale.step(amount);
     else if (state.used) steps[end] = HIDDEN;
   }
-  const ranking = rankEnds(model, amounts, steps);
+  const slowness = slownessOf(model);
+  const ranking = rankEnds(model, amounts, steps, (end) => slowness[end >> 1]);
   const unusedRoutes = findUnusedRoutes(run, state, amounts);
   const { ramp } = theme;
   return {
@@ -216,9 +218,7 @@ function rangeOfAmounts(all: Amounts[], steps: Uint8Array): [number, number] {
  * speed counts as one of the fastest.
  */
 function emphasiseTimes(model: Model, amounts: Amounts, others: Amounts[], steps: Uint8Array): Uint8Array {
-  let fastest = 0;
-  for (let link = 0; link < model.links; link++) if (model.linkGbps[link] > fastest) fastest = model.linkGbps[link];
-  const slowness = Float64Array.from(model.linkGbps, (gbps) => (gbps > 0 ? fastest / gbps : 1));
+  const slowness = slownessOf(model);
   let longest = 0;
   for (const each of [amounts, ...others])
     for (let end = 0; end < steps.length; end++)
@@ -229,11 +229,18 @@ function emphasiseTimes(model: Model, amounts: Amounts, others: Amounts[], steps
   );
 }
 
-function rankEnds(model: Model, sizes: Amounts, steps: Uint8Array): Ranking {
+/** Return how many times as long as on the fastest link a byte takes on each; 1 where the speed is unknown. */
+function slownessOf(model: Model): Float64Array {
+  let fastest = 0;
+  for (let link = 0; link < model.links; link++) if (model.linkGbps[link] > fastest) fastest = model.linkGbps[link];
+  return Float64Array.from(model.linkGbps, (gbps) => (gbps > 0 ? fastest / gbps : 1));
+}
+
+function rankEnds(model: Model, sizes: Amounts, steps: Uint8Array, weight: (end: number) => number = () => 1): Ranking {
   const between = (end: number): number =>
     model.nodeKind[model.endNode[end]] === SWITCH && model.nodeKind[model.endNode[end ^ 1]] === SWITCH ? 1 : 0;
   const before = (one: number, other: number): number => between(other) - between(one) || one - other;
-  return rankLargest(sizes, RANKED, before, (end) => steps[end] !== HIDDEN && steps[end] !== IDLE);
+  return rankLargest(sizes, RANKED, before, (end) => steps[end] !== HIDDEN && steps[end] !== IDLE, weight);
 }
 
 function findUnusedRoutes({ table }: Run, state: State, amounts: Amounts): number[] {
