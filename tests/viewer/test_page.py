@@ -95,7 +95,9 @@ def test_a_telephone_shows_the_picture_and_below_it_the_lists(open_view: Open) -
     page = open_view([TESTBED, "pattern:shift:7:100000"]).page
     page.set_viewport_size({"width": 390, "height": 844})
     picture, lists, title = (page.locator(each).bounding_box() for each in ("#network", "aside", ".headings"))
-    assert picture and lists and title
+    assert picture
+    assert lists
+    assert title
     assert picture["width"] == lists["width"] == 390
     assert lists["y"] >= picture["y"] + picture["height"]
     assert title["height"] < 60
