@@ -201,7 +201,7 @@ def test_axe_finds_nothing(show: Show, scheme: str, width: int) -> None:
 
 def test_it_prints_with_the_picture_and_unfolded(show: Show) -> None:
     page = show(inputs=(FAULTY, "pattern:shift:7:100000"), width=390).page
-    folded = page.locator("#again pre")
+    folded = page.locator("#reproduce pre")
     assert not folded.is_visible()
     drawn = b"".join(inflate(page.pdf(format="A4")))
     assert not page.locator("svg.wide-form").is_visible()
