@@ -23,6 +23,12 @@ settings.register_profile("ibprof", deadline=None, print_blob=True)
 settings.load_profile("ibprof")
 
 
+@pytest.fixture(autouse=True)
+def no_width_of_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the output of commands have its width in a pipe; workers of pytest-xdist get one of 80 columns."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option that writes golden files anew."""
     parser.addoption("--update", action="store_true", help="write the golden files anew instead of comparing with them")

@@ -55,8 +55,9 @@ def _front(argv: Sequence[str] | None) -> int:
     if not arguments or arguments[0] in ("-h", "--help"):
         print(f"usage: ibprof COMMAND ...\n\n{QUESTION}\n")
         print("commands:")
+        width = max(map(len, find_commands()))
         for name, point in find_commands().items():
-            print(f"  {name:10} {_describe(point)}")
+            print(f"  {name:{width}}  {_describe(point)}")
         print()
         print(EXAMPLES, end="")
         return 0 if arguments else UsageError.status

@@ -121,7 +121,7 @@ def test_pairs_to_measure_again(capsys: pytest.CaptureFixture[str]) -> None:
 )
 def test_odd_matrices_get_an_answer(method: str, text: str, capsys: pytest.CaptureFixture[str]) -> None:
     Path("m.csv").write_text(text)
-    assert topology.main(["infer", "m.csv", "--method", method, "--json", "--bootstrap", "3"]) == 0
+    assert topology.main(["infer", "m.csv", "--method", method, "--json", "--bootstrap", "3"]) in (0, 5)
     assert "hosts" in json.loads(capsys.readouterr().out)
 
 
