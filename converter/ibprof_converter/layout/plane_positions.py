@@ -33,6 +33,12 @@ _FEWEST = 4
 _ASIDE = 0.25
 """Offset of the two sides of a folded ring from its middle: lines of neighbouring rings are then evenly apart."""
 
+_BELOW_RING = 0.28
+"""Distance of hosts below their switch, before the line of the ring's other side, which is twice `_ASIDE` below."""
+
+_BELOW = 0.45
+"""Distance of hosts below their switch elsewhere."""
+
 _DIAGONAL_GAP = 0.5
 """Space between diagonals, in which all factors but two are drawn."""
 
@@ -60,8 +66,8 @@ def is_flat(fabric: Fabric, level: npt.NDArray[np.int32]) -> bool:
     return switches >= _FEWEST and float((level[pairs[:, 0]] == level[pairs[:, 1]]).mean()) > _FLAT_SHARE
 
 
-def position_switches(fabric: Fabric) -> tuple[npt.NDArray[np.intp], Points]:
-    """Return the switches of a fabric (nodes) and their positions."""
+def position_switches(fabric: Fabric) -> tuple[npt.NDArray[np.intp], Points, float]:
+    """Return the switches of a fabric (nodes), their positions, and how far below them their hosts have space."""
     switch = np.flatnonzero(fabric.node_kind == NodeKind.SWITCH)
     pairs = np.searchsorted(switch, _pair_switches(fabric))
     graph: list[set[int]] = [set() for _ in switch]
@@ -69,11 +75,12 @@ def position_switches(fabric: Fabric) -> tuple[npt.NDArray[np.intp], Points]:
         graph[a].add(b)
         graph[b].add(a)
     points = position_on_grid(graph)
+    below = _BELOW_RING if points is not None else _BELOW
     if points is None:
         points = position_in_groups(graph)
     if points is None:
         points = position_by_distance(graph)
-    return switch, points - points.min(axis=0)
+    return switch, points - points.min(axis=0), below
 
 
 def _pair_switches(fabric: Fabric) -> npt.NDArray[np.int32]:

@@ -20,9 +20,6 @@ from ibprof_converter.layout.tree_positions import LevelTree
 
 _RAILS_TOGETHER = 2
 _GAP = 2.0
-_HOSTS_BELOW = 0.28
-"""Distance of hosts below their switch in a fabric without levels; its neighbours are at distance 1."""
-
 _HOSTS_ASIDE = 0.25
 """Offset of their middle to its right, so that none is hidden by a vertical link."""
 
@@ -113,7 +110,7 @@ def _lay_out_rail(fabric: Fabric, level_hosts: re.Pattern[str] | None, columns: 
 
 def _lay_out_flat(fabric: Fabric, level: npt.NDArray[np.int32], rank: npt.NDArray[np.int64]) -> FabricLayout:
     """Put switches into a plane, and the nodes of each switch into a row below it."""
-    switch, points = position_switches(fabric)
+    switch, points, below = position_switches(fabric)
     point = np.zeros((fabric.nodes, 2))
     pairs = np.concatenate([fabric.link_node, fabric.link_node[:, ::-1]])
     is_switch = np.zeros(fabric.nodes, np.bool_)
@@ -129,7 +126,7 @@ def _lay_out_flat(fabric: Fabric, level: npt.NDArray[np.int32], rank: npt.NDArra
     index = np.arange(len(others)) - np.repeat(np.cumsum(count) - count, count)
     middle = np.append(point, [[point[:, 0].max() + width, 1.0]], axis=0)[np.repeat(owner, count)]
     point[others] = middle + np.stack(
-        [index - (np.repeat(count, count) - 1) / 2 + _HOSTS_ASIDE, np.full(len(others), -_HOSTS_BELOW)], axis=1
+        [index - (np.repeat(count, count) - 1) / 2 + _HOSTS_ASIDE, np.full(len(others), -below)], axis=1
     )
     x = point[:, 0] - min(float(point[:, 0].min()), 0.0)
     return FabricLayout(level, x, point[:, 1], has_levels=False)

@@ -8,6 +8,7 @@ import type { DrawingContext } from "./drawing_context";
 import { type Encoding, HIDDEN, IDLE, isNodeShown, selectedNodes, selectsEndpoints } from "./encoding";
 import type { Folding } from "./folding";
 import { HalfLinks } from "./half_links";
+import { Labels, paintLabel } from "./labels";
 import { type LineLayout, layOutNodes } from "./line_layout";
 import { STEPS } from "./palette";
 import { paintMarks } from "./rank_marks";
@@ -24,6 +25,9 @@ const MOST_ARROWS = 1500;
 const ARROW = 5;
 /** The side of the squares, in pixels, that hold one arrow of a direction each. */
 const APART = 14;
+/** Half the side of a node that names in a plane keep off, and the largest number of such names. */
+const NODE = 5;
+const MOST_NAMES = 300;
 
 export class LineDrawing implements Drawing {
   readonly name = "lines";
@@ -75,8 +79,6 @@ export class LineDrawing implements Drawing {
 
   paint(context: DrawingContext, encoding: Encoding, view: ViewTransform, width: number, height: number): void {
     this.paintLinks(context, encoding, view, width, height);
-    this.paintNodes(context, encoding, view, width, height);
-    this.paintNames(context, encoding, view, width, height);
     const { stubs } = this.layout;
     paintStubs(
       context,
@@ -85,6 +87,8 @@ export class LineDrawing implements Drawing {
       view,
       width,
     );
+    this.paintNodes(context, encoding, view, width, height);
+    this.paintNames(context, encoding, view, width, height);
     paintMarks(context, encoding, view, (end) => this.extentOfEnd(end));
     paintRowNames(context, encoding, this.layout.rows, view, height);
   }
@@ -214,21 +218,48 @@ export class LineDrawing implements Drawing {
     context.font = `11px ${FONT}`;
     context.textAlign = "center";
     context.textBaseline = "middle";
-    const left = this.layout.rows.length ? MARGIN.left : 0;
+    if (!this.layout.rows.length) {
+      this.paintNamesInPlane(context, encoding, view, width, height);
+      return;
+    }
     for (const { y, nodes, gap, letters, below } of this.rows) {
       const top = view.y + y * view.scale + (below ? 21 : -14);
       if (gap * view.scale < letters * LETTER || top < 8 || top > height - 8) continue;
       for (const node of nodes) {
         const x = view.x + this.layout.x[node] * view.scale;
         const half = (letters * LETTER) / 2;
-        if (x < half + left || x > width - half || !isNodeShown(encoding, node)) continue;
-        const name = shorten(this.model.header.node_names[node]);
-        context.strokeStyle = encoding.theme.ground;
-        context.lineWidth = 3;
-        context.strokeText(name, x, top);
-        context.fillStyle = encoding.theme.text;
-        context.fillText(name, x, top);
+        if (x < half + MARGIN.left || x > width - half || !isNodeShown(encoding, node)) continue;
+        paintLabel(context, encoding.theme, shorten(this.model.header.node_names[node]), x, top);
       }
+    }
+  }
+
+  /** Write the names for which there is space, those of switches and of nodes of jobs first. */
+  private paintNamesInPlane(
+    context: DrawingContext,
+    encoding: Encoding,
+    view: ViewTransform,
+    width: number,
+    height: number,
+  ): void {
+    const { model, layout } = this;
+    const labels = new Labels(width, height);
+    const places: { node: number; x: number; y: number; weight: number }[] = [];
+    for (let node = 0; node < model.nodes; node++) {
+      const [x, y] = [view.x + layout.x[node] * view.scale, view.y + layout.y[node] * view.scale];
+      if (x < 0 || y < 0 || x > width || y > height || !isNodeShown(encoding, node)) continue;
+      labels.block(x, y, NODE);
+      const isSwitch = model.nodeKind[node] === SWITCH;
+      places.push({ node, x, y, weight: (isSwitch ? 2 : 0) + (this.nodeColour(node, encoding) ? 1 : 0) });
+    }
+    places.sort((one, other) => other.weight - one.weight || one.node - other.node);
+    let named = 0;
+    for (const { node, x, y } of places) {
+      const name = shorten(model.header.node_names[node]);
+      const where = y + (model.nodeKind[node] === SWITCH ? -14 : 21);
+      if (named >= MOST_NAMES || !labels.reserve(name, x, where)) continue;
+      named++;
+      paintLabel(context, encoding.theme, name, x, where);
     }
   }
 }

@@ -4,10 +4,11 @@
 import { type Model, SWITCH } from "../data/model";
 import { paintArrowhead } from "./arrowheads";
 import { fillDisc } from "./discs";
-import { type Drawing, type Extent, FONT, type Hit, LETTER, shorten } from "./drawing";
+import { type Drawing, type Extent, FONT, type Hit, shorten } from "./drawing";
 import type { DrawingContext } from "./drawing_context";
 import { type Encoding, HIDDEN, isNodeShown, selectedNodes, selectsEndpoints } from "./encoding";
 import { HalfLinks } from "./half_links";
+import { Labels, paintLabel } from "./labels";
 import { STEPS } from "./palette";
 import { Projection } from "./projection";
 import { paintMarks } from "./rank_marks";
@@ -22,6 +23,9 @@ const ARROW = 7;
 const MOST_ARROWS = 4000;
 const MOST_NAMES = 120;
 const SIDES = 8;
+/** Half the side of a node that names keep off, and how far a name is from its node. */
+const NODE = 7;
+const ASIDE = 16;
 
 export class SpaceDrawing implements Drawing {
   readonly name = "space";
@@ -100,7 +104,7 @@ export class SpaceDrawing implements Drawing {
     }
     this.paintArrows(context, encoding, links, view);
     this.paintSelection(context, encoding, view);
-    if (!this.dragged) this.paintNames(context, encoding, nodes, view, width);
+    if (!this.dragged) this.paintNames(context, encoding, nodes, view, width, height);
     paintMarks(context, encoding, view, (end) => this.extentOfEnd(end));
   }
 
@@ -213,13 +217,14 @@ export class SpaceDrawing implements Drawing {
     if (state.end !== undefined) this.highlight(context, state.end, view, theme.chosen);
   }
 
-  /** Write names that overlap no other, near switches first. */
+  /** Write names that overlap neither one another nor nodes, near switches first. */
   private paintNames(
     context: DrawingContext,
     encoding: Encoding,
     nodes: number[][],
     view: ViewTransform,
     width: number,
+    height: number,
   ): void {
     const { model, projection } = this;
     const all = nodes.flat();
@@ -228,24 +233,19 @@ export class SpaceDrawing implements Drawing {
     context.font = `11px ${FONT}`;
     context.textAlign = "center";
     context.textBaseline = "middle";
-    const boxes: [number, number, number, number][] = [];
     const spacing = (view.scale * projection.size) / Math.sqrt(model.nodes + 1);
     if (spacing < 26) return;
+    const labels = new Labels(width, height);
+    for (const node of all) labels.block(...this.at(node, view), NODE);
+    let named = 0;
     for (const node of all) {
-      if (boxes.length >= MOST_NAMES) break;
+      if (named >= MOST_NAMES) break;
       const name = shorten(model.header.node_names[node]);
       const [x, y] = this.at(node, view);
-      const half = (name.length * LETTER) / 2 + 2;
-      const box: [number, number, number, number] = [x - half, y - 22, x + half, y - 8];
-      if (box[0] < 0 || box[2] > width || box[1] < 0) continue;
-      if (boxes.some((other) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3]))
-        continue;
-      boxes.push(box);
-      context.strokeStyle = encoding.theme.ground;
-      context.lineWidth = 3;
-      context.strokeText(name, x, y - 15);
-      context.fillStyle = encoding.theme.text;
-      context.fillText(name, x, y - 15);
+      const where = [y - ASIDE, y + ASIDE].find((each) => labels.reserve(name, x, each));
+      if (where === undefined) continue;
+      named++;
+      paintLabel(context, encoding.theme, name, x, where);
     }
   }
 }

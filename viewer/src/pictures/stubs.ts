@@ -8,10 +8,10 @@ import type { Encoding } from "./encoding";
 import type { PlacedStub } from "./line_layout";
 import type { ViewTransform } from "./view_transform";
 
-const HIGH = 8;
+const HIGH = 7;
 /** How far from a box the pointer may be. */
 const SLACK = 3;
-const NARROWEST = 5;
+const NARROWEST = 3;
 const WIDEST = 40;
 /** The distance of a label from its row, and the space between labels, in pixels. */
 const BELOW = 18;

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names on a picture that cover neither one another nor nodes.
+
+import type { DrawingContext } from "./drawing_context";
+import type { Theme } from "./palette";
+
+/** Upper bound of the mean width of a letter of 11 pixels, and half the height of a name. */
+const WIDEST_LETTER = 7.3;
+const HALF_HEIGHT = 7;
+/** Side of the squares that taken areas are kept by. */
+const CELL = 64;
+
+type Area = [left: number, top: number, right: number, bottom: number];
+
+export class Labels {
+  private readonly taken = new Map<string, Area[]>();
+
+  /** `width` and `height` are those of the picture, which no name exceeds. */
+  constructor(
+    private readonly width: number,
+    private readonly height: number,
+  ) {}
+
+  /** Keep names off a square. */
+  block(x: number, y: number, half: number): void {
+    this.take([x - half, y - half, x + half, y + half]);
+  }
+
+  /** Reserve the area of a name about its centre; return false where it is taken. */
+  reserve(text: string, x: number, y: number): boolean {
+    const half = (text.length * WIDEST_LETTER) / 2 + 1;
+    const box: Area = [x - half, y - HALF_HEIGHT, x + half, y + HALF_HEIGHT];
+    if (box[0] < 0 || box[1] < 0 || box[2] > this.width || box[3] > this.height) return false;
+    if (cellsOf(box).some((cell) => this.taken.get(cell)?.some((other) => overlap(box, other)))) return false;
+    this.take(box);
+    return true;
+  }
+
+  private take(box: Area): void {
+    for (const cell of cellsOf(box)) {
+      const boxes = this.taken.get(cell);
+      if (boxes) boxes.push(box);
+      else this.taken.set(cell, [box]);
+    }
+  }
+}
+
+/** Write a name about its centre, with a rim that separates it from what is behind. */
+export function paintLabel(
+  context: DrawingContext,
+  { ground, text: colour }: Theme,
+  text: string,
+  x: number,
+  y: number,
+): void {
+  context.strokeStyle = ground;
+  context.lineWidth = 3;
+  context.strokeText(text, x, y);
+  context.fillStyle = colour;
+  context.fillText(text, x, y);
+}
+
+function overlap(one: Area, other: Area): boolean {
+  return one[0] < other[2] && other[0] < one[2] && one[1] < other[3] && other[1] < one[3];
+}
+
+function cellsOf([left, top, right, bottom]: Area): string[] {
+  const cells: string[] = [];
+  for (let column = Math.floor(left / CELL); column <= Math.floor(right / CELL); column++)
+    for (let row = Math.floor(top / CELL); row <= Math.floor(bottom / CELL); row++) cells.push(`${column} ${row}`);
+  return cells;
+}
