@@ -104,7 +104,7 @@ def test_the_front_knows_its_commands(capsys: pytest.CaptureFixture[str]) -> Non
     assert re.search(r"^  run  +run a command and record its MPI traffic", shown, re.MULTILINE)
     assert re.search(r"^  completion  \w", shown, re.MULTILINE)
     assert main.main(["nonsense"]) == 2
-    assert "expected one of calls, collect, demo, diff, doctor" in capsys.readouterr().err
+    assert "expected one of calls, collect, completion, demo, diff, doctor" in capsys.readouterr().err
 
 
 def test_an_exact_run_takes_transports_that_are_seen_and_warns(

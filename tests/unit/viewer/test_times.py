@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ranks did over time, from marks and intervals written by hand."""
+"""The course of ranks over time, from marks and intervals written by hand."""
 
 from __future__ import annotations
 
