@@ -56,7 +56,7 @@ def test_the_wheel_is_for_any_python_3_on_this_kind_of_linux() -> None:
 def test_names_of_scripts_and_commands() -> None:
     of_the_converter = ["latency", "layout", "place", "report", "routes", "scaling", "sim", "topology", "view"]
     assert sorted(["ibprof", *(f"ibprof-{name}" for name in of_the_converter)]) == SCRIPTS
-    recorder = ["calls", "collect", "doctor", "env", "info", "lib", "matrix", "run"]
+    recorder = ["calls", "collect", "completion", "doctor", "env", "info", "lib", "matrix", "run"]
     assert sorted([*recorder, *of_the_converter, "demo", "diff", "watch"]) == COMMANDS
 
 

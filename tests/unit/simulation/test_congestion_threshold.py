@@ -53,7 +53,7 @@ def test_servers_with_slower_links_set_the_pace(tmp_path: Path, capsys: pytest.C
         (tmp_path / name).write_bytes(lzma.decompress(find_sample("hypercube-4", name).read_bytes()))
     lst = tmp_path / "ibdiagnet.lst"
     lines = lst.read_text().splitlines(keepends=True)
-    slow = ("{hc-n037 HCA-1}", "{hc-n038 HCA-1}")
+    slow = ("{hc-n046 HCA-1}", "{hc-n047 HCA-1}")
     lst.write_text("".join(re.sub("SPD=10", "SPD=2.5", x) if any(each in x for each in slow) else x for x in lines))
     question = ["--fabric", str(lst), "--servers", "2", "--workers", "1", "--quick", "--json"]
     assert main(["threshold", *question, "--size", "1MiB", "--share", "1"]) == 0

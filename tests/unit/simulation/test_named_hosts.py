@@ -335,9 +335,9 @@ def test_named_servers_set_the_pace(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(lzma.decompress(find_sample("hypercube-4", name).read_bytes()))
     lst = tmp_path / "ibdiagnet.lst"
     lines = lst.read_text().splitlines(keepends=True)
-    lst.write_text("".join(re.sub("SPD=10", "SPD=2.5", each) if "{hc-n038 HCA-1}" in each else each for each in lines))
+    lst.write_text("".join(re.sub("SPD=10", "SPD=2.5", each) if "{hc-n047 HCA-1}" in each else each for each in lines))
     setting = Setting(str(lst), servers=1)
-    first, slow = (NamedHosts(setting).number([name], UsageError) for name in ("hc-n037", "hc-n038"))
+    first, slow = (NamedHosts(setting).number([name], UsageError) for name in ("hc-n046", "hc-n047"))
 
     def find_pace(server_hosts: tuple[int, ...], *others: int) -> float:
         """ns a byte."""

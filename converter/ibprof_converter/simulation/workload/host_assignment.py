@@ -54,7 +54,7 @@ class HostAssignment:
 
 
 def order_leaves(network: SimulatedNetwork) -> list[Ints]:
-    """Return the hosts of each leaf by port, leaves from left to right as they are laid out (pods together)."""
+    """Return the hosts of each leaf by port; leaves as a tree is drawn, pods together, or in the order of the file."""
     layout = lay_out([network.subnet.fabric])[0]
     fabric = network.subnet.fabric
     host_node = fabric.port_node[network.host_port]
@@ -64,7 +64,8 @@ def order_leaves(network: SimulatedNetwork) -> list[Ints]:
         wired = ends[ends != NONE]
         if len(wired):
             switch_node[switch] = fabric.link_node[wired[0] // 2, wired[0] % 2]
-    by_place = sorted(leaves.tolist(), key=lambda leaf: (float(layout.x[switch_node[leaf]]), leaf))
+    place = layout.x[switch_node[leaves]] if layout.has_levels else np.zeros(len(leaves))
+    by_place = leaves[np.lexsort((leaves, place))].tolist()
     port = network.egress[network.host_leaf, np.arange(network.hosts)]
     return [
         np.array(sorted(np.flatnonzero(network.host_leaf == leaf), key=lambda host: (port[host], host_node[host])), int)
