@@ -73,16 +73,18 @@ def _try_placements(situation: Situation) -> Iterator[Change]:
         yield Change(PLACEMENT, RANK_ORDER, what, None, why_not=why_not)
         return
     order = reorder_ranks(situation) if slots > 1 else move_hosts(situation, own_hosts_only=True)
-    yield _as_change(situation, order, RANK_ORDER, "in another order on the same hosts", "--hosts own")
+    yield _as_change(situation, order, RANK_ORDER, "in another order on the same hosts", " --hosts own")
     groupings = [situation, order.after] if slots > 1 and order else [situation]
     tried = [move_hosts(each, own_hosts_only=False) for each in groupings if _is_up_to_network(each)]
     if tried:
         best = min((each for each in tried if each), key=lambda each: each.after.max_seconds, default=None)
-        option = f"--hosts FILE{f' --slots {slots}' if slots > 1 else ''}, with the hosts that are free"
-        yield _as_change(situation, best, HOSTS, "on any hosts of this fabric, free or not", option)
+        options, free = f" --slots {slots}" if slots > 1 else "", "; --hosts FILE names the hosts that are free"
+        yield _as_change(situation, best, HOSTS, "on any hosts of this fabric, free or not", options, free)
 
 
-def _as_change(situation: Situation, move: PlacementMove | None, kind: str, where: str, option: str) -> Change:
+def _as_change(
+    situation: Situation, move: PlacementMove | None, kind: str, where: str, options: str, more: str = ""
+) -> Change:
     what = f"ranks {where}"
     if move is None:
         return Change(PLACEMENT, kind, what, None, why_not="nothing can be moved")
@@ -100,8 +102,8 @@ def _as_change(situation: Situation, move: PlacementMove | None, kind: str, wher
             f"{format_seconds(move.random_seconds)} (median)",
             f"hosts' own links need {format_seconds(own)}{then}",
         ),
-        advice=f"place the ranks as ibprof-place finds it, which also writes the rank file ({option})",
-        change=f"ibprof-place LST... TRAFFIC {option}",
+        advice=f"place the ranks as ibprof-place{options} finds it, which also writes the rank file{more}",
+        change=f"ibprof-place LST... TRAFFIC{options}",
     )
 
 

@@ -57,7 +57,7 @@ def apply(cause: dict[str, Any], setting: Setting, healthy: Sequence[LabRail], f
     """
     change, kind = cause["change"], cause["kind"]
     if kind in ("rank-order", "hosts"):
-        return replace(setting, ranks_on=_place(change, setting, files))
+        return replace(setting, ranks_on=_place(change, files))
     if kind == "forwarding-tables":
         return replace(setting, rails=tuple(_route(change, rail, files[0].parent) for rail in setting.rails))
     if kind == "repair":
@@ -67,17 +67,9 @@ def apply(cause: dict[str, Any], setting: Setting, healthy: Sequence[LabRail], f
     raise AdviceError(f"{kind}: {change}")
 
 
-def _place(change: str, setting: Setting, files: Sequence[Path]) -> tuple[str, ...]:
+def _place(change: str, files: Sequence[Path]) -> tuple[str, ...]:
     folder = files[-1].parent
-    line = change.replace(", with the hosts that are free", "")
-    words: list[str] = []
-    for word in shlex.split(line):
-        if word == "FILE":
-            names = [name.split()[0] for name in setting.rails[0].fabric.node_name if name.startswith("host")]
-            (folder / "free").write_text("".join(f"{name}\n" for name in names))
-            words.append(str(folder / "free"))
-        else:
-            words.append(word)
+    words = shlex.split(change)
     call(words[0], *words[1:], "--time", "4", "--host-a-rank", folder / "host-a-rank", folder=folder)
     return tuple((folder / "host-a-rank").read_text().split())
 
