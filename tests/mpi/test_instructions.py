@@ -30,7 +30,7 @@ def test_message_costs_few_instructions(case: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("case", "most"), [("World", 12), ("Dup", 12), ("ThreadMultiple", 12)])
 def test_call_sites_add_few_instructions(case: str, most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The messages of a case have two call sites in turn, on one communicator."""
-    messages = 10_000  # the first ones at a site take more
+    messages = 20_000  # the first ones at a site take more
     bench = Bench(find_mpi(SYSTEM).folder, tmp_path, library())
     monkeypatch.setenv("IBPROF_SITES", "0")
     without = count_added(bench, case, messages)
