@@ -63,8 +63,9 @@ def record_rounds(mpi: Mpi, ranks: int, command: list[str | Path], folder: Path)
 def test_each_algorithm(name: str, program: str, style: str, ranks: int, build: Build, tmp_path: Path) -> None:
     mpi = mpis.find_mpi(name) if name in mpis.NAMES else mpis.find_mpich_like(name)
     matrices = record_rounds(mpi, ranks, [build(mpi, program), style], tmp_path)
-    # The settings have an effect.
-    assert program != "collectives.c" or len({tuple(matrix.items()) for matrix in matrices}) > len(matrices) // 2
+    # The settings have an effect. Between two ranks, many algorithms are the same.
+    least = len(matrices) // 2 if ranks > 2 else 2
+    assert program != "collectives.c" or len({tuple(matrix.items()) for matrix in matrices}) > least
 
 
 @pytest.mark.full

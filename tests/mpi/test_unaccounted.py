@@ -76,7 +76,7 @@ def test_doctor_tries_collectives_with_the_settings_of_the_command(
     ).stdout
     said = [line.split(None, 2)[2] for line in shown.splitlines() if line.split()[1] == "calls"]
     if asked:
-        (bcast,) = [each for each in said if "BCAST" in each]
+        (bcast,) = [each for each in said if "MPI_Bcast" in each]
         assert re.fullmatch(
             r"in a trial of 2 ranks, MPI_Bcast: 4 calls must send at least 263 kB between ranks, of which \S+ k?B were "
             r"seen; the rest stayed on hosts: MPI moved it through memory \(as coll/sm does\)",
