@@ -14,7 +14,7 @@ from ibprof.profile.profile_data import Profile
 from ibprof.profile.row_choice import RowChoice
 from ibprof_converter.analysis import load_pipeline
 from ibprof_converter.analysis.fabric_loads import FabricLoads
-from ibprof_converter.analysis.judged_loads import judge_loads
+from ibprof_converter.analysis.judged_loads import TOP, judge_loads
 from ibprof_converter.analysis.load_options import FabricOptions, TrafficOptions, parse_columns, parse_pattern
 from ibprof_converter.analysis.load_pipeline import Demand
 from ibprof_converter.analysis.loads_view import AttributeFiles, NamedLoads, NetworkView, render_view
@@ -26,7 +26,7 @@ from ibprof_converter.placement.candidates import PlacementComparison
 from ibprof_converter.reports import result_html  # noqa: F401  (registers how notebooks show results)
 from ibprof_converter.reports.compared_sides import DiffOptions, compare_runs, pair_runs
 from ibprof_converter.reports.fail_conditions import parse_condition
-from ibprof_converter.reports.job_report import TOP, JobReport, report_on_demand, report_on_loads
+from ibprof_converter.reports.job_report import JobReport, report_on_demand, report_on_loads
 from ibprof_converter.reports.provenance import NOWHERE
 from ibprof_converter.reports.run_comparison import RunComparison
 from ibprof_converter.reports.simulated_run import run_and_show

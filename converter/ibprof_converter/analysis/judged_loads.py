@@ -14,8 +14,8 @@ from ibprof_converter.hotspots.link_report import LinkReport, report_on_links
 from ibprof_converter.hotspots.verdict_links import judge_job
 from ibprof_converter.routing.route_choice import describe_routes
 
-_TOP = 10
-"""Link directions that are compared where no flows are known; as in a report."""
+TOP = 10
+"""Link directions that a report lists, and that are compared where no flows are known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ def judge_loads(loads: FabricLoads, progress: Progress = no_progress) -> JudgedL
     """
     fabric, bounds = loads.fabric, loads.judging_bounds
     links = report_on_links(
-        loads.placed, fabric.subnets, fabric.layouts, loads.loads, _TOP, bounds, loads.demand, progress
+        loads.placed, fabric.subnets, fabric.layouts, loads.loads, TOP, bounds, loads.demand, progress
     )
     return JudgedLoads(judge_links(loads, links), links.diagnosis)
 

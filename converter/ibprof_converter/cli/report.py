@@ -19,6 +19,7 @@ from ibprof.cli.parsers import make_parser
 from ibprof.errors import UsageError
 from ibprof.text.quantities import printable
 from ibprof_converter.analysis.folderless import FolderlessText
+from ibprof_converter.analysis.judged_loads import TOP
 from ibprof_converter.analysis.load_options import FabricOptions, TrafficOptions
 from ibprof_converter.analysis.loads_view import AttributeFiles
 from ibprof_converter.analysis.output_files import check_files
@@ -36,7 +37,7 @@ from ibprof_converter.cli.printing import print_captured, print_json, print_line
 from ibprof_converter.hotspots.hot_links import BY_TIME, RANKINGS
 from ibprof_converter.hotspots.link_report import DIAGNOSED_FLOWS
 from ibprof_converter.reports.brief_report import describe_in_brief
-from ibprof_converter.reports.job_report import TOP, JobReport, read_and_report
+from ibprof_converter.reports.job_report import JobReport, read_and_report
 from ibprof_converter.reports.job_sections import describe_report
 from ibprof_converter.reports.report_sections import Section
 from ibprof_converter.reports.terminal_text import print_sections

@@ -13,7 +13,7 @@ from ibprof.text.notebook_html import NotebookView
 from ibprof.text.quantities import printable
 from ibprof.verdict.verdict_data import Verdict, VerdictKind
 from ibprof_converter.analysis.fabric_loads import FabricLoads
-from ibprof_converter.analysis.judged_loads import judge_links
+from ibprof_converter.analysis.judged_loads import TOP, judge_links
 from ibprof_converter.analysis.load_options import FabricOptions, Progress, TrafficOptions, no_progress
 from ibprof_converter.analysis.load_pipeline import Demand, load_fabric
 from ibprof_converter.hotspots.adaptive_bounds_text import bounds_as_json, describe_bounds
@@ -50,9 +50,6 @@ from ibprof_converter.traffic.traffic_reader import read_traffic
 
 SCHEMA = 1
 """Number of the JSON's schema, raised when a key changes its meaning."""
-
-TOP = 10
-"""Most loaded links that a report names, unless asked for others."""
 
 
 @dataclass(frozen=True, slots=True)
