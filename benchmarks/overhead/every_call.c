@@ -2,7 +2,8 @@
  * Copyright The ibprof developers
  *
  * The full timing of every call: two reads of the clock around each, by operation and by the address that it returns to.
- * Preloaded before libibprof.so, so that both see the same calls of one run. One thread at a time may call MPI.
+ * Preloaded twice. Before libibprof.so, compiled with -DOUTSIDE, it only notes the address. After libibprof.so it reads the
+ * clock, so that what it measures has MPI's work and none of ibprof's. One thread at a time may call MPI, in C or C++.
  *
  * At its end, each rank writes lines to the file that EVERY_CALL and the rank's number name:
  *
@@ -18,8 +19,44 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* Within a call, MPI may call its own functions by their public names. */
+extern int every_call_depth;
+
+/* Where the program's present call returns to. */
+extern const void *every_call_place;
+
+#ifdef OUTSIDE
+
+EXPORT const void *every_call_place;
+
+/* A jump, so that ibprof sees the program's own address. */
+#define IBP_CALL(name, count, ...)                                                                                     \
+    EXPORT int MPI_##name(PARAMETERS_##count);                                                                         \
+    EXPORT int MPI_##name(PARAMETERS_##count)                                                                          \
+    {                                                                                                                  \
+        static int (*next)(PARAMETERS_##count);                                                                        \
+                                                                                                                       \
+        if (!next) *(void **)&next = dlsym(RTLD_NEXT, "MPI_" #name);                                                   \
+        if (!every_call_depth) every_call_place = __builtin_return_address(0);                                         \
+        return next(ARGUMENTS_##count);                                                                                \
+    }
+#define IBP_POINT_TO_POINT(name)
+#define IBP_SEND IBP_CALL
+#define IBP_SEND_INIT IBP_CALL
+#define IBP_TIMED IBP_CALL
+#include "mpi.def"
+IBP_CALL(Start, 1)
+IBP_CALL(Startall, 2)
+
+#else
 
 #define PLACES 65536
+
+EXPORT int every_call_depth;
 
 static struct place {
     const char *operation;
@@ -46,24 +83,21 @@ static void add(const char *operation, const void *address, uint64_t ns)
     places[i].ns += ns;
 }
 
-/* Within a call, MPI may call its own functions by their public names. */
-static int depth;
-
 #define IBP_CALL(name, count, ...)                                                                                     \
-    int MPI_##name(PARAMETERS_##count);                                                                                \
-    int MPI_##name(PARAMETERS_##count)                                                                                 \
+    EXPORT int MPI_##name(PARAMETERS_##count);                                                                         \
+    EXPORT int MPI_##name(PARAMETERS_##count)                                                                          \
     {                                                                                                                  \
         static int (*next)(PARAMETERS_##count);                                                                        \
         uint64_t begin;                                                                                                \
         int result;                                                                                                    \
                                                                                                                        \
         if (!next) *(void **)&next = dlsym(RTLD_NEXT, "MPI_" #name);                                                   \
-        if (depth) return next(ARGUMENTS_##count);                                                                     \
-        depth++;                                                                                                       \
+        if (every_call_depth) return next(ARGUMENTS_##count);                                                          \
+        every_call_depth++;                                                                                            \
         begin = now();                                                                                                 \
         result = next(ARGUMENTS_##count);                                                                              \
-        add(#name, __builtin_return_address(0), now() - begin);                                                        \
-        depth--;                                                                                                       \
+        add(#name, every_call_place, now() - begin);                                                                   \
+        every_call_depth--;                                                                                            \
         return result;                                                                                                 \
     }
 #define IBP_POINT_TO_POINT(name)
@@ -77,10 +111,12 @@ IBP_CALL(Startall, 2)
 static void write_place(FILE *file, const struct place *place)
 {
     struct link_map *object = NULL;
+    char program[4096] = "";
     Dl_info found;
 
+    if (readlink("/proc/self/exe", program, sizeof program - 1) < 0) return;
     if (!dladdr1(place->address, &found, (void **)&object, RTLD_DL_LINKMAP)) return;
-    fprintf(file, "%s %s %lu %lu %lu\n", place->operation, *object->l_name ? object->l_name : "-",
+    fprintf(file, "%s %s %lu %lu %lu\n", place->operation, *object->l_name ? object->l_name : program,
             (unsigned long)((uintptr_t)place->address - object->l_addr), (unsigned long)place->calls,
             (unsigned long)place->ns);
 }
@@ -99,3 +135,5 @@ static __attribute__((destructor)) void write_all(void)
         if (places[i].calls) write_place(file, &places[i]);
     fclose(file);
 }
+
+#endif

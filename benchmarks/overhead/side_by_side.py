@@ -3,8 +3,9 @@
 
 Without a program: the cost of a message (self-send of 8 bytes) of each variant, in alternating runs. With a program:
 its time as ibprof and the other timer saw it in one run, by call site; with mpiP, by operation.
-The other timer is preloaded before libibprof.so, so that both time the same calls. Its time includes ibprof's own work,
-mostly the walk of the stack: the last column has the difference a call. Run it where ibprof is installed:
+The full timing reads the clock within ibprof's wrappers: it is the time inside MPI. mpiP is preloaded before
+libibprof.so, and its time includes ibprof's own work. The last column has the difference a call.
+Run it where ibprof is installed:
 
     python benchmarks/overhead/side_by_side.py [--mpip libmpiP.so] [--rounds N] [--messages N]
     python benchmarks/overhead/side_by_side.py [--mpip libmpiP.so] [--ranks N] -- PROGRAM [ARGUMENT...]
@@ -36,6 +37,9 @@ from ibprof.text.call_chains import shorten_site
 
 LARGE = 0.01
 """Share of the run from which the time of a site is compared."""
+
+MPIP_WITHOUT_WALK = "-k 0"
+"""Options of mpiP. By default its wrappers read the clock, then walk the stack, which its time would include."""
 
 MPIP_ROW = re.compile(r"^(\w+)\s+(\d+)\s+\*\s+(\d+)\s+\S+\s+(\S+)\s", re.MULTILINE)
 """Operation, number of the site, calls of all ranks, their mean in ms, in the section of callsite time statistics."""
@@ -84,7 +88,7 @@ def show_costs(bench: Bench, mpip: Path | None, rounds: int, messages: int) -> N
     if MONITORED in bench.variants:
         variants["Open MPI's monitoring"] = (MONITORED, {}, ())
     if mpip:
-        variants["mpiP, `-k 0`"] = (WITHOUT, {"MPIP": f"-k 0 -f {bench.folder}"}, (mpip,))
+        variants["mpiP, `-k 0`"] = (WITHOUT, {"MPIP": f"{MPIP_WITHOUT_WALK} -f {bench.folder}"}, (mpip,))
         variants["mpiP, its default"] = (WITHOUT, {"MPIP": f"-f {bench.folder}"}, (mpip,))
 
     def measure(name: str) -> float:
@@ -102,16 +106,18 @@ def show_costs(bench: Bench, mpip: Path | None, rounds: int, messages: int) -> N
     show_table(["", "ns a message", "ratio", "95% interval"], rows)
 
 
-def _of_ibprof(run: Profile, outer: str, by_address: bool) -> list[Timed]:
-    """Return the calls that ibprof timed; the innermost site is in the other timer's library, `outer`."""
+def of_ibprof(run: Profile, outer: str) -> list[Timed]:
+    """Return the calls that ibprof timed, by their innermost place outside of the other timer's library, `outer`.
+
+    The other timer knows only that place, whatever the number of callers.
+    """
     sums: defaultdict[tuple[str, str, tuple[str, int]], list[float]] = defaultdict(lambda: [0, 0.0])
     times = run.times
     for row in range(len(times.calls)):
         site = run.sites[times.site[row] - 1] if times.site[row] else None
         places = [each for each in (site, *site.callers) if Path(each.object).name != outer] if site else []
-        name = " < ".join(each.name for each in places) or "(unknown)"
-        key = (places[0].object, places[0].address) if by_address and places else (name, 0)
-        found = sums[run.operations[times.operation[row]], name, key]
+        operation, name = run.operations[times.operation[row]], places[0].name if places else "(unknown)"
+        found = sums[operation, name, (places[0].object, places[0].address) if places else ("", 0)]
         found[0] += int(times.calls[row])
         found[1] += int(times.time_ns[row]) * 1e-9
     return [Timed(*of, int(calls), seconds) for of, (calls, seconds) in sums.items()]
@@ -145,50 +151,47 @@ def _by_operation(timed: Sequence[Timed]) -> list[Timed]:
     ]
 
 
-def _pair(recorded: Sequence[Timed], timed: Sequence[Timed]) -> list[tuple[Timed, Timed]]:
+def pair(recorded: Sequence[Timed], timed: Sequence[Timed]) -> list[tuple[Timed, Timed]]:
     """Pair what both timers saw, those with most time first."""
     found = {(each.operation, each.key): each for each in timed}
     most = sorted(recorded, key=lambda each: -each.seconds)
     return [(each, found[each.operation, each.key]) for each in most if (each.operation, each.key) in found]
 
 
+def _build_timer(bench: Bench, name: str, *options: str) -> Path:
+    """Build the full timing of every call, or what notes the places of calls."""
+    library = bench.folder / f"libevery_call_{name}.so"
+    sources = HERE.parents[1] / "csrc"
+    includes = (f"-I{sources}/preload", f"-I{sources}/include")
+    line = ("cc", "-O2", "-fPIC", "-shared", *options, *includes, "-o", library, HERE / "every_call.c", "-ldl")
+    subprocess.run(line, check=True)
+    return library
+
+
 def show_sites(bench: Bench, mpip: Path | None, ranks: int, callers: int, command: Sequence[str]) -> None:
     """Show the time of a program by call site, as both timers saw it in one run."""
-    if mpip:
-        outer = mpip
-    else:
-        outer = bench.folder / "libevery_call.so"
-        sources = HERE.parents[1] / "csrc"
-        line: list[str | Path] = [
-            "cc",
-            "-O2",
-            "-fPIC",
-            "-shared",
-            f"-I{sources}/preload",
-            f"-I{sources}/include",
-            "-o",
-            outer,
-        ]
-        subprocess.run([*line, HERE / "every_call.c", "-ldl"], check=True)
+    outer, inside = (
+        (mpip, []) if mpip else (_build_timer(bench, "outside", "-DOUTSIDE"), [_build_timer(bench, "inside")])
+    )
     with environment(
         IBPROF_TIME="1",
         IBPROF_SITES="1",
         IBPROF_CALLERS=str(callers),
-        MPIP=f"-f {bench.folder}",
+        MPIP=f"{MPIP_WITHOUT_WALK} -f {bench.folder}",
         EVERY_CALL=str(bench.folder / "every"),
     ):
-        bench.run(WITH, ranks, *command, first=[outer])
+        bench.run(WITH, ranks, *command, first=[outer], preloaded=inside)
     run = load_profile(bench.recording)
-    recorded = _of_ibprof(run, outer.name, not mpip)
+    recorded = of_ibprof(run, outer.name)
     timed = _of_mpip(bench.folder) if mpip else _of_every_call(bench.folder)
-    if mpip:
+    if mpip or not callers:
         recorded, timed = _by_operation(recorded), _by_operation(timed)
     wrapped = {each.operation for each in recorded}
     timed = [each for each in timed if each.operation in wrapped]
     run_s = sum(elapsed_s(rank) for rank in run.ranks)
     other = "mpiP" if mpip else "full timing"
     rows = []
-    for one, two in _pair(recorded, timed):
+    for one, two in pair(recorded, timed):
         if two.seconds >= LARGE * run_s:
             rows.append(_row(one.operation, shorten_site(one.name), one, two))
     total = [Timed("", "", ("", 0), sum(e.calls for e in es), sum(e.seconds for e in es)) for es in (recorded, timed)]
@@ -213,7 +216,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=12, metavar="N", help="of measuring each variant")
     parser.add_argument("--messages", type=int, default=500_000, metavar="N", help="in each run")
     parser.add_argument("--ranks", type=int, default=2, metavar="N", help="of the program")
-    parser.add_argument("--callers", type=int, default=1, metavar="N", help="places of a call that are distinguished")
+    parser.add_argument("--callers", type=int, default=1, metavar="N", help="found by ibprof; 0: by operation")
     parser.add_argument("command", nargs="*", metavar="PROGRAM", help="and its arguments, after --")
     wanted = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
