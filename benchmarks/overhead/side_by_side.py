@@ -2,13 +2,13 @@
 """Compare time inside calls, and its cost, with mpiP and with the full timing of every call.
 
 Without a program: the cost of a message (self-send of 8 bytes) of each variant, in alternating runs. With a program:
-its time as ibprof and the other timer saw it in one run, by call site; with mpiP, by operation.
+its time as ibprof and the other timer saw it in one run, by operation; with --callers 1, by call site.
 The full timing reads the clock within ibprof's wrappers: it is the time inside MPI. mpiP is preloaded before
 libibprof.so, and its time includes ibprof's own work. The last column has the difference a call.
 Run it where ibprof is installed:
 
     python benchmarks/overhead/side_by_side.py [--mpip libmpiP.so] [--rounds N] [--messages N]
-    python benchmarks/overhead/side_by_side.py [--mpip libmpiP.so] [--ranks N] -- PROGRAM [ARGUMENT...]
+    python benchmarks/overhead/side_by_side.py [--mpip libmpiP.so | --callers N] [--ranks N] -- PROGRAM [ARGUMENT...]
 
 mpiP is built from its sources. Without --mpip, calls are timed by every_call.c.
 """
@@ -216,7 +216,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=12, metavar="N", help="of measuring each variant")
     parser.add_argument("--messages", type=int, default=500_000, metavar="N", help="in each run")
     parser.add_argument("--ranks", type=int, default=2, metavar="N", help="of the program")
-    parser.add_argument("--callers", type=int, default=1, metavar="N", help="found by ibprof; 0: by operation")
+    parser.add_argument("--callers", type=int, default=0, metavar="N", help="found by ibprof; 0: by operation")
     parser.add_argument("command", nargs="*", metavar="PROGRAM", help="and its arguments, after --")
     wanted = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

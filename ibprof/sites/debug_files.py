@@ -87,6 +87,9 @@ def _ask_debuginfod(build_id: str) -> str:
             timeout=DEBUGINFOD_SECONDS,
             check=False,
         )
+    except subprocess.TimeoutExpired:
+        os.environ["DEBUGINFOD_URLS"] = ""  # no further program waits for it
+        return ""
     except (OSError, subprocess.SubprocessError):
         return ""
     return os.fsdecode(asked.stdout.strip()) if asked.returncode == 0 else ""

@@ -105,14 +105,26 @@ def test_a_debuginfod_without_the_file(build: Build, server: Path) -> None:
 
 
 def test_a_debuginfod_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A mock of debuginfod-find that waits."""
+    """A mock of debuginfod-find that waits: only the first program waits for it."""
     mock = tmp_path / "debuginfod-find"
-    mock.write_text("#!/bin/sh\nexec sleep 600\n")
+    mock.write_text(f"#!/bin/sh\necho asked >> {tmp_path}/asked\nexec sleep 600\n")
     mock.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     monkeypatch.setenv("DEBUGINFOD_URLS", "http://127.0.0.1:1")
-    monkeypatch.setattr(debug_files, "DEBUGINFOD_SECONDS", 0.1)
-    assert not list(find_debug_files(None, "ab12"))
+    monkeypatch.setattr(debug_files, "DEBUGINFOD_SECONDS", 0.5)
+    for build_id in ("ab12", "cd34", "ef56"):
+        assert not list(find_debug_files(None, build_id))
+    assert (tmp_path / "asked").read_text() == "asked\n"
+
+
+def test_a_debuginfod_that_cannot_be_reached(build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    find_program("debuginfod-find", package="debuginfod")
+    monkeypatch.setenv("DEBUGINFOD_URLS", "http://127.0.0.1:1 http://no.such.host.invalid")
+    monkeypatch.setenv("DEBUGINFOD_CACHE_PATH", str(tmp_path / "cache"))
+    program = build("-g", "-O2")
+    whole = split(program, tmp_path / "elsewhere" / "exchange.debug")
+    found, _ = resolve_calls(program, whole)
+    assert found.note == NO_LINES
 
 
 def test_compressed_by_dwz(build: Build) -> None:

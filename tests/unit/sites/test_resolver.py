@@ -15,6 +15,7 @@ from ibprof_testing.samples.compiled import (
     Build,
     calls_of,
     check_lines,
+    find_places,
     function_names,
     resolve_calls,
     run,
@@ -40,6 +41,45 @@ def test_forms_of_debug_information(options: tuple[str, ...], build: Build) -> N
     program = build("-g", "-O2", *options)
     found, addresses = resolve_calls(program)
     check_lines(found, program, addresses)
+
+
+def test_whole_program_optimization(build: Build) -> None:
+    """addr2line knows the lines, but names the file `<artificial>`."""
+    program = build("-g", "-O2", "-flto")
+    found, addresses = resolve_calls(program)
+    assert not found.note
+    assert [[frame.line for frame in frames] for frames in found.frames] == [
+        [frame.line for frame in find_places(program, address)] for address in addresses
+    ]
+    assert {Path(frame.file).name for frames in found.frames for frame in frames} == {"exchange.c"}
+
+
+# binutils' dwp knows DWARF 4 alone.
+@pytest.mark.parametrize(("version", "is_packed"), [("4", False), ("4", True), ("5", False)])
+def test_split_debug_information(version: str, is_packed: bool, build: Build) -> None:
+    """Files .dwo and .dwp are not read: functions are known from the symbols, and no wrong line is."""
+    program = build("-g", "-O2", "-gsplit-dwarf", f"-gdwarf-{version}")
+    if is_packed:
+        run("dwp", "-e", program, "-o", f"{program}.dwp")
+    found, addresses = resolve_calls(program)
+    assert not any(found.frames)
+    assert (
+        found.note
+        == f"{len(addresses)} of {len(addresses)} places are in code compiled without -g, or with -gsplit-dwarf"
+    )
+    begin = next(int(line.split()[0], 16) for line in run("nm", program).splitlines() if line.endswith(" main"))
+    assert [symbol and (symbol.function, begin + symbol.offset) for symbol in found.symbols] == [
+        ("main", address) for address in addresses
+    ]
+
+
+@pytest.mark.parametrize("name", ["two words.c", "größe.c", "日本.c", 'quo"te.c'])
+def test_names_of_sources(name: str, build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SOURCES, name, SOURCES["exchange.c"])
+    program = build("-g", "-O2", source=name)
+    found, addresses = resolve_calls(program)
+    check_lines(found, program, addresses)
+    assert {Path(frame.file).name for frames in found.frames for frame in frames} == {name}
 
 
 def test_functions(build: Build) -> None:
