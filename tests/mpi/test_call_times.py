@@ -98,6 +98,18 @@ def test_calls_are_timed_where_no_source_attaches(
 
 
 @pytest.mark.parametrize("name", [SYSTEM, MPICH_SYSTEM])
+def test_messages_that_came_early(name: str, build: Build, tmp_path: Path) -> None:
+    """Calls that copy large messages take long, and do not wait."""
+    mpi = find_any(name)
+    program = build(mpi, "early_messages.c", "-g", "-O1")
+    ran = run_mpi(mpi, 2, [program, "60", "8000000"], recording=tmp_path, env=ON)
+    seconds, own = recorded_seconds(read_recording(tmp_path)), own_seconds(ran.stdout)
+    assert [operation for _, operation, _ in own] == ["RECV", "IRECV"]
+    for key, expected in own.items():
+        assert 0.97 * expected - SLICE_S <= seconds[key] <= 1.03 * expected + 0.002, key
+
+
+@pytest.mark.parametrize("name", [SYSTEM, MPICH_SYSTEM])
 def test_a_rare_wait_and_files(name: str, build: Build, tmp_path: Path) -> None:
     """One long wait among 200,000 quick calls is not left to chance; messages within MPI-IO have no time."""
     late_s, mpi = 0.5, find_any(name)

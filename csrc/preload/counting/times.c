@@ -14,8 +14,10 @@
 #include <stddef.h>
 #include <string.h>
 
-/* The first calls of a site may set up connections. */
+/* The first calls of a site are timed as a whole. The very first may set up connections; the others show how long calls
+ * take outside of the progress loop, as those that copy large messages do. */
 #define FIRST_CALLS 16
+#define SETUP_CALLS 4
 
 /* A call that takes longer, about a microsecond, is long. */
 #define LONG_TICKS 3000
@@ -266,6 +268,13 @@ static void stand_for_others(struct ibp_time *time, uint64_t ticks)
     time->sampled_squares += (double)ticks * (double)ticks;
 }
 
+/* Time the next calls as a whole, after a long one of which these ticks may stand for others too. */
+static void watch(struct ibp_call *call, uint64_t long_ticks)
+{
+    call->long_ticks = long_ticks;
+    call->watched = WATCHED_CALLS;
+}
+
 static void end_sampled(const struct ibp_timing *timing, uint64_t ticks)
 {
     struct ibp_time *const time = timing->time;
@@ -281,9 +290,8 @@ static void end_sampled(const struct ibp_timing *timing, uint64_t ticks)
      * site show that they take long. */
     time->ticks += rest;
     ibp_times_sum.ticks += rest;
-    call->long_ticks = rest;
-    call->watched = WATCHED_CALLS;
     call->time_at_random = NULL;
+    watch(call, rest);
 }
 
 /* Of two long calls, the shorter one is not due to chance: its time, in the first one, stands for others. */
@@ -312,7 +320,10 @@ static void end_whole(const struct ibp_timing *timing, uint64_t ticks)
         take_as_long(call, time, rest);
         return;
     }
-    if (call->watched) call->watched--;
+    if (call->watched)
+        call->watched--;
+    else if (rest >= LONG_TICKS && time->timed > SETUP_CALLS)
+        watch(call, 0);
     if (!call->watched && time->timed >= FIRST_CALLS) call->time_at_random = time;
 }
 

@@ -8,8 +8,8 @@
  *   - Of all calls, one in IBP_TIMES_WEIGHT, chosen at random, is timed as a whole. What the progress loop did not see
  *     of it stands for the calls that were not chosen. The estimate is unbiased, since what is chosen does not depend
  *     on the calls.
- *   - The first calls of a site are timed as a whole. So are some after a chosen one that was long, and all from then on
- *     if another one is long too.
+ *   - The first calls of a site are timed as a whole. So are some after one of these or a chosen one that was long, and all
+ *     from then on if another one is long too.
  *   - So are collectives, calls that wait where the progress loop is not hooked, and all calls while several threads are
  *     in MPI.
  *
