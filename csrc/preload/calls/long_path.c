@@ -295,7 +295,7 @@ static __attribute__((noinline)) int enter_and_call(const struct making *making)
                             });
     ibp_periodic_check();
     if (treatment) prepare(making, &call);
-    ibp_timing_begin(&timing, of_operation);
+    ibp_timing_begin(&timing, of_operation, ibp_is_large(making->operation, argument(making, 1)));
     if (is_expected(making)) expect(making);
     result = call_next(making);
     ibp_timing_end(&timing);
@@ -321,7 +321,7 @@ static __attribute__((noinline)) int pass_on(const struct making *making)
         ibp_current_call.call = call;
     else if (ibp_get_here()->is_outside)
         ibp_set_here(&call->context);
-    ibp_timing_begin(&timing, call);
+    ibp_timing_begin(&timing, call, ibp_is_large(making->operation, argument(making, 1)));
     result = call_next(making);
     ibp_timing_end(&timing);
     return result;

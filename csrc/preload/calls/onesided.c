@@ -68,7 +68,7 @@ static void count(unsigned operation, enum ibp_direction direction, ibp_handle w
         IBP_FIND_NEXT(next, #function);                                                                                \
         if (!ibp_is_active() || ibp_is_within_call()) return next arguments;                                           \
         ibp_enter(IBP_CALL_HERE(IBP_OPERATION_##name), (struct ibp_current_call){.kind = IBP_CALL_BLOCKING});          \
-        ibp_timing_begin(&timing, ibp_current_call.call);                                                              \
+        ibp_timing_begin(&timing, ibp_current_call.call, false);                                                       \
         result = next arguments;                                                                                       \
         ibp_timing_end(&timing);                                                                                       \
         if (!result) {                                                                                                 \

@@ -120,7 +120,8 @@ static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
     {                                                                                                                  \
         struct ibp_call *const call = IBP_CALL_HERE_CACHED(IBP_OPERATION_##name);                                      \
                                                                                                                        \
-        if (IBP_UNLIKELY(!ibp_get_here()->is_outside) || IBP_UNLIKELY(!call) || !ibp_time_at_random(call))             \
+        if (IBP_UNLIKELY(!ibp_get_here()->is_outside) || IBP_UNLIKELY(!call) ||                                        \
+            IBP_UNLIKELY(ibp_is_large(IBP_OPERATION_##name, ARGUMENT(count, 1))) || !ibp_time_at_random(call))         \
             return slowly_##function(ARGUMENTS_##count);                                                               \
         ibp_set_here(&call->context);                                                                                  \
         return of_##function.next(ARGUMENTS_##count);                                                                  \

@@ -238,19 +238,20 @@ static bool is_nested(const struct ibp_timing *timing)
     return timed_call.frame && (uintptr_t)timing < timed_call.frame;
 }
 
-void ibp_timing_begin(struct ibp_timing *timing, struct ibp_call *call)
+void ibp_timing_begin(struct ibp_timing *timing, struct ibp_call *call, bool is_large)
 {
     timing->call = call;
     timing->time = NULL;
     timing->is_sampled = false;
+    timing->is_large = is_large;
     if (!ibp_times_recorded || !ibp_counting || !ibp_is_active() || !ibp_operation_wanted[call->operation]) return;
     if (is_nested(timing)) return;
     ibp_lock();
     if (!call->time) find_record(call);
     if (call->time) {
         call->time->calls++;
-        timing->is_sampled = call->time_at_random && --ibp_times_countdown < 0;
-        if (!call->time_at_random || timing->is_sampled) timing->time = call->time;
+        timing->is_sampled = call->time_at_random && !is_large && --ibp_times_countdown < 0;
+        if (!call->time_at_random || is_large || timing->is_sampled) timing->time = call->time;
     }
     if (timing->is_sampled) choose_next();
     if (timing->time) timing->before = timing->time->ticks;
@@ -315,7 +316,7 @@ static void end_whole(const struct ibp_timing *timing, uint64_t ticks)
     time->timed++;
     time->ticks += rest;
     ibp_times_sum.ticks += rest;
-    if (call->is_timed || time != call->time) return;
+    if (call->is_timed || timing->is_large || time != call->time) return;
     if (call->watched && rest >= LONG_TICKS) {
         take_as_long(call, time, rest);
         return;

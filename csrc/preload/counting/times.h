@@ -10,6 +10,7 @@
  *     on the calls.
  *   - The first calls of a site are timed as a whole. So are some after one of these or a chosen one that was long, and all
  *     from then on if another one is long too.
+ *   - So are sends and receives of large messages, which MPI may copy outside of the progress loop.
  *   - So are collectives, calls that wait where the progress loop is not hooked, and all calls while several threads are
  *     in MPI.
  *
@@ -22,6 +23,7 @@
 #include "counting/context.h"
 #include "platform/clock.h"
 #include "platform/system.h"
+#include "recording/operations.h"
 
 #include "ibprof_recording.h"
 
@@ -29,6 +31,9 @@
 #include <stdint.h>
 
 #define IBP_TIMES_WEIGHT 64
+
+/* Items of a large message. */
+#define IBP_TIMES_LARGE 1024
 
 /* How long the calls of an operation take; see mpi.def. */
 enum ibp_duration { IBP_DURATION_LONG, IBP_DURATION_WAITING, IBP_DURATION_SHORT };
@@ -70,6 +75,26 @@ void ibp_times_enter_region(void);
 /* Move what was counted in one region to another. */
 void ibp_times_move(uint32_t from, uint32_t into);
 
+/* Return whether a call sends or receives a large message, by the number of items, which is its second argument. */
+static inline bool ibp_is_large(unsigned operation, long items)
+{
+    switch (operation) {
+    case IBP_OPERATION_Send:
+    case IBP_OPERATION_Bsend:
+    case IBP_OPERATION_Ssend:
+    case IBP_OPERATION_Rsend:
+    case IBP_OPERATION_Isend:
+    case IBP_OPERATION_Ibsend:
+    case IBP_OPERATION_Issend:
+    case IBP_OPERATION_Irsend:
+    case IBP_OPERATION_Recv:
+    case IBP_OPERATION_Irecv:
+        return (unsigned)items >= IBP_TIMES_LARGE;
+    default:
+        return false;
+    }
+}
+
 /* Enter a call that need not be timed as a whole. Return false for all others. */
 static inline __attribute__((always_inline)) bool ibp_time_at_random(const struct ibp_call *call)
 {
@@ -83,12 +108,12 @@ static inline __attribute__((always_inline)) bool ibp_time_at_random(const struc
 struct ibp_timing {
     struct ibp_call *call;
     struct ibp_time *time;
-    bool is_sampled;
+    bool is_sampled, is_large;
     uint64_t begin;
     /* The record's ticks when the call began. */
     uint64_t before;
 };
-void ibp_timing_begin(struct ibp_timing *timing, struct ibp_call *call);
+void ibp_timing_begin(struct ibp_timing *timing, struct ibp_call *call, bool is_large);
 void ibp_timing_end(const struct ibp_timing *timing);
 
 /* Return an address in the frame that times this thread's call as a whole; 0 outside of such a call. */
