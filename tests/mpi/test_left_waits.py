@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Blocking calls that a signal's handler leaves by siglongjmp are timed until then, and what follows is timed too."""
+"""Calls that are left by siglongjmp or an exception are timed until then, and what follows is timed too."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from ibprof.recording.recording_reader import read_recording
 from ibprof_testing.mpi.mpis import FROM_PYPI, SYSTEM, Build
-from ibprof_testing.mpi.no_harm import check_complete, check_no_harm, find_any
+from ibprof_testing.mpi.no_harm import FAMILIES, check_complete, check_no_harm, find_any
 from ibprof_testing.mpi.times import own_seconds, recorded_seconds
 
 # The first 16 calls of a site are timed in another way than those that follow.
@@ -34,3 +34,18 @@ def test_time_of_calls_that_are_left(name: str, callers: str, build: Build, tmp_
     for key, time_s in expected.items():
         assert time_s >= ROUNDS * LATE_S / 8, key
         assert (1 - TOLERANCE) * time_s <= recorded.get(key, 0.0) <= 1.03 * time_s + 0.002, key
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_time_after_exceptions(name: str, build: Build, tmp_path: Path) -> None:
+    program = build(find_any(name), "thrown.cpp", "-g", "-O1")
+    own = tmp_path / "own"
+    variables = {"IBPROF_TIME": "1", "IBPROF_CALLERS": "2"}
+    command: list[str | Path] = [program, str(ROUNDS), str(LATE_S), own]
+    done = check_no_harm(find_any(name), 2, command, tmp_path / "recording", variables=variables)
+    assert done.stdout == f"{3 * ROUNDS} caught\n"
+    recorded, expected = recorded_seconds(read_recording(tmp_path / "recording")), own_seconds(own.read_text())
+    assert [operation for _, operation, _ in expected] == ["RECV", "BARRIER"]
+    for key, time_s in expected.items():
+        assert time_s >= ROUNDS * LATE_S / 2, key
+        assert 0.97 * time_s - LATE_S <= recorded[key] <= 1.03 * time_s + 0.002, key

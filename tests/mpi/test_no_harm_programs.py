@@ -27,6 +27,8 @@ RANKS = 2
 MODES = ("handlers", "descriptors", "forks", "shells", "spawns", "threads", "regions", "names", "limits")
 ENDS = ("return", "fail", "at-exit", "leave", "finalize-leave", "finalize-close", "close-leave")
 SHELL = {"UNRULY_CHILD": "echo a child; exit 3"}
+# Each has a path of its own through the wrappers.
+RECORDED = {"sites": {}, "callers": {"IBPROF_TIME": "1", "IBPROF_CALLERS": "2"}}
 
 
 @pytest.fixture(scope="session")
@@ -40,9 +42,10 @@ def unruly(build: Build) -> Build:
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_one_after_the_other(name: str, unruly: Build, tmp_path: Path) -> None:
+@pytest.mark.parametrize("recorded", RECORDED)
+def test_one_after_the_other(recorded: str, name: str, unruly: Build, tmp_path: Path) -> None:
     mpi = find_any(name)
-    done = check_no_harm(mpi, RANKS, [unruly(mpi), *MODES], tmp_path, variables=SHELL)
+    done = check_no_harm(mpi, RANKS, [unruly(mpi), *MODES], tmp_path, variables=SHELL | RECORDED[recorded])
     assert done.returncode == 0
     assert [line.split()[0] for line in done.stdout.splitlines() if line.split()[0] in MODES] == list(MODES)
 
