@@ -403,8 +403,8 @@ static enum step step(struct frame *frame)
     return STEPPED;
 }
 
-#define REGISTERS_HERE(frame)                                                                                          \
-    (*(frame) = (struct frame){{0, (uintptr_t)__builtin_frame_address(0)}, (uintptr_t)__builtin_frame_address(0)})
+#define REGISTERS_HERE(into)                                                                                           \
+    (*(into) = (struct frame){{0, (uintptr_t)__builtin_frame_address(0)}, (uintptr_t)__builtin_frame_address(0)})
 
 #else
 
