@@ -114,12 +114,17 @@ def _print_calls(argv: Sequence[str] | None) -> None:
 
     if not set(options.by) <= set(KEYS) or len(set(options.by)) < len(options.by):
         raise UsageError(f"--by: expected some of {', '.join(KEYS)}, each once, found {','.join(options.by)}")
+    if options.json and str(options.csv) == "-":
+        raise UsageError("--csv - and --json: expected one of them on stdout")
     run = load_profile(options.profile, options.run)
     choice = RowChoice(options.operation, options.region, options.site)
     report = report_calls(run, options.by, choice)
     if options.folded:
         stacks = write_folded(sum_calls(run, STACK, choice), options.folded_by)
         options.folded.write_text(stacks, encoding="utf-8")
+    if options.csv and str(options.csv) != "-":
+        with options.csv.open("w", newline="", encoding="utf-8") as file:
+            _write_csv(file, report)
     if options.json:
         json.dump(report.as_json(), sys.stdout, indent=2)
         print()
@@ -130,9 +135,6 @@ def _print_calls(argv: Sequence[str] | None) -> None:
         _print_text(run.command, len(run.ranks), report)
     elif str(options.csv) == "-":
         _write_csv(sys.stdout, report)
-    else:
-        with options.csv.open("w", newline="", encoding="utf-8") as file:
-            _write_csv(file, report)
 
 
 def _write_csv(file: object, report: CallReport) -> None:

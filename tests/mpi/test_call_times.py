@@ -190,5 +190,14 @@ def test_calls_command(build: Build, tmp_path: Path) -> None:
     assert summary["time_in_mpi"]["mean_s"] == found["mpi_s"]
     assert [row["site"] for row in summary["time_in_mpi"]["top"]] == [row["site"] for row in found["calls"][:3]]
     assert f"at {found['calls'][0]['site']}" in subprocess.run(info, capture_output=True, text=True, check=True).stdout
-    refused = subprocess.run([*command, "--by", "rank,rank"], capture_output=True, text=True, check=False)
-    assert refused.returncode == 2
+    both = subprocess.run(
+        [*command, "--by", "rank,site", "--csv", tmp_path / "calls.csv", "--json"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(both.stdout)["by"] == ["rank", "site"]
+    assert (tmp_path / "calls.csv").read_text() == listed.stdout
+    for wrong in (("--by", "rank,rank"), ("--csv", "-", "--json")):
+        refused = subprocess.run([*command, *wrong], capture_output=True, text=True, check=False)
+        assert refused.returncode == 2
