@@ -61,6 +61,15 @@ def test_after_calls_that_fail(name: str, build: Build, tmp_path: Path) -> None:
     check_pending(mpi, build(mpi, "pending_collectives.c"), "failed", ("Iallreduce", "Ibcast", "Iscan"), tmp_path)
 
 
+@pytest.mark.parametrize("name", [mpis.SYSTEM, *mpis.MPICH_LIKE])
+def test_before_neighbourhood_collectives(name: str, build: Build, tmp_path: Path) -> None:
+    """MPICH makes them of nonblocking ones, whose tags are those of calls on other communicators: on MPI_COMM_SELF, and
+    a broadcast of which some ranks pass nothing on."""
+    mpi = mpis.find_mpi(name) if name in mpis.NAMES else mpis.find_mpich_like(name)
+    program = build(mpi, "pending_collectives.c")
+    check_pending(mpi, program, "neighbours", ("Ibcast", "Neighbor_allgather"), tmp_path)
+
+
 @pytest.mark.parametrize(
     ("name", "how"),
     [

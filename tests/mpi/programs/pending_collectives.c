@@ -4,12 +4,13 @@
  * Nonblocking collectives that send after their call. Either they are between two groups of different sizes, which also
  * send within their group, or on a communicator that is freed meanwhile, whose handle the next one may reuse. Or
  * persistent collectives are started in between, on MPI_COMM_WORLD or on a communicator that was freed. Or
- * communicators, windows and files are made of theirs in between. Or calls that fail come in between.
+ * communicators, windows and files are made of theirs in between. Or calls that fail come in between. Or neighbourhood
+ * collectives, of which MPICH makes nonblocking ones, follow calls that send nothing from some ranks.
  *
  *     pending_collectives HOW all     all calls are pending at the same time
  *     pending_collectives HOW CALL    one call alone, waited for at once
  *
- * HOW is between, freed, made, failed, persistent or freed-persistent.
+ * HOW is between, freed, made, failed, neighbours, persistent or freed-persistent.
  */
 #include <mpi.h>
 #if defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION < 5
@@ -173,6 +174,23 @@ static void failed(void)
     MPI_Comm_free(&comm);
 }
 
+/* Each communicator's first call takes the same tag. */
+static void neighbours(int ranks)
+{
+    static int from[ITEMS], into[3][2 * ITEMS];
+    MPI_Comm comm, grid;
+
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Cart_create(MPI_COMM_WORLD, 1, &ranks, (int[]){1}, 0, &grid);
+    START(Iallreduce, from, into[0], ITEMS, MPI_INT, MPI_SUM, MPI_COMM_SELF);
+    START(Ibcast, into[1], ITEMS - 1, MPI_INT, 0, comm);
+    if (!strcmp(only, "all") || !strcmp(only, "Neighbor_allgather"))
+        MPI_Neighbor_allgather(from, ITEMS, MPI_INT, into[2], ITEMS, MPI_INT, grid);
+    MPI_Waitall(started, requests, MPI_STATUSES_IGNORE);
+    MPI_Comm_free(&grid);
+    MPI_Comm_free(&comm);
+}
+
 #define ROUNDS 10
 
 /* Start persistent requests of a call; alone, wait for each. */
@@ -230,6 +248,8 @@ int main(int argc, char **argv)
             made(me, ranks);
         else if (!strcmp(argv[1], "failed"))
             failed();
+        else if (!strcmp(argv[1], "neighbours"))
+            neighbours(ranks);
         else
             freed(ranks);
     }

@@ -193,11 +193,13 @@ static unsigned operation_of(unsigned call)
     return ibp_call_by_number(call)->operation;
 }
 
-/* Return whether a context may be one of a communicator whose contexts are not all known. */
+/* Return whether a context may be one of a communicator whose contexts are not all known. One of a single rank sends
+ * nothing. */
 static bool may_have(const struct ibp_communicator *communicator, uint32_t context)
 {
     const bool is_local = ibp_mpich_is_local(context);
 
+    if (communicator->described && communicator->size == 1 && !communicator->is_between) return false;
     return !ibp_mpich_has_context(communicator->handle, is_local) && (!is_local || communicator->is_between);
 }
 
@@ -270,6 +272,25 @@ static bool may_be_current(uint32_t context, uint32_t tag)
            ibp_mpich_call_of_freed(context, tag) == IBP_OPERATION_NONE;
 }
 
+/* Return whether the next calls on a communicator take a tag. */
+static bool is_next_tag(const struct ibp_communicator *communicator, uint32_t tag)
+{
+    const uint32_t number = tag - first_counted_tag;
+
+    return number >= communicator->tags_taken && number < communicator->tags_taken + FEW;
+}
+
+/* Return whether a message of an unknown context may be a blocking neighbourhood collective's own. Such a call sends
+ * before it waits, so that its messages precede those of pending calls with the same tag. */
+static bool is_of_current_neighbours(uint32_t tag)
+{
+    const struct ibp_communicator *communicator;
+
+    if (!is_of_neighbours()) return false;
+    communicator = ibp_communicator_enter(ibp_current_communicator());
+    return communicator && is_next_tag(communicator, tag);
+}
+
 /* Return whether a counted tag belongs to a blocking collective: always in neighbourhood collectives, in others only
  * where nothing else was started on the communicator. */
 static bool is_of_blocking_collective(const struct ibp_communicator *communicator)
@@ -282,12 +303,9 @@ static bool is_of_blocking_collective(const struct ibp_communicator *communicato
  * that makes another communicator. */
 static unsigned blocking_call(struct ibp_communicator *communicator, uint32_t tag)
 {
-    const uint32_t number = tag - first_counted_tag;
-
     makers_take_tags |= makes_communicator() && tag < LOWEST_MARKED_TAG;
-    if (communicator && communicator->handle == ibp_current_communicator() && number >= communicator->tags_taken &&
-        number < communicator->tags_taken + FEW) {
-        communicator->tags_taken = number + 1;
+    if (communicator && communicator->handle == ibp_current_communicator() && is_next_tag(communicator, tag)) {
+        communicator->tags_taken = tag - first_counted_tag + 1;
         ibp_tag_remember(communicator, (int)tag, ibp_current_call_number());
     }
     return ibp_current_call_number();
@@ -318,7 +336,7 @@ unsigned ibp_mpich_counted_call(uint32_t context, uint32_t tag)
     if (ibp_current_call.operation && ibp_current_call.starts_request &&
         !(ibp_mpich_starts_take_tags() && ibp_current_communicator()))
         return ibp_current_call.operation;
-    if (!handle && within && may_be_current(context, tag)) {
+    if (!handle && (within || is_of_current_neighbours(tag)) && may_be_current(context, tag)) {
         ibp_mpich_enter_context(context, ibp_current_communicator());
         handle = ibp_current_communicator();
     }
