@@ -26,6 +26,8 @@ from ibprof_testing.mpi.patterns import all_pairs, all_the_same
 HOSTS, RANKS_A_HOST = 3, 2
 RANKS = HOSTS * RANKS_A_HOST
 BYTES = 1 << 20
+ODD = "it's; $HOME"
+"""A folder's name, which agents and shells on other hosts must leave as it is."""
 
 
 @pytest.fixture(scope="module")
@@ -64,10 +66,12 @@ def with_commands(mpi: Mpi) -> dict[str, str]:
 
 def test_ibprof_run(hosts: lab.Hosts, line: list[str], system_mpi: Mpi, tmp_path: Path) -> None:
     before = {host: hosts.sent_bytes(host) for host in hosts.names}
-    done = hosts.run("node1", ["ibprof", "run", "--", *line], with_commands(system_mpi), tmp_path)
+    folder = tmp_path / ODD
+    folder.mkdir()
+    done = hosts.run("node1", ["ibprof", "run", "--", *line], with_commands(system_mpi), folder)
     assert done.returncode == 0, done.stderr
-    check_every_rank(load_complete(tmp_path / "profile.otf2", RANKS), hosts)
-    profile = load_complete(tmp_path / "profile.ibprof", RANKS)
+    check_every_rank(load_complete(folder / "profile.otf2", RANKS), hosts)
+    profile = load_complete(folder / "profile.ibprof", RANKS)
     check_every_rank(profile, hosts)
     host_of = [profile.hosts[rank.host].name for rank in profile.ranks]
     for host in hosts.names:
@@ -89,9 +93,11 @@ def test_what_open_mpi_5_spawns_on_other_hosts(hosts: lab.Hosts, build: Build, t
     line += [word for name, value in words.items() for word in ("--prtemca", name, value)]
     line += ["--mca", "btl_tcp_if_include", lab.SUBNET, "--mca", "btl", "tcp,self"]
     line += [build(mpi, "children.c"), "spawn", str(HOSTS)]
-    done = hosts.run("node1", ["ibprof", "run", "--", *line], with_commands(mpi), tmp_path)
+    folder = tmp_path / ODD
+    folder.mkdir()
+    done = hosts.run("node1", ["ibprof", "run", "--", *line], with_commands(mpi), folder)
     assert (done.returncode, done.stdout) == (0, "spawned 42\n" * HOSTS), done.stderr
-    parent, children = (merge_run(tmp_path / "profile.ibprof", run) for run in list_runs(tmp_path / "profile.ibprof"))
+    parent, children = (merge_run(folder / "profile.ibprof", run) for run in list_runs(folder / "profile.ibprof"))
     assert [len(run.ranks) for run in (parent, children)] == [1, HOSTS]
     assert sorted(host.name for host in children.hosts) == sorted(hosts.names)
 
