@@ -11,7 +11,7 @@ from ibprof.native.kernel_library import sum_exactly
 from ibprof.profile.call_report import TimeInMpi, time_in_mpi
 from ibprof.profile.efficiency import elapsed_s, inside_s, overlaps_s
 from ibprof.profile.profile_data import Direction, Kind, Profile, Source
-from ibprof.profile.waiting import MUTUAL, Waiting, estimate_waiting
+from ibprof.profile.waiting import Waiting, estimate_waiting
 
 LATENCY_S = 100e-6
 """Time of a message beyond which latency does not explain it, on any network that MPI jobs use."""
@@ -24,6 +24,15 @@ SLOWEST_COPY = 0.5e9
 
 _MANY_TIMES = 4
 """Multiple of the time at line rate beyond which the job's own bytes do not explain the time."""
+
+_NEXT_TO_OTHERS = 16
+"""The same where a fabric is known: traffic of other jobs, which is not seen, slows messages as well.
+
+Source: docs/simulation.md, where messages next to a checkpoint take 8 to 11 times as long.
+"""
+
+OF_FILES = "FILE_"
+"""Beginning of the operations that read and write files: storage takes their time, whose traffic is not seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +47,9 @@ class JobTimes:
         latest: rank that is outside of MPI longest; None where not known.
         collectives: waiting by site, most first.
         collective_wait_s: their waiting, mean over ranks.
-        unexplained_s: time in other calls, mean over ranks, that is longer than the job's bytes and the latency of its
-            messages explain.
+        unexplained_s: time in all calls, mean over ranks, without the waiting in collectives and without files, that is
+            longer than the job's bytes and the latency of its messages explain.
+        files_s: time in calls of MPI-IO, mean over ranks.
         message_s: time in MPI without waiting for each message of a rank; None without messages.
         message_transfer_s: of that, the longest time that a message's bytes explain.
         message_bytes: mean size.
@@ -56,6 +66,7 @@ class JobTimes:
     collectives: tuple[Waiting, ...]
     collective_wait_s: float
     unexplained_s: float
+    files_s: float
     message_s: float | None
     message_transfer_s: float
     message_bytes: float
@@ -99,12 +110,13 @@ def measure_job(run: Profile, line_rate_s: float | None = None) -> JobTimes:
         transfer = max(bytes_each, _MANY_TIMES * busiest_host) / SLOWEST_LINK
     else:
         transfer = _explain_bytes(bytes_each, line_rate_s)
-    others = _time_in_other_calls(run) / ranks if timed else 0.0
+    files = _time_in(run, of_files=True) / ranks if timed else 0.0
     # Time in messages that are not seen is not known to be waiting.
     hosts_hide = _hides_within_hosts(run) and len({rank.host for rank in run.ranks}) < len(run.ranks)
-    unexplained = 0.0 if hosts_hide else max(others - transfer - each * LATENCY_S, 0.0)
     collective = sum(site.waiting_s for site in waiting) / ranks
-    at_work = max((mpi.busy_s if mpi else 0.0) - max(imbalance, collective + unexplained), 0.0)
+    rest = _time_in(run, of_files=False) / ranks - collective if timed else 0.0
+    unexplained = 0.0 if hosts_hide else max(rest - transfer - each * LATENCY_S, 0.0)
+    at_work = max((mpi.busy_s if mpi else 0.0) - files - max(imbalance, collective + unexplained), 0.0)
     return JobTimes(
         mpi=mpi,
         run_s=float(spans.mean()) if whole else None,
@@ -113,6 +125,7 @@ def measure_job(run: Profile, line_rate_s: float | None = None) -> JobTimes:
         collectives=waiting,
         collective_wait_s=collective,
         unexplained_s=unexplained,
+        files_s=files,
         message_s=at_work / each if each else None,
         message_transfer_s=transfer / each if each else 0.0,
         message_bytes=sent / messages if messages else 0.0,
@@ -130,14 +143,14 @@ def _hides_within_hosts(run: Profile) -> bool:
 
 def _explain_bytes(bytes_each: float, line_rate_s: float) -> float:
     """Return the longest time that a rank's bytes explain, seconds."""
-    return max(_MANY_TIMES * line_rate_s, bytes_each / SLOWEST_COPY)
+    return max(_NEXT_TO_OTHERS * line_rate_s, bytes_each / SLOWEST_COPY)
 
 
-def _time_in_other_calls(run: Profile) -> float:
-    """Return the seconds of all ranks in calls that `estimate_waiting` does not judge."""
-    names = np.array([name in MUTUAL for name in run.operations], np.bool_)
-    other = ~names[run.times.operation] if len(run.times.operation) else np.zeros(0, np.bool_)
-    return float(run.times.time_ns[other].astype(np.float64).sum() * 1e-9)
+def _time_in(run: Profile, *, of_files: bool) -> float:
+    """Return the seconds of all ranks in calls of MPI-IO, or in all others."""
+    files = np.array([name.startswith(OF_FILES) for name in run.operations], np.bool_)
+    rows = files[run.times.operation] == of_files
+    return float(run.times.time_ns[rows].astype(np.float64).sum() * 1e-9)
 
 
 def _sum_sent(run: Profile) -> tuple[int, int, int, float]:

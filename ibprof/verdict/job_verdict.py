@@ -30,6 +30,9 @@ NAMED_REGIONS = 2
 LITTLE_WAITING = 0.01
 """Part of a region's time in MPI below which its waiting is not named."""
 
+MUCH_OF_FILES = 0.5
+"""Part of the time in MPI from which calls on files decide."""
+
 NO_TIMES = "time in MPI: run again with IBPROF_TIME=1"
 NO_SITES = "lines of the program: run again without IBPROF_SITES=0"
 NO_END = "the end of each rank: the run was killed"
@@ -114,6 +117,7 @@ class _Judge:
             (bool(self._run_s) and self._mpi_s < LITTLE_MPI * (self._run_s or 0.0), VerdictKind.NOT_MPI),
             (decides, self._kind_of_links()),
             (times.wait_s >= MUCH_WAITING * self._mpi_s > 0, VerdictKind.WAITING),
+            (times.files_s >= MUCH_OF_FILES * self._mpi_s > 0, VerdictKind.UNKNOWN),
             (self._are_messages_small(), VerdictKind.SMALL_MESSAGES),
             (on_host, VerdictKind.ON_HOST),
         )
@@ -175,8 +179,14 @@ class _Judge:
             seen = f"All {format_bytes(times.bytes_sent)} stay within hosts: no link of a network carries them."
             return [HIDDEN_ON_HOST if times.hidden_on_host else seen]
         if kind is VerdictKind.UNKNOWN:
-            return [CANNOT_TELL, self._say_links(), self._say_remedy() if self._links else ""]
+            return [CANNOT_TELL, self._say_files(), self._say_links(), self._say_remedy() if self._links else ""]
         return [self._say_links(), self._say_remedy(), OTHER_JOBS]
+
+    def _say_files(self) -> str:
+        if self._times is None or not self._mpi_s or self._times.files_s < LITTLE_MPI * self._mpi_s:
+            return ""
+        share = self._times.files_s / self._mpi_s
+        return f"Calls of MPI-IO are {share:.0%} of MPI time: storage takes it, whose traffic is not seen."
 
     def _say_links(self) -> str:
         links = self._links
@@ -214,7 +224,8 @@ class _Judge:
             return f", most of it in {name_call(most.operation)}{at}, for rank {most.quickest}"
         if times.latest is not None and times.imbalance_s >= times.wait_s / 2:
             return f", most of it for rank {times.latest}, which is outside of MPI longest"
-        return ""
+        explained = format_seconds(max((self._mpi_s or 0.0) - times.files_s - times.wait_s, 0.0))
+        return f": bytes and the latency of messages explain {explained}"
 
     def _say_regions(self, kind: VerdictKind) -> Iterator[str]:
         """Yield a sentence on each of the `NAMED_REGIONS` that take most time in MPI, where several take some."""

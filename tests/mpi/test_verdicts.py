@@ -19,6 +19,7 @@ ON = {"IBPROF_TIME": "1", "IBPROF_SITES": "1"}
 PLANTED = {
     "alone": VerdictKind.NOT_MPI,
     "late": VerdictKind.WAITING,
+    "rotating": VerdictKind.WAITING,
     "turns": VerdictKind.WAITING,
     "server": VerdictKind.WAITING,
     "small": VerdictKind.SMALL_MESSAGES,

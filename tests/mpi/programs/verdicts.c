@@ -37,6 +37,15 @@ static void come_late_to_a_collective(double seconds)
     }
 }
 
+// A different rank each round, so that all wait equally long.
+static void take_turns_to_be_late(double seconds)
+{
+    for (int round = 0; round < 4 * ranks; ++round) {
+        if (round % ranks == rank) rest(seconds / (4 * ranks));
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+}
+
 // Each rank waits for the one before: in turn, so that all are outside of MPI equally long.
 static void work_in_turn(double seconds)
 {
@@ -79,6 +88,8 @@ int main(int argc, char **argv)
         work_alone(seconds);
     else if (!strcmp(kind, "late"))
         come_late_to_a_collective(seconds);
+    else if (!strcmp(kind, "rotating"))
+        take_turns_to_be_late(seconds);
     else if (!strcmp(kind, "turns"))
         work_in_turn(seconds);
     else if (!strcmp(kind, "server"))

@@ -16,7 +16,7 @@ from ibprof_testing.samples.profiles import Count, make_host, make_profile, make
 
 S = 1_000_000_000
 
-OPERATIONS = ("ALLREDUCE", "RECV")
+OPERATIONS = ("ALLREDUCE", "RECV", "FILE_WRITE_ALL")
 
 
 def make_run(
@@ -90,6 +90,33 @@ def test_ranks_behind_a_slow_link_make_others_wait() -> None:
     """Time outside of MPI is balanced, so that waiting in the collective is the link's doing."""
     run = make_run([(0, 4.0), (0, 4.0)], BULK)
     assert judge_run(run, link(3.5)).kind is VerdictKind.SWITCH_LINKS
+
+
+def test_ranks_that_are_late_in_turn() -> None:
+    """Each waits equally long in a collective, so that the quickest waits too; its few bytes do not explain it."""
+    few = [Count(0, 1, 640, 80), Count(1, 0, 640, 80)]
+    verdict = judge_run(make_run([(0, 7), (0, 7)], few, hosts=(0,)))
+    assert verdict.kind is VerdictKind.WAITING, verdict.text
+    assert "(estimate): bytes and the latency of messages explain 8.05 ms." in verdict.text
+
+
+def test_time_of_files_is_neither_waiting_nor_on_the_host() -> None:
+    few = [Count(0, 1, 640, 80), Count(1, 0, 640, 80)]
+    for hosts in ((0,), (0, 1)):
+        verdict = judge_run(make_run([(2, 7), (2, 7)], few, hosts=hosts))
+        assert verdict.kind is VerdictKind.UNKNOWN, verdict.text
+        assert verdict.wait_s == 0
+        assert "Calls of MPI-IO are 100% of MPI time: storage takes it, whose traffic is not seen." in verdict.text
+    late = judge_run(make_run([(2, 8), (2, 0.1)], few))
+    assert (late.kind, late.evidence[-1].rank) == (VerdictKind.WAITING, 1)
+
+
+@pytest.mark.parametrize("times", [5, 10])
+def test_traffic_of_other_jobs_is_not_taken_for_waiting(times: int) -> None:
+    """Ranks are even, and messages take some times what the link needs: other jobs slow them so much."""
+    run = make_run([(1, 5.0)] * 8, [Count(rank, rank ^ 1, 10**6, 10) for rank in range(8)])
+    verdict = judge_run(run, link(5 / times))
+    assert verdict.kind is VerdictKind.UNKNOWN, verdict.text
 
 
 def test_imbalance_beats_a_link_that_needs_less() -> None:

@@ -21,8 +21,6 @@ from ibprof_converter.routing.spread import spread
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.hosts import NO_HOST, Hosts
 
-_NEARLY = 1 - 1e-9
-
 
 @dataclass(frozen=True, slots=True)
 class LinkDirection:
@@ -123,14 +121,15 @@ class Situation:
         return tuple(find_levels(subnet.fabric) for subnet in self.subnets)
 
     def most_loaded(self) -> LinkDirection:
-        """Return the link direction of the largest time; of equal ones one between switches."""
-        best, found = -1.0, LinkDirection(0, 0, 0)
-        for rail, (seconds, subnet) in enumerate(zip(self.seconds, self.subnets, strict=True)):
-            rank = np.where(joins_switches(subnet)[:, np.newaxis], seconds, seconds * _NEARLY)
-            if rank.size and float(rank.max()) > best:
-                link, end = divmod(int(rank.argmax()), 2)
-                best, found = float(rank.max()), LinkDirection(rail, link, end)
-        return found
+        """Return the link direction of the largest time; of equal ones a host's own, which no other route relieves."""
+        places = [
+            (joins[link], rail, link, end)
+            for rail, (seconds, subnet) in enumerate(zip(self.seconds, self.subnets, strict=True))
+            for joins in [joins_switches(subnet).tolist()]
+            for link, end in np.argwhere(seconds == self.max_seconds).tolist()
+        ]
+        _, rail, link, end = min(places, default=(False, 0, 0, 0))
+        return LinkDirection(rail, link, end)
 
     def most_loaded_between_switches(self) -> LinkDirection | None:
         """Return the link direction between switches of the largest time; None where none has a load."""
