@@ -34,9 +34,9 @@ test: test-setup
 test-full: test-setup
 	scripts/run-tests.sh
 
-# First the operating system's packages, one group after the other; then everything else at the same time.
+# First the operating system's packages, all together, so that one list names them; then everything else at the same time.
 .PHONY: test-setup
-test-setup: test-packages node-packages
+test-setup: test-packages
 	$(MAKE) --no-print-directory --jobs 4 .venv-dev/ready viewer/node_modules/ready $(MPI_VENVS) .guest-kernel/unpacked \
 	    .pythons/ready
 
@@ -93,8 +93,8 @@ node-packages:
 	@scripts/system-packages.sh node
 base-packages:
 	@scripts/system-packages.sh compiler venv
-test-packages: base-packages
-	@scripts/system-packages.sh tests
+test-packages:
+	@scripts/system-packages.sh compiler venv node tests
 
 .venv/ready: $(SOURCES) | base-packages
 	scripts/make-venv.sh .venv '.$(MPI_EXTRA)'

@@ -14,7 +14,10 @@ missing=
 need() { # PACKAGES COMMAND...: counts these packages as missing unless the command succeeds
     packages=$1
     shift
-    "$@" >/dev/null 2>&1 || missing="$missing $packages"
+    "$@" >/dev/null 2>&1 && return
+    for package in $packages; do
+        case " $missing " in *" $package "*) ;; *) missing="$missing $package" ;; esac
+    done
 }
 
 has() { # PROGRAM: searches the system administrators' folders too
