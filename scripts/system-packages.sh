@@ -103,6 +103,8 @@ for group in "$@"; do
         need valgrind has valgrind
         need groff-base has groff
         need man-db has lexgrog
+        need zsh has zsh
+        need fish has fish
         need debuginfod has debuginfod-find
         need util-linux has unshare
         # A guest with verbs: see tests/support/ibprof_testing/guest.py.

@@ -24,6 +24,13 @@ examples:
   ibprof completion zsh > ~/.ibprof-completion && echo '. ~/.ibprof-completion' >> ~/.zshrc
 """
 
+_WHERE_EVALUATED = "if [[ $zsh_eval_context[-1] == eval ]]; then\n"
+_WHERE_READ = """\
+if [[ $zsh_eval_context[-1] == (eval|file) ]]; then
+  (( $+functions[compdef] )) || { autoload -Uz compinit && compinit }
+"""
+"""shtab's scripts for zsh complete if they are evaluated, but not if `.` reads them, and need what compinit defines."""
+
 NO_SHTAB = "completion needs shtab: pip install 'ibprof[completion]'"
 
 _FILES = frozenset(
@@ -69,7 +76,14 @@ def _print_script(argv: Sequence[str] | None) -> None:
         raise MissingToolError(NO_SHTAB) from None
     for each in _list_parsers():
         _mark_files(each, shtab.FILE)
-        print(shtab.complete(each, shell))
+        script = shtab.complete(each, shell)
+        print(_mend_zsh(script) if shell == "zsh" else script)
+
+
+def _mend_zsh(script: str) -> str:
+    """Return shtab's script for zsh so that `.` may read it, and that several arguments are completed, not only one."""
+    script = re.sub(r'^  "\(\*\)::?', '  "*:', script, flags=re.MULTILINE)
+    return script.replace("one_or_more='(*)'", "one_or_more='*:'").replace(_WHERE_EVALUATED, _WHERE_READ)
 
 
 def _mark_files(parser: argparse.ArgumentParser, completed_as: Any) -> None:

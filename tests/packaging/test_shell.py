@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Completion in a real bash, manual pages as groff reads them, and what every command has."""
+"""Completion in real shells, manual pages as groff reads them, and what every command has."""
 
 from __future__ import annotations
 
+import os
+import pty
+import select
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -35,13 +39,26 @@ TABS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("completion")
-    with (folder / "script").open("w") as file:
-        subprocess.run([sys.executable, "-m", "ibprof", "completion", "bash"], stdout=file, check=True)
+def _write_script(folder: Path, shell: str, name: str = "script") -> Path:
+    with (folder / name).open("w") as file:
+        subprocess.run([sys.executable, "-m", "ibprof", "completion", shell], stdout=file, check=True)
     (folder / "profile.otf2").touch()
     return folder
+
+
+@pytest.fixture(scope="module")
+def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return _write_script(tmp_path_factory.mktemp("completion"), "bash")
+
+
+@pytest.fixture(scope="module")
+def fish_script(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return _write_script(tmp_path_factory.mktemp("completion"), "fish")
+
+
+@pytest.fixture(scope="module")
+def zsh_script(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return _write_script(tmp_path_factory.mktemp("completion"), "zsh", ".zshrc")
 
 
 @pytest.mark.parametrize(("words", "expected"), TABS)
@@ -50,6 +67,48 @@ def test_bash_completes(script: Path, words: tuple[str, ...], expected: str) -> 
         [find_program("bash", package="bash"), "-c", PRESS_TAB, "bash", *words], cwd=script, timeout=60
     )
     assert (done.stdout.strip(), done.stderr) == (expected, "")
+
+
+@pytest.mark.parametrize(("words", "expected"), TABS)
+def test_fish_completes(fish_script: Path, words: tuple[str, ...], expected: str) -> None:
+    line = " ".join(words)
+    done = processes.run(
+        [find_program("fish", package="fish"), "--no-config", "-c", f". script; complete -C '{line}'"],
+        cwd=fish_script,
+        env=os.environ | {"HOME": str(fish_script)},
+        timeout=60,
+    )
+    assert [row.split("\t")[0] for row in done.stdout.splitlines()] == expected.split()
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize(("words", "expected"), [tab for tab in TABS if tab[0][-1] and " " not in tab[1]])
+def test_zsh_completes(zsh_script: Path, words: tuple[str, ...], expected: str) -> None:
+    """In a terminal, with the script in the file that zsh reads first, as the help says."""
+    line = " ".join(words)
+    zsh = find_program("zsh", package="zsh")
+    process, terminal = pty.fork()
+    if process == 0:
+        os.chdir(zsh_script)
+        os.execve(zsh, [zsh, "-i"], os.environ | {"ZDOTDIR": str(zsh_script), "TERM": "dumb", "PS1": "> "})
+    try:
+        _read_until(terminal, b"> ")
+        os.write(terminal, f"{line}\t".encode())
+        shown = _read_until(terminal, f"{' '.join(words[:-1])} {expected}".encode())
+    finally:
+        os.close(terminal)
+        os.waitpid(process, 0)
+    assert "command not found" not in shown
+
+
+def _read_until(terminal: int, awaited: bytes) -> str:
+    """Return what a terminal shows; fail where `awaited` does not come."""
+    shown, deadline = b"", time.monotonic() + 60
+    while awaited not in shown:
+        ready, _, _ = select.select([terminal], [], [], max(deadline - time.monotonic(), 0))
+        assert ready, shown
+        shown += os.read(terminal, 4096)
+    return shown.decode(errors="replace")
 
 
 def test_each_command_has_a_page_that_groff_and_apropos_read(tmp_path: Path) -> None:
