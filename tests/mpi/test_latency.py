@@ -244,13 +244,14 @@ def test_the_wrong_mpi_is_named(system_mpi: Mpi, tmp_path: Path) -> None:
 
 @pytest.mark.full
 def test_few_pairs_of_a_real_job(tmp_path: Path) -> None:
-    """Of 20 processes, 16 measure all pairs and the others are placed: fewer pairs, each in one round."""
+    """Of 20 processes, 16 measure all pairs and the others are placed: fewer pairs, each in one direction."""
     done = measure(find_mpi("system"), 20, "--few-pairs", *QUICK, "-o", "few.nc", folder=tmp_path)
     delays = read_delays(tmp_path / "few.nc")
-    found = int(delays.measured[0].sum()) // 2
+    found = int((delays.measured[0] | delays.measured[0].T).sum()) // 2
     assert found >= 16 * 15 // 2
     if "all pairs are measured" in done.stderr:
         assert found == 20 * 19 // 2
+        assert np.array_equal(delays.measured[0], delays.measured[0].T)
     else:
         assert f"{found:,} of {20 * 19 // 2:,} pairs of 20 hosts measured" in done.stderr
-    assert np.array_equal(delays.measured[0], delays.measured[0].T)
+        assert found == delays.measured[0].sum()

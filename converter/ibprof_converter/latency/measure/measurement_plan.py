@@ -91,6 +91,11 @@ class MeasurementPlan:
             )
 
     @property
+    def is_directed(self) -> bool:
+        """Whether the two directions of a pair are different delays; those of round trips and exchanges are not."""
+        return self.one_way or self.mode == BANDWIDTH
+
+    @property
     def seconds_of_pair_again(self) -> float:
         """Longest time to measure a pair again, of one length, as if it were alone."""
         return 2 * (AGAIN_MORE * self.sampling.repetitions + 1.5) * self.sampling.batch_s + SYNCHRONISING_S

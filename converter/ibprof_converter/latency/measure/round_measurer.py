@@ -45,8 +45,18 @@ class RoundMeasurer:
         self.rounds = 0
         self.at_once = plan.mode == ALL_TO_ALL or plan.schedule == "shift"
 
-    def measure(self, index: int, pairs: Round, sampling: Sampling, at_once: bool) -> None:
-        """Take part in a round, with the message length of that index; add results to `rows`."""
+    def measure(
+        self, index: int, pairs: Round, sampling: Sampling, at_once: bool, both_directions: bool = True
+    ) -> None:
+        """Take part in a round, with the message length of that index; add results to `rows`.
+
+        Args:
+            index: of the message length.
+            pairs: int [k, 2].
+            sampling: batches of a pair.
+            at_once: whether all pairs of the round are measured by concurrent echoes.
+            both_directions: whether the second process of a pair leads too, or the first one alone.
+        """
         self.rounds += 1
         length = int(self.plan.lengths[index])
         if at_once:
@@ -63,12 +73,14 @@ class RoundMeasurer:
                 for leader in leaders:
                     self.comm.Recv(np.zeros(1, np.uint8), leader, _NOISY)
                 self._lead(index, length, second, sampling)
-                self._follow(length, second)
+                if both_directions:
+                    self._follow(length, second)
                 for leader in leaders:
                     self.comm.Send(np.zeros(1, np.uint8), leader, _QUIET)
             else:
                 self._follow(length, first)
-                self._lead(index, length, first, sampling)
+                if both_directions:
+                    self._lead(index, length, first, sampling)
 
     def take_rows(self) -> npt.NDArray[np.float64]:
         """Return the results since the last call, float64 [k, 10], and forget them."""

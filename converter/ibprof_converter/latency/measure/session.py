@@ -255,7 +255,8 @@ class MeasurementSession:
             for index in range(len(self.plan.lengths)):
                 if not self.stopped:
                     rounds = color_pairs(pairs, self.plan.schedule == "sequential")
-                    self._run(index, rounds, self.plan.sampling, at_once=False, keep_lower=False)
+                    both = self.plan.is_directed
+                    self._run(index, rounds, self.plan.sampling, False, keep_lower=False, both_directions=both)
         is_enough: bool = self.comm.bcast(search is None or search.is_hierarchy or self.stopped)
         everything = len(processes) * (len(processes) - 1) // 2
         self.say(
@@ -298,10 +299,18 @@ class MeasurementSession:
                 self._run(index, rounds, sampling, at_once=False, keep_lower=True)
         return total
 
-    def _run(self, index: int, rounds: Iterable[Round], sampling: Sampling, at_once: bool, keep_lower: bool) -> None:
+    def _run(
+        self,
+        index: int,
+        rounds: Iterable[Round],
+        sampling: Sampling,
+        at_once: bool,
+        keep_lower: bool,
+        both_directions: bool = True,
+    ) -> None:
         """Measure rounds of one message length, until all processes stop."""
         for pairs in rounds:
-            self.measurer.measure(index, pairs, sampling, at_once)
+            self.measurer.measure(index, pairs, sampling, at_once, both_directions)
             word = self.barrier.wait(self._wish())
             if self.is_first:
                 self.meter.advance(1)

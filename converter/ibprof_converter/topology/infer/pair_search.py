@@ -56,20 +56,32 @@ class _Subtree:
     children: list[_Subtree] = field(default_factory=list)
 
 
-@dataclass(slots=True)
-class _Descent:
-    """A host on its way down.
+@dataclass(frozen=True, slots=True)
+class _Evidence:
+    """What the delays of hosts on their way down say about the children of the switch that they are below of.
 
     Attributes:
-        at: the switch that it is below of.
-        near, far: how often it was nearer to a host of a child than others are, or not, by the child's identity.
-        asked: hosts that it was measured with.
+        near, far: int [k, children], how often a host was nearer to a host of a child than others are, or not.
+        is_complete: bool [k, children], whether it was measured with all hosts of the child.
     """
 
-    at: _Subtree
-    near: dict[int, int] = field(default_factory=dict)
-    far: dict[int, int] = field(default_factory=dict)
-    asked: set[int] = field(default_factory=set)
+    near: npt.NDArray[np.integer]
+    far: npt.NDArray[np.integer]
+    is_complete: npt.NDArray[np.bool_]
+
+    @property
+    def belongs(self) -> npt.NDArray[np.bool_]:
+        """Whether a host is below a child, bool [k, children]."""
+        more = self.near - self.far
+        return (more > 0) & ((more >= _AGREEING) | self.is_complete)
+
+    @property
+    def is_out(self) -> npt.NDArray[np.bool_]:
+        """Whether a host is not below a child: one delay says so, or two if all children seem out."""
+        seems = self.far > self.near
+        others_seem = seems.sum(axis=1, keepdims=True) - seems == seems.shape[1] - 1
+        out: npt.NDArray[np.bool_] = self.is_complete | (seems & (~others_seem | (self.far - self.near >= _AGREEING)))
+        return out
 
 
 class PairSearch:
@@ -108,7 +120,7 @@ class PairSearch:
         for host in core:
             self._join_core(host)
         while pairs := self._match_core(set(core)):
-            yield pairs
+            yield pairs + self._pair_at_random(order[first:])
         if len(core) == self.hosts:
             return
         choice = choose_model(self._between(core))
@@ -185,75 +197,103 @@ class PairSearch:
         for node in _walk(root):
             for child in node.children:
                 above[id(child)] = [*above[id(node)], child]
-        active = {host: _Descent(root) for host in others}
-        while active:
+        below = {id(root): (root, list(others))}
+        while True:
+            self._move(below, above)
+            if not below:
+                return
             free = set(root.hosts)
-            asked: list[tuple[int, _Subtree, int]] = []
-            for host in list(active):
-                found = self._ask(active[host], free)
-                if found is not None:
-                    child, peer = found
+            asked = [pair for node, hosts in below.values() for pair in self._ask(node, hosts, free)]
+            busy = {host for pair in asked for host in pair}
+            idle = [host for _, hosts in below.values() for host in hosts if host not in busy]
+            yield asked + self._match_core(free) + self._pair_at_random(idle)
+
+    def _move(self, below: dict[int, tuple[_Subtree, list[int]]], above: dict[int, list[_Subtree]]) -> None:
+        """Send each host as far down as its delays show, and have those that arrived placed.
+
+        Args:
+            below: the hosts on their way, by the switch that they are below of.
+            above: for each switch the switches from the root down to it.
+        """
+        waiting = [node for node, _ in below.values()]
+        while waiting:
+            node = waiting.pop()
+            _, hosts = below.pop(id(node))
+            evidence = self._weigh(node, hosts)
+            stay = []
+            is_grown = False
+            for host, belongs, more, is_out in zip(
+                hosts, evidence.belongs, evidence.near - evidence.far, evidence.is_out, strict=True
+            ):
+                if belongs.any():
+                    child = node.children[int(np.argmax(np.where(belongs, more, 0)))]
+                    if id(child) not in below:
+                        below[id(child)] = (child, [])
+                        waiting.append(child)
+                    below[id(child)][1].append(host)
+                elif not node.children:
+                    self._settle(host, above[id(node)])
+                elif is_out.all() and not is_grown:
+                    # The next ones may belong to the new switch, and are asked first.
+                    lone = _Subtree(min(self._lowest, node.height), [])
+                    node.children.append(lone)
+                    above[id(lone)] = [*above[id(node)], lone]
+                    self._settle(host, above[id(lone)])
+                    is_grown = True
+                else:
+                    stay.append(host)
+            if stay:
+                below[id(node)] = (node, stay)
+                if is_grown:
+                    waiting.append(node)
+
+    def _settle(self, host: int, path: list[_Subtree]) -> None:
+        for node in path:
+            node.hosts.append(host)
+        self._represent(path[-1])
+
+    def _weigh(self, node: _Subtree, hosts: list[int]) -> _Evidence:
+        """Return what the delays of hosts below a switch say about its children."""
+        size = len(node.children)
+        placed = [host for child in node.children for host in child.hosts]
+        of_child = np.repeat(np.arange(size), [len(child.hosts) for child in node.children])
+        limit = np.exp([(child.height + node.height) / 2 for child in node.children])
+        seconds = self.seconds[np.ix_(hosts, placed)]
+        is_of = (of_child[:, None] == np.arange(size)).astype(np.float32)
+        near = (seconds < limit[of_child]).astype(np.float32) @ is_of
+        measured = np.isfinite(seconds).astype(np.float32) @ is_of
+        return _Evidence(near.astype(int), (measured - near).astype(int), measured == is_of.sum(axis=0))
+
+    def _ask(self, node: _Subtree, hosts: list[int], free: set[int]) -> list[Pair]:
+        """Pair hosts with free ones of a child: one that seemed near, else a random one, large ones more often."""
+        evidence = self._weigh(node, hosts)
+        peers = [[host for host in child.hosts if host in free] for child in node.children]
+        for each in peers:
+            self._random.shuffle(each)
+            # Those that the core does not need in this round come first, from the end.
+            each.sort(key=lambda host: len(self._missing.get(host, ())), reverse=True)
+        sizes = np.array([max(len(each), 1) for each in peers])
+        luck = np.log(self._random.random((len(hosts), len(peers)))) / sizes
+        order = np.lexsort((-luck, evidence.far - evidence.near), axis=1)
+        is_out = evidence.is_out
+        pairs = []
+        for row, host in enumerate(hosts):
+            unmeasured = np.isnan(self.seconds[host])
+            for child in order[row]:
+                peer = next((each for each in reversed(peers[child]) if unmeasured[each]), None)
+                if peer is not None and not is_out[row, child]:
+                    peers[child].remove(peer)
                     free.discard(peer)
-                    active[host].asked.add(peer)
-                    asked.append((host, child, peer))
-            yield [(min(host, peer), max(host, peer)) for host, _, peer in asked] + self._match_core(free)
-            for host, child, peer in asked:
-                descent = active[host]
-                is_near = np.log(self.seconds[host, peer]) < (child.height + descent.at.height) / 2
-                counts = descent.near if is_near else descent.far
-                counts[id(child)] = counts.get(id(child), 0) + 1
-                if is_near and self._belongs(descent, child):
-                    self._descend(descent, child)
-            for host in list(active):
-                descent = active[host]
-                while not descent.at.children or all(self._is_out(descent, child) for child in descent.at.children):
-                    if descent.at.children:
-                        lone = _Subtree(min(self._lowest, descent.at.height), [])
-                        descent.at.children.append(lone)
-                        above[id(lone)] = [*above[id(descent.at)], lone]
-                        descent.at = lone
-                    for node in above[id(descent.at)]:
-                        node.hosts.append(host)
-                    self._represent(descent.at)
-                    del active[host]
+                    pairs.append((min(host, peer), max(host, peer)))
                     break
+        return pairs
 
-    def _ask(self, descent: _Descent, free: set[int]) -> tuple[_Subtree, int] | None:
-        """Return the child to ask next, and a free host of it: a child that seemed near, else with most free hosts."""
-        best: tuple[int, int, _Subtree, int] | None = None
-        for child in descent.at.children:
-            if self._is_out(descent, child):
-                continue
-            peers = [host for host in child.hosts if host in free and host not in descent.asked]
-            if not peers:
-                continue
-            rank = (descent.near.get(id(child), 0) - descent.far.get(id(child), 0), len(peers))
-            if best is None or rank > best[:2]:
-                best = (*rank, child, self._choose(peers))
-        return None if best is None else best[2:]
-
-    def _choose(self, peers: list[int]) -> int:
-        """Return one at random, of those that the core does not need in this round if there are any."""
-        idle = [host for host in peers if not self._missing.get(host)] or peers
-        return idle[int(self._random.integers(len(idle)))]
-
-    def _belongs(self, descent: _Descent, child: _Subtree) -> bool:
-        near, far = descent.near.get(id(child), 0), descent.far.get(id(child), 0)
-        return near > far and (near - far >= _AGREEING or descent.asked.issuperset(child.hosts))
-
-    def _is_out(self, descent: _Descent, child: _Subtree) -> bool:
-        """Return whether a host is not below a child: one delay says so, or two if all children seem out."""
-        near, far = descent.near.get(id(child), 0), descent.far.get(id(child), 0)
-        if descent.asked.issuperset(child.hosts):
-            return True
-        if far <= near:
-            return False
-        rest = [other for other in descent.at.children if other is not child]
-        all_out = all(descent.far.get(id(other), 0) > descent.near.get(id(other), 0) for other in rest)
-        return not all_out or far - near >= _AGREEING
-
-    def _descend(self, descent: _Descent, child: _Subtree) -> None:
-        descent.at, descent.near, descent.far = child, {}, {}
+    def _pair_at_random(self, hosts: list[int]) -> list[Pair]:
+        """Pair hosts that were not placed: as soon as one of them is, their delay says where the other may be."""
+        mixed = self._random.permutation(hosts).astype(int)
+        pairs = np.sort(mixed[: len(mixed) // 2 * 2].reshape(-1, 2), axis=1)
+        fresh = pairs[np.isnan(self.seconds[pairs[:, 0], pairs[:, 1]])]
+        return [(int(a), int(b)) for a, b in fresh]
 
 
 def _walk(root: _Subtree) -> Iterator[_Subtree]:

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compare the topology and time of few pairs with those of all pairs, on a cluster of network namespaces.
+
+python benchmarks/lab/few_pairs.py [--leaves 4,4,4,4] -o FOLDER    (as root)
+
+Each leaf switch has so many hosts, and a cable to one spine. `ibprof-latency measure` measures all pairs, then
+`--few-pairs` those that it chooses. Prints a table, a measurement a row.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+import tempfile
+from pathlib import Path
+
+from ibprof_converter.latency.files.delay_files import read_delays
+from ibprof_testing.lab import hosts as lab
+from ibprof_testing.lab.cluster import SCRIPTS, Cluster, find_splits
+from ibprof_testing.lab.plans import Cable, Plan, make_plan
+
+KINDS = {"all pairs": (), "few pairs": ("--few-pairs",)}
+
+
+def plan_cluster(leaves: list[int]) -> Plan:
+    """Return hosts on leaf switches, which one spine links."""
+    names = {f"leaf{number}": count for number, count in enumerate(leaves, 1)}
+    return make_plan(names, [Cable(name, "spine", 300, 400) for name in names])
+
+
+def measure(cluster: Cluster, plan: Plan, kind: str) -> str:
+    """Measure and infer; return a row of the table."""
+    file, answer = f"{kind.split()[0]}.nc", f"{kind.split()[0]}.json"
+    cluster.launch(SCRIPTS / "ibprof-latency", "measure", "--schedule", "sequential", *KINDS[kind], "-o", file)
+    # Other work on the machine only adds to a delay.
+    cluster.call("ibprof-topology", "infer", file, "--statistic", "minimum", "--accept-weak", "-o", answer)
+    delays = read_delays(cluster.folder / file)
+    measured = delays.measured[0]
+    document = json.loads((cluster.folder / answer).read_text())
+    same = find_splits(document, plan.hosts[0]) == plan.splits()
+    pairs = int((measured | measured.T).sum()) // 2
+    seconds = float(delays.attributes["elapsed_s"])
+    return f"| {len(plan.hosts)} | {kind} | {pairs} | {seconds:.1f} | {'yes' if same else 'NO'} |"
+
+
+def main() -> None:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--leaves", default="4,4,4,4", help="hosts of each leaf switch (default: %(default)s)")
+    parser.add_argument("-o", "--output", metavar="FOLDER", type=Path, required=True)
+    arguments = parser.parse_args()
+    lab.check_machine()
+    arguments.output.mkdir(parents=True, exist_ok=True)
+    plan = plan_cluster([int(count) for count in arguments.leaves.split(",")])
+    print(f"load {os.getloadavg()[0]:.0f}")
+    print("| hosts | measured | pairs | s | the tree that was built |\n|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as folder, lab.up(plan, Path(folder)) as hosts:
+        cluster = Cluster(hosts, arguments.output.resolve())
+        for kind in KINDS:
+            print(measure(cluster, plan, kind), flush=True)
+    print(f"load {os.getloadavg()[0]:.0f}")
+
+
+if __name__ == "__main__":
+    main()
