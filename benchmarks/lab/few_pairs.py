@@ -22,6 +22,7 @@ from ibprof_testing.lab import hosts as lab
 from ibprof_testing.lab.cluster import SCRIPTS, Cluster, find_splits
 from ibprof_testing.lab.plans import Cable, Plan, make_plan
 
+OPTIONS = ("--schedule", "sequential", "--repetitions", "31")
 KINDS = {"all pairs": (), "few pairs": ("--few-pairs",)}
 
 
@@ -33,8 +34,9 @@ def plan_cluster(leaves: list[int]) -> Plan:
 
 def measure(cluster: Cluster, plan: Plan, kind: str) -> str:
     """Measure and infer; return a row of the table."""
-    file, answer = f"{kind.split()[0]}.nc", f"{kind.split()[0]}.json"
-    cluster.launch(SCRIPTS / "ibprof-latency", "measure", "--schedule", "sequential", *KINDS[kind], "-o", file)
+    name = kind.replace(" ", "-")
+    file, answer = f"{name}.nc", f"{name}.json"
+    cluster.launch(SCRIPTS / "ibprof-latency", "measure", *OPTIONS, *KINDS[kind], "-o", file)
     # Other work on the machine only adds to a delay.
     cluster.call("ibprof-topology", "infer", file, "--statistic", "minimum", "--accept-weak", "-o", answer)
     delays = read_delays(cluster.folder / file)

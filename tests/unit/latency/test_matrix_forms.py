@@ -40,6 +40,40 @@ def test_a_triangle_is_a_matrix(tmp_path: Path, text: str, expected: list[list[f
 @pytest.mark.parametrize(
     "text",
     [
+        ";a;b\na;0;1,5\nb;2,5;0\n",
+        "\ta\tb\na\t0\t1,5\nb\t2,5\t0,0\n",
+        ",a,b,\na,0,1.5,\nb,2.5,0,\n",
+        "a,0,1.5\nb,2.5,0\n",
+        "  # by hand\n,a,b\na,0,1.5\nb,2.5,0\n",
+    ],
+)
+def test_spreadsheets_write_other_forms(tmp_path: Path, text: str) -> None:
+    for encoding in ("utf-8-sig", "utf-16"):
+        (tmp_path / "m.csv").write_text(text, encoding=encoding)
+        delays = read_delays(tmp_path / "m.csv")
+        assert np.allclose(delays.median[0] * 1e6, [[0, 1.5], [2.5, 0]]), encoding
+        assert delays.labels in (("a", "b"), ("0", "1"))
+
+
+@pytest.mark.parametrize(
+    ("column", "seconds"),
+    [
+        ("latency", 1e-6), ("latency_us", 1e-6), ("latency (µs)", 1e-6), ("RTT [ms]", 1e-3), ("ns", 1e-9),
+        ("avg_ns", 1e-9), ("time_s", 1.0), ("latency/ms", 1e-3), ("pairs", 1e-6), ("time", 1e-6),
+    ],
+)  # fmt: skip
+def test_a_column_of_pairs_may_name_its_unit(tmp_path: Path, column: str, seconds: float) -> None:
+    (tmp_path / "m.csv").write_text(f"src,dst,{column}\nh1,h2,2\n")
+    assert read_delays(tmp_path / "m.csv").median[0][0, 1] == pytest.approx(2 * seconds)
+    (tmp_path / "m.csv").write_text(f"src;dst;{column}\nh1;h2;2,5\nh1;h3;\n")
+    median = read_delays(tmp_path / "m.csv").median[0]
+    assert median[0, 1] == pytest.approx(2.5 * seconds)
+    assert np.isnan(median[0, 2])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
         "a,b,latency\nh1,h2,1.5\nh1,h3,2\nh2,h3,3\n",
         "h1 h2 1.5\nh1 h3 2\nh2 h3 3\n",
         "src,dst,bytes,latency_us\nh1,h2,8,1.5\nh1,h3,8,2\nh2,h3,8,3\n",

@@ -12,14 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InputError, quote_found
-from ibprof_converter.latency.files.pair_rows import ENDS
+from ibprof_converter.latency.files.pair_rows import ENDS, SECONDS
 
 _UNIT = re.compile(r"[(\[]\s*([^\s()\[\]]+)\s*[)\]]\W*$")
-_SECONDS = {
-    "s": 1.0, "sec": 1.0, "seconds": 1.0, "ms": 1e-3, "msec": 1e-3, "milliseconds": 1e-3,
-    "us": 1e-6, "usec": 1e-6, "microseconds": 1e-6, "µs": 1e-6, "μs": 1e-6,
-    "ns": 1e-9, "nsec": 1e-9, "nanoseconds": 1e-9,
-}  # fmt: skip
 _RATE = re.compile(r".*/(s|sec|second)|.*bps", re.I)
 _RULE = re.compile(r"[\s|+:=\-]*")
 _MISSING = re.compile(r"-+|x|\*|n/?a|nan", re.I)
@@ -39,7 +34,7 @@ def _find_unit(line: str) -> str | None:
     if found is None or (len(fields) > 1 and all(ENDS.fullmatch(field) for field in fields[:_FEWEST])):
         return None
     unit = found.group(1)
-    return unit if unit.lower() in _SECONDS or _RATE.fullmatch(unit) else None
+    return unit if unit.lower() in SECONDS or _RATE.fullmatch(unit) else None
 
 
 def read_captioned_table(
@@ -58,7 +53,7 @@ def read_captioned_table(
     Raises:
         InputError: with the line.
     """
-    delays = [index for index in captions if (_find_unit(lines[index]) or "").lower() in _SECONDS]
+    delays = [index for index in captions if (_find_unit(lines[index]) or "").lower() in SECONDS]
     if not delays:
         raise InputError(path, captions[0] + 1, "a table of delays", quote_found(lines[captions[0]].strip("# ")))
     if len(delays) > 1:
@@ -70,7 +65,7 @@ def read_captioned_table(
         for index in range(start, stop)
         if not _RULE.fullmatch(lines[index])
     ]
-    return _read_rows(path, start, rows, (_SECONDS[str(_find_unit(lines[delays[0]])).lower()]))
+    return _read_rows(path, start, rows, (SECONDS[str(_find_unit(lines[delays[0]])).lower()]))
 
 
 def _read_rows(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import codecs
 import math
 import re
 import zipfile
@@ -16,7 +17,7 @@ from ibprof_converter.latency.files.atomic_write import write_atomically
 from ibprof_converter.latency.files.benchmark_runs import has_benchmark_runs, read_benchmark_runs
 from ibprof_converter.latency.files.captioned_tables import find_captions, read_captioned_table
 from ibprof_converter.latency.files.netcdf4_files import check_memory
-from ibprof_converter.latency.files.pair_rows import find_value_column, read_pair_rows
+from ibprof_converter.latency.files.pair_rows import MISSING, find_value_column, read_pair_rows
 from ibprof_converter.latency.files.triangles import complete_triangle, pad_row
 from ibprof_converter.latency.model.delays import Delays
 
@@ -25,17 +26,19 @@ NUMPY_MAGIC = (b"\x93NUMPY", b"PK\x03\x04")
 NO_CLUSTER = 255
 """Label of a pair that is in no cluster."""
 
-_MISSING = {"", "-", "na", "n/a", "nan", "none", "null"}
 _SEPARATORS = (";", "\t", ",")
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_COMMA_NUMBER = re.compile(r"[-+]?\d*,\d+([eE][-+]?\d+)?")
 
 
 def read_text_matrix(path: Path, unit: float) -> Delays:
     """Read a matrix, rows of senders and columns of receivers, or a line for each pair.
 
     With names, the first row and the first column are the same names in the same order. Fields are separated by commas,
-    semicolons, tabs or blanks; an empty field, `-` or `nan` is "not measured". One triangle of a matrix is enough, with
-    or without its diagonal. In a file of pairs (`a,b,latency`) a line has the names of both ends and their delay. The
-    output of OSU's benchmarks, of nccl-tests, and a table whose caption has a unit are recognised by their first lines.
+    semicolons, tabs or blanks; where commas do not separate them, numbers may have decimal commas. An empty field, `-`
+    or `nan` is "not measured". One triangle of a matrix is enough, with or without its diagonal. In a file of pairs
+    (`a,b,latency`) a line has the names of both ends and their delay. The output of OSU's benchmarks, of nccl-tests,
+    and a table whose caption has a unit are recognised by their first lines.
 
     Args:
         path: the file.
@@ -44,26 +47,24 @@ def read_text_matrix(path: Path, unit: float) -> Delays:
     Raises:
         InputError: with the line.
     """
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(path, None, "a matrix of delays: NetCDF, CSV, .npy or .npz", "a binary file") from error
-    if "\0" in text:
-        raise InputError(path, None, "a matrix of delays: NetCDF, CSV, .npy or .npz", "a binary file")
-    lines = text.splitlines()
+    lines = _read_text(path).splitlines()
     if has_benchmark_runs(lines):
         return read_benchmark_runs(path, lines)
     if captions := find_captions(lines):
         names_of_table, seconds = read_captioned_table(path, lines, captions)
         return _as_delays(names_of_table, seconds[None])
-    rows = [(number, line) for number, line in enumerate(lines, 1) if line.strip() and not line.startswith("#")]
+    rows = [
+        (number, line) for number, line in enumerate(lines, 1) if line.strip() and not line.lstrip().startswith("#")
+    ]
     if not rows:
         raise InputError(path, None, "a matrix of delays", "an empty file")
     separator = next((each for each in _SEPARATORS if any(each in line for _, line in rows)), None)
-    fields = [(number, _split(line, separator)) for number, line in rows]
+    fields = _drop_last_separators([(number, _split(line, separator)) for number, line in rows])
     if (column := find_value_column(fields)) is not None:
-        ends, values = read_pair_rows(path, fields, column)
-        return _as_delays(ends, values[None] * unit)
+        ends, values = read_pair_rows(path, fields, column, unit)
+        return _as_delays(ends, values[None])
+    if _has_first_column_of_names(fields):
+        fields = [(0, ["", *(parts[0] for _, parts in fields)]), *fields]
     names = _read_header(path, fields)
     body = fields if names is None else fields[1:]
     if names is None:
@@ -85,10 +86,33 @@ def read_text_matrix(path: Path, unit: float) -> Delays:
     return _as_delays(names or tuple(str(each) for each in range(size)), values[None] * unit)
 
 
+def _read_text(path: Path) -> str:
+    content = path.read_bytes()
+    try:
+        text = content.decode("utf-16" if content.startswith(_UTF16) else "utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(path, None, "a matrix of delays: NetCDF, CSV, .npy or .npz", "a binary file") from error
+    if "\0" in text:
+        raise InputError(path, None, "a matrix of delays: NetCDF, CSV, .npy or .npz", "a binary file")
+    return text
+
+
 def _split(line: str, separator: str | None) -> list[str]:
     if separator is None:
         return line.split()
-    return [part.strip().strip('"') for part in line.split(separator)]
+    parts = [part.strip().strip('"') for part in line.split(separator)]
+    if separator == ",":
+        return parts
+    return [part.replace(",", ".") if _COMMA_NUMBER.fullmatch(part) else part for part in parts]
+
+
+def _drop_last_separators(rows: list[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
+    """Return rows without the separator that ends each line of them, if the first one has names before it."""
+    _, first = rows[0]
+    is_named = len(first) > 1 and all(part and not _is_value(part) for part in first[1:-1])
+    if len(first) > 2 and is_named and all(len(parts) == len(first) and not parts[-1] for _, parts in rows):
+        return [(number, parts[:-1]) for number, parts in rows]
+    return rows
 
 
 def _read_header(path: Path, rows: list[tuple[int, list[str]]]) -> tuple[str, ...] | None:
@@ -107,12 +131,19 @@ def _read_header(path: Path, rows: list[tuple[int, list[str]]]) -> tuple[str, ..
     return tuple(first[1:])
 
 
+def _has_first_column_of_names(rows: list[tuple[int, list[str]]]) -> bool:
+    """Return whether a square matrix has names in front of its rows, but not above its columns."""
+    return all(
+        len(parts) == len(rows) + 1 and not _is_value(parts[0]) and all(map(_is_value, parts[1:])) for _, parts in rows
+    )
+
+
 def _is_value(part: str) -> bool:
-    return part.lower() in _MISSING or re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", part) is not None
+    return part.lower() in MISSING or re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", part) is not None
 
 
 def _read_value(path: Path, line: int, part: str) -> float:
-    if part.lower() in _MISSING:
+    if part.lower() in MISSING:
         return math.nan
     if not _is_value(part):
         raise InputError(path, line, "a delay", quote_found(part))

@@ -15,6 +15,16 @@ from ibprof.errors import InputError, quote_found
 Fields = Sequence[tuple[int, list[str]]]
 """Line numbers, and the fields of each line."""
 
+MISSING = {"", "-", "na", "n/a", "nan", "none", "null"}
+"""Fields in place of delays that were not measured, in lower case."""
+
+SECONDS = {
+    "s": 1.0, "sec": 1.0, "seconds": 1.0, "ms": 1e-3, "msec": 1e-3, "milliseconds": 1e-3,
+    "us": 1e-6, "usec": 1e-6, "microseconds": 1e-6, "µs": 1e-6, "μs": 1e-6,
+    "ns": 1e-9, "nsec": 1e-9, "nanoseconds": 1e-9,
+}  # fmt: skip
+"""Units of captions and columns, in lower case."""
+
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 ENDS = re.compile(
     r"(a|b|src|dst|from|to|sender|receiver|source|destination|target|(host|node|rank|core|cpu)\W?\w*)", re.I
@@ -22,6 +32,7 @@ ENDS = re.compile(
 """Names of the first two columns of a file of pairs."""
 
 _DELAY = re.compile(r"(.*\b)?_?(latency|delay|time|rtt|ping|median|mean|avg|average|value)(?=\b|_).*", re.I)
+_COLUMN_UNIT = re.compile(r"(?:.*[\W_])?([a-zµμ]+)\W*", re.I)
 _FEWEST = 2
 _SENDER, _RECEIVER, _VALUE = 0, 1, 2
 
@@ -49,32 +60,40 @@ def find_value_column(rows: Fields) -> int | None:
     return _VALUE if is_long else None
 
 
-def read_pair_rows(path: Path, rows: Fields, column: int) -> tuple[tuple[str, ...], npt.NDArray[np.float64]]:
+def read_pair_rows(
+    path: Path, rows: Fields, column: int, unit: float
+) -> tuple[tuple[str, ...], npt.NDArray[np.float64]]:
     """Return the names of the ends in the order of their first lines, and the delays between them.
 
     Args:
         path: the file, for errors.
         rows: its lines.
         column: of the delays, from `find_value_column`.
+        unit: seconds of 1, where the column's name does not end with a unit.
 
     Returns:
-        Names, and float64 [n, n] in the file's unit: the median where a pair has several lines, nan where it has none.
+        Names, and float64 [n, n], seconds: the median where a pair has several lines, nan where it has none.
 
     Raises:
         InputError: with the line.
     """
-    start = 0 if _NUMBER.fullmatch(rows[0][1][column]) else 1
+    title = rows[0][1][column]
+    start = 0 if _NUMBER.fullmatch(title) else 1
+    named = _COLUMN_UNIT.fullmatch(title)
+    unit = SECONDS.get(named.group(1).lower(), unit) if named else unit
     place: dict[str, int] = {}
     found: dict[tuple[int, int], list[float]] = {}
     for line, fields in rows[start:]:
         if len(fields) <= column:
             raise InputError(path, line, f"two ends and a delay in column {column + 1}", quote_found(",".join(fields)))
         ends = tuple(place.setdefault(name, len(place)) for name in fields[:_VALUE])
+        if fields[column].lower() in MISSING:
+            continue
         if not _NUMBER.fullmatch(fields[column]):
             raise InputError(path, line, "a delay", quote_found(fields[column]))
         found.setdefault((ends[_SENDER], ends[_RECEIVER]), []).append(float(fields[column]))
     values = np.full((len(place), len(place)), np.nan)
     for (sender, receiver), delays in found.items():
-        values[sender, receiver] = np.median(delays)
+        values[sender, receiver] = np.median(delays) * unit
     np.fill_diagonal(values, 0.0)
     return tuple(place), values
