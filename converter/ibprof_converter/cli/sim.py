@@ -22,8 +22,10 @@ from ibprof_converter.cli.sim_options import (
     add_machine,
     add_output,
     add_reads,
+    add_replayed,
     add_running,
     build_advice,
+    build_replay,
     build_run,
     build_study,
     build_threshold,
@@ -31,6 +33,7 @@ from ibprof_converter.cli.sim_options import (
 from ibprof_converter.cli.subcommands import Subcommands, add_subcommand, add_subcommands
 from ibprof_converter.outputs.charts import draw_results
 from ibprof_converter.reports.advice_report import describe_advice, format_advice
+from ibprof_converter.reports.replay_report import describe_replay, format_replay
 from ibprof_converter.reports.simulated_run import describe_results, run_and_show
 from ibprof_converter.reports.threshold_report import describe_threshold, format_threshold
 from ibprof_converter.simulation.questions.advice import (
@@ -40,6 +43,7 @@ from ibprof_converter.simulation.questions.advice import (
     parse_messages,
 )
 from ibprof_converter.simulation.questions.congestion_threshold import ThresholdOptions, ask_threshold, find_threshold
+from ibprof_converter.simulation.questions.replayed_run import ReplayOptions, answer_replay, ask_replay
 from ibprof_converter.simulation.study.cell import Cell, Outcome
 from ibprof_converter.simulation.study.presets import PRESETS, describe_presets
 from ibprof_converter.simulation.study.result_tables import MEANS
@@ -59,6 +63,7 @@ examples:
   ibprof-sim charts survey placement -o figures
   ibprof-sim threshold --fabric ibdiagnet.lst --size 4MiB
   ibprof-sim advise --fabric ibdiagnet.lst --mpi profile.otf2 --io 4MiB
+  ibprof-sim replay profile.otf2 --fabric ibdiagnet.lst --to-hosts node[17-48]
 """
 
 _STUDY_EXAMPLES = """\
@@ -86,6 +91,13 @@ examples:
   ibprof-sim advise --fabric ibdiagnet.lst --servers io[1-8] --mpi profile.otf2@100us --io 1MiB@5ms --json
   ibprof-sim advise --fabric ibdiagnet.lst --mpi profile.otf2 --io job.darshan --io-hosts node[17-48]
   ibprof-sim advise --fabric ibdiagnet.lst --mpi one.otf2 --io other.otf2 --mpi-hosts node[01-16]
+"""
+
+_REPLAY_EXAMPLES = """\
+examples:
+  ibprof-sim replay profile.otf2 --fabric ibdiagnet.lst --to-hosts node[17-48]
+  ibprof-sim replay profile.otf2 --fabric ibdiagnet.lst --to-routes opensm:ftree --json
+  ibprof-sim replay profile.otf2 --fabric ibdiagnet.lst --next-to other.otf2
 """
 
 _CHARTS_EXAMPLES = """\
@@ -152,6 +164,17 @@ def _advise(options: QuestionOptions[AdviceOptions], pool: Executor) -> None:
         print(format_advice(advice))
 
 
+def _replay(options: QuestionOptions[ReplayOptions], pool: Executor) -> None:
+    question = ask_replay(options.question)
+    print_warnings(NAME, question.notes)
+    with keep_results(options.folder) as folder:
+        found = answer_replay(question, partial(_run_cells, folder, pool))
+    if options.as_json:
+        print_json(describe_replay(question, found))
+    else:
+        print(format_replay(found))
+
+
 def _run_cells(folder: Path, pool: Executor, cells: Sequence[Cell]) -> dict[str, Outcome]:
     with show_progress("simulating") as tell:
         return run_cells(cells, folder, pool, tell)
@@ -175,6 +198,7 @@ def _make_parser() -> argparse.ArgumentParser:
     _add_run(commands)
     _add_threshold(commands)
     _add_advise(commands)
+    _add_replay(commands)
     _add_charts(commands)
     return parser
 
@@ -229,6 +253,22 @@ def _add_advise(commands: Subcommands) -> None:
         "for I/O; at most what named hosts leave (default: 0.5)")  # fmt: skip
     add_job_hosts(parser)
     _add_question(parser)
+
+
+def _add_replay(commands: Subcommands) -> None:
+    summary = "the time of a recorded run elsewhere"
+    description = (
+        "Predict the time of a recorded run on other hosts, with other forwarding tables, or next to another job. Its\n"
+        "ranks compute as long as they did, and wait for the messages that they can have waited for. Record it to its\n"
+        "end with IBPROF_TIME=1 and IBPROF_INTERVAL=10."
+    )
+    parser = add_subcommand(commands, "replay", summary, _REPLAY_EXAMPLES, build_replay, _replay, description)
+    parser.add_argument(
+        "profile", metavar="PROFILE", type=Path, help="profile or recording, with times and a time line"
+    )
+    add_replayed(parser)
+    add_running(parser, None)
+    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def _add_question(parser: argparse.ArgumentParser) -> None:

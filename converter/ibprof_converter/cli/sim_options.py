@@ -20,6 +20,7 @@ from ibprof_converter.simulation.engine.simulated_network import RANGES, Hardwar
 from ibprof_converter.simulation.measure.message_latency import Effort
 from ibprof_converter.simulation.questions.advice import AdviceOptions
 from ibprof_converter.simulation.questions.congestion_threshold import ThresholdOptions
+from ibprof_converter.simulation.questions.replayed_run import ReplayOptions
 from ibprof_converter.simulation.study.efforts import FULL, QUICK
 from ibprof_converter.simulation.study.named_hosts import DRAWN
 from ibprof_converter.simulation.study.presets import plan_preset
@@ -59,14 +60,18 @@ def _build_machine(arguments: argparse.Namespace) -> MachineOptions:
         server_placement=ServerPlacement(placement) if placement else None,
         job_placement=JobPlacement(arguments.job_placement),
         adaptive=arguments.adaptive,
-        hardware=Hardware(
-            packet_bytes=arguments.packet,
-            lane_bytes=arguments.lane,
-            switch_ns=arguments.switch_ns,
-            nic_gap_ns=arguments.nic_gap_ns,
-            gbps=arguments.gbps,
-        ),
+        hardware=_build_hardware(arguments),
         effort=_build_effort(arguments),
+    )
+
+
+def _build_hardware(arguments: argparse.Namespace) -> Hardware:
+    return Hardware(
+        packet_bytes=arguments.packet,
+        lane_bytes=arguments.lane,
+        switch_ns=arguments.switch_ns,
+        nic_gap_ns=arguments.nic_gap_ns,
+        gbps=arguments.gbps,
     )
 
 
@@ -88,6 +93,12 @@ def build_study(arguments: argparse.Namespace) -> StudyOptions:
     seeds = range(1, arguments.seeds + 1)
     plan = partial(plan_preset, arguments.name, _build_machine(arguments), seeds, arguments.quick)
     return StudyOptions(plan, _build_output(arguments), arguments.workers if arguments.estimate else None)
+
+
+def build_replay(arguments: argparse.Namespace) -> QuestionOptions[ReplayOptions]:
+    """Return the options of `replay`."""
+    machine = MachineOptions(arguments.fabric, routes=arguments.routes, hardware=_build_hardware(arguments))
+    return QuestionOptions(fill_options(ReplayOptions, arguments, machine=machine), arguments.output, arguments.json)
 
 
 def _build_output(arguments: argparse.Namespace) -> StudyOutput:
@@ -170,15 +181,7 @@ def add_machine(parser: argparse.ArgumentParser, seeds: int = 1, needs_fabric: b
         "--seeds", metavar="N", type=count_in(1, MOST_SEEDS), default=seeds,
         help=f"random seeds of each simulation (default: {seeds})",
     )  # fmt: skip
-    says = "required" if needs_fabric else "default: the study's"
-    parser.add_argument(
-        "--fabric", metavar="LST", required=needs_fabric,
-        help=f"dump of a fabric, or the name of a synthetic one ({says})",
-    )  # fmt: skip
-    parser.add_argument(
-        "--routes", metavar="HOW", type=type_of(parse_routes),
-        help=f"where its routes come from: {CHOICES} (default: tables, or else modelled)",
-    )  # fmt: skip
+    _add_network(parser, needs_fabric)
     parser.add_argument(
         "--servers", metavar="N|HOSTS", type=_parse_servers,
         help="I/O servers: their number, or their hosts as node[01-04,7],login1 or in a file "
@@ -194,6 +197,32 @@ def add_machine(parser: argparse.ArgumentParser, seeds: int = 1, needs_fabric: b
     )  # fmt: skip
     parser.add_argument("--adaptive", action="store_true", help="packets choose among shortest routes")
     _add_hardware(parser)
+
+
+def add_replayed(parser: argparse.ArgumentParser) -> None:
+    """Add the network that a run was recorded on, and where its time is wanted."""
+    _add_network(parser, needs_fabric=True)
+    add, hosts = parser.add_argument, type_of(read_hosts)
+    add("--to-fabric", metavar="LST", help="another network for it (default: the one of --fabric)")
+    add("--to-routes", metavar="HOW", type=type_of(parse_routes), help=f"other routes: {CHOICES}")
+    add("--to-hosts", metavar="HOSTS", type=hosts, help="other hosts, as node[01-04,7],login1 or a file of such lines, "
+        "in the order of the run's first ranks")  # fmt: skip
+    add("--next-to", metavar="OTHER", type=Path, help="profile of a job that runs there too")
+    add("--next-to-hosts", metavar="HOSTS", type=hosts, help="its hosts (default: the recorded ones)")
+    add("--seeds", metavar="N", type=count_in(1, MOST_SEEDS), default=3, help="random starts of that job (default: 3)")
+    _add_hardware(parser)
+
+
+def _add_network(parser: argparse.ArgumentParser, needs_fabric: bool) -> None:
+    says = "required" if needs_fabric else "default: the study's"
+    parser.add_argument(
+        "--fabric", metavar="LST", required=needs_fabric,
+        help=f"dump of a fabric, or the name of a synthetic one ({says})",
+    )  # fmt: skip
+    parser.add_argument(
+        "--routes", metavar="HOW", type=type_of(parse_routes),
+        help=f"where its routes come from: {CHOICES} (default: tables, or else modelled)",
+    )  # fmt: skip
 
 
 def _add_hardware(parser: argparse.ArgumentParser) -> None:

@@ -119,6 +119,8 @@ def _describe_workload(workload: Workload, runs: bool) -> dict[str, Any]:
     described = asdict(workload)
     if not workload.adapters:
         del described["adapters"]  # so that results of earlier versions are found
+    if workload.role is not Role.REPLAY:
+        del described["byte_ns"], described["waits_late"]  # so too
     if workload.profile:
         described["profile"] = digest_messages(workload)  # as with the fabric, the content counts
     return described if runs else {name: described[name] for name in ("name", "role", "share", "profile", "hosts")}

@@ -15,7 +15,7 @@ from ibprof_converter.fabric.node_names import show_some
 from ibprof_converter.simulation.study.cell import Setting
 from ibprof_converter.simulation.study.loaded_fabric import load_network
 from ibprof_converter.simulation.workload.recorded_messages import Recorded
-from ibprof_converter.simulation.workload.workloads import Role, Workload, load_recorded
+from ibprof_converter.simulation.workload.workloads import Workload, load_recorded
 from ibprof_converter.traffic.adapter_policies import choose_adapters, describe_nic, number_on_host
 from ibprof_converter.traffic.hosts import HostIndex, find_hosts
 from ibprof_converter.traffic.rank_placement import place_ranks_as_recorded
@@ -170,7 +170,7 @@ def give_named(
             twice, and where they are not as many as the recorded run's.
     """
     replayed = ReplayedPorts((), ())
-    if workload.role is Role.PROFILE:
+    if workload.is_recorded:
         replayed = named.replay_on(names, load_recorded(workload), refuse)
     hosts = replayed.hosts or named.number(names, refuse)
     for host in hosts:
@@ -209,7 +209,7 @@ def stay_as_recorded(
     notes: list[str] = []
     for each in workloads:
         replayed = ReplayedPorts((), ())
-        if each.role is Role.PROFILE and not each.hosts and each.name not in sampled:
+        if each.is_recorded and not each.hosts and each.name not in sampled:
             recorded = load_recorded(each)
             if not recorded.was_on_one_host:
                 replayed, told = named.find_recorded(each.profile, recorded)

@@ -9,12 +9,12 @@ from pathlib import Path
 from ibprof.load import load_profile
 from ibprof.profile.gaps import describe_gaps
 from ibprof_converter.simulation.workload.recorded_messages import load_messages
-from ibprof_converter.simulation.workload.workloads import Role, Workload
+from ibprof_converter.simulation.workload.workloads import Workload
 
 
 def list_gaps(workload: Workload) -> list[str]:
     """Return what a recorded run's profile lacks; nothing of other jobs."""
-    path = workload.profile if workload.role is Role.PROFILE else ""
+    path = workload.profile if workload.is_recorded else ""
     return [f"{path}: {gap}" for gap in describe_gaps(load_profile(Path(path)))] if path else []
 
 
@@ -22,7 +22,7 @@ def list_run_notes(workloads: Iterable[Workload]) -> list[str]:
     """Return which recorded runs have more hosts than they had, fewer messages than they sent, or gaps."""
     notes: list[str] = []
     for each in workloads:
-        if each.role is not Role.PROFILE:
+        if not each.is_recorded:
             continue
         recorded = load_messages(Path(each.profile), with_times=each.follows_time_line)
         if recorded.was_on_one_host:

@@ -20,6 +20,9 @@ JOB_KEYS = ("name", "role", "bytes", "interval", "window", "jitter", "share", "l
 _TAKEN = ("packet", "lane", "half")
 """Names that no job has: `packet_bytes`, `lane_bytes` and `half_interval_us` are other columns of the tables."""
 
+_ROLES = tuple(role.value for role in Role if role is not Role.REPLAY)
+"""A replay has what `ibprof-sim replay` finds for it."""
+
 _NEEDS = {Role.PROFILE.value: "profile", Role.GOAL.value: "goal", Role.BARRIER.value: "name"}
 """Required key of a job by its role, where it is not bytes."""
 
@@ -60,7 +63,7 @@ def read_jobs(reader: StudyReader, jobs: object) -> list[Workload]:
         made.append(
             Workload(
                 name=name,
-                role=Role(reader.choice(f"{where}'s role", role, tuple(each.value for each in Role))),
+                role=Role(reader.choice(f"{where}'s role", role, _ROLES)),
                 bytes=round(reader.quantity(f"{where}'s bytes", job.get("bytes", "1 B"), UNITS_OF_SIZE, 1)),
                 interval_ns=reader.quantity(f"{where}'s interval", job.get("interval", 0), UNITS_OF_TIME, 0),
                 window_ns=reader.quantity(f"{where}'s window", job.get("window", 0), UNITS_OF_TIME, 0),

@@ -12,16 +12,11 @@ import heapq
 import re
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
 
 from ibprof.errors import InputError, quote_found
-from ibprof_converter.simulation.engine.packet_engine import NOBODY, STEP
+from ibprof_converter.simulation.workload.program_steps import Operation, Program, lay_out_program
 
 OPERATIONS_MOST = 1 << 22
 """Operations of a file, all ranks together."""
@@ -36,81 +31,29 @@ _OPERATION = re.compile(
 )
 _ORDER = re.compile(r"(?P<after>\w+) (?P<kind>i?requires) (?P<before>\w+)")
 
-_Row = tuple[int, int, int, int, int, int]
-_COLUMNS = ("host", "client", "slot", "awaits", "bytes", "pause")
-
 _FORMS = "num_ranks N, rank R {, LABEL: calc NS, send Bb to R tag T or recv Bb from R tag T, LABEL requires LABEL, or }"
 
 
-@dataclass(slots=True)
-class _Operation:
-    """Kind is `calc`, `send` or `recv`; amount is in ns or bytes; `receive` is a send's counterpart."""
-
-    rank: int
-    line: int
-    kind: str
-    amount: int
-    peer: int = -1
-    tag: int = 0
-    missing: int = 0
-    ready: int = 0
-    slot: int = 0
-    receive: _Operation | None = None
-    after: list[_Operation] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class GoalTrace:
-    """A program's ranks as clients of the packet engine: first what each rank does, then what those send that do.
-
-    Attributes:
-        ranks: number of ranks.
-        rank: of each client.
-        steps: `STEP` [step] of each client; `host` is a rank, `client` a client, `pause` is in ns.
-        arrivals: messages that come to each client, with those that cross no link.
-    """
-
-    ranks: int
-    rank: tuple[int, ...]
-    steps: tuple[npt.NDArray[Any], ...]
-    arrivals: tuple[int, ...]
-
-
 @lru_cache(maxsize=4)
-def load_goal(path: Path) -> GoalTrace:
+def load_goal(path: Path) -> Program:
     """Read a GOAL file as steps that the packet engine runs.
 
-    A rank does one thing at a time, in an order that its dependencies allow: that of a network without delays. Sends
-    do not hold it up; they leave one after the other, each when the one before has arrived. All ranks end together.
+    A rank does one thing at a time, in an order that its dependencies allow: that of a network without delays. See
+    `lay_out_program`.
 
     Raises:
         InputError: it is no GOAL file, a message has no counterpart, or operations wait for each other.
     """
     ranks = _read(path)
     _match(path, ranks)
-    ordered = _order(path, ranks)
-    arrivals = [_number_slots(operations) for operations in ordered]
-    sends = [[each for each in operations if each.kind == "send"] for operations in ordered]
-    senders = [rank for rank, messages in enumerate(sends) if messages]
-    number_of = {rank: len(ranks) + number for number, rank in enumerate(senders)}
-    rows = [
-        *(_make_processor(rank, each, arrivals, number_of.get(rank, NOBODY)) for rank, each in enumerate(ordered)),
-        *(_make_sender(sends[rank]) for rank in senders),
-    ]
-    turns = _count_turns(len(ranks))
-    return GoalTrace(
-        ranks=len(ranks),
-        rank=(*range(len(ranks)), *senders),
-        steps=tuple(map(_as_steps, rows)),
-        arrivals=(*(count + turns for count in arrivals), *(len(sends[rank]) for rank in senders)),
-    )
+    return lay_out_program(_order(path, ranks))
 
 
-def _read(path: Path) -> list[list[_Operation]]:
+def _read(path: Path) -> list[list[Operation]]:
     """Read the operations of each rank, which know those that wait for them."""
-    ranks: list[list[_Operation]] = []
+    ranks: list[list[Operation]] = []
     rank: int | None = None
-    labels: dict[str, _Operation] = {}
+    labels: dict[str, Operation] = {}
     total = 0
     for number, line in _list_lines(path):
         if not ranks:
@@ -144,7 +87,7 @@ def _read_number(path: Path, number: int, line: str, form: re.Pattern[str], expe
 
 
 def _read_line(
-    path: Path, number: int, line: str, rank: int, ranks: list[list[_Operation]], labels: dict[str, _Operation]
+    path: Path, number: int, line: str, rank: int, ranks: list[list[Operation]], labels: dict[str, Operation]
 ) -> bool:
     """Read an operation, or which one waits for another; return whether it is an operation."""
     if found := _OPERATION.fullmatch(line):
@@ -161,18 +104,18 @@ def _read_line(
     return False
 
 
-def _make_operation(path: Path, line: int, rank: int, found: re.Match[str], ranks: int) -> _Operation:
+def _make_operation(path: Path, line: int, rank: int, found: re.Match[str], ranks: int) -> Operation:
     if found["ns"]:
-        return _Operation(rank, line, "calc", int(found["ns"]))
+        return Operation(rank, line, "calc", int(found["ns"]))
     peer = int(found["peer"])
     if peer >= ranks:
         raise InputError(path, line, f"a rank below {ranks}", quote_found(found["peer"]))
-    return _Operation(rank, line, found["kind"], int(found["bytes"]), peer, int(found["tag"] or 0))
+    return Operation(rank, line, found["kind"], int(found["bytes"]), peer, int(found["tag"] or 0))
 
 
-def _match(path: Path, ranks: list[list[_Operation]]) -> None:
+def _match(path: Path, ranks: list[list[Operation]]) -> None:
     """Let each receive wait for its send: those of two ranks and a tag, in the order of the file."""
-    sent: dict[tuple[int, int, int], deque[_Operation]] = {}
+    sent: dict[tuple[int, int, int], deque[Operation]] = {}
     for operations in ranks:
         for each in operations:
             if each.kind == "send":
@@ -191,9 +134,9 @@ def _match(path: Path, ranks: list[list[_Operation]]) -> None:
         raise InputError(path, left[0].line, f"a receive of rank {left[0].peer} with tag {left[0].tag}", "none")
 
 
-def _order(path: Path, ranks: list[list[_Operation]]) -> list[list[_Operation]]:
+def _order(path: Path, ranks: list[list[Operation]]) -> list[list[Operation]]:
     """Return the operations of each rank in an order that no two ranks can block each other by."""
-    ordered: list[list[_Operation]] = [[] for _ in ranks]
+    ordered: list[list[Operation]] = [[] for _ in ranks]
     everything = [each for operations in ranks for each in operations]
     due = [(0, number, each) for number, each in enumerate(everything) if not each.missing]
     count = len(everything)
@@ -210,59 +153,3 @@ def _order(path: Path, ranks: list[list[_Operation]]) -> list[list[_Operation]]:
     if left := [each for each in everything if each.missing]:
         raise InputError(path, left[0].line, "operations that do not wait for each other", left[0].kind)
     return ordered
-
-
-def _number_slots(operations: list[_Operation]) -> int:
-    """Number the receives of a rank in their order, and return how many there are."""
-    receives = [each for each in operations if each.kind == "recv"]
-    for slot, each in enumerate(receives):
-        each.slot = slot
-    return len(receives)
-
-
-def _make_processor(rank: int, operations: list[_Operation], arrivals: list[int], sender: int) -> list[_Row]:
-    """Return what a rank does, in steps to its own host that cross no link.
-
-    A step begins the run, one lets its sender begin a message, one lets computation begin when a message has come. The
-    last ones let all ranks end together (a dissemination barrier).
-    """
-    rows: list[_Row] = [(rank, NOBODY, 0, 0, 1, 0)]
-    pause = received = awaited = sent = 0
-    for each in operations:
-        if each.kind == "recv":
-            received += 1
-            continue
-        if each.kind == "send":
-            rows.append((rank, sender, sent, received, 1, pause))
-            sent += 1
-        elif received > awaited:
-            rows.append((rank, NOBODY, 0, received, 1, pause))
-        else:
-            pause += each.amount
-            continue
-        pause, awaited = each.amount if each.kind == "calc" else 0, received
-    rows.append((rank, NOBODY, 0, received, 1, pause))
-    for turn in range(_count_turns(len(arrivals))):
-        other = (rank + (1 << turn)) % len(arrivals)
-        rows.append((rank, other, arrivals[other] + turn, received + turn, 1, 0))
-    return rows
-
-
-def _make_sender(sends: list[_Operation]) -> list[_Row]:
-    """Return the messages of a rank, each of which waits for its rank to begin it."""
-    slots = [each.receive.slot if each.receive else 0 for each in sends]
-    return [
-        (each.peer, each.peer, slot, number, each.amount, 0)
-        for number, (each, slot) in enumerate(zip(sends, slots, strict=True), start=1)
-    ]
-
-
-def _count_turns(ranks: int) -> int:
-    return (ranks - 1).bit_length()
-
-
-def _as_steps(rows: list[_Row]) -> npt.NDArray[Any]:
-    steps = np.zeros(len(rows), STEP)
-    for name, column in zip(_COLUMNS, zip(*rows, strict=True), strict=True):
-        steps[name] = column
-    return steps

@@ -128,7 +128,7 @@ def _count_hosts(workload: Workload, compute: int, left: int) -> int:
         if len(workload.hosts) % 2:
             raise InconsistentError(f"job {workload.name}: {count} hosts are not pairs")
         count -= count % 2
-    elif workload.role is Role.PROFILE:
+    elif workload.is_recorded:
         needed = int(load_recorded(workload).host.max()) + 1
     elif workload.role is Role.GOAL:
         needed = load_goal(Path(workload.profile)).ranks
@@ -137,7 +137,7 @@ def _count_hosts(workload: Workload, compute: int, left: int) -> int:
     if count < needed:
         of = "" if workload.hosts else f"its share of {compute} hosts is too small for its role: "
         raise InconsistentError(f"job {workload.name}: {of}{count} of {needed}")
-    return needed if workload.role in {Role.PROFILE, Role.GOAL} else count
+    return needed if workload.is_recorded or workload.is_program else count
 
 
 def choose_servers(

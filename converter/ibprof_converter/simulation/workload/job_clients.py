@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +12,9 @@ import numpy.typing as npt
 from ibprof.errors import InconsistentError
 from ibprof_converter.simulation.engine.packet_engine import NOBODY, Client, Job, Step
 from ibprof_converter.simulation.engine.simulated_network import SimulatedNetwork
-from ibprof_converter.simulation.workload.goal_trace import load_goal
 from ibprof_converter.simulation.workload.host_assignment import HostAssignment
 from ibprof_converter.simulation.workload.recorded_messages import steps_of
-from ibprof_converter.simulation.workload.workloads import SCHEDULES, Role, Workload, load_recorded
+from ibprof_converter.simulation.workload.workloads import SCHEDULES, Role, Workload, load_recorded, load_steps
 
 Ints = npt.NDArray[np.int64]
 
@@ -46,8 +44,8 @@ def make_clients(
                 interval=network.ticks(workload.interval_ns),
                 window=network.ticks(workload.window_ns),
                 # What ranks sent together is sent together; and a collective that one of them begins late is late.
-                jitter=0.0 if workload.follows_time_line or workload.role is Role.GOAL else workload.jitter,
-                collective=workload.role in SCHEDULES or workload.role is Role.GOAL,
+                jitter=0.0 if workload.follows_time_line or workload.is_program else workload.jitter,
+                collective=workload.role in SCHEDULES or workload.is_program,
                 limit=workload.limit,
                 round=_round_of(workload, network),
                 sampled=workload.name in sampled,
@@ -92,8 +90,8 @@ def _clients_of(
         ]
     if workload.role is Role.PROFILE:
         return _replay(network, workload, job, hosts, starts)
-    if workload.role is Role.GOAL:
-        return _run_trace(network, workload, job, hosts, int(starts[0]), first)
+    if workload.is_program:
+        return _run_program(network, workload, job, hosts, int(starts[0]), first)
     return _clients_of_collective(workload, job, hosts, int(starts[0]), first, network.ticks(workload.interval_ns))
 
 
@@ -115,19 +113,24 @@ def _clients_of_collective(
     return clients
 
 
-def _run_trace(
+def _run_program(
     network: SimulatedNetwork, workload: Workload, job: int, hosts: Ints, start: int, first: int
 ) -> list[Client]:
-    trace = load_goal(Path(workload.profile))
+    program = load_steps(workload)
+    machine, host = np.arange(program.ranks), hosts
+    if workload.is_recorded:
+        machine = load_recorded(workload).host
+        host = hosts[_index_hosts(workload, machine)]
     clients = []
-    for number, rank in enumerate(trace.rank):
-        steps = trace.steps[number].copy()
-        steps["host"] = hosts[steps["host"]]
+    for number, rank in enumerate(program.rank):
+        steps = program.steps[number].copy()
+        # As in `_replay`.
+        steps["host"] = np.where(machine[steps["host"]] == machine[rank], host[rank], host[steps["host"]])
         steps["client"] = np.where(steps["client"] == NOBODY, NOBODY, first + steps["client"].astype(np.int64))
         steps["pause"] = np.rint(steps["pause"] / network.tick_ns)
-        if number < trace.ranks:
+        if number < program.ranks:
             steps["pause"][0] = network.ticks(workload.interval_ns)
-        clients.append(Client(int(hosts[rank]), job, steps, arrivals=trace.arrivals[number], start=start))
+        clients.append(Client(int(host[rank]), job, steps, arrivals=program.arrivals[number], start=start))
     return clients
 
 
@@ -135,9 +138,14 @@ def _round_of(workload: Workload, network: SimulatedNetwork) -> int:
     return max(network.ticks(load_recorded(workload).duration_ns), 1) if workload.follows_time_line else 0
 
 
+def _index_hosts(workload: Workload, machine: Ints) -> Ints:
+    """Return which of a recorded run's hosts each rank has, by the machine that it was on."""
+    return np.array(workload.adapters, np.int64) if workload.adapters else machine
+
+
 def _replay(network: SimulatedNetwork, workload: Workload, job: int, hosts: Ints, starts: Ints) -> list[Client]:
     recorded = load_recorded(workload)
-    index = np.array(workload.adapters, np.int64) if workload.adapters else recorded.host
+    index = _index_hosts(workload, recorded.host)
     host = hosts[index]
     clients = []
     for rank in range(len(host)):

@@ -16,21 +16,25 @@ import numpy as np
 
 from ibprof.errors import InconsistentError
 from ibprof_converter.simulation.workload import collective_schedules
+from ibprof_converter.simulation.workload.goal_trace import load_goal
+from ibprof_converter.simulation.workload.program_steps import Program
 from ibprof_converter.simulation.workload.recorded_messages import Recorded, load_messages
+from ibprof_converter.simulation.workload.recorded_program import load_program
 
 
 class Role(str, Enum):
     """The task of a job's clients.
 
     PAIRS: each exchanges messages with a random partner. IO: each writes to (or reads from) all servers in
-    turn, beginning with a random one. PROFILE: each rank of a recorded run sends what it sent. GOAL: each rank of a
-    traced program computes, sends and waits. RING: each sends to its neighbour. The others are collectives, message by
-    message.
+    turn, beginning with a random one. PROFILE: each rank of a recorded run sends what it sent. REPLAY: each also
+    computes and waits. GOAL: each rank of a traced program computes, sends and waits. RING: each sends to its
+    neighbour. The others are collectives, message by message.
     """
 
     PAIRS = "pairs"
     IO = "io"
     PROFILE = "profile"
+    REPLAY = "replay"
     GOAL = "goal"
     RING = "ring"
     ALL_TO_ALL = "all-to-all"
@@ -72,6 +76,7 @@ class Workload:
         hosts: numbers of those that it is on, of a profile one for each host of the run; none: they are sampled.
         adapters: for each rank of a profile the index in `hosts` of its adapter, where hosts of the run have several in
             the fabric. Empty: the host of the run.
+        byte_ns, waits_late: of a replay, as in `make_program`.
     """
 
     name: str
@@ -86,6 +91,18 @@ class Workload:
     profile: str = ""
     hosts: tuple[int, ...] = ()
     adapters: tuple[int, ...] = ()
+    byte_ns: float = 0.0
+    waits_late: bool = False
+
+    @property
+    def is_recorded(self) -> bool:
+        """Return whether it is a recorded run."""
+        return self.role in {Role.PROFILE, Role.REPLAY}
+
+    @property
+    def is_program(self) -> bool:
+        """Return whether its ranks compute and wait."""
+        return self.role in {Role.REPLAY, Role.GOAL}
 
     @property
     def follows_time_line(self) -> bool:
@@ -105,10 +122,28 @@ def load_recorded(workload: Workload) -> Recorded:
     return load_messages(Path(workload.profile), with_times=workload.follows_time_line)
 
 
+def load_steps(workload: Workload) -> Program:
+    """Return what the ranks of a job do that is a program.
+
+    Raises:
+        InputError: its file is invalid.
+        InconsistentError: its recording has no times.
+    """
+    path = Path(workload.profile)
+    if workload.role is Role.GOAL:
+        return load_goal(path)
+    return load_program(path, workload.byte_ns, workload.waits_late).program
+
+
 def digest_messages(workload: Workload) -> str:
     """Return a name for what a profile's ranks send, so that a profile that was recorded anew is another."""
     if workload.role is Role.GOAL:
         return hashlib.sha256(Path(workload.profile).read_bytes()).hexdigest()[:16]
+    if workload.role is Role.REPLAY:
+        digest = hashlib.sha256()
+        for steps in load_steps(workload).steps:
+            digest.update(steps.tobytes())
+        return digest.hexdigest()[:16]
     recorded = load_recorded(workload)
     digest = hashlib.sha256(repr((recorded.duration_ns, recorded.one_of)).encode())
     for array in (recorded.host, recorded.source, recorded.destination, recorded.bytes, recorded.begin_ns):

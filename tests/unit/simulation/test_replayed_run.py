@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The predicted time of a recorded run on other hosts, with other tables and next to another job, by hand."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ibprof.archive.otf2_archive import write_archive
+from ibprof.profile.profile_data import IntervalTimes, Profile
+from ibprof_converter.cli.sim import main
+from ibprof_testing.samples.timed_runs import make_timed_run
+
+FABRIC = "xgft:2:4,4:1,1@0.1"
+"""100 Mbit/s; one uplink for the four hosts of a leaf switch."""
+
+SENDING = 0.04
+"""Seconds of 500 kB at 100 Mbit/s."""
+
+COMPUTING = 0.047
+HOSTS = ("host01", "host02", "host05", "host06")
+NEAR = make_timed_run(
+    [(0, 1, 500_000, 3), (1, 0, 500_000, 3), (2, 3, 500_000, 3), (3, 2, 500_000, 3)],
+    [[0, 0, 0, 5, 10, 10, 10, 8, 0]] * 4,
+    HOSTS,
+)
+"""Pairs within leaf switches: 35 ms of computing, 43 ms in MPI, 12 ms of computing."""
+
+
+def predict(folder: Path, capsys: pytest.CaptureFixture[str], run: Profile, *options: str) -> dict[str, Any]:
+    write_archive(run, folder / "profile.otf2")
+    line = ["replay", str(folder / "profile.otf2"), "--fabric", FABRIC, "--workers", "1", "--json", *options]
+    assert main(line) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_as_recorded_it_takes_the_measured_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = predict(tmp_path, capsys, NEAR)
+    assert found["measured_s"] == pytest.approx(0.09)
+    assert found["computing_s"] == pytest.approx(COMPUTING)
+    assert found["replayed_s"]["waits_early"] == pytest.approx(COMPUTING + SENDING, rel=0.02)
+    assert found["seconds"] == pytest.approx(0.09, rel=0.01)
+    assert found["low"] <= 0.09 <= found["high"]
+
+
+def test_on_other_hosts_pairs_share_an_uplink(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two messages in each direction of the uplink instead of none; 3 ms are not explained by the network."""
+    found = predict(tmp_path, capsys, NEAR, "--to-hosts", "host01,host05,host02,host06")
+    assert found["predicted_s"]["waits_early"] == pytest.approx(COMPUTING + 2 * SENDING, rel=0.02)
+    assert found["seconds"] == pytest.approx(COMPUTING + 2 * SENDING + 0.003, rel=0.02)
+    assert found["low"] < found["seconds"] < found["high"]
+
+
+def test_on_another_fabric_there_are_more_uplinks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ("--to-hosts", "host01,host05,host02,host06", "--to-fabric", "xgft:2:4,4:1,4@0.1")
+    assert predict(tmp_path, capsys, NEAR, *options)["seconds"] == pytest.approx(0.09, rel=0.03)
+
+
+def test_a_neighbour_makes_it_longer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its one message all the time takes half of the uplink that a pair needs."""
+    far = replace(
+        make_timed_run([(0, 1, 500_000, 3), (1, 0, 500_000, 3)], [[0, 0, 0, 5, 10, 10, 10, 8, 0]] * 2,
+                       ("host01", "host05"))
+    )  # fmt: skip
+    other = make_timed_run([(0, 1, 5_000_000, 0)], [[10] * 41] * 2, ("host02", "host06"))
+    write_archive(other, tmp_path / "other.otf2")
+    alone = predict(tmp_path, capsys, far)["seconds"]
+    together = predict(tmp_path, capsys, far, "--next-to", str(tmp_path / "other.otf2"))
+    assert together["seconds"] == pytest.approx(alone + SENDING, rel=0.15)
+
+
+def test_a_replay_that_is_far_from_the_run_predicts_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """On links of 20 Mbit/s the messages take 0.2 s, which the run did not."""
+    write_archive(NEAR, tmp_path / "profile.otf2")
+    assert main(["replay", str(tmp_path / "profile.otf2"), "--fabric", "xgft:2:4,4:1,1@0.02", "--workers", "1"]) == 5
+    assert "nothing is predicted" in capsys.readouterr().err
+
+
+def test_a_recording_without_times_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_archive(replace(NEAR, interval_times=IntervalTimes.empty()), tmp_path / "profile.otf2")
+    assert main(["replay", str(tmp_path / "profile.otf2"), "--fabric", FABRIC]) == 5
+    assert "IBPROF_TIME=1 and IBPROF_INTERVAL" in capsys.readouterr().err
+
+
+def test_what_is_no_profile_is_bad_input(tmp_path: Path) -> None:
+    (tmp_path / "profile.otf2").write_text("no archive")
+    assert main(["replay", str(tmp_path / "profile.otf2"), "--fabric", FABRIC]) == 3
+
+
+def test_a_run_of_other_hosts_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = make_timed_run([(0, 1, 500_000, 3)], [[10] * 8] * 2, ("elsewhere1", "elsewhere2"))
+    write_archive(run, tmp_path / "profile.otf2")
+    assert main(["replay", str(tmp_path / "profile.otf2"), "--fabric", FABRIC]) == 5
+    assert "has no" in capsys.readouterr().err
