@@ -48,6 +48,7 @@ lab: .venv-dev/ready
 	.venv-dev/bin/python benchmarks/lab/advice.py -o build/lab/advice
 	.venv-dev/bin/python benchmarks/lab/verdicts.py -o build/lab/verdicts
 	.venv-dev/bin/python benchmarks/lab/scaling.py -o build/lab/scaling
+	.venv-dev/bin/python benchmarks/lab/replay.py -o build/lab/replay
 
 .PHONY: lint
 lint: .venv-dev/ready viewer/node_modules/ready

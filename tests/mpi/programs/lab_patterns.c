@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pattern of messages, timed from a barrier to a barrier: lab_patterns PATTERN BYTES ROUNDS. Rank 0 prints the seconds.
+// A pattern of messages, timed from a barrier to a barrier: lab_patterns PATTERN BYTES ROUNDS [REST]. Before a round
+// ranks rest for REST milliseconds, as if they computed. Rank 0 prints the seconds.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { GROUP = 4, LARGEST = 16 << 20, MOST_RANKS = 1024 };
 
@@ -79,6 +81,12 @@ static void communicate(const char *pattern)
         MPI_Abort(MPI_COMM_WORLD, 2);
 }
 
+static void rest(long milliseconds)
+{
+    struct timespec left = {milliseconds / 1000, milliseconds % 1000 * 1000000};
+    while (nanosleep(&left, &left));
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
@@ -88,7 +96,10 @@ int main(int argc, char **argv)
     bytes = atoi(argv[2]);
     MPI_Barrier(MPI_COMM_WORLD);
     double begin = MPI_Wtime();
-    for (int round = 0; round < atoi(argv[3]); ++round) communicate(argv[1]);
+    for (int round = 0; round < atoi(argv[3]); ++round) {
+        if (argc > 4) rest(atol(argv[4]));
+        communicate(argv[1]);
+    }
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0) printf("seconds %.6f\n", MPI_Wtime() - begin);
     MPI_Finalize();

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compare predicted times of recorded jobs with those on a routed network of namespaces.
+
+python benchmarks/lab/replay.py -o FOLDER [JOB ...]       (as root)
+
+Records a job on two leaf switches. `ibprof-sim replay` predicts its time there, spread over all leaf switches, with
+poor forwarding tables, and next to another job. Then it runs in each setting. Prints a table, a setting a row. Ranks
+rest in place of computing, since all share the processors of one machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ibprof.load import load_profile
+from ibprof_testing.lab import routed_network
+from ibprof_testing.lab.lab_fabrics import crowd, make_rail
+from ibprof_testing.lab.routed_jobs import LabRun, call, compile_program, run_job
+from ibprof_testing.lab.routed_network import RoutedNetwork
+
+TOGETHER = tuple(f"host{number:02d}" for number in range(1, 9))
+SPREAD = tuple(f"host{number:02d}" for number in (1, 5, 9, 13, 2, 6, 10, 14))
+OTHERS = tuple(f"host{number:02d}" for number in (3, 7, 11, 15, 4, 8, 12, 16))
+REPEATS = 3
+
+SETTLE = 4.0
+"""Seconds after which a job that was started runs."""
+
+Words = tuple[str, ...]
+
+JOBS: dict[str, Words] = {
+    "halo": ("lab_patterns.c", "halo", "60000", "8", "150"),
+    "all-to-all": ("lab_patterns.c", "alltoall", "60000", "5", "200"),
+    "samplesort": ("lab_patterns.c", "samplesort", "60000", "5", "200"),
+    "broadcast": ("lab_patterns.c", "bcast", "400000", "5", "150"),
+    "transpose": ("lab_patterns.c", "transpose", "120000", "6", "150"),
+    "divided work": ("divided_work.c", "4e6", "4"),
+}
+"""Program and arguments."""
+
+OTHER: Words = ("lab_patterns.c", "alltoall", "60000")
+SHORT, LONG = ("5", "50"), ("60", "50")
+"""Rounds and rests of the other job where it is recorded, and where it runs next to a measured one."""
+
+
+class Setting(NamedTuple):
+    """Where a job runs: which tables, its hosts, whether the other job does too; and the options that say so."""
+
+    name: str
+    tables: str
+    hosts: tuple[str, ...]
+    has_other: bool
+    options: Callable[[Path], list[str]]
+
+
+def list_settings(others: Path) -> list[Setting]:
+    """Return the settings; options take the folder of dumps."""
+    spread = ["--to-hosts", ",".join(SPREAD)]
+    return [
+        Setting("as recorded", "good", TOGETHER, False, lambda _: []),
+        Setting("spread", "good", SPREAD, False, lambda _: spread),
+        Setting("spread, poor tables", "poor", SPREAD, False, lambda folder: [*spread, "--to-fabric", str(folder)]),
+        Setting("spread, next to a job", "good", SPREAD, True, lambda _: [*spread, "--next-to", str(others)]),
+    ]
+
+
+def run(network: RoutedNetwork, hosts: Sequence[str], words: Sequence[str | Path], folder: Path) -> LabRun:
+    """Record a job with its time line."""
+    return run_job(network, hosts, words, folder, variables={"IBPROF_INTERVAL": "10"})
+
+
+def run_with_other(
+    network: RoutedNetwork, hosts: Sequence[str], words: Sequence[str | Path], other: Sequence[str | Path], folder: Path
+) -> LabRun:
+    """Record a job while the other one runs."""
+    thread = threading.Thread(target=run, args=(network, OTHERS, other, folder / "other"))
+    thread.start()
+    time.sleep(SETTLE)
+    found = run(network, hosts, words, folder)
+    if not thread.is_alive():
+        print("the other job ended first", file=sys.stderr)
+    thread.join()
+    return found
+
+
+def find_seconds(profile: Path) -> float:
+    """Return the longest wall time of a rank."""
+    return max((rank.stop_ns or rank.start_ns) - rank.start_ns for rank in load_profile(profile).ranks) / 1e9
+
+
+def predict(profile: Path, fabric: Path, options: Sequence[str]) -> dict[str, Any]:
+    """Return the answer of `ibprof-sim replay`."""
+    line = ["replay", str(profile), "--fabric", str(fabric), *options, "--workers", "1", "--json"]
+    found: dict[str, Any] = json.loads(call("ibprof-sim", *line, folder=profile.parent))
+    return found
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print the table; status 1 where a measured time is outside of its interval."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("-o", "--output", type=Path, required=True, help="an empty folder for recordings")
+    parser.add_argument("job", nargs="*", help=", ".join(JOBS))
+    wanted = parser.parse_args(argv)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the network is taken down
+    output = wanted.output.resolve()
+    rails = {"good": make_rail(), "poor": crowd(make_rail(), "L2-1")}
+    for tables in rails:
+        (output / tables).mkdir(parents=True)
+    programs = {name: compile_program(name, output) for name in ("lab_patterns.c", "divided_work.c")}
+    jobs = {name: [programs[words[0]], *words[1:]] for name, words in JOBS.items() if name in (wanted.job or JOBS)}
+    other = [programs[OTHER[0]], *OTHER[1:]]
+    settings = list_settings(output / "neighbour" / "profile.otf2")
+    measured: dict[tuple[str, str], list[Path]] = {}
+    print(f"load {os.getloadavg()[0]:.1f} at the beginning", file=sys.stderr)
+    for tables, rail in rails.items():
+        with tempfile.TemporaryDirectory() as place, routed_network.up([rail], Path(place)) as network:
+            network.write_dumps(output / tables)
+            if tables == "good":
+                run(network, OTHERS, [*other, *SHORT], output / "neighbour")
+            for name, words in jobs.items():
+                for setting in settings:
+                    if setting.tables != tables:
+                        continue
+                    for repeat in range(REPEATS):
+                        folder = output / f"{name}-{setting.name}-{repeat}".replace(" ", "-").replace(",", "")
+                        found = (
+                            run_with_other(network, setting.hosts, words, [*other, *LONG], folder)
+                            if setting.has_other
+                            else run(network, setting.hosts, words, folder)
+                        )
+                        measured.setdefault((name, setting.name), []).append(found.profile)
+    print("| job | setting | measured s, median of 3 (minimum to maximum) | predicted s (interval) | error | inside |")
+    print("|---|---|---|---|---|---|")
+    outside = 0
+    for name in jobs:
+        for setting in settings:
+            seconds = [find_seconds(profile) for profile in measured[name, setting.name]]
+            middle = statistics.median(seconds)
+            recorded = measured[name, settings[0].name][0]
+            found = predict(recorded, output / "good" / "rail0.lst", setting.options(output / "poor" / "rail0.lst"))
+            is_inside = found["low"] <= middle <= found["high"]
+            outside += not is_inside
+            print(
+                f"| {name} | {setting.name} | {middle:.2f} ({min(seconds):.2f} to {max(seconds):.2f}) "
+                f"| {found['seconds']:.2f} ({found['low']:.2f} to {found['high']:.2f}) "
+                f"| {found['seconds'] / middle - 1:+.0%} | {'yes' if is_inside else 'NO'} |",
+                flush=True,
+            )
+    print(f"load {os.getloadavg()[0]:.1f} at the end", file=sys.stderr)
+    return int(outside > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
