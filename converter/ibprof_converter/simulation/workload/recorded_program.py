@@ -41,7 +41,7 @@ class RecordedProgram:
         program: of its ranks.
         seconds: wall time of the run, the longest of any rank.
         computing: seconds outside of MPI, of the rank with the most.
-        interval: seconds, the longest of the time line.
+        interval: seconds, of the rank whose median is the longest.
     """
 
     program: Program
@@ -123,7 +123,7 @@ class _Line:
         inside: bool [piece], inside MPI.
         begin: float64 [interval], ascending.
         send: float64 [interval], when messages begin that the time line has in it.
-        interval: the longest.
+        interval: the median one; a rank that calls no MPI makes a longer one.
     """
 
     edge: Floats
@@ -183,7 +183,7 @@ def _make_line(run: Profile, rank: int) -> _Line:
     if not kinds:
         edges, kinds = [start, max(stop, start + 1)], [False]
     send = np.where(is_first, begin, end - inside)
-    return _Line(np.array(edges), np.array(kinds), begin, send, float((end - begin).max(initial=1.0)))
+    return _Line(np.array(edges), np.array(kinds), begin, send, float(np.median(end - begin)))
 
 
 def _list_intervals(run: Profile, rank: int, epoch: int, start: float, stop: float) -> tuple[Floats, Floats, Floats]:
