@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -11,7 +12,11 @@ import pytest
 
 from ibprof.errors import InputError
 from ibprof_converter.cli.sim import main
-from ibprof_converter.simulation.workload.darshan_load import read_darshan_load
+from ibprof_converter.simulation.questions.advice import AdviceOptions, ask_advice
+from ibprof_converter.simulation.study.cell_run import set_up
+from ibprof_converter.simulation.study.simulated_machine import MachineOptions
+from ibprof_converter.simulation.workload.darshan_load import READ_REQUEST, read_darshan_load
+from ibprof_testing.samples.darshan_logs import write_reads
 from ibprof_testing.samples.simulated_jobs import MACHINE, MIB
 
 LOGS = Path(str(find_spec("darshan").origin)).parent / "tests" / "input"  # type: ignore[union-attr]
@@ -72,3 +77,22 @@ def test_advice_for_a_logged_load(capsys: pytest.CaptureFixture[str]) -> None:
     assert "6,144 requests of 8,388,608 bytes by 48 processes" in said.err
     if found["advice"] is None:
         assert found["hosts"] == {"servers": "host[65-72]", "io": "host[01-32]", "mpi": "host[33-64]"}
+
+
+def test_a_load_of_reads_comes_from_the_servers(tmp_path: Path) -> None:
+    """Darshan's own library writes the log of the same run with reads in place of writes."""
+    log = tmp_path / "reads.darshan"
+    write_reads(IOR, log)
+    load = read_darshan_load(log)
+    assert (load.requests, load.read_bytes) == (48 * 128, load.bytes)
+    options = AdviceOptions(
+        machine=MachineOptions(MACHINE[1], servers=8), mpi=4096, mpi_interval_ns=5e5, io=log, io_interval_ns=0.0,
+        share=0.5, mpi_hosts=None, io_hosts=None, seeds=1,
+    )  # fmt: skip
+    question = ask_advice(options)
+    assert question.io.reads == READ_REQUEST
+    assert any("100% of the bytes read. They are simulated as reads" in note for note in question.notes)
+    prepared = set_up(question.cells[0])
+    assert prepared.simulation.jobs[0].reads == READ_REQUEST
+    assert ask_advice(replace(options, io_reads=64)).io.reads == 64
+    assert not ask_advice(replace(options, io=IOR)).io.reads

@@ -44,7 +44,8 @@ class AdviceOptions:
         share: of the compute hosts for MPI.
         mpi_hosts, io_hosts: names of each job's hosts; None: sampled, or those of the recording.
         seeds: number of random seeds.
-        io_reads: bytes of what an I/O client sends to be answered with `io`; 0 for writes.
+        io_reads: bytes of what an I/O client sends to be answered with `io`; 0 for writes, or what a log of
+            Darshan says.
     """
 
     machine: MachineOptions
@@ -198,7 +199,8 @@ def _describe_io(options: AdviceOptions) -> tuple[Workload, DarshanLoad | None]:
     if not is_darshan_log(options.io):
         return Workload(IO, Role.PROFILE, 1, interval_ns=interval, share=share, profile=str(options.io)), None
     load = read_darshan_load(options.io)
-    return Workload(IO, Role.IO, load.request_bytes, interval, share=share, reads=options.io_reads), load
+    reads = options.io_reads or load.reads
+    return Workload(IO, Role.IO, load.request_bytes, interval, share=share, reads=reads), load
 
 
 def _describe_mpi(options: AdviceOptions) -> Workload:

@@ -16,6 +16,9 @@ from pathlib import Path
 from ibprof.errors import InputError, MissingToolError, quote_found
 from ibprof_converter.simulation.workload import darshan_sums
 
+READ_REQUEST = 256
+"""Bytes of what a client sends to be answered with what it reads; a log does not have them."""
+
 _ENDING = ".darshan"
 _LONGEST_S = 600
 
@@ -43,6 +46,11 @@ class DarshanLoad:
         """Mean size of a request."""
         return max(round(self.bytes / self.requests), 1)
 
+    @property
+    def reads(self) -> int:
+        """Bytes of what a client sends where most bytes are read; 0 where they are written."""
+        return READ_REQUEST if 2 * self.read_bytes > self.bytes else 0
+
     def cycle_ns(self, clients: int) -> float:
         """Return the mean time from a client's request to its next, where the requests are spread over clients."""
         return self.span_ns * clients / self.requests
@@ -52,7 +60,7 @@ class DarshanLoad:
         return (
             f"{path}: {self.requests:,} requests of {self.request_bytes:,} bytes by {self.processes:,} processes in "
             f"{self.span_ns / 1e9:.3g} s, {self.read_bytes / self.bytes:.0%} of the bytes read. They are simulated as "
-            "writes, evenly over this time: bursts within it are stronger"
+            f"{'reads' if self.reads else 'writes'}, evenly over this time: bursts within it are stronger"
         )
 
 
