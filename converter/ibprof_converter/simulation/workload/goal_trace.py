@@ -16,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from ibprof.errors import InputError, quote_found
-from ibprof_converter.simulation.workload.program_steps import Operation, Program, lay_out_program
+from ibprof_converter.simulation.workload.program_steps import Operation, RankProgram, lay_out_program
 
 OPERATIONS_MOST = 1 << 22
 """Operations of a file, all ranks together."""
@@ -35,7 +35,7 @@ _FORMS = "num_ranks N, rank R {, LABEL: calc NS, send Bb to R tag T or recv Bb f
 
 
 @lru_cache(maxsize=4)
-def load_goal(path: Path) -> Program:
+def load_goal(path: Path) -> RankProgram:
     """Read a GOAL file as steps that the packet engine runs.
 
     A rank does one thing at a time, in an order that its dependencies allow: that of a network without delays. See

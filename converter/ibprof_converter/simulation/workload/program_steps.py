@@ -47,7 +47,7 @@ class Operation:
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class RankProgram:
     """A program's ranks as clients of the packet engine: first what each rank does, then what those send that do.
 
     Attributes:
@@ -63,7 +63,7 @@ class Program:
     arrivals: tuple[int, ...]
 
 
-def lay_out_program(ordered: Sequence[Sequence[Operation]]) -> Program:
+def lay_out_program(ordered: Sequence[Sequence[Operation]]) -> RankProgram:
     """Return the steps of ranks that do one thing at a time, in the given order.
 
     Sends do not hold a rank up. Its messages to one other leave one after the other, each when the one before has
@@ -82,7 +82,7 @@ def lay_out_program(ordered: Sequence[Sequence[Operation]]) -> Program:
         *(_make_sender(sends[pair]) for pair in pairs),
     ]
     turns = _count_turns(len(ordered))
-    return Program(
+    return RankProgram(
         ranks=len(ordered),
         rank=(*range(len(ordered)), *(rank for rank, _ in pairs)),
         steps=tuple(map(_as_steps, rows)),

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from ibprof.errors import InconsistentError
 from ibprof.load import load_profile
 from ibprof.profile.profile_data import Profile
-from ibprof_converter.simulation.workload.program_steps import Operation, Program, lay_out_program
+from ibprof_converter.simulation.workload.program_steps import Operation, RankProgram, lay_out_program
 from ibprof_converter.simulation.workload.recorded_messages import lay_out_messages
 
 LEAST_RENDEZVOUS = 1 << 16
@@ -44,7 +44,7 @@ class RecordedProgram:
         interval: seconds, of the rank whose median is the longest.
     """
 
-    program: Program
+    program: RankProgram
     seconds: float
     computing: float
     interval: float

@@ -17,7 +17,7 @@ import numpy as np
 from ibprof.errors import InconsistentError
 from ibprof_converter.simulation.workload import collective_schedules
 from ibprof_converter.simulation.workload.goal_trace import load_goal
-from ibprof_converter.simulation.workload.program_steps import Program
+from ibprof_converter.simulation.workload.program_steps import RankProgram
 from ibprof_converter.simulation.workload.recorded_messages import Recorded, load_messages
 from ibprof_converter.simulation.workload.recorded_program import load_program
 
@@ -122,7 +122,7 @@ def load_recorded(workload: Workload) -> Recorded:
     return load_messages(Path(workload.profile), with_times=workload.follows_time_line)
 
 
-def load_steps(workload: Workload) -> Program:
+def load_steps(workload: Workload) -> RankProgram:
     """Return what the ranks of a job do that is a program.
 
     Raises:
