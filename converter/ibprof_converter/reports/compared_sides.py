@@ -12,6 +12,7 @@ from ibprof.profile.row_choice import ALL_ROWS, RowChoice
 from ibprof_converter.analysis.load_options import FabricOptions, Progress, TrafficOptions, no_progress
 from ibprof_converter.analysis.load_pipeline import Demand, load_demands, load_traffic
 from ibprof_converter.analysis.routed_fabric import RoutedFabric, read_routed_fabric
+from ibprof_converter.analysis.run_facts import RankPairs, facts_of_loads
 from ibprof_converter.hotspots.link_report import DIAGNOSED_FLOWS
 from ibprof_converter.reports.comparison_side import (
     LINK,
@@ -169,11 +170,16 @@ def _load_side(traffic: TrafficOptions, fabric: RoutedFabric, progress: Progress
         loads = load_traffic(fabric, traffic, progress)
     else:
         loads = load_demands(fabric, [demand], traffic, progress)
-    side = side_of_report(traffic.names[0], report_on_loads(loads, NOWHERE, top=0).as_json())
+    report = report_on_loads(loads, NOWHERE)
+    side = side_of_report(traffic.names[0], report.as_json())
+    if report.links:
+        side = replace(side, facts=facts_of_loads(loads, report.links))
     links = links_of_rows(loads.rows(only_used=True))
     side = replace(side, parts={**side.parts, LINK: links})
     return _with_pairs(side, loads.demand) if loads.demand else side
 
 
 def _with_pairs(side: ComparedRun, demand: RankTraffic) -> ComparedRun:
-    return replace(side, parts={**side.parts, PAIR: pairs_of_demand(demand)})
+    """Return a side with all pairs of ranks; a report adds up the pairs of many ranks."""
+    pairs = RankPairs.of_ranks(demand.source, demand.destination, demand.bytes)
+    return replace(side, parts={**side.parts, PAIR: pairs_of_demand(demand)}, facts=replace(side.facts, pairs=pairs))

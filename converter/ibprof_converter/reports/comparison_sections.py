@@ -25,6 +25,9 @@ _TITLES = {
     PAIR: "By pair of ranks",
     LINK: "By link direction: what its node sends",
 }
+_CHANGE = "change"
+"""The section that the page has in its head."""
+
 _SECONDS = ("elapsed", "max_link_seconds")
 _COUNTS = ("messages", "links_used")
 _WORDS = {
@@ -51,6 +54,7 @@ def describe_comparison(comparison: RunComparison, top: int) -> list[Section]:
     """
     sections = [
         _describe_jobs(comparison),
+        Section(_CHANGE, "What changed", sentences=(("", comparison.change.text),)),
         Section(
             "compared",
             "What is compared",
@@ -61,6 +65,7 @@ def describe_comparison(comparison: RunComparison, top: int) -> list[Section]:
             ),
         ),
         _describe_verdicts(comparison),
+        _list_hottest(comparison),
         _describe_totals(comparison),
         *(_describe_part(number, part, comparison.by_share, top) for number, part in enumerate(comparison.parts)),
         describe_provenance(comparison.provenance),
@@ -76,6 +81,27 @@ def _describe_jobs(comparison: RunComparison) -> Section:
         if verdict is not None and verdict.get("text")
     ]
     return Section("verdict", "Is the network why it is slow?", sentences=tuple(sentences))
+
+
+def _list_hottest(comparison: RunComparison) -> Section:
+    """List the most loaded link directions of both runs."""
+    columns = (
+        Column("name", "link direction"),
+        Column("bytes", "bytes", ValueKind.BYTES),
+        Column("seconds", "at line rate", ValueKind.SECONDS),
+        Column("call", "most of it"),
+    )
+    tables = tuple(
+        Table(
+            f"change.hottest.{side}",
+            columns,
+            tuple((each.name, each.bytes, each.seconds, each.call) for each in hottest),
+            caption=side.upper(),
+        )
+        for side, hottest in zip("ab", comparison.change.hottest, strict=True)
+        if hottest
+    )
+    return Section("hottest", "Most loaded links", tables=tables)
 
 
 def _name_side(name: str, ranks: int | None) -> str:
@@ -162,7 +188,7 @@ def _row(dimension: str, change: AmountChange, columns: list[Column]) -> tuple[V
 def page_of_comparison(comparison: RunComparison, top: int) -> ReportPage:
     """Lay a comparison out: the thresholds, and what changed most, before all else."""
     crossed = [each for each in comparison.verdicts if each.holds]
-    parts = []
+    parts = [f'<p class="change">{escape(comparison.change.text)}</p>']
     if comparison.verdicts:
         head = f"{len(crossed)} of {len(comparison.verdicts)} thresholds crossed" if crossed else "No threshold crossed"
         parts.append(f"<h2>{head}</h2>")
@@ -179,7 +205,7 @@ def page_of_comparison(comparison: RunComparison, top: int) -> ReportPage:
     return ReportPage(
         title="Two runs compared - ibprof diff",
         subtitle=f"A: {sides[0]}; B: {sides[1]}",
-        sections=describe_comparison(comparison, top),
+        sections=[each for each in describe_comparison(comparison, top) if each.name != _CHANGE],
         head=f'<section class="answer{tone}" id="answer">{"".join(parts)}</section>',
     )
 

@@ -5,12 +5,23 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ibprof.errors import InputError, quote_found
+from ibprof_converter.analysis.run_facts import (
+    LoadedDirection,
+    RankPairs,
+    RunFacts,
+    direction_of_hotspot,
+    list_directions,
+    sort_by_time,
+)
 from ibprof_converter.outputs.rows import LINK_COLUMNS, Row
 from ibprof_converter.traffic.rail_bounds import STATIC
 from ibprof_converter.traffic.traffic_data import RankTraffic
@@ -22,6 +33,9 @@ SIZE = "size"
 PAIR = "rank pair"
 LINK = "link"
 DIMENSIONS = (OPERATION, REGION, SITE, SIZE, PAIR, LINK)
+
+_DUMP = re.compile(r"\.(lst|fdbs|lft|far|topo|ibnetdiscover|db_csv)(\.gz|\.xz)?$", re.IGNORECASE)
+"""Names of files that hold links and forwarding tables."""
 
 _BYTE_TOTALS = ("bytes_total", "bytes_routed", "bytes_on_host", "max_link", "max_switch_link", "mean_link")
 
@@ -40,6 +54,7 @@ class ComparedRun:
         nic: how it is known which adapter each rank used, as in a report; None where no rank had a choice.
         load_basis: loads that its links and times are of, `static` or `estimate`.
         verdict: whether the network is why it is slow, as in a report; None where that is not known.
+        facts: by which its change is explained.
     """
 
     name: str
@@ -51,6 +66,7 @@ class ComparedRun:
     nic: str | None = None
     load_basis: str = STATIC
     verdict: Mapping[str, Any] | None = None
+    facts: RunFacts = field(default_factory=RunFacts)
 
 
 def side_of_report(name: str, document: Mapping[str, Any]) -> ComparedRun:
@@ -95,7 +111,48 @@ def side_of_report(name: str, document: Mapping[str, Any]) -> ComparedRun:
         nic=document.get("nic"),
         load_basis=basis,
         verdict=verdict if isinstance(verdict := document.get("verdict"), Mapping) else None,
+        facts=_facts_of_report(document, ranks, basis, parts[OPERATION]),
     )
+
+
+def _facts_of_report(
+    document: Mapping[str, Any], ranks: int | None, basis: str, operations: Mapping[str, int]
+) -> RunFacts:
+    spots = [*document.get("hotspots", ()), *document.get("switch_hotspots", ())]
+    hottest = sort_by_time({each.key: each for each in map(direction_of_hotspot, spots)}.values())
+    matrix = document.get("matrix_ranks")
+    hosts: dict[int, str] = {rank: host["name"] for host in document.get("hosts", ()) for rank in host["ranks"]}
+    has_hosts = ranks is not None and len(hosts) == ranks
+    return RunFacts(
+        ranks=ranks,
+        bytes=document["bytes_total"] if ranks is not None else None,
+        operations=operations,
+        pairs=_pairs_of_matrix(matrix) if matrix and matrix["block"] == 1 else None,
+        rank_host=tuple(hosts.get(rank) for rank in range(len(hosts))) if has_hosts else None,
+        hottest=tuple(hottest) if "hotspots" in document else None,
+        carried={each.key: each.bytes for each in hottest},
+        knows_all_links="links_used" in document and _count_links(hottest) == document["links_used"],
+        links=document.get("links"),
+        fabric=_fabric_of_report(document),
+        load_basis=basis,
+    )
+
+
+def _count_links(directions: Iterable[LoadedDirection]) -> int:
+    """Return the number of links that directions are of."""
+    return len({frozenset(((each.sender, each.port), (each.receiver, each.far_port))) for each in directions})
+
+
+def _pairs_of_matrix(matrix: Mapping[str, Any]) -> RankPairs:
+    amounts = np.array(matrix["bytes"], np.uint64)
+    source, destination = np.nonzero(amounts)
+    return RankPairs.of_ranks(source, destination, amounts[source, destination])
+
+
+def _fabric_of_report(document: Mapping[str, Any]) -> frozenset[str] | None:
+    """Return the hashes of the dumps that a report was made from; None where it names none."""
+    inputs = (document.get("reproduce") or {}).get("inputs", ())
+    return frozenset(each["sha256"] for each in inputs if _DUMP.search(each["path"])) or None
 
 
 def _list_gaps(document: Mapping[str, Any]) -> Iterator[str]:
@@ -212,8 +269,11 @@ def read_links(path: Path) -> ComparedRun:
     Raises:
         InputError: a line is not what it should be.
     """
-    links = links_of_rows(_check_rows(path))
-    return ComparedRun(str(path), None, totals_of_links(links), {LINK: links})
+    rows = list(_check_rows(path))
+    links = links_of_rows(rows)
+    hottest = sort_by_time(list_directions(rows))
+    facts = RunFacts(hottest=tuple(hottest), carried={each.key: each.bytes for each in hottest}, knows_all_links=True)
+    return ComparedRun(str(path), None, totals_of_links(links), {LINK: links}, facts=facts)
 
 
 def _check_rows(path: Path) -> Iterator[dict[str, str]]:

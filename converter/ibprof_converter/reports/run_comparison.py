@@ -13,6 +13,7 @@ from typing import Any
 from ibprof.errors import UsageError
 from ibprof.text.notebook_html import NotebookView
 from ibprof.text.quantities import printable
+from ibprof_converter.analysis.run_change import RunChange, explain_change
 from ibprof_converter.reports.comparison_side import DIMENSIONS, LINK, OPERATION, PAIR, REGION, SITE, ComparedRun
 from ibprof_converter.reports.fail_conditions import FailCondition
 from ibprof_converter.reports.provenance import Provenance
@@ -92,6 +93,7 @@ class RunComparison(NotebookView):
         notes: what the runs lack, what is modelled, and what could not be compared, a sentence each.
         provenance: how this was made.
         nic: how it is known which adapter each rank used, of A and of B; None where no rank had a choice.
+        change: what changed and why, in one sentence.
         job_verdicts: whether the network is why A is slow, and B, as in their reports; None where that is not known.
     """
 
@@ -105,6 +107,7 @@ class RunComparison(NotebookView):
     verdicts: tuple[ThresholdVerdict, ...]
     notes: tuple[str, ...]
     provenance: Provenance
+    change: RunChange
     nic: tuple[str | None, str | None] = (None, None)
     job_verdicts: tuple[Mapping[str, Any] | None, Mapping[str, Any] | None] = (None, None)
 
@@ -122,6 +125,7 @@ class RunComparison(NotebookView):
     def as_json(self) -> dict[str, Any]:
         """Return it as plain values."""
         document = asdict(self)
+        document["change"] = self.change.as_json()
         document["nic"] = dict(zip("ab", self.nic, strict=True))
         document["verdict"] = dict(zip("ab", document.pop("job_verdicts"), strict=True))
         document["reproduce"] = document.pop("provenance") | {"versions": dict(self.provenance.versions)}
@@ -161,6 +165,7 @@ def compare(
         verdicts=tuple(_judge(condition, a, b, by_share) for condition in conditions),
         notes=tuple(notes),
         provenance=provenance,
+        change=explain_change(a.facts, b.facts),
         nic=(a.nic, b.nic),
         job_verdicts=(a.verdict, b.verdict),
     )

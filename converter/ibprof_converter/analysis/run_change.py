@@ -1,0 +1,330 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two runs compared in one sentence: what changed on the most loaded links, and why, as far as that is known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ibprof.text.call_names import name_call
+from ibprof.text.quantities import format_bytes, format_seconds, printable
+from ibprof_converter.analysis.run_facts import LoadedDirection, RunFacts
+
+_SAME = 0.01
+"""Part of the bytes that two runs of one program may differ by: messages of control, timing, adaptive algorithms."""
+
+_AS_LONG = 0.005
+"""Part of a time that is no change."""
+
+_CABLING = 0.1
+"""Part of the links beyond which another number of them is another fabric, not one with cables added or down."""
+
+_LISTED = 5
+
+
+class ChangeKind(StrEnum):
+    """Differences between two runs that change the loads of links."""
+
+    NOTHING = "nothing"
+    PLACEMENT = "placement"
+    PROGRAM = "program"
+    RANKS = "ranks"
+    ROUTES = "routes"
+    SEVERAL = "several"
+    UNKNOWN = "unknown"
+    NOT_COMPARABLE = "not-comparable"
+
+
+@dataclass(frozen=True, slots=True)
+class RunChange:
+    """What changed between two runs, and why.
+
+    Attributes:
+        kind: the difference that changed the loads; `SEVERAL` where their parts cannot be separated.
+        text: the sentence.
+        ratio: time of B's most loaded link at line rate over that of A's; bytes where a speed is not known. None
+            where either run loads no link.
+        link: the most loaded link direction of the run that needs longer; None where links are not known.
+        hottest: the most loaded link directions of A and of B.
+    """
+
+    kind: ChangeKind
+    text: str
+    ratio: float | None
+    link: str | None
+    hottest: tuple[tuple[LoadedDirection, ...], tuple[LoadedDirection, ...]]
+
+    def as_json(self) -> dict[str, object]:
+        """Return it as plain values."""
+        of_runs = [[each.as_json() for each in run] for run in self.hottest]
+        return {
+            "kind": str(self.kind),
+            "text": self.text,
+            "ratio": self.ratio,
+            "link": self.link,
+            "hottest": dict(zip("ab", of_runs, strict=True)),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Reason:
+    """A difference between two runs, in words that follow `because`."""
+
+    kind: ChangeKind
+    text: str
+
+
+def explain_change(a: RunFacts, b: RunFacts, names: tuple[str, str] = ("A", "B")) -> RunChange:
+    """Return what changed from one run to another, and why.
+
+    Args:
+        a, b: the runs.
+        names: of the runs, as the sentence calls them.
+    """
+    names = printable(names[0]), printable(names[1])
+    hottest = ((a.hottest or ())[:_LISTED], (b.hottest or ())[:_LISTED])
+    slower, ratio = _find_slower(a, b)
+    kind, why = _find_reasons(a, b, slower, names)
+    if kind is ChangeKind.NOT_COMPARABLE:
+        return RunChange(kind, f"{names[0]} and {names[1]} cannot be compared by link: {why}.", None, None, hottest)
+    what = _say_loads(a, b, slower, ratio, names)
+    is_same = ratio is None or abs(ratio - 1) < _AS_LONG
+    if kind is ChangeKind.NOTHING:
+        text = f"Nothing changed: {why}" + (f"; the most loaded is {_name(slower)}" if slower else "")
+    elif kind is ChangeKind.UNKNOWN:
+        text = f"{what}; why is not known: {why}"
+    else:
+        text = f"{what}, {'although' if is_same and slower else 'because'} {why}"
+    if slower and slower.call:
+        text += f"; most of it is {printable(slower.call)}"
+    return RunChange(kind, f"{text}.", ratio, printable(slower.name) if slower else None, hottest)
+
+
+def _find_slower(a: RunFacts, b: RunFacts) -> tuple[LoadedDirection | None, float | None]:
+    """Return the most loaded link direction of the run that needs longer, and the ratio of B to A."""
+    if a.hottest is None or b.hottest is None:
+        return None, None
+    first, second = (next(iter(each), None) for each in (a.hottest, b.hottest))
+    if first is None or second is None:
+        return first or second, None
+    before, after = (first.seconds, second.seconds) if _have_speeds(first, second) else (first.bytes, second.bytes)
+    ratio = (after or 0) / (before or 1)
+    return (second if ratio >= 1 else first), ratio
+
+
+def _have_speeds(first: LoadedDirection, second: LoadedDirection) -> bool:
+    return bool(first.seconds and second.seconds)
+
+
+def _say_bytes(a: RunFacts, b: RunFacts, names: tuple[str, str]) -> str:
+    """Say how much the runs send, where no link can be compared."""
+    if _have_links(a, b):
+        return "No link carries anything in either run"
+    if a.bytes is None or b.bytes is None:
+        return f"The links of {names[0]} and {names[1]} are not known"
+    if a.bytes == b.bytes:
+        return f"{names[1]} sends {format_bytes(b.bytes)}, as {names[0]} does"
+    return f"{names[1]} sends {format_bytes(b.bytes)} instead of {format_bytes(a.bytes)}"
+
+
+def _say_loads(
+    a: RunFacts, b: RunFacts, slower: LoadedDirection | None, ratio: float | None, names: tuple[str, str]
+) -> str:
+    """Say how much longer B needs on its most loaded link, and what that link carries in both."""
+    if slower is None:
+        return _say_bytes(a, b, names)
+    first, second = (next(iter(each.hottest or ()), None) for each in (a, b))
+    if first is None or second is None or ratio is None:
+        run, idle = names if first else reversed(names)
+        return f"{run} needs {_say_amount(slower)} on its most loaded link, {_name(slower)}; {idle} loads no link"
+    said = f"{names[1]} {_say_ratio(first, second, ratio, names[0])}"
+    before, after = (each.carried_on(slower) for each in (a, b))
+    if before is None or after is None:
+        loads = f"{_name(slower)} carries {format_bytes(slower.bytes)} in {names[slower is second]}"
+    elif before == after:
+        loads = f"{_name(slower)} carries {format_bytes(after)} in both"
+    else:
+        loads = f"{_name(slower)} carries {format_bytes(after)} instead of {format_bytes(before)}"
+    other, run = (first, names[0]) if slower is second else (second, names[1])
+    if other.key != slower.key:
+        loads += f" ({run}'s most loaded is {_name(other)} with {format_bytes(other.bytes)})"
+    return f"{said}: {loads}"
+
+
+def _say_ratio(first: LoadedDirection, second: LoadedDirection, ratio: float, name: str) -> str:
+    has_speeds = _have_speeds(first, second)
+    at_rate = " at line rate" if has_speeds else ""
+    amounts = [
+        format_seconds(each.seconds or 0) if has_speeds else format_bytes(each.bytes) for each in (first, second)
+    ]
+    if abs(ratio - 1) < _AS_LONG:
+        much, amount = ("as long as" if has_speeds else "as many bytes as"), amounts[1]
+    else:
+        times = f"{ratio:.2g}" if ratio < 100 else f"{ratio:,.0f}"
+        much = f"{times} times {'as long as' if has_speeds else 'the bytes of'}"
+        amount = f"{amounts[1]} instead of {amounts[0]}"
+    return f"{'needs' if has_speeds else 'has'} {much} {name} on its most loaded link ({amount}{at_rate})"
+
+
+def _say_amount(link: LoadedDirection) -> str:
+    return format_bytes(link.bytes) if link.seconds is None else f"{format_seconds(link.seconds)} at line rate"
+
+
+def _name(link: LoadedDirection) -> str:
+    return printable(link.name)
+
+
+def _find_reasons(
+    a: RunFacts, b: RunFacts, slower: LoadedDirection | None, names: tuple[str, str]
+) -> tuple[ChangeKind, str]:
+    """Return the kind of change and why it is one, as words that follow `because`, or a colon."""
+    if obstacle := _find_obstacle(a, b, names):
+        return obstacle
+    placement = _compare_placement(a, b, slower)
+    # With ranks on other hosts, a call's bytes on one link say nothing of the program.
+    program = _compare_program(a, b, None if placement else slower)
+    known = [each for each in (_compare_fabrics(a, b), placement, program) if isinstance(each, _Reason)]
+    if placement is None or program is None:
+        parts = {"hosts of the ranks": placement, "calls of the program": program}
+        lacking = " and ".join(f"the {what}" for what, found in parts.items() if found is None)
+        found = f"{' and '.join(each.text for each in known)}, but " if known else ""
+        return ChangeKind.UNKNOWN, f"{found}{lacking} are not known in both runs"
+    if len(known) > 1 and _is_small(a, b):
+        known = [each for each in known if each is not program]
+    return _join_reasons(a, b, known)
+
+
+def _join_reasons(a: RunFacts, b: RunFacts, known: Sequence[_Reason]) -> tuple[ChangeKind, str]:
+    """Return the kind of change and why it is one, from all differences that can be known."""
+    if not known:
+        same = "the ranks send the same bytes from the same hosts"
+        if _have_links(a, b) and _differ_on_links(a, b):
+            return ChangeKind.ROUTES, f"the routes differ: {same}"
+        return ChangeKind.NOTHING, same + (" over the same links" if a.hottest and b.hottest else "")
+    hedge = "" if _same_fabric(a, b) or not _have_links(a, b) else "; the forwarding tables may differ too"
+    if len(known) == 1:
+        return known[0].kind, known[0].text + hedge
+    text = " and ".join(each.text for each in known)
+    return ChangeKind.SEVERAL, f"{text}; how much is due to each is not known{hedge}"
+
+
+def _find_obstacle(a: RunFacts, b: RunFacts, names: tuple[str, str]) -> tuple[ChangeKind, str] | None:
+    """Return why the runs' links cannot be compared, or why nothing else decides; None where they can."""
+    if a.links and b.links and abs(a.links - b.links) > _CABLING * max(a.links, b.links):
+        return ChangeKind.NOT_COMPARABLE, f"they are on different fabrics, of {a.links:,} and {b.links:,} links"
+    knows_all = a.knows_all_links and b.knows_all_links and bool(a.carried) and bool(b.carried)
+    if knows_all and a.rank_host is None and not {*a.carried} & {*b.carried} and not _same_fabric(a, b):
+        return ChangeKind.NOT_COMPARABLE, "no link carries bytes in both, as on different fabrics"
+    if a.load_basis != b.load_basis:
+        return ChangeKind.UNKNOWN, f"loads are {a.load_basis} in {names[0]} and {b.load_basis} in {names[1]}"
+    if a.ranks is not None and b.ranks is not None and a.ranks != b.ranks:
+        return ChangeKind.RANKS, _say_ranks(a, b, (a.ranks, b.ranks))
+    return None
+
+
+def _compare_fabrics(a: RunFacts, b: RunFacts) -> _Reason | None:
+    if a.links is None or b.links is None or a.links == b.links:
+        return None
+    return _Reason(ChangeKind.ROUTES, f"the fabric has {b.links:,} links instead of {a.links:,}")
+
+
+def _differ_on_links(a: RunFacts, b: RunFacts) -> bool:
+    """Return whether link directions that are known in both carry other bytes."""
+    keys = {*a.carried, *b.carried}
+    if not (a.knows_all_links and b.knows_all_links):
+        keys = {*a.carried} & {*b.carried}
+    return any(a.carried.get(key, 0) != b.carried.get(key, 0) for key in keys) or _most_of(a) != _most_of(b)
+
+
+def _most_of(run: RunFacts) -> int:
+    return next((each.bytes for each in run.hottest or ()), 0)
+
+
+def _have_links(a: RunFacts, b: RunFacts) -> bool:
+    return a.hottest is not None and b.hottest is not None
+
+
+def _same_fabric(a: RunFacts, b: RunFacts) -> bool:
+    return a.fabric is not None and a.fabric == b.fabric
+
+
+def _say_ranks(a: RunFacts, b: RunFacts, ranks: tuple[int, int]) -> str:
+    text = f"it has {ranks[1]:,} ranks instead of {ranks[0]:,}"
+    if a.bytes is not None and b.bytes is not None:
+        before, after = format_bytes(a.bytes / ranks[0]), format_bytes(b.bytes / ranks[1])
+        text += f", each of which sends {after} on average" + (
+            f" instead of {before}" if before != after else " in both"
+        )
+    return f"{text}; whether their hosts add to it is not known"
+
+
+def _compare_placement(a: RunFacts, b: RunFacts, slower: LoadedDirection | None) -> _Reason | bool | None:
+    """Return how the hosts of the ranks differ; False for not at all, None where they are not known."""
+    if a.rank_host is None or b.rank_host is None or None in a.rank_host or None in b.rank_host:
+        return None
+    moved = sum(one != other for one, other in zip(a.rank_host, b.rank_host, strict=True))
+    if not moved:
+        return False
+    every = f"all {moved:,}" if moved == len(a.rank_host) else f"{moved:,} of {len(a.rank_host):,}"
+    text = f"{every} ranks {'is on another host' if moved == 1 else 'are on other hosts'}"
+    return _Reason(ChangeKind.PLACEMENT, text + _say_ranks_at(a, b, slower))
+
+
+def _say_ranks_at(a: RunFacts, b: RunFacts, slower: LoadedDirection | None) -> str:
+    """Say how many ranks are at the loaded link now, if that is another number."""
+    for node in (slower.sender, slower.receiver) if slower else ():
+        before, after = (each.ranks_at.get(node, 0) for each in (a, b))
+        if before != after:
+            return f" ({after:,} instead of {before:,} of them at {printable(node)})"
+    return ""
+
+
+def _compare_program(a: RunFacts, b: RunFacts, slower: LoadedDirection | None) -> _Reason | bool | None:
+    """Return how what ranks send differs; False for not at all, None where that is not known."""
+    if a.bytes is None or b.bytes is None or a.pairs is None or b.pairs is None:
+        return None
+    differing = a.pairs.differ(b.pairs)
+    if a.operations == b.operations and not differing and a.bytes == b.bytes:
+        return False
+    on_link = [each.operations_on(slower) for each in (a, b)] if slower else [None, None]
+    text = (
+        _say_operation(on_link[0], on_link[1], " over it")
+        or _say_operation(a.operations, b.operations)
+        or (f"the ranks send {format_bytes(b.bytes)} instead of {format_bytes(a.bytes)}" if a.bytes != b.bytes else "")
+        or f"{format_bytes(differing / 2)} of {format_bytes(b.bytes)} are sent between other ranks"
+    )
+    return _Reason(ChangeKind.PROGRAM, text)
+
+
+def _say_operation(a: Mapping[str, int] | None, b: Mapping[str, int] | None, where: str = "") -> str:
+    """Say which operation sends more or less than before; empty where none does."""
+    if a is None or b is None:
+        return ""
+    changes = {name: b.get(name, 0) - a.get(name, 0) for name in (*a, *b)}
+    most = max(changes, key=lambda name: abs(changes[name]), default="")
+    if not most or not changes[most]:
+        return ""
+    before, after = (format_bytes(each.get(most, 0)) for each in (a, b))
+    if before == after:
+        return f"{name_call(most)} sends {format_bytes(abs(changes[most]))} {_more(changes[most])}{where}"
+    return f"{name_call(most)} sends {after} instead of {before}{where}"
+
+
+def _more(change: int) -> str:
+    return "more" if change > 0 else "less"
+
+
+def _is_small(a: RunFacts, b: RunFacts) -> bool:
+    """Return whether the program's difference is small enough to be left out next to another one."""
+    if a.pairs is None or b.pairs is None:
+        return False
+    return a.pairs.differ(b.pairs) <= _SAME * max(a.bytes or 0, b.bytes or 0)
+
+
+def explain_pairs(runs: Sequence[RunFacts], names: Sequence[str]) -> Iterator[tuple[int, int, RunChange]]:
+    """Yield the change from each run to each other one."""
+    for one, before in enumerate(runs):
+        for other, after in enumerate(runs):
+            if one != other:
+                yield one, other, explain_change(before, after, (names[one], names[other]))

@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The facts of a run by which a comparison explains its change: links, ranks, hosts, calls."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.native.kernel_library import sum_exactly
+from ibprof.profile.exact_sums import number_keys
+from ibprof.text.call_names import name_call
+from ibprof_converter.analysis.fabric_loads import FabricLoads
+from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
+from ibprof_converter.hotspots.link_report import LinkReport
+from ibprof_converter.traffic.rail_bounds import STATIC
+from ibprof_converter.traffic.traffic_data import ALL, NO_LID, RankTraffic, Traffic
+
+_MOST = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedDirection:
+    """A link direction of a run.
+
+    Attributes:
+        rail: index of the fabric.
+        sender, receiver: names of its nodes.
+        port, far_port: of the sender and of the receiver.
+        bytes: that the sender transmits.
+        seconds: that these bytes need at line rate; None where the speed is not known.
+        call: the call, and its line if known, that sends most of it; empty for none.
+        operations: bytes of the operations that load it most, as in a report; empty where they are not known.
+    """
+
+    rail: int
+    sender: str
+    port: int
+    receiver: str
+    far_port: int
+    bytes: int
+    seconds: float | None
+    call: str = ""
+    operations: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def key(self) -> tuple[int, str, int]:
+        """What identifies it in another run on the same fabric."""
+        return self.rail, self.sender, self.port
+
+    @property
+    def name(self) -> str:
+        """Its name in a sentence."""
+        return f"{self.sender} port {self.port} to {self.receiver}"
+
+    def as_json(self) -> dict[str, object]:
+        """Return it as plain values."""
+        return asdict(self) | {"name": self.name}
+
+    def find_in(self, directions: Iterable[LoadedDirection]) -> LoadedDirection | None:
+        """Return the same link direction in another run."""
+        return next((each for each in directions if each.key == self.key), None)
+
+
+@dataclass(frozen=True, slots=True)
+class RankPairs:
+    """Bytes of pairs of ranks.
+
+    Attributes:
+        key: int64, ascending: the sender times 2^32, plus the receiver.
+        bytes: uint64.
+    """
+
+    key: npt.NDArray[np.int64]
+    bytes: npt.NDArray[np.uint64]
+
+    @classmethod
+    def of_ranks(
+        cls,
+        source: npt.NDArray[np.integer],
+        destination: npt.NDArray[np.integer],
+        amounts: npt.NDArray[np.uint64],
+    ) -> RankPairs:
+        """Add up the bytes of each pair."""
+        key, inverse = number_keys(source.astype(np.int64) << 32 | destination.astype(np.int64))
+        sums = np.zeros(len(key), np.uint64)
+        np.add.at(sums, inverse, amounts)
+        return cls(key, sums)
+
+    def differ(self, other: RankPairs) -> int:
+        """Return the sum of the changes of all pairs, in bytes."""
+        key, inverse = number_keys(np.concatenate([self.key, other.key]))
+        sums = np.zeros((2, len(key)), np.uint64)
+        sums[0, inverse[: len(self.key)]] = self.bytes
+        sums[1, inverse[len(self.key) :]] = other.bytes
+        return sum_exactly(sums.max(axis=0) - sums.min(axis=0))
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """The facts of a run by which its change is explained.
+
+    Attributes:
+        ranks: of the job; None where that is not known.
+        bytes: sent; None where only links are known.
+        operations: bytes by operation; empty where they are not known.
+        pairs: bytes by pair of ranks; None where they are not known.
+        rank_host: the name of each rank's host; None where that is not known.
+        hottest: the most loaded link directions, the first the longest at line rate; None without a fabric.
+        carried: bytes by link direction (`LoadedDirection.key`), as far as they are known.
+        knows_all_links: whether a link direction that `carried` lacks carries nothing.
+        ranks_at: the number of ranks at a node, or below a leaf switch, by its name.
+        links: number of links of the fabric; None where that is not known.
+        fabric: identifies the fabric with its forwarding tables; None where that is not known.
+        load_basis: as in a report.
+    """
+
+    ranks: int | None = None
+    bytes: int | None = None
+    operations: Mapping[str, int] = field(default_factory=dict)
+    pairs: RankPairs | None = None
+    rank_host: tuple[str | None, ...] | None = None
+    hottest: tuple[LoadedDirection, ...] | None = None
+    carried: Mapping[tuple[int, str, int], int] = field(default_factory=dict)
+    knows_all_links: bool = False
+    ranks_at: Mapping[str, int] = field(default_factory=dict)
+    links: int | None = None
+    fabric: object = None
+    load_basis: str = STATIC
+
+    def carried_on(self, direction: LoadedDirection) -> int | None:
+        """Return the bytes on a link direction of the other run; None where they are not known."""
+        return self.carried.get(direction.key, 0 if self.knows_all_links else None)
+
+    def operations_on(self, direction: LoadedDirection) -> Mapping[str, int] | None:
+        """Return the bytes by operation on a link direction of the other run; None where they are not known."""
+        if self.carried_on(direction) == 0:
+            return {}
+        own = direction.find_in(self.hottest or ())
+        return own.operations or None if own else None
+
+
+def facts_of_loads(loads: FabricLoads, links: LinkReport) -> RunFacts:
+    """Return the facts of a run on a fabric.
+
+    Args:
+        loads: of the links.
+        links: the report on them.
+    """
+    demand, traffic = loads.demand, loads.traffic
+    hottest = tuple(direction_of_hotspot(asdict(spot)) for spot in links.hotspots)
+    is_static = links.load_basis == STATIC
+    rows = list_directions(loads.rows(only_used=True)) if is_static else ()
+    return RunFacts(
+        ranks=len(traffic.rank_lid) or None if traffic else None,
+        bytes=sum_exactly(demand.bytes) if demand else None,
+        operations=sum_operations(demand) if demand else {},
+        pairs=RankPairs.of_ranks(demand.source, demand.destination, demand.bytes) if demand else None,
+        rank_host=_find_rank_hosts(loads, traffic) if traffic and len(traffic.rank_lid) else None,
+        hottest=hottest,
+        carried={each.key: each.bytes for each in (*hottest, *rows)},
+        knows_all_links=is_static,
+        ranks_at=_count_ranks(loads, traffic) if traffic and len(traffic.rank_lid) else {},
+        links=links.heat.links,
+        fabric=id(loads.fabric),
+        load_basis=links.load_basis,
+    )
+
+
+def sum_operations(demand: RankTraffic) -> dict[str, int]:
+    """Return the bytes of each operation; none where traffic distinguishes none."""
+    sums = np.zeros(len(demand.operations), np.uint64)
+    np.add.at(sums, demand.operation, demand.bytes)
+    return {name: amount for name, amount in zip(demand.operations, sums.tolist(), strict=True) if name != ALL}
+
+
+def direction_of_hotspot(spot: Mapping[str, Any]) -> LoadedDirection:
+    """Return the link direction of a hotspot, as in a report or as the fields of a `Hotspot`."""
+    link = spot.get("link", spot)
+    sender, receiver = (link["a"], link["b"]) if spot["end"] == "a" else (link["b"], link["a"])
+    contributors = spot.get("contributors") or {}
+    return LoadedDirection(
+        rail=link["rail"],
+        sender=sender["name"] or sender["guid"],
+        port=sender["port"],
+        receiver=receiver["name"] or receiver["guid"],
+        far_port=receiver["port"],
+        bytes=spot["bytes"],
+        seconds=spot.get("least_time_s"),
+        call=_name_largest_call(contributors.get("operations", ()), contributors.get("sites", ())),
+        operations={each["name"]: each["bytes"] for each in contributors.get("operations", ()) if each["name"] != ALL},
+    )
+
+
+def _name_largest_call(operations: Any, sites: Any) -> str:
+    """Return the call that most of a link direction's bytes are of; its line too where most must be of both."""
+    operation, site = (next(iter(each), None) for each in (operations, sites))
+    if operation is None or operation["name"] == ALL or operation["share"] <= _MOST:
+        return ""
+    name = name_call(operation["name"])
+    is_there = site is not None and site["name"] != ALL and site["share"] + operation["share"] - 1 > _MOST
+    return f"{name} at {site['name']}" if is_there else name
+
+
+def list_directions(rows: Iterable[Mapping[str, Any]]) -> list[LoadedDirection]:
+    """Return the link directions with traffic of rows of links.csv, those of one link direction added up."""
+    found: dict[tuple[int, str, int], LoadedDirection] = {}
+    for row in rows:
+        gbps = float(row["gbps"] or "nan")
+        for near, far in (("a", "b"), ("b", "a")):
+            if amount := int(row[f"{near}_bytes"]):
+                direction = LoadedDirection(
+                    rail=int(row["rail"]),
+                    sender=row[f"{near}_name"] or row[f"{near}_guid"],
+                    port=int(row[f"{near}_port"]),
+                    receiver=row[f"{far}_name"] or row[f"{far}_guid"],
+                    far_port=int(row[f"{far}_port"]),
+                    bytes=amount,
+                    seconds=None,
+                )
+                amount += found[direction.key].bytes if direction.key in found else 0
+                seconds = amount * 8e-9 / gbps if gbps > 0 else None
+                found[direction.key] = replace(direction, bytes=amount, seconds=seconds)
+    return list(found.values())
+
+
+def sort_by_time(directions: Iterable[LoadedDirection]) -> list[LoadedDirection]:
+    """Return link directions, the longest at line rate first; by bytes where a speed is not known."""
+    found = list(directions)
+    by_time = all(each.seconds is not None for each in found)
+    return sorted(found, key=lambda each: (-(each.seconds or 0) if by_time else -each.bytes, -each.bytes))
+
+
+def _find_rank_hosts(loads: FabricLoads, traffic: Traffic) -> tuple[str | None, ...]:
+    fabric = loads.fabric
+    hosts: list[str | None] = [None] * len(traffic.rank_lid)
+    for rail, subnet in reversed(list(enumerate(fabric.subnets))):
+        for rank, lid in enumerate(traffic.rank_lid[:, rail].tolist()):
+            node = int(subnet.fabric.lid_node[lid]) if lid != NO_LID else -1
+            if node >= 0 and (host := int(fabric.hosts.of_node[rail][node])) >= 0:
+                hosts[rank] = fabric.hosts.name[host]
+    return tuple(hosts)
+
+
+def _count_ranks(loads: FabricLoads, traffic: Traffic) -> dict[str, int]:
+    """Return the number of ranks at each adapter, and below each switch that their adapters are on."""
+    counts: Counter[str] = Counter()
+    for rail, subnet in enumerate(loads.fabric.subnets):
+        fabric = subnet.fabric
+        lid = traffic.rank_lid[:, rail]
+        nodes = fabric.lid_node[lid[lid != NO_LID]]
+        at = np.bincount(nodes[nodes >= 0], minlength=fabric.nodes)
+        for node in np.flatnonzero(at).tolist():
+            counts[fabric.node_name[node]] += int(at[node])
+        for node, leaf in _list_leaves(fabric, at):
+            counts[fabric.node_name[leaf]] += int(at[node])
+    return dict(counts)
+
+
+def _list_leaves(fabric: Fabric, at: npt.NDArray[np.intp]) -> Iterator[tuple[int, int]]:
+    """Yield each adapter with ranks and each switch that it is on, once."""
+    pairs = np.concatenate([fabric.link_node, fabric.link_node[:, ::-1]])
+    used = (at[pairs[:, 0]] > 0) & (fabric.node_kind[pairs[:, 1]] == NodeKind.SWITCH)
+    yield from ((node, leaf) for node, leaf in np.unique(pairs[used], axis=0).tolist())
