@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import xml.etree.ElementTree as ET
 from io import BytesIO
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from PIL import Image
 
 from ibprof.archive.otf2_archive import write_archive
-from ibprof_converter.cli import layout, view
+from ibprof_converter.cli import diff, layout, view
 from ibprof_testing.samples.fabrics import IBDIAGNET, find_sample
 from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
 from ibprof_testing.samples.timed_profiles import write_timed_profile
@@ -86,6 +87,32 @@ def test_both_are_as_links_csv_says_and_so_is_the_difference(
     assert drawn(opened) == far
     assert opened.complaints == []
     assert opened.requests == []
+
+
+def test_one_sentence_says_what_changed_and_both_runs_links_are_listed(
+    opened: Opened, matrix: str, places: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    of_sides = ["--placement", places[0], "--placement", places[1]]
+    assert diff.main([matrix, matrix, "--fabric", TESTBED, *of_sides, "--json"]) == 0
+    change = json.loads(capsys.readouterr().out)["change"]
+    assert change["kind"] == "placement"
+    box = opened.page.locator("#change")
+    assert box.locator("h2").inner_text() == "What changed from near to far"
+    assert box.locator("p").inner_text().replace("far needs", "B needs") == change["text"].replace(
+        " as A on", " as near on"
+    ).replace("(A's most", "(near's most")
+    for side, listed in (("a", "top-links"), ("b", "top-links-beside")):
+        names = opened.page.locator(f"#{listed} button").all_inner_texts()
+        assert len(names) == 3
+        assert set(names) <= {each["name"] + f" port {each['far_port']}" for each in change["hottest"][side]}
+    assert opened.page.locator("#top-links-beside-title").inner_text() == "Most loaded links: far"
+    opened.page.keyboard.press("x")
+    assert box.locator("h2").inner_text() == "What changed from far to near"
+    assert box.locator("p").inner_text().startswith("near needs")
+    opened.page.locator("#compare").select_option("none")
+    assert not box.is_visible()
+    assert not opened.page.locator("#top-links-beside").is_visible()
 
 
 def test_a_choice_is_of_both_runs(opened: Opened, matrix: str, places: tuple[str, str], tmp_path: Path) -> None:

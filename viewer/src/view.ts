@@ -21,6 +21,7 @@ import { type Scene, SceneBuilder, withState } from "./scene";
 import { differs, FILTER, HISTORY_PARTS, SELECTION, type State } from "./state";
 import { Names } from "./text/names";
 import { describePointed } from "./text/tooltip_text";
+import { ChangeBox } from "./widgets/change_box";
 import { ColourBar } from "./widgets/colour_bar";
 import { ComparisonMenus } from "./widgets/comparison_menus";
 import { showCoverage, showTitle } from "./widgets/coverage";
@@ -50,6 +51,7 @@ export class View implements Page {
   private readonly pictures: PictureKinds;
   private readonly tooltip = new Tooltip();
   private readonly verdict: VerdictBox;
+  private readonly change: ChangeBox;
   private readonly topLinks: TopLinks;
   private readonly chips: FilterChips;
   private readonly details: SelectionDetails;
@@ -75,6 +77,7 @@ export class View implements Page {
     });
     this.state = readState(addressWindow.location.hash, this.model, this.runs.length);
     this.verdict = new VerdictBox(this);
+    this.change = new ChangeBox(this);
     this.topLinks = new TopLinks(this);
     this.chips = new FilterChips(this);
     this.details = new SelectionDetails(this);
@@ -167,7 +170,8 @@ export class View implements Page {
     this.chips.show(listed);
     this.details.show(listed);
     this.verdict.show();
-    this.topLinks.show(this.shownEncoding);
+    this.change.show();
+    this.topLinks.show(this.shownEncoding, panes[1]?.encoding);
     this.tabs.show(listed);
     showCoverage(this, compared);
     this.tooltip.hide();

@@ -24,11 +24,16 @@ class JudgedLoads:
 
     Attributes:
         verdict: as in the report on the same loads.
-        diagnosis: of the links; None where they are not diagnosed.
+        links: the report on the links.
     """
 
     verdict: Verdict
-    diagnosis: Diagnosis | None
+    links: LinkReport
+
+    @property
+    def diagnosis(self) -> Diagnosis | None:
+        """The diagnosis of the links; None where they are not diagnosed."""
+        return self.links.diagnosis
 
 
 def judge_loads(loads: FabricLoads, progress: Progress = no_progress) -> JudgedLoads:
@@ -42,7 +47,7 @@ def judge_loads(loads: FabricLoads, progress: Progress = no_progress) -> JudgedL
     links = report_on_links(
         loads.placed, fabric.subnets, fabric.layouts, loads.loads, TOP, bounds, loads.demand, progress
     )
-    return JudgedLoads(judge_links(loads, links), links.diagnosis)
+    return JudgedLoads(judge_links(loads, links), links)
 
 
 def judge_links(loads: FabricLoads, links: LinkReport) -> Verdict:

@@ -14,6 +14,8 @@ from ibprof.text.quantities import format_bytes, printable
 from ibprof_converter.analysis.fabric_loads import FabricLoads
 from ibprof_converter.analysis.judged_loads import JudgedLoads
 from ibprof_converter.analysis.output_files import naming_file
+from ibprof_converter.analysis.run_change import explain_change
+from ibprof_converter.analysis.run_facts import facts_of_loads
 from ibprof_converter.hotspots.coverage import describe_coverage
 from ibprof_converter.traffic.counter_agreement import Agreement
 from ibprof_converter.traffic.loaded_links import Loads, match_counters
@@ -23,7 +25,7 @@ from ibprof_converter.viewer.html_page import render_page
 from ibprof_converter.viewer.interval_arrays import merge_times
 from ibprof_converter.viewer.user_attributes import RankGrid, UserAttribute
 from ibprof_converter.viewer.view_document import encode_document
-from ibprof_converter.viewer.view_runs import ViewRun
+from ibprof_converter.viewer.view_runs import RunPairChange, ViewRun
 
 _RECORDED = "as recorded"
 _PREDICTED = "predicted"
@@ -141,8 +143,24 @@ def render_view(
     title = own.loads.title
     if len(runs) > 1:
         title = printable(f"{' | '.join(run.name for run in runs)} on {fabric.name}")
-    document = encode_document(title, fabric.subnets, fabric.layouts, fabric.hosts, runs, values, grid, spell=spell)
+    changes = _explain_changes(everything, [run.name for run in runs])
+    document = encode_document(
+        title, fabric.subnets, fabric.layouts, fabric.hosts, runs, values, grid, spell=spell, changes=changes
+    )
     return NetworkView(title, render_page(document))
+
+
+def _explain_changes(runs: Sequence[NamedLoads], names: Sequence[str]) -> list[RunPairChange]:
+    """Return what changed from each run to each other one that is judged too."""
+    if len(runs) < 2:
+        return []
+    facts = [facts_of_loads(run.loads, run.judged.links) if run.judged else None for run in runs]
+    return [
+        RunPairChange(one, other, explain_change(before, after, (names[one], names[other])).text)
+        for one, before in enumerate(facts)
+        for other, after in enumerate(facts)
+        if one != other and before and after
+    ]
 
 
 def _read_attributes(loads: FabricLoads, files: AttributeFiles) -> tuple[list[UserAttribute], RankGrid | None]:

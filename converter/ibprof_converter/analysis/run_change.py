@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -320,11 +320,3 @@ def _is_small(a: RunFacts, b: RunFacts) -> bool:
     if a.pairs is None or b.pairs is None:
         return False
     return a.pairs.differ(b.pairs) <= _SAME * max(a.bytes or 0, b.bytes or 0)
-
-
-def explain_pairs(runs: Sequence[RunFacts], names: Sequence[str]) -> Iterator[tuple[int, int, RunChange]]:
-    """Yield the change from each run to each other one."""
-    for one, before in enumerate(runs):
-        for other, after in enumerate(runs):
-            if one != other:
-                yield one, other, explain_change(before, after, (names[one], names[other]))

@@ -19,7 +19,14 @@ from ibprof_converter.viewer.link_values import LinkValue, describe_link_values
 from ibprof_converter.viewer.node_positions import split_positions
 from ibprof_converter.viewer.packing import NONE, VERSION, Arrays, pack_document
 from ibprof_converter.viewer.user_attributes import RankGrid, UserAttribute
-from ibprof_converter.viewer.view_runs import SharedNames, ViewRun, describe_run, share_names, spread_ranks
+from ibprof_converter.viewer.view_runs import (
+    RunPairChange,
+    SharedNames,
+    ViewRun,
+    describe_run,
+    share_names,
+    spread_ranks,
+)
 
 
 def encode_document(
@@ -32,6 +39,7 @@ def encode_document(
     grid: RankGrid | None = None,
     link_values: Sequence[LinkValue] = (),
     spell: Callable[[str], str] = str,
+    changes: Sequence[RunPairChange] = (),
 ) -> bytes:
     """Return the data of the page as one block of bytes.
 
@@ -44,6 +52,7 @@ def encode_document(
         grid: the positions of the first run's ranks on the problem's grid.
         link_values: properties of links other than the bytes on them.
         spell: how texts are written, such as paths without their folders.
+        changes: what changed between runs.
 
     Returns:
         uint32 length of a JSON text, the text, zeros up to a multiple of 8, arrays; little-endian. The text's `arrays`
@@ -81,6 +90,7 @@ def encode_document(
         ],
         "grid": grid.title if grid else None,
         "runs": run_headers,
+        **({"changes": [_describe_change(each) for each in changes]} if changes else {}),
     }
     first_end = np.cumsum([0, *(2 * subnet.fabric.links for subnet in subnets)])
     ends = np.concatenate([each + first for each, first in zip(order, first_end, strict=False)])
@@ -91,6 +101,10 @@ def encode_document(
     if values or space is not None:
         describe_link_values(header, arrays, values)
     return pack_document({key: _spell(value, spell) for key, value in header.items()}, arrays)
+
+
+def _describe_change(change: RunPairChange) -> dict[str, object]:
+    return {"from": change.before, "to": change.after, "text": change.text}
 
 
 def _spell(value: object, spell: Callable[[str], str]) -> object:

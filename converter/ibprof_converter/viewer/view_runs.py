@@ -51,6 +51,20 @@ class ViewRun:
 
 
 @dataclass(frozen=True, slots=True)
+class RunPairChange:
+    """What changed between two runs.
+
+    Attributes:
+        before, after: their indices.
+        text: what changed, and why.
+    """
+
+    before: int
+    after: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class SharedNames:
     """Names that all runs of a file share, so that a selection means the same in each."""
 

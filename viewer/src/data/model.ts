@@ -58,6 +58,8 @@ export interface FileHeader {
   attributes: { name: string; of: "rank" | "node"; classes: string[] }[];
   grid: string | null;
   runs: RunHeader[];
+  /** What changed from one run to another; missing in files of one run. */
+  changes?: { from: number; to: number; text: string }[];
   /** A description of the network, if it has no traffic. */
   about?: string;
   link_values?: { name: string; unit: string }[];

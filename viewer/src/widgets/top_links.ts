@@ -12,11 +12,18 @@ import { button, byId, element, replaceChildren } from "./dom";
 export class TopLinks {
   constructor(private readonly page: Page) {}
 
-  show(encoding: Encoding): void {
+  /** Show the links of the first picture, and those of the second if there is one. */
+  show(encoding: Encoding, beside: Encoding | undefined): void {
+    this.list(encoding, "top-links");
+    byId("top-links-other").hidden = !beside;
+    if (beside) this.list(beside, "top-links-beside");
+  }
+
+  private list(encoding: Encoding, id: string): void {
     const { ranking, isChange, run } = encoding;
     const { compared, names } = this.page;
     const changes = compared && isChange ? `Largest changes from ${run.name} to ${compared.run.name}` : "";
-    byId("top-links-title").textContent = this.isLoaded
+    byId(`${id}-title`).textContent = this.isLoaded
       ? changes || (run.name ? `Most loaded links: ${run.name}` : "Most loaded links")
       : `Links by ${printable(encoding.value?.name ?? "value")}`;
     const items = ranking.first.slice(0, MARKED).map((end) => {
@@ -26,15 +33,16 @@ export class TopLinks {
     });
     const none = isChange ? "no load changed" : "no traffic on any link";
     if (!items.length) items.push(element("li", none));
-    replaceChildren(byId("top-links"), ...items);
+    replaceChildren(byId(id), ...items);
   }
 
   private get isLoaded(): boolean {
     return this.page.model.header.about === undefined;
   }
 
-  private describe({ amounts, isChange, state }: Encoding, end: number): string[] {
-    const { model, names, compared } = this.page;
+  private describe({ amounts, isChange, state, run }: Encoding, end: number): string[] {
+    const { compared } = this.page;
+    const { model, names } = run;
     if (!this.isLoaded)
       return [model.linkValues.map((each) => `${printable(each.name)} ${formatLinkValue(each, end >> 1)}`).join("; ")];
     if (compared && isChange) {
@@ -51,7 +59,13 @@ export class TopLinks {
     return [
       load,
       names.describeSenders(state, end),
-      ...(compared ? [describeOtherLoad(this.page, compared, end)] : []),
+      ...(compared
+        ? [
+            run === compared.run
+              ? describeOwnLoad(this.page, compared, end)
+              : describeOtherLoad(this.page, compared, end),
+          ]
+        : []),
     ];
   }
 }

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// What changed between the two runs that are compared, and why, in one sentence. It is about all traffic of both.
+
+import { printable } from "../format";
+import type { Page } from "../page";
+import { byId, element, replaceChildren } from "./dom";
+
+export class ChangeBox {
+  constructor(private readonly page: Page) {}
+
+  show(): void {
+    const { compared, runs, model, name } = this.page;
+    const from = runs.findIndex((run) => run.model === model);
+    const to = compared ? runs.indexOf(compared.run) : -1;
+    const change = model.header.changes?.find((each) => each.from === from && each.to === to);
+    const box = byId("change");
+    box.hidden = !change;
+    if (!change || !compared) return;
+    const title = element("h2", `What changed from ${name} to ${compared.run.name}`);
+    replaceChildren(box, title, element("p", printable(change.text)));
+  }
+}
