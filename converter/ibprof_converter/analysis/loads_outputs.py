@@ -94,8 +94,13 @@ OUTPUT_FILES = tuple(field.name for field in fields(LoadsOutputOptions) if field
 """Options that name a file to write."""
 
 
-def write_outputs(loads: FabricLoads, options: LoadsOutputOptions) -> None:
+def write_outputs(loads: FabricLoads, options: LoadsOutputOptions, spell: Callable[[str], str] = str) -> None:
     """Write all files of the options. Modules that are slow to import are imported only where their output is.
+
+    Args:
+        loads: of the links.
+        options: which files.
+        spell: how the view's texts are written, such as paths without their folders.
 
     Raises:
         MissingToolError: an output needs a package that is not installed.
@@ -130,7 +135,7 @@ def write_outputs(loads: FabricLoads, options: LoadsOutputOptions) -> None:
     for path in filter(None, (options.png, options.figure)):
         draw_loads(path, loads, options.panels, options.only_used, options.full_scale)
     if options.html:
-        write_view(options.html, NamedLoads(loads, judged=judge_loads(loads)))
+        write_view(options.html, NamedLoads(loads, judged=judge_loads(loads)), spell=spell)
 
 
 def _write_table(path: Path | None, columns: tuple[str, ...], rows: Iterator[Row]) -> None:

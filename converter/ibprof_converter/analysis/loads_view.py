@@ -96,6 +96,7 @@ def write_view(
     loads: FabricLoads | NamedLoads,
     compared: Sequence[NamedLoads] = (),
     attributes: AttributeFiles | None = None,
+    spell: Callable[[str], str] = str,
 ) -> None:
     """Write the one-file web view.
 
@@ -104,12 +105,13 @@ def write_view(
         loads: what it shows.
         compared: other runs on the same fabric.
         attributes: data on ranks and nodes.
+        spell: how texts are written, such as paths without their folders.
 
     Raises:
         InputError, UsageError: as `render_view` does.
         OSError: the file cannot be written; it names it.
     """
-    render_view(loads, compared, attributes).save(path)
+    render_view(loads, compared, attributes, spell).save(path)
 
 
 def render_view(

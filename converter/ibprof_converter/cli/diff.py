@@ -7,16 +7,23 @@ import argparse
 import shlex
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ibprof.cli.command import run_command
 from ibprof.cli.parsers import make_parser
 from ibprof.cli.row_arguments import add_row_arguments, row_options
 from ibprof.errors import THRESHOLD_CROSSED, UsageError
+from ibprof_converter.analysis.folderless import FolderlessText
 from ibprof_converter.analysis.output_files import check_files
 from ibprof_converter.cli.arguments import type_of
-from ibprof_converter.cli.input_arguments import add_fabric_arguments, parse_count, reading_options
+from ibprof_converter.cli.input_arguments import (
+    add_fabric_arguments,
+    add_provenance_argument,
+    parse_count,
+    reading_options,
+    shorten_paths,
+)
 from ibprof_converter.cli.printing import print_captured, print_json, show_stages
 from ibprof_converter.reports.compared_sides import DiffOptions, compare_runs, pair_runs
 from ibprof_converter.reports.comparison_sections import describe_comparison, page_of_comparison
@@ -43,11 +50,12 @@ A and B are profiles, recordings, report.json of `ibprof-report --json`, links.c
 
 @dataclass(frozen=True, slots=True)
 class DiffOutputs:
-    """How `ibprof diff` shows a comparison."""
+    """How `ibprof diff` shows a comparison; `paths` are those that the page has without their folders."""
 
     top: int
     html: Path | None
     as_json: bool
+    paths: FolderlessText | None = None
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -80,12 +88,16 @@ def _diff_options(arguments: argparse.Namespace) -> tuple[DiffOptions, DiffOutpu
     fabric = reading_options(arguments, tuple(arguments.fabric)) if arguments.fabric else None
     options = DiffOptions(*runs, fabric, tuple(arguments.fail_on))
     check_files(options.files(), {"--html": arguments.html})
-    return options, DiffOutputs(arguments.top, arguments.html, arguments.json)
+    named = map(Path, (*arguments.fabric, arguments.a, arguments.b))
+    files = [*options.files(), *named, *filter(None, [arguments.html])]
+    paths = shorten_paths(arguments.provenance, files)
+    return options, DiffOutputs(arguments.top, arguments.html, arguments.json, paths)
 
 
 def _write(comparison: RunComparison, outputs: DiffOutputs) -> None:
     if outputs.html:
-        write_report_page(outputs.html, page_of_comparison(comparison, outputs.top))
+        page = page_of_comparison(comparison, outputs.top)
+        write_report_page(outputs.html, replace(page, spell=outputs.paths.in_html().apply) if outputs.paths else page)
     if outputs.as_json:
         print_json(comparison.as_json())
     else:
@@ -118,4 +130,5 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--json", action="store_true", help="all changes for programs, on stdout")
     parser.add_argument("--html", metavar="FILE", type=Path, help="the same as one page for any browser")
+    add_provenance_argument(parser)
     return parser

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 from pathlib import Path
 
 from ibprof.cli.row_arguments import add_row_arguments, row_options
 from ibprof.errors import UsageError
+from ibprof_converter.analysis.folderless import FolderlessText
 from ibprof_converter.analysis.load_options import FabricOptions, TrafficOptions, parse_pattern, split_names
 from ibprof_converter.analysis.loads_view import AttributeFiles
 from ibprof_converter.cli.arguments import type_of
@@ -89,6 +91,31 @@ def add_fabric_arguments(parser: argparse.ArgumentParser) -> None:
         help="fail when any byte cannot be routed, or when forwarding tables lead to switches, LIDs or links that "
         "LST lacks",
     )
+
+
+NAMES = "names"
+FULL = "full"
+
+
+def add_provenance_argument(parser: argparse.ArgumentParser) -> None:
+    """Add the argument that says which paths a page has."""
+    parser.add_argument(
+        "--provenance",
+        choices=(NAMES, FULL),
+        default=NAMES,
+        help="paths in the page: names of files without their folders, for pages that others get, or in full "
+        f"(default: {NAMES})",
+    )
+
+
+def shorten_paths(provenance: str, paths: Iterable[Path]) -> FolderlessText | None:
+    """Return what shortens the paths of a page; None: it has all in full.
+
+    Args:
+        provenance: `NAMES` or `FULL`.
+        paths: of files that the command reads and writes, and as the user named them.
+    """
+    return None if provenance == FULL else FolderlessText.of_files(paths)
 
 
 def add_adaptive_argument(parser: argparse.ArgumentParser) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from ibprof.cli.command import run_command
 from ibprof.cli.parsers import make_parser
 from ibprof.errors import InconsistentError, UsageError
+from ibprof_converter.analysis.folderless import FolderlessText
 from ibprof_converter.analysis.load_options import (
     OPERATION,
     REGION,
@@ -31,8 +32,10 @@ from ibprof_converter.cli.input_arguments import (
     add_adaptive_argument,
     add_counters_argument,
     add_input_arguments,
+    add_provenance_argument,
     fabric_options,
     reading_options,
+    shorten_paths,
     traffic_options,
 )
 from ibprof_converter.cli.printing import print_result, print_warnings, show_stages
@@ -60,11 +63,12 @@ examples:
 
 @dataclass(frozen=True, slots=True)
 class LayoutOptions:
-    """Inputs and outputs of `ibprof-layout`."""
+    """Inputs and outputs of `ibprof-layout`; `paths` are those that the view has without their folders."""
 
     fabric: FabricOptions
     traffic: TrafficOptions
     outputs: LoadsOutputOptions
+    paths: FolderlessText | None = None
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -91,7 +95,7 @@ def _lay_out(options: LayoutOptions) -> int:
     with show_stages() as progress:
         loads = load_fabric(options.fabric, options.traffic, progress)
     print_warnings(NAME, loads.warnings)
-    write_outputs(loads, options.outputs)
+    write_outputs(loads, options.outputs, options.paths.apply if options.paths else str)
     return 0
 
 
@@ -120,8 +124,11 @@ def _layout_options(arguments: argparse.Namespace) -> LayoutOptions:
         traffic=traffic_options(arguments, flows_limit=0),
         outputs=fill_options(LoadsOutputOptions, arguments, only_used=arguments.used),
     )
+    files = (*options.fabric.files(), *options.traffic.files())
+    named = (*map(Path, options.fabric.names), *filter(None, options.outputs.files().values()))
+    options = replace(options, paths=shorten_paths(arguments.provenance, (*files, *named)))
     options.outputs.check(options.traffic.by, len(options.traffic.names))
-    check_files((*options.fabric.files(), *options.traffic.files()), options.outputs.files())
+    check_files(files, options.outputs.files())
     return options
 
 
@@ -155,6 +162,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--json", action="store_true", help="with --check and --patterns: the same for programs")
     _add_output_arguments(parser)
+    add_provenance_argument(parser)
     return parser
 
 

@@ -18,7 +18,6 @@ from ibprof.cli.command import run_command
 from ibprof.cli.parsers import make_parser
 from ibprof.errors import UsageError
 from ibprof.text.quantities import printable
-from ibprof_converter.analysis.folderless import FolderlessText
 from ibprof_converter.analysis.judged_loads import TOP
 from ibprof_converter.analysis.load_options import FabricOptions, TrafficOptions
 from ibprof_converter.analysis.loads_view import AttributeFiles
@@ -28,9 +27,11 @@ from ibprof_converter.cli.input_arguments import (
     add_attribute_arguments,
     add_counters_argument,
     add_input_arguments,
+    add_provenance_argument,
     attribute_options,
     fabric_options,
     parse_count,
+    shorten_paths,
     traffic_options,
 )
 from ibprof_converter.cli.printing import print_captured, print_json, print_lines, show_stages
@@ -47,8 +48,6 @@ from ibprof_converter.traffic.traffic_reader import KINDS, is_traffic
 
 NAME = "ibprof-report"
 
-_NAMES = "names"
-_FULL = "full"
 
 _EXAMPLE = f"""\
 examples:
@@ -104,7 +103,7 @@ def _report(argv: Sequence[str] | None) -> None:
     if options.html:
         from ibprof_converter.reports.job_page import write_job_page  # noqa: PLC0415  (pages are wanted seldom)
 
-        paths = None if options.provenance == _FULL else FolderlessText.of_files([*options.paths(), options.html])
+        paths = shorten_paths(options.provenance, [*options.paths(), options.html])
         write_job_page(options.html, report, options.attributes, paths)
     if options.as_json:
         print_json(report.as_json())
@@ -183,13 +182,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--html", metavar="FILE", type=Path, help="the same numbers as one page for any browser, with the network view"
     )
-    parser.add_argument(
-        "--provenance",
-        choices=(_NAMES, _FULL),
-        default=_NAMES,
-        help="paths in the page: names of files without their folders, for pages that others get, or in full "
-        f"(default: {_NAMES})",
-    )
+    add_provenance_argument(parser)
     parser.add_argument("--full", action="store_true", help="print all of the report, not only its fifteen lines")
     parser.add_argument(
         "--section", metavar="NAME", action="append", help="print this part alone: hot, why, ...; may be repeated"

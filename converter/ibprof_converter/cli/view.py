@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,8 +21,10 @@ from ibprof_converter.cli.input_arguments import (
     add_attribute_arguments,
     add_counters_argument,
     add_input_arguments,
+    add_provenance_argument,
     attribute_options,
     fabric_options,
+    shorten_paths,
     traffic_options,
 )
 from ibprof_converter.cli.printing import print_warnings, show_stages
@@ -47,12 +49,13 @@ examples:
 
 @dataclass(frozen=True, slots=True)
 class ViewOptions:
-    """Inputs and outputs of `ibprof-view`; the first traffic is compared with the others."""
+    """Inputs and outputs of `ibprof-view`; the first traffic is compared with the others. `spell` writes its texts."""
 
     fabric: FabricOptions
     traffics: tuple[TrafficOptions, ...]
     attributes: AttributeFiles
     output: Path
+    spell: Callable[[str], str]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -66,7 +69,7 @@ def _view(argv: Sequence[str] | None) -> None:
         fabric = read_routed_fabric(options.fabric, progress)
         runs = [_judge(load_traffic(fabric, each, progress), each, progress) for each in options.traffics]
         progress("writing the page")
-        write_view(options.output, runs[0], runs[1:], options.attributes)
+        write_view(options.output, runs[0], runs[1:], options.attributes, options.spell)
     for run in runs:
         print_warnings(NAME, run.loads.warnings)
 
@@ -79,10 +82,13 @@ def _view_options(arguments: argparse.Namespace) -> ViewOptions:
     fabric = fabric_options(arguments)
     own = traffic_options(arguments, FLOW_LIMIT)
     attributes = attribute_options(arguments)
-    compared = map(Path, (*arguments.compare, *arguments.compare_placement))
-    check_files((*fabric.files(), *own.files(), *compared, *attributes.files()), {"--output": arguments.output})
+    compared = tuple(map(Path, (*arguments.compare, *arguments.compare_placement)))
+    files = (*fabric.files(), *own.files(), *compared, *attributes.files())
+    check_files(files, {"--output": arguments.output})
     others = list_compared(own, arguments.compare, arguments.compare_placement)
-    return ViewOptions(fabric, (own, *others), attributes, arguments.output)
+    paths = shorten_paths(arguments.provenance, (*files, *map(Path, fabric.names), arguments.output))
+    spell = paths.apply if paths else str
+    return ViewOptions(fabric, (own, *others), attributes, arguments.output, spell)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -109,4 +115,5 @@ def _parser() -> argparse.ArgumentParser:
         "same TRAFFIC under another rank placement (several jobs: one for each, in their order); several",
     )
     add_counters_argument(parser)
+    add_provenance_argument(parser)
     return parser
