@@ -71,7 +71,7 @@ HOVER = """count => {
         const event = new PointerEvent("pointermove", {clientX: box.left + x, clientY: box.top + y, bubbles: true});
         const began = performance.now();
         canvas.dispatchEvent(event);
-        document.getElementById("tip").getBoundingClientRect();
+        document.getElementById("tooltip").getBoundingClientRect();
         times.push(performance.now() - began);
     }
     return times;

@@ -69,7 +69,7 @@ def test_text_and_page_say_that_loads_are_estimated(tmp_path: Path, capsys: pyte
     flows = write_collisions(tmp_path)
     page = tmp_path / "report.html"
     assert report.main([SPREAD, str(flows), "--adaptive", "--html", str(page)]) == 0
-    assert "Busiest links, by time at line rate (estimate, adaptive routing)" in page.read_text()
+    assert "Most loaded links, by time at line rate (estimate, adaptive routing)" in page.read_text()
     capsys.readouterr()
     assert report.main([SPREAD, str(flows), "--adaptive", "--full"]) == 0
     text = capsys.readouterr().out

@@ -50,7 +50,7 @@ def _describe_rest(report: JobReport, names: tuple[str, ...], width: int) -> Ite
     if links and links.groups:
         yield ""
         by_bytes = links.ranked_by == BY_BYTES
-        title = "Most loaded links, bytes" if by_bytes else "Busiest links, time at line rate"
+        title = "Most loaded links, bytes" if by_bytes else "Most loaded links, time at line rate"
         yield f"{title}{name_basis(links.load_basis)}:"
         for number, group in enumerate(links.groups[:_SHOWN], 1):
             yield _cut(_say_end(number, group.busiest, len(group.members), by_bytes), width)

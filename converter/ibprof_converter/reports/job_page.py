@@ -134,7 +134,7 @@ def _answer(report: JobReport, links: LinkReport) -> str:
         _list_group(group, number, links.groups[0].busiest, rails) for number, group in enumerate(links.groups)
     )
     picture = draw_network(report.loads, links.groups, _has_fault(report)) if report.loads else ""
-    title = f"Busiest links, by time at line rate{name_basis(links.load_basis)}"
+    title = f"Most loaded links, by time at line rate{name_basis(links.load_basis)}"
     diagnosis = links.diagnosis
     loaded_by = diagnosis.loaded_by if diagnosis else None
     loaders = f"<p>The first one is loaded by {escape(loaded_by.text)}.</p>" if loaded_by else ""

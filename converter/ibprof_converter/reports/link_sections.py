@@ -103,7 +103,7 @@ def describe_groups(links: LinkReport) -> Section:
         )
         for number, group in enumerate(links.groups, 1)
     )
-    title = f"Busiest links, alike ones together{name_basis(links.load_basis)}"
+    title = f"Most loaded links, alike ones together{name_basis(links.load_basis)}"
     return Section("busiest", title, tables=(Table("link_groups", columns, rows),))
 
 

@@ -12,7 +12,7 @@ from ibprof_converter.reports.picture_parts import NARROW, WIDE
 from ibprof_converter.reports.plane_picture import draw_plane
 from ibprof_converter.reports.used_part import UsedPart, find_used_part
 
-_SAID = "The used part of the network; its busiest links are thick, with the numbers of the list"
+_SAID = "The used part of the network; its most loaded links are thick, with the numbers of the list"
 
 
 def draw_network(loads: FabricLoads, groups: tuple[LinkGroup, ...], has_fault: bool) -> str:

@@ -24,7 +24,7 @@ export class VerdictBox {
     const parts: Node[] = [element("h2", title), element("p", printable(verdict.text))];
     const { end } = verdict;
     if (end !== null) {
-      const busiest = button("Show the busiest link", () => this.page.choose({ end }));
+      const busiest = button("Show the most loaded link", () => this.page.choose({ end }));
       busiest.id = "busiest";
       parts.push(busiest);
     }
