@@ -130,6 +130,110 @@ test("what is shown keeps its order, apart from its neighbours, and hosts are un
   assert.ok(Math.max(...x) < 32);
 });
 
+/** Return the tree twice, as two rails: the second has an adapter on each host, and its rows are mirrored. */
+function makeRails(): Model {
+  const one = makeTree();
+  const twice = (values: ArrayLike<number>, change = (value: number): number => value): number[] => [
+    ...Array.from(values),
+    ...Array.from(values, change),
+  ];
+  const { nodes } = one;
+  return makeTree(
+    {
+      nodes: 2 * nodes,
+      links: 2 * one.links,
+      nodeRail: Uint8Array.from({ length: 2 * nodes }, (_, node) => Number(node >= nodes)),
+      nodeKind: Uint8Array.from(twice(one.nodeKind)),
+      nodeLevel: Int32Array.from(twice(one.nodeLevel)),
+      nodeX: Float32Array.from(twice(one.nodeX)),
+      nodeY: Float32Array.from(twice(one.nodeY, (value) => -value)),
+      nodeHost: Int32Array.from(twice(one.nodeHost)),
+      endNode: Uint32Array.from(twice(one.endNode, (node) => node + nodes)),
+    },
+    { rails: [0, 1].map((rail) => ({ name: String(rail), has_levels: true })) },
+  );
+}
+
+test("a rail that no bytes cross becomes one stub in one row, though its adapters are of the job's hosts", () => {
+  const model = makeRails();
+  const half = model.nodes / 2;
+  const used = new Uint8Array(model.nodes);
+  used.fill(1, 0, half + LEAF);
+  const folding = foldIdle(model, used, []);
+  assert.ok(folding);
+  assert.deepEqual(describe(folding), [[half + LEAF, 30, 1]]);
+  const layout = layOutNodes(model, folding);
+  assert.deepEqual(
+    layout.rows.map(({ name }) => name),
+    ["3a", "2a", "1a", "0", "1b 2b 3b"],
+  );
+  // Every node in use is where it was, and no link leads to the stub.
+  for (let node = 0; node < half; node++) assert.equal(folding.stubOf[node], -1);
+  assert.equal(layout.drawn?.subarray(model.links / 2).includes(1), false);
+  assert.equal(layout.drawn?.subarray(0, model.links / 2).includes(0), false);
+  assert.equal(foldIdle(model, used, [half + LEAF])?.stubs.length, 0);
+});
+
+test("with an idle rail, idle pods of the other one are folded too", () => {
+  const model = makeRails();
+  const half = model.nodes / 2;
+  const used = new Uint8Array(model.nodes);
+  used.set(useOnePod(makeTree()));
+  const folding = foldIdle(model, used, []);
+  assert.ok(folding);
+  const rails = new Set(folding.stubs.map(({ rail }) => rail));
+  assert.deepEqual(rails, new Set([undefined, 1]));
+  assert.ok(Math.max(...folding.x) < 32);
+  assert.equal(folding.stubOf[half + LEAF], folding.stubOf[half + TOP]);
+});
+
+/** Return cells of four leaf switches and two switches above them, which are connected to those of all other cells. */
+function makeCells(cells: number): Model {
+  const level: number[] = [];
+  const x: number[] = [];
+  const ends: number[] = [];
+  const hosts = HOSTS * LEAVES * cells;
+  for (const [row, count] of [hosts, LEAVES * cells, 2 * cells].entries())
+    for (let at = 0; at < count; at++) {
+      level.push(row);
+      x.push((at + 0.5) * (hosts / count) - 0.5);
+    }
+  const [leaf, top] = [hosts, hosts + LEAVES * cells];
+  for (let host = 0; host < hosts; host++) ends.push(host, leaf + Math.floor(host / HOSTS));
+  for (let each = 0; each < LEAVES * cells; each++)
+    for (const upper of [0, 1]) ends.push(leaf + each, top + 2 * Math.floor(each / LEAVES) + upper);
+  for (let each = 0; each < 2 * cells; each++)
+    for (let other = each + 2; other < 2 * cells; other += 2) ends.push(top + each, top + other);
+  const nodes = level.length;
+  return makeTree({
+    nodes,
+    links: ends.length / 2,
+    nodeRail: new Uint8Array(nodes),
+    nodeKind: Uint8Array.from(level, (each) => (each ? 1 : 0)),
+    nodeLevel: Int32Array.from(level),
+    nodeX: Float32Array.from(x),
+    nodeY: Float32Array.from(level),
+    nodeHost: Int32Array.from(level, (each, node) => (each ? -1 : node)),
+    endNode: Uint32Array.from(ends),
+  });
+}
+
+test("idle cells whose top switches are connected to one another become stubs", () => {
+  const model = makeCells(6);
+  const [leaf, top] = [192, 192 + 24];
+  // Two hosts of the first cell and one of the third, by a top switch of each.
+  const used = use(model, 0, 8, 64, leaf, leaf + 1, leaf + 8, top, top + 4);
+  const folding = foldIdle(model, used, []);
+  assert.ok(folding);
+  const groups = new Map(folding.stubs.map(({ group, hosts, switches }) => [group, `${hosts} ${switches}`]));
+  // The second cell; the last three as one.
+  assert.equal(groups.get(32), "32 6");
+  assert.equal(groups.get(96), "96 18");
+  assert.equal(folding.stubOf[top + 2], folding.stubOf[top + 3]);
+  assert.equal(folding.stubOf[top + 6], folding.stubOf[top + 11]);
+  assert.equal(folding.stubOf[top + 1], -1);
+});
+
 test("nothing is folded without traffic, with traffic everywhere, in a plane, or where there is space", () => {
   const model = makeTree();
   assert.equal(foldIdle(model, use(model), []), null);

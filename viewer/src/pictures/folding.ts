@@ -23,6 +23,8 @@ export interface Stub {
   /** The hosts and switches of the whole group. */
   hosts: number;
   switches: number;
+  /** The rail that all of it is, in one row; undefined for parts of rails in use. */
+  rail?: number;
 }
 
 export interface Folding {
@@ -31,6 +33,8 @@ export interface Folding {
   stubOf: Int32Array;
   /** x of each node; a folded node has that of its stub. */
   x: Float64Array;
+  /** y of each node; all rows of an idle rail are one. */
+  y: ArrayLike<number>;
   /** The number of links between nodes that are shown. */
   links: number;
 }
@@ -40,12 +44,16 @@ export function foldIdle(model: Model, used: Uint8Array, open: readonly number[]
   if (!model.header.rails.every((rail) => rail.has_levels)) return null;
   const tree = growBlocks(model);
   const count = tree.columnX.length;
-  const all = findIdleGroups(model, tree, used);
+  const idleRails = findIdleRails(model, used);
+  const isOnIdleRail = (node: number): boolean => model.nodeLevel[node] > 0 && idleRails.includes(model.nodeRail[node]);
+  const all = findIdleGroups(model, tree, used, isOnIdleRail);
   const narrowed = placeColumns(model, tree, all);
-  if (count <= FEW_COLUMNS || narrowed.width > MOST_KEPT * count) return null;
-  const groups = open.length ? all.filter(([first]) => !open.includes(first)) : all;
-  const { left, right, width } = open.length ? placeColumns(model, tree, groups) : narrowed;
-  const stubs = groups.flatMap((group) => makeStubs(model, tree, group));
+  const isNarrower = count > FEW_COLUMNS && narrowed.width <= MOST_KEPT * count;
+  if (!isNarrower && !idleRails.length) return null;
+  const groups = isNarrower ? all.filter(([first]) => !open.includes(first)) : [];
+  const { left, right, width } = isNarrower && !open.length ? narrowed : placeColumns(model, tree, groups);
+  const railStubs = idleRails.map((rail) => makeRailStub(model, rail)).filter(({ group }) => !open.includes(group));
+  const stubs = [...groups.flatMap((group) => makeStubs(model, tree, group)), ...railStubs];
   const stubOf = new Int32Array(model.nodes).fill(-1);
   stubs.forEach(({ nodes }, at) => {
     for (const node of nodes) stubOf[node] = at;
@@ -74,6 +82,10 @@ export function foldIdle(model: Model, used: Uint8Array, open: readonly number[]
     else row.set(block, [nodes]);
   };
   for (const stub of stubs) {
+    if (stub.rail !== undefined) {
+      place(stub.nodes, width / 2);
+      continue;
+    }
     const group = hosted.get(stub.group);
     if (group) place(stub.nodes, middle(group));
     else enter(stub.nodes);
@@ -88,7 +100,32 @@ export function foldIdle(model: Model, used: Uint8Array, open: readonly number[]
   let links = 0;
   for (let link = 0; link < model.links; link++)
     if (stubOf[model.endNode[2 * link]] < 0 && stubOf[model.endNode[2 * link + 1]] < 0) links++;
-  return { stubs, stubOf, x, links };
+  return { stubs, stubOf, x, y: flattenRails(model, railStubs), links };
+}
+
+/** Return the rails that no bytes cross, where others are in use. Adapters are on all rails of their host's ranks. */
+function findIdleRails({ header, nodes, nodeRail, nodeLevel }: Model, used: Uint8Array): number[] {
+  const isUsed = new Uint8Array(header.rails.length);
+  for (let node = 0; node < nodes; node++) if (used[node] && nodeLevel[node]) isUsed[nodeRail[node]] = 1;
+  return isUsed.includes(1) ? Array.from(isUsed.keys()).filter((rail) => !isUsed[rail]) : [];
+}
+
+function makeRailStub({ nodes, nodeRail, nodeLevel }: Model, rail: number): Stub {
+  const own = Array.from({ length: nodes }, (_, node) => node).filter(
+    (node) => nodeRail[node] === rail && nodeLevel[node],
+  );
+  const columns = stubWidth(own.length);
+  return { group: own[0], nodes: own, isSwitch: true, columns, hosts: 0, switches: own.length, rail };
+}
+
+/** Return y of each node, with the rows of each idle rail in its row next to the hosts. */
+function flattenRails({ nodeY }: Model, stubs: readonly Stub[]): ArrayLike<number> {
+  const y = Float64Array.from(nodeY);
+  for (const { nodes } of stubs) {
+    const nearest = nodes.reduce((best, node) => (Math.abs(nodeY[node]) < Math.abs(best) ? nodeY[node] : best), 1e9);
+    for (const node of nodes) y[node] = nearest;
+  }
+  return y;
 }
 
 interface Columns {

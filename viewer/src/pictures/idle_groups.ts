@@ -15,7 +15,7 @@ export interface BlockTree {
   readonly columnX: Float64Array;
   /** A host of each column. */
   readonly host: Int32Array;
-  /** The block of each node, by level; hosts of one column are in one block. */
+  /** The block of each node, by level, with one more level for links within the highest; hosts of one column are in one. */
   readonly block: Int32Array[];
 }
 
@@ -43,24 +43,31 @@ export function growBlocks({ nodes, links, nodeX, nodeLevel, endNode }: Model): 
   for (const node of hosts)
     if (host[column[node]] < 0) host[column[node]] = node;
     else join(host[column[node]], node);
+  // Links within a level join what those to the level join apart: the switches on top of the cells of a dragonfly+.
   const linksUpTo: number[][] = [];
   for (let link = 0; link < links; link++) {
-    const level = Math.max(nodeLevel[endNode[2 * link]], nodeLevel[endNode[2 * link + 1]]);
+    const [one, other] = [nodeLevel[endNode[2 * link]], nodeLevel[endNode[2 * link + 1]]];
+    const level = one === other ? one + 1 : Math.max(one, other);
     linksUpTo[level] ??= [];
     linksUpTo[level].push(link);
   }
   let highest = 0;
   for (let node = 0; node < nodes; node++) highest = Math.max(highest, nodeLevel[node]);
   const block: Int32Array[] = [];
-  for (let level = 0; level <= highest; level++) {
+  for (let level = 0; level <= Math.max(highest, linksUpTo.length - 1); level++) {
     for (const link of linksUpTo[level] ?? []) join(endNode[2 * link], endNode[2 * link + 1]);
     block.push(Int32Array.from({ length: nodes }, (_, node) => rootOf(node)));
   }
   return { column, columnX, host, block };
 }
 
-/** Return the groups, each as its nodes in ascending order; none if no node is used. */
-export function findIdleGroups(model: Model, { block, column }: BlockTree, used: Uint8Array): number[][] {
+/** Return the groups, each as its nodes in ascending order; none if no node is used. Some nodes may be left out. */
+export function findIdleGroups(
+  model: Model,
+  { block, column }: BlockTree,
+  used: Uint8Array,
+  isLeftOut: (node: number) => boolean = () => false,
+): number[][] {
   const { nodeX, nodeY, nodeLevel } = model;
   if (!used.includes(1)) return [];
   const groups: number[][] = [];
@@ -101,7 +108,7 @@ export function findIdleGroups(model: Model, { block, column }: BlockTree, used:
     foldRuns(parts);
     for (const part of parts) if (part.some((node) => used[node])) visit(part, level);
   };
-  const all = Array.from({ length: model.nodes }, (_, node) => node);
+  const all = Array.from({ length: model.nodes }, (_, node) => node).filter((node) => !isLeftOut(node));
   visitParts(
     partition(all, (node) => block[block.length - 1][node]),
     block.length - 1,

@@ -40,13 +40,14 @@ export function layOutNodes(model: Model, folding: Folding | null = null): LineL
     return least <= most ? [least, most] : [0, 0];
   };
   const nodeX = folding?.x ?? model.nodeX;
+  const nodeY = folding?.y ?? model.nodeY;
   const [left, right] = range(nodeX);
-  const [bottom, top] = range(model.nodeY);
+  const [bottom, top] = range(nodeY);
   const width = Math.max(right - left, 1);
   const levels = model.header.rails.every((rail) => rail.has_levels);
   const step = levels ? (width * ASPECT) / Math.max(top - bottom, 1) : planeStep(width, top - bottom);
   const x = Float64Array.from(nodeX, (value) => value - left);
-  const y = Float64Array.from(model.nodeY, (value) => (top - value) * step);
+  const y = Float64Array.from(nodeY, (value) => (top - value) * step);
   const middleX = new Float64Array(model.links);
   const middleY = new Float64Array(model.links);
   const across = spreadBundles(model);
@@ -55,7 +56,7 @@ export function layOutNodes(model: Model, folding: Folding | null = null): LineL
     const [a, b] = [model.endNode[2 * link], model.endNode[2 * link + 1]];
     const [place, gaps] = across(link);
     const sideways = Math.min(BUNDLE_STEP * width * gaps, (0.4 * width) / crowd);
-    const within = model.nodeY[a] === model.nodeY[b];
+    const within = nodeY[a] === nodeY[b];
     middleX[link] = (x[a] + x[b]) / 2 + (within ? 0 : place * sideways);
     middleY[link] = (y[a] + y[b]) / 2 + (within ? place * BUNDLE_HEIGHT * step : 0);
   }
@@ -68,11 +69,11 @@ export function layOutNodes(model: Model, folding: Folding | null = null): LineL
   if (!folding) return layout;
   const { stubOf } = folding;
   const stubs = folding.stubs.map((stub) => ({ ...stub, x: x[stub.nodes[0]], y: y[stub.nodes[0]] }));
-  return { ...layout, stubs, stubOf, drawn: thinOut(model, stubOf) };
+  return { ...layout, stubs, stubOf, drawn: thinOut(model, folding) };
 }
 
 /** Return 1 for each link that is drawn: one of those between two stubs, or between a stub and a node below or above. */
-function thinOut({ links, endNode, nodeLevel }: Model, stubOf: Int32Array): Uint8Array {
+function thinOut({ links, endNode, nodeLevel }: Model, { stubOf, stubs }: Folding): Uint8Array {
   const drawn = new Uint8Array(links);
   const seen = new Set<string>();
   for (let link = 0; link < links; link++) {
@@ -82,6 +83,7 @@ function thinOut({ links, endNode, nodeLevel }: Model, stubOf: Int32Array): Uint
       drawn[link] = 1;
       continue;
     }
+    if (stubs[atA]?.rail !== undefined || stubs[atB]?.rail !== undefined) continue;
     // The links of idle switches to all switches above them would cover the picture.
     const [lower, above] = nodeLevel[a] < nodeLevel[b] ? [a, atB] : [b, atA];
     if (above < 0 && nodeLevel[lower] > 0) continue;
