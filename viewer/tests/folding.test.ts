@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Header, Model } from "../src/data/model";
 import { type Folding, foldIdle } from "../src/pictures/folding";
+import { foldIdleGroups } from "../src/pictures/group_folding";
 import { findIdleGroups, growBlocks } from "../src/pictures/idle_groups";
 import { layOutNodes } from "../src/pictures/line_layout";
 import { makeModel } from "./small_fabric";
@@ -181,8 +182,8 @@ test("with an idle rail, idle pods of the other one are folded too", () => {
   used.set(useOnePod(makeTree()));
   const folding = foldIdle(model, used, []);
   assert.ok(folding);
-  const rails = new Set(folding.stubs.map(({ rail }) => rail));
-  assert.deepEqual(rails, new Set([undefined, 1]));
+  const labels = new Set(folding.stubs.map(({ label }) => label));
+  assert.deepEqual(labels, new Set([undefined, "idle rail: 30 switches"]));
   assert.ok(Math.max(...folding.x) < 32);
   assert.equal(folding.stubOf[half + LEAF], folding.stubOf[half + TOP]);
 });
@@ -232,6 +233,75 @@ test("idle cells whose top switches are connected to one another become stubs", 
   assert.equal(folding.stubOf[top + 2], folding.stubOf[top + 3]);
   assert.equal(folding.stubOf[top + 6], folding.stubOf[top + 11]);
   assert.equal(folding.stubOf[top + 1], -1);
+});
+
+/** Return a dragonfly of some groups of four switches with two hosts each, groups on a ring. */
+function makeGroups(groups: number): Model {
+  const [level, x, y, group, ends]: number[][] = [[], [], [], [], []];
+  const switches = 4 * groups;
+  for (let at = 0; at < switches; at++) {
+    const turn = (2 * Math.PI * (at + 0.5)) / switches;
+    level.push(1);
+    x.push(30 * Math.sin(turn));
+    y.push(10 * Math.cos(turn));
+    group.push(Math.floor(at / 4));
+  }
+  for (let at = 0; at < switches; at++)
+    for (const aside of [-0.5, 0.5]) {
+      ends.push(level.length, at);
+      level.push(0);
+      x.push(x[at] + aside);
+      y.push(y[at] - 0.4);
+      group.push(-1);
+    }
+  for (let at = 0; at < switches; at++) ends.push(at, (at + 1) % switches);
+  const nodes = level.length;
+  return makeTree(
+    {
+      nodes,
+      links: ends.length / 2,
+      nodeRail: new Uint8Array(nodes),
+      nodeKind: Uint8Array.from(level, (each) => (each ? 1 : 0)),
+      nodeLevel: Int32Array.from(level),
+      nodeX: Float32Array.from(x),
+      nodeY: Float32Array.from(y),
+      nodeHost: Int32Array.from(level, (each, node) => (each ? -1 : node)),
+      nodeGroup: Int32Array.from(group),
+      endNode: Uint32Array.from(ends),
+    },
+    { rails: [{ name: "dragonfly", has_levels: false }] },
+  );
+}
+
+test("idle groups of a dragonfly become stubs of a smaller ring, and hosts stay at their switch", () => {
+  const model = makeGroups(16);
+  const hostsOf = (at: number): number[] => [64 + 2 * at, 65 + 2 * at];
+  // Switches of the second and of the fifth group.
+  const used = use(model, 4, 5, 16, ...hostsOf(4), ...hostsOf(5), ...hostsOf(16));
+  const folding = foldIdleGroups(model, used, []);
+  assert.ok(folding);
+  assert.deepEqual(
+    folding.stubs.map(({ label, hosts, switches }) => [label, hosts, switches]),
+    [
+      ["2 idle groups", 16, 8],
+      ["12 idle groups", 96, 48],
+    ],
+  );
+  const { x, y, stubOf } = folding;
+  const span = (values: ArrayLike<number>): number => Math.max(...Array.from(values)) - Math.min(...Array.from(values));
+  assert.ok(span(x) < span(model.nodeX) / 2 && span(y) < span(model.nodeY));
+  for (const at of [4, 5, 6, 7, 16, 19])
+    for (const host of hostsOf(at)) {
+      assert.equal(stubOf[host], -1);
+      assert.ok(Math.abs(x[host] - x[at] - (model.nodeX[host] - model.nodeX[at])) < 1e-4);
+    }
+  // No switch in use is at the place of another, or of a stub.
+  const places = [4, 5, 6, 7, 16, 17, 18, 19, ...folding.stubs.map(({ nodes }) => nodes[0])];
+  for (const one of places)
+    for (const other of places)
+      assert.ok(one === other || Math.hypot(x[one] - x[other], 3 * (y[one] - y[other])) > 1, `${one} ${other}`);
+  assert.equal(foldIdleGroups(model, used, [folding.stubs[0].group]), null);
+  assert.equal(foldIdleGroups(model, new Uint8Array(model.nodes).fill(1), []), null);
 });
 
 test("nothing is folded without traffic, with traffic everywhere, in a plane, or where there is space", () => {

@@ -107,6 +107,7 @@ export function makeModel(changes: Partial<Model> = {}, header: Partial<Header> 
     attributes: [],
     grid: null,
     space: null,
+    nodeGroup: null,
     linkValues: [],
     simplex: new Uint8Array(12),
     ...changes,

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from ibprof_converter.layout.lower_end import lower_ends, order_of_links
 from ibprof_converter.layout.positions import FabricLayout
+from ibprof_converter.layout.regular_cabling import find_dragonfly_groups
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.hosts import Hosts
 from ibprof_converter.traffic.traffic_data import ALL, PortCounters, Traffic
@@ -62,6 +63,7 @@ def encode_document(
     first_node = np.cumsum([0, *(subnet.fabric.nodes for subnet in subnets)])
     order = [_order_ends(subnet, layout) for subnet, layout in zip(subnets, layouts, strict=True)]
     arrays = _describe_nodes(subnets, layouts) | _describe_links(subnets, order, first_node)
+    arrays |= _describe_groups(subnets, layouts)
     arrays |= {"node_host": np.concatenate(hosts.of_node).astype(np.int32)} | _describe_lids(subnets, first_node)
     run_headers = []
     for number, run in enumerate(runs):
@@ -137,6 +139,16 @@ def _describe_nodes(subnets: Sequence[Subnet], layouts: Sequence[FabricLayout]) 
         "node_x": np.concatenate([layout.x for layout in layouts]).astype(np.float32),
         "node_y": np.concatenate([layout.y for layout in layouts]).astype(np.float32),
     }
+
+
+def _describe_groups(subnets: Sequence[Subnet], layouts: Sequence[FabricLayout]) -> Arrays:
+    """Return the group of each switch of a dragonfly, `NONE` for other nodes; nothing where no fabric is one."""
+    group = [np.full(subnet.fabric.nodes, NONE, np.int32) for subnet in subnets]
+    for own, subnet, layout in zip(group, subnets, layouts, strict=True):
+        found = {} if layout.has_levels else find_dragonfly_groups(subnet.fabric)
+        own[list(found)] = list(found.values())
+    is_dragonfly = len(group) == 1 and bool((group[0] != NONE).any())
+    return {"node_group": group[0]} if is_dragonfly else {}
 
 
 def _describe_links(

@@ -76,6 +76,7 @@ export function decode(buffer: ArrayBuffer): Model[] {
     attributes: header.attributes.map((each, at) => ({ ...each, value: small(`attribute_${at}`) })),
     grid: header.grid === null ? null : makeGrid(header.grid, small("rank_place")),
     space: arrays.has("node_space") ? small("node_space") : null,
+    nodeGroup: arrays.has("node_group") ? small("node_group") : null,
     linkValues,
     simplex: findSimplex(linkValues, links),
   };

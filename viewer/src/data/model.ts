@@ -157,6 +157,8 @@ export interface Model {
   grid: RankGrid | null;
   /** x, y and z of each node in space; null without such positions. */
   space: NumberArray | null;
+  /** The group of each switch of a dragonfly, -1 for other nodes; null for other networks. */
+  nodeGroup: NumberArray | null;
   linkValues: LinkValue[];
   /** 1 for each direction of a link that leads in this direction only. */
   simplex: Uint8Array;

@@ -2,6 +2,7 @@
 // The columns of a picture level by level whose groups without traffic are folded to stubs.
 
 import type { Model } from "../data/model";
+import { formatCount } from "../format";
 import { type BlockTree, findIdleGroups, growBlocks } from "./idle_groups";
 
 /** The number of columns that are always shown; the part of the columns that a folded picture may still have. */
@@ -23,8 +24,8 @@ export interface Stub {
   /** The hosts and switches of the whole group. */
   hosts: number;
   switches: number;
-  /** The rail that all of it is, in one row; undefined for parts of rails in use. */
-  rail?: number;
+  /** Its name, if it is a whole rail or some groups of a dragonfly; no link to it is drawn. */
+  label?: string;
 }
 
 export interface Folding {
@@ -82,7 +83,7 @@ export function foldIdle(model: Model, used: Uint8Array, open: readonly number[]
     else row.set(block, [nodes]);
   };
   for (const stub of stubs) {
-    if (stub.rail !== undefined) {
+    if (stub.label !== undefined) {
       place(stub.nodes, width / 2);
       continue;
     }
@@ -115,7 +116,8 @@ function makeRailStub({ nodes, nodeRail, nodeLevel }: Model, rail: number): Stub
     (node) => nodeRail[node] === rail && nodeLevel[node],
   );
   const columns = stubWidth(own.length);
-  return { group: own[0], nodes: own, isSwitch: true, columns, hosts: 0, switches: own.length, rail };
+  const label = `idle rail: ${formatCount(BigInt(own.length))} switches`;
+  return { group: own[0], nodes: own, isSwitch: true, columns, hosts: 0, switches: own.length, label };
 }
 
 /** Return y of each node, with the rows of each idle rail in its row next to the hosts. */

@@ -83,7 +83,7 @@ function thinOut({ links, endNode, nodeLevel }: Model, { stubOf, stubs }: Foldin
       drawn[link] = 1;
       continue;
     }
-    if (stubs[atA]?.rail !== undefined || stubs[atB]?.rail !== undefined) continue;
+    if (stubs[atA]?.label !== undefined || stubs[atB]?.label !== undefined) continue;
     // The links of idle switches to all switches above them would cover the picture.
     const [lower, above] = nodeLevel[a] < nodeLevel[b] ? [a, atB] : [b, atA];
     if (above < 0 && nodeLevel[lower] > 0) continue;

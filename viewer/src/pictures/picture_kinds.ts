@@ -11,6 +11,7 @@ import { CellDrawing } from "./cell_drawing";
 import type { Drawing } from "./drawing";
 import { type Encoding, findValue } from "./encoding";
 import { type Folding, foldIdle } from "./folding";
+import { foldIdleGroups } from "./group_folding";
 import { LineDrawing } from "./line_drawing";
 import { findNodeJobs } from "./node_jobs";
 import { SpaceDrawing } from "./space_drawing";
@@ -30,7 +31,9 @@ export class PictureKinds {
   private readonly used: () => Uint8Array;
   /** The last drawing of each kind, and how it was folded. */
   private readonly made = new Map<PictureKind, { folding: Folding | null; drawing: Drawing }>();
-  private readonly foldedAs = keepLast((open: number[]) => foldIdle(this.model, this.used(), open));
+  private readonly foldedAs = keepLast((open: number[]) =>
+    (this.model.nodeGroup ? foldIdleGroups : foldIdle)(this.model, this.used(), open),
+  );
 
   /** `compared` returns the run that is compared with at the time. */
   constructor(

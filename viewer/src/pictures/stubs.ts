@@ -76,7 +76,7 @@ export function paintStubs(
 }
 
 /** Name what a stub stands for in its row. */
-function nameOf({ nodes, isSwitch, rail }: PlacedStub): string {
-  if (rail !== undefined) return `idle rail: ${formatCount(BigInt(nodes.length))} switches`;
+function nameOf({ nodes, isSwitch, label }: PlacedStub): string {
+  if (label !== undefined) return label;
   return `${formatCount(BigInt(nodes.length))} ${isSwitch ? "switches" : "hosts"}`;
 }

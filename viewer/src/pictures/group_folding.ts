@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// A dragonfly whose groups without traffic are folded: the others are larger arcs of a smaller ring.
+
+import type { Model } from "../data/model";
+import type { Folding, Stub } from "./folding";
+
+/** The part of a turn that a stub has, of that of a group in use. */
+const STUB_TURN = 0.35;
+/** Space between groups, in switches. */
+const GAP = 1.5;
+/** How far a group bulges outwards, as a part of half its width. */
+const BULGE = 0.5;
+/** The largest half of a group's turn: a ring of one group would have no inside. */
+const WIDEST_TURN = 1.1;
+
+interface Ring {
+  /** The switches of each group, groups and switches in their order around the ring. */
+  groups: number[][];
+  /** Width of a unit of the ring over its height: hosts have columns of their own. */
+  stretch: number;
+}
+
+/** Return how the ring is folded; null where no group is idle, or one was opened. */
+export function foldIdleGroups(model: Model, used: Uint8Array, open: readonly number[]): Folding | null {
+  if (!model.nodeGroup || open.length) return null;
+  const owner = findSwitches(model);
+  const isUsed = new Set<number>();
+  for (let node = 0; node < model.nodes; node++)
+    if (used[node] && owner[node] >= 0) isUsed.add(groupOf(model, owner[node]));
+  const { groups, stretch } = findRing(model);
+  const isIdle = groups.map(([first]) => !isUsed.has(groupOf(model, first)));
+  const first = isIdle.findIndex((idle, at) => !idle && isIdle[(at || groups.length) - 1]);
+  if (first < 0) return null;
+  const parts = joinIdle(
+    [...groups.keys()].map((at) => (first + at) % groups.length),
+    isIdle,
+  );
+  const share = (part: readonly number[]): number => (isIdle[part[0]] ? STUB_TURN : 1);
+  const unit = (2 * Math.PI) / parts.reduce((sum, part) => sum + share(part), 0);
+  const half = groups.reduce((most, group) => Math.max(most, group.length), 0) / 2;
+  const radius = (half + GAP) / Math.tan(Math.min(unit / 2, WIDEST_TURN));
+  const [x, y] = [new Float64Array(model.nodes), new Float64Array(model.nodes)];
+  const stubOf = new Int32Array(model.nodes).fill(-1);
+  const stubs: Stub[] = [];
+  let turn = -unit / 2;
+  for (const part of parts) {
+    const middle = turn + (share(part) * unit) / 2;
+    turn += share(part) * unit;
+    const [outX, outY] = [Math.sin(middle), Math.cos(middle)];
+    const place = (node: number, out: number, aside: number): void => {
+      x[node] = stretch * (outX * out + outY * aside);
+      y[node] = outY * out - outX * aside;
+    };
+    const switches = part.flatMap((at) => groups[at]);
+    if (isIdle[part[0]]) {
+      const inside = new Set(switches);
+      for (const node of switches) place(node, radius, 0);
+      const nodes = Array.from(owner.keys()).filter((node) => inside.has(owner[node]));
+      for (const node of nodes) {
+        [x[node], y[node]] = [x[owner[node]], y[owner[node]]];
+        stubOf[node] = stubs.length;
+      }
+      stubs.push(makeStub(nodes, switches.length, part.length));
+    } else
+      switches.forEach((node, at) => {
+        const along = (Math.PI * (at + 0.5)) / switches.length;
+        place(node, radius + BULGE * half * Math.sin(along), -half * Math.cos(along));
+      });
+  }
+  // Hosts stay where they are below their switch.
+  for (let node = 0; node < model.nodes; node++) {
+    const at = owner[node];
+    if (at < 0 || at === node || stubOf[node] >= 0) continue;
+    x[node] = x[at] + model.nodeX[node] - model.nodeX[at];
+    y[node] = y[at] + model.nodeY[node] - model.nodeY[at];
+  }
+  let links = 0;
+  for (let link = 0; link < model.links; link++)
+    if (stubOf[model.endNode[2 * link]] < 0 && stubOf[model.endNode[2 * link + 1]] < 0) links++;
+  return { stubs, stubOf, x, y, links };
+}
+
+function groupOf({ nodeGroup }: Model, node: number): number {
+  return nodeGroup?.[node] ?? -1;
+}
+
+/** Return the switch of each node: its own for a switch, -1 for a node at none. */
+function findSwitches(model: Model): Int32Array {
+  const owner = Int32Array.from({ length: model.nodes }, (_, node) => (groupOf(model, node) >= 0 ? node : -1));
+  for (let end = 0; end < 2 * model.links; end++) {
+    const [node, other] = [model.endNode[end], model.endNode[end ^ 1]];
+    if (groupOf(model, node) < 0 && owner[node] < 0 && groupOf(model, other) >= 0) owner[node] = other;
+  }
+  return owner;
+}
+
+function findRing(model: Model): Ring {
+  const switches = Array.from({ length: model.nodes }, (_, node) => node).filter((node) => groupOf(model, node) >= 0);
+  const range = (values: ArrayLike<number>): [number, number] =>
+    switches.reduce(
+      ([least, most], node) => [Math.min(least, values[node]), Math.max(most, values[node])],
+      [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY],
+    );
+  const [left, right] = range(model.nodeX);
+  const [bottom, top] = range(model.nodeY);
+  const stretch = (right - left) / Math.max(top - bottom, 1e-9);
+  const turnOf = (node: number): number =>
+    Math.atan2((model.nodeX[node] - (left + right) / 2) / stretch, model.nodeY[node] - (bottom + top) / 2);
+  const members = new Map<number, number[]>();
+  for (const node of switches) {
+    const group = members.get(groupOf(model, node));
+    if (group) group.push(node);
+    else members.set(groupOf(model, node), [node]);
+  }
+  const groups = [...members.values()].map((group) => {
+    const sum = (part: (turn: number) => number): number => group.reduce((all, node) => all + part(turnOf(node)), 0);
+    const middle = Math.atan2(sum(Math.sin), sum(Math.cos));
+    const from = (node: number): number => Math.sin((turnOf(node) - middle) / 2);
+    return { middle, group: group.sort((one, other) => from(one) - from(other)) };
+  });
+  return { groups: groups.sort((one, other) => one.middle - other.middle).map(({ group }) => group), stretch };
+}
+
+/** Join idle groups that are neighbours. */
+function joinIdle(order: readonly number[], isIdle: readonly boolean[]): number[][] {
+  const parts: number[][] = [];
+  for (const at of order) {
+    const last = parts.at(-1);
+    if (last && isIdle[at] && isIdle[last[0]]) last.push(at);
+    else parts.push([at]);
+  }
+  return parts;
+}
+
+function makeStub(nodes: number[], switches: number, groups: number): Stub {
+  return {
+    group: nodes[0],
+    nodes,
+    isSwitch: true,
+    columns: 1.5 + 0.5 * Math.log2(nodes.length),
+    hosts: nodes.length - switches,
+    switches,
+    label: groups > 1 ? `${groups} idle groups` : "idle group",
+  };
+}
