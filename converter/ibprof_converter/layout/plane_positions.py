@@ -60,10 +60,17 @@ _STRESS_ROUNDS = 60
 
 
 def is_flat(fabric: Fabric, level: npt.NDArray[np.int32]) -> bool:
-    """Return whether so large a share of links is within levels that these say little (`_FLAT_SHARE`)."""
+    """Return whether so large a share of links is within levels that these say little (`_FLAT_SHARE`).
+
+    Leaf switches have links among themselves then. In a dragonfly+ only the switches on top of its cells have.
+    """
     pairs = _pair_switches(fabric)
-    switches = int((fabric.node_kind == NodeKind.SWITCH).sum())
-    return switches >= _FEWEST and float((level[pairs[:, 0]] == level[pairs[:, 1]]).mean()) > _FLAT_SHARE
+    is_switch = fabric.node_kind == NodeKind.SWITCH
+    if int(is_switch.sum()) < _FEWEST:
+        return False
+    within = level[pairs[:, 0]] == level[pairs[:, 1]]
+    joins_leaves = bool((level[pairs[within, 0]] == level[is_switch].min()).any())
+    return joins_leaves and float(within.mean()) > _FLAT_SHARE
 
 
 def position_switches(fabric: Fabric) -> tuple[npt.NDArray[np.intp], Points, float]:

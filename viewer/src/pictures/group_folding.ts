@@ -54,7 +54,8 @@ export function foldIdleGroups(model: Model, used: Uint8Array, open: readonly nu
     const switches = part.flatMap((at) => groups[at]);
     if (isIdle[part[0]]) {
       const inside = new Set(switches);
-      for (const node of switches) place(node, radius, 0);
+      // With one group in use, the ring is an arc, and its inside is free.
+      for (const node of switches) place(node, parts.length > 2 ? radius : 0, 0);
       const nodes = Array.from(owner.keys()).filter((node) => inside.has(owner[node]));
       for (const node of nodes) {
         [x[node], y[node]] = [x[owner[node]], y[owner[node]]];

@@ -23,7 +23,12 @@ export class Labels {
 
   /** Keep names off a square. */
   block(x: number, y: number, half: number): void {
-    this.take([x - half, y - half, x + half, y + half]);
+    this.blockBox(x, y, half, half);
+  }
+
+  /** Keep names off a rectangle, given by its centre and half its width and height. */
+  blockBox(x: number, y: number, across: number, up: number): void {
+    this.take([x - across, y - up, x + across, y + up]);
   }
 
   /** Reserve the area of a name about its centre; return false where it is taken. */

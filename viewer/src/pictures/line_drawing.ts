@@ -28,6 +28,11 @@ const APART = 14;
 /** Half the side of a node that names in a plane keep off, and the largest number of such names. */
 const NODE = 5;
 const MOST_NAMES = 300;
+/** Half the width and height of a stub with its label in a plane, which names keep off. */
+const STUB_WIDTH = 45;
+const STUB_HEIGHT = 26;
+/** The size of the largest node. */
+const LARGEST_NODE = 12;
 
 export class LineDrawing implements Drawing {
   readonly name = "lines";
@@ -192,18 +197,33 @@ export class LineDrawing implements Drawing {
     const { model, layout } = this;
     const host = Math.min(Math.max(view.scale * 0.6, 1.2), 10);
     const chosen = selectedNodes(encoding);
-    for (let node = 0; node < model.nodes; node++) {
-      const [x, y] = [view.x + layout.x[node] * view.scale, view.y + layout.y[node] * view.scale];
-      if (x < -12 || y < -12 || x > width + 12 || y > height + 12 || !isNodeShown(encoding, node)) continue;
-      if (isFolded(layout, node) && !chosen.has(node)) continue;
+    this.visitNodes(encoding, view, [width, height], LARGEST_NODE, (node, x, y) => {
+      if (isFolded(layout, node) && !chosen.has(node)) return;
       const colour = this.nodeColour(node, encoding);
       const size = model.nodeKind[node] === SWITCH ? Math.min(host * 1.5 + 1, 12) : colour ? host + 1.5 : host;
       context.fillStyle = colour ?? encoding.theme.node;
       context.fillRect(x - size / 2, y - size / 2, size, colour ? size * 1.6 : size);
-      if (!chosen.has(node)) continue;
+      if (!chosen.has(node)) return;
       context.strokeStyle = encoding.theme.chosen;
       context.lineWidth = 2;
       context.strokeRect(x - size / 2 - 3, y - size / 2 - 3, size + 6, (colour ? size * 1.6 : size) + 6);
+    });
+  }
+
+  /** Visit the nodes that are shown and at most `margin` pixels outside the picture, with their positions on it. */
+  private visitNodes(
+    encoding: Encoding,
+    view: ViewTransform,
+    [width, height]: [number, number],
+    margin: number,
+    visit: (node: number, x: number, y: number) => void,
+  ): void {
+    const { x: nodeX, y: nodeY } = this.layout;
+    for (let node = 0; node < this.model.nodes; node++) {
+      const x = view.x + nodeX[node] * view.scale;
+      const y = view.y + nodeY[node] * view.scale;
+      if (x < -margin || y < -margin || x > width + margin || y > height + margin) continue;
+      if (isNodeShown(encoding, node)) visit(node, x, y);
     }
   }
 
@@ -245,13 +265,14 @@ export class LineDrawing implements Drawing {
     const { model, layout } = this;
     const labels = new Labels(width, height);
     const places: { node: number; x: number; y: number; weight: number }[] = [];
-    for (let node = 0; node < model.nodes; node++) {
-      const [x, y] = [view.x + layout.x[node] * view.scale, view.y + layout.y[node] * view.scale];
-      if (x < 0 || y < 0 || x > width || y > height || !isNodeShown(encoding, node)) continue;
+    for (const { x, y } of layout.stubs)
+      labels.blockBox(view.x + x * view.scale, view.y + y * view.scale, STUB_WIDTH, STUB_HEIGHT);
+    this.visitNodes(encoding, view, [width, height], 0, (node, x, y) => {
+      if (isFolded(layout, node)) return;
       labels.block(x, y, NODE);
       const isSwitch = model.nodeKind[node] === SWITCH;
       places.push({ node, x, y, weight: (isSwitch ? 2 : 0) + (this.nodeColour(node, encoding) ? 1 : 0) });
-    }
+    });
     places.sort((one, other) => other.weight - one.weight || one.node - other.node);
     let named = 0;
     for (const { node, x, y } of places) {
