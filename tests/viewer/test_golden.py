@@ -97,6 +97,11 @@ def open_folded(open_view: Open, folder: Path) -> Opened:
     return open_view([LARGE, matrix, "--placement", "packed"])
 
 
+def open_groups(open_view: Open, folder: Path) -> Opened:
+    matrix = write_matrix(folder / "matrix.csv", 12)
+    return open_view(["dragonfly:4,2,2", matrix, "--placement", "packed"])
+
+
 def open_by_share(open_view: Open, folder: Path) -> Opened:
     one, other = (write_matrix(folder / f"{ranks}.csv", ranks) for ranks in (8, 16))
     options = ["--compare", other]
@@ -110,6 +115,7 @@ OWN: dict[str, Callable[[Open, Path], Opened]] = {
     "space": open_in_space,
     "empty": open_empty,
     "folded": open_folded,
+    "groups": open_groups,
     "share": open_by_share,
 }
 """States with files of their own."""

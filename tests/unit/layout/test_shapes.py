@@ -282,3 +282,48 @@ def test_a_ring_without_structure_otherwise_is_drawn_as_a_ring() -> None:
     points = position_by_distance(ring)
     radius = np.linalg.norm(points - points.mean(axis=0), axis=1)
     assert radius.min() > 0.9 * radius.max()
+
+
+def make_cells(cells: int, leaves: int = 3, tops: int = 2, hosts: int = 4) -> Fabric:
+    """Return cells of leaf switches and of switches on top, which have a link to their like in each other cell."""
+    used: dict[int, int] = {}
+    links: list[tuple[int, int, int, int]] = []
+
+    def join(a: int, b: int) -> None:
+        used[a], used[b] = used.get(a, 0) + 1, used.get(b, 0) + 1
+        links.append((a, used[a], b, used[b]))
+
+    leaf, top = cells * leaves * hosts, cells * leaves * (hosts + 1)
+    nodes = top + cells * tops
+    for host in range(leaf):
+        join(host, leaf + host // hosts)
+    for each, upper in ((each, upper) for each in range(cells * leaves) for upper in range(tops)):
+        join(leaf + each, top + each // leaves * tops + upper)
+    for (one, other), upper in ((pair, upper) for pair in combinations(range(cells), 2) for upper in range(tops)):
+        join(top + one * tops + upper, top + other * tops + upper)
+    table = np.array(sorted(links), np.int32)
+    return Fabric(
+        name="cells",
+        node_guid=np.arange(1, nodes + 1, dtype=np.uint64),
+        node_kind=np.where(np.arange(nodes) < leaf, NodeKind.CA, NodeKind.SWITCH).astype(np.uint8),
+        node_name=tuple(f"n{node:03d}" for node in range(nodes)),
+        system_guid=np.zeros(nodes, np.uint64),
+        link_node=table[:, [0, 2]],
+        link_port=table[:, [1, 3]],
+        link_gbps=np.full(len(table), 100.0),
+        port_node=np.arange(nodes, dtype=np.int32),
+        port_number=np.ones(nodes, np.int32),
+        port_guid=np.arange(1, nodes + 1, dtype=np.uint64),
+        port_lid=np.arange(1, nodes + 1, dtype=np.int32),
+        port_lmc=np.zeros(nodes, np.int32),
+    )
+
+
+def test_cells_have_levels_though_most_links_of_their_top_switches_are_within_a_level() -> None:
+    fabric = make_cells(8)
+    (layout,) = lay_out([fabric])
+    assert layout.has_levels
+    assert np.bincount(layout.level).tolist() == [96, 24, 16]
+    # The hosts of a cell are next to one another.
+    cell = np.arange(96) // 12
+    assert np.count_nonzero(np.diff(cell[np.argsort(layout.x[:96], kind="stable")])) == 7
