@@ -163,7 +163,18 @@ def _build_timer(bench: Bench, name: str, *options: str) -> Path:
     library = bench.folder / f"libevery_call_{name}.so"
     sources = HERE.parents[1] / "csrc"
     includes = (f"-I{sources}/preload", f"-I{sources}/include")
-    line = ("cc", "-O2", "-fPIC", "-shared", *options, *includes, "-o", library, HERE / "every_call.c", "-ldl")
+    line: list[str | Path] = [
+        "cc",
+        "-O2",
+        "-fPIC",
+        "-shared",
+        *options,
+        *includes,
+        "-o",
+        library,
+        HERE / "every_call.c",
+        "-ldl",
+    ]
     subprocess.run(line, check=True)
     return library
 

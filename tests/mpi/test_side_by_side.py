@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -19,7 +20,12 @@ ROW = re.compile(r"^\| (\w+) \| ([^|]*) \| ([\d,]+) \| ([\d.]+) \| ([\d.]+) \|",
 @pytest.mark.parametrize("callers", ["0", "2"])
 def test_one_line_of_two_callers(callers: str, system_mpi: Mpi, build: Build) -> None:
     program = build(system_mpi, "two_callers.c", "-g", "-O1")
-    line = [sys.executable, ROOT / "benchmarks" / "overhead" / "side_by_side.py", "--callers", callers]
+    line: list[str | Path] = [
+        sys.executable,
+        ROOT / "benchmarks" / "overhead" / "side_by_side.py",
+        "--callers",
+        callers,
+    ]
     done = subprocess.run(
         [*line, "--", program, str(CALLS), str(LATE_S)], capture_output=True, text=True, check=True, timeout=100
     )
