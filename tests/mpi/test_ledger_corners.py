@@ -13,7 +13,7 @@ from ibprof.profile.profile_data import Profile
 from ibprof.profile.unaccounted import UNATTRIBUTED, describe_uncompared, find_unaccounted
 from ibprof_testing.lab import hosts as lab
 from ibprof_testing.mpi import mpis
-from ibprof_testing.mpi.matrices import load_complete, operations_sent
+from ibprof_testing.mpi.matrices import load_complete, operations_sent, recorded
 from ibprof_testing.mpi.mpis import THROUGH_NETWORK, Build, Mpi, run_mpi
 
 RANKS = 5
@@ -59,6 +59,28 @@ def test_corners_of_calls_of_mpich(name: str, program: str, style: str, build: B
     run = load_complete(tmp_path / "rec", RANKS)
     assert all(rank.sees_host for rank in run.ranks)
     check_compared(run, {"blocking": "BCAST", "nonblocking": "IBCAST", "persistent": "BCAST_INIT"}[style])
+
+
+FORTRAN_ITEMS = 3000
+"""Of programs/ledger_corners.f90, of four bytes each."""
+
+
+@pytest.mark.parametrize("name", [mpis.SYSTEM, mpis.MPICH_SYSTEM])
+@pytest.mark.parametrize("interface", ["HEADER", "MODULE", "F08"])
+def test_corners_of_calls_of_fortran(interface: str, name: str, build: Build, tmp_path: Path) -> None:
+    """Its MPI_IN_PLACE and handles are not those of C."""
+    mpi = mpis.find_mpi(name) if name in mpis.NAMES else mpis.find_mpich_like(name)
+    program = build(mpi, "ledger_corners.f90", "-cpp", "-w", "-fallow-argument-mismatch", f"-D{interface}")
+    run_mpi(mpi, RANKS, [program], recording=tmp_path / "rec", env=THROUGH_NETWORK if mpi.is_mpich_like else None)
+    run = load_complete(tmp_path / "rec", RANKS)
+    for operation in ("ALLTOALLW", "IALLTOALLW", "ALLGATHERV", "REDUCE_SCATTER", "SCATTERV"):
+        check_compared(run, operation)
+    each = (FORTRAN_ITEMS * 4, 1)
+    ring = {(rank, (rank + 1) % RANKS): each for rank in range(RANKS)}
+    assert recorded(run, operation="SENDRECV") == ring
+    assert recorded(run, operation="PUT") == ring
+    graph = ring | {(rank, (rank + 2) % RANKS): each for rank in range(RANKS)}
+    assert recorded(run, operation="NEIGHBOR_ALLGATHER") == graph
 
 
 IN_MEMORY = {f"coll_han_{call}_low_module": 1 for call in ("bcast", "reduce", "allreduce")}
