@@ -63,6 +63,10 @@ def judge_traffic(links: BusiestLink | None) -> Verdict:
     return _Judge(None, links, has_sites=True).judge()
 
 
+def _format_share(share: float) -> str:
+    return "less than 1%" if share < WORTH_HAVING else f"{share:.0%}"
+
+
 class _Judge:
     """Finds the kind of a verdict, and the sentences of each kind."""
 
@@ -195,9 +199,9 @@ class _Judge:
         least = format_seconds(links.line_rate_s)
         of_what = ""
         if self._mpi_s and links.line_rate_s <= self._mpi_s:
-            of_what = f" ({links.line_rate_s / self._mpi_s:.0%} of MPI time)"
+            of_what = f" ({_format_share(links.line_rate_s / self._mpi_s)} of MPI time)"
         elif self._run_s and links.line_rate_s <= self._run_s:
-            of_what = f" ({links.line_rate_s / self._run_s:.0%} of the run)"
+            of_what = f" ({_format_share(links.line_rate_s / self._run_s)} of the run)"
         by = f" Loaded by {links.loaded_by}." if links.loaded_by else ""
         return f"The busiest link, {links.busiest}, needs at least {least} at line rate{of_what}.{by}"
 

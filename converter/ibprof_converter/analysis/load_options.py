@@ -11,6 +11,7 @@ from pathlib import Path
 from ibprof.errors import UsageError, quote_found
 from ibprof.profile.row_choice import ALL_ROWS, RowChoice
 from ibprof_converter.routing.rail_files import RailFiles, find_rails, has_links
+from ibprof_converter.routing.synthetic.spec import is_synthetic
 from ibprof_converter.traffic.traffic_reader import is_traffic
 
 REGION = "region"
@@ -123,6 +124,10 @@ def parse_columns(text: str) -> tuple[str, ...]:
     return columns
 
 
+def _is_fabric(name: str) -> bool:
+    return is_synthetic(name) or (not is_traffic(name) and has_links(Path(name)))
+
+
 def split_names(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Split names into fabrics and traffic: the last one is traffic, and so are those before it that look like it.
 
@@ -130,7 +135,7 @@ def split_names(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]
         UsageError: traffic comes first and a fabric last.
     """
     first = len(names) - 1
-    if first > 0 and is_traffic(names[0]) and not is_traffic(names[-1]) and has_links(Path(names[-1])):
+    if first > 0 and is_traffic(names[0]) and _is_fabric(names[-1]):
         raise UsageError(
             f"fabrics come before what is sent over them: expected ... {names[-1]} {names[0]}, "
             f"found ... {names[0]} {names[-1]}"

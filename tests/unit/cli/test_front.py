@@ -59,4 +59,6 @@ def test_a_fabric_after_the_traffic_is_recognised() -> None:
     fabric = str(FABRICS / "testbed44" / "ibdiagnet.lst")
     with pytest.raises(UsageError, match=r"found \.\.\. profile\.otf2 .*ibdiagnet\.lst"):
         split_names(["profile.otf2", fabric])
+    with pytest.raises(UsageError, match=r"expected ... xgft:2:4,4:1,2 profile.otf2"):
+        split_names(["profile.otf2", "xgft:2:4,4:1,2"])
     assert split_names([fabric, str(Path("profile.otf2"))]) == ((fabric,), ("profile.otf2",))

@@ -80,6 +80,13 @@ def test_a_link_that_needs_the_time() -> None:
     assert judge_run(run, link(3.1, is_host_link=True)).kind is VerdictKind.HOST_LINKS
 
 
+def test_a_link_that_needs_next_to_nothing() -> None:
+    assert (
+        "at least 2 ms at line rate (less than 1% of MPI time)."
+        in judge_run(make_run([(1, 5), (1, 5)], BULK), link(0.002)).text
+    )
+
+
 def test_a_remedy_that_is_not_worth_it() -> None:
     verdict = judge_run(make_run([(1, 5), (1, 5)], BULK), link(3.1, cause="placement", advice="x", gain_s=0.06))
     assert "not worth it" in verdict.text
