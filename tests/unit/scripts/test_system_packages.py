@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `make test` prints to a user who may not install packages."""
+"""`make test` as a user who may not install packages."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def test_time_of_files_is_neither_waiting_nor_on_the_host() -> None:
 
 @pytest.mark.parametrize("times", [5, 10])
 def test_traffic_of_other_jobs_is_not_taken_for_waiting(times: int) -> None:
-    """Ranks are even, and messages take some times what the link needs: other jobs slow them so much."""
+    """Ranks are even, and messages take some times what the link needs: other jobs slow them."""
     run = make_run([(1, 5.0)] * 8, [Count(rank, rank ^ 1, 10**6, 10) for rank in range(8)])
     verdict = judge_run(run, link(5 / times))
     assert verdict.kind is VerdictKind.UNKNOWN, verdict.text
