@@ -49,6 +49,7 @@ lab: .venv-dev/ready
 	.venv-dev/bin/python benchmarks/lab/verdicts.py -o build/lab/verdicts
 	.venv-dev/bin/python benchmarks/lab/scaling.py -o build/lab/scaling
 	.venv-dev/bin/python benchmarks/lab/replay.py -o build/lab/replay
+	.venv-dev/bin/python benchmarks/lab/few_pairs.py -o build/lab/few-pairs
 
 .PHONY: lint
 lint: .venv-dev/ready viewer/node_modules/ready

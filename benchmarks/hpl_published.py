@@ -4,8 +4,8 @@
 python benchmarks/hpl_published.py
 
 Prints a table, a system a row. `data/hpl_published.csv` has R_peak, R_max and N_max of the TOP500's lists, a source of
-R_max, the nodes as processes, and the data rate of one link of a node by its makers. What is not published is assumed: a
-grid as square as possible, blocks of 192, 2 us, and 80% to 97% of the peak in matrix products. 2/3 N_max^3 / R_max is
+R_max, the nodes as processes, and the data rate of one link of a node by its makers. What is not published is assumed:
+a grid as square as possible, blocks of 192, 2 us, and 80% to 97% of the peak in matrix products. 2/3 N_max^3 / R_max is
 the run's duration, which the operators of these systems published too.
 """
 
