@@ -11,6 +11,7 @@ import pytest
 
 from ibprof_converter.cli.topology import main
 from ibprof_converter.topology.infer.inference import Inference, InferenceEffort, infer
+from ibprof_converter.topology.infer.nested_levels import find_levels
 from ibprof_converter.topology.infer.pair_delays import PairDelays
 from ibprof_converter.topology.infer.residual_pattern import find_pattern
 from ibprof_converter.topology.infer.shared_errors import split_errors
@@ -176,3 +177,19 @@ def test_a_weak_answer_ends_with_status_5(tmp_path: Path, capsys: pytest.Capture
     capsys.readouterr()
     assert main(["infer", str(delays), "--json"]) == 5
     assert "links were found again in less than 70%" in json.loads(capsys.readouterr().out)["refused"]
+
+
+@pytest.mark.parametrize("is_slow", [True, False])
+def test_the_others_of_a_slow_core_are_no_group(is_slow: bool) -> None:
+    """A core takes longer with all others, or with those of its socket alone; hops on a mesh hide a switch."""
+    core = np.arange(32)
+    place = core % 16
+    hops = abs(place % 6 - place[:, None] % 6) + abs(place // 6 - place[:, None] // 6)
+    own = core // 16 == core[:, None] // 16
+    delays = np.where(own, 38.0 + 2.2 * hops, 330.0 + 3.0 * hops)
+    delays *= np.exp(0.22 * ((core == 2) | (core[:, None] == 2)) * (own | is_slow))
+    np.fill_diagonal(delays, 0.0)
+    levels = find_levels(delays * 1e-9)
+    assert levels.pruned.tree.nodes == 3
+    found = set() if levels.near is None else set(levels.near.hosts.tolist())
+    assert found == (set() if is_slow else set(range(16)) - {2})

@@ -111,7 +111,7 @@ def _merge_small_steps(
         node = int(np.argmin(step)) + 1
         if step[node - 1] >= pattern.least_step:
             break
-        if step[node - 1] > largest:
+        if step[node - 1] > largest and not _lacks_a_slow_host(tree, node, step[node - 1], rows, sampled):
             largest, near = float(step[node - 1]), tree.leaves_below(node)
         above = int(tree.parent[node])
         both = weight[node] + weight[above]
@@ -123,6 +123,22 @@ def _merge_small_steps(
         meeting -= meeting > node
         tree = tree.without_node(node)
     return PrunedTree(tree, height, weight, lost), NearGroup(near, largest, pattern.deviation) if len(near) else None
+
+
+def _lacks_a_slow_host(
+    tree: RootedTree, node: int, step: float, rows: npt.NDArray[np.integer], sampled: npt.NDArray[np.float32]
+) -> bool:
+    """Return whether a node has all hosts of the one above it but a slow one: it is farther from hosts beyond, too."""
+    near = tree.leaves_below(node)
+    others = np.setdiff1d(tree.leaves_below(int(tree.parent[node])), near)
+    beyond = np.setdiff1d(np.flatnonzero(~np.isin(rows, near)), np.flatnonzero(np.isin(rows, others)))
+    slow, rest = np.flatnonzero(np.isin(rows, others)), np.flatnonzero(np.isin(rows, near))
+    if len(others) != 1 or not len(slow) or not len(rest):
+        return False
+    if not len(beyond):  # a single host next to all others has no switch of its own
+        return True
+    more = sampled[slow[0], beyond] - np.median(sampled[np.ix_(rest, beyond)], axis=0)
+    return bool(np.median(more) > step / 2)
 
 
 def find_levels_robustly(delays: npt.NDArray[np.floating]) -> Levels:
