@@ -92,7 +92,7 @@ class MeasurementPlan:
 
     @property
     def is_directed(self) -> bool:
-        """Whether the two directions of a pair are different delays; those of round trips and exchanges are not."""
+        """Return whether the directions of a pair are different delays; those of round trips and exchanges are not."""
         return self.one_way or self.mode == BANDWIDTH
 
     @property

@@ -58,7 +58,7 @@ class _Subtree:
 
 @dataclass(frozen=True, slots=True)
 class _Evidence:
-    """What the delays of hosts on their way down say about the children of the switch that they are below of.
+    """Counts of delays from hosts on their way down to hosts of the next switches.
 
     Attributes:
         near, far: int [k, children], how often a host was nearer to a host of a child than others are, or not.
@@ -71,13 +71,13 @@ class _Evidence:
 
     @property
     def belongs(self) -> npt.NDArray[np.bool_]:
-        """Whether a host is below a child, bool [k, children]."""
+        """Return whether a host is below a child, bool [k, children]."""
         more = self.near - self.far
         return (more > 0) & ((more >= _AGREEING) | self.is_complete)
 
     @property
     def is_out(self) -> npt.NDArray[np.bool_]:
-        """Whether a host is not below a child: one delay says so, or two if all children seem out."""
+        """Return whether a host is not below a child: one delay says so, or two if all children seem out."""
         seems = self.far > self.near
         others_seem = seems.sum(axis=1, keepdims=True) - seems == seems.shape[1] - 1
         out: npt.NDArray[np.bool_] = self.is_complete | (seems & (~others_seem | (self.far - self.near >= _AGREEING)))
