@@ -282,27 +282,27 @@ def main(argv: Sequence[str] | None = None) -> int:
         window_ns = (wanted.window or cell.window_ms) * MS
         end_ns = window_ns * (1 + BEYOND)
         given = make_messages(cell, wanted.seed, window_ns)
-        theirs, their_s, came = run_codes(program, folder, name, cell, given, end_ns, wanted.hours)
+        by_codes, codes_s, came = run_codes(program, folder, name, cell, given, end_ns, wanted.hours)
         if not came:
-            last = max(start + took for start, took in theirs.values())
+            last = max(start + took for start, took in by_codes.values())
             window_ns, end_ns = last / (1 + BEYOND), last
-        ours, our_s = run_ibprof(cell, given, end_ns, wanted.seed)
+        by_ibprof, ibprof_s = run_ibprof(cell, given, end_ns, wanted.seed)
         for job in (IO, MPI):
             hosts = {each.host for each in given if each.job == job}
             begun = [
                 {key for key, (start, _) in side.items() if key[0] in hosts and BEGIN * window_ns <= start < window_ns}
-                for side in (theirs, ours)
+                for side in (by_codes, by_ibprof)
             ]
             if not hosts or not all(begun):
                 continue
             one, other = (
-                np.mean([side[key][1] for key in keys]) for side, keys in zip((theirs, ours), begun, strict=True)
+                np.mean([side[key][1] for key in keys]) for side, keys in zip((by_codes, by_ibprof), begun, strict=True)
             )
             both = begun[0] & begun[1]
-            alike = np.mean([abs(ours[key][1] / theirs[key][1] - 1) < 0.01 for key in both])
+            alike = np.mean([abs(by_ibprof[key][1] / by_codes[key][1] - 1) < 0.01 for key in both])
             print(
                 f"| {name} | {job} | {len(begun[0]):,} | {one / 1e3:,.2f} | {other / 1e3:,.2f} "
-                f"| {other / one - 1:+.1%} | {alike:.0%} | {their_s:.0f} | {our_s:.1f} |",
+                f"| {other / one - 1:+.1%} | {alike:.0%} | {codes_s:.0f} | {ibprof_s:.1f} |",
                 flush=True,
             )
     return 0
