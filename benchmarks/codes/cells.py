@@ -170,10 +170,24 @@ def compile_program(build: Path, folder: Path) -> Path:
     ross = Path(plain["ROSS_DIR"]).parents[2]
     program = folder / "given_messages"
     makes = Path(__file__).with_name("given_messages.c")
-    line = [plain["CMAKE_C_COMPILER"], "-std=gnu11", "-O3", "-c", makes, "-o", program.with_suffix(".o")]
+    line: list[str | Path] = [
+        plain["CMAKE_C_COMPILER"],
+        "-std=gnu11",
+        "-O3",
+        "-c",
+        makes,
+        "-o",
+        program.with_suffix(".o"),
+    ]
     line += [f"-I{source}", f"-I{build}", f"-I{source}/codes", f"-I{ross}/include/ross"]
     subprocess.run(line, check=True)
-    link = [plain["CMAKE_CXX_COMPILER"], program.with_suffix(".o"), "-o", program, build / "src" / "libcodes.a"]
+    link: list[str | Path] = [
+        plain["CMAKE_CXX_COMPILER"],
+        program.with_suffix(".o"),
+        "-o",
+        program,
+        build / "src" / "libcodes.a",
+    ]
     subprocess.run([*link, ross / "lib" / "libROSS.a", "-lm"], check=True)
     return program
 
@@ -243,7 +257,16 @@ def run_codes(
             for each in given:
                 file.write(f"{each.host} {each.start_ns:.0f} {each.bytes} {len(each.to)}\n")
                 file.writelines(f"{to} {pause:.0f}\n" for to, pause in zip(each.to, each.pause_ns, strict=True))
-        line = ["nice", "-n", "19", program, "--sync=1", "--extramem=2000000", f"--end={end_ns:.0f}", "--"]
+        line: list[str | Path] = [
+            "nice",
+            "-n",
+            "19",
+            program,
+            "--sync=1",
+            "--extramem=2000000",
+            f"--end={end_ns:.0f}",
+            "--",
+        ]
         line += [configuration, stem.with_suffix(".given"), output, str(hours)]
         before = os.times()
         with stem.with_suffix(".log").open("w") as log:

@@ -118,8 +118,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     for tables in rails:
         (output / tables).mkdir(parents=True)
     programs = {name: compile_program(name, output) for name in ("lab_patterns.c", "divided_work.c")}
-    jobs = {name: [programs[words[0]], *words[1:]] for name, words in JOBS.items() if name in (wanted.job or JOBS)}
-    other = [programs[OTHER[0]], *OTHER[1:]]
+    jobs: dict[str, list[str | Path]] = {
+        name: [programs[words[0]], *words[1:]] for name, words in JOBS.items() if name in (wanted.job or JOBS)
+    }
+    other: list[str | Path] = [programs[OTHER[0]], *OTHER[1:]]
     settings = list_settings(output / "neighbour" / "profile.otf2")
     measured: dict[tuple[str, str], list[Path]] = {}
     print(f"load {os.getloadavg()[0]:.1f} at the beginning", file=sys.stderr)
@@ -148,13 +150,13 @@ def main(argv: Sequence[str] | None = None) -> int:
             seconds = [find_seconds(profile) for profile in measured[name, setting.name]]
             middle = statistics.median(seconds)
             recorded = measured[name, settings[0].name][0]
-            found = predict(recorded, output / "good" / "rail0.lst", setting.options(output / "poor" / "rail0.lst"))
-            is_inside = found["low"] <= middle <= found["high"]
+            answer = predict(recorded, output / "good" / "rail0.lst", setting.options(output / "poor" / "rail0.lst"))
+            is_inside = answer["low"] <= middle <= answer["high"]
             outside += not is_inside
             print(
                 f"| {name} | {setting.name} | {middle:.2f} ({min(seconds):.2f} to {max(seconds):.2f}) "
-                f"| {found['seconds']:.2f} ({found['low']:.2f} to {found['high']:.2f}) "
-                f"| {found['seconds'] / middle - 1:+.0%} | {'yes' if is_inside else 'NO'} |",
+                f"| {answer['seconds']:.2f} ({answer['low']:.2f} to {answer['high']:.2f}) "
+                f"| {answer['seconds'] / middle - 1:+.0%} | {'yes' if is_inside else 'NO'} |",
                 flush=True,
             )
     print(f"load {os.getloadavg()[0]:.1f} at the end", file=sys.stderr)
