@@ -102,17 +102,17 @@ def test_one_sentence_says_what_changed_and_both_runs_links_are_listed(
     assert box.locator("p").inner_text().replace("far needs", "B needs") == change["text"].replace(
         " as A on", " as near on"
     ).replace("(A's most", "(near's most")
-    for side, listed in (("a", "top-links"), ("b", "top-links-beside")):
+    for side, listed in (("a", "top-links"), ("b", "top-links-second")):
         names = opened.page.locator(f"#{listed} button").all_inner_texts()
         assert len(names) == 3
-        assert set(names) <= {each["name"] + f" port {each['far_port']}" for each in change["hottest"][side]}
-    assert opened.page.locator("#top-links-beside-title").inner_text() == "Most loaded links: far"
+        assert set(names) <= {each["name"] + f" port {each['far_port']}" for each in change["most_loaded"][side]}
+    assert opened.page.locator("#top-links-second-title").inner_text() == "Most loaded links: far"
     opened.page.keyboard.press("x")
     assert box.locator("h2").inner_text() == "What changed from far to near"
     assert box.locator("p").inner_text().startswith("near needs")
     opened.page.locator("#compare").select_option("none")
     assert not box.is_visible()
-    assert not opened.page.locator("#top-links-beside").is_visible()
+    assert not opened.page.locator("#top-links-second").is_visible()
 
 
 def test_a_choice_is_of_both_runs(opened: Opened, matrix: str, places: tuple[str, str], tmp_path: Path) -> None:

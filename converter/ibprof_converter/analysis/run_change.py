@@ -38,7 +38,7 @@ class ChangeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RunChange:
-    """What changed between two runs, and why.
+    """The change between two runs, and its reason.
 
     Attributes:
         kind: the difference that changed the loads; `SEVERAL` where their parts cannot be separated.
@@ -46,24 +46,24 @@ class RunChange:
         ratio: time of B's most loaded link at line rate over that of A's; bytes where a speed is not known. None
             where either run loads no link.
         link: the most loaded link direction of the run that needs longer; None where links are not known.
-        hottest: the most loaded link directions of A and of B.
+        most_loaded: the most loaded link directions of A and of B.
     """
 
     kind: ChangeKind
     text: str
     ratio: float | None
     link: str | None
-    hottest: tuple[tuple[LoadedDirection, ...], tuple[LoadedDirection, ...]]
+    most_loaded: tuple[tuple[LoadedDirection, ...], tuple[LoadedDirection, ...]]
 
     def as_json(self) -> dict[str, object]:
         """Return it as plain values."""
-        of_runs = [[each.as_json() for each in run] for run in self.hottest]
+        of_runs = [[each.as_json() for each in run] for run in self.most_loaded]
         return {
             "kind": str(self.kind),
             "text": self.text,
             "ratio": self.ratio,
             "link": self.link,
-            "hottest": dict(zip("ab", of_runs, strict=True)),
+            "most_loaded": dict(zip("ab", of_runs, strict=True)),
         }
 
 
@@ -83,11 +83,11 @@ def explain_change(a: RunFacts, b: RunFacts, names: tuple[str, str] = ("A", "B")
         names: of the runs, as the sentence calls them.
     """
     names = printable(names[0]), printable(names[1])
-    hottest = ((a.hottest or ())[:_LISTED], (b.hottest or ())[:_LISTED])
+    most_loaded = ((a.most_loaded or ())[:_LISTED], (b.most_loaded or ())[:_LISTED])
     slower, ratio = _find_slower(a, b)
     kind, why = _find_reasons(a, b, slower, names)
     if kind is ChangeKind.NOT_COMPARABLE:
-        return RunChange(kind, f"{names[0]} and {names[1]} cannot be compared by link: {why}.", None, None, hottest)
+        return RunChange(kind, f"{names[0]} and {names[1]} cannot be compared by link: {why}.", None, None, most_loaded)
     what = _say_loads(a, b, slower, ratio, names)
     is_same = ratio is None or abs(ratio - 1) < _AS_LONG
     if kind is ChangeKind.NOTHING:
@@ -98,14 +98,14 @@ def explain_change(a: RunFacts, b: RunFacts, names: tuple[str, str] = ("A", "B")
         text = f"{what}, {'although' if is_same and slower else 'because'} {why}"
     if slower and slower.call:
         text += f"; most of it is {printable(slower.call)}"
-    return RunChange(kind, f"{text}.", ratio, printable(slower.name) if slower else None, hottest)
+    return RunChange(kind, f"{text}.", ratio, printable(slower.name) if slower else None, most_loaded)
 
 
 def _find_slower(a: RunFacts, b: RunFacts) -> tuple[LoadedDirection | None, float | None]:
     """Return the most loaded link direction of the run that needs longer, and the ratio of B to A."""
-    if a.hottest is None or b.hottest is None:
+    if a.most_loaded is None or b.most_loaded is None:
         return None, None
-    first, second = (next(iter(each), None) for each in (a.hottest, b.hottest))
+    first, second = (next(iter(each), None) for each in (a.most_loaded, b.most_loaded))
     if first is None or second is None:
         return first or second, None
     before, after = (first.seconds, second.seconds) if _have_speeds(first, second) else (first.bytes, second.bytes)
@@ -134,7 +134,7 @@ def _say_loads(
     """Say how much longer B needs on its most loaded link, and what that link carries in both."""
     if slower is None:
         return _say_bytes(a, b, names)
-    first, second = (next(iter(each.hottest or ()), None) for each in (a, b))
+    first, second = (next(iter(each.most_loaded or ()), None) for each in (a, b))
     if first is None or second is None or ratio is None:
         run, idle = names if first else reversed(names)
         return f"{run} needs {_say_amount(slower)} on its most loaded link, {_name(slower)}; {idle} loads no link"
@@ -201,7 +201,7 @@ def _join_reasons(a: RunFacts, b: RunFacts, known: Sequence[_Reason]) -> tuple[C
         same = "the ranks send the same bytes from the same hosts"
         if _have_links(a, b) and _differ_on_links(a, b):
             return ChangeKind.ROUTES, f"the routes differ: {same}"
-        return ChangeKind.NOTHING, same + (" over the same links" if a.hottest and b.hottest else "")
+        return ChangeKind.NOTHING, same + (" over the same links" if a.most_loaded and b.most_loaded else "")
     hedge = "" if _same_fabric(a, b) or not _have_links(a, b) else "; the forwarding tables may differ too"
     if len(known) == 1:
         return known[0].kind, known[0].text + hedge
@@ -238,11 +238,11 @@ def _differ_on_links(a: RunFacts, b: RunFacts) -> bool:
 
 
 def _most_of(run: RunFacts) -> int:
-    return next((each.bytes for each in run.hottest or ()), 0)
+    return next((each.bytes for each in run.most_loaded or ()), 0)
 
 
 def _have_links(a: RunFacts, b: RunFacts) -> bool:
-    return a.hottest is not None and b.hottest is not None
+    return a.most_loaded is not None and b.most_loaded is not None
 
 
 def _same_fabric(a: RunFacts, b: RunFacts) -> bool:

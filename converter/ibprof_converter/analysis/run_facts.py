@@ -49,7 +49,7 @@ class LoadedDirection:
 
     @property
     def key(self) -> tuple[int, str, int]:
-        """What identifies it in another run on the same fabric."""
+        """Rail, sender and port, which identify it in another run on the same fabric."""
         return self.rail, self.sender, self.port
 
     @property
@@ -110,7 +110,7 @@ class RunFacts:
         operations: bytes by operation; empty where they are not known.
         pairs: bytes by pair of ranks; None where they are not known.
         rank_host: the name of each rank's host; None where that is not known.
-        hottest: the most loaded link directions, the first the longest at line rate; None without a fabric.
+        most_loaded: the most loaded link directions, the first the longest at line rate; None without a fabric.
         carried: bytes by link direction (`LoadedDirection.key`), as far as they are known.
         knows_all_links: whether a link direction that `carried` lacks carries nothing.
         ranks_at: the number of ranks at a node, or below a leaf switch, by its name.
@@ -124,7 +124,7 @@ class RunFacts:
     operations: Mapping[str, int] = field(default_factory=dict)
     pairs: RankPairs | None = None
     rank_host: tuple[str | None, ...] | None = None
-    hottest: tuple[LoadedDirection, ...] | None = None
+    most_loaded: tuple[LoadedDirection, ...] | None = None
     carried: Mapping[tuple[int, str, int], int] = field(default_factory=dict)
     knows_all_links: bool = False
     ranks_at: Mapping[str, int] = field(default_factory=dict)
@@ -140,7 +140,7 @@ class RunFacts:
         """Return the bytes by operation on a link direction of the other run; None where they are not known."""
         if self.carried_on(direction) == 0:
             return {}
-        own = direction.find_in(self.hottest or ())
+        own = direction.find_in(self.most_loaded or ())
         return own.operations or None if own else None
 
 
@@ -152,7 +152,7 @@ def facts_of_loads(loads: FabricLoads, links: LinkReport) -> RunFacts:
         links: the report on them.
     """
     demand, traffic = loads.demand, loads.traffic
-    hottest = tuple(direction_of_hotspot(asdict(spot)) for spot in links.hotspots)
+    most_loaded = tuple(direction_of_hotspot(asdict(spot)) for spot in links.hotspots)
     is_static = links.load_basis == STATIC
     rows = list_directions(loads.rows(only_used=True)) if is_static else ()
     return RunFacts(
@@ -161,8 +161,8 @@ def facts_of_loads(loads: FabricLoads, links: LinkReport) -> RunFacts:
         operations=sum_operations(demand) if demand else {},
         pairs=RankPairs.of_ranks(demand.source, demand.destination, demand.bytes) if demand else None,
         rank_host=_find_rank_hosts(loads, traffic) if traffic and len(traffic.rank_lid) else None,
-        hottest=hottest,
-        carried={each.key: each.bytes for each in (*hottest, *rows)},
+        most_loaded=most_loaded,
+        carried={each.key: each.bytes for each in (*most_loaded, *rows)},
         knows_all_links=is_static,
         ranks_at=_count_ranks(loads, traffic) if traffic and len(traffic.rank_lid) else {},
         links=links.heat.links,
@@ -202,8 +202,9 @@ def _name_largest_call(operations: Any, sites: Any) -> str:
     if operation is None or operation["name"] == ALL or operation["share"] <= _MOST:
         return ""
     name = name_call(operation["name"])
-    is_there = site is not None and site["name"] != ALL and site["share"] + operation["share"] - 1 > _MOST
-    return f"{name} at {site['name']}" if is_there else name
+    if site is None or site["name"] == ALL or site["share"] + operation["share"] - 1 <= _MOST:
+        return name
+    return f"{name} at {site['name']}"
 
 
 def list_directions(rows: Iterable[Mapping[str, Any]]) -> list[LoadedDirection]:

@@ -65,7 +65,7 @@ def describe_comparison(comparison: RunComparison, top: int) -> list[Section]:
             ),
         ),
         _describe_verdicts(comparison),
-        _list_hottest(comparison),
+        _list_most_loaded(comparison),
         _describe_totals(comparison),
         *(_describe_part(number, part, comparison.by_share, top) for number, part in enumerate(comparison.parts)),
         describe_provenance(comparison.provenance),
@@ -83,7 +83,7 @@ def _describe_jobs(comparison: RunComparison) -> Section:
     return Section("verdict", "Is the network why it is slow?", sentences=tuple(sentences))
 
 
-def _list_hottest(comparison: RunComparison) -> Section:
+def _list_most_loaded(comparison: RunComparison) -> Section:
     """List the most loaded link directions of both runs."""
     columns = (
         Column("name", "link direction"),
@@ -93,15 +93,15 @@ def _list_hottest(comparison: RunComparison) -> Section:
     )
     tables = tuple(
         Table(
-            f"change.hottest.{side}",
+            f"change.most_loaded.{side}",
             columns,
-            tuple((each.name, each.bytes, each.seconds, each.call) for each in hottest),
+            tuple((each.name, each.bytes, each.seconds, each.call) for each in most_loaded),
             caption=side.upper(),
         )
-        for side, hottest in zip("ab", comparison.change.hottest, strict=True)
-        if hottest
+        for side, most_loaded in zip("ab", comparison.change.most_loaded, strict=True)
+        if most_loaded
     )
-    return Section("hottest", "Most loaded links", tables=tables)
+    return Section("most-loaded", "Most loaded links", tables=tables)
 
 
 def _name_side(name: str, ranks: int | None) -> str:

@@ -119,7 +119,7 @@ def _facts_of_report(
     document: Mapping[str, Any], ranks: int | None, basis: str, operations: Mapping[str, int]
 ) -> RunFacts:
     spots = [*document.get("hotspots", ()), *document.get("switch_hotspots", ())]
-    hottest = sort_by_time({each.key: each for each in map(direction_of_hotspot, spots)}.values())
+    most_loaded = sort_by_time({each.key: each for each in map(direction_of_hotspot, spots)}.values())
     matrix = document.get("matrix_ranks")
     hosts: dict[int, str] = {rank: host["name"] for host in document.get("hosts", ()) for rank in host["ranks"]}
     has_hosts = ranks is not None and len(hosts) == ranks
@@ -129,9 +129,9 @@ def _facts_of_report(
         operations=operations,
         pairs=_pairs_of_matrix(matrix) if matrix and matrix["block"] == 1 else None,
         rank_host=tuple(hosts.get(rank) for rank in range(len(hosts))) if has_hosts else None,
-        hottest=tuple(hottest) if "hotspots" in document else None,
-        carried={each.key: each.bytes for each in hottest},
-        knows_all_links="links_used" in document and _count_links(hottest) == document["links_used"],
+        most_loaded=tuple(most_loaded) if "hotspots" in document else None,
+        carried={each.key: each.bytes for each in most_loaded},
+        knows_all_links="links_used" in document and _count_links(most_loaded) == document["links_used"],
         links=document.get("links"),
         fabric=_fabric_of_report(document),
         load_basis=basis,
@@ -271,8 +271,10 @@ def read_links(path: Path) -> ComparedRun:
     """
     rows = list(_check_rows(path))
     links = links_of_rows(rows)
-    hottest = sort_by_time(list_directions(rows))
-    facts = RunFacts(hottest=tuple(hottest), carried={each.key: each.bytes for each in hottest}, knows_all_links=True)
+    most_loaded = sort_by_time(list_directions(rows))
+    facts = RunFacts(
+        most_loaded=tuple(most_loaded), carried={each.key: each.bytes for each in most_loaded}, knows_all_links=True
+    )
     return ComparedRun(str(path), None, totals_of_links(links), {LINK: links}, facts=facts)
 
 

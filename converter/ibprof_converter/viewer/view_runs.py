@@ -52,7 +52,7 @@ class ViewRun:
 
 @dataclass(frozen=True, slots=True)
 class RunPairChange:
-    """What changed between two runs.
+    """The change between two runs.
 
     Attributes:
         before, after: their indices.

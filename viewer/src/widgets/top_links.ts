@@ -13,10 +13,10 @@ export class TopLinks {
   constructor(private readonly page: Page) {}
 
   /** Show the links of the first picture, and those of the second if there is one. */
-  show(encoding: Encoding, beside: Encoding | undefined): void {
+  show(encoding: Encoding, second: Encoding | undefined): void {
     this.list(encoding, "top-links");
-    byId("top-links-other").hidden = !beside;
-    if (beside) this.list(beside, "top-links-beside");
+    byId("top-links-other").hidden = !second;
+    if (second) this.list(second, "top-links-second");
   }
 
   private list(encoding: Encoding, id: string): void {
