@@ -3,7 +3,7 @@
 
 python benchmarks/lab/few_pairs.py [--leaves 4,4,4,4] -o FOLDER    (as root)
 
-Each leaf switch has so many hosts, and a cable to one spine. `ibprof-latency measure` measures all pairs, then
+--leaves has the hosts of each leaf switch, which has a cable to one spine. `ibprof-latency measure` measures all pairs, then
 `--few-pairs` those that it chooses. Prints a table, a measurement a row.
 """
 

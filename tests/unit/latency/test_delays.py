@@ -228,7 +228,7 @@ def test_values_that_no_time_has_are_not_measured(tmp_path: Path, caplog: pytest
         (",a,b\na,0,1\nb,1,0,4\n", ":3: expected 2 delays"),
         ("0 1\n1\n", ":2: expected 2 delays"),
         ("hello\n", "expected"),
-        (b"\xff\xfe\0\1", "binary"),
+        (b"\xff\xfe\0\1\0", "binary"),
         (b"a,b\0", "binary"),
         (b"CDF\x01rubbish", "clustbench"),
         (b"CDF\x02", "damaged"),

@@ -20,7 +20,7 @@ JOB_KEYS = ("name", "role", "bytes", "interval", "window", "jitter", "share", "l
 _TAKEN = ("packet", "lane", "half")
 """Names that no job has: `packet_bytes`, `lane_bytes` and `half_interval_us` are other columns of the tables."""
 
-_ROLES = tuple(role.value for role in Role if role is not Role.REPLAY)
+_ROLES = tuple(role for role in Role if role is not Role.REPLAY)
 """A replay has what `ibprof-sim replay` finds for it."""
 
 _NEEDS = {Role.PROFILE.value: "profile", Role.GOAL.value: "goal", Role.BARRIER.value: "name"}
@@ -29,11 +29,11 @@ _NEEDS = {Role.PROFILE.value: "profile", Role.GOAL.value: "goal", Role.BARRIER.v
 _ROLES_WITH: dict[str, tuple[Role, ...]] = {
     "window": (Role.PAIRS, Role.IO),
     "reads": (Role.PAIRS, Role.IO, Role.PROFILE),
-    "limit": tuple(role for role in Role if role not in {Role.BROADCAST, Role.ALL_REDUCE, Role.GOAL}),
+    "limit": tuple(role for role in _ROLES if role not in {Role.BROADCAST, Role.ALL_REDUCE, Role.GOAL}),
     "profile": (Role.PROFILE,),
     "goal": (Role.GOAL,),
-    "jitter": tuple(role for role in Role if role is not Role.GOAL),
-    "bytes": tuple(role for role in Role if role not in {Role.PROFILE, Role.GOAL, Role.BARRIER}),
+    "jitter": tuple(role for role in _ROLES if role is not Role.GOAL),
+    "bytes": tuple(role for role in _ROLES if role not in {Role.PROFILE, Role.GOAL, Role.BARRIER}),
 }
 """Key -> roles whose jobs may have it. Ranks of those without a limit send unequal numbers of messages."""
 
