@@ -3,8 +3,8 @@
 
 python benchmarks/lab/few_pairs.py [--leaves 4,4,4,4] -o FOLDER    (as root)
 
---leaves has the hosts of each leaf switch, which has a cable to one spine. `ibprof-latency measure` measures all pairs, then
-`--few-pairs` those that it chooses. Prints a table, a measurement a row.
+--leaves has the hosts of each leaf switch, which has a cable to one spine. `ibprof-latency measure` measures all
+pairs, then `--few-pairs` those that it chooses. Prints a table, a measurement a row.
 """
 
 from __future__ import annotations

@@ -44,13 +44,6 @@ EXPORT const void *every_call_place;
         if (!every_call_depth) every_call_place = __builtin_return_address(0);                                         \
         return next(ARGUMENTS_##count);                                                                                \
     }
-#define IBP_POINT_TO_POINT(name)
-#define IBP_SEND IBP_CALL
-#define IBP_SEND_INIT IBP_CALL
-#define IBP_TIMED IBP_CALL
-#include "mpi.def"
-IBP_CALL(Start, 1)
-IBP_CALL(Startall, 2)
 
 #else
 
@@ -100,13 +93,6 @@ static void add(const char *operation, const void *address, uint64_t ns)
         every_call_depth--;                                                                                            \
         return result;                                                                                                 \
     }
-#define IBP_POINT_TO_POINT(name)
-#define IBP_SEND IBP_CALL
-#define IBP_SEND_INIT IBP_CALL
-#define IBP_TIMED IBP_CALL
-#include "mpi.def"
-IBP_CALL(Start, 1)
-IBP_CALL(Startall, 2)
 
 static void write_place(FILE *file, const struct place *place)
 {
@@ -144,3 +130,12 @@ static __attribute__((destructor)) void write_all(void)
 }
 
 #endif
+
+/* Of both: the calls that ibprof wraps. */
+#define IBP_POINT_TO_POINT(name)
+#define IBP_SEND IBP_CALL
+#define IBP_SEND_INIT IBP_CALL
+#define IBP_TIMED IBP_CALL
+#include "mpi.def"
+IBP_CALL(Start, 1)
+IBP_CALL(Startall, 2)

@@ -82,6 +82,19 @@ def number_keys(key: npt.NDArray[np.integer]) -> tuple[Keys, npt.NDArray[np.intp
     return np.flatnonzero(occurs), number_of[wide]
 
 
+def add_by_key(key: npt.NDArray[np.integer], amounts: npt.NDArray[np.uint64]) -> tuple[Keys, npt.NDArray[np.uint64]]:
+    """Return the distinct keys, ascending, and the sum of the amounts of each, which is below 2**64.
+
+    Args:
+        key: int [row].
+        amounts: of the rows.
+    """
+    keys, number = number_keys(key)
+    sums = np.zeros(len(keys), np.uint64)
+    np.add.at(sums, number, amounts)
+    return keys, sums
+
+
 def find_distinct(*columns: npt.NDArray[np.integer]) -> npt.NDArray[np.intp]:
     """Return the distinct numbers in some columns, ascending; none is below 0, and all are small."""
     occurs = np.zeros(1 + max((int(column.max()) for column in columns if len(column)), default=-1), np.bool_)

@@ -13,6 +13,22 @@ const HOSTS = 8;
 const LEAVES = 4;
 const PODS = 4;
 
+/** Return the nodes of one rail by their levels, each of level 0 a host of its own, and the links between pairs of ends. */
+function describeNodes(level: number[], x: number[], y: number[], ends: number[]): Partial<Model> {
+  const nodes = level.length;
+  return {
+    nodes,
+    links: ends.length / 2,
+    nodeRail: new Uint8Array(nodes),
+    nodeKind: Uint8Array.from(level, (each) => (each ? 1 : 0)),
+    nodeLevel: Int32Array.from(level),
+    nodeX: Float32Array.from(x),
+    nodeY: Float32Array.from(y),
+    nodeHost: Int32Array.from(level, (each, node) => (each ? -1 : node)),
+    endNode: Uint32Array.from(ends),
+  };
+}
+
 /**
  * Return a fabric of three levels: four pods of four leaf switches with eight hosts each, two switches above the leaves
  * of each pod, six switches at the top. Node 0 is host 0; hosts, leaf switches, switches of pods and of the top follow.
@@ -38,22 +54,7 @@ function makeTree(changes: Partial<Model> = {}, header: Partial<Header> = {}): M
     for (const upper of [0, 1]) ends.push(leaf + each, pod + 2 * Math.floor(each / LEAVES) + upper);
   for (let each = 0; each < 2 * PODS; each++)
     for (let upper = 0; upper < 6; upper++) ends.push(pod + each, top + upper);
-  const nodes = level.length;
-  return makeModel(
-    {
-      nodes,
-      links: ends.length / 2,
-      nodeRail: new Uint8Array(nodes),
-      nodeKind: Uint8Array.from(level, (each) => (each ? 1 : 0)),
-      nodeLevel: Int32Array.from(level),
-      nodeX: Float32Array.from(x),
-      nodeY: Float32Array.from(level),
-      nodeHost: Int32Array.from(level, (each, node) => (each ? -1 : node)),
-      endNode: Uint32Array.from(ends),
-      ...changes,
-    },
-    header,
-  );
+  return makeModel({ ...describeNodes(level, x, level, ends), ...changes }, header);
 }
 
 /** Leaf switches, switches of pods, and of the top. */
@@ -255,20 +256,9 @@ function makeGroups(groups: number): Model {
       group.push(-1);
     }
   for (let at = 0; at < switches; at++) ends.push(at, (at + 1) % switches);
-  const nodes = level.length;
-  return makeTree(
-    {
-      nodes,
-      links: ends.length / 2,
-      nodeRail: new Uint8Array(nodes),
-      nodeKind: Uint8Array.from(level, (each) => (each ? 1 : 0)),
-      nodeLevel: Int32Array.from(level),
-      nodeX: Float32Array.from(x),
-      nodeY: Float32Array.from(y),
-      nodeHost: Int32Array.from(level, (each, node) => (each ? -1 : node)),
-      nodeGroup: Int32Array.from(group),
-      endNode: Uint32Array.from(ends),
-    },
+  const nodeGroup = Int32Array.from(group);
+  return makeModel(
+    { ...describeNodes(level, x, y, ends), nodeGroup },
     { rails: [{ name: "dragonfly", has_levels: false }] },
   );
 }

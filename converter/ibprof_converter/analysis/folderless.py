@@ -52,6 +52,10 @@ class FolderlessText:
         return text
 
 
+FULL_PATHS = FolderlessText()
+"""Replaces nothing."""
+
+
 def shorten_command(command: str) -> str:
     """Return a command line without the folders of its files."""
     return _FOLDERS.sub("", command)

@@ -12,11 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.native.kernel_library import sum_exactly
-from ibprof.profile.exact_sums import number_keys
+from ibprof.profile.exact_sums import add_by_key, number_keys
 from ibprof.text.call_names import name_call
 from ibprof_converter.analysis.fabric_loads import FabricLoads
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.hotspots.link_report import LinkReport
+from ibprof_converter.hotspots.run_sums import add_by
 from ibprof_converter.traffic.rail_bounds import STATIC
 from ibprof_converter.traffic.traffic_data import ALL, NO_LID, RankTraffic, Traffic
 
@@ -86,10 +87,7 @@ class RankPairs:
         amounts: npt.NDArray[np.uint64],
     ) -> RankPairs:
         """Add up the bytes of each pair."""
-        key, inverse = number_keys(source.astype(np.int64) << 32 | destination.astype(np.int64))
-        sums = np.zeros(len(key), np.uint64)
-        np.add.at(sums, inverse, amounts)
-        return cls(key, sums)
+        return cls(*add_by_key(source.astype(np.int64) << 32 | destination.astype(np.int64), amounts))
 
     def differ(self, other: RankPairs) -> int:
         """Return the sum of the changes of all pairs, in bytes."""
@@ -173,8 +171,7 @@ def facts_of_loads(loads: FabricLoads, links: LinkReport) -> RunFacts:
 
 def sum_operations(demand: RankTraffic) -> dict[str, int]:
     """Return the bytes of each operation; none where traffic distinguishes none."""
-    sums = np.zeros(len(demand.operations), np.uint64)
-    np.add.at(sums, demand.operation, demand.bytes)
+    sums = add_by(demand.operation, demand.bytes, len(demand.operations))
     return {name: amount for name, amount in zip(demand.operations, sums.tolist(), strict=True) if name != ALL}
 
 

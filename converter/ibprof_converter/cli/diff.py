@@ -14,7 +14,7 @@ from ibprof.cli.command import run_command
 from ibprof.cli.parsers import make_parser
 from ibprof.cli.row_arguments import add_row_arguments, row_options
 from ibprof.errors import THRESHOLD_CROSSED, UsageError
-from ibprof_converter.analysis.folderless import FolderlessText
+from ibprof_converter.analysis.folderless import FULL_PATHS, FolderlessText
 from ibprof_converter.analysis.output_files import check_files
 from ibprof_converter.cli.arguments import type_of
 from ibprof_converter.cli.input_arguments import (
@@ -55,7 +55,7 @@ class DiffOutputs:
     top: int
     html: Path | None
     as_json: bool
-    paths: FolderlessText | None = None
+    paths: FolderlessText = FULL_PATHS
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -97,7 +97,7 @@ def _diff_options(arguments: argparse.Namespace) -> tuple[DiffOptions, DiffOutpu
 def _write(comparison: RunComparison, outputs: DiffOutputs) -> None:
     if outputs.html:
         page = page_of_comparison(comparison, outputs.top)
-        write_report_page(outputs.html, replace(page, spell=outputs.paths.in_html().apply) if outputs.paths else page)
+        write_report_page(outputs.html, replace(page, spell=outputs.paths.in_html().apply))
     if outputs.as_json:
         print_json(comparison.as_json())
     else:

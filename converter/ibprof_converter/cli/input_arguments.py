@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ibprof.cli.row_arguments import add_row_arguments, row_options
 from ibprof.errors import UsageError
-from ibprof_converter.analysis.folderless import FolderlessText
+from ibprof_converter.analysis.folderless import FULL_PATHS, FolderlessText
 from ibprof_converter.analysis.load_options import FabricOptions, TrafficOptions, parse_pattern, split_names
 from ibprof_converter.analysis.loads_view import AttributeFiles
 from ibprof_converter.cli.arguments import type_of
@@ -108,14 +108,14 @@ def add_provenance_argument(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def shorten_paths(provenance: str, paths: Iterable[Path]) -> FolderlessText | None:
-    """Return what shortens the paths of a page; None: it has all in full.
+def shorten_paths(provenance: str, paths: Iterable[Path]) -> FolderlessText:
+    """Return what shortens the paths of a page, or leaves them in full.
 
     Args:
         provenance: `NAMES` or `FULL`.
         paths: of files that the command reads and writes, and as the user named them.
     """
-    return None if provenance == FULL else FolderlessText.of_files(paths)
+    return FULL_PATHS if provenance == FULL else FolderlessText.of_files(paths)
 
 
 def add_adaptive_argument(parser: argparse.ArgumentParser) -> None:

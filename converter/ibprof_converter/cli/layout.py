@@ -12,7 +12,7 @@ from pathlib import Path
 from ibprof.cli.command import run_command
 from ibprof.cli.parsers import make_parser
 from ibprof.errors import InconsistentError, UsageError
-from ibprof_converter.analysis.folderless import FolderlessText
+from ibprof_converter.analysis.folderless import FULL_PATHS, FolderlessText
 from ibprof_converter.analysis.load_options import (
     OPERATION,
     REGION,
@@ -68,7 +68,7 @@ class LayoutOptions:
     fabric: FabricOptions
     traffic: TrafficOptions
     outputs: LoadsOutputOptions
-    paths: FolderlessText | None = None
+    paths: FolderlessText = FULL_PATHS
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -95,7 +95,7 @@ def _lay_out(options: LayoutOptions) -> int:
     with show_stages() as progress:
         loads = load_fabric(options.fabric, options.traffic, progress)
     print_warnings(NAME, loads.warnings)
-    write_outputs(loads, options.outputs, options.paths.apply if options.paths else str)
+    write_outputs(loads, options.outputs, options.paths.apply)
     return 0
 
 

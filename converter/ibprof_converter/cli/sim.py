@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from ibprof.cli.command import run_command
 from ibprof.cli.parsers import make_parser
@@ -42,7 +44,12 @@ from ibprof_converter.simulation.questions.advice import (
     ask_advice,
     parse_messages,
 )
-from ibprof_converter.simulation.questions.congestion_threshold import ThresholdOptions, ask_threshold, find_threshold
+from ibprof_converter.simulation.questions.congestion_threshold import (
+    Simulate,
+    ThresholdOptions,
+    ask_threshold,
+    find_threshold,
+)
 from ibprof_converter.simulation.questions.replayed_run import ReplayOptions, answer_replay, ask_replay
 from ibprof_converter.simulation.study.cell import Cell, Outcome
 from ibprof_converter.simulation.study.presets import PRESETS, describe_presets
@@ -144,35 +151,38 @@ def _run_study(options: StudyOptions, pool: Executor) -> None:
 
 def _find_threshold(options: QuestionOptions[ThresholdOptions], pool: Executor) -> None:
     question = ask_threshold(options.question)
-    print_warnings(NAME, question.notes)
-    with keep_results(options.folder) as folder:
-        found = find_threshold(question.setting, question.job, question.seeds, partial(_run_cells, folder, pool))
-    if options.as_json:
-        print_json(describe_threshold(question, found))
-    else:
-        print(format_threshold(question, found))
+    with _answering(options, question.notes, pool) as simulate:
+        found = find_threshold(question.setting, question.job, question.seeds, simulate)
+    _print_answer(options, describe_threshold(question, found), format_threshold(question, found))
 
 
 def _advise(options: QuestionOptions[AdviceOptions], pool: Executor) -> None:
     question = ask_advice(options.question)
-    print_warnings(NAME, question.notes)
-    with keep_results(options.folder) as folder:
-        advice = answer_advice(question, partial(_run_cells, folder, pool))
-    if options.as_json:
-        print_json(describe_advice(advice))
-    else:
-        print(format_advice(advice))
+    with _answering(options, question.notes, pool) as simulate:
+        advice = answer_advice(question, simulate)
+    _print_answer(options, describe_advice(advice), format_advice(advice))
 
 
 def _replay(options: QuestionOptions[ReplayOptions], pool: Executor) -> None:
     question = ask_replay(options.question)
-    print_warnings(NAME, question.notes)
+    with _answering(options, question.notes, pool) as simulate:
+        found = answer_replay(question, simulate)
+    _print_answer(options, describe_replay(question, found), format_replay(found))
+
+
+@contextmanager
+def _answering(options: QuestionOptions[Any], notes: Sequence[str], pool: Executor) -> Iterator[Simulate]:
+    """Print what is to be said of a question, and have its results kept while it is answered."""
+    print_warnings(NAME, notes)
     with keep_results(options.folder) as folder:
-        found = answer_replay(question, partial(_run_cells, folder, pool))
+        yield partial(_run_cells, folder, pool)
+
+
+def _print_answer(options: QuestionOptions[Any], described: dict[str, Any], text: str) -> None:
     if options.as_json:
-        print_json(describe_replay(question, found))
+        print_json(described)
     else:
-        print(format_replay(found))
+        print(text)
 
 
 def _run_cells(folder: Path, pool: Executor, cells: Sequence[Cell]) -> dict[str, Outcome]:

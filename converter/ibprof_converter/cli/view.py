@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ibprof.cli.command import run_command
 from ibprof.cli.parsers import make_parser
 from ibprof_converter.analysis.fabric_loads import FabricLoads
+from ibprof_converter.analysis.folderless import FolderlessText
 from ibprof_converter.analysis.judged_loads import judge_loads
 from ibprof_converter.analysis.load_options import FabricOptions, Progress, TrafficOptions, list_compared
 from ibprof_converter.analysis.load_pipeline import load_traffic
@@ -49,13 +50,16 @@ examples:
 
 @dataclass(frozen=True, slots=True)
 class ViewOptions:
-    """Inputs and outputs of `ibprof-view`; the first traffic is compared with the others. `spell` writes its texts."""
+    """Inputs and outputs of `ibprof-view`.
+
+    The first traffic is compared with the others. `paths` are those that the page has without their folders.
+    """
 
     fabric: FabricOptions
     traffics: tuple[TrafficOptions, ...]
     attributes: AttributeFiles
     output: Path
-    spell: Callable[[str], str]
+    paths: FolderlessText
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -69,7 +73,7 @@ def _view(argv: Sequence[str] | None) -> None:
         fabric = read_routed_fabric(options.fabric, progress)
         runs = [_judge(load_traffic(fabric, each, progress), each, progress) for each in options.traffics]
         progress("writing the page")
-        write_view(options.output, runs[0], runs[1:], options.attributes, options.spell)
+        write_view(options.output, runs[0], runs[1:], options.attributes, options.paths.apply)
     for run in runs:
         print_warnings(NAME, run.loads.warnings)
 
@@ -87,8 +91,7 @@ def _view_options(arguments: argparse.Namespace) -> ViewOptions:
     check_files(files, {"--output": arguments.output})
     others = list_compared(own, arguments.compare, arguments.compare_placement)
     paths = shorten_paths(arguments.provenance, (*files, *map(Path, fabric.names), arguments.output))
-    spell = paths.apply if paths else str
-    return ViewOptions(fabric, (own, *others), attributes, arguments.output, spell)
+    return ViewOptions(fabric, (own, *others), attributes, arguments.output, paths)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.native.kernel_library import sum_exactly
-from ibprof.profile.exact_sums import number_keys
+from ibprof.profile.exact_sums import add_by_key
 from ibprof_converter.fabric.fabric_graph import LIDS, Fabric, NodeKind
 from ibprof_converter.hotspots.alike_groups import group_alike
 from ibprof_converter.hotspots.contention import Contention, FlowCounter
@@ -373,9 +373,7 @@ def add_up(
     key: npt.NDArray[np.integer], counts: npt.NDArray[np.uint64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
     """Add up the bytes of each key; return keys and sums, the largest sum first."""
-    keys, inverse = number_keys(key)
-    sums = np.zeros(len(keys), np.uint64)
-    np.add.at(sums, inverse, counts)
+    keys, sums = add_by_key(key, counts)
     order = np.argsort(~sums, kind="stable")
     return keys[order], sums[order]
 

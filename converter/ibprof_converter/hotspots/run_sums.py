@@ -108,7 +108,7 @@ def summarise(demand: RankTraffic, with_hosts: bool = True) -> RunSummary:
         regions=_sum_by(demand.region, demand.regions, demand, total),
         sites=_sum_by(demand.site, demand.sites, demand, total) if len(demand.sites) > 1 else (),
         hosts=hosts,
-        balance_ranks=_balance(_add_by(demand.source, demand.bytes, demand.ranks).tolist()),
+        balance_ranks=_balance(add_by(demand.source, demand.bytes, demand.ranks).tolist()),
         balance_hosts=_balance([host.bytes_sent for host in hosts]) if hosts else None,
         ports=_sum_told_ports(demand.profile) if demand.profile else (),
     )
@@ -119,7 +119,8 @@ def _sum_told_ports(run: Profile) -> tuple[PortSum, ...]:
     return sums if len(run.transfers.bytes) or any(port.hardware_sent is not None for port in sums) else ()
 
 
-def _add_by(key: npt.NDArray[np.int32], amounts: npt.NDArray[np.uint64], length: int) -> npt.NDArray[np.uint64]:
+def add_by(key: npt.NDArray[np.int32], amounts: npt.NDArray[np.uint64], length: int) -> npt.NDArray[np.uint64]:
+    """Return the sum of the amounts of each number below `length`, uint64 [length]."""
     sums = np.zeros(length, np.uint64)
     np.add.at(sums, key, amounts)
     return sums
@@ -128,8 +129,8 @@ def _add_by(key: npt.NDArray[np.int32], amounts: npt.NDArray[np.uint64], length:
 def _sum_by(
     key: npt.NDArray[np.int32], names: tuple[str, ...], demand: RankTraffic, total: int
 ) -> tuple[NamedSum, ...]:
-    amounts = _add_by(key, demand.bytes, len(names)).tolist()
-    messages = _add_by(key, demand.messages, len(names)).tolist()
+    amounts = add_by(key, demand.bytes, len(names)).tolist()
+    messages = add_by(key, demand.messages, len(names)).tolist()
     sums = [
         NamedSum(name, amount, count, amount / total)
         for name, amount, count in zip(names, amounts, messages, strict=True)
@@ -148,9 +149,9 @@ def _sum_by_host(demand: RankTraffic) -> tuple[HostSum, ...]:
         host_of_rank[rank.rank] = rank.host
     source, destination = host_of_rank[demand.source], host_of_rank[demand.destination]
     inside = (source == destination) & (source != none) | (demand.source == demand.destination)
-    on_host = _add_by(source[inside], demand.bytes[inside], none + 1).tolist()
-    sent = _add_by(source[~inside], demand.bytes[~inside], none + 1).tolist()
-    received = _add_by(destination[~inside], demand.bytes[~inside], none + 1).tolist()
+    on_host = add_by(source[inside], demand.bytes[inside], none + 1).tolist()
+    sent = add_by(source[~inside], demand.bytes[~inside], none + 1).tolist()
+    received = add_by(destination[~inside], demand.bytes[~inside], none + 1).tolist()
     return tuple(
         HostSum(
             name=host.name,

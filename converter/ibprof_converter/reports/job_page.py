@@ -10,7 +10,7 @@ from ibprof.profile.gaps import format_names
 from ibprof.text.mpi_names import name_mpi
 from ibprof.text.quantities import format_seconds
 from ibprof.verdict.verdict_data import WORTH_HAVING, Verdict, VerdictKind
-from ibprof_converter.analysis.folderless import FolderlessText, shorten_command
+from ibprof_converter.analysis.folderless import FULL_PATHS, FolderlessText, shorten_command
 from ibprof_converter.analysis.loads_view import AttributeFiles, render_view
 from ibprof_converter.hotspots.causes.diagnosis import Diagnosis
 from ibprof_converter.hotspots.causes.load_cause import LINKS, PROGRAM, REPAIR, LoadCause
@@ -52,7 +52,7 @@ _ADVICE = (
 
 
 def write_job_page(
-    path: Path, report: JobReport, attributes: AttributeFiles | None = None, paths: FolderlessText | None = None
+    path: Path, report: JobReport, attributes: AttributeFiles | None = None, paths: FolderlessText = FULL_PATHS
 ) -> None:
     """Write a report as a page, with the network view if there is a fabric.
 
@@ -60,18 +60,17 @@ def write_job_page(
         path: the file.
         report: what to show.
         attributes: the user's data on ranks and nodes, for the view.
-        paths: the paths that the page has without their folders, like the job's command; None: it has all in full.
+        paths: the paths that the page has without their folders, like the job's command; by default none.
 
     Raises:
         InputError, UsageError: as `render_view` does.
         OSError: the file cannot be written; it names it.
     """
-    if paths and report.job:
+    if paths.names and report.job:
         report = replace(report, job=replace(report.job, command=shorten_command(report.job.command)))
-    spell = paths.apply if paths else str
-    view = render_view(report.loads, attributes=attributes, spell=spell).html if report.loads else None
+    view = render_view(report.loads, attributes=attributes, spell=paths.apply).html if report.loads else None
     page = page_of_report(report, view)
-    write_report_page(path, replace(page, spell=paths.in_html().apply) if paths else page)
+    write_report_page(path, replace(page, spell=paths.in_html().apply))
 
 
 def page_of_report(report: JobReport, view: str | None) -> ReportPage:

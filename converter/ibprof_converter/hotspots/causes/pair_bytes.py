@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.profile.exact_sums import number_keys
+from ibprof.profile.exact_sums import add_by_key
 from ibprof_converter.traffic.traffic_data import Traffic
 
 
@@ -36,9 +36,7 @@ class PairBytes:
     ) -> PairBytes:
         """Add up rows of the same rail and LIDs."""
         key = (rail.astype(np.int64) << 32) | (source_lid.astype(np.int64) << 16) | destination_lid.astype(np.int64)
-        keys, inverse = number_keys(key)
-        total = np.zeros(len(keys), np.uint64)
-        np.add.at(total, inverse, bytes)
+        keys, total = add_by_key(key, bytes)
         return cls(
             (keys >> 32).astype(np.int32),
             (keys >> 16 & 0xFFFF).astype(np.int32),

@@ -108,31 +108,13 @@ def ask_replay(options: ReplayOptions) -> ReplayQuestion:
     byte_ns = _find_byte_ns(setting)
     job = Workload(JOB, Role.REPLAY, 1, share=0.5, profile=str(options.profile), byte_ns=byte_ns)
     run = load_program(options.profile, byte_ns, waits_late=False)
-    recorded: tuple[Cell, ...] = ()
-    notes: list[str] = []
-    if not load_recorded(job).was_on_one_host:
-        (placed,), notes = stay_as_recorded(setting, [job], NamedHosts(setting), [])
-        if not placed.hosts:
-            raise InconsistentError("; ".join(notes) + ". State with --fabric the fabric that it was recorded on")
-        recorded = _both(setting, [placed], 1)
+    recorded, notes = _replay_where_recorded(setting, job)
     there = replace(
         setting,
         fabric=options.to_fabric or setting.fabric,
         routes=options.to_routes or (None if options.to_fabric else setting.routes),
     )
-    jobs = [job]
-    if options.next_to:
-        load_program(options.next_to, byte_ns, waits_late=False)
-        jobs.append(replace(job, name=OTHER, profile=str(options.next_to)))
-    named = NamedHosts(there)
-    taken: dict[int, str] = {}
-    for number, (option, names) in enumerate(
-        (("--to-hosts", options.to_hosts), ("--next-to-hosts", options.next_to_hosts))[: len(jobs)]
-    ):
-        if names:
-            jobs[number] = give_named(there, jobs[number], names, named, taken, refuse_option(option))
-    jobs, more = stay_as_recorded(there, jobs, named, [])
-    jobs = share_rest(jobs, (JOB, OTHER))
+    jobs, more = _place_jobs(there, job, options)
     notes += [*more, *list_run_notes(jobs), *list_fabric_notes(there.network)]
     # Alone nothing is random.
     seeds = range(1, (options.seeds if len(jobs) > 1 or not jobs[0].hosts else 1) + 1)
@@ -140,6 +122,33 @@ def ask_replay(options: ReplayOptions) -> ReplayQuestion:
     for cell in (*recorded, *wanted[0]):
         set_up(cell)
     return ReplayQuestion(run, recorded, wanted, tuple(dict.fromkeys(notes)))
+
+
+def _replay_where_recorded(setting: Setting, job: Workload) -> tuple[tuple[Cell, ...], list[str]]:
+    """Return the cells on the recorded network, and notes; none for a run on one host."""
+    if load_recorded(job).was_on_one_host:
+        return (), []
+    (placed,), notes = stay_as_recorded(setting, [job], NamedHosts(setting), [])
+    if not placed.hosts:
+        raise InconsistentError("; ".join(notes) + ". State with --fabric the fabric that it was recorded on")
+    return _both(setting, [placed], 1), notes
+
+
+def _place_jobs(there: Setting, job: Workload, options: ReplayOptions) -> tuple[list[Workload], list[str]]:
+    """Return the job, and the one next to it, on the hosts that they have there, and notes."""
+    jobs, hosts = [job], [("--to-hosts", options.to_hosts)]
+    if options.next_to:
+        load_program(options.next_to, job.byte_ns, waits_late=False)
+        jobs.append(replace(job, name=OTHER, profile=str(options.next_to)))
+        hosts.append(("--next-to-hosts", options.next_to_hosts))
+    named = NamedHosts(there)
+    taken: dict[int, str] = {}
+    jobs = [
+        give_named(there, each, names, named, taken, refuse_option(option)) if names else each
+        for each, (option, names) in zip(jobs, hosts, strict=True)
+    ]
+    jobs, notes = stay_as_recorded(there, jobs, named, [])
+    return share_rest(jobs, (JOB, OTHER)), notes
 
 
 def _find_byte_ns(setting: Setting) -> float:
