@@ -72,6 +72,8 @@ def test_a_neighbour_makes_it_longer(tmp_path: Path, capsys: pytest.CaptureFixtu
     alone = predict(tmp_path, capsys, far)["seconds"]
     together = predict(tmp_path, capsys, far, "--next-to", str(tmp_path / "other.otf2"))
     assert together["seconds"] == pytest.approx(alone + SENDING, rel=0.15)
+    apart = ("--next-to", str(tmp_path / "other.otf2"), "--next-to-hosts", "host03,host04")
+    assert predict(tmp_path, capsys, far, *apart)["seconds"] == pytest.approx(alone, rel=0.01)
 
 
 def test_a_replay_that_is_far_from_the_run_predicts_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
