@@ -30,30 +30,37 @@ def find_times(file: RecordingFile, times: Records, owner: Owners) -> Columns:
     """
     tick_ns = find_tick_ns(file, owner)
     weight = file.processes[owner]["times_weight"].astype(np.float64)
-    inside = times["ticks"].astype(np.float64) + weight * times["sampled_ticks"].astype(np.float64)
     variance = weight * (weight - 1) * np.maximum(times["sampled_squares"], 0)
     return {
         "calls": times["calls"].astype(np.uint64),
-        "time_ns": _whole(inside * tick_ns),
+        "time_ns": _whole(_inside_ticks(file, times, owner) * tick_ns),
         "error_ns": _whole(np.sqrt(variance) * tick_ns),
     }
 
 
-def find_overlaps(file: RecordingFile, time_ns: npt.NDArray[np.uint64], owner: Owners) -> list[int]:
+def find_overlaps(file: RecordingFile, times: Records, owner: Owners) -> list[int]:
     """Return by how much the times of each process exceed the time during which any thread was inside a call, in ns.
 
     A killed process may have threads inside calls whose time it never recorded: then it is a lower limit.
 
     Args:
         file: of the recording.
-        time_ns: of each record, as `find_times` returns it.
+        times: `ibp_time`.
         owner: the index of each one's process.
     """
     found = [0] * len(file.processes)
+    inside = _inside_ticks(file, times, owner)
     for index in np.intersect1d(owner, np.flatnonzero(file.processes["busy_ticks"])).tolist():
-        busy_ns = float(file.processes["busy_ticks"][index]) * float(find_tick_ns(file, np.array([index]))[0])
-        found[index] = max(int(time_ns[owner == index].sum()) - round(busy_ns), 0)
+        ticks = inside[owner == index].sum() - float(file.processes["busy_ticks"][index])
+        found[index] = max(round(ticks * float(find_tick_ns(file, np.array([index]))[0])), 0)
     return found
+
+
+def _inside_ticks(file: RecordingFile, times: Records, owner: Owners) -> npt.NDArray[np.float64]:
+    """Return the ticks of each record: those that were timed, and what the sampled ones stand for."""
+    weight = file.processes[owner]["times_weight"].astype(np.float64)
+    inside: npt.NDArray[np.float64] = times["ticks"] + weight * times["sampled_ticks"]
+    return inside
 
 
 def find_tick_ns(file: RecordingFile, owner: Owners) -> npt.NDArray[np.float64]:

@@ -253,7 +253,7 @@ def _read_file(
     times, times_owner = read_times(file)
     _check_rows(file, times, times_owner)
     inside = find_times(file, times, times_owner)
-    overlaps = find_overlaps(file, inside["time_ns"], times_owner)
+    overlaps = find_overlaps(file, times, times_owner)
     part = _FilePart(
         ranks=[
             replace(_read_rank(file, process, number, host, grids), choices=choices, overlap_ns=overlap_ns)
