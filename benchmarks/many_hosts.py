@@ -63,10 +63,10 @@ def show(what: str, took: float, used: float, gigabytes: float | None = None) ->
     print(f"| `{what}` | {took:.1f} s | {used:.1f} s | {memory} |", flush=True)
 
 
-def plan_throughput(folder: Path, hosts: int) -> None:
+def plan_throughput(folder: Path) -> None:
     topology = read_topology(folder / "topology.json")
     begun, used = time.perf_counter(), time.process_time()
-    rounds = ThroughputMeasurement(topology, range(hosts), 1).rounds
+    rounds = ThroughputMeasurement(topology).rounds
     show(f"throughput: plan {rounds} rounds", time.perf_counter() - begun, time.process_time() - used)
 
 
@@ -84,7 +84,7 @@ def main() -> None:
         run(folder, "ibprof-layout", "topology.lst", "pattern:shift:20:1000", "-o", "links.csv")
         run(folder, "ibprof-layout", "topology.lst", "pattern:all-to-all:1000", "-o", "links.csv")
         run(folder, "ibprof-topology", "compare", "delays.nc", "plan.dot", "--fail")
-        plan_throughput(folder, arguments.hosts)
+        plan_throughput(folder)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from ibprof.cli.parsers import make_parser
 from ibprof_converter.cli.ranks import run_on_ranks
 from ibprof_converter.cli.subcommands import add_subcommands
 from ibprof_converter.cli.topology_compare import add_compare
+from ibprof_converter.cli.topology_direct_links import add_direct_links_command
 from ibprof_converter.cli.topology_infer import add_infer, add_join
 from ibprof_converter.cli.topology_regress import add_regress
 from ibprof_converter.cli.topology_remeasure import add_remeasure
@@ -46,6 +47,7 @@ def _parser() -> argparse.ArgumentParser:
     add_join(commands)
     add_remeasure(commands)
     add_throughput(commands)
+    add_direct_links_command(commands)
     add_compare(commands)
     add_regress(commands)
     add_view(commands)

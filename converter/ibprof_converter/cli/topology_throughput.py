@@ -4,21 +4,20 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
+from dataclasses import dataclass, replace
 
-from ibprof.errors import UsageError
-from ibprof_converter.cli.arguments import count_in, fill_options, number_in, type_of
+from ibprof_converter.cli.arguments import count_in
 from ibprof_converter.cli.printing import print_result
 from ibprof_converter.cli.subcommands import Subcommands, add_subcommand
 from ibprof_converter.cli.topology_options import add_outputs, build_outputs, write_outputs
-from ibprof_converter.latency.measure.concurrent_streams import StreamSettings
+from ibprof_converter.cli.topology_streams import add_stream_arguments, build_streams
 from ibprof_converter.latency.measure.joint_work import work_together
-from ibprof_converter.latency.model.message_lengths import parse_length
 from ibprof_converter.outputs.inferred_graph import describe_topology
 from ibprof_converter.outputs.inferred_text import describe_throughput
 from ibprof_converter.outputs.topology_writers import TopologyOutputs
-from ibprof_converter.topology.model.inferred_topology import InferredTopology
-from ibprof_converter.topology.throughput.throughput_measurement import ThroughputOptions, measure_throughput
+from ibprof_converter.topology.model.inferred_topology import InferredTopology, LinkThroughput
+from ibprof_converter.topology.throughput.concurrent_measurement import ConcurrentOptions, measure_on_all
+from ibprof_converter.topology.throughput.throughput_measurement import ThroughputMeasurement
 
 _EXAMPLES = """\
 examples:
@@ -30,6 +29,13 @@ Start a process on each host of the topology; of several the first one counts. -
 """
 
 
+@dataclass(frozen=True, slots=True)
+class _Options:
+    measure: ConcurrentOptions
+    pairs: int | None
+    outputs: TopologyOutputs
+
+
 def add_throughput(commands: Subcommands) -> None:
     """Add the command `throughput`."""
     description = (
@@ -38,29 +44,25 @@ def add_throughput(commands: Subcommands) -> None:
     )
     summary = "throughput of each link, on all processes of an MPI job"
     parser = add_subcommand(commands, "throughput", summary, _EXAMPLES, _build_options, _measure, description)
-    add, count = parser.add_argument, count_in(1, 999_999)
-    add("topology", metavar="TOPOLOGY", type=Path, help="as JSON, of `ibprof-topology infer`")
-    add("--length", metavar="BYTES", type=type_of(parse_length), default="256K", help="of a message (256K)")
-    add("--window", metavar="N", type=count, default=16, help="messages in flight (16)")
-    add("--seconds", metavar="S", type=number_in(0.001, 3600), default=0.5, help="of one measurement (0.5)")
-    add("--repetitions", metavar="N", type=count, default=3, help="of each measurement; the best one counts (3)")
-    add("--pairs", metavar="N", type=count, help="largest number at the same time over a link (default: all)")
-    add("--dry-run", action="store_true", help="only print what would be measured, and for how long")
+    add_stream_arguments(parser)
+    parser.add_argument("--pairs", metavar="N", type=count_in(1, 999_999), help="largest number at the same time over "
+        "a link (default: all)")  # fmt: skip
     add_outputs(parser)
 
 
-def _build_options(arguments: argparse.Namespace) -> tuple[ThroughputOptions, TopologyOutputs]:
-    outputs = build_outputs(arguments)
-    if not arguments.length:
-        raise UsageError("--length: expected bytes above 0, found 0")
-    return fill_options(ThroughputOptions, arguments, streams=fill_options(StreamSettings, arguments)), outputs
+def _build_options(arguments: argparse.Namespace) -> _Options:
+    return _Options(build_streams(arguments), arguments.pairs, build_outputs(arguments))
 
 
-def _measure(options: tuple[ThroughputOptions, TopologyOutputs]) -> int:
-    measure, outputs = options
+def _measure(options: _Options) -> int:
+    outputs = options.outputs
 
-    def finish(topology: InferredTopology) -> None:
-        write_outputs(outputs, topology, f"throughput measured on {measure.topology}")
-        print_result(describe_topology(topology), describe_throughput(topology), outputs.json, indent=1)
+    def finish(topology: InferredTopology, found: LinkThroughput) -> None:
+        measured = replace(topology, throughput=found)
+        write_outputs(outputs, measured, f"throughput measured on {options.measure.topology}")
+        print_result(describe_topology(measured), describe_throughput(measured), outputs.json, indent=1)
 
-    return work_together(lambda module: measure_throughput(module, measure, finish))
+    def plan(topology: InferredTopology) -> ThroughputMeasurement:
+        return ThroughputMeasurement(topology, options.pairs)
+
+    return work_together(lambda module: measure_on_all(module, options.measure, plan, finish))

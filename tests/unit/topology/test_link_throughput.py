@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import combinations, pairwise
-from types import SimpleNamespace
+from itertools import combinations
 
 import networkx as nx
 import numpy as np
@@ -16,9 +14,11 @@ from ibprof_converter.topology.infer.inference import InferenceEffort, infer
 from ibprof_converter.topology.infer.pair_delays import PairDelays
 from ibprof_converter.topology.model.inferred_routes import InferredRoutes
 from ibprof_converter.topology.model.inferred_topology import InferredTopology, LinkThroughput
+from ibprof_converter.topology.throughput.concurrent_measurement import find_ranks
 from ibprof_converter.topology.throughput.pair_jobs import put_into_rounds
-from ibprof_converter.topology.throughput.throughput_measurement import ThroughputMeasurement, find_ranks
+from ibprof_converter.topology.throughput.throughput_measurement import ThroughputMeasurement
 from ibprof_converter.topology.throughput.throughput_plan import pair_neighbours, pair_through_switch, split_evenly
+from ibprof_testing.samples.fair_network import FairNetwork, rounds_on, with_rates
 from ibprof_testing.samples.topologies import Made, line, star, three_levels, torus, tree
 
 
@@ -27,47 +27,10 @@ def infer_made(made: Made) -> InferredTopology:
     return infer(values, InferenceEffort(replicates=0)).topology
 
 
-class Network:
-    """Stands in for `Flows`: rates are the max-min fair ones of a graph's links, whose capacity is for each direction.
-
-    Args:
-        graph: with `gbps` on its edges.
-        limits: switch -> Gb/s total that it carries.
-    """
-
-    def __init__(self, graph: nx.Graph, limits: dict[str, float] | None = None) -> None:
-        self.graph, self.limits = graph, limits or {}
-        self.comm = SimpleNamespace(rank=0, bcast=lambda value: value)
-        self.stopped = False
-        self.calls: list[list[tuple[int, int]]] = []
-
-    def measure(self, pairs: Sequence[tuple[int, int]]) -> np.ndarray:
-        self.calls.append(list(pairs))
-        paths = [nx.shortest_path(self.graph, *pair, weight="us") for pair in pairs]
-        users: dict[object, set[int]] = {}
-        for row, path in enumerate(paths):
-            for use in (*pairwise(path), *(node for node in path if node in self.limits)):
-                users.setdefault(use, set()).add(row)
-        room = {use: self.limits[use] if use in self.limits else self.graph.edges[use]["gbps"] for use in users}
-        rates = np.zeros(len(pairs))
-        while users:
-            use = min(users, key=lambda each: room[each] / len(users[each]))
-            share = room[use] / len(users[use])
-            for row in list(users[use]):
-                rates[row] = share
-                for other in list(users):
-                    if row in users[other]:
-                        room[other] -= share
-                        users[other].discard(row)
-                        if not users[other]:
-                            del users[other]
-        return rates / 8e-9
-
-
-def measure(made: Made, limits: dict[str, float] | None = None) -> tuple[InferredTopology, LinkThroughput, Network]:
+def measure(made: Made, limits: dict[str, float] | None = None) -> tuple[InferredTopology, LinkThroughput, FairNetwork]:
     topology = infer_made(made)
-    network = Network(made.graph, limits)
-    throughput = ThroughputMeasurement(topology, range(made.hosts), 1).run(network, lambda: None)  # type: ignore[arg-type]
+    network = FairNetwork(made.graph, limits)
+    throughput = ThroughputMeasurement(topology).run(rounds_on(network, made.hosts), lambda: None)
     return topology, throughput, network
 
 
@@ -80,12 +43,6 @@ def find_capacity(made: Made, topology: InferredTopology) -> dict[frozenset[int]
         made.graph.add_edge(one, other, **data)
         found[far] = min(data["gbps"], found.get(far, np.inf))
     return found
-
-
-def with_rates(made: Made, host: float, between: float) -> Made:
-    for one, other, data in made.graph.edges(data=True):
-        data["gbps"] = host if isinstance(one, int) or isinstance(other, int) else between
-    return made
 
 
 def thin_trunk() -> Made:
@@ -149,9 +106,10 @@ def test_hosts_of_a_narrow_switch_are_measured_one_pair_after_another() -> None:
 
 @pytest.mark.parametrize("made", [three_levels(64), line(16), torus(4, 4)], ids=["tree", "line", "torus"])
 def test_what_runs_at_once_shares_no_link(made: Made) -> None:
-    measurement = ThroughputMeasurement(infer_made(made), range(made.hosts), 1)
+    topology = infer_made(made)
+    measurement = ThroughputMeasurement(topology)
     jobs = [job for jobs in measurement._shared for job in jobs]
-    rounds = [*put_into_rounds(jobs), *pair_neighbours(measurement.routes)]
+    rounds = [*put_into_rounds(jobs), *pair_neighbours(InferredRoutes(topology))]
     for together in rounds:
         for one, other in combinations(together, 2):
             assert one.touched.isdisjoint(other.touched)
@@ -211,8 +169,8 @@ def test_each_host_has_the_first_rank_on_it() -> None:
 def test_without_pairs_nothing_is_known() -> None:
     """Told to stop at once, or hosts that nothing connects."""
     made = thin_trunk()
-    network = Network(made.graph)
+    network = FairNetwork(made.graph)
     network.stopped = True
-    found = ThroughputMeasurement(infer_made(made), range(16), 1).run(network, lambda: None)  # type: ignore[arg-type]
+    found = ThroughputMeasurement(infer_made(made)).run(rounds_on(network, 16), lambda: None)
     assert np.isnan(found.edge_gbps).all()
     assert np.isnan(found.switch_gbps).all()

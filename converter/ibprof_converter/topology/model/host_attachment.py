@@ -33,6 +33,14 @@ class HostAttachment:
     cable: npt.NDArray[np.int64]
     cable_edge: npt.NDArray[np.int64]
 
+    def vertices(self) -> npt.NDArray[np.int64]:
+        """Return the topology's vertex of each switch, int64 [switch]; of a host's own switch, the host."""
+        hosts = len(self.host_switch)
+        found = hosts + np.arange(len(self.switch_name))
+        through = np.flatnonzero(self.host_edge == NO_EDGE)
+        found[self.host_switch[through]] = through
+        return found
+
 
 def attach_hosts(topology: InferredTopology) -> HostAttachment:
     """Split a topology into switches, cables and hosts."""

@@ -95,10 +95,16 @@ class InferredRoutes:
 
     def behind(self, near: int, far: int) -> list[int]:
         """Return the hosts that the switch `far` reaches by its neighbour `near`, ordered as `spread` orders them."""
-        cable = self._cable[frozenset((near, far))]
+        return self.spread(near, np.flatnonzero(self._is_behind(near, far)))
+
+    def count_behind(self, near: int, far: int) -> tuple[int, int]:
+        """Return how many hosts `far` reaches by `near`, and `near` by `far`."""
+        return int(self._is_behind(near, far).sum()), int(self._is_behind(far, near).sum())
+
+    def _is_behind(self, near: int, far: int) -> npt.NDArray[np.bool_]:
         own = self.attachment.host_switch
-        by_near = self._weight[cable] + self.distance[near, own]
-        return self.spread(near, np.flatnonzero(by_near <= self.distance[far, own] * (1 + 1e-9)))
+        by_near = self._weight[self._cable[frozenset((near, far))]] + self.distance[near, own]
+        return np.asarray(by_near <= self.distance[far, own] * (1 + 1e-9))
 
     def spread(self, at: int, hosts: npt.ArrayLike) -> list[int]:
         """Order hosts: one of each branch of a switch, then a second one of each, the nearest first.

@@ -125,20 +125,29 @@ def _pair_on_switch(hosts: list[int]) -> list[Pair]:
     return list(pairwise(hosts))
 
 
-def pair_across_link(routes: InferredRoutes, one: int, other: int, most: int | None = None) -> PairJob | None:
+def pair_across_link(
+    routes: InferredRoutes, one: int, other: int, most: int | None = None, avoid: Pair | None = None
+) -> PairJob | None:
     """Pair as many hosts as possible such that all messages use the link between two switches (2.3.3).
 
     Args:
         routes: of the topology.
-        one, other: the switches.
+        one, other: the switches; each pair's first host is on the side of the first one.
         most: number of pairs; None for all.
+        avoid: hosts that are in no pair, nor does a pair's path pass the switches of both.
 
     Returns:
         None where no pair is sure to use it.
     """
-    near, far = routes.behind(one, other), routes.behind(other, one)
+    sides = (routes.behind(one, other), routes.behind(other, one))
+    near, far = ([host for host in side if avoid is None or host not in avoid] for side in sides)
     edge = routes.edge_between(one, other)
-    return _pair_up(routes, near, far, lambda pair: edge in routes.links(*pair), most)
+    ends = {int(routes.attachment.host_switch[host]) for host in avoid or ()}
+
+    def fits(pair: Pair) -> bool:
+        return edge in routes.links(*pair) and not (ends and ends.issubset(routes.switches(*pair)))
+
+    return _pair_up(routes, near, far, fits, most)
 
 
 def pair_through_switch(routes: InferredRoutes, switch: int, most: int | None = None) -> PairJob | None:

@@ -102,7 +102,7 @@ def run_job(
     if hydra:
         line += _launch_by_hydra(network, ranks_on, rails, hydra)
     else:
-        line += [mpirun, *_launch_by_open_mpi(network, ranks_on, rails, folder, parameters or {})]
+        line += [mpirun, *launch_by_open_mpi(network, ranks_on, rails, folder, parameters or {})]
     environment = os.environ | {
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -124,13 +124,14 @@ def run_job(
     )
 
 
-def _launch_by_open_mpi(
+def launch_by_open_mpi(
     network: RoutedNetwork,
     ranks_on: Sequence[str],
     rails: Sequence[int],
     folder: Path,
     parameters: Mapping[str, object],
 ) -> list[str | Path]:
+    """Return the options of Open MPI's mpirun for a rank on each of the hosts named; writes `hosts` into the folder."""
     (folder / "hosts").write_text("".join(f"{host}\n" for host in ranks_on))
     chosen: dict[str, object] = {
         "plm_rsh_agent": network.hosts.agent,

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Direct links that were looked for, as lines of text and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ibprof_converter.topology.model.inferred_topology import InferredTopology
+from ibprof_converter.topology.throughput.direct_links import BlockedRates, DirectLinkResults, Finding, name_switches
+
+_WORDS = {
+    Finding.DIRECT: "a direct link",
+    Finding.NONE: "no direct link",
+    Finding.UNKNOWN: "cannot tell, the link may carry both",
+}
+
+
+def describe_direct_links(topology: InferredTopology, found: DirectLinkResults) -> Iterator[str]:
+    """Yield a line for each pair, direct links first, then how many pairs were left out."""
+    order = list(Finding)
+    for each in sorted(found.rates, key=lambda each: order.index(each.finding)):
+        row = _row(topology, each)
+        others = f"{row['pairs']} pair{'s' if row['pairs'] > 1 else ''} between {' and '.join(row['blocked'])}"
+        yield (
+            f"{' to '.join(row['hosts'])}: {_WORDS[each.finding]}; {row['gbps']:.3g} Gb/s alone, "
+            f"{row['gbps_blocked']:.3g} while {others} send ({row['others_gbps']:.3g} Gb/s alone, "
+            f"{row['others_gbps_blocked']:.3g} then)"
+        )
+    if found.left_out:
+        yield f"not tried: {found.left_out} pairs without a sure path of several links that other hosts can fill"
+
+
+def list_direct_links(topology: InferredTopology, found: DirectLinkResults) -> dict[str, Any]:
+    """Return what was found as JSON: `direct_links[]`, and `not_tried`, the number of pairs."""
+    return {"direct_links": [_row(topology, each) for each in found.rates], "not_tried": found.left_out}
+
+
+def _row(topology: InferredTopology, each: BlockedRates) -> dict[str, Any]:
+    own = float(each.together.gbps[0])
+    return {
+        "hosts": [topology.hosts[host] for host in each.path.hosts],
+        "finding": each.finding.value,
+        "path": name_switches(topology, each.path.switches),
+        "blocked": name_switches(topology, each.path.link),
+        "pairs": len(each.others.gbps),
+        "gbps": each.alone.total,
+        "gbps_blocked": own,
+        "others_gbps": each.others.total,
+        "others_gbps_blocked": each.together.total - own,
+    }

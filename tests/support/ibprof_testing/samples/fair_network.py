@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A network that shares its links fairly, in the place of streams between processes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from types import SimpleNamespace
+
+import networkx as nx
+import numpy as np
+
+from ibprof_converter.topology.throughput.concurrent_measurement import RoundMeasurement
+from ibprof_testing.samples.topologies import Made
+
+
+def with_rates(made: Made, host: float, between: float) -> Made:
+    """Set the rate of hosts' links and of all others, in Gb/s."""
+    for one, other, data in made.graph.edges(data=True):
+        data["gbps"] = host if isinstance(one, int) or isinstance(other, int) else between
+    return made
+
+
+class FairNetwork:
+    """Stands in for `ConcurrentStreams`: max-min fair rates, of links with a capacity in each direction.
+
+    Args:
+        graph: with `gbps` on its edges.
+        limits: switch -> Gb/s total that it carries.
+    """
+
+    def __init__(self, graph: nx.Graph, limits: dict[str, float] | None = None) -> None:
+        self.graph, self.limits = graph, limits or {}
+        self.comm = SimpleNamespace(rank=0, bcast=lambda value: value)
+        self.stopped = False
+        self.calls: list[list[tuple[int, int]]] = []
+
+    def measure(self, pairs: Sequence[tuple[int, int]]) -> np.ndarray:
+        self.calls.append(list(pairs))
+        paths = [nx.shortest_path(self.graph, *pair, weight="us") for pair in pairs]
+        users: dict[object, set[int]] = {}
+        for row, path in enumerate(paths):
+            for use in (*pairwise(path), *(node for node in path if node in self.limits)):
+                users.setdefault(use, set()).add(row)
+        room = {use: self.limits[use] if use in self.limits else self.graph.edges[use]["gbps"] for use in users}
+        rates = np.zeros(len(pairs))
+        while users:
+            use = min(users, key=lambda each: room[each] / len(users[each]))
+            share = room[use] / len(users[use])
+            for row in list(users[use]):
+                rates[row] = share
+                for other in list(users):
+                    if row in users[other]:
+                        room[other] -= share
+                        users[other].discard(row)
+                        if not users[other]:
+                            del users[other]
+        return rates / 8e-9
+
+
+def rounds_on(network: FairNetwork, hosts: int) -> RoundMeasurement:
+    """Rounds of jobs on a network whose hosts have one rank each."""
+    return RoundMeasurement(network, range(hosts), 1)  # type: ignore[arg-type]
