@@ -13,7 +13,9 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page
 
-from ibprof_converter.cli import topology, view
+from ibprof_converter.cli import latency, topology, view
+from ibprof_converter.latency.files.delay_files import write_delays
+from ibprof_testing.samples.delays import make_delays
 from ibprof_testing.samples.topologies import ARCS, SHAPES, disturb
 from ibprof_testing.views import Open
 
@@ -29,8 +31,10 @@ def show(browser: Browser, tmp_path: Path) -> Iterator[Show]:
     heard: list[str] = []
 
     def show_one(source: Path, address: str = "", width: int = 1280, height: int = 720) -> Page:
-        html = tmp_path / "topology.html"
-        assert topology.main(["view", str(source), "-o", str(html)]) == 0
+        html = source
+        if source.suffix != ".html":
+            html = tmp_path / "topology.html"
+            assert topology.main(["view", str(source), "-o", str(html)]) == 0
         page = browser.new_page(viewport={"width": width, "height": height}, offline=True)
         opened.append(page)
         page.on("console", lambda message: heard.append(message.text))
@@ -253,3 +257,25 @@ def test_places_that_are_no_numbers_are_refused(tmp_path: Path, capsys: pytest.C
     arguments = ["xgft:2:4,4:1,4", "pattern:shift:4", "--node-data", str(tmp_path / "places.csv")]
     assert view.main([*arguments, "-o", str(tmp_path / "view.html")]) == 3
     assert "places.csv:2: expected a node of the fabric" in capsys.readouterr().err
+
+
+def test_steps_in_delays_turn(show: Show, tmp_path: Path) -> None:
+    """Each step is a dot in the colour of its cluster; the axes have names; a click on a cluster selects its dots."""
+    write_delays(tmp_path / "delays.nc", make_delays(peaks=50))
+    folder = tmp_path / "features"
+    assert latency.main(["features", str(tmp_path / "delays.nc"), "-o", str(folder), "--threshold", "0.25"]) == 0
+    page = show(folder / "steps.html")
+    assert "1760 steps in the delays of 992 pairs" in page.locator("body").inner_text()
+    rows = page.locator("#panel-domain tbody tr").all_inner_texts()
+    assert [row.split()[:3] for row in rows] == [["cluster", "0", "224"], ["cluster", "1", "1536"]]
+    assert page.locator("#bar").is_hidden()
+    before = page.locator("#picture").screenshot()
+    page.mouse.move(400, 350)
+    page.mouse.down()
+    page.mouse.move(520, 300, steps=4)
+    page.mouse.up()
+    page.wait_for_url("**turn=*", wait_until="commit")
+    assert page.locator("#picture").screenshot() != before
+    page.mouse.click(*point_of_node(page, 0))
+    page.wait_for_url("**node=*", wait_until="commit")
+    assert "n00 to n01, 3000" in page.locator("body").inner_text()

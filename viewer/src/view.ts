@@ -76,6 +76,9 @@ export class View implements Page {
       settle: () => this.saveViewport(),
     });
     this.state = readState(addressWindow.location.hash, this.model, this.runs.length);
+    const { colour } = this.model.header;
+    if (!addressWindow.location.hash) this.state.colour = colour;
+    for (const id of ["top-links-own", "bar", "log"]) byId(id).hidden = colour !== undefined;
     this.verdict = new VerdictBox(this);
     this.change = new ChangeBox(this);
     this.topLinks = new TopLinks(this);

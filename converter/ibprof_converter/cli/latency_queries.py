@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from ibprof.errors import THRESHOLD_CROSSED
+from ibprof_converter.analysis.steps_page import write_steps_page
 from ibprof_converter.cli.arguments import count_in, number_in, parse_share, type_of
 from ibprof_converter.cli.printing import print_document
 from ibprof_converter.cli.subcommands import Subcommands, add_subcommand
@@ -80,7 +81,8 @@ def add_features(commands: Subcommands) -> None:
     parser = add_subcommand(commands, "features", summary, _FEATURES_EXAMPLES, FeaturesOptions, _find_features)
     _add_input(parser)
     add, threshold = parser.add_argument, number_in(0, 1)
-    add("-o", "--output", metavar="DIR", type=Path, help="pictures, clusters.npz (compressed delays), features.json")
+    add("-o", "--output", metavar="DIR", type=Path, help="pictures, steps.html, clusters.npz (compressed "
+        "delays), features.json")  # fmt: skip
     add("--threshold", metavar="X", type=threshold, help="of peaks and steps, such as 0.25 (default: from the data)")
     add("--peak-threshold", metavar="X", type=threshold, help="of peaks alone")
     add("--step-threshold", metavar="X", type=threshold, help="of steps alone")
@@ -91,7 +93,7 @@ def add_features(commands: Subcommands) -> None:
 
 
 def _find_features(options: FeaturesOptions) -> None:
-    _print(query_features(options), delay_tables.show_features, options.json)
+    _print(query_features(options, write_steps_page), delay_tables.show_features, options.json)
 
 
 def add_diff(commands: Subcommands) -> None:

@@ -254,7 +254,7 @@ def test_the_commands_say_and_write_what_they_find(tmp_path: Path, capsys: pytes
     assert document["clusters"]["count"] == 2
     assert [group["steps"] for group in document["clusters"]["groups"]] == [[STEP_OF_ALL], [STEP_OF_ALL, STEP_OF_FAR]]
     assert document["compressed"]["ratio"] > 48
-    names = {"curves.png", "histograms.png", "clusters.png", "steps.png", "clusters.npz", "features.json"}
+    names = {"curves.png", "histograms.png", "clusters.png", "steps.png", "steps.html", "clusters.npz", "features.json"}
     assert {each.name for each in (tmp_path / "out").iterdir()} == names
     assert all((tmp_path / "out" / name).stat().st_size > 1000 for name in names)
     assert main(["show", str(path), "--png", str(tmp_path / "heat.png"), "--length", "200"]) == 0

@@ -63,6 +63,8 @@ export interface FileHeader {
   /** A description of the network, if it has no traffic. */
   about?: string;
   link_values?: { name: string; unit: string }[];
+  /** Of a page whose links are axes: the attribute that nodes are coloured by at first. */
+  colour?: number;
   arrays: { name: string; type: ArrayType; offset: number; length: number }[];
 }
 

@@ -20,7 +20,7 @@ function makePanels(page: Page): Panel[] {
     ...(model.header.about === undefined ? [new TotalsPanel(page)] : []),
     ...(model.header.rank_names.length ? [makeRanksPanel(page)] : []),
     ...(table.hasFlows ? [makeHostsPanel(page), new PairsPanel(page)] : []),
-    new LinksPanel(page),
+    ...(model.header.colour === undefined ? [new LinksPanel(page)] : []),
     ...(model.attributes.length || model.grid ? [new DomainPanel(page)] : []),
     ...(table.timeline ? [new TimePanel(page)] : []),
   ];

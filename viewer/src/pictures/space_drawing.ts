@@ -234,11 +234,13 @@ export class SpaceDrawing implements Drawing {
     context.textAlign = "center";
     context.textBaseline = "middle";
     const spacing = (view.scale * projection.size) / Math.sqrt(model.nodes + 1);
-    if (spacing < 26) return;
+    if (spacing < 26 && model.header.colour === undefined) return;
     const labels = new Labels(width, height);
-    for (const node of all) labels.block(...this.at(node, view), NODE);
+    // Among many dots the axes keep their names.
+    const nameable = spacing < 26 ? all.filter((node) => model.nodeKind[node] === SWITCH) : all;
+    for (const node of nameable) labels.block(...this.at(node, view), NODE);
     let named = 0;
-    for (const node of all) {
+    for (const node of nameable) {
       if (named >= MOST_NAMES) break;
       const name = shorten(model.header.node_names[node]);
       const [x, y] = this.at(node, view);

@@ -81,3 +81,11 @@ def parse_length(text: str) -> int:
     if not 0 <= length <= LONGEST:
         raise UsageError(f"expected bytes such as 64, 4K or 1M up to {LONGEST}, found {quote_found(text)}")
     return length
+
+
+def format_length(length: int) -> str:
+    """Return a number of bytes as `parse_length` reads it, with a unit where it is a multiple of one."""
+    for unit, size in (("G", 1 << 30), ("M", 1 << 20), ("K", 1 << 10)):
+        if length >= size and length % size == 0:
+            return f"{length // size}{unit}"
+    return str(length)

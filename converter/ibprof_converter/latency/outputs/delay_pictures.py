@@ -17,6 +17,7 @@ from ibprof.text.quantities import printable
 from ibprof_converter.latency.features.delay_features import DelayFeatures
 from ibprof_converter.latency.features.pair_clusters import PairClusters
 from ibprof_converter.latency.model.delays import Delays
+from ibprof_converter.latency.model.message_lengths import format_length
 
 _COLOURS = ("#0b4f8a", "#d97706", "#0f8a6a", "#a2307c", "#6b5b95", "#7a6a10", "#2b9ed8", "#c2452d",
             "#5a8f29", "#8d6e63", "#3f51b5", "#607d8b")  # fmt: skip
@@ -101,7 +102,7 @@ def draw_histograms(path: Path, delays: Delays, features: DelayFeatures) -> None
         right.bar(places, -falls, color=_COLOURS[1], label="down")
         right.legend(fontsize=8)
     shown = places[:: max(len(places) // 12, 1)]
-    right.set_xticks(shown, [_show_bytes(int(delays.lengths[place + 1])) for place in shown], rotation=45, fontsize=8)
+    right.set_xticks(shown, [format_length(int(delays.lengths[place + 1])) for place in shown], rotation=45, fontsize=8)
     right.set(xlabel="length, the first behind the step", ylabel="pairs", title='distribution of "steps"')
     figure.savefig(path)
 
@@ -139,7 +140,7 @@ def draw_steps(path: Path, delays: Delays, features: DelayFeatures, clusters: Pa
             colour = _COLOURS[k % len(_COLOURS)]
             axes.scatter(one, other, places[mine] + 1, s=6, color=colour, label=f"cluster {k}", depthshade=False)
     shown = np.arange(0, len(delays.lengths), max(len(delays.lengths) // 10, 1))
-    axes.set_zticks(shown, [_show_bytes(int(delays.lengths[place])) for place in shown], fontsize=8)
+    axes.set_zticks(shown, [format_length(int(delays.lengths[place])) for place in shown], fontsize=8)
     axes.set(xlabel="sender", ylabel="receiver", zlabel="bytes", title=f"{len(pairs):,} steps")
     axes.set(xlim=(0, delays.processes - 1), ylim=(0, delays.processes - 1), zlim=(0, len(delays.lengths) - 1))
     if len(pairs):
@@ -174,10 +175,3 @@ def _name_processes(axes: Axes, delays: Delays) -> None:
         names = [printable(label) for label in delays.labels]
         axes.set_xticks(range(delays.processes), names, rotation=90, fontsize=7)
         axes.set_yticks(range(delays.processes), names, fontsize=7)
-
-
-def _show_bytes(length: int) -> str:
-    for unit, size in (("G", 1 << 30), ("M", 1 << 20), ("K", 1 << 10)):
-        if length >= size and length % size == 0:
-            return f"{length // size}{unit}"
-    return str(length)

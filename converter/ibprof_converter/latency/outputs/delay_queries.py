@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,9 +12,9 @@ import numpy as np
 
 from ibprof.errors import InconsistentError, UsageError
 from ibprof_converter.latency.features.delay_changes import DelayChange, compare_delays
-from ibprof_converter.latency.features.delay_features import FEWEST_LENGTHS, find_features
+from ibprof_converter.latency.features.delay_features import FEWEST_LENGTHS, DelayFeatures, find_features
 from ibprof_converter.latency.features.outlying_processes import find_outlying_processes
-from ibprof_converter.latency.features.pair_clusters import cluster_pairs, write_compressed
+from ibprof_converter.latency.features.pair_clusters import PairClusters, cluster_pairs, write_compressed
 from ibprof_converter.latency.files.delay_files import UNITS, read_delays, write_classic_delays, write_delays
 from ibprof_converter.latency.files.pair_files import write_pairs
 from ibprof_converter.latency.model.delays import Delays
@@ -83,7 +84,7 @@ class FeaturesOptions:
 
     Attributes:
         delays, unit: as in `ShowDelaysOptions`.
-        output: folder for pictures, clusters.npz and features.json; None for none.
+        output: folder for pictures, the page of steps, clusters.npz and features.json; None for none.
         threshold: of peaks and steps, 0 to 1; None to choose it from the data.
         peak_threshold, step_threshold: of one of both alone; None for `threshold`.
         clusters: number of clusters; None to choose it by the elbow of the SSE.
@@ -104,8 +105,15 @@ class FeaturesOptions:
     json: bool
 
 
-def query_features(options: FeaturesOptions) -> Document:
+WritePage = Callable[[Path, Delays, DelayFeatures, PairClusters], None]
+
+
+def query_features(options: FeaturesOptions, write_page: WritePage) -> Document:
     """Return peaks, steps, clusters and outlying processes, and write the files of the output folder.
+
+    Args:
+        options: how to find them.
+        write_page: writes the page of steps in space.
 
     Raises:
         InputError: the file cannot be read.
@@ -127,6 +135,7 @@ def query_features(options: FeaturesOptions) -> Document:
             options.output.mkdir(parents=True, exist_ok=True)
             compressed = write_compressed(options.output / "clusters.npz", delays, features, clusters)
             draw_all(options.output, delays, features, clusters)
+            write_page(options.output / "steps.html", delays, features, clusters)
     document = describe_features(delays, features, clusters, compressed, find_outlying_processes(delays))
     if options.output and clusters is not None:
         (options.output / "features.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
