@@ -7,6 +7,7 @@ What a call sends is known from a run of it alone, in which nothing else sends.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -30,9 +31,11 @@ def by_operation(run: Profile) -> dict[str, Matrix]:
     return {name: matrix for name, matrix in matrices.items() if matrix}
 
 
-def check_pending(mpi: Mpi, program: Path, how: str, calls: tuple[str, ...], folder: Path) -> None:
+def check_pending(
+    mpi: Mpi, program: Path, how: str, calls: tuple[str, ...], folder: Path, forced: Mapping[str, str] | None = None
+) -> None:
     def run(name: str) -> dict[str, Matrix]:
-        env = THROUGH_NETWORK if mpi.is_mpich_like else None
+        env = THROUGH_NETWORK | dict(forced or {}) if mpi.is_mpich_like else None
         run_mpi(mpi, RANKS, [program, how, name], recording=folder / name, env=env)
         return by_operation(load_complete(folder / name, RANKS))
 
@@ -68,6 +71,17 @@ def test_before_neighbourhood_collectives(name: str, build: Build, tmp_path: Pat
     mpi = mpis.find_mpi(name) if name in mpis.NAMES else mpis.find_mpich_like(name)
     program = build(mpi, "pending_collectives.c")
     check_pending(mpi, program, "neighbours", ("Ibcast", "Neighbor_allgather"), tmp_path)
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "nb"])
+@pytest.mark.parametrize("name", [mpis.MPICH_SYSTEM, *mpis.MPICH_FROM_PYPI])
+def test_among_blocking_collectives(name: str, algorithm: str, build: Build, tmp_path: Path) -> None:
+    """With `nb`, MPICH makes the blocking ones of nonblocking ones too."""
+    mpi = mpis.find_mpich_like(name)
+    blocking = ("Bcast", "Alltoall", "Allreduce", "Allgather")
+    forced = {f"MPIR_CVAR_{call.upper()}_INTRA_ALGORITHM": algorithm for call in blocking}
+    program = build(mpi, "pending_collectives.c")
+    check_pending(mpi, program, "blocking", ("Iallreduce", "Ibcast", *blocking), tmp_path, forced)
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,13 @@
  * send within their group, or on a communicator that is freed meanwhile, whose handle the next one may reuse. Or
  * persistent collectives are started in between, on MPI_COMM_WORLD or on a communicator that was freed. Or
  * communicators, windows and files are made of theirs in between. Or calls that fail come in between. Or neighbourhood
- * collectives, of which MPICH makes nonblocking ones, follow calls that send nothing from some ranks.
+ * collectives, of which MPICH makes nonblocking ones, follow calls that send nothing from some ranks. Or blocking ones
+ * come in between.
  *
  *     pending_collectives HOW all     all calls are pending at the same time
  *     pending_collectives HOW CALL    one call alone, waited for at once
  *
- * HOW is between, freed, made, failed, neighbours, persistent or freed-persistent.
+ * HOW is between, freed, made, failed, neighbours, blocking, persistent or freed-persistent.
  */
 #include <mpi.h>
 #if defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION < 5
@@ -191,6 +192,25 @@ static void neighbours(int ranks)
     MPI_Comm_free(&comm);
 }
 
+#define BLOCK(call, ...)                                                                                               \
+    if (!strcmp(only, "all") || !strcmp(only, #call)) MPI_##call(__VA_ARGS__)
+
+static void blocking(int ranks)
+{
+    static int from[ITEMS], into[6][ITEMS];
+    MPI_Comm comm;
+
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    START(Iallreduce, from, into[0], ITEMS, MPI_INT, MPI_SUM, comm);
+    BLOCK(Bcast, into[1], ITEMS, MPI_INT, 0, comm);
+    BLOCK(Alltoall, from, ITEMS / ranks, MPI_INT, into[2], ITEMS / ranks, MPI_INT, comm);
+    START(Ibcast, into[3], ITEMS - 1, MPI_INT, 1, comm);
+    BLOCK(Allreduce, from, into[4], ITEMS, MPI_INT, MPI_SUM, comm);
+    BLOCK(Allgather, from, ITEMS / ranks, MPI_INT, into[5], ITEMS / ranks, MPI_INT, comm);
+    MPI_Waitall(started, requests, MPI_STATUSES_IGNORE);
+    MPI_Comm_free(&comm);
+}
+
 #define ROUNDS 10
 
 /* Start persistent requests of a call; alone, wait for each. */
@@ -250,6 +270,8 @@ int main(int argc, char **argv)
             failed();
         else if (!strcmp(argv[1], "neighbours"))
             neighbours(ranks);
+        else if (!strcmp(argv[1], "blocking"))
+            blocking(ranks);
         else
             freed(ranks);
     }

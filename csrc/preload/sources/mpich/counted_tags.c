@@ -8,6 +8,7 @@
 #include "libmpi/communicators.h"
 #include "libmpi/lock.h"
 #include "sources/mpich/contexts.h"
+#include "sources/mpich/forced_algorithms.h"
 
 #include <string.h>
 
@@ -255,11 +256,22 @@ static bool is_blocking_collective(void)
     return ibp_current_call.operation && ibp_current_call.kind == IBP_CALL_COLLECTIVE;
 }
 
-/* Return whether the current call is a blocking neighbourhood collective. */
-static bool is_of_neighbours(void)
+static bool is_between_groups(void)
 {
-    return is_blocking_collective() && ibp_current_call.operation >= IBP_OPERATION_Neighbor_allgather &&
-           ibp_current_call.operation <= IBP_OPERATION_Neighbor_alltoallw;
+    const struct ibp_communicator *communicator = ibp_communicator_enter(ibp_current_communicator());
+
+    return communicator && communicator->is_between;
+}
+
+/* Return whether the current call is a blocking collective that is certainly made of a nonblocking one: of neighbours,
+ * or because the environment asks for it. */
+static bool is_made_of_nonblocking(void)
+{
+    const unsigned operation = ibp_current_call.operation;
+
+    if (!is_blocking_collective()) return false;
+    return (operation >= IBP_OPERATION_Neighbor_allgather && operation <= IBP_OPERATION_Neighbor_alltoallw) ||
+           ibp_mpich_is_made_of_nonblocking(operation, is_between_groups());
 }
 
 /* Return whether a context may be the present call's, of a message that is not a freed communicator's. */
@@ -268,7 +280,7 @@ static bool may_be_current(uint32_t context, uint32_t tag)
     const struct ibp_communicator *communicator = ibp_communicator_enter(ibp_current_communicator());
 
     if (!communicator || !may_have(communicator, context)) return false;
-    return is_of_neighbours() || tag == (uint32_t)ibp_current_call.tag ||
+    return is_made_of_nonblocking() || tag == (uint32_t)ibp_current_call.tag ||
            ibp_mpich_call_of_freed(context, tag) == IBP_OPERATION_NONE;
 }
 
@@ -280,23 +292,24 @@ static bool is_next_tag(const struct ibp_communicator *communicator, uint32_t ta
     return number >= communicator->tags_taken && number < communicator->tags_taken + FEW;
 }
 
-/* Return whether a message of an unknown context may be a blocking neighbourhood collective's own. Such a call sends
- * before it waits, so that its messages precede those of pending calls with the same tag. */
-static bool is_of_current_neighbours(uint32_t tag)
+/* Return whether a message of an unknown context may be the own one of a blocking collective that is made of a
+ * nonblocking one. Such a call sends before it waits, so that its messages precede those of pending calls with the same
+ * tag. */
+static bool is_of_current_blocking(uint32_t tag)
 {
     const struct ibp_communicator *communicator;
 
-    if (!is_of_neighbours()) return false;
+    if (!is_made_of_nonblocking()) return false;
     communicator = ibp_communicator_enter(ibp_current_communicator());
     return communicator && is_next_tag(communicator, tag);
 }
 
-/* Return whether a counted tag belongs to a blocking collective: always in neighbourhood collectives, in others only
- * where nothing else was started on the communicator. */
+/* Return whether a counted tag belongs to a blocking collective: always in those made of nonblocking ones, in others
+ * only where nothing else was started on the communicator. */
 static bool is_of_blocking_collective(const struct ibp_communicator *communicator)
 {
     return is_blocking_collective() && communicator->handle == ibp_current_communicator() &&
-           (is_of_neighbours() || !communicator->only_started);
+           (is_made_of_nonblocking() || !communicator->only_started);
 }
 
 /* Return the number of a call that takes tags of its communicator unexpectedly: a blocking collective, or one
@@ -336,13 +349,13 @@ unsigned ibp_mpich_counted_call(uint32_t context, uint32_t tag)
     if (ibp_current_call.operation && ibp_current_call.starts_request &&
         !(ibp_mpich_starts_take_tags() && ibp_current_communicator()))
         return ibp_current_call.operation;
-    if (!handle && (within || is_of_current_neighbours(tag)) && may_be_current(context, tag)) {
+    if (!handle && (within || is_of_current_blocking(tag)) && may_be_current(context, tag)) {
         ibp_mpich_enter_context(context, ibp_current_communicator());
         handle = ibp_current_communicator();
     }
     if (!handle) {
         call = makes_communicator() && makers_take_tags ? IBP_OPERATION_NONE : guess_call(context, tag);
-        if (call == IBP_OPERATION_NONE && !is_of_neighbours()) call = ibp_mpich_call_of_freed(context, tag);
+        if (call == IBP_OPERATION_NONE && !is_made_of_nonblocking()) call = ibp_mpich_call_of_freed(context, tag);
         if (call != IBP_OPERATION_NONE) return call;
     }
     if (!handle && !makes_communicator()) {

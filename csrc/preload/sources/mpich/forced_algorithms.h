@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * Algorithms of collectives that the environment forces in MPICH.
+ */
+#ifndef IBPROF_SOURCES_MPICH_FORCED_ALGORITHMS_H
+#define IBPROF_SOURCES_MPICH_FORCED_ALGORITHMS_H
+
+#include <stdbool.h>
+
+/* Return whether a blocking collective makes the nonblocking one and waits for it, as MPIR_CVAR_BCAST_INTRA_ALGORITHM=nb
+ * asks for, on communicators of one group or of two. */
+bool ibp_mpich_is_made_of_nonblocking(unsigned operation, bool is_between_groups);
+
+#endif
