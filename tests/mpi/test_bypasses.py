@@ -29,19 +29,32 @@ def run(folder: Path, *command: str | Path) -> subprocess.CompletedProcess[str]:
     return processes.run(words, cwd=folder, env=environment, timeout=120)
 
 
+def run_plugin(mpi: Mpi, how: str, build: Build, folder: Path) -> str:
+    """Run a program that knows nothing of MPI with a plugin; return its stderr."""
+    plugin = build(mpi, "plugin.c", "-DPLUGIN", "-shared", "-fPIC")
+    host = folder / "host"
+    subprocess.run(["cc", "-o", host, PROGRAMS / "plugin.c", "-ldl"], check=True)
+    done = run(folder, mpi.program("mpirun"), "-n", str(RANKS), host, plugin, how)
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+    return done.stderr
+
+
 @pytest.mark.parametrize("name", [SYSTEM, MPICH_SYSTEM])
 @pytest.mark.parametrize("how", ["local", "global", "deep"])
 def test_a_plugin_calls_mpi(how: str, name: str, build: Build, tmp_path: Path) -> None:
-    """The program knows nothing of MPI; `deep` is RTLD_DEEPBIND, which binds the plugin's calls past any preload."""
-    mpi = find(name)
-    plugin = build(mpi, "plugin.c", "-DPLUGIN", "-shared", "-fPIC")
-    host = tmp_path / "host"
-    subprocess.run(["cc", "-D_GNU_SOURCE", "-o", host, PROGRAMS / "plugin.c", "-ldl"], check=True)
-    done = run(tmp_path, mpi.program("mpirun"), "-n", str(RANKS), host, plugin, how)
-    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+    """`deep` is RTLD_DEEPBIND, which binds the plugin's calls past any preload."""
+    run_plugin(find(name), how, build, tmp_path)
     profile = load_profile(tmp_path / "profile.otf2")
     assert recorded(profile, operation="BCAST") == {(0, 1): (1000, 1)}
     assert recorded(profile, operation="SEND") == {(0, 1): (500, 1)}
+
+
+def test_an_mpi_in_a_namespace_of_its_own(build: Build, tmp_path: Path) -> None:
+    """Nothing is preloaded into a namespace that dlmopen makes. Open MPI cannot run in one, without ibprof too."""
+    said = run_plugin(find(MPICH_SYSTEM), "namespace", build, tmp_path)
+    assert "none called MPI_Init through libibprof.so" in said
+    assert "an MPI opened by dlmopen does not find it" in said
+    assert not (tmp_path / "profile.otf2").exists()
 
 
 @pytest.mark.parametrize(

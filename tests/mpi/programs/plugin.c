@@ -3,6 +3,7 @@
  *
  * With -DPLUGIN a library that calls MPI. Else a program without MPI that opens such a library: its path, and how.
  */
+#define _GNU_SOURCE
 #include <stdio.h>
 #include <string.h>
 
@@ -28,7 +29,8 @@ int run(void)
 int main(int argc, char **argv)
 {
     const int flags = !strcmp(argv[2], "global") ? RTLD_GLOBAL : !strcmp(argv[2], "deep") ? RTLD_DEEPBIND : RTLD_LOCAL;
-    void *plugin = argc > 2 ? dlopen(argv[1], RTLD_LAZY | flags) : NULL;
+    void *plugin = !strcmp(argv[2], "namespace") ? dlmopen(LM_ID_NEWLM, argv[1], RTLD_LAZY)
+                                                 : dlopen(argv[1], RTLD_LAZY | flags);
     int (*run)(void) = NULL;
 
     if (!plugin) {
