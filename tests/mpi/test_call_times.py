@@ -110,6 +110,28 @@ def test_messages_that_came_early(name: str, small: int, build: Build, tmp_path:
 
 
 @pytest.mark.parametrize("name", [SYSTEM, MPICH_SYSTEM])
+def test_rare_copies(name: str, build: Build, tmp_path: Path) -> None:
+    """Large messages of one item among quick calls: MPI copies them outside of its progress loop."""
+    mpi = find_any(name)
+    program = build(mpi, "rare_copies.c", "-g", "-O1")
+    ran = run_mpi(mpi, 2, [program], recording=tmp_path, env=ON)
+    run = read_recording(tmp_path)
+    recorded: defaultdict[tuple[int, str], float] = defaultdict(float)
+    for row in range(len(run.times.calls)):
+        # Other lines call MPI_Isend too.
+        recorded[int(run.times.rank[row]), run.operations[run.times.operation[row]]] += run.times.time_ns[row] * 1e-9
+    own = [line.split() for line in ran.stdout.splitlines()]
+    assert [operation for _, operation, _, _ in own[:8]] == [
+        *("RECV", "IRECV", "MRECV", "ISEND", "START", "PUT", "GET", "ACCUMULATE")
+    ]
+    for rank, operation, least, most in own:
+        # Another process may run between the program's clock and the call.
+        assert recorded[int(rank), operation] >= 0.97 * float(least) - SLICE_S, (rank, operation)
+        if operation != "ISEND":
+            assert recorded[int(rank), operation] <= 1.03 * float(most) + SLICE_S, (rank, operation)
+
+
+@pytest.mark.parametrize("name", [SYSTEM, MPICH_SYSTEM])
 def test_a_rare_wait_and_files(name: str, build: Build, tmp_path: Path) -> None:
     """One long wait among 200,000 quick calls is not left to chance; messages within MPI-IO have no time."""
     late_s, mpi = 0.5, find_any(name)

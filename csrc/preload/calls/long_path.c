@@ -66,7 +66,6 @@ struct wrapped {
 #define IBP_SEND_INIT(name, count, communicator)                                                                       \
     [IBP_OPERATION_##name] = {count, IBP_CALL_SENDING, communicator, HAS_CHOICES | SENDS | KEEPS_REQUEST},
 #define TREATMENT_WAITING HAS_CHOICES | IS_ONLY_TIMED
-#define TREATMENT_SHORT HAS_CHOICES | IS_ONLY_TIMED
 #define TREATMENT_LONG HAS_CHOICES
 #define IBP_TIMED(name, count, duration)                                                                               \
     [IBP_OPERATION_##name] = {count, IBP_CALL_BLOCKING, NO_COMMUNICATOR, TREATMENT_##duration},
@@ -295,7 +294,7 @@ static __attribute__((noinline)) int enter_and_call(const struct making *making)
                             });
     ibp_periodic_check();
     if (treatment) prepare(making, &call);
-    ibp_timing_begin(&timing, of_operation, ibp_is_large(making->operation, argument(making, 1)));
+    ibp_timing_begin(&timing, of_operation, ibp_is_large(making->operation, argument(making, 1), argument(making, 2)));
     if (is_expected(making)) expect(making);
     result = call_next(making);
     ibp_timing_end(&timing);
@@ -321,7 +320,7 @@ static __attribute__((noinline)) int pass_on(const struct making *making)
         ibp_current_call.call = call;
     else if (ibp_get_here()->is_outside)
         ibp_set_here(&call->context);
-    ibp_timing_begin(&timing, call, ibp_is_large(making->operation, argument(making, 1)));
+    ibp_timing_begin(&timing, call, ibp_is_large(making->operation, argument(making, 1), argument(making, 2)));
     result = call_next(making);
     ibp_timing_end(&timing);
     return result;

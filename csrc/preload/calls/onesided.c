@@ -57,8 +57,8 @@ static void count(unsigned operation, enum ibp_direction direction, ibp_handle w
     if (is_member) ibp_count(operation, IBP_KIND_USER, direction, peer, ibp_mpi_bytes((uint64_t)items, type));
 }
 
-/* Defines a wrapper; `counting` says what the arguments move. */
-#define WRAPPER(define, function, name, parameters, arguments, counting)                                               \
+/* Defines a wrapper; `counting` says what the arguments move, and `is_large` whether that is much. */
+#define WRAPPER(define, function, name, parameters, arguments, is_large, counting)                                     \
     define(function, UNPACK parameters)                                                                                \
     {                                                                                                                  \
         static int (*next)(UNPACK parameters);                                                                         \
@@ -68,7 +68,7 @@ static void count(unsigned operation, enum ibp_direction direction, ibp_handle w
         IBP_FIND_NEXT(next, #function);                                                                                \
         if (!ibp_is_active() || ibp_is_within_call()) return next arguments;                                           \
         ibp_enter(IBP_CALL_HERE(IBP_OPERATION_##name), (struct ibp_current_call){.kind = IBP_CALL_BLOCKING});          \
-        ibp_timing_begin(&timing, ibp_current_call.call, false);                                                       \
+        ibp_timing_begin(&timing, ibp_current_call.call, is_large);                                                    \
         result = next arguments;                                                                                       \
         ibp_timing_end(&timing);                                                                                       \
         if (!result) {                                                                                                 \
@@ -87,11 +87,14 @@ static void count(unsigned operation, enum ibp_direction direction, ibp_handle w
         FETCHED(target_items, target_type);                                                                            \
     } while (0)
 
+#define BOTH(name, parameters, arguments, is_large, counting)                                                          \
+    WRAPPER(IBP_DEFINE, MPI_##name, name, parameters, arguments, is_large, counting)                                   \
+    WRAPPER(IBP_DEFINE, PMPI_##name, name, parameters, arguments, is_large, counting)
+#define IS_LARGE(name) ibp_is_large(IBP_OPERATION_##name, items, type)
+
 #define ITEMS int
-#define IBP_ONE_SIDED(name, parameters, arguments, counting)                                                           \
-    WRAPPER(IBP_DEFINE, MPI_##name, name, parameters, arguments, counting)                                             \
-    WRAPPER(IBP_DEFINE, PMPI_##name, name, parameters, arguments, counting)
-#define IBP_ONE_SIDED_ITEM IBP_ONE_SIDED
+#define IBP_ONE_SIDED(name, parameters, arguments, counting) BOTH(name, parameters, arguments, IS_LARGE(name), counting)
+#define IBP_ONE_SIDED_ITEM(name, parameters, arguments, counting) BOTH(name, parameters, arguments, false, counting)
 #include "calls/onesided.def"
 #undef ITEMS
 #undef IBP_ONE_SIDED
@@ -99,7 +102,7 @@ static void count(unsigned operation, enum ibp_direction direction, ibp_handle w
 
 #define ITEMS int64_t
 #define IBP_ONE_SIDED(name, parameters, arguments, counting)                                                           \
-    WRAPPER(IBP_DEFINE_LARGE, MPI_##name##_c, name, parameters, arguments, counting)
+    WRAPPER(IBP_DEFINE_LARGE, MPI_##name##_c, name, parameters, arguments, IS_LARGE(name), counting)
 #define IBP_ONE_SIDED_ITEM(...)
 #include "calls/onesided.def"
 #undef IBP_ONE_SIDED

@@ -109,7 +109,7 @@ static inline bool is_to_be_seen(void)
                                                                                                                        \
         IBP_NAMES_PERSONALITY;                                                                                         \
         if (ibp_is_within_call()) return see_##exported arguments;                                                     \
-        ibp_timing_begin(&timing, IBP_CALL_HERE(of_operation), false);                                                 \
+        ibp_timing_begin(&timing, IBP_CALL_HERE(of_operation), ibp_times_large_requests);                              \
         result = IBP_LIKELY(ibp_requests_show_starts) ? next_##exported arguments : see_##exported arguments;          \
         ibp_timing_end(&timing);                                                                                       \
         return result;                                                                                                 \

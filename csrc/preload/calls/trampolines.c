@@ -121,7 +121,8 @@ static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
         struct ibp_call *const call = IBP_CALL_HERE_CACHED(IBP_OPERATION_##name);                                      \
                                                                                                                        \
         if (IBP_UNLIKELY(!ibp_get_here()->is_outside) || IBP_UNLIKELY(!call) ||                                        \
-            IBP_UNLIKELY(ibp_is_large(IBP_OPERATION_##name, ARGUMENT(count, 1))) || !ibp_time_at_random(call))         \
+            IBP_UNLIKELY(ibp_is_large(IBP_OPERATION_##name, ARGUMENT(count, 1), ARGUMENT(count, 2))) ||                \
+            !ibp_time_at_random(call))                                                                                 \
             return slowly_##function(ARGUMENTS_##count);                                                               \
         ibp_set_here(&call->context);                                                                                  \
         return of_##function.next(ARGUMENTS_##count);                                                                  \
@@ -190,7 +191,6 @@ static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
     LONG_PATH(function, name, form, count, HAS_CHOICES)                                                                \
     TIMED_##duration(function, name, count) CHOSEN(define, function, count)
 #define TIMED_WAITING TIMED
-#define TIMED_SHORT TIMED
 #define TIMED_LONG(function, name, count)
 
 /* Each call has two names, with P and without; where it has a form for large counts, a third one. */
@@ -262,7 +262,6 @@ const struct ibp_replacements ibp_large_trampolines = {large_calls, sizeof large
     CHOOSE(function, form, name, timed_##function, slowly_##function, site_##function, among_threads_##function)
 #define CHOOSE_TIMED(define, function, form, name, duration) CHOOSE_##duration(function, form, name)
 #define CHOOSE_WAITING(function, form, name) CHOOSE(function, form, name, timed_##function, NULL, NULL, NULL)
-#define CHOOSE_SHORT CHOOSE_WAITING
 #define CHOOSE_LONG(function, form, name) CHOOSE(function, form, name, slowly_##function, NULL, NULL, NULL)
 
 void ibp_wrappers_choose(void)

@@ -28,7 +28,7 @@
 /* Ticks between two notes of the clock. */
 #define NOTE_TICKS (UINT64_C(1) << 28)
 
-bool ibp_times_recorded, ibp_times_see_progress;
+bool ibp_times_recorded, ibp_times_see_progress, ibp_times_see_sends, ibp_times_large_requests;
 int64_t ibp_times_countdown;
 uint64_t ibp_times_waiting_since;
 struct ibp_times_sum ibp_times_sum;
@@ -38,24 +38,26 @@ static struct ibp_call *timed;
 
 static uint64_t random_state = UINT64_C(0x9e3779b97f4a7c15), noted, first_ticks, first_ns;
 
-/* How long calls take that mpi.def says it of; all others are long. */
-static const uint8_t durations[IBP_OPERATIONS + 1] = {
+/* Operations whose calls return at once, or wait in the progress loop. All others are long. */
+static const enum {
+    IS_LONG,
+    IS_WAITING,
+    IS_SENDING
+} durations[IBP_OPERATIONS + 1] = {
+#define IS_TIMED_LONG IS_LONG
+#define IS_TIMED_WAITING IS_WAITING
 #define IBP_CALL(name, arguments, kind, communicator)
 #define IBP_POINT_TO_POINT(name)
-#define IBP_TIMED(name, arguments, duration) [IBP_OPERATION_##name] = IBP_DURATION_##duration,
+#define IBP_TIMED(name, arguments, duration) [IBP_OPERATION_##name] = IS_TIMED_##duration,
+#define IBP_SEND(name, arguments, communicator) [IBP_OPERATION_##name] = IS_SENDING,
+#define IBP_SEND_INIT(name, arguments, communicator) [IBP_OPERATION_##name] = IS_WAITING,
 #include "mpi.def"
 #undef IBP_CALL
 #undef IBP_POINT_TO_POINT
-    [IBP_OPERATION_Send] = IBP_DURATION_WAITING,     [IBP_OPERATION_Bsend] = IBP_DURATION_WAITING,
-    [IBP_OPERATION_Ssend] = IBP_DURATION_WAITING,    [IBP_OPERATION_Rsend] = IBP_DURATION_WAITING,
-    [IBP_OPERATION_Isend] = IBP_DURATION_SHORT,      [IBP_OPERATION_Ibsend] = IBP_DURATION_SHORT,
-    [IBP_OPERATION_Issend] = IBP_DURATION_SHORT,     [IBP_OPERATION_Irsend] = IBP_DURATION_SHORT,
-    [IBP_OPERATION_Send_init] = IBP_DURATION_SHORT,  [IBP_OPERATION_Bsend_init] = IBP_DURATION_SHORT,
-    [IBP_OPERATION_Ssend_init] = IBP_DURATION_SHORT, [IBP_OPERATION_Rsend_init] = IBP_DURATION_SHORT,
-    [IBP_OPERATION_Put] = IBP_DURATION_SHORT,        [IBP_OPERATION_Get] = IBP_DURATION_SHORT,
-    [IBP_OPERATION_Rput] = IBP_DURATION_SHORT,       [IBP_OPERATION_Rget] = IBP_DURATION_SHORT,
-    [IBP_OPERATION_Accumulate] = IBP_DURATION_SHORT, [IBP_OPERATION_Raccumulate] = IBP_DURATION_SHORT,
-    [IBP_OPERATION_Start] = IBP_DURATION_SHORT,      [IBP_OPERATION_Startall] = IBP_DURATION_SHORT,
+    [IBP_OPERATION_Put] = IS_WAITING,        [IBP_OPERATION_Get] = IS_WAITING,
+    [IBP_OPERATION_Rput] = IS_WAITING,       [IBP_OPERATION_Rget] = IS_WAITING,
+    [IBP_OPERATION_Accumulate] = IS_WAITING, [IBP_OPERATION_Raccumulate] = IS_WAITING,
+    [IBP_OPERATION_Start] = IS_WAITING,      [IBP_OPERATION_Startall] = IS_WAITING,
 };
 
 bool ibp_times_are_wanted(void)
@@ -143,16 +145,17 @@ static struct ibp_time *record_of(uint32_t origin)
 /* Find the record of a call. The lock must be held. */
 static void find_record(struct ibp_call *call)
 {
-    const uint8_t duration = durations[call->operation];
-    const bool is_seen = ibp_times_see_progress && !ibp_threads_multiple;
+    const bool is_long = durations[call->operation] == IS_LONG || !ibp_times_see_progress || ibp_threads_multiple ||
+                         (durations[call->operation] == IS_SENDING && !ibp_times_see_sends);
 
     call->time = record_of(ibp_context_origin(&call->context, &call->context.send));
     if (!call->time) return;
     call->next_timed = timed;
     timed = call;
-    if (ibp_threads_multiple || duration == IBP_DURATION_LONG || (duration == IBP_DURATION_WAITING && !is_seen))
+    if (is_long)
         call->is_timed = true;
-    if (duration == IBP_DURATION_WAITING && is_seen) call->context.waited = call->time;
+    else
+        call->context.waited = call->time;
     if (!call->is_timed && call->time->timed >= FIRST_CALLS) call->time_at_random = call->time;
 }
 

@@ -10,9 +10,9 @@
  *     on the calls.
  *   - The first calls of a site are timed as a whole. So are some after one of these or a chosen one that was long, and all
  *     from then on if another one is long too.
- *   - So are sends and receives of large messages, which MPI may copy outside of the progress loop.
- *   - So are collectives, calls that wait where the progress loop is not hooked, and all calls while several threads are
- *     in MPI.
+ *   - So are sends, receives and one-sided calls of large messages, which MPI may copy outside of the progress loop. A
+ *     derived datatype may be of any size, and counts as large.
+ *   - So are collectives, all calls where the progress loop is not hooked, and all while several threads are in MPI.
  *
  * Ticks are those of the processor's cycle counter. They are compared within a process only.
  */
@@ -21,6 +21,7 @@
 
 #include "counting/calls.h"
 #include "counting/context.h"
+#include "libmpi/datatypes.h"
 #include "platform/clock.h"
 #include "platform/system.h"
 #include "recording/operations.h"
@@ -32,17 +33,20 @@
 
 #define IBP_TIMES_WEIGHT 64
 
-/* Items of a large message. */
+/* Items of a large message, of predefined datatypes. */
 #define IBP_TIMES_LARGE 1024
-
-/* How long the calls of an operation take; see mpi.def. */
-enum ibp_duration { IBP_DURATION_LONG, IBP_DURATION_WAITING, IBP_DURATION_SHORT };
 
 /* Times are recorded: IBPROF_TIME is 1, there is a clock, and calls are recorded. */
 extern IBP_INTERNAL bool ibp_times_recorded;
 
 /* The progress loop is hooked, and reads the clock (below). Set by the source before times are begun. */
 extern IBP_INTERNAL bool ibp_times_see_progress;
+
+/* So do calls that send and wait. */
+extern IBP_INTERNAL bool ibp_times_see_sends;
+
+/* Persistent requests of large messages were made: their starts are timed as a whole. */
+extern IBP_INTERNAL bool ibp_times_large_requests;
 
 /* Number of calls until the next one is chosen. */
 extern IBP_INTERNAL int64_t ibp_times_countdown;
@@ -75,8 +79,9 @@ void ibp_times_enter_region(void);
 /* Move what was counted in one region to another. */
 void ibp_times_move(uint32_t from, uint32_t into);
 
-/* Return whether a call sends or receives a large message, by the number of items, which is its second argument. */
-static inline bool ibp_is_large(unsigned operation, long items)
+/* Return whether a call moves a large message, by the number of items and their datatype, which are its second and third
+ * argument. */
+static inline bool ibp_is_large(unsigned operation, long items, ibp_handle type)
 {
     switch (operation) {
     case IBP_OPERATION_Send:
@@ -89,7 +94,15 @@ static inline bool ibp_is_large(unsigned operation, long items)
     case IBP_OPERATION_Irsend:
     case IBP_OPERATION_Recv:
     case IBP_OPERATION_Irecv:
-        return (unsigned)items >= IBP_TIMES_LARGE;
+    case IBP_OPERATION_Mrecv:
+    case IBP_OPERATION_Imrecv:
+    case IBP_OPERATION_Put:
+    case IBP_OPERATION_Get:
+    case IBP_OPERATION_Rput:
+    case IBP_OPERATION_Rget:
+    case IBP_OPERATION_Accumulate:
+    case IBP_OPERATION_Raccumulate:
+        return (unsigned)items >= IBP_TIMES_LARGE || !ibp_datatype_is_object(type);
     default:
         return false;
     }

@@ -57,7 +57,7 @@ static struct {
     int64_t size;
 } predefined[PLACES];
 
-/* In Open MPI these are objects in the library's data or copies in the program's; other ABIs reserve numbers. */
+/* ABIs other than Open MPI's reserve numbers. */
 bool ibp_datatype_is_predefined(ibp_handle datatype)
 {
     switch (ibp_mpi.abi) {
@@ -66,8 +66,7 @@ bool ibp_datatype_is_predefined(ibp_handle datatype)
     case IBP_ABI_STANDARD:
         return datatype > 0 && datatype < 1024;
     default:
-        return ibp_is_within(ibp_mpi.library.data, (uintptr_t)datatype) ||
-               ibp_is_within(ibp_mpi.program_data, (uintptr_t)datatype);
+        return ibp_datatype_is_object(datatype);
     }
 }
 

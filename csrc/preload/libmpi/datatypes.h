@@ -30,6 +30,13 @@ static inline uint64_t ibp_datatype_size_there(ibp_handle datatype)
 /* Return whether a datatype is predefined, so that its size never changes. */
 bool ibp_datatype_is_predefined(ibp_handle datatype);
 
+/* The same in Open MPI, where predefined datatypes are objects in the library's data or copies in the program's. */
+static inline bool ibp_datatype_is_object(ibp_handle datatype)
+{
+    return IBP_LIKELY(ibp_is_within(ibp_mpi.library.data, (uintptr_t)datatype)) ||
+           ibp_is_within(ibp_mpi.program_data, (uintptr_t)datatype);
+}
+
 /* Return the bytes of `count` items of a datatype; 0 when its handle is null. A handle that MPI ignores, such as that
  * of MPI_IN_PLACE's buffer, may be invalid and must not be passed. */
 uint64_t ibp_mpi_bytes_of_other(uint64_t count, ibp_handle datatype);

@@ -7,6 +7,7 @@
 #include "counting/count.h"
 #include "counting/current_call.h"
 #include "counting/requests.h"
+#include "counting/times.h"
 #include "libmpi/datatypes.h"
 #include "libmpi/lock.h"
 #include "recording/process_state.h"
@@ -21,6 +22,12 @@ static const uint16_t persistent_operation[IBP_OPENMPI_MODES] = IBP_OPENMPI_BY_M
 static bool is_started_by_user(const struct ibp_openmpi_message *message)
 {
     return !ibp_current_call.operation && message->kind == IBP_KIND_USER;
+}
+
+/* Note that starts may take long: MPI copies large messages outside of its progress loop. */
+static void note_large(size_t count, ibp_handle datatype)
+{
+    if (count >= IBP_TIMES_LARGE || !ibp_datatype_is_object(datatype)) ibp_times_large_requests = true;
 }
 
 /* Remember a request. One of an operation that is not wanted stays unknown. */
@@ -52,6 +59,7 @@ int ibp_openmpi_hook_isend_init(const void *buffer, size_t count, ibp_handle dat
 
         const unsigned operation = ibp_counting ? message.operation : otherwise;
 
+        if (is_started_by_user(&message)) note_large(count, datatype);
         remember(
             (struct ibp_request){
                 .address = *request,
@@ -77,6 +85,7 @@ int ibp_openmpi_hook_irecv_init(void *buffer, size_t count, ibp_handle datatype,
         const struct ibp_openmpi_message message = ibp_openmpi_classify(communicator, 0, tag, IBP_OPERATION_Recv_init);
         const uint16_t operation = ibp_current_call.operation ? ibp_current_call.operation : IBP_OPERATION_Recv_init;
 
+        if (is_started_by_user(&message)) note_large(count, datatype);
         remember(
             (struct ibp_request){
                 .address = *request,

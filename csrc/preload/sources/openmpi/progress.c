@@ -7,6 +7,7 @@
 #include "counting/times.h"
 #include "libmpi/got.h"
 #include "libmpi/lock.h"
+#include "sources/openmpi/table.h"
 
 /* It returns nothing, or in some versions a number. */
 static int (*next_progress)(void);
@@ -30,4 +31,5 @@ void ibp_openmpi_progress_hook(void)
     if (!ibp_times_are_wanted() || ibp_threads_multiple) return;
     /* Components call it too, and libopen-pal where a program may have threads. */
     ibp_times_see_progress = ibp_got_redirect_in_parts("opal_progress", (void *)progress, &next_progress) > 0;
+    ibp_times_see_sends = ibp_openmpi_sends_pass_progress();
 }

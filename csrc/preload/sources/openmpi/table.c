@@ -103,3 +103,11 @@ void ibp_openmpi_table_unhook(const struct ibp_openmpi_hook *hooks, size_t count
         for (size_t hook = 0; hook < count; hook++)
             if (table[i] == hooks[hook].function) memcpy(&table[i], hooks[hook].next, sizeof table[i]);
 }
+
+bool ibp_openmpi_sends_pass_progress(void)
+{
+    Dl_info function;
+
+    if (!dladdr((void *)(uintptr_t)ibp_openmpi_next.send, &function) || !function.dli_sname) return false;
+    return !strcmp(function.dli_sname, "mca_pml_ob1_send") || !strcmp(function.dli_sname, "mca_pml_ucx_send");
+}

@@ -10,6 +10,7 @@
 #include "libmpi/library.h"
 #include "platform/system.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* MPI_Status of Open MPI 4 and 5. */
@@ -64,5 +65,9 @@ void ibp_openmpi_table_hook(const struct ibp_openmpi_hook *hooks, size_t count);
 
 /* Remove those hooks that are installed. */
 void ibp_openmpi_table_unhook(const struct ibp_openmpi_hook *hooks, size_t count);
+
+/* Return whether a blocking send waits in Open MPI's progress loop; those of the component `cm` may wait in the network's
+ * library. The table must be hooked. */
+bool ibp_openmpi_sends_pass_progress(void);
 
 #endif
