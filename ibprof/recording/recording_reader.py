@@ -104,7 +104,8 @@ def merge_run(path: Path, run: RecordedRun) -> Profile:
     every = (pair for index in order for pair in zip(numbers[index], files[index].processes, strict=True))
     _, first = min(every, key=lambda pair: int(pair[0]))
     said = tuple(_describe_grouping(run))
-    sites, sites_without_lines = resolve_sites(tuple(names.sites))
+    began_ns = min((int(process["start_ns"]) for file in files for process in file.processes), default=None)
+    sites, sites_without_lines = resolve_sites(tuple(names.sites), began_ns)
     return Profile(
         name=path.name or str(path),
         mpi=decode_text(first["mpi"]),

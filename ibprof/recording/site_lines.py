@@ -20,17 +20,18 @@ class _Place:
     location: CodeLocation
 
 
-def resolve_sites(recorded: Sequence[Site]) -> tuple[tuple[Site, ...], tuple[str, ...]]:
+def resolve_sites(recorded: Sequence[Site], began_ns: int | None = None) -> tuple[tuple[Site, ...], tuple[str, ...]]:
     """Find the lines of call sites and their callers in programs and libraries, and name all of them.
 
     Args:
         recorded: sites with an address, or with a line.
+        began_ns: when the run began, in Unix time; None where it is unknown.
 
     Returns:
         The sites, in their order. Then a sentence for each object with sites whose lines are unknown.
     """
     bare = dict.fromkeys(each for site in recorded for each in (replace(site, callers=()), *site.callers))
-    places, notes = _resolve_places(tuple(bare))
+    places, notes = _resolve_places(tuple(bare), began_ns)
     # Where callers were asked for, functions that others were inlined into are callers too.
     inlined = any(site.callers for site in recorded)
     frames = dict.fromkeys(frame for place in places.values() for frame in (place.site.inlined_in if inlined else ()))
@@ -58,7 +59,7 @@ def resolve_sites(recorded: Sequence[Site]) -> tuple[tuple[Site, ...], tuple[str
     return tuple(sites), notes
 
 
-def _resolve_places(bare: Sequence[Site]) -> tuple[dict[Site, _Place], tuple[str, ...]]:
+def _resolve_places(bare: Sequence[Site], began_ns: int | None) -> tuple[dict[Site, _Place], tuple[str, ...]]:
     """Return the place of each site that has no callers, and a sentence for each object without lines."""
     of_object: dict[tuple[str, str], list[Site]] = {}
     for site in bare:
@@ -66,7 +67,7 @@ def _resolve_places(bare: Sequence[Site]) -> tuple[dict[Site, _Place], tuple[str
             of_object.setdefault((site.object, site.build_id), []).append(site)
     # A return address may be on the line after the call.
     asked = [
-        ObjectAddresses(path, build_id, tuple(site.address - 1 for site in chosen))
+        ObjectAddresses(path, build_id, tuple(site.address - 1 for site in chosen), began_ns)
         for (path, build_id), chosen in of_object.items()
     ]
     places = {site: _Place(site, CodeLocation(site.file, site.line, site.object, site.function)) for site in bare}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The process that reads programs: a damaged file may end it, or exhaust its time or memory, but not its parent's.
 
-It reads requests as JSON from stdin: limits, and (path, build ID, addresses) of each object. To stdout it writes two
+It reads requests as JSON from stdin: limits, and the members of ObjectAddresses for each object. To stdout it writes two
 lines an object: symbols before debug information is read, then frames. Each has a note: why there are no frames.
 """
 
@@ -27,10 +27,10 @@ def main() -> None:
     given = json.load(sys.stdin)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _limit_memory(given["memory_bytes"])
-    for path, build_id, addresses in given["objects"]:
+    for path, build_id, addresses, unchanged_since_ns in given["objects"]:
         # The default action of SIGALRM ends the process, wherever it is.
         signal.alarm(given["seconds"] + DEBUGINFOD_SECONDS)
-        for answer in resolve(path, build_id, addresses, given["seconds"]):
+        for answer in resolve(path, build_id, addresses, given["seconds"], unchanged_since_ns):
             print(json.dumps(answer), flush=True)
 
 
@@ -40,9 +40,11 @@ def _limit_memory(size: int) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (size, most))
 
 
-def resolve(path: str, build_id: str, addresses: Sequence[int], seconds: int) -> Iterator[dict[str, Any]]:
+def resolve(
+    path: str, build_id: str, addresses: Sequence[int], seconds: int, unchanged_since_ns: int | None
+) -> Iterator[dict[str, Any]]:
     """Yield the symbols of addresses, then their frames; each with a note why there are no lines."""
-    program, note = open_program(path, build_id)
+    program, note = open_program(path, build_id, unchanged_since_ns)
     files = [program] if program else []
     symbols: list[Symbol | None] = [None] * len(addresses)
     frames: list[list[Frame]] = [[] for _ in addresses]

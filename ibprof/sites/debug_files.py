@@ -19,8 +19,14 @@ DEBUGINFOD_SECONDS = 90
 _CHUNK_BYTES = 1 << 20
 
 
-def open_program(path: str, build_id: str) -> tuple[ElfFile | None, str]:
-    """Return the file of a program, or None and the reason."""
+def open_program(path: str, build_id: str, unchanged_since_ns: int | None = None) -> tuple[ElfFile | None, str]:
+    """Return the file of a program, or None and the reason.
+
+    Args:
+        path: of the file.
+        build_id: that it must have; empty where it is unknown.
+        unchanged_since_ns: Unix time after which it must not have changed if its build ID is unknown; None for any.
+    """
     try:
         program = ElfFile(path)
     except OSError as error:
@@ -31,7 +37,16 @@ def open_program(path: str, build_id: str) -> tuple[ElfFile | None, str]:
         found = program.build_id or "none"
         program.close()
         return None, f"the file has another build ID than the recorded one: {found}, not {build_id}"
+    if not build_id and unchanged_since_ns is not None and _changed_ns(path) > unchanged_since_ns:
+        program.close()
+        return None, "it has no build ID, and was changed after the run began: link it with -Wl,--build-id"
     return program, ""
+
+
+def _changed_ns(path: str) -> int:
+    """Return when a file was last written, or got its name."""
+    status = os.stat(path)  # noqa: PTH116
+    return max(status.st_mtime_ns, status.st_ctime_ns)
 
 
 def find_debug_files(

@@ -29,11 +29,13 @@ class ObjectAddresses:
         build_id: that the file must have, as hex digits; empty where it is unknown.
         addresses: in the file, as `nm` prints them. That of a call is the return address minus one: the call's last
             byte, which is still on the line of the call.
+        unchanged_since_ns: Unix time after which a file without build ID must not have changed; None for any.
     """
 
     object_path: str
     build_id: str
     addresses: tuple[int, ...]
+    unchanged_since_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,7 @@ def _run_child(objects: Sequence[ObjectAddresses], limits: Limits, seconds: floa
     asked = {
         "memory_bytes": limits.memory_bytes,
         "seconds": limits.seconds,
-        "objects": [(each.object_path, each.build_id, each.addresses) for each in objects],
+        "objects": [(each.object_path, each.build_id, each.addresses, each.unchanged_since_ns) for each in objects],
     }
     try:
         child = subprocess.Popen(

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import os
 import subprocess
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -53,6 +55,28 @@ def test_sites_of_all_kinds(program: Path) -> None:
     assert (sites[1].function, sites[1].file, sites[1].line) == ("send", file, 2)
     assert sites[1].inlined_in == (Frame("main", file, 6),)
     assert notes == ("call sites without lines in /none/libx.so: it cannot be read: no such file or directory",)
+
+
+def test_a_program_without_build_id_must_be_older_than_the_run(program: Path) -> None:
+    address, _ = return_address(program)
+    run("objcopy", "--remove-section", ".note.gnu.build-id", program)
+    recorded = [Site("", 0, "", str(program), address)]
+    began_ns = time.time_ns()
+    (site,), notes = resolve_sites(recorded, began_ns)
+    assert (site.name, notes) == ("halo.c:2", ())
+    while time.time_ns() < began_ns + 20_000_000:  # files have the time of the kernel's last tick
+        time.sleep(0.001)
+    (program.with_name("halo.c")).write_text("\n" + SOURCE)
+    objects = (program.with_name("halo.c"), program.with_name("sink.o"))
+    run("gcc", "-g", "-O2", "-Wl,--build-id=none", *objects, "-o", program.with_name("new"))
+    os.utime(program.with_name("new"), (0, 0))  # as when an older build is copied back
+    program.with_name("new").rename(program)
+    (site,), (note,) = resolve_sites(recorded, began_ns)
+    assert site.name == f"halo+{address:#x}"
+    assert note == (
+        f"call sites without lines in {program}: it has no build ID, and was changed after the run began: "
+        "link it with -Wl,--build-id"
+    )
 
 
 def test_what_is_around_a_site_has_lines(program: Path) -> None:
