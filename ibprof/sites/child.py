@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The process that reads programs: a damaged file may end it, or exhaust its time or memory, but not its parent's.
 
-It reads requests as JSON from stdin: limits, and the members of ObjectAddresses for each object. To stdout it writes two
-lines an object: symbols before debug information is read, then frames. Each has a note: why there are no frames.
+It reads requests as JSON from stdin: limits, and what ObjectAddresses has of each object. To stdout it writes two lines
+an object: symbols before debug information is read, then frames. Each has a note: why there are no frames.
 """
 
 from __future__ import annotations
