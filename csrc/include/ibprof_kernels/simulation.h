@@ -138,6 +138,11 @@ struct ibp_sim *ibp_sim_new(const struct ibp_sim_network *network, const struct 
                             uint64_t steps, uint64_t seed);
 void ibp_sim_free(struct ibp_sim *sim);
 
+/* Have packets skip the hops on which nothing can delay them, before the first run. Start and latency of each message
+ * stay as they are, up to the order of what happens at one tick; ibp_sim_ends no longer counts them. Returns 1, 0 where
+ * hops cannot be skipped (adaptive routing, several lanes, reads, long paths), or -ENOMEM. */
+int ibp_sim_skip_hops(struct ibp_sim *sim);
+
 /* Run until the given tick, until `capacity` samples are written, until nothing is left to do, or for
  * IBP_SIM_HOPS_AT_A_TIME. Returns the number of samples, or a negative errno when memory runs short. */
 int64_t ibp_sim_run(struct ibp_sim *sim, uint64_t until, struct ibp_sim_sample *sample, uint64_t capacity);

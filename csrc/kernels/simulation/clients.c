@@ -80,6 +80,7 @@ static void complete(struct ibp_sim *sim, uint32_t number)
     const struct ibp_sim_job *job = &sim->job[process->client.job];
     const struct ibp_sim_step *step = ibp_sim_step_of(sim, process);
 
+    if (sim->path && step->host != process->client.host) ibp_sim_leave_path(sim, number);
     process->done++;
     process->bytes += step->bytes;
     process->last = sim->state.now;

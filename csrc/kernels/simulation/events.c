@@ -21,18 +21,48 @@ static void arrive_at_host(struct ibp_sim *sim, uint32_t number)
         stop_unrouted(sim, sim->network.host_leaf[host], packet->host);
         return;
     }
-    sim->state.bytes_arrived += bytes;
     ibp_sim_free_packet(sim, number);
-    ibp_sim_free_buffer(sim, behind, bytes);
+    if (behind != IBP_SIM_NOTHING) { /* else its hops were skipped */
+        sim->state.bytes_arrived += bytes;
+        ibp_sim_free_buffer(sim, behind, bytes);
+    }
     ibp_sim_deliver(sim, process, host, bytes);
+}
+
+/* Have a packet skip the hops to its host. What it carries counts as arrived; only the last packet of a message has an
+ * event there. */
+static void skip_hops(struct ibp_sim *sim, uint32_t number)
+{
+    struct ibp_sim_packet *packet = &sim->packet[number];
+    const struct ibp_sim_path *path = &sim->path[packet->client];
+    struct ibp_sim_process *process = &sim->process[packet->client];
+    const uint32_t behind = packet->queue, bytes = packet->bytes;
+
+    sim->state.packet_hops += path->hops - packet->hop;
+    sim->state.bytes_arrived += bytes;
+    if (process->to_arrive > bytes) {
+        process->to_arrive -= bytes;
+        ibp_sim_free_packet(sim, number);
+    } else {
+        sim->state.packet_hops--;
+        packet->queue = packet->ahead = IBP_SIM_NOTHING;
+        packet->node = packet->host;
+        ibp_sim_schedule_packet(sim, sim->state.now + path->rest[packet->hop], number);
+    }
+    ibp_sim_free_buffer(sim, behind, bytes);
 }
 
 static void arrive_at_switch(struct ibp_sim *sim, uint32_t number)
 {
     const struct ibp_sim_packet *packet = &sim->packet[number];
     const uint32_t at = packet->node - sim->network.hosts, behind = packet->queue, bytes = packet->bytes;
-    const uint32_t ahead = ibp_sim_next_queue(sim, at, packet);
+    uint32_t ahead;
 
+    if (ibp_sim_is_path_clear(sim, packet)) {
+        skip_hops(sim, number);
+        return;
+    }
+    ahead = ibp_sim_next_queue(sim, at, packet);
     if (ahead == IBP_SIM_NOTHING) {
         stop_unrouted(sim, at, packet->host);
         return;
@@ -49,6 +79,10 @@ static void arrive_at_switch(struct ibp_sim *sim, uint32_t number)
 
 static void arrive(struct ibp_sim *sim, uint32_t number)
 {
+    if (sim->packet[number].client == IBP_SIM_NOTHING) { /* of a message that was broken up */
+        ibp_sim_drop_packet(sim, number);
+        return;
+    }
     sim->state.packet_hops++;
     if (sim->packet[number].node < sim->network.hosts)
         arrive_at_host(sim, number);
@@ -63,6 +97,7 @@ static void prefetch_queues(const struct ibp_sim *sim, uint32_t number)
 {
     const struct ibp_sim_packet *packet = &sim->packet[number];
 
+    if (packet->queue == IBP_SIM_NOTHING) return;
     __builtin_prefetch(&sim->queue[packet->queue], 1);
     if (packet->ahead != IBP_SIM_NOTHING) __builtin_prefetch(&sim->queue[packet->ahead], 1);
     if (packet->node < sim->network.hosts) __builtin_prefetch(&sim->process[packet->client], 1);
@@ -71,7 +106,8 @@ static void prefetch_queues(const struct ibp_sim *sim, uint32_t number)
 /* Fetch the packet that takes its buffer; the queues are there already. */
 static void prefetch_waiting(const struct ibp_sim *sim, uint32_t number)
 {
-    const uint32_t first = sim->queue[sim->packet[number].queue].first;
+    const uint32_t queue = sim->packet[number].queue;
+    const uint32_t first = queue == IBP_SIM_NOTHING ? queue : sim->queue[queue].first;
 
     if (first != IBP_SIM_NOTHING) __builtin_prefetch(&sim->packet[first], 1);
 }

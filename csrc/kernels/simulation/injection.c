@@ -3,39 +3,6 @@
  */
 #include "simulation/injection.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
-static bool grow_packets(struct ibp_sim *sim)
-{
-    const uint32_t capacity = sim->packet_capacity ? 2 * sim->packet_capacity : 1 << 16;
-    /* realloc would not keep the alignment. */
-    struct ibp_sim_packet *larger = aligned_alloc(64, (size_t)capacity * sizeof *larger);
-
-    if (!larger) {
-        sim->failed = -ENOMEM;
-        return false;
-    }
-    if (sim->packets) memcpy(larger, sim->packet, sim->packets * sizeof *larger);
-    free(sim->packet);
-    sim->packet = larger;
-    sim->packet_capacity = capacity;
-    return true;
-}
-
-static uint32_t take_packet(struct ibp_sim *sim)
-{
-    uint32_t number = sim->free_packet;
-
-    if (number != IBP_SIM_NOTHING) {
-        sim->free_packet = sim->packet[number].next;
-        return number;
-    }
-    if (sim->packets == sim->packet_capacity && !grow_packets(sim)) return IBP_SIM_NOTHING;
-    return sim->packets++;
-}
-
 static unsigned choose_lane(const struct ibp_sim *sim, uint32_t from, uint32_t to)
 {
     const struct ibp_sim_network *network = &sim->network;
@@ -74,7 +41,7 @@ static void inject(struct ibp_sim *sim, uint32_t host)
         uint32_t packet;
 
         if (!ibp_sim_has_buffer(&sim->queue[queue], ibp_sim_shared(sim, queue, lane), bytes)) return;
-        packet = take_packet(sim);
+        packet = ibp_sim_take_packet(sim);
         if (packet == IBP_SIM_NOTHING) return;
         sim->packet[packet] = (struct ibp_sim_packet){
             .client = number,
@@ -84,7 +51,6 @@ static void inject(struct ibp_sim *sim, uint32_t host)
             .job = (uint16_t)process->client.job,
         };
         sim->state.packets++;
-        sim->state.in_flight++;
         sim->state.bytes_sent += bytes;
         process->to_inject -= bytes;
         turn_ring(sim, outbox, number);
@@ -97,6 +63,10 @@ void ibp_sim_send(struct ibp_sim *sim, uint32_t host, uint32_t number, uint64_t 
     struct ibp_sim_outbox *outbox = &sim->outbox[host];
     struct ibp_sim_process *process = &sim->process[number];
 
+    if (sim->path && ibp_sim_use_path(sim, number)) {
+        ibp_sim_send_whole(sim, number);
+        return;
+    }
     process->to_inject = process->to_arrive = bytes ? bytes : 1; /* an empty message is a packet too */
     if (outbox->last == IBP_SIM_NOTHING) {
         process->next_at_host = number;

@@ -6,7 +6,8 @@
 #ifndef IBP_SIMULATION_INJECTION_H
 #define IBP_SIMULATION_INJECTION_H
 
-#include "simulation/queues.h"
+#include "simulation/clear_paths.h"
+#include "simulation/packets.h"
 
 /* Have a host send the next message of a process: to the other host of its step, or back as an answer. */
 void ibp_sim_send(struct ibp_sim *sim, uint32_t host, uint32_t process, uint64_t bytes);
@@ -19,14 +20,6 @@ static inline void ibp_sim_free_buffer(struct ibp_sim *sim, uint32_t queue, uint
 {
     ibp_sim_release(sim, queue, bytes);
     if (sim->freed_count) ibp_sim_admit_waiting(sim);
-}
-
-/* Put a packet that has arrived back into the list of free ones. */
-static inline void ibp_sim_free_packet(struct ibp_sim *sim, uint32_t packet)
-{
-    sim->packet[packet].next = sim->free_packet;
-    sim->free_packet = packet;
-    sim->state.in_flight--;
 }
 
 #endif

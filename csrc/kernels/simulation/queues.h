@@ -28,17 +28,24 @@ static inline void ibp_sim_note_most(struct ibp_sim_queue *queue)
     if (queue->taken + queue->waiting > queue->most) queue->most = queue->taken + queue->waiting;
 }
 
+/* Return the ticks that bytes take on a queue's link, rounded up; of the first lane, which has what lanes share. */
+static inline uint64_t ibp_sim_ticks_of(const struct ibp_sim_queue *shared, uint64_t bytes)
+{
+    return (bytes * shared->byte_ticks + UINT32_MAX) >> 32;
+}
+
 /* Take buffer in a queue and a turn on its link; schedule the packet's arrival. */
 static inline void ibp_sim_admit(struct ibp_sim *sim, uint32_t into, uint32_t number)
 {
     struct ibp_sim_packet *packet = &sim->packet[number];
     struct ibp_sim_queue *queue = &sim->queue[into], *shared = ibp_sim_shared(sim, into, packet->lane);
     struct ibp_sim_carried *carried = &sim->carried[(uint64_t)shared->port * sim->jobs + packet->job];
-    const uint64_t ticks = (packet->bytes * shared->byte_ticks + UINT32_MAX) >> 32;
+    const uint64_t ticks = ibp_sim_ticks_of(shared, packet->bytes);
 
     queue->taken += packet->bytes;
     assert(queue->taken <= shared->capacity);
     ibp_sim_note_most(queue);
+    packet->hop++;
     if (shared->free_at < sim->state.now) shared->free_at = sim->state.now;
     shared->free_at += ticks;
     carried->bytes += packet->bytes;

@@ -30,10 +30,10 @@ static void check_conservation(const struct ibp_sim *sim)
     }
     assert(taken == sim->state.bytes_sent - sim->state.bytes_arrived);
     assert(waiting == in_lists && waiting <= taken);
-    for (uint32_t host = 0; host < network->hosts; host++)
+    for (uint32_t host = 0; host < network->hosts && !sim->path; host++)
         for (uint32_t job = 0; job < sim->jobs; job++)
             carried += sim->carried[(uint64_t)ibp_sim_port_of_host(sim, host) * sim->jobs + job].bytes;
-    assert(carried == sim->state.bytes_sent);
+    assert(sim->path || carried == sim->state.bytes_sent);
 }
 #endif
 

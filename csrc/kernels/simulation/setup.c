@@ -177,6 +177,8 @@ void ibp_sim_free(struct ibp_sim *sim)
 {
     if (!sim) return;
     free(sim->queue);
+    free(sim->path);
+    free(sim->use);
     free(sim->port_of_end);
     free(sim->carried);
     free(sim->received);

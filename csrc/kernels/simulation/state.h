@@ -10,7 +10,8 @@
  *
  * The module's files from low to high; each calls only those before it:
  *
- *     state < agenda < routing < queues < injection < clients < events < run
+ *     state < agenda < routing < queues < whole_messages < clear_paths < injection < clients < events < run
+ *     state < packets < whole_messages
  *     state < deadlock < run
  *     state < agenda < setup
  *     state < observation
@@ -31,7 +32,9 @@ enum {
     IBP_SIM_LEAD = 16,
     IBP_SIM_WHEEL_BITS = 14,
     /* Ticks that the wheel reaches ahead of now; later events lie in the heap. */
-    IBP_SIM_WHEEL = 1 << IBP_SIM_WHEEL_BITS
+    IBP_SIM_WHEEL = 1 << IBP_SIM_WHEEL_BITS,
+    /* Queues of a path whose hops are skipped. */
+    IBP_SIM_PATH_MAX = 15
 };
 
 /* Two in a cache line. */
@@ -49,6 +52,8 @@ struct ibp_sim_packet {
     uint32_t ahead;
     uint32_t bytes;
     uint8_t lane;
+    /* Queues that have admitted it; counted where hops are skipped. */
+    uint8_t hop;
     uint16_t job;
 };
 
@@ -108,6 +113,38 @@ struct ibp_sim_process {
     uint32_t next_at_host;
 };
 
+/* The path of a process's present message, where hops are skipped (clear_paths.h). The first cache line is what a hop
+ * reads. */
+struct ibp_sim_path {
+    /* Its packets skip the hops from this queue on. */
+    _Alignas(64) uint8_t clear_from;
+    /* The same where no other message uses its queues. */
+    uint8_t alone_from;
+    uint8_t hops;
+    /* Nothing else in its path says that packets must have events of their own (whole_messages.h). */
+    bool may_be_whole;
+    /* [hop], ticks from the arrival at its queue to the arrival at the host */
+    uint32_t rest[IBP_SIM_PATH_MAX];
+    uint32_t queue[IBP_SIM_PATH_MAX];
+    uint32_t host;
+    /* Of its packets, which are of one size. */
+    uint32_t packet;
+    /* Of a message that is sent as a whole: its last packet, else IBP_SIM_NOTHING, and the tick when the first began. */
+    uint32_t last;
+    uint64_t begun;
+    uint64_t bytes;
+};
+
+/* Who uses a queue, where hops are skipped. */
+struct ibp_sim_use {
+    /* Messages under way whose paths have it, and the sum of their processes. */
+    uint32_t messages, processes;
+    /* The only client that ever uses it. */
+    uint32_t client;
+    /* Ticks from the start of any message to the arrival of its first packet; UINT64_MAX with a single client. */
+    uint64_t earliest;
+};
+
 /* What a host has to send: a ring of processes, which take turns by packets. */
 struct ibp_sim_outbox {
     /* The last of the ring, whose next one is the first; IBP_SIM_NOTHING: empty. */
@@ -158,6 +195,9 @@ struct ibp_sim {
     struct ibp_sim_step *step;
     /* [host] */
     struct ibp_sim_outbox *outbox;
+    /* [client] and [queue]; NULL where every hop is an event. */
+    struct ibp_sim_path *path;
+    struct ibp_sim_use *use;
     /* Messages by slot, all rounds together. */
     uint32_t *received;
     /* Queues that released buffer and whose waiting packets are yet to be admitted. */

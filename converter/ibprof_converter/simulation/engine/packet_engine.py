@@ -193,9 +193,15 @@ class Simulation:
         seed: of all that is random.
         adaptive: packets take the least occupied of the ports on shortest routes, instead of the tables'.
         lanes: uint8 [switch, switch], virtual lane of packets from leaf to leaf; None for lane 0.
+        skip_hops: packets skip the hops on which nothing can delay them, where the engine can find these. Messages
+            take the same time, up to the order of what happens at one tick; loads of link directions are not counted.
+
+    Attributes:
+        skips_hops: whether packets skip hops.
 
     Raises:
         InconsistentError: a client or step is at no host, or memory is short.
+        MemoryError: memory is short for what skipping takes.
     """
 
     def __init__(
@@ -206,6 +212,7 @@ class Simulation:
         seed: int = 1,
         adaptive: bool = False,
         lanes: npt.NDArray[np.uint8] | None = None,
+        skip_hops: bool = False,
     ) -> None:
         self.network = network
         self.jobs = tuple(jobs)
@@ -222,6 +229,10 @@ class Simulation:
         if made == kernels.ffi.NULL:
             raise InconsistentError("a job has clients or steps where no host is, or memory is short")
         self._sim = kernels.ffi.gc(made, self._lib.ibp_sim_free)
+        skips = self._lib.ibp_sim_skip_hops(self._sim) if skip_hops else 0
+        if skips < 0:
+            raise MemoryError
+        self.skips_hops = bool(skips)
         self._samples = np.zeros(max(_SAMPLES_AT_A_TIME, 2 * self.clients), SAMPLE)
 
     def run(self, until: int | None = None, hops: float = math.inf) -> npt.NDArray[Any]:
@@ -274,7 +285,13 @@ class Simulation:
         )
 
     def look_at_ends(self) -> Ends:
-        """Return the loads of link directions."""
+        """Return the loads of link directions.
+
+        Raises:
+            ValueError: packets skip hops.
+        """
+        if self.skips_hops:
+            raise ValueError("loads are counted where every hop is simulated")
         ends = len(self.network.end_to)
         shapes = (ends, len(self.jobs)), (ends, len(self.jobs)), ends, ends
         found = Ends(*(np.zeros(shape, np.uint64) for shape in shapes))

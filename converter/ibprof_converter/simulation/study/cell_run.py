@@ -77,8 +77,13 @@ def find_assignment(cell: Cell) -> HostAssignment:
     )
 
 
-def set_up(cell: Cell, sampled: Sequence[str] = ()) -> Prepared:
-    """Make a cell's simulation; `sampled` names jobs whose messages are looked at besides those of the measured one.
+def set_up(cell: Cell, sampled: Sequence[str] = (), skip_hops: bool = False) -> Prepared:
+    """Make a cell's simulation.
+
+    Args:
+        cell: that is run.
+        sampled: names of jobs whose messages are looked at, in addition to those of the measured job.
+        skip_hops: loads of link directions are not wanted, so that packets may skip hops.
 
     Raises:
         InputError: the fabric cannot be read.
@@ -96,7 +101,7 @@ def set_up(cell: Cell, sampled: Sequence[str] = ()) -> Prepared:
     workloads = [cell.workloads[number] for number in chosen]
     jobs, clients = make_clients(network, workloads, kept, (cell.measured, *sampled), cell.seed)
     return Prepared(
-        simulation=Simulation(network, jobs, clients, cell.seed, setting.adaptive, lanes),
+        simulation=Simulation(network, jobs, clients, cell.seed, setting.adaptive, lanes, skip_hops),
         clients=clients,
         measured=np.array([jobs[client.job].name == cell.measured for client in clients]),
         starts=np.array([client.start for client in clients], np.int64),
@@ -106,7 +111,7 @@ def set_up(cell: Cell, sampled: Sequence[str] = ()) -> Prepared:
 def run_cell(cell: Cell) -> Outcome:
     """Simulate: until the latency is known, and on until the clients that are to end have ended."""
     begin = time.process_time()
-    prepared = set_up(cell)
+    prepared = set_up(cell, skip_hops=True)
     simulation = prepared.simulation
     latency = measure(simulation, prepared.measured, cell.setting.effort, whole=cell.is_measured_whole)
     chunk, hops = simulation.network.ticks(_CHUNK_NS), cell.setting.effort.hops

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ */
+#include "simulation/clear_paths.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum {
+    /* Queues that several clients use. */
+    MANY = IBP_SIM_NOTHING - 1,
+    /* Paths that are read before the first tick. */
+    PATHS_MAX = 1 << 22
+};
+
+static uint32_t first_packet(const struct ibp_sim *sim, uint64_t bytes)
+{
+    return bytes < sim->network.packet_bytes ? (bytes ? (uint32_t)bytes : 1) : sim->network.packet_bytes;
+}
+
+/* List the queues from a host to another. Returns false where a table leads elsewhere, or where they are too many. */
+static bool list_queues(const struct ibp_sim *sim, uint32_t from, uint32_t to, struct ibp_sim_path *path)
+{
+    uint32_t queue = ibp_sim_port_of_host(sim, from);
+    const struct ibp_sim_packet packet = {.host = to};
+
+    path->hops = 0;
+    for (;;) {
+        if (queue == IBP_SIM_NOTHING || sim->queue[queue].to == IBP_SIM_NOTHING) return false;
+        path->queue[path->hops++] = queue;
+        if (sim->queue[queue].to < sim->network.hosts) return sim->queue[queue].to == to;
+        if (path->hops == IBP_SIM_PATH_MAX) return false;
+        queue = ibp_sim_look_up(sim, sim->queue[queue].to, &packet);
+    }
+}
+
+/* Return whether packets that come one after the other from a link never queue at the next one, and fit its buffer. */
+static bool keeps_up(const struct ibp_sim *sim, const struct ibp_sim_queue *before, const struct ibp_sim_queue *queue,
+                     uint64_t ticks)
+{
+    return queue->byte_ticks <= before->byte_ticks && !queue->gap &&
+           (queue->delay / ticks + 3) * sim->network.packet_bytes <= queue->capacity;
+}
+
+/* Return whether a host's link never rests while its message has more packets. */
+static bool has_buffer_for_link(const struct ibp_sim *sim, const struct ibp_sim_queue *queue, uint64_t packet)
+{
+    return (queue->delay / ibp_sim_ticks_of(queue, packet) + 3) * sim->network.packet_bytes <= queue->capacity;
+}
+
+/* Find from which queue on the path is clear where no other message uses it, and the ticks from each queue on. */
+static void find_clear_part(const struct ibp_sim *sim, uint64_t bytes, struct ibp_sim_path *path)
+{
+    const uint32_t packet = path->packet = first_packet(sim, bytes);
+    uint64_t slack = UINT64_MAX, rest = 0;
+    uint32_t at = path->hops;
+    bool is_clear = bytes <= packet || bytes % packet == 0; /* a shorter last packet would catch up */
+
+    while (is_clear && at > 1) {
+        const uint32_t number = path->queue[at - 1];
+        const struct ibp_sim_queue *queue = &sim->queue[number];
+        const uint64_t ticks = ibp_sim_ticks_of(queue, packet), hop = ticks + queue->delay;
+        const uint64_t earliest = sim->use[number].earliest;
+
+        slack = earliest < slack ? earliest : slack;
+        rest += hop;
+        is_clear = slack >= hop && rest <= UINT32_MAX && keeps_up(sim, &sim->queue[path->queue[at - 2]], queue, ticks);
+        if (!is_clear) break;
+        if (slack != UINT64_MAX) slack -= hop;
+        path->rest[--at] = (uint32_t)rest;
+    }
+    path->alone_from = (uint8_t)at;
+    path->may_be_whole = at == 1 && path->hops > 1 && has_buffer_for_link(sim, &sim->queue[path->queue[0]], packet);
+}
+
+static void set_path(const struct ibp_sim *sim, uint32_t number)
+{
+    const struct ibp_sim_process *process = &sim->process[number];
+    const struct ibp_sim_step *step = ibp_sim_step_of(sim, process);
+    struct ibp_sim_path *path = &sim->path[number];
+
+    if (path->host == step->host && path->bytes == step->bytes) return;
+    path->host = step->host;
+    path->bytes = step->bytes;
+    list_queues(sim, process->client.host, step->host, path);
+    find_clear_part(sim, step->bytes, path);
+}
+
+/* Another message will come to a queue of the only one that used it. */
+static void cut_clear_part(struct ibp_sim *sim, uint32_t number, uint32_t queue)
+{
+    struct ibp_sim_path *path = &sim->path[number];
+
+    if (path->last != IBP_SIM_NOTHING) ibp_sim_break_up(sim, number);
+    for (uint8_t at = path->hops; at > path->clear_from; at--)
+        if (path->queue[at - 1] == queue) path->clear_from = at;
+}
+
+bool ibp_sim_use_path(struct ibp_sim *sim, uint32_t number)
+{
+    struct ibp_sim_path *path = &sim->path[number];
+    bool is_alone = true;
+
+    set_path(sim, number);
+    path->last = IBP_SIM_NOTHING;
+    path->clear_from = path->alone_from;
+    for (uint8_t at = 0; at < path->hops; at++) {
+        struct ibp_sim_use *use = &sim->use[path->queue[at]];
+
+        if (use->messages == 1) cut_clear_part(sim, use->processes, path->queue[at]);
+        if (use->messages) {
+            is_alone = false;
+            if (path->clear_from <= at) path->clear_from = (uint8_t)(at + 1);
+        }
+        use->messages++;
+        use->processes += number;
+    }
+    return is_alone && path->may_be_whole;
+}
+
+void ibp_sim_leave_path(struct ibp_sim *sim, uint32_t number)
+{
+    const struct ibp_sim_path *path = &sim->path[number];
+
+    for (uint8_t at = 0; at < path->hops; at++) {
+        struct ibp_sim_use *use = &sim->use[path->queue[at]];
+
+        use->messages--;
+        use->processes -= number;
+    }
+}
+
+/* Note which client uses the queues of a path, and how soon after a message starts. */
+static void note_use(struct ibp_sim *sim, uint32_t client, uint64_t bytes, const struct ibp_sim_path *path)
+{
+    const uint32_t packet = first_packet(sim, bytes);
+    uint64_t after = 0;
+
+    for (uint8_t at = 0; at < path->hops; at++) {
+        struct ibp_sim_use *use = &sim->use[path->queue[at]];
+        const struct ibp_sim_queue *queue = &sim->queue[path->queue[at]];
+
+        if (use->client == IBP_SIM_NOTHING) use->client = client;
+        if (use->client != client) use->client = MANY;
+        if (after < use->earliest) use->earliest = after;
+        after += ibp_sim_ticks_of(queue, packet) + queue->delay;
+    }
+}
+
+static bool note_client(struct ibp_sim *sim, uint32_t number)
+{
+    const struct ibp_sim_client *client = &sim->process[number].client;
+    struct ibp_sim_path path;
+
+    for (uint32_t i = 0; i < client->steps; i++) {
+        const struct ibp_sim_step *step = &sim->step[client->first_step + i];
+
+        if (step->host == client->host) continue;
+        if (!list_queues(sim, client->host, step->host, &path)) return false;
+        note_use(sim, number, step->bytes, &path);
+    }
+    return true;
+}
+
+static bool can_skip(const struct ibp_sim *sim)
+{
+    uint64_t paths = 0;
+
+    for (uint32_t i = 0; i < sim->jobs; i++)
+        if (sim->job[i].reads) return false;
+    for (uint32_t i = 0; i < sim->clients; i++) paths += sim->process[i].client.steps;
+    return paths <= PATHS_MAX && !sim->network.minimal && sim->network.lanes == 1;
+}
+
+static void forget(struct ibp_sim *sim)
+{
+    free(sim->path);
+    free(sim->use);
+    sim->path = NULL;
+    sim->use = NULL;
+}
+
+int ibp_sim_skip_hops(struct ibp_sim *sim)
+{
+    const uint64_t queues = ibp_sim_count_queues(sim);
+    bool is_known = true;
+
+    if (!can_skip(sim) || sim->path) return sim->path != NULL;
+    sim->path = aligned_alloc(64, ((size_t)sim->clients + 1) * sizeof *sim->path);
+    sim->use = calloc(queues, sizeof *sim->use);
+    if (!sim->path || !sim->use) {
+        forget(sim);
+        return -ENOMEM;
+    }
+    for (uint32_t i = 0; i < sim->clients; i++) sim->path[i].host = IBP_SIM_NOTHING;
+    for (uint64_t i = 0; i < queues; i++)
+        sim->use[i] = (struct ibp_sim_use){.client = IBP_SIM_NOTHING, .earliest = UINT64_MAX};
+    for (uint32_t i = 0; i < sim->clients && is_known; i++) is_known = note_client(sim, i);
+    for (uint64_t i = 0; i < queues; i++)
+        if (sim->use[i].client != MANY) sim->use[i].earliest = UINT64_MAX; /* its messages follow each other */
+    if (!is_known) forget(sim);
+    return is_known;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * Packets whose remaining path is clear: they reach their host without the events in between.
+ *
+ * A message uses the queues of its path from its start to its completion. Where it is the only user of all queues from
+ * one on, nothing there can delay its packets: each arrives after the links' times, and nobody sees what it occupies on
+ * the way. A message that starts later and shares such a queue ends this from there on. Packets that skipped hops before
+ * have left that queue when the first packet of the other message can reach it: `earliest` ensures that.
+ *
+ * So start and latency of each message are those of a simulation of every hop. Loads of links are not counted.
+ */
+#ifndef IBP_SIMULATION_CLEAR_PATHS_H
+#define IBP_SIMULATION_CLEAR_PATHS_H
+
+#include "simulation/whole_messages.h"
+
+/* A message of a process starts. Returns whether it can be sent as a whole. Only where hops are skipped. */
+bool ibp_sim_use_path(struct ibp_sim *sim, uint32_t process);
+
+/* A message of a process is complete. Only where hops are skipped. */
+void ibp_sim_leave_path(struct ibp_sim *sim, uint32_t process);
+
+/* Return whether nothing can delay a packet at the switch that it arrives at, or after it. */
+static inline bool ibp_sim_is_path_clear(const struct ibp_sim *sim, const struct ibp_sim_packet *packet)
+{
+    return sim->path && packet->hop >= sim->path[packet->client].clear_from;
+}
+
+#endif
