@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 enum {
-    /* Queues that several clients use. */
+    /* Several clients, queues or sizes. */
     MANY = IBP_SIM_NOTHING - 1,
     /* Paths that are read before the first tick. */
     PATHS_MAX = 1 << 22
@@ -16,6 +16,12 @@ enum {
 static uint32_t first_packet(const struct ibp_sim *sim, uint64_t bytes)
 {
     return bytes < sim->network.packet_bytes ? (bytes ? (uint32_t)bytes : 1) : sim->network.packet_bytes;
+}
+
+/* Return whether all packets of a message are of one size; a shorter last one would catch up. */
+static bool is_of_equal_packets(const struct ibp_sim *sim, uint64_t bytes)
+{
+    return bytes <= sim->network.packet_bytes || bytes % sim->network.packet_bytes == 0;
 }
 
 /* List the queues from a host to another. Returns false where a table leads elsewhere, or where they are too many. */
@@ -48,28 +54,38 @@ static bool has_buffer_for_link(const struct ibp_sim *sim, const struct ibp_sim_
     return (queue->delay / ibp_sim_ticks_of(queue, packet) + 3) * sim->network.packet_bytes <= queue->capacity;
 }
 
-/* Find from which queue on the path is clear where no other message uses it, and the ticks from each queue on. */
+/* Return whether all packets in a queue are of one size and come from the one before it: they never wait for others. */
+static bool is_continuation(const struct ibp_sim *sim, const struct ibp_sim_path *path, uint32_t at)
+{
+    const struct ibp_sim_use *use = &sim->use[path->queue[at]];
+
+    return use->before == path->queue[at - 1] && use->packet != MANY;
+}
+
+/* Find from which queues on a path is clear, and the ticks from each of these to the host. */
 static void find_clear_part(const struct ibp_sim *sim, uint64_t bytes, struct ibp_sim_path *path)
 {
     const uint32_t packet = path->packet = first_packet(sim, bytes);
     uint64_t slack = UINT64_MAX, rest = 0;
-    uint32_t at = path->hops;
-    bool is_clear = bytes <= packet || bytes % packet == 0; /* a shorter last packet would catch up */
+    uint8_t at = path->hops;
+    bool is_clear = is_of_equal_packets(sim, bytes);
 
+    path->always_from = at;
     while (is_clear && at > 1) {
         const uint32_t number = path->queue[at - 1];
         const struct ibp_sim_queue *queue = &sim->queue[number];
         const uint64_t ticks = ibp_sim_ticks_of(queue, packet), hop = ticks + queue->delay;
-        const uint64_t earliest = sim->use[number].earliest;
+        const bool always = path->always_from == at && is_continuation(sim, path, at - 1);
 
-        slack = earliest < slack ? earliest : slack;
+        if (!always && sim->use[number].earliest < slack) slack = sim->use[number].earliest;
         rest += hop;
         is_clear = slack >= hop && rest <= UINT32_MAX && keeps_up(sim, &sim->queue[path->queue[at - 2]], queue, ticks);
         if (!is_clear) break;
         if (slack != UINT64_MAX) slack -= hop;
         path->rest[--at] = (uint32_t)rest;
+        if (always) path->always_from = at;
     }
-    path->alone_from = (uint8_t)at;
+    path->alone_from = at;
     path->may_be_whole = at == 1 && path->hops > 1 && has_buffer_for_link(sim, &sim->queue[path->queue[0]], packet);
 }
 
@@ -92,7 +108,7 @@ static void cut_clear_part(struct ibp_sim *sim, uint32_t number, uint32_t queue)
     struct ibp_sim_path *path = &sim->path[number];
 
     if (path->last != IBP_SIM_NOTHING) ibp_sim_break_up(sim, number);
-    for (uint8_t at = path->hops; at > path->clear_from; at--)
+    for (uint8_t at = path->always_from; at > path->clear_from; at--)
         if (path->queue[at - 1] == queue) path->clear_from = at;
 }
 
@@ -110,7 +126,7 @@ bool ibp_sim_use_path(struct ibp_sim *sim, uint32_t number)
         if (use->messages == 1) cut_clear_part(sim, use->processes, path->queue[at]);
         if (use->messages) {
             is_alone = false;
-            if (path->clear_from <= at) path->clear_from = (uint8_t)(at + 1);
+            if (path->clear_from <= at && at < path->always_from) path->clear_from = (uint8_t)(at + 1);
         }
         use->messages++;
         use->processes += number;
@@ -130,6 +146,12 @@ void ibp_sim_leave_path(struct ibp_sim *sim, uint32_t number)
     }
 }
 
+static void note_only(uint32_t *only, uint32_t value)
+{
+    if (*only == IBP_SIM_NOTHING) *only = value;
+    if (*only != value) *only = MANY;
+}
+
 /* Note which client uses the queues of a path, and how soon after a message starts. */
 static void note_use(struct ibp_sim *sim, uint32_t client, uint64_t bytes, const struct ibp_sim_path *path)
 {
@@ -140,8 +162,9 @@ static void note_use(struct ibp_sim *sim, uint32_t client, uint64_t bytes, const
         struct ibp_sim_use *use = &sim->use[path->queue[at]];
         const struct ibp_sim_queue *queue = &sim->queue[path->queue[at]];
 
-        if (use->client == IBP_SIM_NOTHING) use->client = client;
-        if (use->client != client) use->client = MANY;
+        note_only(&use->client, client);
+        note_only(&use->before, at ? path->queue[at - 1] : MANY);
+        note_only(&use->packet, is_of_equal_packets(sim, bytes) ? packet : MANY);
         if (after < use->earliest) use->earliest = after;
         after += ibp_sim_ticks_of(queue, packet) + queue->delay;
     }
@@ -194,7 +217,8 @@ int ibp_sim_skip_hops(struct ibp_sim *sim)
     }
     for (uint32_t i = 0; i < sim->clients; i++) sim->path[i].host = IBP_SIM_NOTHING;
     for (uint64_t i = 0; i < queues; i++)
-        sim->use[i] = (struct ibp_sim_use){.client = IBP_SIM_NOTHING, .earliest = UINT64_MAX};
+        sim->use[i] = (struct ibp_sim_use){
+            .client = IBP_SIM_NOTHING, .before = IBP_SIM_NOTHING, .packet = IBP_SIM_NOTHING, .earliest = UINT64_MAX};
     for (uint32_t i = 0; i < sim->clients && is_known; i++) is_known = note_client(sim, i);
     for (uint64_t i = 0; i < queues; i++)
         if (sim->use[i].client != MANY) sim->use[i].earliest = UINT64_MAX; /* its messages follow each other */

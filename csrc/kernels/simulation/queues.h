@@ -34,12 +34,20 @@ static inline uint64_t ibp_sim_ticks_of(const struct ibp_sim_queue *shared, uint
     return (bytes * shared->byte_ticks + UINT32_MAX) >> 32;
 }
 
+static inline void ibp_sim_note_carried(struct ibp_sim *sim, const struct ibp_sim_queue *shared,
+                                        const struct ibp_sim_packet *packet, uint64_t ticks)
+{
+    struct ibp_sim_carried *carried = &sim->carried[(uint64_t)shared->port * sim->jobs + packet->job];
+
+    carried->bytes += packet->bytes;
+    carried->ticks += ticks;
+}
+
 /* Take buffer in a queue and a turn on its link; schedule the packet's arrival. */
 static inline void ibp_sim_admit(struct ibp_sim *sim, uint32_t into, uint32_t number)
 {
     struct ibp_sim_packet *packet = &sim->packet[number];
     struct ibp_sim_queue *queue = &sim->queue[into], *shared = ibp_sim_shared(sim, into, packet->lane);
-    struct ibp_sim_carried *carried = &sim->carried[(uint64_t)shared->port * sim->jobs + packet->job];
     const uint64_t ticks = ibp_sim_ticks_of(shared, packet->bytes);
 
     queue->taken += packet->bytes;
@@ -48,8 +56,7 @@ static inline void ibp_sim_admit(struct ibp_sim *sim, uint32_t into, uint32_t nu
     packet->hop++;
     if (shared->free_at < sim->state.now) shared->free_at = sim->state.now;
     shared->free_at += ticks;
-    carried->bytes += packet->bytes;
-    carried->ticks += ticks;
+    if (!sim->path) ibp_sim_note_carried(sim, shared, packet, ticks);
     packet->queue = into;
     packet->node = shared->to;
     packet->ahead = ibp_sim_look_up(sim, shared->to, packet);

@@ -118,8 +118,8 @@ struct ibp_sim_process {
 struct ibp_sim_path {
     /* Its packets skip the hops from this queue on. */
     _Alignas(64) uint8_t clear_from;
-    /* The same where no other message uses its queues. */
-    uint8_t alone_from;
+    /* The same where no other message uses its queues, and where all of them may. */
+    uint8_t alone_from, always_from;
     uint8_t hops;
     /* Nothing else in its path says that packets must have events of their own (whole_messages.h). */
     bool may_be_whole;
@@ -139,8 +139,8 @@ struct ibp_sim_path {
 struct ibp_sim_use {
     /* Messages under way whose paths have it, and the sum of their processes. */
     uint32_t messages, processes;
-    /* The only client that ever uses it. */
-    uint32_t client;
+    /* The only client that ever uses it, the only queue that packets come from, and their only size. */
+    uint32_t client, before, packet;
     /* Ticks from the start of any message to the arrival of its first packet; UINT64_MAX with a single client. */
     uint64_t earliest;
 };
