@@ -295,6 +295,75 @@ static void test_many(uint32_t seed)
         CHECK(sample[0][i].client == sample[1][i].client && sample[0][i].ticks == sample[1][i].ticks);
 }
 
+/* Where no two events have the same tick, skipped hops change no message: random networks of links so slow that a tick is
+ * short, messages of equal packets and others, that share hosts, links and destinations or do not. */
+static void test_skipped_hops(uint32_t seed, uint64_t *skipped)
+{
+    enum { CLIENTS = 6 };
+    struct net net;
+    struct ibp_sim_client client[CLIENTS];
+    struct ibp_sim_step step[2 * CLIENTS];
+    struct ibp_sim_sample sample[2][CLIENTS * 9];
+    const struct ibp_sim_job job = {.limit = 8, .sampled = 1, .jitter = 30000};
+    struct ibp_sim_state state[2];
+
+    srand(seed);
+    make_tree(&net, 3, 256 * (uint32_t)(rand() % 2 ? 16 : 1 + rand() % 6));
+    net.network.minimal = NULL;
+    for (int i = 0; i < ENDS_MAX; i++) {
+        net.end_byte_ticks[i] = (UINT64_C(1000) << 32) * (rand() % 4 ? 1 : 1 + (uint64_t)rand() % 3) + (uint64_t)rand();
+        net.end_delay[i] = 1 + (uint32_t)rand() % 300000;
+        net.end_gap[i] = rand() % 8 ? 0 : (uint32_t)rand() % 100000;
+    }
+    for (uint32_t i = 0; i < CLIENTS; i++) {
+        client[i] = (struct ibp_sim_client){.host = (uint32_t)rand() % 6, .first_step = 2 * i, .steps = 2};
+        client[i].start = (uint64_t)rand() % 10000000;
+        for (uint32_t at = 2 * i; at < 2 * i + 2; at++) {
+            step[at] =
+                send((uint32_t)rand() % 6, rand() % 3 ? 256 * (1 + (uint64_t)rand() % 20) : (uint64_t)rand() % 3000);
+            step[at].pause = (uint64_t)rand() % 3 * (uint64_t)(rand() % 10000000);
+        }
+    }
+    for (int run = 0; run < 2; run++) {
+        struct ibp_sim *sim = ibp_sim_new(&net.network, &job, 1, client, CLIENTS, step, 2 * CLIENTS, seed);
+        CHECK(sim);
+        if (run) CHECK(ibp_sim_skip_hops(sim) == 1);
+        state[run] = finish(sim, sample[run], CLIENTS * 9, CLIENTS * 8);
+        CHECK(state[run].stopped == IBP_SIM_DONE && !state[run].in_flight);
+        ibp_sim_free(sim);
+    }
+    for (uint32_t i = 0; i < CLIENTS * 8; i++)
+        CHECK(sample[0][i].client == sample[1][i].client && sample[0][i].start == sample[1][i].start &&
+              sample[0][i].ticks == sample[1][i].ticks);
+    CHECK(state[0].packet_hops == state[1].packet_hops && state[0].packets == state[1].packets);
+    CHECK(state[0].bytes_sent == state[1].bytes_sent && state[0].bytes_arrived == state[1].bytes_arrived);
+    CHECK(!state[0].skipped_hops);
+    *skipped += state[1].skipped_hops;
+}
+
+/* Some simulations have every hop. */
+static void test_no_skipping(void)
+{
+    struct net net;
+    const struct ibp_sim_client client = {.host = 0, .steps = 1};
+    const struct ibp_sim_step step = send(1, 10);
+    const struct ibp_sim_job reads = {.limit = 1, .reads = 64};
+    struct ibp_sim *sim;
+
+    make_tree(&net, 3, 1024);
+    sim = ibp_sim_new(&net.network, &once, 1, &client, 1, &step, 1, 1);
+    CHECK(ibp_sim_skip_hops(sim) == !net.network.minimal);
+    ibp_sim_free(sim);
+    net.network.minimal = NULL;
+    sim = ibp_sim_new(&net.network, &reads, 1, &client, 1, &step, 1, 1);
+    CHECK(ibp_sim_skip_hops(sim) == 0);
+    ibp_sim_free(sim);
+    net.network.lanes = 2;
+    sim = ibp_sim_new(&net.network, &once, 1, &client, 1, &step, 1, 1);
+    CHECK(ibp_sim_skip_hops(sim) == 0);
+    ibp_sim_free(sim);
+}
+
 /* Invalid input is refused. */
 static void test_invalid(void)
 {
@@ -351,6 +420,10 @@ int main(void)
     test_no_route();
     test_slots();
     for (uint32_t seed = 1; seed <= 40; seed++) test_many(seed);
+    uint64_t skipped = 0;
+    for (uint32_t seed = 1; seed <= 300; seed++) test_skipped_hops(seed, &skipped);
+    CHECK(skipped > 10000);
+    test_no_skipping();
     test_invalid();
     return 0;
 }

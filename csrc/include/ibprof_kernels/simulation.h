@@ -117,6 +117,8 @@ enum ibp_sim_stop {
 
 struct ibp_sim_state {
     uint64_t now, packet_hops, packets;
+    /* Packet hops that were no events, counted when they are skipped. */
+    uint64_t skipped_hops;
     /* Completed. */
     uint64_t steps;
     /* By hosts, at hosts. */

@@ -37,14 +37,14 @@ static void skip_hops(struct ibp_sim *sim, uint32_t number)
     const struct ibp_sim_path *path = &sim->path[packet->client];
     struct ibp_sim_process *process = &sim->process[packet->client];
     const uint32_t behind = packet->queue, bytes = packet->bytes;
+    const bool is_last = process->to_arrive == bytes;
 
-    sim->state.packet_hops += path->hops - packet->hop;
+    ibp_sim_count_skipped(sim, path->hops - packet->hop - is_last);
     sim->state.bytes_arrived += bytes;
-    if (process->to_arrive > bytes) {
+    if (!is_last) {
         process->to_arrive -= bytes;
         ibp_sim_free_packet(sim, number);
     } else {
-        sim->state.packet_hops--;
         packet->queue = packet->ahead = IBP_SIM_NOTHING;
         packet->node = packet->host;
         ibp_sim_schedule_packet(sim, sim->state.now + path->rest[packet->hop], number);
@@ -62,7 +62,7 @@ static void arrive_at_switch(struct ibp_sim *sim, uint32_t number)
         skip_hops(sim, number);
         return;
     }
-    ahead = ibp_sim_next_queue(sim, at, packet);
+    ahead = sim->path ? sim->path[packet->client].queue[packet->hop] : ibp_sim_next_queue(sim, at, packet);
     if (ahead == IBP_SIM_NOTHING) {
         stop_unrouted(sim, at, packet->host);
         return;

@@ -59,7 +59,7 @@ static inline void ibp_sim_admit(struct ibp_sim *sim, uint32_t into, uint32_t nu
     if (!sim->path) ibp_sim_note_carried(sim, shared, packet, ticks);
     packet->queue = into;
     packet->node = shared->to;
-    packet->ahead = ibp_sim_look_up(sim, shared->to, packet);
+    if (!sim->path) packet->ahead = ibp_sim_look_up(sim, shared->to, packet);
     ibp_sim_schedule_packet(sim, shared->free_at + shared->delay, number);
     shared->free_at += shared->gap;
 }

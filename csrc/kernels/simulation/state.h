@@ -123,9 +123,9 @@ struct ibp_sim_path {
     uint8_t hops;
     /* Nothing else in its path says that packets must have events of their own (whole_messages.h). */
     bool may_be_whole;
+    uint32_t queue[IBP_SIM_PATH_MAX];
     /* [hop], ticks from the arrival at its queue to the arrival at the host */
     uint32_t rest[IBP_SIM_PATH_MAX];
-    uint32_t queue[IBP_SIM_PATH_MAX];
     uint32_t host;
     /* Of its packets, which are of one size. */
     uint32_t packet;
@@ -227,6 +227,13 @@ static inline uint64_t ibp_sim_random(struct ibp_sim *sim)
     x ^= x << 17;
     sim->random = x;
     return x * UINT64_C(0x2545f4914f6cdd1d);
+}
+
+/* Count hops that are skipped; of those that are not after all, their number modulo 2^64. */
+static inline void ibp_sim_count_skipped(struct ibp_sim *sim, uint64_t hops)
+{
+    sim->state.packet_hops += hops;
+    sim->state.skipped_hops += hops;
 }
 
 static inline uint32_t ibp_sim_port_of_switch(const struct ibp_sim *sim, uint32_t at, uint32_t port)

@@ -23,7 +23,7 @@ static uint64_t first_arrival(const struct ibp_sim_queue *queue, const struct ib
 void ibp_sim_send_whole(struct ibp_sim *sim, uint32_t number)
 {
     struct ibp_sim_path *path = &sim->path[number];
-    const struct ibp_sim_queue *queue = &sim->queue[path->queue[0]];
+    struct ibp_sim_queue *queue = &sim->queue[path->queue[0]];
     struct ibp_sim_process *process = &sim->process[number];
     const uint64_t packets = count_packets(path);
     const uint32_t last = ibp_sim_take_packet(sim);
@@ -31,6 +31,7 @@ void ibp_sim_send_whole(struct ibp_sim *sim, uint32_t number)
     if (last == IBP_SIM_NOTHING) return;
     path->begun = queue->free_at > sim->state.now ? queue->free_at : sim->state.now;
     path->last = last;
+    queue->free_at = path->begun + packets * turn_of(queue, path);
     process->to_inject = 0;
     process->to_arrive = path->packet;
     sim->packet[last] = (struct ibp_sim_packet){
@@ -42,7 +43,7 @@ void ibp_sim_send_whole(struct ibp_sim *sim, uint32_t number)
         .bytes = path->packet,
     };
     sim->state.packets += packets;
-    sim->state.packet_hops += packets * path->hops - 1;
+    ibp_sim_count_skipped(sim, packets * path->hops - 1);
     sim->state.bytes_sent += packets * path->packet;
     sim->state.bytes_arrived += packets * path->packet;
     ibp_sim_schedule_packet(sim, first_arrival(queue, path) + (packets - 1) * turn_of(queue, path) + path->rest[1],
@@ -93,7 +94,7 @@ void ibp_sim_break_up(struct ibp_sim *sim, uint32_t number)
     if (!left) return; /* its event at the host is right */
     sim->packet[last].client = IBP_SIM_NOTHING;
     sim->state.in_flight--;
-    sim->state.packet_hops -= left * path->hops - 1;
+    ibp_sim_count_skipped(sim, 1 - left * path->hops);
     sim->state.bytes_arrived -= left * path->packet;
     sim->state.packets -= left - queued;
     sim->state.bytes_sent -= (left - queued) * path->packet;

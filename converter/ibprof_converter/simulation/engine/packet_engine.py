@@ -136,6 +136,7 @@ class State:
     Attributes:
         now: tick.
         packet_hops, packets, steps: done so far.
+        skipped_hops: of the packet hops, those that were no events; counted when they are skipped.
         bytes_sent, bytes_arrived: by hosts, at hosts.
         in_flight: packets on their way.
         stop: why the last run came back.
@@ -149,6 +150,7 @@ class State:
     bytes_arrived: int
     in_flight: int
     stop: Stop
+    skipped_hops: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,6 +284,7 @@ class Simulation:
             bytes_arrived=seen.bytes_arrived,
             in_flight=seen.in_flight,
             stop=Stop(seen.stopped),
+            skipped_hops=seen.skipped_hops,
         )
 
     def look_at_ends(self) -> Ends:

@@ -89,7 +89,7 @@ def _measure(
     begun, first, begin = not (left_out or passed.any()), np.zeros(len(clients), np.uint64), 0.0
     chunk = find_first_chunk(simulation)
     operations = MeanOperation(simulation, clients)
-    steady = SteadyState(0.0 if whole else effort.steady, int(clients.sum()))
+    steady = SteadyState(0.0 if whole else effort.steady, int(clients.sum()), effort.messages)
     while True:
         samples = run(simulation.state.now + chunk, effort.hops)
         operations.note(samples)
