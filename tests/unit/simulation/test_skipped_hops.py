@@ -54,9 +54,7 @@ def run(
 )
 def test_every_message_is_as_with_every_hop(jobs: tuple[Workload, ...], skipped: float) -> None:
     network = make()
-    hosts = assign_hosts(
-        network, jobs, 8, ServerPlacement.ISOLATED, JobPlacement.RANDOM_NODE, np.random.default_rng(1)
-    )
+    hosts = assign_hosts(network, jobs, 8, ServerPlacement.ISOLATED, JobPlacement.RANDOM_NODE, np.random.default_rng(1))
     arguments = network, *make_clients(network, jobs, hosts, [each.name for each in jobs], seed=1)
     every, all_hops = run(*arguments, skip=False, until=network.ticks(2e6))
     some, fewer = run(*arguments, skip=True, until=network.ticks(2e6))

@@ -50,7 +50,7 @@ def test_a_mean_that_ends_a_measurement_is_known_within_1_percent(lag: float) ->
 
 @pytest.mark.parametrize("lag", [0.0, 0.9])
 def test_a_mean_that_ends_a_measurement_is_that_of_all_messages_within_1_percent(lag: float) -> None:
-    """Of 10,000 that vary by more than their mean is known: a sample of most of them is nearer to all than to the mean."""
+    """The sample of most of 10,000 that vary is nearer to their mean than to that of infinitely many."""
     off, part = [], []
     for seed in range(50):
         spread = 0.3 * ((1 - lag) / (1 + lag)) ** 0.5

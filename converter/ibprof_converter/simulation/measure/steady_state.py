@@ -8,7 +8,8 @@ autoregressive process. Each look is a chance to end too early; so looks are few
 geometrically.
 
 Source: A. M. Law and J. S. Carson, "A sequential procedure for determining the length of a steady-state simulation",
-Operations Research 27(5), 1979; W. G. Cochran, "Sampling Techniques", Wiley, 1977, section 2.6; G. S. Fishman, "Principles of Discrete Event Simulation", Wiley, 1978, section 5.8.
+Operations Research 27(5), 1979; W. G. Cochran, "Sampling Techniques", Wiley, 1977, section 2.6; G. S. Fishman,
+"Principles of Discrete Event Simulation", Wiley, 1978, section 5.8.
 """
 
 from __future__ import annotations
