@@ -21,7 +21,10 @@ from ibprof.profile.profile_data import Direction, Kind, Profile, Source
 
 _CONSTANTS = recording_header().constants
 PARTNER_GROUP = _CONSTANTS["IBP_PARTNER_GROUP"]
-_UNKNOWN, _FAILED = _CONSTANTS["IBP_PARTNER_UNKNOWN"], _CONSTANTS["IBP_PARTNER_FAILED"]
+"""Partners from here on are groups of ranks."""
+
+PARTNER_FAILED = _CONSTANTS["IBP_PARTNER_FAILED"]
+"""The partner of calls that returned an error; a larger one is unknown."""
 
 _MIXED = "may be counted under the operation of an earlier one"
 """A part of the recorder's note on nonblocking collectives whose tags it counted wrongly for some time."""
@@ -66,7 +69,7 @@ def find_unaccounted(run: Profile) -> list[Unaccounted]:
     for operation in np.unique(run.demands.operation).tolist():
         alike = mixed if operation in mixed else {operation}
         mine = np.flatnonzero(np.isin(run.demands.operation, list(alike)))
-        if (run.demands.partner[mine] == np.uint64(_FAILED)).any():
+        if (run.demands.partner[mine] == np.uint64(PARTNER_FAILED)).any():
             continue
         missing = _least(run, mine, seen_units) - _seen(run, _flag(run, alike), seen_units)
         if missing <= slack:
@@ -139,7 +142,7 @@ def _units(run: Profile, *, by_host: bool) -> Units:
             if rank.rank < run.world_size:
                 of_rank[rank.rank] = rank.host
     demands = run.demands
-    is_group = (demands.partner >= np.uint64(PARTNER_GROUP)) & (demands.partner < np.uint64(_FAILED))
+    is_group = (demands.partner >= np.uint64(PARTNER_GROUP)) & (demands.partner < np.uint64(PARTNER_FAILED))
     members = {}
     for group in np.unique(demands.partner[is_group]).tolist():
         found = np.unique(demands.rank[demands.partner == np.uint64(group)])

@@ -12,6 +12,8 @@ from ibprof.profile.call_report import TimeInMpi, time_in_mpi
 from ibprof.profile.efficiency import elapsed_s, inside_s, overlaps_s
 from ibprof.profile.profile_data import Direction, Kind, Profile, Source
 from ibprof.profile.waiting import Waiting, estimate_waiting
+from ibprof.verdict.asked_within_hosts import sum_asked_within_hosts
+from ibprof.verdict.verdict_data import BusiestLink
 
 LATENCY_S = 100e-6
 """Time of a message beyond which latency does not explain it, on any network that MPI jobs use."""
@@ -20,7 +22,7 @@ SLOWEST_LINK = 12.5e6
 """Bytes a second of a link that is slow today, 100 Mb/s: transfer takes no longer than this where no link is known."""
 
 SLOWEST_COPY = 0.5e9
-"""Bytes a second from rank to rank on one host, through memory, at least."""
+"""Bytes a second that a rank sends and receives within its host, at least: its processor copies both."""
 
 _MANY_TIMES = 4
 """Multiple of the time at line rate beyond which the job's own bytes do not explain the time."""
@@ -41,12 +43,13 @@ class JobTimes:
 
     Attributes:
         mpi: time inside calls; None where not recorded.
-        run_s: mean over ranks of the time they ran; None where some were killed.
+        run_s: time until the last rank ended; None where some were killed.
         imbalance_s: how much longer the slowest rank is outside of MPI than the mean of ranks: no network can be
             faster, so the others wait that long at least. 0 where not known.
         latest: rank that is outside of MPI longest; None where not known.
         collectives: waiting by site, most first.
         collective_wait_s: their waiting, mean over ranks.
+        end_s: waiting in MPI_Finalize, mean over ranks: how much longer the rank ran that ended last.
         unexplained_s: time in all calls, mean over ranks, without the waiting in collectives and without files, that is
             longer than the job's bytes and the latency of its messages explain.
         files_s: time in calls of MPI-IO, mean over ranks.
@@ -56,7 +59,7 @@ class JobTimes:
         messages: sent, mean over ranks.
         bytes_sent: of all ranks.
         between_hosts: part of them that goes to ranks on other hosts, 0 to 1.
-        hidden_on_host: all ranks are on one host, and their messages are not seen.
+        hidden_on_host: all ranks are on one host, and not all of their messages are seen.
     """
 
     mpi: TimeInMpi | None
@@ -65,6 +68,7 @@ class JobTimes:
     latest: int | None
     collectives: tuple[Waiting, ...]
     collective_wait_s: float
+    end_s: float
     unexplained_s: float
     files_s: float
     message_s: float | None
@@ -76,19 +80,23 @@ class JobTimes:
     hidden_on_host: bool
 
     @property
+    def mpi_s(self) -> float | None:
+        """Time inside MPI calls, MPI_Finalize included, mean over ranks; None where not recorded."""
+        return self.mpi.busy_s + self.end_s if self.mpi else None
+
+    @property
     def wait_s(self) -> float:
         """Waiting for other ranks, mean over ranks: the largest of what is known of it."""
-        return min(
-            max(self.imbalance_s, self.collective_wait_s + self.unexplained_s), self.mpi.busy_s if self.mpi else 0
-        )
+        known = self.collective_wait_s + self.unexplained_s + self.end_s
+        return min(max(self.imbalance_s, known), self.mpi_s or 0.0)
 
 
-def measure_job(run: Profile, line_rate_s: float | None = None) -> JobTimes:
+def measure_job(run: Profile, links: BusiestLink | None = None) -> JobTimes:
     """Return the figures of a run.
 
     Args:
         run: the profile.
-        line_rate_s: seconds of the busiest link direction at line rate; None where no fabric is known.
+        links: of the fabric that it ran on; None where that is not known.
     """
     timed = [rank for rank in run.ranks if rank.has_times and rank.rank < run.world_size]
     ranks = max(len(timed), 1)
@@ -102,48 +110,44 @@ def measure_job(run: Profile, line_rate_s: float | None = None) -> JobTimes:
         imbalance = float(outside.max() - outside.mean())
         latest = timed[int(outside.argmax())].rank
     waiting = estimate_waiting(run) if timed else ()
-    sent, messages, between, busiest_host = _sum_sent(run)
-    each = messages / max(run.ranks_recorded, 1)
-    bytes_each = sent / max(run.ranks_recorded, 1)
-    if line_rate_s is None:
-        # Ranks share their host's link; each one's bytes alone are an upper limit for memory too.
-        transfer = max(bytes_each, _MANY_TIMES * busiest_host) / SLOWEST_LINK
+    sent = _sum_sent(run, links.on_host_share if links else None)
+    each = sent.messages / max(run.ranks_recorded, 1)
+    within_each = (sent.bytes - sent.between) / max(run.ranks_recorded, 1)
+    transfer = 2 * within_each / SLOWEST_COPY
+    if links is None:
+        transfer += _MANY_TIMES * sent.busiest_host / SLOWEST_LINK
     else:
-        transfer = _explain_bytes(bytes_each, line_rate_s)
+        transfer += _NEXT_TO_OTHERS * links.line_rate_s
     files = _time_in(run, of_files=True) / ranks if timed else 0.0
-    # Time in messages that are not seen is not known to be waiting.
-    hosts_hide = _hides_within_hosts(run) and len({rank.host for rank in run.ranks}) < len(run.ranks)
     collective = sum(site.waiting_s for site in waiting) / ranks
     rest = _time_in(run, of_files=False) / ranks - collective if timed else 0.0
-    unexplained = 0.0 if hosts_hide else max(rest - transfer - each * LATENCY_S, 0.0)
-    at_work = max((mpi.busy_s if mpi else 0.0) - files - max(imbalance, collective + unexplained), 0.0)
+    # Time in messages that are not known is not known to be waiting.
+    unexplained = 0.0 if sent.is_unknown_within else max(rest - transfer - each * LATENCY_S, 0.0)
+    end = float(spans.max() - spans.mean()) if whole and timed else 0.0
+    at_work = max((mpi.busy_s if mpi else 0.0) - files - max(imbalance - end, collective + unexplained), 0.0)
     return JobTimes(
         mpi=mpi,
-        run_s=float(spans.mean()) if whole else None,
+        run_s=float(spans.max()) if whole else None,
         imbalance_s=imbalance,
         latest=latest,
         collectives=waiting,
         collective_wait_s=collective,
+        end_s=end,
         unexplained_s=unexplained,
         files_s=files,
         message_s=at_work / each if each else None,
         message_transfer_s=transfer / each if each else 0.0,
-        message_bytes=sent / messages if messages else 0.0,
+        message_bytes=sent.bytes / sent.messages if sent.messages else 0.0,
         messages=each,
-        bytes_sent=sent,
-        between_hosts=between / sent if sent else 0.0,
-        hidden_on_host=hosts_hide and len({rank.host for rank in run.ranks}) == 1,
+        bytes_sent=sent.bytes,
+        between_hosts=sent.between / sent.bytes if sent.bytes else 0.0,
+        hidden_on_host=sent.hides_some and len({rank.host for rank in run.ranks}) == 1,
     )
 
 
 def _hides_within_hosts(run: Profile) -> bool:
     """Return whether messages between ranks of one host may be unseen; Open MPI's PML sees all."""
     return any(rank.source != Source.OPENMPI and not rank.sees_host for rank in run.ranks)
-
-
-def _explain_bytes(bytes_each: float, line_rate_s: float) -> float:
-    """Return the longest time that a rank's bytes explain, seconds."""
-    return max(_NEXT_TO_OTHERS * line_rate_s, bytes_each / SLOWEST_COPY)
 
 
 def _time_in(run: Profile, *, of_files: bool) -> float:
@@ -153,8 +157,28 @@ def _time_in(run: Profile, *, of_files: bool) -> float:
     return float(run.times.time_ns[rows].astype(np.float64).sum() * 1e-9)
 
 
-def _sum_sent(run: Profile) -> tuple[int, int, int, float]:
-    """Return bytes and messages of user data, those bytes that go to another host or perhaps do, and a host's most."""
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """User data that all ranks sent, as seen; within hosts what calls asked for, where less was seen.
+
+    Attributes:
+        bytes, messages: all.
+        between: bytes that go to another host, or perhaps do.
+        busiest_host: bytes that one host sends to others, at most.
+        hides_some: messages within hosts were not all seen.
+        is_unknown_within: and what calls asked for is not known either.
+    """
+
+    bytes: int
+    messages: int
+    between: int
+    busiest_host: float
+    hides_some: bool
+    is_unknown_within: bool
+
+
+def _sum_sent(run: Profile, on_host_share: float | None) -> _Sent:
+    """Return what was sent; `on_host_share` of it stays within hosts, or, if that is None, what does as recorded."""
     counters = run.counters
     rows = (counters.direction != Direction.RECEIVED) & (counters.kind == Kind.USER) & (counters.source != Source.VERBS)
     host_of = {rank.rank: rank.host for rank in run.ranks}
@@ -164,9 +188,27 @@ def _sum_sent(run: Profile) -> tuple[int, int, int, float]:
         hosts[rank] = host
     peers = np.minimum(counters.peer[rows].astype(np.int64), most - 1)
     apart = (hosts[peers] < 0) | (hosts[peers] != hosts[counters.rank[rows]])
-    amounts = counters.bytes[rows]
+    amounts, messages = counters.bytes[rows], counters.messages[rows]
     of_hosts = np.bincount(
         hosts[counters.rank[rows]][apart] + 1, weights=amounts[apart].astype(np.float64), minlength=1
     )
-    between = sum_exactly(amounts[apart])
-    return sum_exactly(amounts), sum_exactly(counters.messages[rows]), between, float(of_hosts.max())
+    between, messages_between = sum_exactly(amounts[apart]), sum_exactly(messages[apart])
+    within, messages_within = sum_exactly(amounts[~apart]), sum_exactly(messages[~apart])
+    hides = _hides_within_hosts(run) and len(set(host_of.values())) < len(host_of)
+    asked = sum_asked_within_hosts(run) if hides else None
+    unseen = max(asked.bytes - within, 0) if asked else 0
+    if asked:
+        hides = within < asked.bytes or messages_within < asked.messages
+        messages_within = max(messages_within, asked.messages)
+    if on_host_share is not None:
+        # Placed elsewhere than they ran, ranks have others on their hosts.
+        within, between = round((within + between) * on_host_share), round((within + between) * (1 - on_host_share))
+    within += unseen
+    return _Sent(
+        bytes=within + between,
+        messages=messages_within + messages_between,
+        between=between,
+        busiest_host=float(of_hosts.max()),
+        hides_some=hides,
+        is_unknown_within=hides and asked is None,
+    )

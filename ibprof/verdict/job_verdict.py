@@ -53,7 +53,7 @@ def judge_run(run: Profile, links: BusiestLink | None = None) -> Verdict:
         run: the profile.
         links: of the fabric that it ran on; None where that is not known.
     """
-    times = measure_job(run, links.line_rate_s if links else None)
+    times = measure_job(run, links)
     regions = share_by_region(run, times.collectives, links.by_region if links else None)
     return _Judge(times, links, bool(run.sites), regions).judge()
 
@@ -82,7 +82,7 @@ class _Judge:
         self._links = links
         self._has_sites = has_sites
         self._run_s = times.run_s if times else None
-        self._mpi_s = times.mpi.busy_s if times and times.mpi else None
+        self._mpi_s = times.mpi_s if times else None
 
     def judge(self) -> Verdict:
         """Return the verdict."""
@@ -136,9 +136,9 @@ class _Judge:
         return times.message_bytes < SMALL_BYTES and times.message_s <= most * (1 + 1e-9)
 
     def _on_host_share(self) -> float:
-        if self._links:
-            return self._links.on_host_share
-        return 1 - self._times.between_hosts if self._times else 0.0
+        if self._times:
+            return 1 - self._times.between_hosts
+        return self._links.on_host_share if self._links else 0.0
 
     def _kind_of_links(self) -> VerdictKind:
         is_host = self._links is not None and self._links.is_host_link
@@ -152,12 +152,14 @@ class _Judge:
     def _say_time(self) -> str:
         if self._times is None or self._mpi_s is None:
             return ""
+        end = self._times.end_s
+        at_end = f", {format_seconds(end)} of it in MPI_Finalize" if end >= LITTLE_MPI * self._mpi_s > 0 else ""
         if not self._run_s:
             return f"MPI takes {format_seconds(self._mpi_s)}, mean over ranks."
         share = self._mpi_s / self._run_s
         return (
             f"MPI takes {share:.0%} of the run: {format_seconds(self._mpi_s)} of {format_seconds(self._run_s)}, "
-            "mean over ranks."
+            f"mean over ranks{at_end}."
         )
 
     def _say_kind(self, kind: VerdictKind) -> list[str]:

@@ -12,6 +12,7 @@ from ibprof.load import load_profile
 from ibprof.verdict.job_verdict import judge_run
 from ibprof.verdict.verdict_data import VerdictKind
 from ibprof_testing import processes
+from ibprof_testing.mpi import mpis
 from ibprof_testing.mpi.mpis import Build, Mpi, environment, run_mpi
 
 ON = {"IBPROF_TIME": "1", "IBPROF_SITES": "1"}
@@ -22,17 +23,25 @@ PLANTED = {
     "rotating": VerdictKind.WAITING,
     "turns": VerdictKind.WAITING,
     "server": VerdictKind.WAITING,
+    "root": VerdictKind.WAITING,
+    "end": VerdictKind.WAITING,
     "small": VerdictKind.SMALL_MESSAGES,
     "bulk": VerdictKind.ON_HOST,
 }
 
 
+@pytest.fixture(scope="module", params=[mpis.SYSTEM, mpis.MPICH_SYSTEM])
+def either_mpi(request: pytest.FixtureRequest) -> Mpi:
+    """One that sees all messages, and one that may not see those within a host."""
+    return mpis.find_mpich_like(request.param) if request.param in mpis.MPICH_LIKE else mpis.find_mpi(request.param)
+
+
 @pytest.mark.parametrize("plant", PLANTED)
-def test_time_goes_where_it_was_planted(system_mpi: Mpi, build: Build, tmp_path: Path, plant: str) -> None:
-    program = build(system_mpi, "verdicts.c", "-O1", "-g")
+def test_time_goes_where_it_was_planted(either_mpi: Mpi, build: Build, tmp_path: Path, plant: str) -> None:
+    program = build(either_mpi, "verdicts.c", "-O1", "-g")
     # Two ranks, since more than cores would wait for a core.
     ranks = 2 if plant in ("small", "bulk") else 4
-    run_mpi(system_mpi, ranks, [program, plant, "0.6"], recording=tmp_path, env=ON)
+    run_mpi(either_mpi, ranks, [program, plant, "0.6"], recording=tmp_path, env=ON)
     verdict = judge_run(load_profile(tmp_path))
     assert verdict.kind is PLANTED[plant], verdict
     assert verdict.run_s == pytest.approx(0.6, rel=0.5)
@@ -42,7 +51,7 @@ def test_time_goes_where_it_was_planted(system_mpi: Mpi, build: Build, tmp_path:
         assert (verdict.evidence[0].site or "").startswith("verdicts.c:")
         assert verdict.wait_s == pytest.approx(0.6 * 3 / 4, rel=0.15)
         assert "for rank 1" in verdict.text
-    if plant == "server":
+    if plant in ("server", "root", "end"):
         assert verdict.evidence[-1].rank == 0
 
 

@@ -67,11 +67,27 @@ static void serve_others(double seconds)
     }
 }
 
+// All wait for what rank 0 computes, in a call that rank 0 leaves at once.
+static void compute_on_rank_0(double seconds)
+{
+    for (int round = 0; round < 4; ++round) {
+        if (rank == 0) rest(seconds / 4);
+        MPI_Bcast(sent, SMALL_BYTES, MPI_CHAR, 0, MPI_COMM_WORLD);
+    }
+}
+
+// The others are in MPI_Finalize meanwhile.
+static void end_late_on_rank_0(double seconds)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) rest(seconds);
+}
+
 static void exchange(double seconds, int bytes)
 {
     double begin = MPI_Wtime(), now;
     do {
-        for (int round = 0; round < 50; ++round) shift(bytes);
+        for (int round = 0; round < (bytes > SMALL_BYTES ? 5 : 50); ++round) shift(bytes);
         now = MPI_Wtime();
         MPI_Bcast(&now, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
     } while (now - begin < seconds);
@@ -94,6 +110,10 @@ int main(int argc, char **argv)
         work_in_turn(seconds);
     else if (!strcmp(kind, "server"))
         serve_others(seconds);
+    else if (!strcmp(kind, "root"))
+        compute_on_rank_0(seconds);
+    else if (!strcmp(kind, "end"))
+        end_late_on_rank_0(seconds);
     else if (!strcmp(kind, "small"))
         exchange(seconds, SMALL_BYTES);
     else if (!strcmp(kind, "bulk"))
