@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import Any
 
+from ibprof.text.notebook_html import NotebookView
+from ibprof.text.quantities import printable
 from ibprof.verdict.region_shares import RegionShare
 
 WORTH_HAVING = 0.01
@@ -80,16 +82,16 @@ class BusiestLink:
     by_region: Mapping[str, float] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+@dataclass(frozen=True, slots=True, repr=False)
+class Verdict(NotebookView):
     """The verdict on a job.
 
     Attributes:
         kind: why the job is as slow as it is.
         cause: of the busiest link; None where there is none.
         sentences: the verdict in words.
-        run_s: time of the run, mean over ranks; as all that follow, seconds, and None where not known.
-        mpi_s: time inside MPI calls, mean over ranks.
+        run_s: time until the last rank ended; as all that follow, seconds, and None where not known.
+        mpi_s: time inside MPI calls, MPI_Finalize included, mean over ranks.
         wait_s: of that, waiting for other ranks; an estimate.
         line_rate_s: what the busiest link direction needs at line rate.
         gain_s: what the best remedy tried takes off the busiest link direction.
@@ -109,6 +111,9 @@ class Verdict:
     evidence: tuple[Evidence, ...] = ()
     missing: tuple[str, ...] = ()
     regions: tuple[RegionShare, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<Verdict {self.kind.value}: {printable(self.text)}>"
 
     @property
     def text(self) -> str:

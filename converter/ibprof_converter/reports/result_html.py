@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results in a notebook: picture, verdict, table, and what the numbers rest on."""
+"""Results in a notebook: verdict, picture, table, and what the numbers rest on."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from ibprof.profile.gaps import describe_gaps
 from ibprof.text.call_names import name_call
 from ibprof.text.notebook_html import escape, render_html, render_table
 from ibprof.text.quantities import format_bytes, format_change, format_seconds
+from ibprof.verdict.verdict_data import Verdict
 from ibprof_converter.analysis.fabric_loads import FabricLoads
 from ibprof_converter.analysis.loads_outputs import draw_loads
 from ibprof_converter.analysis.loads_view import NetworkView
@@ -75,7 +76,7 @@ def render_counters(counters: PortCounters) -> str:
 
 @render_html.register
 def render_loads(loads: FabricLoads) -> str:
-    """Return loads as HTML: picture, verdict, most loaded link directions, gaps."""
+    """Return loads as HTML: verdict, picture, most loaded link directions, gaps."""
     is_adaptive = loads.judging_bounds is not None
     diagnosis = (
         diagnose_traffic(loads.traffic, loads.fabric.subnets, is_adaptive, loads.demand) if loads.traffic else None
@@ -89,10 +90,10 @@ def _render_loads(loads: FabricLoads, verdict: str) -> str:
     unrouted = sum(bytes_of.bytes_unrouted.values())
     head = ("rail", "from", "to", "bytes", "x mean", "at line rate", "most by")
     return _wrap([
+        *_sentences("verdict", filter(None, [verdict])),
         _head(loads.title),
         f"<p>{said}; {format_bytes(bytes_of.bytes_on_host)} within hosts; {format_bytes(unrouted)} not routed</p>",
         _picture(loads),
-        *_sentences("verdict", filter(None, [verdict])),
         render_table(head, map(_describe_end, loads.most_loaded(_SHOWN))),
         *_gaps(loads.coverage, loads.warnings),
         *(f"<div>{escape(line)}</div>" for line in describe_additions(loads)),
@@ -100,8 +101,14 @@ def _render_loads(loads: FabricLoads, verdict: str) -> str:
 
 
 @render_html.register
+def render_verdict(verdict: Verdict) -> str:
+    """Return a verdict as HTML: its sentences, and what would make it surer."""
+    return _wrap([*_sentences("verdict", [verdict.text]), *_sentences("missing", verdict.missing)])
+
+
+@render_html.register
 def render_report(report: JobReport) -> str:
-    """Return a report as HTML: picture, verdict, most loaded link directions or operations, gaps."""
+    """Return a report as HTML: verdict, picture, most loaded link directions or operations, gaps."""
     if report.loads:
         return _render_loads(report.loads, report.verdict.text)
     run = report.run
@@ -113,8 +120,8 @@ def render_report(report: JobReport) -> str:
     unknown = "which links carry these bytes is unknown without the fabric"
     commands = (request.command for request in report.requests)
     return _wrap([
-        _head(report.coverage.origin),
         *_sentences("verdict", [report.verdict.text]),
+        _head(report.coverage.origin),
         render_table(head, rows),
         *_sentences("note", [unknown]),
         *_gaps(report.coverage, report.coverage.notes),

@@ -60,6 +60,16 @@ def test_link_loads_show_the_most_loaded_links(tmp_path: Path) -> None:
     assert rows == expected
 
 
+def test_the_verdict_comes_first_and_can_be_had_alone() -> None:
+    for answer in (report_on(load_links(read_fabric(LST), RUN)), report_on(RUN)):
+        verdict = escape(answer.verdict.text)
+        assert show(answer).removeprefix("<div>").startswith(f"<p>verdict: {verdict}</p>")
+        page = show(answer.verdict)
+        assert f"<p>verdict: {verdict}</p>" in page
+        assert all(f"<p>missing: {escape(each)}</p>" in page for each in answer.verdict.missing)
+        assert repr(answer.verdict) == f"<Verdict {answer.verdict.kind.value}: {answer.verdict.text}>"
+
+
 @pytest.mark.parametrize("traffic", ["pattern:all-to-all", "pattern:shift:1:1000"])
 def test_patterns_show_themselves_too(traffic: str) -> None:
     assert "within hosts" in show(load_links(read_fabric("xgft:2:4,4:1,2"), traffic))
