@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Record jobs whose time goes where it was planted, on routed networks of namespaces, and count right verdicts.
 
-python benchmarks/lab/verdicts.py -o FOLDER [WORD ...]       (as root)
+python benchmarks/lab/verdicts.py -o FOLDER [--seed N] [WORD ...]       (as root)
 
 Prints a table, a run a row, and how many of each kind are right. With words: only runs whose names have one of them.
+With a seed: runs that are drawn in place of the fixed ones.
 """
 
 from __future__ import annotations
@@ -178,6 +179,56 @@ def runs_of_mpich() -> Iterator[VerdictRun]:
     yield VerdictRun("on-host", "full", ("verdicts", "bulk", "1"), ("host05",) * 2, mpi=MPICH)
 
 
+def drawn_runs(seed: int) -> Iterator[VerdictRun]:
+    """Yield runs with hosts, sizes and rounds that a seed draws."""
+    generator = np.random.default_rng(seed)
+
+    def number(least: int, most: int) -> str:
+        return str(int(generator.integers(least, most + 1)))
+
+    def some(least: int) -> tuple[str, ...]:
+        return tuple(generator.permutation(HOSTS)[: int(generator.integers(least, 9))].tolist())
+
+    for kind, programs, size in (
+        ("waiting", ("one", "any", "uneven", "end"), ("8", "2048")),
+        ("not-mpi", ("alone",), ("8", "2048")),
+    ):
+        for program in programs:
+            words = ("planted", program, number(20, 60), number(*map(int, size)), number(20, 40), number(0, 9999))
+            yield VerdictRun(kind, "full" if program == "any" else "tapered", words, some(3))
+    words = ("planted", "asked", number(5, 20), "64", number(10, 20), number(0, 9999))
+    yield VerdictRun("waiting", "tapered", words, some(4))
+    words = ("planted", "pipeline", number(100, 200), number(8, 20_000), "2", number(0, 9999))
+    yield VerdictRun("waiting", "full", words, some(5))
+    words = ("planted", "ring", "0", number(1, 512), number(3000, 6000), "0")
+    yield VerdictRun("small-messages", "fast", words, some(2)[:2])
+    words = ("planted", "transpose", "0", number(250_000, 2_000_000), number(200, 400), "0")
+    yield VerdictRun("on-host", "tapered", words, (str(generator.choice(HOSTS)),) * 2)
+    words = ("planted", "spread", "0", number(20_000, 40_000), "4", "0")
+    yield VerdictRun("unknown", "full", words, HOSTS, with_fabric=False)
+    for network, causes in (
+        ("crowded spine", ("routing",)),
+        ("slow uplink", ("slow-link",)),
+        ("slow spine", ("slow-link",)),
+        ("uplink gone", ("missing-uplink",)),
+        ("one spine", ("oversubscription",)),
+    ):
+        pattern = str(generator.choice(["alltoall", "samplesort"]))
+        words = ("lab_patterns", pattern, number(40_000, 90_000), "1")
+        yield VerdictRun("switch-links", network, words, HOSTS, causes)
+    words = ("planted", "ring", "0", number(150_000, 400_000), number(3, 5), "0")
+    yield VerdictRun("switch-links", "tapered", words, shuffled(seed), ("placement",))
+    yield VerdictRun("switch-links", "one spine", words, HOSTS[::4] + HOSTS[1::4], ("placement",))
+    words = ("lab_patterns", "gather", number(200_000, 500_000), "1")
+    yield VerdictRun("host-links", "full", words, HOSTS)
+    words = ("planted", "transpose", "0", number(30_000, 60_000), "2", "0")
+    yield VerdictRun("host-links", "full", words, HOSTS)
+    words = ("planted", "ring", "0", number(200_000, 500_000), number(3, 5), "0")
+    yield VerdictRun("host-links", "full", words, HOSTS)
+    words = ("planted", "transpose", "0", number(30_000, 60_000), "2", "0")
+    yield VerdictRun("host-links", "slow host", words, HOSTS, ("slow-link",))
+
+
 def _is_wanted(run: VerdictRun, words: Sequence[str]) -> bool:
     return not words or any(word in run.name or word == run.kind for word in words)
 
@@ -186,23 +237,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Print the table; status 1 where fewer than 95% are right."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", type=Path, required=True, help="an empty folder for recordings")
+    parser.add_argument("--seed", type=int, help="draw runs")
     parser.add_argument("word", nargs="*")
     wanted = parser.parse_args(argv)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the network is taken down
     output = wanted.output.resolve()
     output.mkdir(parents=True, exist_ok=True)
-    installed = {
-        SYSTEM: mpis.find_mpi(mpis.SYSTEM),
-        PYPI: mpis.find_mpi(FROM_PYPI[0]),
-        MPICH: mpis.find_mpich_like(mpis.MPICH_FROM_PYPI[0]),
-    }
+    installed = {SYSTEM: mpis.find_mpi(mpis.SYSTEM)}
+    if wanted.seed is None:
+        installed |= {PYPI: mpis.find_mpi(FROM_PYPI[0]), MPICH: mpis.find_mpich_like(mpis.MPICH_FROM_PYPI[0])}
     programs = {}
     for name, mpi in installed.items():
         folder = output / name.replace(" ", "-")
         folder.mkdir(exist_ok=True)
-        for program in ("lab_patterns", "verdicts"):
+        for program in ("lab_patterns", "planted", "verdicts"):
             programs[program, name] = compile_program(f"{program}.c", folder, str(mpi.program("mpicc")))
-    chosen = [run for run in runs() if _is_wanted(run, wanted.word)]
+    planted_runs = runs() if wanted.seed is None else drawn_runs(wanted.seed)
+    chosen = [run for run in planted_runs if _is_wanted(run, wanted.word)]
     rails = networks()
     right, total = Counter[str](), Counter[str]()
     print(f"load {os.getloadavg()[0]:.1f} at the beginning", file=sys.stderr)
