@@ -189,12 +189,12 @@ def drawn_runs(seed: int) -> Iterator[VerdictRun]:
     def some(least: int) -> tuple[str, ...]:
         return tuple(generator.permutation(HOSTS)[: int(generator.integers(least, 9))].tolist())
 
-    for kind, programs, size in (
-        ("waiting", ("one", "any", "uneven", "end"), ("8", "2048")),
-        ("not-mpi", ("alone",), ("8", "2048")),
+    for kind, programs, milliseconds, rounds in (
+        ("waiting", ("one", "any", "uneven", "end"), (20, 60), (20, 40)),
+        ("not-mpi", ("alone",), (200, 400), (3, 6)),
     ):
         for program in programs:
-            words = ("planted", program, number(20, 60), number(*map(int, size)), number(20, 40), number(0, 9999))
+            words = ("planted", program, number(*milliseconds), number(8, 2048), number(*rounds), number(0, 9999))
             yield VerdictRun(kind, "full" if program == "any" else "tapered", words, some(3))
     words = ("planted", "asked", number(5, 20), "64", number(10, 20), number(0, 9999))
     yield VerdictRun("waiting", "tapered", words, some(4))
