@@ -32,7 +32,7 @@ def main() -> None:
     parser.add_argument("--skip", default="", metavar="NAMES", help="libraries to leave out, with commas")
     arguments = parser.parse_args()
     libraries = {name: run for name, run in LIBRARIES.items() if name not in arguments.skip.split(",")}
-    print("busiest link in ms / busiest link between switches in ms / seconds that it took")
+    print("most loaded link in ms / most loaded link between switches in ms / seconds that it took")
     print("| case | a host | ibprof-place | recorded order | " + " | ".join(libraries) + " | of the best |")
     print("|" + "---|" * (5 + len(libraries)))
     ratios = [compare(case, libraries, arguments.time) for case in CASES if arguments.only.lower() in case.name.lower()]

@@ -100,7 +100,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     heads = (
         "job",
         "bytes, rounds",
-        "busiest link, bytes",
+        "most loaded link, bytes",
         "links deviate by",
         "measured s",
         "line rate s",

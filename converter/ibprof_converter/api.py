@@ -316,7 +316,7 @@ def place(
     region: str | None = None,
     site: str | None = None,
 ) -> PlacementComparison:
-    """Search for a placement of the ranks that loads the busiest link least, then the busiest between switches.
+    """Search for a placement of the ranks that loads the most loaded link least, then the busiest between switches.
 
     Args:
         fabric: of `read_fabric`.

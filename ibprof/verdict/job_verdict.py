@@ -19,7 +19,7 @@ MUCH_WAITING = 0.5
 """Part of the time in MPI from which waiting for other ranks decides."""
 
 LINK_SHARE = 0.3
-"""Part of the time in MPI from which the busiest link decides."""
+"""Part of the time in MPI from which the most loaded link decides."""
 
 SMALL_BYTES = 16 << 10
 """Mean size below which a message's latency takes longer than its bytes."""
@@ -205,7 +205,7 @@ class _Judge:
         elif self._run_s and links.line_rate_s <= self._run_s:
             of_what = f" ({_format_share(links.line_rate_s / self._run_s)} of the run)"
         by = f" Loaded by {links.loaded_by}." if links.loaded_by else ""
-        return f"The busiest link, {links.busiest}, needs at least {least} at line rate{of_what}.{by}"
+        return f"The most loaded link, {links.busiest}, needs at least {least} at line rate{of_what}.{by}"
 
     def _say_remedy(self) -> str:
         links = self._links
@@ -218,7 +218,7 @@ class _Judge:
         remedy = f"{links.advice[:1].upper()}{links.advice[1:]}"
         more = f"; all remedies together {format_seconds(links.gain_s)}" if links.gain_s > first else ""
         gain, before = format_seconds(first), format_seconds(links.line_rate_s)
-        return f"Cause: {links.cause}. {remedy}: takes {gain} of {before} off the busiest link{more}."
+        return f"Cause: {links.cause}. {remedy}: takes {gain} of {before} off the most loaded link{more}."
 
     def _say_who_waits(self) -> str:
         times = self._times
@@ -242,9 +242,8 @@ class _Judge:
             if share < LITTLE_MPI:
                 return
             wait = f", {waiting:.0%} of it waiting (estimate)" if waiting >= LITTLE_WAITING else ""
-            least = (
-                f"; its busiest link needs at least {format_seconds(region.line_rate_s)}" if region.line_rate_s else ""
-            )
+            line_rate = format_seconds(region.line_rate_s) if region.line_rate_s else ""
+            least = f"; its most loaded link needs at least {line_rate}" if line_rate else ""
             yield f"Region {region.name}: {share:.0%} of MPI time{wait}{least}."
 
     def _list_evidence(self, kind: VerdictKind) -> list[Evidence]:

@@ -19,7 +19,7 @@ class RegionShare:
         name: of the region.
         mpi_s: time inside MPI calls, mean over all ranks.
         wait_s: of that, waiting for other ranks; an estimate.
-        line_rate_s: what the region's busiest link direction needs at line rate; None where that is not known.
+        line_rate_s: what the region's most loaded link direction needs at line rate; None where that is not known.
     """
 
     name: str
@@ -39,7 +39,7 @@ def share_by_region(
     Args:
         run: the profile.
         collectives: waiting by site.
-        line_rates: seconds of each region's busiest link direction at line rate; None where no fabric is known.
+        line_rates: seconds of each region's most loaded link direction at line rate; None where no fabric is known.
     """
     timed = [rank for rank in run.ranks if rank.has_times and rank.rank < run.world_size]
     if not timed:

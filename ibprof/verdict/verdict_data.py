@@ -49,7 +49,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class BusiestLink:
-    """The busiest link direction of a fabric under a job, and what would relieve it.
+    """The most loaded link direction of a fabric under a job, and what would relieve it.
 
     Attributes:
         busiest: link direction of the largest time, in words.
@@ -59,10 +59,10 @@ class BusiestLink:
         operation, site, region: of `loaded_by`.
         cause: name of its first cause, of docs/causes.md; None where none was found.
         advice: what would help, in words; empty without a cause.
-        first_gain_s: seconds that the first cause's remedy takes off the busiest link; None without a cause.
+        first_gain_s: seconds that the first cause's remedy takes off the most loaded link; None without a cause.
         gain_s: seconds that all remedies together take off it; None without a cause.
         routes: a sentence on routes that are not the subnet's own; empty where they are.
-        by_region: seconds of each region's own busiest link direction; None where not known.
+        by_region: seconds of each region's own most loaded link direction; None where not known.
         on_host_share: part of all bytes that stay within hosts, 0 to 1, placed as they are on this fabric.
     """
 
@@ -88,13 +88,13 @@ class Verdict(NotebookView):
 
     Attributes:
         kind: why the job is as slow as it is.
-        cause: of the busiest link; None where there is none.
+        cause: of the most loaded link; None where there is none.
         sentences: the verdict in words.
         run_s: time until the last rank ended; as all that follow, seconds, and None where not known.
         mpi_s: time inside MPI calls, MPI_Finalize included, mean over ranks.
         wait_s: of that, waiting for other ranks; an estimate.
-        line_rate_s: what the busiest link direction needs at line rate.
-        gain_s: what the best remedy tried takes off the busiest link direction.
+        line_rate_s: what the most loaded link direction needs at line rate.
+        gain_s: what the best remedy tried takes off the most loaded link direction.
         evidence: where the time goes, most first.
         missing: what would make the verdict surer.
         regions: parts of the run, those with most time in MPI first; empty where times were not recorded.

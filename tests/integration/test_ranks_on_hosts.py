@@ -45,7 +45,7 @@ def gathers(roots: int, ranks: int) -> Pairs:
 
 @dataclass(frozen=True)
 class Case:
-    """Ranks packed on hosts, and times of the busiest link by hand.
+    """Ranks packed on hosts, and times of the most loaded link by hand.
 
     Attributes:
         pairs: each sends `BYTES`.

@@ -137,7 +137,7 @@ def test_routes_of_a_list_with_a_table_file_for_each_switch_are_those_of_the_raw
 
 
 BUSIEST = {"avakas": ("d-mod-k", 332, 270), "plafrim": ("min-hop", 2646, 2646)}
-"""Model, and routes over the busiest link between switches by the tables and by the model, if all send to all."""
+"""Model, and routes over the most loaded link between switches by the tables and by the model, if all send to all."""
 
 
 @pytest.mark.parametrize("site", ["written here", *(BUSIEST if REAL else ())])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A traffic under each of OpenSM's routing engines: which one loads the busiest link least."""
+"""A traffic under each of OpenSM's routing engines: which one loads the most loaded link least."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class EngineLoads:
     Attributes:
         engine: OpenSM's name of it, or `PRESENT`.
         used: the engine that OpenSM took, where it refused this one; None where nothing was routed.
-        max_bytes: of the busiest link direction.
+        max_bytes: of the most loaded link direction.
         mean_bytes: of the link directions that carry anything.
-        max_switch_bytes: of the busiest link direction between switches.
+        max_switch_bytes: of the most loaded link direction between switches.
         time_s: longest time of a link direction at line rate.
         bytes_unrouted: that reach no destination.
         deadlock: `FREE` where routes between hosts close no cycle of waiting link directions on a single virtual lane;

@@ -129,13 +129,14 @@ def _say_what_was_found(folder: Path) -> tuple[str, str, str]:
     return (
         f"The fault: with this order of ranks, {fault} needs at least {format_seconds(before)} at line rate, "
         "more than any other link direction.",
-        f"The cure: with the hosts of {CURE}, the busiest link direction is {rest}, and needs {format_seconds(after)}.",
-        f"That is {1 - after / before:.0%} less time of the busiest link; {PICTURE} and {CURED_PICTURE} show it.",
+        f"The cure: with the hosts of {CURE}, the most loaded link direction is {rest}, and needs "
+        f"{format_seconds(after)}.",
+        f"That is {1 - after / before:.0%} less time of the most loaded link; {PICTURE} and {CURED_PICTURE} show it.",
     )
 
 
 def _find_busiest(report: Path) -> tuple[float, str]:
-    """Return the time and the name of the busiest link direction of a report in JSON."""
+    """Return the time and the name of the most loaded link direction of a report in JSON."""
     spots = json.loads(report.read_text(encoding="utf-8"))["hotspots"]
     busiest = max(spots, key=lambda spot: spot["least_time_s"])
     source = busiest["link"][busiest["end"]]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Regions, operations and call sites by their bytes on the busiest link direction, as folded stacks."""
+"""Regions, operations and call sites by their bytes on the most loaded link direction, as folded stacks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ibprof_converter.traffic.traffic_data import ALL
 
 
 def fold_busiest_link(loads: FabricLoads) -> str:
-    """Return a line `LINK;region;operation;line BYTES` for each call that loads the busiest link direction.
+    """Return a line `LINK;region;operation;line BYTES` for each call that loads the most loaded link direction.
 
     It is the busiest by its time at line rate along static routes. What the traffic does not distinguish is left out.
 

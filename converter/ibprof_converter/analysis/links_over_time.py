@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Use of the busiest link directions over time, from what each rank sent in each interval."""
+"""Use of the most loaded link directions over time, from what each rank sent in each interval."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_STEPS = 2000
 
 
 def follow_links(loads: FabricLoads, intervals: Intervals) -> tuple[LinkUse, ...]:
-    """Return how the busiest link directions are used over time, the busiest first.
+    """Return how the most loaded link directions are used over time, the busiest first.
 
     What a rank sends in an interval to a group of peers is on the links in the proportions of the whole run, and evenly
     over the interval. The bytes of each link direction add up to its load along the forwarding tables.

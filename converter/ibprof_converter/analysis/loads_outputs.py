@@ -42,7 +42,7 @@ class LoadsOutputOptions:
         topology_conf: Slurm's.
         boxfish: a folder of tables.
         trace: trace events of the run over time.
-        folded: calls by their bytes on the busiest link direction, as folded stacks.
+        folded: calls by their bytes on the most loaded link direction, as folded stacks.
         panels: `REGION`, `OPERATION`, `SITE` or `JOB`, a picture each; None: one picture.
         only_used: whether to leave out links without traffic.
         full_scale: bytes of the darkest colour in pictures; None: those of the most loaded link direction.

@@ -141,7 +141,7 @@ def place_ranks(
     options: PlaceOptions,
     progress: SearchProgress = lambda _share, _best: None,
 ) -> PlacementComparison:
-    """Search for a placement that loads the busiest link least, then the busiest between switches.
+    """Search for a placement that loads the most loaded link least, then the busiest between switches.
 
     Args:
         subnets: the rails.

@@ -16,7 +16,7 @@ MOST_REGIONS = 64
 
 
 def time_regions(loads: FabricLoads) -> Mapping[str, float] | None:
-    """Return the seconds at line rate of each region's own busiest link direction.
+    """Return the seconds at line rate of each region's own most loaded link direction.
 
     None where there is only one region, or too much to split; where routes are adaptive, since then only the total is
     estimated; and where no link's speed is known.

@@ -195,7 +195,7 @@ def _add_output_arguments(parser: argparse.ArgumentParser) -> None:
     add("--topology-conf", "FILE", "Slurm's topology.conf: which hosts are near one another")
     add("--boxfish", "DIR", "a folder of tables for Boxfish")
     add("--trace", "FILE", "the run over time for Perfetto or chrome://tracing; needs IBPROF_INTERVAL when recorded")
-    add("--folded", "FILE", "what loads the busiest link direction, by region, operation and line: for speedscope")
+    add("--folded", "FILE", "what loads the most loaded link direction, by region, operation and line: for speedscope")
     outputs.add_argument(
         "--by",
         metavar="region,operation,site",

@@ -69,7 +69,7 @@ def _place(argv: Sequence[str] | None) -> None:
     with show_progress("searching") as tell:
 
         def show(share: float, best: float) -> None:
-            tell(round(share * _STEPS), _STEPS, f"searching; busiest link {format_seconds(best)}")
+            tell(round(share * _STEPS), _STEPS, f"searching; most loaded link {format_seconds(best)}")
 
         comparison = place_ranks(subnets, hosts, demand, options.search, show)
     routes = [*filter(None, [describe_routes(subnets)])]
@@ -102,8 +102,8 @@ def _place_options(arguments: argparse.Namespace) -> PlaceCommandOptions:
 
 def _parser() -> argparse.ArgumentParser:
     description = (
-        "Find a placement of the ranks that loads the busiest link less, then the busiest link between switches, and "
-        "compare it with others. All rails count at once; a host takes one rank unless --slots says more."
+        "Find a placement of the ranks that loads the most loaded link less, then the most loaded link between "
+        "switches, and compare it with others. All rails count at once; a host takes one rank unless --slots says more."
     )
     parser = make_parser(NAME, description, _EXAMPLE)
     add_input_arguments(parser, fabric_needed=True)

@@ -179,7 +179,7 @@ class LinkGroup:
 
 @dataclass(frozen=True, slots=True)
 class BusyLinks:
-    """The busiest link directions at line rate, the busiest first.
+    """The most loaded link directions at line rate, the busiest first.
 
     Attributes:
         hotspots: of all.

@@ -38,11 +38,11 @@ class LinkReport:
         load_basis: loads that rank and judge, `static` or `estimate`.
         heat: how the loads compare.
         hotspots: the link directions that carry most.
-        diagnosis: why the busiest link direction is as busy as it is; None for port counters, which know no flows,
+        diagnosis: why the most loaded link direction is as busy as it is; None for port counters, which know no flows,
             where no speed is known, and beyond `DIAGNOSED_FLOWS`.
         switch_hotspots: those between switches that carry most: a host's own link is as hot as its ranks talk, whatever
             the placement.
-        groups: the busiest link directions, alike ones together.
+        groups: the most loaded link directions, alike ones together.
     """
 
     bytes_total: int
@@ -107,7 +107,7 @@ def diagnose_traffic(
     demand: RankTraffic | None = None,
     progress: Progress = lambda _: None,
 ) -> Diagnosis | None:
-    """Return why the busiest link is as busy as it is; None for no traffic, and beyond `DIAGNOSED_FLOWS`.
+    """Return why the most loaded link is as busy as it is; None for no traffic, and beyond `DIAGNOSED_FLOWS`.
 
     Args:
         placed: the flows.

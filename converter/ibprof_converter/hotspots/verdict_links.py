@@ -24,7 +24,7 @@ def judge_job(
         run: its profile; None for traffic that was not recorded.
         links: of its fabric; None where that is not known.
         routes: a sentence on routes that are not the subnet's own; empty where they are.
-        by_region: seconds of each region's busiest link direction at line rate; None where not known.
+        by_region: seconds of each region's most loaded link direction at line rate; None where not known.
     """
     times = _time_links(links, routes) if links else None
     if times:
@@ -45,7 +45,7 @@ def has_fault(verdict: Verdict, diagnosis: Diagnosis | None) -> bool:
 
 
 def _time_links(links: LinkReport, routes: str) -> BusiestLink | None:
-    """Return the times of the busiest link direction; None where nothing is on a link of known speed."""
+    """Return the times of the most loaded link direction; None where nothing is on a link of known speed."""
     on_host = links.bytes_on_host / links.bytes_total if links.bytes_total else 0.0
     diagnosis = links.diagnosis
     if diagnosis is None:

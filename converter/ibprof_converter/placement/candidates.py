@@ -83,7 +83,7 @@ class PlacementComparison(NotebookView):
 
     def __repr__(self) -> str:
         times = ", ".join(f"{row.name} {format_seconds(row.bottleneck_seconds)}" for row in self.rows)
-        return f"<PlacementComparison of {len(self.hosts)} ranks: busiest link {times}>"
+        return f"<PlacementComparison of {len(self.hosts)} ranks: most loaded link {times}>"
 
     def as_json(self) -> dict[str, object]:
         """Return the comparison as plain values for JSON."""

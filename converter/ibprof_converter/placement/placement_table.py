@@ -28,7 +28,7 @@ def print_placements(console: Console, comparison: PlacementComparison) -> None:
     """
     best, bounds = comparison.rows[0].bottleneck_seconds, comparison.bounds
     table = Table(box=None, pad_edge=False)
-    columns = ("placement", "busiest link", "best is lower by", "busiest link between switches")
+    columns = ("placement", "most loaded link", "best is lower by", "most loaded link between switches")
     for column in (*columns, "busiest access link of a host"):
         table.add_column(column, justify="left" if column == "placement" else "right")
     for row in comparison.rows:

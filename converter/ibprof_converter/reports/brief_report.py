@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report in fifteen lines: the verdict, the busiest link directions, and where the rest is."""
+"""The report in fifteen lines: the verdict, the most loaded link directions, and where the rest is."""
 
 from __future__ import annotations
 

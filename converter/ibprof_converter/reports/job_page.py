@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report on a job as a page: verdict, busiest links in a picture and a list, what to do; the rest is folded."""
+"""The report on a job as a page: verdict, most loaded links in a picture and a list, what to do; the rest is folded."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def _has_fault(report: JobReport) -> bool:
 
 
 def _answer(report: JobReport, links: LinkReport) -> str:
-    """Return the busiest links as picture and list, and what to do."""
+    """Return the most loaded links as picture and list, and what to do."""
     if not links.groups:
         return '<section id="answer"><h2>No link carries anything of this job</h2></section>'
     rails = len(report.rails)
@@ -188,7 +188,7 @@ def _advise_on(number: int, cause: LoadCause) -> str:
         change = f"<p>{escape(cause.change[:1].upper() + cause.change[1:])}.</p>"
     return (
         f"<li><p><strong>{escape(cause.advice[:1].upper() + cause.advice[1:])}.</strong></p>{change}"
-        f"<p>Predicted: the busiest link then needs {after} in place of {before}.</p>"
+        f"<p>Predicted: the most loaded link then needs {after} in place of {before}.</p>"
         f'<p class="soft">Cause: {escape(cause.cause)} at {escape(", ".join(cause.at[:2]))}: '
         f"{escape('; '.join(cause.evidence[:_EVIDENCE]))}.{loaders}</p></li>"
     )
@@ -201,7 +201,7 @@ def _count_tried(diagnosis: Diagnosis) -> str:
 
 
 def _list_group(group: LinkGroup, number: int, first: Hotspot, rails: int) -> str:
-    """Return a group as an item of the list: its busiest link direction, its time, who loads it."""
+    """Return a group as an item of the list: its most loaded link direction, its time, who loads it."""
     spot, path = group.busiest, f"link_groups.{number}.busiest"
     source, destination = ends_of(spot)
     where = f"{source.name or source.guid} port {source.port}{_TO}{destination.name or destination.guid}"

@@ -134,7 +134,7 @@ def _table_of_times(report: JobReport) -> Table:
     optional = (
         Column("mpi_s", "in MPI, mean", ValueKind.SECONDS),
         Column("wait_s", "waiting (estimate)", ValueKind.SECONDS),
-        Column("line_rate_s", "busiest link at line rate", ValueKind.SECONDS),
+        Column("line_rate_s", "most loaded link at line rate", ValueKind.SECONDS),
     )
     columns = (
         Column("name", "name"),

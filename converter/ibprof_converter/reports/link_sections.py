@@ -82,7 +82,7 @@ def describe_hot_ends(links: LinkReport) -> tuple[Section, ...]:
 
 
 def describe_groups(links: LinkReport) -> Section:
-    """Name the busiest link directions, alike ones once: the same numbers as in the picture of the page."""
+    """Name the most loaded link directions, alike ones once: the same numbers as in the picture of the page."""
     columns = (
         Column("", "no."),
         Column("busiest.least_time_s", "at line rate", ValueKind.SECONDS),
@@ -192,9 +192,9 @@ def _shares(shares: Sequence[NamedShare], write: Callable[[str], str]) -> str:
 
 
 def describe_diagnosis(diagnosis: Diagnosis) -> Section:
-    """Say why the busiest link direction is as busy as it is, and what would help."""
+    """Say why the most loaded link direction is as busy as it is, and what would help."""
     facts = (
-        Fact("diagnosis.hottest", "busiest link direction", diagnosis.busiest),
+        Fact("diagnosis.hottest", "most loaded link direction", diagnosis.busiest),
         Fact("diagnosis.max_time_s", "its time at line rate", diagnosis.max_time_s, ValueKind.SECONDS),
         Fact(
             "diagnosis.max_host_link_s",
@@ -210,7 +210,7 @@ def describe_diagnosis(diagnosis: Diagnosis) -> Section:
         ),
         Fact(
             "diagnosis.max_switch_link_s",
-            "busiest link direction between switches",
+            "most loaded link direction between switches",
             diagnosis.max_switch_link_s,
             ValueKind.SECONDS,
         ),
@@ -229,7 +229,7 @@ def describe_diagnosis(diagnosis: Diagnosis) -> Section:
             sentences.append(("because", f"{more} more of the kind, which --json lists"))
         sentences.append(("advice", cause.advice))
         after, before = format_seconds(cause.max_time_after_s), format_seconds(cause.max_time_s)
-        sentences.append(("predicted", f"the busiest link then needs {after} in place of {before}"))
+        sentences.append(("predicted", f"the most loaded link then needs {after} in place of {before}"))
         if cause.kind != REPAIR:
             sentences.append(("change", cause.change))
     sentences += [("tried", line) for line in _list_tried(diagnosis.tried)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The picture on top of a report's page: the used part of the network, its busiest links thick and numbered."""
+"""The picture on top of a report's page: the used part of the network, its most loaded links thick and numbered."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def draw_network(loads: FabricLoads, groups: tuple[LinkGroup, ...], has_fault: b
 
     Args:
         loads: of the links.
-        groups: the busiest link directions, in the order of the list.
+        groups: the most loaded link directions, in the order of the list.
         has_fault: whether the first one is to be red.
     """
     if not groups:

@@ -155,7 +155,8 @@ def render_comparison(comparison: RunComparison) -> str:
 @render_html.register
 def render_placement(comparison: PlacementComparison) -> str:
     """Return a search for a placement as HTML: times of each candidate, what the times leave out."""
-    head = ("placement", "busiest link", "busiest link between switches", "busiest link of a host", "not routed")
+    most = "most loaded link"
+    head = ("placement", most, f"{most} between switches", f"{most} of a host", "not routed")
     rows = [
         (
             row.name,

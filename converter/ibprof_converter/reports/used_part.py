@@ -24,7 +24,7 @@ Pairs = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class MarkedLink:
-    """The busiest link direction of a group.
+    """The most loaded link direction of a group.
 
     Attributes:
         sender, receiver: units.
@@ -75,7 +75,7 @@ def find_used_part(
         fabrics, layouts: the rails.
         hosts: of all rails.
         sent: for each rail uint64 [link, end], bytes.
-        groups: the busiest link directions.
+        groups: the most loaded link directions.
     """
     unit_of, names = _number_units(fabrics, layouts, hosts)
     ends = [unit[fabric.link_node] for fabric, unit in zip(fabrics, unit_of, strict=True)]

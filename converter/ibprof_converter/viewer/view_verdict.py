@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verdict on a run as the page shows it: its sentences, its first cause, and its busiest link direction."""
+"""The verdict on a run as the page shows it: its sentences, its first cause, and its most loaded link direction."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def describe_verdict(
         order: of each rail, the link directions in the order of the page.
 
     Returns:
-        The keys of `Verdict.as_json`, and `has_fault`; `end`, the busiest link direction in the numbering of the page,
-        or None; `first_cause` as in a report, or None where the sentences name none.
+        The keys of `Verdict.as_json`, and `has_fault`; `end`, the most loaded link direction in the numbering of the
+        page, or None; `first_cause` as in a report, or None where the sentences name none.
     """
     causes = diagnosis.causes if diagnosis and verdict.kind in _NAME_CAUSE else ()
     return verdict.as_json() | {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Folded stacks of the busiest link direction agree with links.csv."""
+"""Folded stacks of the most loaded link direction agree with links.csv."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Senders of the busiest link: ranks, call, line and region; and how many links are as busy."""
+"""Senders of the most loaded link: ranks, call, line and region; and how many links are as busy."""
 
 from __future__ import annotations
 

@@ -214,7 +214,7 @@ def test_links_of_a_region_need_what_links_csv_has_for_it(tmp_path: Path, capsys
     assert all(longest.values())
     assert {name: each["mpi_s"] for name, each in by_region.items()} == pytest.approx({"main": 1.0, "halo": 1.0})
     assert "Region halo: 50% of MPI time" in document["verdict"]["text"]
-    assert "busiest link at line" in text
+    assert "most loaded link at line" in text
 
 
 def test_message_sizes_and_the_time_line_keep_what_they_count() -> None:

@@ -73,10 +73,10 @@ def test_a_link_that_needs_the_time() -> None:
     assert (verdict.cause, verdict.line_rate_s, verdict.gain_s) == ("routing", 3.1, 0.4)
     assert verdict.evidence[0].link == "leaf05 port 34"
     assert "at least 3.1 s at line rate (62% of MPI time)" in verdict.text
-    assert "400 ms of 3.1 s off the busiest link" in verdict.text
+    assert "400 ms of 3.1 s off the most loaded link" in verdict.text
     two = link(3.1, cause="routing", advice="balanced tables", first_gain_s=0.4, gain_s=1.0, loaded_by="2 ranks, 95%")
     text = judge_run(run, two).text
-    assert "400 ms of 3.1 s off the busiest link; all remedies together 1 s" in text
+    assert "400 ms of 3.1 s off the most loaded link; all remedies together 1 s" in text
     assert "Loaded by 2 ranks, 95%." in text
     assert judge_run(run, link(3.1, is_host_link=True)).kind is VerdictKind.HOST_LINKS
 

@@ -57,8 +57,8 @@ def test_the_verdict_has_a_sentence_for_regions_that_take_much() -> None:
     link = BusiestLink("leaf05 port 34", 0.6, is_host_link=False, by_region={"solve": 0.5, "main": 0.1})
     verdict = judge_run(make_run(UNEVEN), link)
     assert verdict.sentences[-2:] == (
-        "Region solve: 80% of MPI time, 100% of it waiting (estimate); its busiest link needs at least 500 ms.",
-        "Region main: 20% of MPI time; its busiest link needs at least 100 ms.",
+        "Region solve: 80% of MPI time, 100% of it waiting (estimate); its most loaded link needs at least 500 ms.",
+        "Region main: 20% of MPI time; its most loaded link needs at least 100 ms.",
     )
     assert verdict.text.endswith(verdict.sentences[-1])
 

@@ -24,7 +24,7 @@ export interface Verdict {
   missing: string[];
   /** Whether a link decides, and a remedy is worth it. */
   has_fault: boolean;
-  /** The busiest link direction. */
+  /** The most loaded link direction. */
   end: number | null;
   first_cause: FirstCause | null;
 }

@@ -39,7 +39,7 @@ from ibprof_converter.routing.route_choice import are_modelled
 from ibprof_converter.simulation.engine.deadlock import BY_LANES, CYCLE
 
 _BUSY = 0.9
-"""Share of the busiest link between switches from which on hosts' own links are about as busy."""
+"""Share of the most loaded link between switches from which on hosts' own links are about as busy."""
 
 
 def try_changes(situation: Situation, maker: TableMaker) -> Iterator[Change]:
@@ -98,7 +98,7 @@ def _as_change(
         at=(name_end(situation, situation.most_loaded()),),
         evidence=(
             f"another placement {where.removeprefix('in another order ')} needs "
-            f"{format_seconds(move.after.max_seconds)} on the busiest link; random ones need "
+            f"{format_seconds(move.after.max_seconds)} on the most loaded link; random ones need "
             f"{format_seconds(move.random_seconds)} (median)",
             f"hosts' own links need {format_seconds(own)}{then}",
         ),
@@ -155,7 +155,7 @@ def _try_tables(situation: Situation, maker: TableMaker, bound: float) -> Iterat
             why_not=why_not,
             at=(place,),
             evidence=(
-                f"with {what}, the same traffic needs {format_seconds(after.max_seconds)} on the busiest link",
+                f"with {what}, the same traffic needs {format_seconds(after.max_seconds)} on the most loaded link",
                 f"no tables need less than {format_seconds(bound)}",
             ),
             advice=_advise_tables(name, is_rule, by_lanes),

@@ -46,7 +46,7 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """Why the busiest link is as busy as it is.
+    """Why the most loaded link is as busy as it is.
 
     Attributes:
         busiest: the link direction of the largest time, in words.

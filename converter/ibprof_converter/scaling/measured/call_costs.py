@@ -57,7 +57,7 @@ class MessageTimes(Protocol):
 
 
 Shares = Callable[[str, int], float]
-"""Pattern and number of ranks -> time of the busiest link over that of a message alone."""
+"""Pattern and number of ranks -> time of the most loaded link over that of a message alone."""
 
 
 def _rounds(p: int) -> int:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """How much messages of a collective operation share links, by the fabric's forwarding tables.
 
-A share is the time of the busiest link direction over that of a message alone on a host's link. It is the inverse of
-an effective bandwidth: that of `DOUBLING` in its last round is one of a bisection.
+A share is the time of the most loaded link direction over that of a message alone on a host's link. It is the inverse
+of an effective bandwidth: that of `DOUBLING` in its last round is one of a bisection.
 """
 
 from __future__ import annotations
