@@ -50,6 +50,9 @@ WAITING, NOT_MPI = VerdictKind.WAITING, VerdictKind.NOT_MPI
 SMALL, ON_HOST, UNKNOWN = VerdictKind.SMALL_MESSAGES, VerdictKind.ON_HOST, VerdictKind.UNKNOWN
 HOST_LINKS, SWITCH_LINKS = VerdictKind.HOST_LINKS, VerdictKind.SWITCH_LINKS
 
+ON_ITS_OWN = 'exec taskset -c "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}" "$0" "$@"'
+"""Runs a rank on a processor of its own: two that share one take turns, which is not what was planted."""
+
 REPEATED = 2
 """Real runs of each program with each MPI's turn."""
 
@@ -138,7 +141,10 @@ def draw_real(generator: np.random.Generator, folder: Path) -> Iterator[Drawn]:
             programs.mkdir(exist_ok=True)
             program = mpis.build(mpi, PROGRAM, programs, "-g")
             record = place / "recording"
-            mpis.run_mpi(mpi, ranks, [program, *map(str, words)], recording=record, env=ON | variables, cwd=place)
+            command: list[str | Path] = [program, *map(str, words)]
+            if ranks <= (os.cpu_count() or 1):
+                command = ["sh", "-c", ON_ITS_OWN, *command]
+            mpis.run_mpi(mpi, ranks, command, recording=record, env=ON | variables, cwd=place)
             return judge_run(load_profile(record))
 
         yield Drawn(real.kind, f"{' '.join(map(str, words))}, {ranks} ranks, {mpi.name}", judge)

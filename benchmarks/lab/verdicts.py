@@ -194,7 +194,14 @@ def drawn_runs(seed: int) -> Iterator[VerdictRun]:
         ("not-mpi", ("alone",), (200, 400), (3, 6)),
     ):
         for program in programs:
-            words = ("planted", program, number(*milliseconds), number(8, 2048), number(*rounds), number(0, 9999))
+            words: tuple[str, ...] = (
+                "planted",
+                program,
+                number(*milliseconds),
+                number(8, 2048),
+                number(*rounds),
+                number(0, 9999),
+            )
             yield VerdictRun(kind, "full" if program == "any" else "tapered", words, some(3))
     words = ("planted", "asked", number(5, 20), "64", number(10, 20), number(0, 9999))
     yield VerdictRun("waiting", "tapered", words, some(4))

@@ -86,7 +86,9 @@ def _barriers(run: Profile, host_of: np.ndarray) -> int:
     """Return the messages of barriers, which are not in the ledger."""
     times, on_host = run.times, np.bincount(host_of[host_of >= 0])
     chosen = np.array([name in ("BARRIER", "IBARRIER") for name in run.operations], bool)
-    rows = np.flatnonzero(chosen[times.operation] & (times.rank < run.world_size)) if len(chosen) else []
+    if not len(chosen):
+        return 0
+    rows = np.flatnonzero(chosen[times.operation] & (times.rank < run.world_size))
     return sum(int(times.calls[row]) * _rounds(int(on_host[host_of[times.rank[row]]])) for row in rows)
 
 
