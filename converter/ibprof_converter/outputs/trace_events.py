@@ -10,8 +10,9 @@ Source: "Trace Event Format", the document of the Chromium project; times are mi
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TextIO
 
 import numpy as np
@@ -21,6 +22,10 @@ from ibprof.profile.profile_data import Profile
 from ibprof.text.quantities import printable
 
 Event = dict[str, object]
+Rows = npt.NDArray[np.intp]
+
+Place = tuple[int, int]
+"""Process and rank."""
 
 _LINKS = 0
 """Process of the links; hosts follow."""
@@ -63,20 +68,38 @@ def write_trace(file: TextIO, run: Profile, links: Sequence[LinkUse]) -> None:
         "intervals": "bytes and time inside MPI are known by interval, not by call",
     }
     file.write(f'{{"displayTimeUnit":"ms","otherData":{json.dumps(about)},"traceEvents":[\n')
-    lines = map(json.dumps, (*_name_threads(run, bool(links)), *_list_events(run, links, first)))
+    lines = map(json.dumps, chain(_name_threads(run, bool(links)), _list_events(run, links, first)))
     file.writelines(f"{',' if number else ''}{line}\n" for number, line in enumerate(lines))
     file.write("]}\n")
 
 
 def _list_events(run: Profile, links: Sequence[LinkUse], first: int) -> Iterator[Event]:
+    """Yield the events of one rank after the other: those of all ranks together may not fit into memory."""
     process = {rank.rank: rank.host + 1 for rank in run.ranks}
-    yield from _list_intervals(run, process, first)
-    yield from _list_times(run, process, first)
-    yield from _list_regions(run, process, first)
+    sent_of, times_of, regions_of = (
+        _split_by_rank(rows) for rows in (run.intervals.rank, run.interval_times.rank, run.region_times.rank)
+    )
+    for rank in run.ranks:
+        place = process[rank.rank], rank.rank
+        yield from _list_intervals(run, sent_of(rank.rank), place, first)
+        yield from _list_times(run, times_of(rank.rank), place, first)
+        yield from _list_regions(run, regions_of(rank.rank), place, first)
     for link in links:
         offset = link.first_ns - first
         for begin, share in zip(link.begin_ns.tolist(), link.share.tolist(), strict=True):
             yield _counter(f"use of {printable(link.name)}", _LINKS, (offset + begin) * _US, "share", _shorten(share))
+
+
+def _split_by_rank(rank: npt.NDArray[np.int32]) -> Callable[[int], Rows]:
+    """Return what finds the rows of a rank."""
+    order = np.argsort(rank, kind="stable")
+    ordered = rank[order]
+
+    def rows_of(wanted: int) -> Rows:
+        first, after = np.searchsorted(ordered, [wanted, wanted + 1])
+        return order[first:after]
+
+    return rows_of
 
 
 def _name_threads(run: Profile, has_links: bool) -> Iterator[Event]:
@@ -92,47 +115,48 @@ def _name(what: str, process: int, thread: int, name: str) -> Event:
     return {"name": what, "ph": "M", "pid": process, "tid": thread, "args": {"name": name}}
 
 
-def _list_intervals(run: Profile, process: dict[int, int], first: int) -> Iterator[Event]:
-    """Yield what each rank sent in each of its intervals, to all peers together."""
+def _list_intervals(run: Profile, rows: Rows, place: Place, first: int) -> Iterator[Event]:
+    """Yield what a rank sent in each of its intervals, to all peers together."""
     line = run.intervals
-    keys = np.column_stack([line.rank.astype(np.int64), line.begin_ns.astype(np.int64), line.end_ns.astype(np.int64)])
-    rows, row = np.unique(keys, axis=0, return_inverse=True)
-    sums = np.zeros((len(rows), 2), np.uint64)
-    np.add.at(sums, row.reshape(-1), np.column_stack([line.bytes, line.messages]))
-    for (rank, begin, end), (amount, messages) in zip(rows.tolist(), sums.tolist(), strict=True):
+    spans, row = np.unique(_spans(line.begin_ns[rows], line.end_ns[rows]), axis=0, return_inverse=True)
+    sums = np.zeros((len(spans), 2), np.uint64)
+    np.add.at(sums, row.reshape(-1), np.column_stack([line.bytes[rows], line.messages[rows]]))
+    for (begin, end), (amount, messages) in zip(spans.tolist(), sums.tolist(), strict=True):
         yield {
             "name": "sent in the interval",
             "cat": "interval",
             "ph": "X",
-            "pid": process[rank],
-            "tid": rank,
+            "pid": place[0],
+            "tid": place[1],
             "ts": (begin - first) * _US,
             "dur": max(end - begin, 0) * _US,
             "args": {"bytes": amount, "messages": messages},
         }
-    yield from _steps("bytes/s", process, rows, sums[:, 0].astype(np.float64) * 1e9, first)
+    yield from _steps("bytes/s", place, spans, sums[:, 0].astype(np.float64) * 1e9, first)
 
 
-def _list_times(run: Profile, process: dict[int, int], first: int) -> Iterator[Event]:
+def _list_times(run: Profile, rows: Rows, place: Place, first: int) -> Iterator[Event]:
     line = run.interval_times
-    rows = np.column_stack([line.rank.astype(np.int64), line.begin_ns.astype(np.int64), line.end_ns.astype(np.int64)])
-    yield from _steps("share of time in MPI", process, rows, line.time_ns.astype(np.float64), first)
+    spans = _spans(line.begin_ns[rows], line.end_ns[rows])
+    order = np.lexsort(spans.T[::-1])
+    yield from _steps("share of time in MPI", place, spans[order], line.time_ns[rows][order].astype(np.float64), first)
+
+
+def _spans(begin_ns: npt.NDArray[np.uint64], end_ns: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+    return np.column_stack([begin_ns.astype(np.int64), end_ns.astype(np.int64)])
 
 
 def _steps(
-    what: str,
-    process: dict[int, int],
-    rows: npt.NDArray[np.int64],
-    amounts: npt.NDArray[np.float64],
-    first: int,
+    what: str, place: Place, spans: npt.NDArray[np.int64], amounts: npt.NDArray[np.float64], first: int
 ) -> Iterator[Event]:
-    """Yield a counter of each rank: its rate in each interval, and 0 where the next one does not follow."""
-    for number, ((rank, begin, end), amount) in enumerate(zip(rows.tolist(), amounts.tolist(), strict=True)):
-        name, value = f"rank {rank}: {what}", amount / max(end - begin, 1)
-        yield _counter(name, process[rank], (begin - first) * _US, "value", _shorten(value))
-        follows = number + 1 < len(rows) and rows[number + 1, 0] == rank and rows[number + 1, 1] <= end
+    """Yield a counter of a rank: its rate in each interval, and 0 where the next one does not follow."""
+    process, rank = place
+    name = f"rank {rank}: {what}"
+    for number, ((begin, end), amount) in enumerate(zip(spans.tolist(), amounts.tolist(), strict=True)):
+        yield _counter(name, process, (begin - first) * _US, "value", _shorten(amount / max(end - begin, 1)))
+        follows = number + 1 < len(spans) and spans[number + 1, 0] <= end
         if not follows:
-            yield _counter(name, process[rank], (max(end, begin) - first) * _US, "value", 0)
+            yield _counter(name, process, (max(end, begin) - first) * _US, "value", 0)
 
 
 def _shorten(value: float) -> float:
@@ -144,10 +168,11 @@ def _counter(name: str, process: int, time: float, series: str, value: float) ->
     return {"name": name, "ph": "C", "pid": process, "tid": 0, "ts": time, "args": {series: value}}
 
 
-def _list_regions(run: Profile, process: dict[int, int], first: int) -> Iterator[Event]:
+def _list_regions(run: Profile, rows: Rows, place: Place, first: int) -> Iterator[Event]:
     times = run.region_times
-    for row in range(len(times.rank)):
-        rank, region = int(times.rank[row]), int(times.region[row])
+    process, rank = place
+    for row in rows.tolist():
+        region = int(times.region[row])
         begin, end = int(times.first_ns[row]), int(times.last_ns[row])
         if not begin or end < begin or not run.regions[region]:
             continue
@@ -155,7 +180,7 @@ def _list_regions(run: Profile, process: dict[int, int], first: int) -> Iterator
             "name": printable(run.regions[region]),
             "cat": "region",
             "id": f"{rank}.{region}",
-            "pid": process[rank],
+            "pid": process,
             "tid": rank,
         }
         args = {"visits": int(times.visits[row]), "inside_s": int(times.wall_ns[row]) * 1e-9}

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import csv
 import json
-from collections import defaultdict
+import os
+import tracemalloc
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -14,7 +16,9 @@ from typing import Any
 import pytest
 
 from ibprof_converter.cli import layout
-from ibprof_testing.samples.timed_profiles import write_timed_profile
+from ibprof_converter.outputs.trace_events import write_trace
+from ibprof_testing.samples.timed_profiles import write_regions_profile, write_timed_profile
+from ibprof_testing.samples.timed_runs import make_timed_run
 
 FABRIC = "xgft:2:2,2:1,1"
 RATE = 12.5e9
@@ -39,7 +43,35 @@ def written(tmp_path: Path) -> Write:
 
 
 def check_rules(events: Sequence[Event]) -> None:
-    """Check what the document of the format asks of each phase."""
+    """Check what the document of the format asks of each phase, and of each track."""
+    check_phases(events)
+    check_tracks(events)
+
+
+def check_tracks(events: Sequence[Event]) -> None:
+    """Check that each track is named once, is in order of time, and has events of which none overlaps the next one."""
+    named = [(event["name"], event["pid"], event["tid"]) for event in events if event["ph"] == "M"]
+    assert len(named) == len(set(named))
+    processes = {process for name, process, _ in named if name == "process_name"}
+    threads = {(process, thread) for name, process, thread in named if name == "thread_name"}
+    last: dict[object, float] = {}
+    for event in events:
+        if event["ph"] == "M":
+            continue
+        assert event["pid"] in processes
+        # A counter is a track of its process; other events are on that of their thread.
+        track = (event["pid"], event["name"]) if event["ph"] == "C" else (event["pid"], event["tid"])
+        if event["ph"] == "C":
+            assert last.get(track, -1.0) < event["ts"], event
+            last[track] = event["ts"]
+        else:
+            assert track in threads
+        if event["ph"] == "X":
+            assert last.get(track, 0.0) <= event["ts"] + 1e-3, event
+            last[track] = event["ts"] + event["dur"]
+
+
+def check_phases(events: Sequence[Event]) -> None:
     opened: dict[tuple[str, str], float] = {}
     for event in events:
         assert isinstance(event["name"], str)
@@ -70,6 +102,57 @@ def test_events_add_up_to_what_was_recorded(written: Write, tmp_path: Path) -> N
     assert sent == [(0, 0.0, 500_000.0, 1000), (2, 500_000.0, 500_000.0, 500)]
     threads = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
     assert threads == {0: "rank 0", 1: "rank 1", 2: "rank 2"}
+
+
+def test_the_rules_hold_with_regions_and_time_in_mpi(written: Write, tmp_path: Path) -> None:
+    events = written(write_regions_profile(tmp_path, 4))
+    check_rules(events)
+    phases = Counter(event["ph"] for event in events if event["pid"])
+    assert phases["X"] == 4 * 10
+    assert phases["b"] == phases["e"]
+    assert {event["name"] for event in events if event["ph"] == "X"} == {"sent in the interval"}
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"ph": "X", "tid": 0, "ts": 1.0, "dur": 1.0},
+        {"ph": "X", "tid": 7, "ts": 2.0, "dur": 1.0},
+        {"ph": "C", "tid": 0, "ts": 0.0, "args": {"value": 0}},
+        {"ph": "C", "tid": 0, "ts": 1.0, "args": {"value": "0"}},
+        {"ph": "e", "tid": 0, "ts": 5.0, "cat": "region", "id": "1"},
+    ],
+)
+def test_the_rules_reject_events_out_of_order_and_on_no_track(broken: Event) -> None:
+    names = [
+        {"ph": "M", "name": name, "pid": 1, "tid": 0, "args": {"name": "x"}} for name in ("process_name", "thread_name")
+    ]
+    whole = [
+        {"ph": "X", "name": "x", "pid": 1, "tid": 0, "ts": 0.0, "dur": 2.0},
+        {"ph": "C", "name": "c", "pid": 1, "tid": 0, "ts": 0.0, "args": {"value": 1}},
+    ]
+    check_rules([*names, *whole])
+    with pytest.raises((AssertionError, KeyError)):
+        check_rules([*names, *whole, {"name": "c", "pid": 1, **broken}])
+
+
+def test_memory_does_not_grow_with_the_events() -> None:
+    """Events of an interval take 2 kB, and large runs have millions of intervals; only rows' numbers may be kept."""
+
+    def peak_of(ranks: int) -> int:
+        run = make_timed_run(
+            [(rank, (rank + 1) % ranks, 1000, at) for rank in range(ranks) for at in range(100)],
+            [[1] * 100] * ranks,
+            [f"h{rank}" for rank in range(ranks)],
+        )
+        tracemalloc.start()
+        with Path(os.devnull).open("w") as file:
+            write_trace(file, run, ())
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return peak
+
+    assert (peak_of(64) - peak_of(8)) / (56 * 100) < 64
 
 
 def test_the_use_of_links_adds_up_to_their_load(written: Write, tmp_path: Path) -> None:
