@@ -10,8 +10,7 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from ibprof.cli.command import run_command
-from ibprof.cli.main import find_commands
-from ibprof.cli.parsers import make_parser, read_parser
+from ibprof.cli.parsers import make_parser, read_parsers
 from ibprof.errors import MissingToolError
 
 NAME = "ibprof completion"
@@ -45,12 +44,6 @@ _FILES = frozenset(
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `ibprof completion`."""
     return run_command(NAME, _print_script, argv)
-
-
-def read_parsers() -> dict[str, argparse.ArgumentParser]:
-    """Return the parser of each command `ibprof X`, by the command's name."""
-    parsers = {name: read_parser(point.load()) for name, point in find_commands().items()}
-    return {name: parser for name, parser in parsers.items() if parser}
 
 
 def _list_parsers() -> Iterator[argparse.ArgumentParser]:

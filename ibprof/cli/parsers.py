@@ -5,14 +5,22 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stderr
 from contextvars import ContextVar
 from difflib import get_close_matches
 from io import StringIO
 from typing import Any, NoReturn
 
-_INVALID_CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from ")
+from ibprof.cli.main import find_commands
+
+_INVALID_CHOICE = re.compile(r"argument ([^:]+): invalid choice: '([^']*)' \(choose from ")
+
+_MISSPELT = 0.8
+"""How alike options are from which one is taken for the other misspelt, from 0 to 1."""
+
+_NAMED = 3
+"""Commands that a hint names."""
 
 _is_reading: ContextVar[bool] = ContextVar("_is_reading", default=False)
 
@@ -26,7 +34,7 @@ class _Parser(BaseException):
 
 
 class CommandParser(argparse.ArgumentParser):
-    """Adds the option or the choice that is most like an unknown one to the message on it."""
+    """Adds the option or the choice that is most like an unknown one, or what has this one, to the message on it."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse arguments, unless the parser alone is wanted."""
@@ -36,15 +44,37 @@ class CommandParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print the usage, the message and what is most alike; exit with status 2."""
-        likely: list[str] = []
         _, found, unknown = message.partition("unrecognized arguments: ")
         word = unknown.partition(" ")[0].partition("=")[0]
+        hint = ""
         if found and word.startswith("--"):
-            likely = get_close_matches(word, self._option_string_actions, 1)
+            hint = self._find_like_option(word)
         elif invalid := _INVALID_CHOICE.search(message):
-            choices = [str(each) for action in self._actions for each in action.choices or ()]
-            likely = get_close_matches(invalid[1], choices, 1)
-        super().error(message + (f"; did you mean {likely[0]}?" if likely else ""))
+            hint = self._find_like_choice(*invalid.groups())
+        super().error(message + hint)
+
+    def _find_like_option(self, word: str) -> str:
+        """Return a hint: the option that is misspelt, or the commands that have this one."""
+        own = list(self._option_string_actions)
+        if misspelt := get_close_matches(word, own, 1, _MISSPELT):
+            return f"; did you mean {misspelt[0]}?"
+        if others := find_option(word):
+            more = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
+            return f"; an option of {', '.join(others[:_NAMED])}{more}"
+        alike = get_close_matches(word, own, 1)
+        return f"; did you mean {alike[0]}?" if alike else ""
+
+    def _find_like_choice(self, argument: str, word: str) -> str:
+        """Return a hint: the choice that is misspelt, or the option that has this one."""
+        choices = {_name(action): [str(each) for each in action.choices or ()] for action in self._actions}
+        alike = get_close_matches(word, choices.get(argument, ()), 1)
+        others = [f"{name} {word}" for name, each in choices.items() if word in each and name.startswith("--")]
+        return f"; did you mean {(alike or others)[0]}?" if alike or others else ""
+
+
+def _name(action: argparse.Action) -> str:
+    """Return the name of an argument in messages."""
+    return "/".join(action.option_strings) or str(action.metavar or action.dest)
 
 
 def make_parser(name: str, description: str, examples: str, usage: str | None = None) -> argparse.ArgumentParser:
@@ -69,3 +99,31 @@ def read_parser(main: Callable[[Sequence[str]], int]) -> argparse.ArgumentParser
     finally:
         _is_reading.reset(before)
     return None
+
+
+def read_parsers() -> dict[str, argparse.ArgumentParser]:
+    """Return the parser of each command `ibprof X`, by the command's name."""
+    parsers = {name: read_parser(point.load()) for name, point in find_commands().items()}
+    return {name: parser for name, parser in parsers.items() if parser}
+
+
+def find_option(option: str) -> list[str]:
+    """Return the commands that have an option, as they are typed. This imports every command."""
+    found = []
+    for point in find_commands().values():
+        try:
+            parser = read_parser(point.load())
+        except ImportError:  # of another package's command, which is not what the user typed
+            continue
+        found += [each.prog for each in _with_subcommands(parser) if option in each._option_string_actions]
+    return found
+
+
+def _with_subcommands(parser: argparse.ArgumentParser | None) -> Iterator[argparse.ArgumentParser]:
+    if parser is None:
+        return
+    yield parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for subcommand in dict.fromkeys(action.choices.values()):
+                yield from _with_subcommands(subcommand)

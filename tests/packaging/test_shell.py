@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from ibprof.cli.completion import read_parsers
 from ibprof.cli.main import find_commands
+from ibprof.cli.parsers import read_parsers
 from ibprof_testing import processes
 from ibprof_testing.machine import find_program
 from ibprof_testing.paths import ROOT

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
@@ -53,6 +54,37 @@ def test_an_unknown_option_brings_the_one_that_is_most_like_it(capsys: Captured)
         with pytest.raises(SystemExit):
             parser.parse_args([typed])
         assert capsys.readouterr().err.endswith(f"unrecognized arguments: {end}")
+
+
+@pytest.mark.parametrize(
+    ("command", "typed", "end"),
+    [
+        (info.main, "--trace=x", "; an option of ibprof-layout\n"),
+        (
+            info.main,
+            "--l-peak",
+            "; an option of ibprof-scaling scalar, ibprof-scaling matrix, ibprof-scaling linpack and 1 more\n",
+        ),
+        (layout.main, "--trase=x", "; did you mean --trace?\n"),
+    ],
+)
+def test_an_option_of_another_command_brings_this_command(
+    command: Callable[[Sequence[str]], int], typed: str, end: str, capsys: Captured
+) -> None:
+    with pytest.raises(SystemExit):
+        command(["profile.otf2", typed])
+    assert capsys.readouterr().err.endswith(f"unrecognized arguments: {typed}{end}")
+
+
+def test_a_choice_of_another_option_brings_this_option(capsys: Captured) -> None:
+    parser = make_parser("ibprof-x", "", "")
+    parser.add_argument("--rails", choices=("split", "first"))
+    parser.add_argument("--nic", choices=("rank", "near"))
+    parser.add_argument("--by", choices=("spilt",))
+    for choice, end in (("rank", "did you mean --nic rank?\n"), ("splt", "did you mean split?\n"), ("q", "first')\n")):
+        with pytest.raises(SystemExit):
+            parser.parse_args(["--rails", choice])
+        assert capsys.readouterr().err.endswith(end)
 
 
 def test_a_fabric_after_the_traffic_is_recognised() -> None:
