@@ -22,6 +22,7 @@ from ibprof_converter.reports.picture_parts import (
     draw_curves,
     draw_thick,
     open_picture,
+    place_badges,
 )
 from ibprof_converter.reports.used_part import UsedPart
 
@@ -99,7 +100,7 @@ def draw_levels(part: UsedPart, form: Form, tones: Sequence[str], said: str) -> 
             draw_box(middle, width, box.name, box.kind, height_of.get(middle, BOX), box.shorter)
             for box, middle, _ in placed
         )
-        + draw_thick(thick, tones)
+        + draw_thick(thick, tones, place_badges(thick))
         + "</svg>"
     )
 

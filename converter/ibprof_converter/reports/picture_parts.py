@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 Point = tuple[float, float]
@@ -26,6 +26,9 @@ _THICK = 2.5
 
 _PLACES = (0.5, 0.38, 0.62, 0.28, 0.72, 0.2, 0.8)
 """Where on its link a number may be, the best first."""
+
+_ASIDE = (12.0, 20.0, 28.0, 36.0)
+"""How far from a link its number may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,20 +114,86 @@ def draw_curves(curves: Iterable[Curve], kind: str) -> str:
     return f'<path class="{kind}" d="{path}"/>' if path else ""
 
 
-def draw_thick(links: Sequence[ThickLink], tones: Sequence[str]) -> str:
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """Where something stands: its middle, and half of its width and height."""
+
+    middle: Point
+    half: Point
+
+    def holds(self, point: Point, around: float = 0.0) -> bool:
+        """Return whether a point is inside, or closer than some distance."""
+        return all(abs(a - b) <= half + around for a, b, half in zip(point, self.middle, self.half, strict=True))
+
+    def overlaps(self, other: Spot) -> bool:
+        """Return whether two things overlap, or nearly touch."""
+        reach = (a + b + 2 for a, b in zip(self.half, other.half, strict=True))
+        return all(abs(a - b) < near for a, b, near in zip(self.middle, other.middle, reach, strict=True))
+
+
+def draw_thick(links: Sequence[ThickLink], tones: Sequence[str], badges: Sequence[Point]) -> str:
     """Draw the links of the list, the first one on top of the others, each with its number.
 
     Args:
         links: in the order of the list.
         tones: class of each.
+        badges: of `place_badges`.
     """
     lines = [_draw_line(link, tone) for link, tone in zip(links, tones, strict=True)]
-    return "".join(reversed(lines)) + _draw_badges(links, tones)
+    numbers = [
+        f'<g class="badge {tone}"><circle cx="{x:.1f}" cy="{y:.1f}" r="{_BADGE:g}"/>'
+        f'<text x="{x:.1f}" y="{y + 4:.1f}" text-anchor="middle">{link.number}</text></g>'
+        for link, tone, (x, y) in zip(links, tones, badges, strict=True)
+    ]
+    return "".join(reversed(lines)) + "".join(reversed(numbers))
+
+
+def place_badges(links: Sequence[ThickLink], boxes: Sequence[Spot] = (), size: Point | None = None) -> list[Point]:
+    """Return where the number of each link is: on it, off other numbers, and off the boxes if that can be.
+
+    Args:
+        links: in the order of the list.
+        boxes: what numbers should not cover.
+        size: of the picture, if numbers may be next to their links where these are crowded.
+    """
+    taken: list[Point] = []
+    for link in links:
+        on_link = [follow(link.curve, place) for place in _PLACES]
+        aside = [each for each in _list_aside(link.curve) if _is_inside(each, size)] if size else []
+        is_free = {each: all(math.dist(each, other) > 2 * _BADGE for other in taken) for each in (*on_link, *aside)}
+        fits = [each for each in on_link if is_free[each]]
+        clear = [each for each in (*on_link, *aside) if is_free[each] and not _is_covered(each, boxes)]
+        farthest = max(on_link, key=lambda each: min((math.dist(each, other) for other in taken), default=0.0))
+        taken.append((clear or fits or [each for each in aside if is_free[each]] or [farthest])[0])
+    return taken
+
+
+def _list_aside(curve: Curve) -> Iterator[Point]:
+    """Yield points next to a curve, the nearest first."""
+    for away in _ASIDE:
+        for place in _PLACES:
+            (x1, y1), (x, y), (x2, y2) = (follow(curve, place + step) for step in (-0.05, 0.0, 0.05))
+            length = math.dist((x1, y1), (x2, y2)) or 1.0
+            for side in (away / length, -away / length):
+                yield x - side * (y2 - y1), y + side * (x2 - x1)
+
+
+def _is_inside(point: Point, size: Point) -> bool:
+    return all(_BADGE < place < extent - _BADGE for place, extent in zip(point, size, strict=True))
+
+
+def _is_covered(point: Point, boxes: Sequence[Spot]) -> bool:
+    return any(box.holds(point, _BADGE / 2) for box in boxes)
+
+
+def spot_badges(badges: Iterable[Point]) -> list[Spot]:
+    """Return what numbers cover."""
+    return [Spot(badge, (_BADGE, _BADGE)) for badge in badges]
 
 
 def _draw_line(link: ThickLink, tone: str) -> str:
     width = _THIN + _THICK * link.part
-    end, before = link.curve[3], _follow(link.curve, 0.9)
+    end, before = link.curve[3], follow(link.curve, 0.9)
     length = math.dist(end, before) or 1.0
     along = (end[0] - before[0]) / length, (end[1] - before[1]) / length
     head = _HEAD + width / 2
@@ -141,28 +210,12 @@ def _draw_line(link: ThickLink, tone: str) -> str:
     )
 
 
-def _draw_badges(links: Sequence[ThickLink], tones: Sequence[str]) -> str:
-    taken: list[Point] = []
-    drawn = []
-    for link, tone in zip(links, tones, strict=True):
-        free = [_follow(link.curve, place) for place in _PLACES]
-        distances = [min((math.dist(each, other) for other in taken), default=math.inf) for each in free]
-        fits = [each for each, distance in zip(free, distances, strict=True) if distance > 2 * _BADGE]
-        x, y = fits[0] if fits else free[distances.index(max(distances))]
-        taken.append((x, y))
-        drawn.append(
-            f'<g class="badge {tone}"><circle cx="{x:.1f}" cy="{y:.1f}" r="{_BADGE:g}"/>'
-            f'<text x="{x:.1f}" y="{y + 4:.1f}" text-anchor="middle">{link.number}</text></g>'
-        )
-    return "".join(reversed(drawn))
-
-
 def _write_curve(curve: Curve) -> str:
     (a, b, c, d) = curve
     return f"M{a[0]:.0f} {a[1]:.0f}C{b[0]:.0f} {b[1]:.0f} {c[0]:.0f} {c[1]:.0f} {d[0]:.0f} {d[1]:.0f}"
 
 
-def _follow(curve: Curve, part: float) -> Point:
+def follow(curve: Curve, part: float) -> Point:
     """Return the point of a curve at a part of 0 to 1."""
     a, b, c, d = curve
     weights = (1 - part) ** 3, 3 * part * (1 - part) ** 2, 3 * part**2 * (1 - part), part**3

@@ -5,23 +5,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, islice
 
 import numpy as np
 import numpy.typing as npt
 
+from ibprof_converter.reports.group_ring import find_folded, place_groups
 from ibprof_converter.reports.picture_parts import (
     BOX,
     Curve,
     Form,
     Point,
+    Spot,
     ThickLink,
     draw_box,
     draw_curves,
     draw_label,
     draw_thick,
+    follow,
     open_picture,
+    place_badges,
+    spot_badges,
 )
 from ibprof_converter.reports.used_part import UsedPart
 
@@ -29,9 +33,16 @@ _HEIGHT = 0.72
 """Height of the picture, of its width."""
 
 _MARGIN = 44.0
+_MOST_MARGIN = 0.18
+"""Largest margin above and below, of the height: hosts of switches at the edge have space there."""
+
 _WIDEST = 84.0
 _NARROWEST = 40.0
 """Width of a box from which on each switch has one, with its name."""
+
+_BOX_GAP = 14.0
+_HOST_GAP = 40.0
+"""Least space between boxes one below the other, if hosts are to be between them."""
 
 _MOST_BOXES = 100
 _DOT = 3.0
@@ -41,26 +52,14 @@ _MOST_LINKS = 500
 _BOW = 0.12
 """How far the middle of a link is from the straight line, of its length: its two directions are apart."""
 
+_LEAST_BOW = 12.0
 _MOST_BOW = 26.0
 _STEPS = 64
-_AWAY = 40.0
+_AWAY = 62.0
+"""Distance of a host from its switch: the arrows between them and their numbers are seen."""
+
 _AROUND = tuple((math.cos(turn * math.pi / 8), math.sin(turn * math.pi / 8)) for turn in (4, 12, 0, 8, 2, 6, 10, 14))
 """Where a host may be, seen from its switch."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Spot:
-    """Where a unit is, and half of the width and the height of what stands there."""
-
-    middle: Point
-    half: Point
-
-    def holds(self, point: Point) -> bool:
-        return all(abs(a - b) <= half for a, b, half in zip(point, self.middle, self.half, strict=True))
-
-    def overlaps(self, other: _Spot) -> bool:
-        reach = (a + b + 2 for a, b in zip(self.half, other.half, strict=True))
-        return all(abs(a - b) < near for a, b, near in zip(self.middle, other.middle, reach, strict=True))
 
 
 def draw_plane(part: UsedPart, form: Form, tones: Sequence[str], said: str) -> str:
@@ -74,86 +73,120 @@ def draw_plane(part: UsedPart, form: Form, tones: Sequence[str], said: str) -> s
     """
     height = form.width * _HEIGHT
     switches = np.flatnonzero(part.is_used & ~part.is_host)
-    place = _fit(part, switches, form.width, height)
-    width = _measure_box(place[switches])
-    half = (width / 2, BOX / 2) if width else (_DOT, _DOT)
-    spots = {unit: _Spot((float(place[unit, 0]), float(place[unit, 1])), half) for unit in switches.tolist()}
+    folded = find_folded(part, _MOST_BOXES)
+    place = _fit(part, folded, form.width, height)
     named = list(dict.fromkeys(unit for mark in part.marks for unit in (mark.sender, mark.receiver)))
+    width = 0.0 if folded.any() else _measure_box(place[switches], any(part.is_host[unit] for unit in named))
+    half = (width / 2, BOX / 2) if width else (_DOT, _DOT)
+    spots = {unit: Spot((float(place[unit, 0]), float(place[unit, 1])), half) for unit in switches.tolist()}
     _place_hosts(part, spots, (form.width, height), width or _WIDEST)
-    curves = [_bow(spots[mark.sender], spots[mark.receiver]) for mark in part.marks]
+    curves = [_bow(spots[mark.sender], spots[mark.receiver], _LEAST_BOW) for mark in part.marks]
     thick = [
         ThickLink(number, curve, mark.part)
         for number, (curve, mark) in enumerate(zip(curves, part.marks, strict=True), 1)
     ]
-    boxes = [unit for unit in spots if width or part.is_host[unit]]
-    dots = "".join(
+    boxes = {unit: spot for unit, spot in spots.items() if width or part.is_host[unit]}
+    dots = dict.fromkeys(
         f'<circle cx="{spot.middle[0]:.1f}" cy="{spot.middle[1]:.1f}" r="{_DOT:g}"/>'
         for unit, spot in spots.items()
-        if unit not in set(boxes)
+        if unit not in boxes
     )
+    badges = place_badges(thick, list(boxes.values()), (form.width, height))
     kinds = {unit: "named" if unit in named else "plain" for unit in boxes}
+    taken = [*boxes.values(), *spot_badges(badges)]
     return (
         open_picture(form, height, said)
-        + draw_curves(_join(part.links[:_MOST_LINKS], spots), "used")
-        + draw_curves(_join(part.alike[:_MOST_LINKS], spots), "alike")
-        + (f'<g class="dots">{dots}</g>' if dots else "")
+        + draw_curves(_join(part.links, spots), "used")
+        + draw_curves(_join(part.alike, spots), "alike")
+        + (f'<g class="dots">{"".join(dots)}</g>' if dots else "")
         + "".join(
-            draw_box(spots[each].middle, 2 * spots[each].half[0], part.names[each], kinds[each]) for each in boxes
+            draw_box(spot.middle, 2 * spot.half[0], part.names[unit], kinds[unit]) for unit, spot in boxes.items()
         )
-        + draw_thick(thick, tones)
-        + "".join(_label_dots(part, [unit for unit in named if unit not in kinds], spots, form.width))
+        + draw_thick(thick, tones, badges)
+        + "".join(_label_dots(part, [unit for unit in named if unit not in boxes], spots, taken, form.width))
         + "</svg>"
     )
 
 
-def _fit(part: UsedPart, switches: npt.NDArray[np.intp], width: float, height: float) -> npt.NDArray[np.float64]:
+def _fit(part: UsedPart, folded: npt.NDArray[np.bool_], width: float, height: float) -> npt.NDArray[np.float64]:
     """Return places such that the used switches fill the picture: float64 [unit, 2]."""
-    place = np.stack([part.x, -part.y], axis=1)
+    switches = np.flatnonzero(part.is_used & ~part.is_host)
+    on_ring = place_groups(part, folded)
+    place = np.stack([part.x, -part.y], axis=1) if on_ring is None else on_ring
     low, span = place[switches].min(axis=0), np.ptp(place[switches], axis=0)
-    size = np.array([width, height]) - 2 * _MARGIN
+    has_hosts = any(part.is_host[[mark.sender, mark.receiver]].any() for mark in part.marks)
+    margin = np.array(
+        [_MARGIN, max(_MARGIN, min(_AWAY + BOX / 2 + 1, _MOST_MARGIN * height)) if has_hosts else _MARGIN]
+    )
+    size = np.array([width, height]) - 2 * margin
     scaled: npt.NDArray[np.float64] = (
-        np.where(span > 0, (place - low) / np.where(span > 0, span, 1), 0.5) * size + _MARGIN
+        np.where(span > 0, (place - low) / np.where(span > 0, span, 1), 0.5) * size + margin
     )
     return scaled
 
 
-def _measure_box(place: npt.NDArray[np.float64]) -> float:
-    """Return the width at which boxes at all places are apart; 0 where they would be too small for names."""
+def _measure_box(place: npt.NDArray[np.float64], has_hosts: bool) -> float:
+    """Return the width at which boxes at all places are apart; 0 where they would be too small for names.
+
+    Args:
+        place: float64 [switch, 2].
+        has_hosts: whether hosts are to be between them.
+    """
     if len(place) > _MOST_BOXES:
         return 0.0
     free = _WIDEST
     for (x1, y1), (x2, y2) in combinations(place.tolist(), 2):
-        if abs(y1 - y2) < BOX + 4:
-            free = min(free, abs(x1 - x2) - 14)
+        if abs(y1 - y2) < BOX + (_HOST_GAP if has_hosts and abs(x1 - x2) < _NARROWEST else _BOX_GAP):
+            free = min(free, abs(x1 - x2) - _BOX_GAP)
     return free if free >= _NARROWEST else 0.0
 
 
-def _place_hosts(part: UsedPart, spots: dict[int, _Spot], size: Point, width: float) -> None:
+def _place_hosts(part: UsedPart, spots: dict[int, Spot], size: Point, width: float) -> None:
     """Add the hosts at thick links, each next to its switch, where least is in the way."""
-    half = width / 2, BOX / 2
+    between = [
+        follow(_bow(spots[mark.sender], spots[mark.receiver], _LEAST_BOW), step / _STEPS)
+        for mark in part.marks
+        if mark.sender in spots and mark.receiver in spots
+        for step in range(_STEPS + 1)
+    ]
     for mark in part.marks:
         for host, switch in ((mark.sender, mark.receiver), (mark.receiver, mark.sender)):
             if host in spots or not part.is_host[host]:
                 continue
+            half = min(width, max(_NARROWEST, 7 * len(part.names[host]) + 8)) / 2, BOX / 2
             x, y = spots[switch].middle if switch in spots else (size[0] / 2, size[1] / 2)
+            beside = spots[switch].half[0] if switch in spots else 0.0
             free = [
-                _Spot(
-                    (_clip(x + right * (_AWAY + half[0]), half[0], size[0]), _clip(y + down * _AWAY, half[1], size[1])),
+                Spot(
+                    (
+                        _clip(x + right * (_AWAY + half[0] + beside), half[0], size[0]),
+                        _clip(y + down * _AWAY, half[1], size[1]),
+                    ),
                     half,
                 )
                 for right, down in _AROUND
             ]
-            spots[host] = min(free, key=lambda each: sum(each.overlaps(other) for other in spots.values()))
+            spots[host] = min(free, key=lambda each: _count_covered(each, (x, y), spots, between))
+
+
+def _count_covered(host: Spot, switch: Point, spots: dict[int, Spot], between: Sequence[Point]) -> float:
+    """Return how much is in the way of a host and of its link: other units, and thick links."""
+    way = [tuple(a + (b - a) * step / 4 for a, b in zip(switch, host.middle, strict=True)) for step in range(1, 4)]
+    covered = sum(3 * host.overlaps(other) for other in spots.values())
+    covered += sum(other.middle != switch and other.holds((x, y), _DOT) for other in spots.values() for x, y in way)
+    is_moved = math.dist(switch, host.middle) < _AWAY / 2  # moved onto its switch by the picture's edge
+    return covered + 4 * is_moved + sum(host.holds(point, 2) for point in between) / 2
 
 
 def _clip(middle: float, half: float, size: float) -> float:
     return min(max(middle, half + 1), size - half - 1)
 
 
-def _bow(start: _Spot, end: _Spot) -> Curve:
+def _bow(start: Spot, end: Spot, least: float = 0.0) -> Curve:
     """Return the curve from the edge of one to the edge of the other, bent to the left of its direction."""
     (x1, y1), (x2, y2) = start.middle, end.middle
-    bow = 2 * min(_BOW, _MOST_BOW / (math.dist(start.middle, end.middle) or 1.0))
+    length = math.dist(start.middle, end.middle) or 1.0
+    bow = 2 * min(max(_BOW * length, least), _MOST_BOW) / length
     bend = (x1 + x2) / 2 + bow * (y2 - y1), (y1 + y2) / 2 - bow * (x2 - x1)
 
     def follow(part: float) -> Point:
@@ -178,26 +211,29 @@ def _bow(start: _Spot, end: _Spot) -> Curve:
     return a, (b[0], b[1]), (c[0], c[1]), d
 
 
-def _join(pairs: npt.NDArray[np.intp], spots: dict[int, _Spot]) -> list[Curve]:
-    """Return thin links between what stands in the picture: bent the same way whichever end is first."""
-    curves = []
-    for pair in pairs.tolist():
-        if all(unit in spots for unit in pair):
-            start, end = sorted((spots[unit] for unit in pair), key=lambda spot: spot.middle)
-            curves.append(_bow(start, end))
-    return curves
+def _join(pairs: npt.NDArray[np.intp], spots: dict[int, Spot]) -> list[Curve]:
+    """Return thin links between what stands in the picture, once each: bent the same way whichever end is first."""
+    joined: dict[tuple[Spot, Spot], None] = {}
+    for one, other in pairs.tolist():
+        if one in spots and other in spots and spots[one] != spots[other]:
+            start, end = sorted((spots[one], spots[other]), key=lambda spot: spot.middle)
+            joined[start, end] = None
+    return [_bow(*ends) for ends in islice(joined, _MOST_LINKS)]
 
 
-def _label_dots(part: UsedPart, units: Sequence[int], spots: dict[int, _Spot], width: float) -> list[str]:
-    """Name switches that have no box, where there is space for it."""
-    taken: list[_Spot] = []
+def _label_dots(
+    part: UsedPart, units: Sequence[int], spots: dict[int, Spot], covered: Sequence[Spot], width: float
+) -> list[str]:
+    """Name switches that have no box, where there is space for it: not over boxes and numbers."""
+    taken = list(covered)
     drawn = []
     for unit in units:
         x, y = spots[unit].middle
         half = min(3.05 * len(part.names[unit]) + 2, _WIDEST / 2), 7.0
         free = [
-            _Spot((_clip(x + right * (half[0] + 6), half[0], width), y + down * 14), half)
-            for right, down in ((1, 0), (-1, 0), (0, -1), (0, 1), (1, -1), (-1, 1))
+            Spot((_clip(x + right * (half[0] + 6), half[0], width), y + away * down), half)
+            for away in (14, 28)
+            for right, down in ((1, 0), (-1, 0), (0, -1), (0, 1), (1, -1), (-1, 1), (-1, -1), (1, 1))
         ]
         spot = next((each for each in free if not any(each.overlaps(other) for other in taken)), None)
         if spot is not None:

@@ -13,6 +13,7 @@ from ibprof.text.quantities import printable
 from ibprof_converter.fabric.fabric_graph import Fabric
 from ibprof_converter.hotspots.hot_links import LinkGroup, compare_times
 from ibprof_converter.layout.positions import FabricLayout
+from ibprof_converter.layout.regular_cabling import find_dragonfly_groups
 from ibprof_converter.traffic.hosts import NO_HOST, Hosts
 
 _BUSY = 0.5
@@ -49,6 +50,7 @@ class UsedPart:
         alike: units joined by a link direction of a group of at least half of the first one's time, once each.
         marks: the groups, in their order.
         has_levels: whether `y` is a level on all rails.
+        group: intp [unit], the group of a switch of a dragonfly; -1 of other units.
     """
 
     names: tuple[str, ...]
@@ -60,6 +62,7 @@ class UsedPart:
     alike: Pairs
     marks: tuple[MarkedLink, ...]
     has_levels: bool
+    group: npt.NDArray[np.intp]
 
 
 def find_used_part(
@@ -106,7 +109,20 @@ def find_used_part(
             MarkedLink(int(joined[0, 0]), int(joined[0, 1]), part) for joined, part in zip(members, parts, strict=True)
         ),
         has_levels=all(each.has_levels for each in layouts),
+        group=_number_groups(fabrics, layouts, unit_of, len(names)),
     )
+
+
+def _number_groups(
+    fabrics: Sequence[Fabric], layouts: Sequence[FabricLayout], unit_of: Sequence[npt.NDArray[np.intp]], units: int
+) -> npt.NDArray[np.intp]:
+    """Return the group of each unit; groups of all rails have numbers of their own."""
+    group = np.full(units, -1, np.intp)
+    for fabric, layout, unit in zip(fabrics, layouts, unit_of, strict=True):
+        first = int(group.max(initial=-1)) + 1
+        for node, number in ({} if layout.has_levels else find_dragonfly_groups(fabric)).items():
+            group[unit[node]] = first + number
+    return group
 
 
 def _number_units(

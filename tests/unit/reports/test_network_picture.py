@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from itertools import combinations
 from pathlib import Path
@@ -20,6 +21,8 @@ from ibprof_testing.samples.many_adapters import write_dumps
 
 _MOST_BYTES = 100_000
 
+Corners = tuple[float, float, float, float]
+
 CASES = {
     "42 hosts": (("testbed44",), 32),
     "1,296 hosts, few used": (("xgft:3:18,18,4:1,18,18",), 64),
@@ -30,6 +33,9 @@ CASES = {
     "torus": (("torus:5x4:2",), 16),
     "torus of three dimensions": (("torus:8x8x8:1",), 512),
     "dragonfly": (("dragonfly:4,2,2",), 64),
+    "dragonfly, one group": (("dragonfly:4,2,2",), 6),
+    "dragonfly, few groups": (("dragonfly:4,2,2",), 24),
+    "large dragonfly": (("dragonfly:8,4,4,13",), 416),
     "a single switch": (("xgft:1:4:1",), 4),
 }
 
@@ -50,7 +56,7 @@ def forms_of(figure: str) -> list[ElementTree.Element]:
     return [each for each in root if each.tag == "svg"]
 
 
-def corners_of(box: ElementTree.Element) -> tuple[float, float, float, float]:
+def corners_of(box: ElementTree.Element) -> Corners:
     rect = box.find("rect")
     assert rect is not None
     x, y, width, height = (float(rect.attrib[name]) for name in ("x", "y", "width", "height"))
@@ -82,9 +88,56 @@ def test_both_forms_are_whole_and_readable(case: str, tmp_path: Path) -> None:
             assert max(points[::2]) <= width + 1
             assert max(points[1::2]) <= height + 1
             assert min(points) >= -1
-        if loads.fabric.layouts[0].has_levels:
-            for (left, top, right, bottom), (left2, top2, right2, bottom2) in combinations(corners, 2):
-                assert right <= left2 or right2 <= left or bottom <= top2 or bottom2 <= top
+        for one, other in combinations(corners, 2):
+            assert are_apart(one, other), case
+
+
+def are_apart(one: Corners, other: Corners) -> bool:
+    """Return whether two rectangles do not overlap."""
+    (left, top, right, bottom), (left2, top2, right2, bottom2) = one, other
+    return right <= left2 or right2 <= left or bottom <= top2 or bottom2 <= top
+
+
+@pytest.mark.parametrize("case", list(CASES))
+def test_numbers_and_labels_cover_one_another_nowhere(case: str, tmp_path: Path) -> None:
+    loads, groups = load(*CASES[case], tmp_path)
+    for form in forms_of(draw_network(loads, groups, has_fault=False)):
+        badges = [
+            (float(circle.attrib["cx"]), float(circle.attrib["cy"]))
+            for each in form.iter("g")
+            if "badge" in each.attrib.get("class", "") and (circle := each.find("circle")) is not None
+        ]
+        if not loads.fabric.layouts[0].has_levels:
+            assert all(math.dist(one, other) > 15 for one, other in combinations(badges, 2)), badges
+        labels = [bounds_of(text) for text in form.iter("text") if text.attrib.get("class") == "label"]
+        boxes = [corners_of(box) for box in form.iter("g") if box.find("rect") is not None]
+        numbers = [(x - 8, y - 8, x + 8, y + 8) for x, y in badges]
+        for label in labels:
+            others = [each for each in labels if each is not label]
+            assert all(are_apart(label, other) for other in (*others, *boxes, *numbers)), label
+
+
+def bounds_of(text: ElementTree.Element) -> Corners:
+    """Return about where a text is: 6 pixels a letter, 10 high."""
+    x, y, half = float(text.attrib["x"]), float(text.attrib["y"]) - 4, 3 * len(text.text or "")
+    return x - half, y - 5, x + half, y + 5
+
+
+@pytest.mark.parametrize("case", ["dragonfly, one group", "dragonfly, few groups", "large dragonfly", "torus"])
+def test_a_plane_is_filled(case: str, tmp_path: Path) -> None:
+    loads, groups = load(*CASES[case], tmp_path)
+    for form in forms_of(draw_network(loads, groups, has_fault=False)):
+        places = [tuple(map(float, (dot.attrib["cx"], dot.attrib["cy"]))) for dot in form.iter("circle")]
+        places += [
+            ((left + right) / 2, (top + bottom) / 2)
+            for box in form.iter("g")
+            if box.find("rect") is not None
+            for left, top, right, bottom in [corners_of(box)]
+        ]
+        width, height = float(form.attrib["width"]), float(form.attrib["height"])
+        for left, top in ((0.0, 0.0), (width / 2, 0.0), (0.0, height / 2), (width / 2, height / 2)):
+            quarter = (left - 1, top - 1, left + width / 2 + 1, top + height / 2 + 1)
+            assert any(quarter[0] <= x <= quarter[2] and quarter[1] <= y <= quarter[3] for x, y in places), quarter
 
 
 @pytest.mark.parametrize("case", ["42 hosts", "1,296 hosts, few used", "1,296 hosts", "two rails", "eight adapters"])
