@@ -290,8 +290,41 @@ test("idle groups of a dragonfly become stubs of a smaller ring, and hosts stay 
   for (const one of places)
     for (const other of places)
       assert.ok(one === other || Math.hypot(x[one] - x[other], 3 * (y[one] - y[other])) > 1, `${one} ${other}`);
-  assert.equal(foldIdleGroups(model, used, [folding.stubs[0].group]), null);
   assert.equal(foldIdleGroups(model, new Uint8Array(model.nodes).fill(1), []), null);
+});
+
+test("a stub of a dragonfly opens its own groups", () => {
+  const model = makeGroups(16);
+  const used = use(model, 4, 16);
+  const [few, many] = foldIdleGroups(model, used, [])?.stubs ?? [];
+  const opened = foldIdleGroups(model, used, [few.group]);
+  assert.ok(opened);
+  assert.deepEqual(
+    opened.stubs.map(({ label, group }) => [label, group]),
+    [["12 idle groups", many.group]],
+  );
+  for (const node of few.nodes) assert.equal(opened.stubOf[node], -1);
+  assert.equal(foldIdleGroups(model, used, [few.group, many.group]), null);
+});
+
+test("one group in use is a ring of its own, with its stub outside", () => {
+  const model = makeGroups(16);
+  const folding = foldIdleGroups(model, use(model, 4, 6), []);
+  assert.ok(folding);
+  const { x, y, stubs } = folding;
+  const group = [4, 5, 6, 7];
+  const middle = [x, y].map((axis) => group.reduce((sum, at) => sum + axis[at] / group.length, 0));
+  const stub = stubs[0].nodes[0];
+  const [wide, high] = [x, y].map(
+    (axis) => Math.max(...group.map((at) => axis[at])) - Math.min(...group.map((at) => axis[at])),
+  );
+  assert.ok(3 * high > 0.8 * wide, `${wide} ${high}`);
+  // Switches are on all sides of their middle, and the stub is below them.
+  for (const [axis, at] of [x, y].map((each, number) => [each, middle[number]] as const)) {
+    assert.ok(group.some((node) => axis[node] > at + 0.1));
+    assert.ok(group.some((node) => axis[node] < at - 0.1));
+  }
+  assert.ok(group.every((node) => y[node] > y[stub] + 0.5));
 });
 
 test("nothing is folded without traffic, with traffic everywhere, in a plane, or where there is space", () => {

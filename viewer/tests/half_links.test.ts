@@ -2,6 +2,7 @@
 // Which half of a link a pointer is at.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { DrawingContext } from "../src/pictures/drawing_context";
 import { type Encoding, encodeLoads } from "../src/pictures/encoding";
 import { HalfLinks, type LinkPoints } from "../src/pictures/half_links";
 import { THEMES } from "../src/pictures/palette";
@@ -45,4 +46,36 @@ test("a coloured half is preferred to an idle one, a hidden one is not found", (
   assert.equal(LINKS.find(encode(), 100, 99, 6), 3);
   assert.equal(LINKS.find(encode({ used: true }), 76, 76, 6), undefined);
   assert.equal(LINKS.find(encode(), 76, 76, 6), 1);
+});
+
+/** Return the lines that unused routes are stroked as. */
+function strokeRoutes(points: LinkPoints, unusedRoutes: number[]): number[][] {
+  const lines: number[][] = [];
+  let from: number[] = [];
+  const context = {
+    beginPath: () => {},
+    stroke: () => {},
+    setLineDash: () => {},
+    moveTo: (x: number, y: number) => {
+      from = [x, y];
+    },
+    lineTo: (x: number, y: number) => lines.push([...from, x, y]),
+  } as unknown as DrawingContext;
+  const encoding = { ...encode(), unusedRoutes };
+  new HalfLinks(RUN.model, points).strokeUnusedRoutes(context, encoding, { scale: 1, x: 0, y: 0 });
+  return lines;
+}
+
+test("a route without traffic reaches the stub that its next node is folded to, and has no part within it", () => {
+  assert.deepEqual(strokeRoutes(POINTS, [0]), [[0, 0, 50, 50]]);
+  // Link 0 leads to a stub, link 4 joins two nodes of it.
+  const drawn = Uint8Array.of(0, 1, 1, 1, 0, 1);
+  const x = POINTS.x.slice();
+  const y = POINTS.y.slice();
+  [x[6], y[6]] = [x[4], y[4]];
+  const folded = { ...POINTS, x, y, drawn };
+  assert.deepEqual(strokeRoutes(folded, [0, 8]), [
+    [0, 0, 50, 50],
+    [100, 100, 50, 50],
+  ]);
 });

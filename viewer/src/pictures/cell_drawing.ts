@@ -7,7 +7,7 @@ import { type Drawing, type Extent, FONT, type Hit } from "./drawing";
 import type { DrawingContext } from "./drawing_context";
 import { type Encoding, HIDDEN } from "./encoding";
 import { STEPS } from "./palette";
-import { paintMarks } from "./rank_marks";
+import { locateMarks, paintMarks } from "./rank_marks";
 import type { ViewTransform } from "./view_transform";
 
 /** The height in pixels that a name needs. */
@@ -97,7 +97,11 @@ export class CellDrawing implements Drawing {
         last = middle;
       }
     }
-    paintMarks(context, encoding, view, (end) => this.extentOfEnd(end));
+    paintMarks(
+      context,
+      encoding,
+      locateMarks(encoding, view, (end) => this.extentOfEnd(end)),
+    );
   }
 
   highlight(context: DrawingContext, end: number, view: ViewTransform, colour: string): void {

@@ -20,24 +20,24 @@ interface Ring {
   stretch: number;
 }
 
-/** Return how the ring is folded; null where no group is idle, or one was opened. */
+/** Return how the ring is folded; null where no group is idle, or all were opened. */
 export function foldIdleGroups(model: Model, used: Uint8Array, open: readonly number[]): Folding | null {
-  if (!model.nodeGroup || open.length) return null;
+  if (!model.nodeGroup) return null;
   const owner = findSwitches(model);
   const isUsed = new Set<number>();
   for (let node = 0; node < model.nodes; node++)
     if (used[node] && owner[node] >= 0) isUsed.add(groupOf(model, owner[node]));
   const { groups, stretch } = findRing(model);
   const isIdle = groups.map(([first]) => !isUsed.has(groupOf(model, first)));
-  const first = isIdle.findIndex((idle, at) => !idle && isIdle[(at || groups.length) - 1]);
-  if (first < 0) return null;
-  const parts = joinIdle(
-    [...groups.keys()].map((at) => (first + at) % groups.length),
-    isIdle,
-  );
+  for (const part of split(isIdle))
+    if (isIdle[part[0]] && open.includes(lowestNode(owner, new Set(part.flatMap((at) => groups[at])))))
+      for (const at of part) isIdle[at] = false;
+  if (!isIdle.includes(true) || !isIdle.includes(false)) return null;
+  const parts = split(isIdle);
   const share = (part: readonly number[]): number => (isIdle[part[0]] ? STUB_TURN : 1);
   const unit = (2 * Math.PI) / parts.reduce((sum, part) => sum + share(part), 0);
   const half = groups.reduce((most, group) => Math.max(most, group.length), 0) / 2;
+  const isAlone = parts.length === 2;
   const radius = (half + GAP) / Math.tan(Math.min(unit / 2, WIDEST_TURN));
   const [x, y] = [new Float64Array(model.nodes), new Float64Array(model.nodes)];
   const stubOf = new Int32Array(model.nodes).fill(-1);
@@ -54,15 +54,21 @@ export function foldIdleGroups(model: Model, used: Uint8Array, open: readonly nu
     const switches = part.flatMap((at) => groups[at]);
     if (isIdle[part[0]]) {
       const inside = new Set(switches);
-      // With one group in use, the ring is an arc, and its inside is free.
-      for (const node of switches) place(node, parts.length > 2 ? radius : 0, 0);
+      if (isAlone) for (const node of switches) [x[node], y[node]] = [0, -half - GAP];
+      else for (const node of switches) place(node, radius, 0);
       const nodes = Array.from(owner.keys()).filter((node) => inside.has(owner[node]));
       for (const node of nodes) {
         [x[node], y[node]] = [x[owner[node]], y[owner[node]]];
         stubOf[node] = stubs.length;
       }
       stubs.push(makeStub(nodes, switches.length, part.length));
-    } else
+    } else if (isAlone)
+      // One group is a ring of its own.
+      switches.forEach((node, at) => {
+        const along = (2 * Math.PI * (at + 0.5)) / switches.length;
+        [x[node], y[node]] = [stretch * half * Math.sin(along), half * Math.cos(along)];
+      });
+    else
       switches.forEach((node, at) => {
         const along = (Math.PI * (at + 0.5)) / switches.length;
         place(node, radius + BULGE * half * Math.sin(along), -half * Math.cos(along));
@@ -122,15 +128,26 @@ function findRing(model: Model): Ring {
   return { groups: groups.sort((one, other) => one.middle - other.middle).map(({ group }) => group), stretch };
 }
 
-/** Join idle groups that are neighbours. */
-function joinIdle(order: readonly number[], isIdle: readonly boolean[]): number[][] {
+/** Return the groups around the ring, idle neighbours together; the first one is in use, after an idle one. */
+function split(isIdle: readonly boolean[]): number[][] {
+  const count = isIdle.length;
+  const first = Math.max(
+    isIdle.findIndex((idle, at) => !idle && isIdle[(at || count) - 1]),
+    0,
+  );
   const parts: number[][] = [];
-  for (const at of order) {
+  for (let step = 0; step < count; step++) {
+    const at = (first + step) % count;
     const last = parts.at(-1);
     if (last && isIdle[at] && isIdle[last[0]]) last.push(at);
     else parts.push([at]);
   }
   return parts;
+}
+
+/** Return the lowest of some switches and their hosts. */
+function lowestNode(owner: Int32Array, switches: Set<number>): number {
+  return owner.findIndex((at) => switches.has(at));
 }
 
 function makeStub(nodes: number[], switches: number, groups: number): Stub {

@@ -31,6 +31,11 @@ export class HalfLinks {
     return [x[node], y[node], middleX[end >> 1], middleY[end >> 1]];
   }
 
+  /** Return whether a link is drawn, which is not so for most links of folded nodes. */
+  isDrawn(end: number): boolean {
+    return this.points.drawn?.[end >> 1] !== 0;
+  }
+
   /** Return the nearest half that is drawn within `reach` of a point; a coloured one is preferred. */
   find(encoding: Encoding, atX: number, atY: number, reach: number): number | undefined {
     const { endNode, links } = this.model;
@@ -42,7 +47,7 @@ export class HalfLinks {
       if (atY < Math.min(fromY, toY) - reach || atY > Math.max(fromY, toY) + reach) continue;
       const [fromX, toX] = [x[endNode[end]], middleX[end >> 1]];
       if (atX < Math.min(fromX, toX) - reach || atX > Math.max(fromX, toX) + reach) continue;
-      if (encoding.steps[end] === HIDDEN || this.points.drawn?.[end >> 1] === 0) continue;
+      if (encoding.steps[end] === HIDDEN || !this.isDrawn(end)) continue;
       const idle = encoding.steps[end] === IDLE ? reach / 2 : 0;
       const distance = distanceTo(atX, atY, fromX, fromY, toX, toY) + idle;
       if (distance < nearest) [nearest, found] = [distance, end];
@@ -78,8 +83,18 @@ export class HalfLinks {
     context.strokeStyle = theme.chosen;
     context.lineWidth = 1.5;
     context.setLineDash([5, 4]);
-    this.stroke(context, unusedRoutes, view);
+    this.stroke(context, this.reachStubs(unusedRoutes), view);
     context.setLineDash([]);
+  }
+
+  /** Return the halves of a route with the other halves of links that lead to a stub, and without links inside one. */
+  private reachStubs(ends: readonly number[]): number[] {
+    const { x, y } = this.points;
+    return ends.flatMap((end) => {
+      if (this.isDrawn(end)) return [end];
+      const [a, b] = [this.model.endNode[end], this.model.endNode[end ^ 1]];
+      return x[a] === x[b] && y[a] === y[b] ? [] : [end, end ^ 1];
+    });
   }
 }
 

@@ -11,7 +11,7 @@ import { HalfLinks } from "./half_links";
 import { Labels, paintLabel } from "./labels";
 import { type LineLayout, layOutNodes } from "./line_layout";
 import { STEPS } from "./palette";
-import { paintMarks } from "./rank_marks";
+import { locateMarks, MARK_SIZE, paintMarkedLinks, paintMarks, type RankMark } from "./rank_marks";
 import { findStub, paintStubs } from "./stubs";
 import type { ViewTransform } from "./view_transform";
 
@@ -93,8 +93,9 @@ export class LineDrawing implements Drawing {
       width,
     );
     this.paintNodes(context, encoding, view, width, height);
-    this.paintNames(context, encoding, view, width, height);
-    paintMarks(context, encoding, view, (end) => this.extentOfEnd(end));
+    const marks = locateMarks(encoding, view, (end) => this.extentOfEnd(end));
+    this.paintNames(context, encoding, view, width, height, marks);
+    paintMarks(context, encoding, marks);
     paintRowNames(context, encoding, this.layout.rows, view, height);
   }
 
@@ -118,7 +119,7 @@ export class LineDrawing implements Drawing {
     const count = { lit: 0, squares: 0 };
     for (let end = 0; end < encoding.steps.length; end++) {
       const step = encoding.steps[end];
-      if (step === HIDDEN || this.layout.drawn?.[end >> 1] === 0) continue;
+      if (step === HIDDEN || !this.halfLinks.isDrawn(end)) continue;
       if (!this.isVisible(end, view, width, height)) continue;
       if (step === IDLE) {
         idle.push(end);
@@ -134,6 +135,7 @@ export class LineDrawing implements Drawing {
     // The more lines, the thinner.
     const thin = Math.min(Math.max(TOTAL_WIDTH / Math.sqrt(count.lit + 1), THINNEST), 1.5);
     const thick = Math.min(Math.max(EMPHASIS / (count.squares + 1), thin), THICKEST);
+    const widthOf = (end: number): number => thin + (thick - thin) * partOf(encoding.emphasis[end]) ** 2;
     context.strokeStyle = encoding.theme.idle;
     context.lineWidth = Math.min(thin, Math.max(TOTAL_WIDTH / Math.sqrt(2 * this.model.links + 1), 0.4));
     this.halfLinks.stroke(context, idle, view);
@@ -141,9 +143,10 @@ export class LineDrawing implements Drawing {
     const order = [...lit].sort(([one], [other]) => one - other);
     for (const [batch, ends] of order) {
       context.strokeStyle = encoding.ramp[(batch % (STEPS + 1)) - 1];
-      context.lineWidth = thin + (thick - thin) * partOf(Math.floor(batch / (STEPS + 1))) ** 2;
+      context.lineWidth = widthOf(ends[0]);
       this.halfLinks.stroke(context, ends, view);
     }
+    paintMarkedLinks(context, encoding, view, this.halfLinks, widthOf);
     this.halfLinks.strokeUnusedRoutes(context, encoding, view);
     if (selectsEndpoints(encoding.state))
       this.paintArrows(context, encoding, [...order.flatMap(([, ends]) => ends), ...encoding.unusedRoutes], view);
@@ -234,12 +237,13 @@ export class LineDrawing implements Drawing {
     view: ViewTransform,
     width: number,
     height: number,
+    marks: readonly RankMark[],
   ): void {
     context.font = `11px ${FONT}`;
     context.textAlign = "center";
     context.textBaseline = "middle";
     if (!this.layout.rows.length) {
-      this.paintNamesInPlane(context, encoding, view, width, height);
+      this.paintNamesInPlane(context, encoding, view, width, height, marks);
       return;
     }
     for (const { y, nodes, gap, letters, below } of this.rows) {
@@ -261,9 +265,11 @@ export class LineDrawing implements Drawing {
     view: ViewTransform,
     width: number,
     height: number,
+    marks: readonly RankMark[],
   ): void {
     const { model, layout } = this;
     const labels = new Labels(width, height);
+    for (const { x, y } of marks) labels.block(x, y, MARK_SIZE);
     const places: { node: number; x: number; y: number; weight: number }[] = [];
     for (const { x, y } of layout.stubs)
       labels.blockBox(view.x + x * view.scale, view.y + y * view.scale, STUB_WIDTH, STUB_HEIGHT);

@@ -5,15 +5,24 @@ import { fillDisc } from "./discs";
 import { type Extent, FONT } from "./drawing";
 import type { DrawingContext } from "./drawing_context";
 import type { Encoding } from "./encoding";
+import type { HalfLinks } from "./half_links";
 import type { ViewTransform } from "./view_transform";
 
 /** The number of link directions that have a number. */
 export const MARKED = 3;
 
+/** The size of a number's disc, and half of the square that names keep off. */
 const RADIUS = 8;
+export const MARK_SIZE = RADIUS + 1.5;
 const SIDES = 24;
 /** Where on a link direction its number may be, from its node; the first that is free is taken. */
 const PLACES = [0.5, 0.75, 0.3, 0.9, 0.15];
+
+/** How far apart numbers next to their link directions are. */
+const ASIDE = 2 * RADIUS + 3;
+/** The least width of the first link directions, and of the rim that separates them from what is behind. */
+const LEAST_WIDTH = 3.2;
+const RIM = 2;
 
 export interface RankMark {
   text: string;
@@ -21,7 +30,7 @@ export interface RankMark {
   y: number;
 }
 
-/** Place the numbers, in pixels, so that they do not cover one another where that is possible. */
+/** Place the numbers, in pixels, so that they do not cover one another. */
 export function placeMarks(extents: Extent[], { scale, x: left, y: top }: ViewTransform): RankMark[] {
   const placed: RankMark[] = [];
   extents.forEach(([fromX, fromY, toX, toY], at) => {
@@ -32,24 +41,51 @@ export function placeMarks(extents: Extent[], { scale, x: left, y: top }: ViewTr
     }));
     const isFree = (mark: RankMark): boolean =>
       placed.every((other) => Math.hypot(other.x - mark.x, other.y - mark.y) > 2 * RADIUS + 2);
-    placed.push(marks.find(isFree) ?? marks[0]);
+    const { text, x, y } = marks[0];
+    const aside = Array.from({ length: placed.length }, (_, at) => ({ text, x: x + (at + 1) * ASIDE, y }));
+    placed.push([...marks, ...aside].find(isFree) ?? marks[0]);
   });
   return placed;
 }
 
-export function paintMarks(
+/** Return the link directions that have a number, the most loaded first. */
+export function markedEnds({ ranking }: Encoding): number[] {
+  return ranking.first.slice(0, MARKED);
+}
+
+/** Return where the numbers are. */
+export function locateMarks(encoding: Encoding, view: ViewTransform, extentOfEnd: (end: number) => Extent): RankMark[] {
+  return placeMarks(markedEnds(encoding).map(extentOfEnd), view);
+}
+
+/** Paint the link directions that have a number over all others, so wide that they are seen among thousands. */
+export function paintMarkedLinks(
   context: DrawingContext,
-  { ranking, theme }: Encoding,
+  encoding: Encoding,
   view: ViewTransform,
-  extentOfEnd: (end: number) => Extent,
+  links: HalfLinks,
+  width: (end: number) => number,
 ): void {
+  for (const end of markedEnds(encoding).reverse()) {
+    if (!links.isDrawn(end)) continue;
+    const wide = Math.max(width(end), LEAST_WIDTH);
+    context.strokeStyle = encoding.theme.ground;
+    context.lineWidth = wide + 2 * RIM;
+    links.stroke(context, [end], view);
+    context.strokeStyle = encoding.ramp[encoding.steps[end] - 1];
+    context.lineWidth = wide;
+    links.stroke(context, [end], view);
+  }
+}
+
+export function paintMarks(context: DrawingContext, { theme }: Encoding, marks: readonly RankMark[]): void {
   context.font = `bold 11px ${FONT}`;
   context.textAlign = "center";
   context.textBaseline = "middle";
   // The first is painted last.
-  for (const { text, x, y } of placeMarks(ranking.first.slice(0, MARKED).map(extentOfEnd), view).reverse()) {
+  for (const { text, x, y } of [...marks].reverse()) {
     context.fillStyle = theme.ground;
-    fillDisc(context, x, y, RADIUS + 1.5, SIDES);
+    fillDisc(context, x, y, MARK_SIZE, SIDES);
     context.fillStyle = theme.text;
     fillDisc(context, x, y, RADIUS, SIDES);
     context.fillStyle = theme.ground;

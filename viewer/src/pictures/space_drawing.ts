@@ -11,7 +11,7 @@ import { HalfLinks } from "./half_links";
 import { Labels, paintLabel } from "./labels";
 import { STEPS } from "./palette";
 import { Projection } from "./projection";
-import { paintMarks } from "./rank_marks";
+import { locateMarks, MARK_SIZE, paintMarks, type RankMark } from "./rank_marks";
 import { arcball, combine, IDENTITY, normalise, type Quaternion } from "./rotation";
 import type { ViewTransform } from "./view_transform";
 
@@ -104,8 +104,9 @@ export class SpaceDrawing implements Drawing {
     }
     this.paintArrows(context, encoding, links, view);
     this.paintSelection(context, encoding, view);
-    if (!this.dragged) this.paintNames(context, encoding, nodes, view, width, height);
-    paintMarks(context, encoding, view, (end) => this.extentOfEnd(end));
+    const marks = locateMarks(encoding, view, (end) => this.extentOfEnd(end));
+    if (!this.dragged) this.paintNames(context, encoding, nodes, view, width, height, marks);
+    paintMarks(context, encoding, marks);
   }
 
   highlight(context: DrawingContext, end: number, view: ViewTransform, colour: string): void {
@@ -225,6 +226,7 @@ export class SpaceDrawing implements Drawing {
     view: ViewTransform,
     width: number,
     height: number,
+    marks: readonly RankMark[],
   ): void {
     const { model, projection } = this;
     const all = nodes.flat();
@@ -236,6 +238,7 @@ export class SpaceDrawing implements Drawing {
     const spacing = (view.scale * projection.size) / Math.sqrt(model.nodes + 1);
     if (spacing < 26 && model.header.colour === undefined) return;
     const labels = new Labels(width, height);
+    for (const { x, y } of marks) labels.block(x, y, MARK_SIZE);
     // Among many dots the axes keep their names.
     const nameable = spacing < 26 ? all.filter((node) => model.nodeKind[node] === SWITCH) : all;
     for (const node of nameable) labels.block(...this.at(node, view), NODE);

@@ -2,7 +2,7 @@
 // Stubs: boxes that stand for folded nodes without traffic.
 
 import { formatCount } from "../format";
-import { FONT, LETTER } from "./drawing";
+import { FONT, LETTER, MARGIN } from "./drawing";
 import type { DrawingContext } from "./drawing_context";
 import type { Encoding } from "./encoding";
 import type { PlacedStub } from "./line_layout";
@@ -16,6 +16,8 @@ const WIDEST = 40;
 /** The distance of a label from its row, and the space between labels, in pixels. */
 const BELOW = 18;
 const APART = 6;
+/** The space between numbers alone: a row of close ones would be read as one. */
+const NUMBERS_APART = 14;
 
 /** Return half the width of a stub, in pixels. */
 function halfWidth({ columns }: PlacedStub, scale: number): number {
@@ -48,7 +50,7 @@ export function paintStubs(
   }
   for (const row of rows.values()) {
     row.sort((one, other) => one.x - other.x);
-    let free = 0;
+    let free = MARGIN.left;
     row.forEach((stub, at) => {
       const [x, y] = [view.x + stub.x * view.scale, view.y + stub.y * view.scale];
       const half = halfWidth(stub, view.scale);
@@ -60,7 +62,7 @@ export function paintStubs(
       const next = row[at + 1];
       const end = next ? (x + view.x + next.x * view.scale) / 2 : width;
       for (const text of [nameOf(stub), formatCount(BigInt(stub.nodes.length))]) {
-        const wide = (text.length * LETTER + APART) / 2;
+        const wide = (text.length * LETTER + (text === nameOf(stub) ? APART : NUMBERS_APART)) / 2;
         if (x - wide < free || x + wide > end) continue;
         context.strokeStyle = theme.ground;
         context.lineWidth = 3;
