@@ -16,6 +16,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from random import Random
 
 from PIL import Image
 from playwright.sync_api import Browser
@@ -29,6 +30,9 @@ COLOURS = 256
 FAT_TREE = "xgft:2:8,12:1,6"
 SIDE = 8
 """Ranks of the halo exchange along each of two dimensions."""
+
+LARGE_TREE = "xgft:3:18,18,4:1,18,18"
+LARGE_SIDE = 32
 
 
 def draw_heatmap(folder: Path, _browser: Browser) -> Image.Image:
@@ -58,9 +62,19 @@ def draw_report(folder: Path, browser: Browser) -> Image.Image:
         return take_picture(page.screenshot(full_page=True, clip={"x": 0, "y": 0, "width": WIDTH, "height": height}))
 
 
+def draw_view(folder: Path, browser: Browser) -> Image.Image:
+    """Draw a halo exchange of 1,024 ranks in a random order on 1,296 hosts."""
+    write_halo(folder / "large.csv", LARGE_SIDE, seed=3)
+    run(["ibprof-view", LARGE_TREE, "large.csv", "--placement", "packed", "-o", "large.html"], folder)
+    with browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}) as page:
+        page.goto((folder / "large.html").as_uri())
+        page.wait_for_selector("html[data-ready]")
+        return take_picture(page.screenshot())
+
+
 def draw_comparison(folder: Path, browser: Browser) -> Image.Image:
     """Draw a halo exchange, packed and spread over a fat-tree: side by side, and the difference."""
-    write_halo(folder / "halo.csv")
+    write_halo(folder / "halo.csv", SIDE)
     placements = ["--placement", "packed", "--compare-placement", "spread"]
     run(["ibprof-view", FAT_TREE, "halo.csv", *placements, "-o", "view.html"], folder)
     both = Image.new("RGB", (WIDTH, 2 * HEIGHT))
@@ -76,6 +90,7 @@ DRAW: dict[str, Callable[[Path, Browser], Image.Image]] = {
     "heatmap.png": draw_heatmap,
     "cured.png": draw_cure,
     "report.png": draw_report,
+    "view.png": draw_view,
     "view-compare.png": draw_comparison,
 }
 
@@ -89,15 +104,24 @@ def run_demo(folder: Path) -> None:
         run(["ibprof", "demo", "demo"], folder)
 
 
-def write_halo(path: Path) -> None:
-    """Write a rank matrix: each rank of a periodic grid sends 2 MB to each of its four neighbours."""
+def write_halo(path: Path, side: int, seed: int | None = None) -> None:
+    """Write a rank matrix: each rank of a periodic grid sends 2 MB to each of its four neighbours.
+
+    Args:
+        path: of the matrix.
+        side: ranks along each of two dimensions.
+        seed: of a random order of the ranks on the grid; None: row by row.
+    """
+    order = list(range(side * side))
+    if seed is not None:
+        Random(seed).shuffle(order)
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(("src", "dst", "bytes", "messages"))
-        for rank in range(SIDE * SIDE):
-            x, y = divmod(rank, SIDE)
+        for place, rank in enumerate(order):
+            x, y = divmod(place, side)
             for to_x, to_y in ((x + 1, y), (x - 1, y), (x, y + 1), (x, y - 1)):
-                writer.writerow((rank, to_x % SIDE * SIDE + to_y % SIDE, 2_000_000, 1))
+                writer.writerow((rank, order[to_x % side * side + to_y % side], 2_000_000, 1))
 
 
 def take_picture(png: bytes) -> Image.Image:

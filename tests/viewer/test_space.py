@@ -7,13 +7,15 @@ import csv
 import json
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator
+from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page
 
-from ibprof_converter.cli import latency, topology, view
+from ibprof_converter.cli import latency, layout, topology, view
 from ibprof_converter.latency.files.delay_files import write_delays
 from ibprof_testing.samples.delays import make_delays
 from ibprof_testing.samples.topologies import ARCS, SHAPES, disturb
@@ -250,6 +252,57 @@ def test_a_fabric_with_places_in_space_has_the_picture_too(open_view: Open, tree
     page.locator("#values").select_option("speed")
     assert page.locator("#most").inner_text() == "100 Gb/s"
     assert opened.complaints == []
+
+
+# Keeps the bounds of each text that is written on a canvas.
+KEEP_TEXTS = """
+    window.drawn = [];
+    const write = CanvasRenderingContext2D.prototype.fillText;
+    CanvasRenderingContext2D.prototype.fillText = function (text, x, y, ...rest) {
+        const { width } = this.measureText(text);
+        const left = x - (this.textAlign === "center" ? width / 2 : 0);
+        window.drawn.push({ text, left, top: y - 5, right: left + width, bottom: y + 5 });
+        return write.call(this, text, x, y, ...rest);
+    };
+"""
+LAST_DRAWN = "() => { window.drawn.length = 0; ibprof.redraw(); return window.drawn; }"
+
+
+def find_overlaps(texts: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    return [
+        (one["text"], other["text"])
+        for one, other in combinations(texts, 2)
+        if one["left"] < other["right"]
+        and other["left"] < one["right"]
+        and one["top"] < other["bottom"]
+        and other["top"] < one["bottom"]
+    ]
+
+
+@pytest.mark.parametrize("spec", ["dragonfly:4,2,2", "torus:4x4x3:1", "torus:6x5:2"])
+def test_labels_do_not_overlap(browser: Browser, tmp_path: Path, spec: str) -> None:
+    html, nodes, places = (tmp_path / name for name in ("view.html", "nodes.csv", "places.csv"))
+    traffic = [spec, "pattern:shift:5:1000"]
+    assert layout.main([*traffic, "-o", str(tmp_path / "links.csv"), "--nodes", str(nodes)]) == 0
+    with nodes.open(newline="") as file:
+        switches = [(row["guid"], row["x"], row["y"]) for row in csv.DictReader(file) if row["level"] == "1"]
+    lines = [f"{guid},{x},{y},{number % 4}\n" for number, (guid, x, y) in enumerate(switches)]
+    places.write_text("guid,x,y,z\n" + "".join(lines))
+    assert view.main([*traffic, "--node-data", str(places), "-o", str(html)]) == 0
+    page = browser.new_page(offline=True)
+    page.add_init_script(KEEP_TEXTS)
+    named = {390: 0, 1280: 0, 2560: 0}
+    for width in named:
+        page.set_viewport_size({"width": width, "height": 800})
+        for state in ("lines", "space", "space&turn=0.28,0.36,0.05,0.88", "space&turn=0.1,0.7,0.1,0.7"):
+            page.goto("about:blank")
+            page.goto(f"{html.as_uri()}#picture={state}")
+            page.wait_for_selector("html[data-ready]")
+            texts = page.evaluate(LAST_DRAWN)
+            assert find_overlaps(texts) == [], (width, state)
+            named[width] += sum(not text["text"].isdigit() for text in texts)
+    assert 0 < named[390] <= named[1280] <= named[2560]
+    page.close()
 
 
 def test_places_that_are_no_numbers_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
