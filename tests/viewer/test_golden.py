@@ -7,6 +7,7 @@ letters differ by machine, so blocks of pixels are compared, not pixels.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Sequence
 from io import BytesIO
 from itertools import combinations, product
@@ -102,6 +103,19 @@ def open_groups(open_view: Open, folder: Path) -> Opened:
     return open_view(["dragonfly:4,2,2", matrix, "--placement", "packed"])
 
 
+def open_one_group(open_view: Open, folder: Path) -> Opened:
+    matrix = write_matrix(folder / "matrix.csv", 6)
+    return open_view(["dragonfly:4,2,2", matrix, "--placement", "packed"], address="#theme=dark")
+
+
+def open_many(open_view: Open, folder: Path) -> Opened:
+    """Open 1,024 ranks on 1,296 hosts, each with two partners at random."""
+    draw = random.Random(3)
+    rows = [f"{rank},{draw.randrange(1024)},{draw.randint(1, 1 << 20)},1" for rank in range(1024) for _ in range(2)]
+    (folder / "matrix.csv").write_text("\n".join(["src,dst,bytes,messages", *rows, ""]))
+    return open_view([LARGE, str(folder / "matrix.csv"), "--placement", "packed"])
+
+
 def open_by_share(open_view: Open, folder: Path) -> Opened:
     one, other = (write_matrix(folder / f"{ranks}.csv", ranks) for ranks in (8, 16))
     options = ["--compare", other]
@@ -116,6 +130,8 @@ OWN: dict[str, Callable[[Open, Path], Opened]] = {
     "empty": open_empty,
     "folded": open_folded,
     "groups": open_groups,
+    "one-group": open_one_group,
+    "many": open_many,
     "share": open_by_share,
 }
 """States with files of their own."""
@@ -127,7 +143,7 @@ DONE: dict[str, tuple[Callable[[Opened], object], str]] = {
 }
 """Actions on the state `first`, and the part of the page that is then compared."""
 
-PAGES = ("report", "diff", "topology")
+PAGES = ("report", "report-ring", "diff", "topology")
 """Pages other than the view."""
 
 
@@ -157,6 +173,9 @@ def page_shot(request: pytest.FixtureRequest, browser: Browser, tmp_path: Path) 
     html = tmp_path / "page.html"
     if request.param == "report":
         assert report.main([TESTBED, write_timed_profile(tmp_path), "--html", str(html)]) == 0
+    elif request.param == "report-ring":
+        matrix = write_matrix(tmp_path / "matrix.csv", 12)
+        assert report.main(["dragonfly:4,2,2", matrix, "--placement", "spread", "--html", str(html)]) == 0
     elif request.param == "diff":
         matrices = [write_matrix(tmp_path / f"{seed}.csv", 12, seed=seed) for seed in (7, 8)]
         fabric = ["--fabric", TESTBED, "--placement", "spread"]
@@ -166,7 +185,7 @@ def page_shot(request: pytest.FixtureRequest, browser: Browser, tmp_path: Path) 
         assert topology.main(["view", str(tmp_path / "arcs.json"), "-o", str(html)]) == 0
     page = browser.new_page(viewport={"width": 1280, "height": 720}, color_scheme="light", offline=True)
     page.goto(html.as_uri())
-    if request.param == "report":
+    if request.param.startswith("report"):
         page.frame_locator("#network iframe").locator("html[data-ready]").wait_for()
     for frame in page.frames:  # paths of this run
         frame.evaluate(
