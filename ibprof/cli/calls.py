@@ -35,6 +35,7 @@ examples:
   ibprof calls profile.otf2 --by operation,site --csv calls.csv
   ibprof calls profile.otf2 --by rank,operation --json
   ibprof calls profile.otf2 --folded calls.folded --folded-by bytes
+  ibprof calls profile.otf2 --speedscope calls.speedscope.json
   ibprof calls profile.otf2 --site solver.c:212 --by rank
 """
 
@@ -58,6 +59,7 @@ class CallsOptions:
     json: bool
     folded: Path | None
     folded_by: str
+    speedscope: Path | None
 
 
 def _parse(argv: Sequence[str] | None) -> CallsOptions:
@@ -87,6 +89,9 @@ def _parse(argv: Sequence[str] | None) -> CallsOptions:
         default="time",
         help="the weight of a stack: microseconds inside calls, over all ranks, or bytes sent (default: time)",
     )
+    parser.add_argument(
+        "--speedscope", metavar="FILE", type=Path, help="write a file of speedscope: by time, and by bytes sent"
+    )
     parser.add_argument("--run", metavar="NAME", help="which run of a recording (default: the newest)")
     given = parser.parse_args(argv)
     return CallsOptions(
@@ -100,6 +105,7 @@ def _parse(argv: Sequence[str] | None) -> CallsOptions:
         json=given.json,
         folded=given.folded,
         folded_by=given.folded_by,
+        speedscope=given.speedscope,
     )
 
 
@@ -111,6 +117,7 @@ def _print_calls(argv: Sequence[str] | None) -> None:
     from ibprof.profile.call_sums import KEYS, sum_calls  # noqa: PLC0415
     from ibprof.profile.folded_stacks import STACK, write_folded  # noqa: PLC0415
     from ibprof.profile.row_choice import RowChoice  # noqa: PLC0415
+    from ibprof.profile.speedscope_file import write_speedscope  # noqa: PLC0415
 
     if not set(options.by) <= set(KEYS) or len(set(options.by)) < len(options.by):
         raise UsageError(f"--by: expected some of {', '.join(KEYS)}, each once, found {','.join(options.by)}")
@@ -122,6 +129,8 @@ def _print_calls(argv: Sequence[str] | None) -> None:
     if options.folded:
         stacks = write_folded(sum_calls(run, STACK, choice), options.folded_by)
         options.folded.write_text(stacks, encoding="utf-8")
+    if options.speedscope:
+        options.speedscope.write_text(write_speedscope(run.name, sum_calls(run, STACK, choice)), encoding="utf-8")
     if options.csv and str(options.csv) != "-":
         with options.csv.open("w", newline="", encoding="utf-8") as file:
             _write_csv(file, report)
