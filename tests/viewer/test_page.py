@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from playwright.sync_api import Browser
 
 from ibprof.archive.otf2_archive import write_archive
 from ibprof.profile.profile_data import Site
@@ -305,3 +306,12 @@ def test_a_file_of_1296_hosts_is_small(tmp_path: Path) -> None:
 def test_it_refuses_to_write_over_what_it_reads(profile: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert view.main([TESTBED, profile, "-o", TESTBED]) == 2
     assert "this is also an input" in capsys.readouterr().err
+
+
+def test_without_scripts_it_says_so(browser: Browser, tmp_path: Path) -> None:
+    html = tmp_path / "view.html"
+    assert view.main(["xgft:1:4:1", "pattern:shift:1", "-o", str(html)]) == 0
+    page = browser.new_page(java_script_enabled=False, offline=True)
+    page.goto(html.as_uri())
+    assert "ibprof-report --html" in page.locator("noscript p").inner_text()
+    page.close()

@@ -216,6 +216,13 @@ def test_it_prints_with_the_picture_and_unfolded(show: Show) -> None:
     assert (0.49, 0.16, 0.53) in strokes
 
 
+def test_the_first_printed_page_has_the_picture(show: Show) -> None:
+    page = show(inputs=(FAULTY, "pattern:shift:7:100000")).page
+    drawn = b"".join(inflate(page.pdf(format="A4", page_ranges="1")))
+    strokes = {tuple(round(float(part), 2) for part in each) for each in STROKE.findall(drawn)}
+    assert {(0.7, 0.15, 0.12), (0.49, 0.16, 0.53)} <= strokes
+
+
 STROKE = re.compile(rb"([0-9.]+) ([0-9.]+) ([0-9.]+) RG\b")
 
 

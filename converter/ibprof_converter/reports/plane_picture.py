@@ -155,11 +155,11 @@ def _place_hosts(part: UsedPart, spots: dict[int, Spot], size: Point, width: flo
                 continue
             half = min(width, max(_NARROWEST, 7 * len(part.names[host]) + 8)) / 2, BOX / 2
             x, y = spots[switch].middle if switch in spots else (size[0] / 2, size[1] / 2)
-            beside = spots[switch].half[0] if switch in spots else 0.0
+            half_switch = spots[switch].half[0] if switch in spots else 0.0
             free = [
                 Spot(
                     (
-                        _clip(x + right * (_AWAY + half[0] + beside), half[0], size[0]),
+                        _clip(x + right * (_AWAY + half[0] + half_switch), half[0], size[0]),
                         _clip(y + down * _AWAY, half[1], size[1]),
                     ),
                     half,
