@@ -62,6 +62,9 @@ def describe_report(report: JobReport) -> list[Section]:
     if report.requests:
         has_places = report.coverage.world_size is not None or report.lids is not None
         sections.append(_describe_requests(report.requests, has_places))
+    elif report.links is None:
+        said = "all bytes stay within hosts, so that no link carries any: there is nothing to ask for"
+        sections.append(Section("ask", "For the links", sentences=(("", said),)))
     sections.append(describe_provenance(report.provenance))
     return [section for section in sections if not section.is_empty()]
 
