@@ -159,6 +159,16 @@ def test_a_rare_wait_and_files(name: str, build: Build, tmp_path: Path) -> None:
     }
 
 
+def test_interrupted_polls(build: Build, tmp_path: Path) -> None:
+    """What interrupts a call is part of its time, wherever in the call it happens."""
+    mpi = find_mpi(SYSTEM)
+    ran = run_mpi(mpi, 2, [build(mpi, "interrupted_polls.c", "-g", "-O2")], recording=tmp_path, env=ON)
+    seconds = recorded_seconds(read_recording(tmp_path))
+    for key, expected in own_seconds(ran.stdout).items():
+        # The program's clock has ibprof's own work too, in which it may be interrupted. A third is what the progress loop shows.
+        assert 0.5 * expected <= seconds[key] <= 1.03 * expected, key
+
+
 def test_the_archive_keeps_times(build: Build, tmp_path: Path) -> None:
     mpi = find_mpi(SYSTEM)
     program = build(mpi, "late_ranks.c", "-g", "-O2")

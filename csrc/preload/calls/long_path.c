@@ -66,6 +66,7 @@ struct wrapped {
 #define IBP_SEND_INIT(name, count, communicator)                                                                       \
     [IBP_OPERATION_##name] = {count, IBP_CALL_SENDING, communicator, HAS_CHOICES | SENDS | KEEPS_REQUEST},
 #define TREATMENT_WAITING HAS_CHOICES | IS_ONLY_TIMED
+#define TREATMENT_POLLING HAS_CHOICES | IS_ONLY_TIMED
 #define TREATMENT_LONG HAS_CHOICES
 #define IBP_TIMED(name, count, duration)                                                                               \
     [IBP_OPERATION_##name] = {count, IBP_CALL_BLOCKING, NO_COMMUNICATOR, TREATMENT_##duration},

@@ -191,6 +191,7 @@ static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
     LONG_PATH(function, name, form, count, HAS_CHOICES)                                                                \
     TIMED_##duration(function, name, count) CHOSEN(define, function, count)
 #define TIMED_WAITING TIMED
+#define TIMED_POLLING(function, name, count)
 #define TIMED_LONG(function, name, count)
 
 /* Each call has two names, with P and without; where it has a form for large counts, a third one. */
@@ -262,6 +263,7 @@ const struct ibp_replacements ibp_large_trampolines = {large_calls, sizeof large
     CHOOSE(function, form, name, timed_##function, slowly_##function, site_##function, among_threads_##function)
 #define CHOOSE_TIMED(define, function, form, name, duration) CHOOSE_##duration(function, form, name)
 #define CHOOSE_WAITING(function, form, name) CHOOSE(function, form, name, timed_##function, NULL, NULL, NULL)
+#define CHOOSE_POLLING CHOOSE_LONG
 #define CHOOSE_LONG(function, form, name) CHOOSE(function, form, name, slowly_##function, NULL, NULL, NULL)
 
 void ibp_wrappers_choose(void)

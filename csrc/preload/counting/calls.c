@@ -129,6 +129,7 @@ static const enum {
 #define IBP_SEND_INIT IBP_SEND
 #define WRAPPED_LONG ENTERED
 #define WRAPPED_WAITING PASSED_ON
+#define WRAPPED_POLLING PASSED_ON
 #define IBP_TIMED(name, arguments, duration) [IBP_OPERATION_##name] = WRAPPED_##duration,
 #include "mpi.def"
 #undef IBP_CALL

@@ -22,6 +22,9 @@
 /* A call that takes longer, about a microsecond, is long. */
 #define LONG_TICKS 3000
 
+/* One that takes longer, a tenth of a millisecond, and does not wait, was interrupted. */
+#define INTERRUPTED_TICKS (100 * LONG_TICKS)
+
 /* Calls that are timed as a whole after a long one: those of a site whose calls take long now and then are seen. */
 #define WATCHED_CALLS 64
 
@@ -45,6 +48,7 @@ static const enum {
     IS_SENDING
 } durations[IBP_OPERATIONS + 1] = {
 #define IS_TIMED_LONG IS_LONG
+#define IS_TIMED_POLLING IS_LONG
 #define IS_TIMED_WAITING IS_WAITING
 #define IBP_CALL(name, arguments, kind, communicator)
 #define IBP_POINT_TO_POINT(name)
@@ -298,13 +302,15 @@ static void end_sampled(const struct ibp_timing *timing, uint64_t ticks)
     watch(call, rest);
 }
 
-/* Of two long calls, the shorter one is not due to chance: its time, in the first one, stands for others. */
+/* Of two long calls, the shorter one is not due to chance: its time, in the first one, stands for others. Two
+ * interruptions stand for themselves. */
 static void take_as_long(struct ibp_call *call, struct ibp_time *time, uint64_t rest)
 {
     const uint64_t common = rest < call->long_ticks ? rest : call->long_ticks;
 
     call->is_timed = true;
     call->watched = 0;
+    if (common >= INTERRUPTED_TICKS) return;
     time->ticks -= common;
     ibp_times_sum.ticks -= common;
     stand_for_others(time, common);

@@ -12,6 +12,7 @@
  *     from then on if another one is long too.
  *   - So are sends, receives and one-sided calls of large messages, which MPI may copy outside of the progress loop. A
  *     derived datatype may be of any size, and counts as large.
+ *   - So are calls that poll: they pass the progress loop each time, so that the clock is read anyway.
  *   - So are collectives, all calls where the progress loop is not hooked, and all while several threads are in MPI.
  *
  * Ticks are those of the processor's cycle counter. They are compared within a process only.
