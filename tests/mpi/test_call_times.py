@@ -160,7 +160,7 @@ def test_a_rare_wait_and_files(name: str, build: Build, tmp_path: Path) -> None:
 
 
 def test_interrupted_polls(build: Build, tmp_path: Path) -> None:
-    """What interrupts a call is part of its time, wherever in the call it happens."""
+    """Interruptions are part of the time of calls, wherever in a call they happen."""
     mpi = find_mpi(SYSTEM)
     ran = run_mpi(mpi, 2, [build(mpi, "interrupted_polls.c", "-g", "-O2")], recording=tmp_path, env=ON)
     seconds = recorded_seconds(read_recording(tmp_path))
