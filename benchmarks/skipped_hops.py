@@ -2,6 +2,7 @@
 """Compare simulations that skip hops with those of every hop, on the survey's machine: events and processor time.
 
 Run it where ibprof is installed:  python benchmarks/skipped_hops.py [--rounds N] [--cells N]
+
 Each row runs a pair of jobs on 1,296 hosts for a simulated time, in turn with and without skipping: the best of N
 rounds.
 """

@@ -295,8 +295,8 @@ static void test_many(uint32_t seed)
         CHECK(sample[0][i].client == sample[1][i].client && sample[0][i].ticks == sample[1][i].ticks);
 }
 
-/* Where no two events have the same tick, skipped hops change no message: random networks of links so slow that a tick is
- * short, messages of equal packets and others, that share hosts, links and destinations or do not. */
+/* Where no two events have the same tick, skipped hops change no message. On random networks of links so slow that a tick
+ * is short, messages of equal packets and others share hosts, links and destinations, or do not. */
 static void test_skipped_hops(uint32_t seed, uint64_t *skipped)
 {
     enum { CLIENTS = 6 };

@@ -36,8 +36,9 @@ class Effort:
         messages: of a client, after which it ends whatever the interval is.
         background: requests of each client of other jobs that must have passed before anything is measured.
         hops: packet hops after which it is given up.
-        steady: half of the 95% interval of the mean's difference from that of all `messages`, as a part of the mean, at
-            which those that are left are skipped, since the mean is in a steady state; 0: none are.
+        steady: half of a 95% interval, as a part of the mean; 0: never. The interval is that of the mean's difference
+            from the mean of all `messages`. At this half the mean is in a steady state, and messages that are left are
+            skipped.
     """
 
     precision: float = 0.05
