@@ -19,8 +19,10 @@ RECORDER = """include < preload/mpi.def < preload/platform < preload/python < pr
 KERNELS = """include < kernels/support
     < kernels/sums | kernels/text | kernels/routes | kernels/archive | kernels/topology
     < kernels/spread | kernels/placement
-    < kernels/simulation/state < kernels/simulation/agenda < kernels/simulation/routing | kernels/simulation/deadlock
-    < kernels/simulation/queues < kernels/simulation/injection < kernels/simulation/clients < kernels/simulation/events
+    < kernels/simulation/state < kernels/simulation/agenda | kernels/simulation/packets
+    < kernels/simulation/routing | kernels/simulation/deadlock < kernels/simulation/queues
+    < kernels/simulation/whole_messages < kernels/simulation/clear_paths < kernels/simulation/injection
+    < kernels/simulation/clients < kernels/simulation/events
     < kernels/simulation/run | kernels/simulation/setup | kernels/simulation/observation
     < tests"""
 ORDERS = [[place.split(" | ") for place in " ".join(text.split()).split(" < ")] for text in (RECORDER, KERNELS)]
