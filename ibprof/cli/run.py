@@ -45,8 +45,8 @@ NEVER_LOADED = (
 )
 NOT_RECORDED = (
     "no process left a recording; unless a line above says why, none called MPI_Init through libibprof.so. Programs "
-    "do not load it after env -i, with another LD_PRELOAD, or if they are static or setuid; an MPI opened by dlmopen does "
-    "not find it (try: ibprof doctor)"
+    "do not load it after env -i, with another LD_PRELOAD, or if they are static or setuid; an MPI opened by dlmopen "
+    "does not find it (try: ibprof doctor)"
 )
 """Said where nothing was recorded: no more than is known."""
 
