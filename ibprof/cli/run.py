@@ -207,10 +207,11 @@ def _describe_program(command: Sequence[str]) -> list[str]:
 
 def _describe_older(recording: Path) -> list[str]:
     """Return a line on the profile of an earlier run, which must not be taken for this run's."""
-    # The command has ended, so the time of this import does not delay it.
+    # The command has ended, so the time of these imports does not delay it.
+    from ibprof.archive.otf2_archive import find_free_path  # noqa: PLC0415
     from ibprof.recording.folder_runs import archive_path_of, describe_older_archive  # noqa: PLC0415
 
-    return list(describe_older_archive(archive_path_of(recording)))
+    return list(describe_older_archive(find_free_path(archive_path_of(recording))))
 
 
 def _make_profile(recording: Path, name: str, fabric: Sequence[str]) -> list[str]:

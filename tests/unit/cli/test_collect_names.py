@@ -80,6 +80,19 @@ def test_a_run_that_records_nothing(status: int, folder: Path, capsys: Captured)
     assert ("the command ended with status 7" in said) == (status == 7)
 
 
+def test_a_run_that_records_nothing_after_one_whose_profile_has_another_name(folder: Path, capsys: Captured) -> None:
+    """The first of the two found a program called profile."""
+    write_older(folder)
+    for file in (folder / "profile").iterdir():
+        file.unlink()
+    (folder / "profile").rmdir()
+    (folder / "profile").write_text("a program")
+    (folder / "profile.otf2").rename(folder / "profile-2.otf2")
+    capsys.readouterr()
+    assert run.main(["--", "true"]) == 0
+    assert "profile-2.otf2 is of an earlier run: it was written at 2017-07-14 " in capsys.readouterr().err
+
+
 def test_a_run_where_there_is_no_older_profile(folder: Path, capsys: Captured) -> None:
     assert run.main(["--", "true"]) == 0
     assert "earlier" not in capsys.readouterr().err
