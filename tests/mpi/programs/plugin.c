@@ -29,8 +29,8 @@ int run(void)
 int main(int argc, char **argv)
 {
     const int flags = !strcmp(argv[2], "global") ? RTLD_GLOBAL : !strcmp(argv[2], "deep") ? RTLD_DEEPBIND : RTLD_LOCAL;
-    void *plugin = !strcmp(argv[2], "namespace") ? dlmopen(LM_ID_NEWLM, argv[1], RTLD_LAZY)
-                                                 : dlopen(argv[1], RTLD_LAZY | flags);
+    void *plugin =
+        !strcmp(argv[2], "namespace") ? dlmopen(LM_ID_NEWLM, argv[1], RTLD_LAZY) : dlopen(argv[1], RTLD_LAZY | flags);
     int (*run)(void) = NULL;
 
     if (!plugin) {
