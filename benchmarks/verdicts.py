@@ -50,8 +50,11 @@ WAITING, NOT_MPI = VerdictKind.WAITING, VerdictKind.NOT_MPI
 SMALL, ON_HOST, UNKNOWN = VerdictKind.SMALL_MESSAGES, VerdictKind.ON_HOST, VerdictKind.UNKNOWN
 HOST_LINKS, SWITCH_LINKS = VerdictKind.HOST_LINKS, VerdictKind.SWITCH_LINKS
 
-ON_ITS_OWN = 'exec taskset -c "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}" "$0" "$@"'
-"""Runs a rank on a processor of its own: two that share one take turns, which is not what was planted."""
+FIRST = "echo -20 2> /dev/null > /proc/self/autogroup; exec"
+"""Begins a command of sh that runs before other work of the machine, which is not what was planted."""
+
+ON_ITS_OWN = 'taskset -c "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}"'
+"""Runs a rank on a processor of its own: two that share one take turns."""
 
 REPEATED = 2
 """Real runs of each program with each MPI's turn."""
@@ -141,10 +144,12 @@ def draw_real(generator: np.random.Generator, folder: Path) -> Iterator[Drawn]:
             programs.mkdir(exist_ok=True)
             program = mpis.build(mpi, PROGRAM, programs, "-g")
             record = place / "recording"
-            command: list[str | Path] = [program, *map(str, words)]
-            if ranks <= (os.cpu_count() or 1):
-                command = ["sh", "-c", ON_ITS_OWN, *command]
-            mpis.run_mpi(mpi, ranks, command, recording=record, env=ON | variables, cwd=place)
+            is_alone = ranks <= (os.cpu_count() or 1)
+            shell = f'{FIRST} {ON_ITS_OWN if is_alone else ""} "$0" "$@"'
+            settings = ON | {"OMPI_MCA_mpi_yield_when_idle": str(int(not is_alone))} | variables
+            mpis.run_mpi(
+                mpi, ranks, ["sh", "-c", shell, program, *map(str, words)], recording=record, env=settings, cwd=place
+            )
             return judge_run(load_profile(record))
 
         yield Drawn(real.kind, f"{' '.join(map(str, words))}, {ranks} ranks, {mpi.name}", judge)
