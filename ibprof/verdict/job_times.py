@@ -178,7 +178,7 @@ class _Sent:
 
 
 def _sum_sent(run: Profile, on_host_share: float | None) -> _Sent:
-    """Return what was sent; `on_host_share` of it stays within hosts, or, if that is None, what does as recorded."""
+    """Return what was sent; `on_host_share` of it stays within hosts. None stands for the hosts as recorded."""
     counters = run.counters
     rows = (counters.direction != Direction.RECEIVED) & (counters.kind == Kind.USER) & (counters.source != Source.VERBS)
     host_of = {rank.rank: rank.host for rank in run.ranks}
