@@ -166,6 +166,21 @@ def opposite(ranks: int) -> list[tuple[int, int]]:
     return [(rank, (rank + ranks // 2) % ranks) for rank in range(ranks)]
 
 
+def multiple(times: float) -> Callable[[float], float]:
+    """Return the time in MPI that is a multiple of the time of links."""
+    return lambda line: times * line
+
+
+def at_least(seconds: float, times: float = 0.0) -> Callable[[float], float]:
+    """Return a time in MPI that is known, or a multiple of the time of links if that is longer."""
+    return lambda line: max(seconds, times * line)
+
+
+def late_at(late: int) -> Callable[[int], Sequence[float]]:
+    """Return the part of the time that ranks are in MPI, of which one is late."""
+    return lambda ranks: [0.02 if rank == late else 1.0 for rank in range(ranks)]
+
+
 def draw_put(generator: np.random.Generator) -> Iterator[Drawn]:
     """Yield runs whose times are put into profiles, three of each row, but one where the fabric is always the same."""
     for _ in range(3):
@@ -174,10 +189,7 @@ def draw_put(generator: np.random.Generator) -> Iterator[Drawn]:
         size = int(generator.integers(10**8, 10**10))
         busy, little = float(generator.uniform(1.1, 2.8)), float(generator.uniform(0.01, 0.08))
         much, seed = float(generator.uniform(0.3, 0.95)), int(generator.integers(1000))
-
-        def take(line: float, times: float = busy) -> float:
-            return times * line
-
+        take = multiple(busy)
         rows: tuple[tuple[str, Plant], ...] = (
             ("to one", Plant(HOST_LINKS, "many-to-few", any_shape, to_one)),
             ("all to all", Plant(HOST_LINKS, None, full, everybody)),
@@ -191,13 +203,10 @@ def draw_put(generator: np.random.Generator) -> Iterator[Drawn]:
         for name, plant in rows:
             yield _put(f"{name}, {plant.fabric}", plant, size, gbps, mpi_s=take, share=much)
         few, seconds = int(generator.integers(64, 10**5)), float(generator.uniform(1, 100))
-
-        def last(_line: float, seconds: float = seconds) -> float:
-            return seconds
-
+        last = at_least(seconds)
         late = int(generator.integers(4))
         waiting: tuple[tuple[str, Callable[[int], Sequence[float]]], ...] = (
-            ("one is late", lambda ranks, late=late: [0.02 if rank == late else 1.0 for rank in range(ranks)]),
+            ("one is late", late_at(late)),
             ("work is uneven", lambda ranks: [1 - rank / (ranks - 1) for rank in range(ranks)]),
             ("late in turn", lambda ranks: [1.0] * ranks),
         )
@@ -211,21 +220,18 @@ def draw_put(generator: np.random.Generator) -> Iterator[Drawn]:
             f"{message} bytes, {any_shape}",
             Plant(SMALL, None, any_shape, pairs, message=message, hosts=(0, 5)),
             *(message * count, gbps),
-            mpi_s=lambda line, least=each * count: max(least, 4 * line),
+            mpi_s=at_least(each * count, 4),
             share=much,
         )
         ranks, rate = int(2 ** generator.integers(1, 7)), float(generator.uniform(1e9, 2e10))
         within = size * (ranks - 1) / rate
         host = Plant(ON_HOST, None, any_shape, everybody, hosts=(3,), each=ranks)
-        yield _put(f"{ranks} ranks of a host", host, size, gbps, mpi_s=lambda _, s=within: s, share=much)
+        yield _put(f"{ranks} ranks of a host", host, size, gbps, mpi_s=at_least(within), share=much)
         alone = Plant(NOT_MPI, None, any_shape, ring)
         yield _put(f"little MPI, {any_shape}", alone, size, gbps, mpi_s=take, share=little)
         slowed = Plant(UNKNOWN, None, full, everybody)
         times = float(generator.uniform(4, 14))
-        yield _put(
-            f"slowed {times:.0f} times, {full}", slowed, size, gbps,
-            mpi_s=lambda line, times=times: times * line, share=much,
-        )  # fmt: skip
+        yield _put(f"slowed {times:.0f} times, {full}", slowed, size, gbps, mpi_s=multiple(times), share=much)
 
 
 def _put(name: str, plant: Plant, size: int, gbps: float, mpi_s: Callable[[float], float], share: float) -> Drawn:
