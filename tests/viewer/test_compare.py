@@ -191,7 +191,7 @@ def test_both_are_in_what_is_saved(opened: Opened) -> None:
     assert len(frames) == 2
     for frame in frames:
         lines = [path.get("d", "").count("M") for path in frame.iter(f"{name}path") if path.get("fill") == "none"]
-        # The three hottest link directions are drawn again over the others, with a rim each.
+        # The three most loaded link directions are drawn again over the others, with a rim each.
         assert sum(lines) == 2 * len(opened.rows) + 3 * 2
     texts = [text.text for text in root.findall(f"{name}text")]
     assert {"near", "far"} <= set(texts)
