@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ibprof_converter.topology.model.host_attachment import attach_hosts
 from ibprof_converter.topology.model.inferred_topology import InferredTopology
-from ibprof_converter.topology.throughput.direct_links import BlockedRates, DirectLinkResults, Finding, name_switches
+from ibprof_converter.topology.throughput.direct_links import BlockedRates, DirectLinkResults, Finding
 
 _WORDS = {
     Finding.DIRECT: "a direct link",
@@ -18,9 +19,9 @@ _WORDS = {
 
 def describe_direct_links(topology: InferredTopology, found: DirectLinkResults) -> Iterator[str]:
     """Yield a line for each pair, direct links first, then how many pairs were left out."""
-    order = list(Finding)
+    order, names = list(Finding), _name_switches(topology)
     for each in sorted(found.rates, key=lambda each: order.index(each.finding)):
-        row = _row(topology, each)
+        row = _row(topology, names, each)
         others = f"{row['pairs']} pair{'s' if row['pairs'] > 1 else ''} between {' and '.join(row['blocked'])}"
         yield (
             f"{' to '.join(row['hosts'])}: {_WORDS[each.finding]}; {row['gbps']:.3g} Gb/s alone, "
@@ -33,16 +34,22 @@ def describe_direct_links(topology: InferredTopology, found: DirectLinkResults) 
 
 def list_direct_links(topology: InferredTopology, found: DirectLinkResults) -> dict[str, Any]:
     """Return what was found as JSON: `direct_links[]`, and `not_tried`, the number of pairs."""
-    return {"direct_links": [_row(topology, each) for each in found.rates], "not_tried": found.left_out}
+    names = _name_switches(topology)
+    return {"direct_links": [_row(topology, names, each) for each in found.rates], "not_tried": found.left_out}
 
 
-def _row(topology: InferredTopology, each: BlockedRates) -> dict[str, Any]:
+def _name_switches(topology: InferredTopology) -> list[str]:
+    """Return the names of all switches; of a host's own switch, the host's."""
+    return [topology.names[vertex] for vertex in attach_hosts(topology).vertices()]
+
+
+def _row(topology: InferredTopology, names: Sequence[str], each: BlockedRates) -> dict[str, Any]:
     own = float(each.together.gbps[0])
     return {
         "hosts": [topology.hosts[host] for host in each.path.hosts],
         "finding": each.finding.value,
-        "path": name_switches(topology, each.path.switches),
-        "blocked": name_switches(topology, each.path.link),
+        "path": [names[switch] for switch in each.path.switches],
+        "blocked": [names[switch] for switch in each.path.link],
         "pairs": len(each.others.gbps),
         "gbps": each.alone.total,
         "gbps_blocked": own,

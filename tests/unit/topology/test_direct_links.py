@@ -11,13 +11,13 @@ import pytest
 
 from ibprof_converter.topology.infer.inference import InferenceEffort, infer
 from ibprof_converter.topology.infer.pair_delays import PairDelays
+from ibprof_converter.topology.model.host_attachment import attach_hosts
 from ibprof_converter.topology.model.inferred_topology import InferredTopology
 from ibprof_converter.topology.throughput.direct_links import (
     BlockedRates,
     DirectLinkTest,
     Finding,
     add_direct_links,
-    name_switches,
 )
 from ibprof_converter.topology.throughput.throughput_measurement import ThroughputMeasurement
 from ibprof_testing.samples.fair_network import FairNetwork, rounds_on, with_rates
@@ -61,8 +61,8 @@ def test_a_hidden_link_between_two_ends_of_a_line_is_found() -> None:
     corrected = add_direct_links(topology, results)
     assert len(corrected.edge) == len(topology.edge) + 1
     ends = next(each.path for each in results if each.finding is Finding.DIRECT)
-    names = {corrected.names[end] for end in corrected.edge[-1]}
-    assert names == {name_switches(topology, ends.switches)[0], name_switches(topology, ends.switches)[-1]}
+    vertices = attach_hosts(topology).vertices()
+    assert set(corrected.edge[-1].tolist()) == {int(vertices[ends.switches[place]]) for place in (0, -1)}
     assert corrected.latency_seconds[-1] == pytest.approx(3e-6)
     assert corrected.explain_delays() == pytest.approx(topology.explain_delays())
 

@@ -9,7 +9,7 @@ are known to fill the path, and the rates of all pairs count.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import combinations, pairwise
@@ -180,12 +180,6 @@ def _would_not_fit(routes: InferredRoutes, path: BlockedPath, alone: PairJobResu
         return others.total < SAME * len(others.gbps) * alone.total
     ends = [host for host in others.job.pairs[0] if routes.attachment.host_edge[host] == NO_EDGE]
     return {int(routes.attachment.host_switch[host]) for host in ends} == set(path.link)
-
-
-def name_switches(topology: InferredTopology, switches: Sequence[int]) -> list[str]:
-    """Return the names of switches of a path; of a host's own switch, the host's."""
-    vertices = InferredRoutes(topology).attachment.vertices()
-    return [topology.names[vertices[switch]] for switch in switches]
 
 
 def add_direct_links(topology: InferredTopology, found: Iterable[BlockedRates]) -> InferredTopology:
