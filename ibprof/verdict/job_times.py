@@ -13,6 +13,7 @@ from ibprof.profile.efficiency import elapsed_s, inside_s, overlaps_s
 from ibprof.profile.profile_data import Direction, Kind, Profile, Source
 from ibprof.profile.waiting import Waiting, estimate_waiting
 from ibprof.verdict.asked_within_hosts import sum_asked_within_hosts
+from ibprof.verdict.place_of_waiting import Place, find_place_of_waiting
 from ibprof.verdict.verdict_data import BusiestLink
 
 LATENCY_S = 100e-6
@@ -47,6 +48,7 @@ class JobTimes:
         imbalance_s: how much longer the slowest rank is outside of MPI than the mean of ranks: no network can be
             faster, so the others wait that long at least. 0 where not known.
         latest: rank that is outside of MPI longest; None where not known.
+        latest_at: where the others wait for it; None where no place has most of that.
         collectives: waiting by site, most first.
         collective_wait_s: their waiting, mean over ranks.
         end_s: waiting in MPI_Finalize, mean over ranks: how much longer the rank ran that ended last.
@@ -66,6 +68,7 @@ class JobTimes:
     run_s: float | None
     imbalance_s: float
     latest: int | None
+    latest_at: Place | None
     collectives: tuple[Waiting, ...]
     collective_wait_s: float
     end_s: float
@@ -130,6 +133,7 @@ def measure_job(run: Profile, links: BusiestLink | None = None) -> JobTimes:
         run_s=float(spans.max()) if whole else None,
         imbalance_s=imbalance,
         latest=latest,
+        latest_at=None if latest is None else find_place_of_waiting(run, timed, latest, imbalance),
         collectives=waiting,
         collective_wait_s=collective,
         end_s=end,

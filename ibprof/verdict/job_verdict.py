@@ -6,9 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ibprof.profile.profile_data import Profile
+from ibprof.profile.waiting import Waiting
 from ibprof.text.call_names import name_call
 from ibprof.text.quantities import format_bytes, format_seconds
 from ibprof.verdict.job_times import LATENCY_S, JobTimes, measure_job
+from ibprof.verdict.place_of_waiting import Place
 from ibprof.verdict.region_shares import RegionShare, share_by_region
 from ibprof.verdict.verdict_data import WORTH_HAVING, BusiestLink, Evidence, Verdict, VerdictKind
 
@@ -226,12 +228,16 @@ class _Judge:
             return ""
         if times.collectives and times.collective_wait_s >= max(times.imbalance_s, times.unexplained_s) / 2:
             most = times.collectives[0]
-            at = f" at {most.site}" if self._has_sites and most.site else ""
-            return f", most of it in {name_call(most.operation)}{at}, for rank {most.quickest}"
+            return f", most of it{self._say_place(most)}, for rank {most.quickest}"
         if times.latest is not None and times.imbalance_s >= times.wait_s / 2:
-            return f", most of it for rank {times.latest}, which is outside of MPI longest"
+            place = f"{self._say_place(times.latest_at)}," if times.latest_at else ""
+            return f", most of it{place} for rank {times.latest}, which is outside of MPI longest"
         explained = format_seconds(max((self._mpi_s or 0.0) - times.files_s - times.wait_s, 0.0))
         return f": bytes and the latency of messages explain {explained}"
+
+    def _say_place(self, place: Waiting | Place) -> str:
+        at = f" at {place.site}" if self._has_sites and place.site else ""
+        return f" in {name_call(place.operation)}{at}"
 
     def _say_regions(self, kind: VerdictKind) -> Iterator[str]:
         """Yield a sentence on each of the `NAMED_REGIONS` that take most time in MPI, where several take some."""
@@ -254,14 +260,15 @@ class _Judge:
             return [Evidence(region=self._regions[0].name)]
         if kind is not VerdictKind.WAITING or times is None:
             return []
-        found = [
-            Evidence(each.quickest, name_call(each.operation), each.site if self._has_sites else None, each.region)
-            for each in times.collectives[:3]
-            if each.waiting_s
-        ]
+        found = [self._locate(each.quickest, each) for each in times.collectives[:3] if each.waiting_s]
         if times.latest is not None and times.imbalance_s >= times.wait_s / 2:
-            found.append(Evidence(rank=times.latest))
+            found.append(self._locate(times.latest, times.latest_at))
         return found
+
+    def _locate(self, rank: int, place: Waiting | Place | None) -> Evidence:
+        if place is None:
+            return Evidence(rank)
+        return Evidence(rank, name_call(place.operation), place.site if self._has_sites else None, place.region)
 
     def _list_missing(self, kind: VerdictKind) -> list[str]:
         missing = []

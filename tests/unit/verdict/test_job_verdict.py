@@ -249,6 +249,23 @@ def test_ranks_wait_at_the_end_for_one_that_ends_late() -> None:
     assert verdict.evidence[-1].rank == 0
 
 
+def test_where_ranks_wait_for_one_that_is_late() -> None:
+    """Rank 2 is outside of MPI for 9.5 s, the others for 2 s: they wait in messages."""
+    run = make_run([(1, 8), (1, 8), (1, 0.5), (1, 8)], BULK)
+    verdict = judge_run(run, link(0.1))
+    assert verdict.kind is VerdictKind.WAITING, verdict.text
+    assert "most of it in MPI_Recv, for rank 2, which is outside of MPI longest" in verdict.text
+    evidence = verdict.evidence[-1]
+    assert (evidence.rank, evidence.operation, evidence.region) == (2, "MPI_Recv", "main")
+
+
+def test_ranks_that_wait_in_three_places_alike() -> None:
+    """The others wait for rank 3 in a collective, in a message and in a write: none has most of it."""
+    run = make_run([(0, 8), (1, 8), (2, 8), (1, 0.5)], BULK)
+    text = judge_run(run, link(0.1)).text
+    assert "most of it for rank 3, which is outside of MPI longest" in text
+
+
 def test_what_is_missing_is_said() -> None:
     run = make_run([(1, 5), (1, 5)], BULK)
     untimed = replace(run, ranks=tuple(replace(rank, has_times=False) for rank in run.ranks))
