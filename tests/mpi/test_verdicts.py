@@ -30,10 +30,14 @@ PLANTED = {
 }
 
 
-# MPICH may not see messages within a host. Its ranks spin on their processors, so that plants of two busy ones are left
-# to benchmarks/verdicts.py, which keeps other work off them.
+# MPICH may not see messages within a host, and Intel MPI has no source there. Their ranks spin on their processors, so
+# that plants of two busy ones are left to benchmarks/verdicts.py, which keeps other work off them.
 RESTS = [plant for plant, kind in PLANTED.items() if kind in (VerdictKind.NOT_MPI, VerdictKind.WAITING)]
-CASES = [*((mpis.SYSTEM, plant) for plant in PLANTED), *((mpis.MPICH_SYSTEM, plant) for plant in RESTS)]
+CASES = [
+    *((mpis.SYSTEM, plant) for plant in PLANTED),
+    *((mpis.MPICH_SYSTEM, plant) for plant in RESTS),
+    *((mpis.INTEL, plant) for plant in ("rotating", "turns")),
+]
 
 
 @pytest.mark.parametrize(("name", "plant"), CASES)

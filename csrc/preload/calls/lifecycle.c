@@ -167,10 +167,10 @@ void ibp_lifecycle_start(void)
     (void)ibp_recording_copy(); /* so that this rank is known if its node is lost */
     if (!ibp_source) return;
     if (ibp_source->sees_host()) ibp_process_record()->flags |= IBP_PROCESS_SEES_HOST;
-    if (ibp_source->source && !ibp_mpi.is_behind_layer) ibp_process_record()->flags |= IBP_PROCESS_DEMANDS;
+    if (!ibp_mpi.is_behind_layer) ibp_process_record()->flags |= IBP_PROCESS_DEMANDS;
     ibp_addresses_record();
     ibp_timeline_begin(ibp_source->knows_addresses ? 0 : (uint32_t)ibp_mpi.size);
-    ibp_activity_begin(ibp_source->source, ibp_source->labels_sends);
+    ibp_activity_begin(ibp_source->source, ibp_source->labels_sends && !ibp_mpi.is_behind_layer);
     ibp_wrappers_choose();
 }
 

@@ -73,6 +73,7 @@ static void detach_none(void)
 const struct ibp_source_operations ibp_no_source = {
     .source = IBP_SOURCE_NONE,
     .name = "none",
+    .labels_sends = true, /* so that the ledger has what they asked for */
     .attach = attach_none,
     .detach = detach_none,
     .sees_host = sees_host_none,
