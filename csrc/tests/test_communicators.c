@@ -10,6 +10,8 @@
 
 #include "ibprof_recording.h"
 
+#include <sys/resource.h>
+
 #define WORLD_RANKS 1000
 #define WORLD ((ibp_handle)(WORLD_RANKS << 1))
 
@@ -82,6 +84,30 @@ static void thousands_come_and_go(void)
     }
 }
 
+static long count_page_faults(void)
+{
+    struct rusage usage;
+
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_minflt;
+}
+
+/* Programs duplicate communicators often. */
+static void duplicates_come_and_go_without_new_memory(void)
+{
+    const ibp_handle handle = 100 << 1;
+    const int rounds = 10000;
+    long faults = count_page_faults();
+
+    for (int round = 0; round < rounds; round++) {
+        ibp_communicator_learn(handle);
+        CHECK(ibp_communicator_peer(ibp_communicator_known(handle), 99) == 99);
+        ibp_communicator_forget(handle);
+    }
+    faults = count_page_faults() - faults;
+    CHECK(faults < rounds);
+}
+
 static void a_window_s_communicator_is_known_before_it_is_complete(void)
 {
     const ibp_handle handle = 77 << 1;
@@ -126,6 +152,7 @@ int main(void)
     peers_are_world_ranks();
     each_is_asked_about_once_until_it_is_freed();
     thousands_come_and_go();
+    duplicates_come_and_go_without_new_memory();
     a_window_s_communicator_is_known_before_it_is_complete();
     tags_are_remembered();
     return 0;

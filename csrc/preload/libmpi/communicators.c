@@ -10,6 +10,8 @@
 
 #include "ibprof_recording.h"
 
+#include <string.h>
+
 #define FIRST_PLACES 64
 #define FREED ((ibp_handle) - 1)
 
@@ -25,6 +27,11 @@ static uint64_t hash(ibp_handle handle)
     return ((uint64_t)handle * UINT64_C(0x9e3779b97f4a7c15)) >> 32;
 }
 
+static bool is_live(ibp_handle handle)
+{
+    return handle && handle != FREED;
+}
+
 static size_t map_bytes(int size)
 {
     return (size_t)(size ? size : 1) * sizeof(uint32_t);
@@ -36,29 +43,39 @@ static int take_world_group(ibp_handle *group)
     return ibp_mpi.session ? 0 : ibp_mpi.comm_group(ibp_mpi.world, group);
 }
 
-/* Find the world ranks of a group's members; NULL when rank i is world rank i. Return 0 or -1. */
-static int translate(ibp_handle group, struct ibp_communicator *into)
+/* Set the world ranks of a group's members, which need twice the space; return whether rank i is world rank i for all
+ * of them, or -1. */
+static int translate_ranks(ibp_handle group, int size, int *world)
 {
     ibp_handle world_group = 0;
+    int *own = world + size, failed;
     bool same = true;
-    int *own, *world, failed;
 
-    if (ibp_mpi.group_size(group, &into->size) || take_world_group(&world_group)) return -1;
-    own = ibp_memory_map(map_bytes(into->size));
-    world = ibp_memory_map(map_bytes(into->size));
-    for (int i = 0; own && i < into->size; i++) own[i] = i;
-    failed = !own || !world || ibp_mpi.group_translate_ranks(group, into->size, own, world_group, world);
+    if (take_world_group(&world_group)) return -1;
+    for (int i = 0; i < size; i++) own[i] = i;
+    failed = ibp_mpi.group_translate_ranks(group, size, own, world_group, world);
     if (!ibp_mpi.session) ibp_mpi.group_free(&world_group);
-    ibp_memory_unmap(own, map_bytes(into->size));
-    for (int i = 0; !failed && i < into->size; i++) {
+    for (int i = 0; !failed && i < size; i++) {
         if (world[i] < 0 || world[i] >= ibp_mpi.size) world[i] = (int)IBP_PEER_UNKNOWN; /* a member of another job */
         same = same && world[i] == i;
     }
-    if (failed || same)
-        ibp_memory_unmap(world, map_bytes(into->size));
-    else
-        into->world_rank = (uint32_t *)world;
-    return failed ? -1 : 0;
+    return failed ? -1 : same;
+}
+
+/* Find the world ranks of a group's members; NULL when rank i is world rank i. Return 0 or -1. Duplicates of small
+ * communicators take no memory. */
+static int translate(ibp_handle group, struct ibp_communicator *into)
+{
+    enum { FEW = 128 };
+    int few[2 * FEW], *world = few, same = -1;
+
+    if (ibp_mpi.group_size(group, &into->size)) return -1;
+    if (into->size > FEW) world = ibp_memory_map(2 * map_bytes(into->size));
+    if (world) same = translate_ranks(group, into->size, world);
+    if (same == 0 && (into->world_rank = ibp_memory_map(map_bytes(into->size))))
+        memcpy(into->world_rank, world, map_bytes(into->size));
+    if (world != few) ibp_memory_unmap(world, 2 * map_bytes(into->size));
+    return same < 0 || (!same && !into->world_rank) ? -1 : 0;
 }
 
 static int describe_communicator(ibp_handle handle, struct ibp_communicator *into)
@@ -96,7 +113,7 @@ static bool ensure_capacity(void)
 
     if (places && table.used * 2 < places) return true;
     for (uint64_t i = 0, live = 0; i < places; i++)
-        if (table.place[i].handle && table.place[i].handle != FREED && ++live * 4 > larger) larger *= 2;
+        if (is_live(table.place[i].handle) && ++live * 4 > larger) larger *= 2;
     moved = ibp_memory_map(larger * sizeof *moved);
     if (!moved) return false;
     table.used = 0;
@@ -104,7 +121,7 @@ static bool ensure_capacity(void)
         const ibp_handle handle = table.place[i].handle;
         uint64_t place = hash(handle) & (larger - 1);
 
-        if (!handle || handle == FREED) continue;
+        if (!is_live(handle)) continue;
         while (moved[place].handle) place = (place + 1) & (larger - 1);
         moved[place] = table.place[i];
         table.used++;
@@ -133,9 +150,9 @@ static struct ibp_communicator *enter(ibp_handle handle)
 
     if (IBP_LIKELY(known != NULL)) return known;
     if (!ensure_capacity()) return NULL;
-    for (place = hash(handle) & table.mask; table.place[place].handle;) place = (place + 1) & table.mask;
+    for (place = hash(handle) & table.mask; is_live(table.place[place].handle);) place = (place + 1) & table.mask;
+    table.used += !table.place[place].handle;
     table.place[place] = (struct ibp_communicator){.handle = handle};
-    table.used++;
     return &table.place[place];
 }
 
@@ -147,7 +164,7 @@ struct ibp_communicator *ibp_communicator_enter(ibp_handle communicator)
 const struct ibp_communicator *ibp_communicator_at(size_t *place)
 {
     for (; table.place && *place <= table.mask; ++*place)
-        if (table.place[*place].handle && table.place[*place].handle != FREED) return &table.place[*place];
+        if (is_live(table.place[*place].handle)) return &table.place[*place];
     return NULL;
 }
 
