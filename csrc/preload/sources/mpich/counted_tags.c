@@ -293,15 +293,15 @@ static bool is_next_tag(const struct ibp_communicator *communicator, uint32_t ta
 }
 
 /* Return whether a message of an unknown context may be the own one of a blocking collective that is made of a
- * nonblocking one. Such a call sends before it waits, so that its messages precede those of pending calls with the same
- * tag. */
+ * nonblocking one, or of a call that makes a communicator by such. They send before they wait, so that their messages
+ * precede those of pending calls with the same tag. */
 static bool is_of_current_blocking(uint32_t tag)
 {
     const struct ibp_communicator *communicator;
 
-    if (!is_made_of_nonblocking()) return false;
+    if (!is_made_of_nonblocking() && (!makes_communicator() || tag >= LOWEST_MARKED_TAG)) return false;
     communicator = ibp_communicator_enter(ibp_current_communicator());
-    return communicator && is_next_tag(communicator, tag);
+    return communicator && is_next_tag(communicator, tag) && !(makes_communicator() && communicator->is_between);
 }
 
 /* Return whether a counted tag belongs to a blocking collective: always in those made of nonblocking ones, in others

@@ -14,6 +14,10 @@ _OF_OPEN_MPI = re.compile(
     r"^mca:coll:\w+:param:(coll_(?:tuned|libnbc)_\w+_algorithm):enumerator:value:(\d+):(\w+)$", re.MULTILINE
 )
 _OF_MPICH = re.compile(r"^\t(MPIR_CVAR_\w+_(?:INTRA|INTER)_ALGORITHM)\s*=.*\n((?:^\w+ *- .*\n)+)", re.MULTILINE)
+_OF_INTEL = re.compile(rb"\b(I_MPI_ADJUST_\w+)_LIST\0")
+_VALUES_OF_INTEL = 25
+"""The numbers of its algorithms end there, or before: then a larger one has no effect."""
+
 _NAME = re.compile(r"^(\w+) *- Force", re.MULTILINE)
 _FOR_TWO_RANKS = "two_proc"
 _WRONG = "sparbit"
@@ -27,9 +31,13 @@ def list_algorithms(mpi: Mpi, ranks: int) -> dict[str, list[str]]:
     """Return, for each setting that forces an algorithm, its values for communicators of that number of ranks.
 
     A setting is a parameter of Open MPI (`coll_tuned_bcast_algorithm`), or a variable of MPICH
-    (`MPIR_CVAR_BCAST_INTRA_ALGORITHM`); the MPI itself lists its values.
+    (`MPIR_CVAR_BCAST_INTRA_ALGORITHM`) or Intel MPI (`I_MPI_ADJUST_BCAST`); the MPI itself lists the values of the
+    former two.
     """
     found: dict[str, list[str]] = {}
+    if mpi.name == mpis.INTEL:
+        settings = _OF_INTEL.findall((mpi.folder.parent / "lib" / "libmpi.so.12").read_bytes())
+        return {name.decode(): [str(1 + each) for each in range(_VALUES_OF_INTEL)] for name in settings}
     if mpi.is_mpich_like:
         listed = processes.run([mpi.program("mpivars")], check=True, env=mpis.environment(mpi.variables)).stdout
         return {setting: _NAME.findall(lines) for setting, lines in _OF_MPICH.findall(listed)}
