@@ -37,6 +37,7 @@ class Case:
         variables: of the environment, which the case asks for.
         folder: where to start it.
         seconds: its time limit.
+        preload: a library to preload in both runs; "" for none.
         success: what stdout holds exactly when the case passes; None when its exit status decides alone.
     """
 
@@ -46,6 +47,7 @@ class Case:
     folder: Path
     variables: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 60
+    preload: str = ""
     success: re.Pattern[str] | None = None
 
 
@@ -131,7 +133,10 @@ def read_done(path: Path, mpi: str) -> set[str]:
 
 def _run(mpi: Mpi, case: Case, recording: Path | None) -> tuple[str, list[str]]:
     """Run a case; return its outcome, in words that are the same for the same outcome, and the lines of ibprof."""
-    preload = {} if recording is None else {"LD_PRELOAD": str(library()), "IBPROF_OUTPUT": str(recording)}
+    libraries = [] if recording is None else [str(library())]
+    preload = {"LD_PRELOAD": ":".join(filter(None, [*libraries, case.preload]))} if libraries or case.preload else {}
+    if recording is not None:
+        preload["IBPROF_OUTPUT"] = str(recording)
     with subprocess.Popen(
         [mpi.program("mpirun"), "-n", str(case.ranks), *case.command],
         env=environment(mpi.variables) | dict(case.variables) | preload,

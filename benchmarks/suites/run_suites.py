@@ -43,7 +43,12 @@ def main() -> int:
         )
         around = dict(options.variables)
         comparisons = (
-            compare(mpi, replace(case, variables=around | dict(case.variables)), folder / name, options.repeats)
+            compare(
+                mpi,
+                replace(case, variables=around | dict(case.variables), preload=options.preload),
+                folder / name,
+                options.repeats,
+            )
             for case in chosen
         )
         console = Console(stderr=True)
@@ -74,6 +79,9 @@ def _read_options() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=60, help="time limit of a case (default: %(default)s)")
     parser.add_argument(
         "--variables", nargs="+", default=[], type=_parse_variable, metavar="NAME=VALUE", help="of both runs of a case"
+    )
+    parser.add_argument(
+        "--preload", default="", metavar="FILE", help="a library for both runs of a case, such as that of yields.c"
     )
     parser.add_argument("--repeats", type=int, default=3, help="runs of a case whose outcomes differ")
     return parser.parse_args()
