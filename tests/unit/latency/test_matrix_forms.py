@@ -44,6 +44,8 @@ def test_a_triangle_is_a_matrix(tmp_path: Path, text: str, expected: list[list[f
         "\ta\tb\na\t0\t1,5\nb\t2,5\t0,0\n",
         ",a,b,\na,0,1.5,\nb,2.5,0,\n",
         "a,0,1.5\nb,2.5,0\n",
+        "0,1.5,\n2.5,0,\n",
+        '"0","1.5"\n"2.5","0"\n',
         "  # by hand\n,a,b\na,0,1.5\nb,2.5,0\n",
     ],
 )
@@ -53,6 +55,16 @@ def test_spreadsheets_write_other_forms(tmp_path: Path, text: str) -> None:
         delays = read_delays(tmp_path / "m.csv")
         assert np.allclose(delays.median[0] * 1e6, [[0, 1.5], [2.5, 0]]), encoding
         assert delays.labels in (("a", "b"), ("0", "1"))
+
+
+def test_names_in_quotes_may_have_separators(tmp_path: Path) -> None:
+    (tmp_path / "m.csv").write_text(',"rack 1, a",b\n"rack 1, a",0,1\nb,1,0\n')
+    assert read_delays(tmp_path / "m.csv").labels == ("rack 1, a", "b")
+
+
+def test_an_infinite_delay_is_not_measured(tmp_path: Path) -> None:
+    (tmp_path / "m.csv").write_text("0,inf,1\n-Infinity,0,2\n1,2,0\n")
+    assert np.isnan(read_delays(tmp_path / "m.csv").median[0][[0, 1], [1, 0]]).all()
 
 
 @pytest.mark.parametrize(
@@ -78,6 +90,10 @@ def test_a_column_of_pairs_may_name_its_unit(tmp_path: Path, column: str, second
         "h1 h2 1.5\nh1 h3 2\nh2 h3 3\n",
         "src,dst,bytes,latency_us\nh1,h2,8,1.5\nh1,h3,8,2\nh2,h3,8,3\n",
         "Host1\tHost2\tRTT\nh1\th2\t1.4\nh1\th2\t1.5\nh1\th2\t9\nh1\th3\t2\nh2\th3\t3\n",
+        "h1,h2,1.5\nh1,h3,2\nh2,h3,3\nh3,h1,nan\n",
+        '"src","dst","latency (ns)"\nh1,h2,1500\nh1,h3,2000\nh2,h3,3000\n',
+        "client,server,rtt_us\nh1,h2,1.5\nh1,h3,2\nh2,h3,3\n",
+        "src_host;dst_host;time\nh1;h2;1,5\nh1;h3;2\nh2;h3;3\n",
     ],
 )
 def test_lines_of_pairs_are_a_matrix(tmp_path: Path, text: str) -> None:
@@ -88,7 +104,9 @@ def test_lines_of_pairs_are_a_matrix(tmp_path: Path, text: str) -> None:
     assert np.allclose(delays.median[0] * 1e6, expected, equal_nan=True)
 
 
-def test_pairs_of_numbered_ranks_need_a_header(tmp_path: Path) -> None:
+def test_pairs_of_numbered_ranks_need_a_header_or_more_lines_than_a_matrix(tmp_path: Path) -> None:
+    (tmp_path / "m.csv").write_text("0 1 3\n0 2 5\n1 2 4\n2 1 4\n")
+    assert read_delays(tmp_path / "m.csv").median[0][1, 2] == pytest.approx(4e-6)
     (tmp_path / "m.csv").write_text("rank1,rank2,us\n0,1,3\n1,2,4\n")
     assert read_delays(tmp_path / "m.csv").median[0][1, 2] == pytest.approx(4e-6)
     (tmp_path / "named.csv").write_text("host,node1,node2\nnode1,0,1\nnode2,1,0\n")
@@ -104,6 +122,8 @@ def test_pairs_of_numbered_ranks_need_a_header(tmp_path: Path) -> None:
         ("a,b,latency\nh1,h2\n", r"m\.csv:2: expected two ends and a delay in column 3, found 'h1,h2'"),
         ("1,2,3\n4\n5,6\n", r"m\.csv:\d: expected 3 "),
         (",a,b,c\na,0,1,2\nb,1,0\nc,2\n", r"m\.csv:4: expected 3 delays, found 1"),
+        ("a,b,latency\nh1,h2,1\n,h2,3\n", r"m\.csv:3: expected two ends and a delay, found ',h2,3'"),
+        ("0,1,2..0\n1,0,2\n2,2,0\n", r"m\.csv:1: expected a delay, found '2\.\.0'"),
     ],
 )
 def test_other_rows_are_refused_with_their_line(tmp_path: Path, text: str, message: str) -> None:

@@ -30,7 +30,7 @@ def find_captions(lines: Sequence[str]) -> list[int]:
 def _find_unit(line: str) -> str | None:
     """Return the unit of a caption; None for other lines, such as the header of a file of pairs."""
     found = _UNIT.search(line)
-    fields = [field.strip() for field in re.split(r"[,;\t]", line)]
+    fields = [field.strip().strip('"') for field in re.split(r"[,;\t]", line)]
     if found is None or (len(fields) > 1 and all(ENDS.fullmatch(field) for field in fields[:_FEWEST])):
         return None
     unit = found.group(1)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import codecs
+import csv
 import math
 import re
 import zipfile
@@ -17,7 +18,7 @@ from ibprof_converter.latency.files.atomic_write import write_atomically
 from ibprof_converter.latency.files.benchmark_runs import has_benchmark_runs, read_benchmark_runs
 from ibprof_converter.latency.files.captioned_tables import find_captions, read_captioned_table
 from ibprof_converter.latency.files.netcdf4_files import check_memory
-from ibprof_converter.latency.files.pair_rows import MISSING, find_value_column, read_pair_rows
+from ibprof_converter.latency.files.pair_rows import MISSING, NUMBER, find_value_column, read_pair_rows
 from ibprof_converter.latency.files.triangles import complete_triangle, pad_row
 from ibprof_converter.latency.model.delays import Delays
 
@@ -100,17 +101,24 @@ def _read_text(path: Path) -> str:
 def _split(line: str, separator: str | None) -> list[str]:
     if separator is None:
         return line.split()
-    parts = [part.strip().strip('"') for part in line.split(separator)]
+    if '"' in line:
+        parts = [part.strip() for part in next(csv.reader([line], delimiter=separator, skipinitialspace=True))]
+    else:
+        parts = [part.strip() for part in line.split(separator)]
     if separator == ",":
         return parts
     return [part.replace(",", ".") if _COMMA_NUMBER.fullmatch(part) else part for part in parts]
 
 
 def _drop_last_separators(rows: list[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
-    """Return rows without the separator that ends each line of them, if the first one has names before it."""
+    """Return rows without the separator that ends each line of them: behind names, or behind a square of delays."""
     _, first = rows[0]
     is_named = len(first) > 1 and all(part and not _is_value(part) for part in first[1:-1])
-    if len(first) > 2 and is_named and all(len(parts) == len(first) and not parts[-1] for _, parts in rows):
+    if (
+        len(first) > 2
+        and (is_named or len(rows) == len(first) - 1)
+        and all(len(parts) == len(first) and not parts[-1] for _, parts in rows)
+    ):
         return [(number, parts[:-1]) for number, parts in rows]
     return rows
 
@@ -126,6 +134,8 @@ def _read_header(path: Path, rows: list[tuple[int, list[str]]]) -> tuple[str, ..
         return None
     if len(first) < 2:
         raise InputError(path, number, "a matrix of delays", quote_found(" ".join(first)))
+    if first[0] and _is_value(first[0]) and any(map(_is_value, first[1:])):
+        raise InputError(path, number, "a delay", quote_found(next(part for part in first if not _is_value(part))))
     if len(rows) > 1 and len(rows[1][1]) == len(first) + 1:  # no field above the names
         return tuple(first)
     return tuple(first[1:])
@@ -139,7 +149,7 @@ def _has_first_column_of_names(rows: list[tuple[int, list[str]]]) -> bool:
 
 
 def _is_value(part: str) -> bool:
-    return part.lower() in MISSING or re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", part) is not None
+    return part.lower() in MISSING or NUMBER.fullmatch(part) is not None
 
 
 def _read_value(path: Path, line: int, part: str) -> float:

@@ -25,15 +25,19 @@ SECONDS = {
 }  # fmt: skip
 """Units of captions and columns, in lower case."""
 
-_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+NUMBER = re.compile(r"[-+]?((\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|inf(inity)?)", re.I)
 ENDS = re.compile(
-    r"(a|b|src|dst|from|to|sender|receiver|source|destination|target|(host|node|rank|core|cpu)\W?\w*)", re.I
+    r"(a|b|i|j|from|to|sender|receiver|client|server|local|remote|"
+    r"(src|dst|source|dest|destination|target|host|node|rank|core|cpu|proc|process|peer)\W?\w*)",
+    re.I,
 )
 """Names of the first two columns of a file of pairs."""
 
 _DELAY = re.compile(r"(.*\b)?_?(latency|delay|time|rtt|ping|median|mean|avg|average|value)(?=\b|_).*", re.I)
 _COLUMN_UNIT = re.compile(r"(?:.*[\W_])?([a-zµμ]+)\W*", re.I)
-_FEWEST = 2
+_NAME = re.compile(rf"(?!{NUMBER.pattern}$).+", re.I)
+_RANK = re.compile(r"\d+")
+_FEWEST, _MATRIX = 2, 3
 _SENDER, _RECEIVER, _VALUE = 0, 1, 2
 
 
@@ -41,23 +45,28 @@ def find_value_column(rows: Fields) -> int | None:
     """Return the column of the delays in a file of pairs; None where the file has another form.
 
     A header names two ends, such as `a,b,latency` or `src,dst,bytes,latency_us`. Without one, lines have two names
-    and a number.
+    and a number, or more than three lines two numbers of ranks and a number.
     """
     _, first = rows[0]
     if len(first) <= _VALUE or [fields[0] for _, fields in rows[1:]] == first[1:]:
         return None
-    if all(ENDS.fullmatch(field) for field in first[:_VALUE]) and not _NUMBER.fullmatch(first[_VALUE]):
+    if all(ENDS.fullmatch(field) for field in first[:_VALUE]) and not NUMBER.fullmatch(first[_VALUE]):
         named = [column for column in range(_VALUE, len(first)) if _DELAY.fullmatch(first[column])]
         return named[0] if named else _VALUE
-    is_long = len(rows) >= _FEWEST and all(
-        len(fields) == _VALUE + 1
-        and fields[_SENDER]
-        and not _NUMBER.fullmatch(fields[_SENDER])
-        and not _NUMBER.fullmatch(fields[_RECEIVER])
-        and _NUMBER.fullmatch(fields[_VALUE])
-        for _, fields in rows
-    )
+    if len(rows) < _FEWEST or any(len(fields) != _VALUE + 1 for _, fields in rows):
+        return None
+    is_long = _are_pairs(rows, _NAME) or (len(rows) > _MATRIX and _are_pairs(rows, _RANK))
     return _VALUE if is_long else None
+
+
+def _are_pairs(rows: Fields, end: re.Pattern[str]) -> bool:
+    """Return whether all lines have two ends of a form, and a delay or nothing measured; one has a delay."""
+    return all(
+        end.fullmatch(fields[_SENDER])
+        and end.fullmatch(fields[_RECEIVER])
+        and (NUMBER.fullmatch(fields[_VALUE]) or fields[_VALUE].lower() in MISSING)
+        for _, fields in rows
+    ) and any(NUMBER.fullmatch(fields[_VALUE]) for _, fields in rows)
 
 
 def read_pair_rows(
@@ -78,7 +87,7 @@ def read_pair_rows(
         InputError: with the line.
     """
     title = rows[0][1][column]
-    start = 0 if _NUMBER.fullmatch(title) else 1
+    start = 0 if NUMBER.fullmatch(title) else 1
     named = _COLUMN_UNIT.fullmatch(title)
     unit = SECONDS.get(named.group(1).lower(), unit) if named else unit
     place: dict[str, int] = {}
@@ -86,10 +95,12 @@ def read_pair_rows(
     for line, fields in rows[start:]:
         if len(fields) <= column:
             raise InputError(path, line, f"two ends and a delay in column {column + 1}", quote_found(",".join(fields)))
+        if not all(fields[:_VALUE]):
+            raise InputError(path, line, "two ends and a delay", quote_found(",".join(fields)))
         ends = tuple(place.setdefault(name, len(place)) for name in fields[:_VALUE])
         if fields[column].lower() in MISSING:
             continue
-        if not _NUMBER.fullmatch(fields[column]):
+        if not NUMBER.fullmatch(fields[column]):
             raise InputError(path, line, "a delay", quote_found(fields[column]))
         found.setdefault((ends[_SENDER], ends[_RECEIVER]), []).append(float(fields[column]))
     values = np.full((len(place), len(place)), np.nan)
