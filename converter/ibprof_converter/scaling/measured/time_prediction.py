@@ -155,13 +155,23 @@ class TimeModel:
             )
         if min(counts) < 2:
             raise ValueError("expected runs with 2 processes or more: one alone communicates nothing")
+        for run in self.runs:
+            if not run.seconds > 0:
+                raise ValueError(f"{run.name}: expected a run that takes time, found one of {run.seconds:g} s")
+            if not 0 < (found := self.operations(run.size)) < math.inf:
+                raise ValueError(
+                    f"{run.name}: expected operations above 0 of a problem size of {run.size:g}, found {found:g}"
+                )
         names = dict.fromkeys(name for run in self.runs for name in run.groups)
         groups = {name: [_group(run, name) for run in self.runs] for name in names}
-        self._calls = {name: _fit_quantity(self.runs, [each.calls for each in groups[name]], float) for name in names}
-        self._sizes = {
-            name: _fit_quantity(self.runs, [each.size for each in groups[name]], _SCALES.get(name, float))
-            for name in names
-        }
+        self._calls, self._sizes = {}, {}
+        for name, of_run in groups.items():
+            try:
+                self._calls[name] = _fit_quantity(self.runs, [each.calls for each in of_run], float)
+                scale = _SCALES.get(name, float)
+                self._sizes[name] = _fit_quantity(self.runs, [each.size for each in of_run], scale)
+            except ValueError as error:
+                raise ValueError(f"{name}: {error} with this operation") from error
         self._fit = self._fit_to(self.runs)
         checks, computing, communicating = [], [], []
         for left_out in self.runs:

@@ -209,6 +209,24 @@ def test_runs_that_scatter_give_no_answer() -> None:
         make_model(*runs).predict(1e6, 16)
 
 
+def test_an_operation_of_one_run_alone_is_named() -> None:
+    runs = [make_run(p) for p in (2, 4, 8)]
+    runs[2].groups["SCAN"] = CallGroup(1, 8, 1e-5)
+    with pytest.raises(ValueError, match="SCAN: expected runs with at least two different numbers of processes"):
+        make_model(*runs)
+
+
+def test_a_run_without_time_is_refused() -> None:
+    empty = TimedRun("empty", 1e6, 16, 0.0, 0.0, 0, {})
+    with pytest.raises(ValueError, match="empty: expected a run that takes time"):
+        make_model(*map(make_run, (2, 4, 8)), empty)
+
+
+def test_operations_are_above_zero_in_all_runs() -> None:
+    with pytest.raises(ValueError, match="run2: expected operations above 0 of a problem size of 1e\\+06, found -"):
+        TimeModel([make_run(p) for p in (2, 4, 8)], lambda n: 1000 - n, Line(), alone)
+
+
 @pytest.mark.parametrize(
     ("counts", "said"), [((2, 4), "3 runs or more"), ((2, 2, 4), "3 runs or more"), ((1, 2, 4), "2 processes")]
 )
