@@ -3,7 +3,7 @@
 
 Run it where ibprof is installed, from a checkout:
 
-    python benchmarks/shared_errors.py [--seeds 12] [--matrices DIR]
+    python benchmarks/shared_errors.py [--seeds 12] [--machines] [--matrices DIR]
 
 DIR has real matrices: CSVs with the lower triangle of the delays in ns, and structure.json, which has the groups of
 hosts of each ({"name.csv": {"cores": N, "groups": [[0, 1], ...]}}). The comparison is average linkage, which
@@ -23,6 +23,8 @@ from scipy.spatial.distance import squareform
 
 from ibprof_converter.topology.infer.inference import Inference, InferenceEffort, infer
 from ibprof_converter.topology.infer.pair_delays import PairDelays
+from ibprof_testing.samples.machines import EFFECTS, measure
+from ibprof_testing.samples.machines import KINDS as MACHINES
 from ibprof_testing.samples.shared_errors import KINDS, RAILS, Sample, over_two_rails, processor, with_errors
 from ibprof_testing.samples.topologies import Matrix
 
@@ -93,6 +95,7 @@ def read_matrices(folder: Path) -> Iterator[tuple[str, Sample]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=12, metavar="N", help="samples a row (default: %(default)s)")
+    parser.add_argument("--machines", action="store_true", help="processors of many kinds, a row for each effect")
     parser.add_argument("--matrices", type=Path, metavar="DIR", help="real ones, a row each")
     options = parser.parse_args()
     print("| errors | exact | refused | wrong | linkage 1.1 | linkage 1.25 | linkage 1.5 |")
@@ -102,6 +105,11 @@ def main() -> None:
             show_row(name, [sample])
         return
     show_row("processors", (processor(seed) for seed in range(2 * options.seeds)))
+    if options.machines:
+        for effect in EFFECTS:
+            samples = (measure(kind, effect, seed) for kind in MACHINES for seed in range(options.seeds))
+            show_row(f"{len(MACHINES)} kinds of machines, {effect}", samples)
+        return
     for is_costly in (False, True):
         unit = "1 µs a message, 0.1 µs a link" if is_costly else "1 µs a link"
         for kind in KINDS:

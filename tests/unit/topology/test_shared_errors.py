@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 
 from ibprof_converter.cli.topology import main
+from ibprof_converter.topology.infer.host_factors import find_host_factors
 from ibprof_converter.topology.infer.inference import Inference, InferenceEffort, infer
 from ibprof_converter.topology.infer.nested_levels import find_levels
 from ibprof_converter.topology.infer.pair_delays import PairDelays
 from ibprof_converter.topology.infer.residual_pattern import find_pattern
 from ibprof_converter.topology.infer.shared_errors import split_errors
+from ibprof_testing.samples.machines import measure
 from ibprof_testing.samples.shared_errors import RAILS, Sample, over_two_rails, processor, with_errors
 from ibprof_testing.samples.topologies import Matrix, disturb, two_levels
 
@@ -35,6 +37,41 @@ def find_splits(inferred: Inference) -> set[frozenset[int]]:
 def test_cores_that_lie_nearer_to_one_another_have_no_switch(seed: int) -> None:
     sample = processor(seed)
     assert find_splits(infer_sample(sample)) == sample.splits
+
+
+@pytest.mark.parametrize(
+    ("kind", "effect"),
+    [
+        ("Zen 2", "a slow core"), ("Graviton 1", "a slow core"), ("Xeon Phi", "a slow core"),
+        ("Zen", "a core slow to others"), ("Power9", "a core slow to others"), ("Zen 3", "a slow thread"),
+    ],
+)  # fmt: skip
+def test_a_slow_core_makes_no_switch_and_hides_none(kind: str, effect: str) -> None:
+    sample = measure(kind, effect, 0)
+    inferred = infer_sample(sample)
+    assert find_splits(inferred) == sample.splits
+    assert any("times the delays of others on their switch" in note for note in inferred.topology.notes)
+
+
+def test_factors_of_hosts_are_found() -> None:
+    delays = disturb(two_levels(64).delays(), 0.02, 0)
+    assert find_host_factors(delays) is None
+    own = np.ones(64)
+    own[[3, 40]] = 1.2, 0.9
+    found = find_host_factors(delays * np.outer(own, own))
+    assert found is not None
+    assert found.hosts.tolist() == [3, 40]
+    assert np.exp(found.longer[[3, 40]]) == pytest.approx([1.2, 0.9], rel=0.01)
+    assert np.allclose(found.even_out(delays * np.outer(own, own)), delays, rtol=0.03)
+
+
+@pytest.mark.parametrize("kind", ["Zen 2", "mesh", "Zen, four dies"])
+def test_multiples_of_a_step_are_no_rails(kind: str) -> None:
+    for effect in ("two multiples of a step", "steps of 3 to 10 ns"):
+        sample = measure(kind, effect, 0)
+        inferred = infer_sample(sample)
+        assert not any("second rail" in note for note in inferred.topology.notes)
+        assert inferred.refusal is not None or find_splits(inferred) == sample.splits
 
 
 @pytest.mark.parametrize("how", RAILS)

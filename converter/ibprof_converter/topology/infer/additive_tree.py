@@ -12,7 +12,7 @@ from math import log
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import cho_solve, cholesky, solve_triangular
+from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 from scipy.optimize import nnls
 
 from ibprof_converter.topology.infer.binary_trees import (
@@ -94,6 +94,18 @@ def _fit_binary(child: Integers, delays: Floats, weight: Floats) -> tuple[float,
     return rest, BinaryTree(hosts, child, np.maximum(own, 1e-300), height[::-1].copy())
 
 
+def _factorise(gram: Floats) -> Floats:
+    """Return the Cholesky factor of a matrix with the least ridge with which rounding leaves it regular."""
+    ridge = _RIDGE
+    while True:
+        try:
+            factor: Floats = cholesky(gram + ridge * np.eye(len(gram)), lower=True)
+        except LinAlgError:
+            ridge *= 10
+        else:
+            return factor
+
+
 class _System:
     """The normal equations of a rooted tree, in the hosts' distances from the root and a height per node."""
 
@@ -114,8 +126,8 @@ class _System:
         hosts = len(self.delays)
         size = self.gram.diagonal()
         scale = 1 / np.sqrt(np.maximum(size, size.max() * 1e-12))
-        scaled = self.gram * scale[:, None] * scale + _RIDGE * np.eye(len(size))
-        solution = cho_solve((cholesky(scaled, lower=True), True), self.right * scale) * scale
+        factor = _factorise(self.gram * scale[:, None] * scale)
+        solution = cho_solve((factor, True), self.right * scale) * scale
         return solution[:hosts], solution[hosts:]
 
     def explain(self, distance: Floats, height: Floats) -> Floats:
@@ -144,9 +156,7 @@ class _Fit:
         sums = np.block([[np.eye(hosts), above[tree.node_of_leaf]], [np.zeros((tree.nodes, hosts)), -2 * above]])
         gram, right = sums.T @ system.gram @ sums, sums.T @ system.right
         scale = 1 / np.sqrt(np.maximum(gram.diagonal(), gram.diagonal().max() * 1e-12))
-        scaled = gram * scale[:, None] * scale
-        scaled[np.diag_indices_from(scaled)] += _RIDGE
-        self._factor, self._scale = cholesky(scaled, lower=True), scale
+        self._factor, self._scale = _factorise(gram * scale[:, None] * scale), scale
         self.length = cho_solve((self._factor, True), right * scale) * scale
         if (self.length < 0).any():
             self.length = self._at_least_zero(right * scale) * scale

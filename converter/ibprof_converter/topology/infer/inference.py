@@ -15,6 +15,7 @@ from ibprof.text.quantities import format_seconds
 from ibprof_converter.topology.infer.candidate import FLOOR, Candidate, Floats, Integers
 from ibprof_converter.topology.infer.clock_steps import ClockSteps, find_clock_steps
 from ibprof_converter.topology.infer.edge_support import find_support
+from ibprof_converter.topology.infer.host_factors import HostFactors, find_host_factors
 from ibprof_converter.topology.infer.many_hosts import choose_for_many
 from ibprof_converter.topology.infer.model_choice import (
     CLOSE,
@@ -43,6 +44,9 @@ WEAK = 0.7
 Source: D. M. Hillis and J. J. Bull, "An empirical test of bootstrapping as a method for assessing confidence in
 phylogenetic analysis", Systematic Biology 42, 1993: groups of 70% and more are mostly real ones.
 """
+
+_ALIKE = 0.01
+"""Difference of factors below which one stands for all."""
 
 _NEARLY_A_SWITCH = 3.5
 """Times the errors' deviation. Hosts that are nearer to one another by more may have a switch."""
@@ -105,6 +109,15 @@ def infer(values: PairDelays, effort: InferenceEffort | None = None) -> Inferenc
         return Inference(topology, chosen[many.again])
     delays = values.seconds[np.ix_(chosen, chosen)].astype(np.float64)
     choice = choose_model(delays, effort.models)
+    factors, choice = _prefer_host_factors(choice, delays, effort.models)
+    if factors is not None:
+        notes.append(_describe_factors(factors, hosts))
+        delays = factors.even_out(delays)
+    # Before rails: two neighbouring multiples of a step look like two rails.
+    steps = find_clock_steps(choice.candidate, delays)
+    if steps is not None:
+        delays = steps.spread_out(delays, effort.seed)
+        choice = choose_model(delays, effort.models)
     rails, choice = _prefer_two_rails(choice, delays, effort.models)
     if rails is not None:
         notes.append(
@@ -112,10 +125,6 @@ def infer(values: PairDelays, effort: InferenceEffort | None = None) -> Inferenc
             "as long; the topology is of the delays without that"
         )
         delays = rails.even_out(delays)
-    steps = find_clock_steps(choice.candidate, delays)
-    if steps is not None:
-        delays = steps.spread_out(delays, effort.seed)
-        choice = choose_model(delays, effort.models)
     to_topology = partial(_as_topology, hosts=hosts)
     support, drawn = None, 0
     if effort.replicates:
@@ -205,6 +214,31 @@ def _prefer_two_rails(
     other = choose_model(rails.even_out(delays), models)
     gain = choice.reached - other.reached - rails.cost(known)
     return (rails, other) if gain > _GAIN_OF_RAILS * np.count_nonzero(np.triu(known, 1)) else (None, choice)
+
+
+def _prefer_host_factors(
+    choice: ModelChoice, delays: Floats, models: tuple[str, ...]
+) -> tuple[HostFactors | None, ModelChoice]:
+    """Return factors of hosts and the model of the delays without them, where both explain the delays better."""
+    known = delays > 0
+    factors = find_host_factors(fill_gaps(delays, known))
+    if factors is None:
+        return None, choice
+    other = choose_model(factors.even_out(delays), models)
+    factors = factors.refine(other.candidate, delays, known)
+    other = choose_model(factors.even_out(delays), models)
+    gain = choice.reached - other.reached - factors.cost(known)
+    return (factors, other) if gain > CLOSE else (None, choice)
+
+
+def _describe_factors(factors: HostFactors, hosts: tuple[str, ...]) -> str:
+    which = factors.hosts.tolist()
+    ratio = np.exp(factors.longer[which])
+    by = f"{ratio.min():.2f}" if np.ptp(ratio) < _ALIKE else f"{ratio.min():.2f} to {ratio.max():.2f}"
+    return (
+        f"{len(which)} hosts ({_name_some(hosts, which)}) have {by} times the delays of others on their switch; the "
+        "topology is of the delays without that"
+    )
 
 
 def _leave_out(seconds: npt.NDArray[np.floating]) -> tuple[npt.NDArray[np.integer], list[tuple[str, list[int]]]]:
