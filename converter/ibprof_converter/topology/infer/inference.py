@@ -29,6 +29,7 @@ from ibprof_converter.topology.infer.model_choice import (
 )
 from ibprof_converter.topology.infer.nested_levels import NearGroup
 from ibprof_converter.topology.infer.pair_delays import PairDelays
+from ibprof_converter.topology.infer.residual_pattern import find_pattern
 from ibprof_converter.topology.infer.sampled_pairs import attach_hosts, find_complete_hosts
 from ibprof_converter.topology.infer.two_rails import TwoRails, find_two_rails
 from ibprof_converter.topology.model.inferred_topology import InferredTopology
@@ -44,6 +45,9 @@ WEAK = 0.7
 Source: D. M. Hillis and J. J. Bull, "An empirical test of bootstrapping as a method for assessing confidence in
 phylogenetic analysis", Systematic Biology 42, 1993: groups of 70% and more are mostly real ones.
 """
+
+_AS_EXACT = 0.5
+"""Share of the deviation above which another model explains delays no better."""
 
 _ALIKE = 0.01
 """Difference of factors below which one stands for all."""
@@ -109,7 +113,7 @@ def infer(values: PairDelays, effort: InferenceEffort | None = None) -> Inferenc
         return Inference(topology, chosen[many.again])
     delays = values.seconds[np.ix_(chosen, chosen)].astype(np.float64)
     choice = choose_model(delays, effort.models)
-    factors, choice = _prefer_host_factors(choice, delays, effort.models)
+    factors, choice = _prefer_host_factors(choice, delays, effort.models, hosts)
     if factors is not None:
         notes.append(_describe_factors(factors, hosts))
         delays = factors.even_out(delays)
@@ -217,9 +221,12 @@ def _prefer_two_rails(
 
 
 def _prefer_host_factors(
-    choice: ModelChoice, delays: Floats, models: tuple[str, ...]
+    choice: ModelChoice, delays: Floats, models: tuple[str, ...], hosts: tuple[str, ...]
 ) -> tuple[HostFactors | None, ModelChoice]:
-    """Return factors of hosts and the model of the delays without them, where both explain the delays better."""
+    """Return factors of hosts and the model of the delays without them, where both explain the delays better.
+
+    Slower links that explain all and give the same switches are kept: a factor would hide them.
+    """
     known = delays > 0
     factors = find_host_factors(fill_gaps(delays, known))
     if factors is None:
@@ -228,7 +235,11 @@ def _prefer_host_factors(
     factors = factors.refine(other.candidate, delays, known)
     other = choose_model(factors.even_out(delays), models)
     gain = choice.reached - other.reached - factors.cost(known)
-    return (factors, other) if gain > CLOSE else (None, choice)
+    left = find_pattern(choice.candidate.residuals(delays), known)
+    still = find_pattern(other.candidate.residuals(factors.even_out(delays)), known)
+    splits = [set(_as_topology(each.candidate, hosts).find_splits()) for each in (choice, other)]
+    is_explained = not left.is_likely and still.deviation > _AS_EXACT * left.deviation and splits[0] == splits[1]
+    return (factors, other) if gain > CLOSE and not is_explained else (None, choice)
 
 
 def _describe_factors(factors: HostFactors, hosts: tuple[str, ...]) -> str:
