@@ -10,11 +10,11 @@ from pathlib import Path
 from ibprof.errors import THRESHOLD_CROSSED
 from ibprof_converter.analysis.steps_page import write_steps_page
 from ibprof_converter.cli.arguments import count_in, number_in, parse_share, type_of
+from ibprof_converter.cli.delay_unit import add_unit
 from ibprof_converter.cli.printing import print_document
 from ibprof_converter.cli.subcommands import Subcommands, add_subcommand
 from ibprof_converter.latency.features.outlying_processes import LEAST_CHANGE
 from ibprof_converter.latency.features.pair_clusters import BY
-from ibprof_converter.latency.files.delay_files import UNITS
 from ibprof_converter.latency.files.matrix_files import NO_CLUSTER
 from ibprof_converter.latency.model.delays import STATISTICS
 from ibprof_converter.latency.model.message_lengths import parse_length
@@ -105,7 +105,7 @@ def add_diff(commands: Subcommands) -> None:
     add("--least", metavar="SHARE", type=parse_share, default=LEAST_CHANGE, help="that is a change (default: 10%%)")
     add("--fail", action="store_true", help="exit with status 1 when a pair changed, vanished or appeared")
     add("-o", "--output", metavar="FILE", type=Path, help="changed pairs as CSV, for `measure --pairs`")
-    add("--unit", choices=tuple(UNITS), default="us", help="of CSV and numpy matrices (default: `us`)")
+    add_unit(parser)
     add("--json", action="store_true", help="the same for programs")
 
 
@@ -127,4 +127,4 @@ def add_convert(commands: Subcommands) -> None:
 
 def _add_input(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("delays", metavar="DELAYS", type=Path, help="delays.nc, clustbench's, a CSV or numpy matrix")
-    parser.add_argument("--unit", choices=tuple(UNITS), default="us", help="of CSV and numpy matrices (default: `us`)")
+    add_unit(parser)

@@ -16,6 +16,7 @@ from ibprof.cli.command import run_command
 from ibprof.cli.parsers import make_parser
 from ibprof.errors import quote_found
 from ibprof_converter.cli.arguments import count_in, fill_options, number_in, parse_positive
+from ibprof_converter.cli.delay_unit import add_unit
 from ibprof_converter.cli.printing import print_document
 from ibprof_converter.cli.subcommands import OptionsOf, Subcommands, add_subcommand, add_subcommands, parse_subcommand
 from ibprof_converter.scaling import scaling_text
@@ -163,6 +164,7 @@ def _add_predict(commands: Subcommands) -> None:
     add("--operations", metavar="FORMULA", required=True, help="#op as a formula of n, up to a factor")
     add("--delays", metavar="FILE", type=Path, required=True, help="as ibprof-latency measured them, with --lengths "
         "0,1K:1M:x4")  # fmt: skip
+    add_unit(parser)
     add("--fabric", metavar="LST", type=Path, help="whose tables say how messages share links (default: they do not)")
     add("--placement", metavar="RULE", default="packed", help="packed, spread or random:SEED (default: packed)")
     add("--slots", metavar="K", type=count_in(1), help="ranks on a host (default: as few as fit)")
@@ -174,7 +176,8 @@ def _add_predict(commands: Subcommands) -> None:
 
 def _add_hpl(commands: Subcommands) -> None:
     summary = "performance of the Linpack benchmark by HPL's own model"
-    add = _add(commands, "hpl", summary, HplOptions, _predict_hpl).add_argument
+    parser = _add(commands, "hpl", summary, HplOptions, _predict_hpl)
+    add = parser.add_argument
     add("--n", metavar="N", type=_parse_number, required=True, help="order of the matrix")
     add("--nb", metavar="NB", type=_parse_number, default=float(BLOCK), help=f"block size (default: {BLOCK})")
     add("--grid", metavar="PxQ", type=_parse_grid, required=True, help="rows and columns of processes")
@@ -183,6 +186,7 @@ def _add_hpl(commands: Subcommands) -> None:
     add("--bandwidth", metavar="B", type=_parse_number, help="of a process, in bytes/s")
     add("--latency", metavar="S", type=number_in(0, 1), default=2e-6, help="of a message, in s (default: 2e-6)")
     add("--delays", metavar="FILE", type=Path, help="in place of both: as ibprof-latency measured them")
+    add_unit(parser)
 
 
 def _add_shares(commands: Subcommands) -> None:
@@ -218,6 +222,7 @@ def _add_cluster(parser: argparse.ArgumentParser) -> None:
     add("--fabric", metavar="LST", type=Path, help="in place of --bandwidth: the slowest link of a host in this fabric")
     add("--delays", metavar="FILE", type=Path, help="in place of --bandwidth: the slowest process as ibprof-latency "
         "measured it, with --lengths 0,1M")  # fmt: skip
+    add_unit(parser)
 
 
 def _add_word(parser: argparse.ArgumentParser) -> None:

@@ -9,13 +9,13 @@ from pathlib import Path
 
 from ibprof.errors import InconsistentError
 from ibprof_converter.cli.arguments import fill_options
+from ibprof_converter.cli.delay_unit import add_unit
 from ibprof_converter.cli.printing import print_result
 from ibprof_converter.cli.subcommands import Subcommands, add_subcommand
 from ibprof_converter.cli.topology_options import (
     add_bufe_epsilon,
     add_method_arguments,
     add_outputs,
-    add_unit,
     build_method,
     build_outputs,
     write_outputs,

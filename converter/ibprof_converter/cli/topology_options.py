@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ibprof_converter.analysis.inferred_outputs import write_inferred
 from ibprof_converter.cli.arguments import count_in, fill_options, number_in, parse_positive, type_of
-from ibprof_converter.latency.files.delay_files import UNITS
+from ibprof_converter.cli.delay_unit import add_unit
 from ibprof_converter.latency.model.message_lengths import parse_length
 from ibprof_converter.outputs.topology_writers import TopologyOutputs
 from ibprof_converter.topology.infer.inference_methods import METHODS, STATISTICS, InferenceMethod
@@ -40,11 +40,6 @@ def add_method_arguments(parser: argparse.ArgumentParser) -> None:
     add("--bootstrap", metavar="N", type=count_in(0), default=100, help="resampled matrices for edge support (100)")
     add("--seconds", metavar="S", type=parse_positive, default=10.0, help="limit of time for resampling (10)")
     add("--seed", metavar="N", type=count_in(0), default=0, help="of resampling (0)")
-
-
-def add_unit(parser: argparse.ArgumentParser) -> None:
-    """Add the unit of delays in files that do not say it."""
-    parser.add_argument("--unit", choices=tuple(UNITS), default="us", help="of CSV and numpy matrices (default: `us`)")
 
 
 def add_bufe_epsilon(parser: argparse.ArgumentParser) -> None:

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from ibprof.errors import UsageError
 from ibprof_converter.cli.arguments import fill_options, number_in, type_of
+from ibprof_converter.cli.delay_unit import add_unit
 from ibprof_converter.cli.printing import print_result
 from ibprof_converter.cli.subcommands import Subcommands, add_subcommand
-from ibprof_converter.cli.topology_options import add_outputs, add_unit, build_outputs, write_outputs
+from ibprof_converter.cli.topology_options import add_outputs, build_outputs, write_outputs
 from ibprof_converter.latency.model.message_lengths import parse_length
 from ibprof_converter.outputs.regression_table import (
     describe_regression,

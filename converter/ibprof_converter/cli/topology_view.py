@@ -9,8 +9,9 @@ from pathlib import Path
 
 from ibprof.errors import UsageError
 from ibprof_converter.analysis.inferred_outputs import describe_positions, write_topology_page
+from ibprof_converter.cli.delay_unit import add_unit
 from ibprof_converter.cli.subcommands import Subcommands, add_subcommand
-from ibprof_converter.cli.topology_options import add_position_arguments, add_unit
+from ibprof_converter.cli.topology_options import add_position_arguments
 from ibprof_converter.topology.infer.inference_methods import read_or_infer
 from ibprof_converter.topology.space.vertex_positions import position_vertices
 

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from ibprof.errors import InconsistentError, UsageError
 from ibprof.text.quantities import format_bytes, format_seconds
+from ibprof_converter.latency.files.delay_files import UNITS
 from ibprof_converter.scaling.exchange_fit import ConfidenceInterval
 from ibprof_converter.scaling.hpl import HplRun, predict_hpl, time_hpl
 from ibprof_converter.scaling.measured.loggp import read_loggp
@@ -28,6 +29,7 @@ class HplOptions:
         bandwidth: of a process, in Byte/s; None with `delays`.
         latency: in seconds.
         delays: measured ones, in place of both; None without.
+        unit: of these, of `UNITS`, where the file does not say it.
         json: whether the document is for programs.
     """
 
@@ -38,6 +40,7 @@ class HplOptions:
     bandwidth: float | None
     latency: float
     delays: Path | None
+    unit: str
     json: bool
 
 
@@ -52,7 +55,7 @@ def query_hpl(options: HplOptions) -> dict[str, Any]:
     if (options.bandwidth is None) == (options.delays is None):
         raise UsageError("give one of --bandwidth and --delays")
     if options.delays is not None:
-        long = read_loggp(options.delays).segments[-1]
+        long = read_loggp(options.delays, UNITS[options.unit]).segments[-1]
         if not long.per_byte.low > 0:
             raise InconsistentError(f"{options.delays}: long messages take no longer than short ones: no bandwidth")
         per_byte = long.per_byte

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ibprof.errors import InconsistentError
 from ibprof_converter.fabric.fabric_graph import NodeKind
-from ibprof_converter.latency.files.delay_files import read_delays
+from ibprof_converter.latency.files.delay_files import MICROSECOND, read_delays
 from ibprof_converter.routing.rail_files import find_rails
 from ibprof_converter.routing.subnet import read_rail_fabric
 
@@ -35,12 +35,16 @@ SHORTEST_BULK = 1 << 16
 """Least size of a message that shows a bandwidth, bytes: in smaller ones the latency is most of the time."""
 
 
-def slowest_process(path: Path) -> float:
+def slowest_process(path: Path, unit: float = MICROSECOND) -> float:
     """Return the bandwidth of the slowest process by the delays of long messages, in Byte/s.
 
     That of a process is the median over its peers, on other hosts where there are several. For round trips it is (s2 -
     s1) / (OWD(s2) - OWD(s1)) from the shortest to the longest message, which excludes the latency. For delays of mode
     bandwidth, many messages at the same time, it is s / OWD(s).
+
+    Args:
+        path: the delays.
+        unit: seconds of 1, where the file does not say it.
 
     Raises:
         InputError: the file holds no delays.
@@ -48,7 +52,7 @@ def slowest_process(path: Path) -> float:
 
     Source: Bufe 2014, equation (1.5), and (1.4) for large s.
     """
-    delays = read_delays(path, statistics=())
+    delays = read_delays(path, statistics=(), unit=unit)
     if not len(delays.lengths) or delays.lengths[-1] < SHORTEST_BULK:
         found = f"at most {delays.lengths[-1]:,}" if len(delays.lengths) else "no lengths"
         raise InconsistentError(

@@ -28,12 +28,14 @@ class ClusterOptions:
         bandwidth: of the network, in Byte/s.
         fabric: whose slowest link of a host has that bandwidth.
         delays: file of delays, by which the slowest process has it.
+        unit: of these, of `UNITS`, where the file does not say it.
     """
 
     l_peak: float
     bandwidth: float | None
     fabric: Path | None
     delays: Path | None
+    unit: str = "us"
 
     def find_cluster(self) -> Cluster:
         """Return the hardware parameters.
@@ -50,12 +52,13 @@ class ClusterOptions:
     def _find_bandwidth(self) -> float:
         if self.bandwidth is not None:
             return float(self.bandwidth)
+        from ibprof_converter.latency.files.delay_files import UNITS  # noqa: PLC0415  (slow to import)
         from ibprof_converter.scaling.network_bandwidth import slowest_host_link, slowest_process  # noqa: PLC0415  (slow to import)
 
         if self.fabric is not None:
             return slowest_host_link(self.fabric)
         assert self.delays is not None
-        return slowest_process(self.delays)
+        return slowest_process(self.delays, UNITS[self.unit])
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,14 @@ def test_a_slow_core_makes_no_switch_and_hides_none(kind: str, effect: str) -> N
     assert any("times the delays of others on their switch" in note for note in inferred.topology.notes)
 
 
+@pytest.mark.parametrize("seed", [1, 101])
+def test_slower_links_are_no_factors(seed: int) -> None:
+    sample = with_errors("slow hosts", seed, is_costly=False)
+    inferred = infer_sample(sample)
+    assert find_splits(inferred) == sample.splits
+    assert not any("times the delays of others" in note for note in inferred.topology.notes)
+
+
 def test_factors_of_hosts_are_found() -> None:
     delays = disturb(two_levels(64).delays(), 0.02, 0)
     assert find_host_factors(delays) is None

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InconsistentError
-from ibprof_converter.latency.files.delay_files import read_delays
+from ibprof_converter.latency.files.delay_files import MICROSECOND, read_delays
 from ibprof_converter.latency.model.delays import Delays
 from ibprof_converter.scaling.exchange_fit import ConfidenceInterval
 
@@ -72,18 +72,19 @@ class LogGP:
         return self.segments[-1].last
 
 
-def read_loggp(path: Path, seed: int = 1) -> LogGP:
+def read_loggp(path: Path, unit: float = MICROSECOND, seed: int = 1) -> LogGP:
     """Fit the parameters to a file of delays between hosts; between processes where there is one host.
 
     Args:
         path: as `ibprof-latency measure` writes it, in a mode with one message at a time.
+        unit: seconds of 1, where the file does not say it.
         seed: of the resampling.
 
     Raises:
         InputError: the file holds no delays.
         InconsistentError: it has too few lengths or pairs, or delays of many messages at a time.
     """
-    delays = read_delays(path, statistics=())
+    delays = read_delays(path, statistics=(), unit=unit)
     if str(delays.attributes.get("mode", "")) in ("bandwidth", "all_to_all"):
         raise InconsistentError(
             f"{path}: expected delays of one message at a time, found those of mode {delays.attributes['mode']}; "

@@ -11,6 +11,7 @@ from typing import Any
 
 from ibprof.errors import InconsistentError, UsageError
 from ibprof.load import load_profile
+from ibprof_converter.latency.files.delay_files import UNITS
 from ibprof_converter.routing.rail_files import find_rails
 from ibprof_converter.routing.route_choice import describe_routes, read_routed_rail
 from ibprof_converter.routing.subnet import Subnet
@@ -34,6 +35,7 @@ class PredictOptions:
         runs: problem size n and profile of each.
         operations: formula of n for #op.
         delays: file of measured delays.
+        unit: of these, of `UNITS`, where the file does not say it.
         fabric: whose tables say how messages share links; None: they share none.
         placement: of ranks on its hosts, `packed`, `spread` or `random:SEED`.
         slots: ranks on a host; None for as few as fit.
@@ -47,6 +49,7 @@ class PredictOptions:
     runs: list[tuple[float, Path]]
     operations: str
     delays: Path
+    unit: str
     fabric: Path | None
     placement: str
     slots: int | None
@@ -66,7 +69,7 @@ def query_prediction(options: PredictOptions) -> dict[str, Any]:
         InconsistentError: the runs do not determine an answer, or it is asked for beyond the range where it holds.
     """
     operations = parse_formula("--operations", options.operations)
-    network = read_loggp(options.delays)
+    network = read_loggp(options.delays, UNITS[options.unit])
     sharing, notes = _find_sharing(options)
     runs = [read_calls(load_profile(path), size) for size, path in options.runs]
     try:

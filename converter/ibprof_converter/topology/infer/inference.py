@@ -225,7 +225,8 @@ def _prefer_host_factors(
 ) -> tuple[HostFactors | None, ModelChoice]:
     """Return factors of hosts and the model of the delays without them, where both explain the delays better.
 
-    Slower links that explain all and give the same switches are kept: a factor would hide them.
+    Slower links that explain all are kept, where a factor would need more switches for what it leaves, or have the same
+    switches and explain little more.
     """
     known = delays > 0
     factors = find_host_factors(fill_gaps(delays, known))
@@ -238,7 +239,9 @@ def _prefer_host_factors(
     left = find_pattern(choice.candidate.residuals(delays), known)
     still = find_pattern(other.candidate.residuals(factors.even_out(delays)), known)
     splits = [set(_as_topology(each.candidate, hosts).find_splits()) for each in (choice, other)]
-    is_explained = not left.is_likely and still.deviation > _AS_EXACT * left.deviation and splits[0] == splits[1]
+    has_more = other.candidate.switches > choice.candidate.switches
+    is_as_exact = splits[0] == splits[1] and still.deviation > _AS_EXACT * left.deviation
+    is_explained = not left.is_likely and (has_more or is_as_exact)
     return (factors, other) if gain > CLOSE and not is_explained else (None, choice)
 
 

@@ -111,6 +111,21 @@ def test_prediction(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert "Predictions hold for 2 to 32 processes." in text.replace("\n", " ")
 
 
+def test_delays_of_another_unit(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """The same delays in a numpy file in ns, and by the commands that take their bandwidth."""
+    line = [*write_inputs(tmp_path), "--processes", "16", "--json"]
+    cube = np.broadcast_to((1e4 + LENGTHS)[:, None, None] * (1 - np.eye(2)), (5, 2, 2))
+    np.savez(tmp_path / "d.npz", delays=cube, hosts=np.array(["a", "b"]), lengths=LENGTHS)
+    assert main(line) == 0
+    plain = json.loads(capsys.readouterr().out)["curve"]
+    inputs = ["--delays", str(tmp_path / "d.npz"), "--unit", "ns"]
+    assert main([*line, *inputs]) == 0
+    assert json.loads(capsys.readouterr().out)["curve"][0]["seconds"] == pytest.approx(plain[0]["seconds"], rel=1e-4)
+    assert main(["linpack", "--n", "10000", "--l-peak", "8e9", *inputs, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["bandwidth"] == pytest.approx(1e9, rel=1e-4)
+    assert main(["hpl", "--n", "1e5", "--grid", "4x4", "--rate", "1e9", *inputs, "--json"]) == 0
+
+
 def test_tables_slow_what_leaves_a_leaf_switch(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """Runs on four hosts of one leaf switch share no links; with 16 hosts an all-to-all takes 1.6 times as long."""
     line = [*write_inputs(tmp_path, (2, 3, 4)), "--processes", "16", "--json"]
