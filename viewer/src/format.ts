@@ -49,7 +49,9 @@ export function formatSeconds(seconds: number): string {
 }
 
 export function formatShare(part: bigint, whole: bigint): string {
-  return whole ? `${(Number((part * 10000n) / whole) / 100).toFixed(1)}%` : "0.0%";
+  const share = whole ? (Number((part * 10000n) / whole) / 100).toFixed(1) : "0.0";
+  // Something is not nothing.
+  return part && whole && share === "0.0" ? "<0.1%" : `${share}%`;
 }
 
 export function formatCount(amount: bigint): string {

@@ -51,3 +51,10 @@ test("amounts that are equal as doubles are ranked exactly", () => {
   assert.deepEqual(rankLargest(equal, 2).first, [0, 1]);
   assert.deepEqual(rankLargest(equal, 2, (one, other) => other - one).first, [1, 0]);
 });
+
+test("by time, unknown speeds come last, and equal times follow their precedence before their amounts", () => {
+  const rates = [100, 200, 200, Number.POSITIVE_INFINITY, 100];
+  const time = { rate: (index: number) => rates[index], precedence: (index: number) => (index === 1 ? 1 : 0) };
+  const amounts = amountsOf(5n, 10n, 10n, 99n, 6n);
+  assert.deepEqual(rankLargest(amounts, 5, undefined, undefined, time).first, [4, 2, 0, 1, 3]);
+});

@@ -37,8 +37,18 @@ test("loads get colours on a linear scale, unused links none", () => {
   const { steps, first } = encode({});
   // Link direction 0 has 84 bytes, 3 has 63, the route to host 2 has 21: a quarter of 63 colours.
   assert.deepEqual(steps, [STEPS, 0, 0, 1 + Math.round(0.75 * 63), 0, 17, 0, 0, 17, 0, 0, 17]);
-  // Among equals, those between switches first.
-  assert.deepEqual(first, [0, 3, 8, 11, 5]);
+  // Among equals, a host's own link first.
+  assert.deepEqual(first, [0, 3, 5, 8, 11]);
+  const { groups } = encodeLoads(RUN, {}, THEMES.light, RUN.table.loadOfEnds({}));
+  // 63 is not alike to 84; both directions between switches need as long, but lead up and down.
+  assert.deepEqual(
+    groups.map(({ end, count }) => [end, count]),
+    [
+      [0, 1],
+      [3, 1],
+      [5, 1],
+    ],
+  );
 });
 
 test("filters hide, ranges make idle, used hides what is idle", () => {
@@ -52,7 +62,7 @@ test("filters hide, ranges make idle, used hides what is idle", () => {
 
 test("a range of loads includes both its ends", () => {
   const { first } = encode({ load: [21, 63] });
-  assert.deepEqual(first, [3, 8, 11, 5]);
+  assert.deepEqual(first, [3, 5, 8, 11]);
 });
 
 test("colours are by the measure, others share their scale", () => {

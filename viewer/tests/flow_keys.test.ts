@@ -81,6 +81,7 @@ test("a flow without a pair has none under another numbering", () => {
     source: Int32Array.of(0, 1),
     destination: Int32Array.of(1, 2),
     of: Int32Array.of(1, -1, 0),
+    compare: (one: number, other: number): number => one - other,
   };
   assert.deepEqual(valuesOf(renumberPairs(pairs, Int32Array.of(7, 5), 9)), [[5, NO_PAIR, 7], 9]);
 });

@@ -50,6 +50,8 @@ test("times get the unit that fits", () => {
 test("shares are exact for amounts that doubles cannot hold", () => {
   assert.equal(format.formatShare(1n, 3n), "33.3%");
   assert.equal(format.formatShare(5n, 0n), "0.0%");
+  assert.equal(format.formatShare(0n, 9n), "0.0%");
+  assert.equal(format.formatShare(1n, 9999n), "<0.1%");
   // As doubles both are 2^62: 100.0%.
   assert.equal(format.formatShare(2n ** 62n - 2n ** 54n, 2n ** 62n), "99.6%");
   assert.equal(format.formatCount(1234567n), "1,234,567");

@@ -10,6 +10,7 @@ test("each pair gets one number in the order of its first flow", () => {
   assert.deepEqual([...pairs.source], [0, 2, 0]);
   assert.deepEqual([...pairs.destination], [1, 0, 3]);
   assert.deepEqual([...pairs.of], [0, 0, 1, NO_PAIR, 2, 1]);
+  assert.deepEqual([0, 1, 2].sort(pairs.compare), [0, 2, 1]);
 });
 
 test("a flow whose receiver is unknown has no pair", () => {

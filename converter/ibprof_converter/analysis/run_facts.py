@@ -16,6 +16,7 @@ from ibprof.profile.exact_sums import add_by_key, number_keys
 from ibprof.text.call_names import name_call
 from ibprof_converter.analysis.fabric_loads import FabricLoads
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
+from ibprof_converter.hotspots.hot_links import HOST_LINK
 from ibprof_converter.hotspots.link_report import LinkReport
 from ibprof_converter.hotspots.run_sums import add_by
 from ibprof_converter.traffic.rail_bounds import STATIC
@@ -35,6 +36,8 @@ class LoadedDirection:
         bytes: that the sender transmits.
         seconds: that these bytes need at line rate; None where the speed is not known.
         call: the call, and its line if known, that sends most of it; empty for none.
+        guid: of the sender, as in a report.
+        is_host_link: whether it is a host's own link.
         operations: bytes of the operations that load it most, as in a report; empty where they are not known.
     """
 
@@ -45,6 +48,8 @@ class LoadedDirection:
     far_port: int
     bytes: int
     seconds: float | None
+    guid: str
+    is_host_link: bool
     call: str = ""
     operations: Mapping[str, int] = field(default_factory=dict)
 
@@ -188,6 +193,8 @@ def direction_of_hotspot(spot: Mapping[str, Any]) -> LoadedDirection:
         far_port=receiver["port"],
         bytes=spot["bytes"],
         seconds=spot.get("least_time_s"),
+        guid=sender["guid"],
+        is_host_link=link["kind"] == HOST_LINK,
         call=_name_largest_call(contributors.get("operations", ()), contributors.get("sites", ())),
         operations={each["name"]: each["bytes"] for each in contributors.get("operations", ()) if each["name"] != ALL},
     )
@@ -219,18 +226,30 @@ def list_directions(rows: Iterable[Mapping[str, Any]]) -> list[LoadedDirection]:
                     far_port=int(row[f"{far}_port"]),
                     bytes=amount,
                     seconds=None,
+                    guid=row[f"{near}_guid"],
+                    is_host_link=str(row["a_level"]) == "0",
                 )
                 amount += found[direction.key].bytes if direction.key in found else 0
-                seconds = amount * 8e-9 / gbps if gbps > 0 else None
+                seconds = amount / gbps * 8e-9 if gbps > 0 else None
                 found[direction.key] = replace(direction, bytes=amount, seconds=seconds)
     return list(found.values())
 
 
 def sort_by_time(directions: Iterable[LoadedDirection]) -> list[LoadedDirection]:
-    """Return link directions, the longest at line rate first; by bytes where a speed is not known."""
+    """Return link directions in the order of `rank_directions`."""
     found = list(directions)
-    by_time = all(each.seconds is not None for each in found)
-    return sorted(found, key=lambda each: (-(each.seconds or 0) if by_time else -each.bytes, -each.bytes))
+    by_time = any(each.seconds for each in found)
+
+    def key(each: LoadedDirection) -> tuple[float, bool, int, str, int]:
+        return (
+            -(each.seconds or 0) if by_time else -each.bytes,
+            not each.is_host_link,
+            -each.bytes,
+            each.guid,
+            each.port,
+        )
+
+    return sorted(found, key=key)
 
 
 def _find_rank_hosts(loads: FabricLoads, traffic: Traffic) -> tuple[str | None, ...]:

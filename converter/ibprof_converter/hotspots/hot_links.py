@@ -12,9 +12,10 @@ import numpy.typing as npt
 
 from ibprof.native.kernel_library import sum_exactly
 from ibprof.profile.exact_sums import add_by_key
-from ibprof_converter.fabric.fabric_graph import LIDS, Fabric, NodeKind
+from ibprof_converter.fabric.fabric_graph import LIDS, Fabric
 from ibprof_converter.hotspots.alike_groups import group_alike
 from ibprof_converter.hotspots.contention import Contention, FlowCounter
+from ibprof_converter.hotspots.link_order import joins_switches, measure_line_rate_s, rank_directions
 from ibprof_converter.layout.lower_end import lower_ends
 from ibprof_converter.layout.positions import FabricLayout
 from ibprof_converter.routing.flow_scan import scan_flows
@@ -231,15 +232,16 @@ class LinkDirections:
         static = [loaded.sum(axis=2, dtype=np.uint64) for loaded in loads.by_rail]
         totals = static if bounds is None else list(bounds.estimates)
         self._static = None if bounds is None else np.concatenate([total.reshape(-1) for total in static])
+        self._totals = totals
         self._links = sum(map(len, totals))
         self._links_used = sum(int(total.any(axis=1).sum()) for total in totals)
         self._bytes = np.concatenate([total.reshape(-1) for total in totals])
         self._rail = np.repeat(np.arange(len(totals)), [total.size for total in totals])
         self._first = np.cumsum([0, *(total.size for total in totals)])
-        self._seconds = _measure_seconds(
+        self._seconds = measure_line_rate_s(
             self._bytes, np.concatenate([np.repeat(each.fabric.link_gbps, 2) for each in subnets])
         )
-        self._between_switches = np.concatenate([np.repeat(_joins_switches(each.fabric), 2) for each in subnets])
+        self._between_switches = np.concatenate([np.repeat(joins_switches(each.fabric), 2) for each in subnets])
         self._kind = np.concatenate(
             [_number_kinds(each.fabric, layout) for each, layout in zip(subnets, layouts, strict=True)]
         )
@@ -264,11 +266,14 @@ class LinkDirections:
             by: one of `RANKINGS`.
             groups: how many groups.
         """
-        order = self._sort(by)
+        order = rank_directions([each.fabric for each in self._subnets], self._totals, by_bytes=by == BY_BYTES)
         busiest: list[int] = order[:count].tolist()
         on_switches: list[int] = order[self._between_switches[order]][:count].tolist()
-        amounts = self._seconds if by == BY_TIME else self._bytes.astype(np.float64)
-        members = [order[each] for each in group_alike(amounts[order], self._kind[order], groups)]
+        by_time = by == BY_TIME and self._seconds.any()
+        amounts = self._seconds if by_time else self._bytes.astype(np.float64)
+        # Without a speed nothing shows which are alike.
+        grouped = order[amounts[order] > 0]
+        members = [grouped[each] for each in group_alike(amounts[grouped], self._kind[grouped], groups)]
         named = sorted({*busiest, *on_switches, *(int(each[0]) for each in members)})
         if self._traffic is not None and named:
             self._collect_flows(self._traffic, named)
@@ -278,14 +283,6 @@ class LinkDirections:
             tuple(spots[end] for end in on_switches),
             tuple(LinkGroup(spots[int(each[0])], self._locate(each)) for each in members),
         )
-
-    def _sort(self, by: str) -> npt.NDArray[np.intp]:
-        """Return the link directions that carry anything, the most loaded first."""
-        used = np.flatnonzero(self._bytes)
-        orders: list[npt.NDArray[np.generic]] = [-self._seconds[used], ~self._bytes[used]]
-        first, then = orders if by == BY_TIME else reversed(orders)
-        # Of ends that are as busy, those between switches come first: a placement can move them.
-        return used[np.lexsort((then, ~self._between_switches[used], first))]
 
     def _locate(self, indices: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
         """Return rail, link and end of link directions: intp [direction, 3]."""
@@ -324,7 +321,7 @@ class LinkDirections:
             bytes=amount,
             share=amount / self._routed,
             ratio_to_mean=amount / self._mean,
-            least_time_s=None if math.isnan(gbps) else amount * 8 / (gbps * 1e9),
+            least_time_s=None if math.isnan(gbps) else float(self._seconds[index]),
             contributors=self._contributors(index, amount if self._static is None else int(self._static[index])),
             static_bytes=None if self._static is None else int(self._static[index]),
         )
@@ -347,11 +344,6 @@ class LinkDirections:
             destinations=_shares(fabric.lid_node[flows.destination_lid], flows.bytes, fabric.node_name, amount),
             contention=self._counter.compare(rail, flows),
         )
-
-
-def _joins_switches(fabric: Fabric) -> npt.NDArray[np.bool_]:
-    joins: npt.NDArray[np.bool_] = (fabric.node_kind[fabric.link_node] == NodeKind.SWITCH).all(axis=1)
-    return joins
 
 
 def _number_kinds(fabric: Fabric, layout: FabricLayout) -> npt.NDArray[np.int64]:
@@ -417,11 +409,3 @@ def _pair_shares(flows: Traffic, fabric: Fabric, amount: int) -> tuple[tuple[Pai
         )
     rest = sum_exactly(sums[NAMED_PAIRS:])
     return tuple(greatest), OtherPairs(len(keys) - len(greatest), rest, rest / amount)
-
-
-def _measure_seconds(amounts: npt.NDArray[np.uint64], gbps: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the seconds of link directions at line rate. An unknown speed is taken for the slowest."""
-    known = gbps[gbps > 0]
-    slowest = float(known.min()) if len(known) else 1.0
-    seconds: npt.NDArray[np.float64] = amounts * 8e-9 / np.where(gbps > 0, gbps, slowest)
-    return seconds

@@ -52,7 +52,7 @@ def _time_links(links: LinkReport, routes: str) -> BusiestLink | None:
         spots = [spot for spot in (*links.hotspots, *links.switch_hotspots) if spot.least_time_s]
         if not spots:
             return BusiestLink("", 0.0, is_host_link=True, routes=routes, on_host_share=on_host)
-        busiest = max(spots, key=lambda spot: spot.least_time_s or 0.0)
+        busiest = max(spots, key=lambda spot: (spot.least_time_s or 0.0, spot.kind == HOST_LINK))
         return BusiestLink(
             busiest=_name_direction(busiest),
             line_rate_s=busiest.least_time_s or 0.0,

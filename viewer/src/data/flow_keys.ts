@@ -9,6 +9,8 @@ import { NO_PAIR, numberPairs, type Pairs } from "./pairs";
 export interface FlowKey {
   of: ArrayLike<number>;
   count: number;
+  /** Orders equal sums; without it they follow their number. */
+  compare?: (one: number, other: number) => number;
 }
 
 /** Sending and receiving host of each flow. */

@@ -85,12 +85,13 @@ export class LoadTable {
 
   /** Return the largest sums by a key. */
   shares(selection: Selection, key: FlowKey, limit: number): Shares {
+    const { compare = (one: number, other: number): number => one - other } = key;
     // Few keys occur on one link direction: they get a numbering of their own.
     const compressed = selection.end === undefined ? null : this.compress(selection.end, key);
     const { of, keys } = compressed ?? { of: key.of, keys: null };
     const amounts = this.sumBy(selection, { of, count: keys ? keys.length : key.count });
     const keyAt = (index: number): number => (keys ? keys[index] : index);
-    const { first, used } = rankLargest(amounts, limit, (one, other) => keyAt(one) - keyAt(other));
+    const { first, used } = rankLargest(amounts, limit, (one, other) => compare(keyAt(one), keyAt(other)));
     const shares = first.map((index) => ({ key: keyAt(index), bytes: amounts.exact(index) }));
     return { first: shares, count: used, total: amounts.total() };
   }

@@ -10,6 +10,8 @@ export interface Pairs {
   destination: Int32Array;
   /** Pair of each flow; `NO_PAIR` where its sender or receiver is unknown. */
   of: Int32Array;
+  /** Order two pairs by sender, then by receiver. */
+  compare: (one: number, other: number) => number;
 }
 
 /** The largest table that pairs are looked up in directly, in cells; larger ones are hashed. */
@@ -36,7 +38,10 @@ export function numberPairs(source: ArrayLike<number>, destination: ArrayLike<nu
       if (pair === count) count++;
     } else of[flow] = count - 1;
   }
-  return { count, source: from.slice(0, count), destination: to.slice(0, count), of };
+  const [sources, destinations] = [from.slice(0, count), to.slice(0, count)];
+  const compare = (one: number, other: number): number =>
+    sources[one] - sources[other] || destinations[one] - destinations[other];
+  return { count, source: sources, destination: destinations, of, compare };
 }
 
 /** Return the number of a pair: the one it has already, else `next`. */

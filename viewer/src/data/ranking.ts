@@ -12,23 +12,33 @@ export interface Ranking {
   most: number;
 }
 
+/** Ranks amounts by their time: the amount over `rate`. Equal times follow `precedence`, the smaller one first. */
+export interface TimeOrder {
+  rate: (index: number) => number;
+  precedence: (index: number) => number;
+}
+
 /**
  * Rank the amounts above 0 and return the first `limit` of them. `compareTied` orders equal amounts; `isIncluded`
- * leaves out the others. What is ranked is each amount times its `weight`; among equals the larger amount comes first.
+ * leaves out the others. With `time` they are ranked by time, equal times by amount.
  */
 export function rankLargest(
   amounts: Amounts,
   limit: number,
   compareTied = (one: number, other: number): number => one - other,
   isIncluded: (index: number) => boolean = () => true,
-  weight: (index: number) => number = () => 1,
+  time?: TimeOrder,
 ): Ranking {
   const first: number[] = [];
   const ranking = { first, used: 0, least: Number.POSITIVE_INFINITY, most: 0 };
   const precedes = (one: number, other: number): boolean => {
     const [a, b] = [amounts.approximate(one), amounts.approximate(other)];
-    const [weighted, against] = [a * weight(one), b * weight(other)];
-    if (weighted !== against) return weighted > against;
+    if (time) {
+      const [needed, against] = [a / time.rate(one), b / time.rate(other)];
+      if (needed !== against) return needed > against;
+      const precedence = time.precedence(one) - time.precedence(other);
+      if (precedence) return precedence < 0;
+    }
     if (a !== b) return a > b;
     if (a < Number.MAX_SAFE_INTEGER) return compareTied(one, other) < 0;
     const [exactA, exactB] = [amounts.exact(one), amounts.exact(other)];

@@ -71,7 +71,7 @@ export class PairsPanel implements Panel {
       source !== undefined && pairs.source[pair] === source && pairs.destination[pair] === destination;
     if (this.grids.firstChild !== kind.grid.element) this.grids.replaceChildren(kind.grid.element);
     kind.grid.show(encoding, pairs, (pair) => sums.approximate(pair), isChosen);
-    const { first, used } = rankLargest(sums, LISTED);
+    const { first, used } = rankLargest(sums, LISTED, pairs.compare);
     const total = sums.total();
     const rows = first.map((pair) => {
       const press = (): void => this.choose(kind, pairs, pair, isChosen(pair));

@@ -4,14 +4,13 @@
 import type { Amounts } from "../data/amounts";
 import { formatValue, type LinkValue } from "../data/link_values";
 import { BYTES, type Measure } from "../data/measure";
-import { type Model, SWITCH } from "../data/model";
-import { type Ranking, rankLargest } from "../data/ranking";
+import type { Model } from "../data/model";
+import type { Ranking } from "../data/ranking";
 import type { Run } from "../run";
 import type { State } from "../state";
 import { ChangeScale, type ColourScale, LoadScale } from "./colour_scale";
+import { type AlikeLinks, eachAlone, groupAlike, orderByAmount, orderByTime, RANKED, rankLinks } from "./link_ranking";
 import { STEPS, type Theme } from "./palette";
-
-const RANKED = 200;
 
 /** Steps of link directions: not drawn, drawn without load, else 1 + the index of the colour. */
 export const HIDDEN = 255;
@@ -34,9 +33,11 @@ export interface Encoding {
   emphasis: Uint8Array;
   /** The property that links are coloured by; null for `amounts`. */
   value: LinkValue | null;
-  /** Coloured link directions: loads by their time at line rate, else by amount, the largest first. Among equals, those
-   * between switches come first. */
+  /** Coloured link directions: loads by their time at line rate, else by amount, the largest first. Among equals, hosts'
+   * own links come first. */
   ranking: Ranking;
+  /** The first groups of alike link directions, which lists name and pictures number. */
+  groups: AlikeLinks[];
   /** Link directions on routes of the selected pair without traffic, such as on another rail. */
   unusedRoutes: number[];
 }
@@ -61,8 +62,8 @@ export function encodeLoads(
     if (amounts.approximate(end) && amount >= low && amount <= high) steps[end] = 1 + scale.step(amount);
     else if (state.used) steps[end] = HIDDEN;
   }
-  const slowness = slownessOf(model);
-  const ranking = rankEnds(model, amounts, steps, (end) => slowness[end >> 1]);
+  const order = orderByTime(model, isColoured(steps));
+  const ranking = rankLinks(amounts, order);
   const unusedRoutes = findUnusedRoutes(run, state, amounts);
   const { ramp } = theme;
   return {
@@ -78,6 +79,7 @@ export function encodeLoads(
     scale,
     emphasis: emphasiseTimes(model, measured, others, steps),
     ranking,
+    groups: groupAlike(model, amounts, order),
     unusedRoutes,
   };
 }
@@ -123,17 +125,16 @@ export function encodeValue(run: Run, state: State, theme: Theme, amounts: Amoun
     scale,
     emphasis,
     ranking,
+    groups: eachAlone(ranking),
     unusedRoutes,
   };
 }
 
 /** Rank link directions by a property, the largest first. A link with one value is listed once. */
 function rankValues({ value }: LinkValue, steps: Uint8Array): Ranking {
-  const isColoured = (end: number): boolean => steps[end] !== HIDDEN && steps[end] !== IDLE;
+  const isShown = isColoured(steps);
   const all = Array.from(steps.keys());
-  const ranked = all.filter(
-    (end) => isColoured(end) && !(end & 1 && value[end] === value[end ^ 1] && isColoured(end ^ 1)),
-  );
+  const ranked = all.filter((end) => isShown(end) && !(end & 1 && value[end] === value[end ^ 1] && isShown(end ^ 1)));
   ranked.sort((one, other) => value[other] - value[one] || one - other);
   const [most, least] = [value[ranked[0]] ?? 0, value[ranked[ranked.length - 1]] ?? 0];
   return { first: ranked.slice(0, RANKED), used: ranked.length, least, most };
@@ -159,7 +160,7 @@ export function encodeChanges(
     if (isKnown(end) && amount >= low && amount <= high) steps[end] = 1 + scale.step(amount);
     else if (state.used) steps[end] = HIDDEN;
   }
-  const ranking = rankEnds(model, sizes, steps);
+  const ranking = rankLinks(sizes, orderByAmount(model, isColoured(steps)));
   return {
     state,
     theme,
@@ -173,6 +174,7 @@ export function encodeChanges(
     scale,
     emphasis: emphasiseTimes(model, sizes, [], steps),
     ranking,
+    groups: eachAlone(ranking),
     unusedRoutes: [],
   };
 }
@@ -236,11 +238,8 @@ function slownessOf(model: Model): Float64Array {
   return Float64Array.from(model.linkGbps, (gbps) => (gbps > 0 ? fastest / gbps : 1));
 }
 
-function rankEnds(model: Model, sizes: Amounts, steps: Uint8Array, weight: (end: number) => number = () => 1): Ranking {
-  const between = (end: number): number =>
-    model.nodeKind[model.endNode[end]] === SWITCH && model.nodeKind[model.endNode[end ^ 1]] === SWITCH ? 1 : 0;
-  const before = (one: number, other: number): number => between(other) - between(one) || one - other;
-  return rankLargest(sizes, RANKED, before, (end) => steps[end] !== HIDDEN && steps[end] !== IDLE, weight);
+function isColoured(steps: Uint8Array): (end: number) => boolean {
+  return (end) => steps[end] !== HIDDEN && steps[end] !== IDLE;
 }
 
 function findUnusedRoutes({ table }: Run, state: State, amounts: Amounts): number[] {

@@ -4,6 +4,7 @@
 import type { Model } from "../data/model";
 import { formatCount } from "../format";
 import { type BlockTree, findIdleGroups, growBlocks } from "./idle_groups";
+import { separate } from "./row_spacing";
 
 /** The number of columns that are always shown; the part of the columns that a folded picture may still have. */
 const FEW_COLUMNS = 64;
@@ -11,6 +12,8 @@ const MOST_KEPT = 2 / 3;
 /** Columns between hosts of different leaf switches, and between switches. */
 const LEAF_GAP = 0.5;
 const SWITCH_GAP = 0.35;
+/** The part of its columns that a stub is wide. */
+export const STUB_WIDTH = 0.4;
 
 /** What stands for the nodes of a group in one row. */
 export interface Stub {
@@ -98,10 +101,36 @@ export function foldIdle(model: Model, used: Uint8Array, open: readonly number[]
   }
   const stretches = findStretches(tree, { left, right, width });
   for (const [, row] of rows) spreadRow(model, row, stretches, width, place);
+  clearStubs(model, stubs, stubOf, x, width);
   let links = 0;
   for (let link = 0; link < model.links; link++)
     if (stubOf[model.endNode[2 * link]] < 0 && stubOf[model.endNode[2 * link + 1]] < 0) links++;
   return { stubs, stubOf, x, y: flattenRails(model, railStubs), links };
+}
+
+/** Move the switches and stubs of a row apart where a stub covers another one. */
+function clearStubs(model: Model, stubs: readonly Stub[], stubOf: Int32Array, x: Float64Array, width: number): void {
+  const rows = new Map<number, { nodes: number[]; columns: number }[]>();
+  for (const { isSwitch, label, nodes, columns } of stubs)
+    if (isSwitch && label === undefined) {
+      const row = rows.get(model.nodeY[nodes[0]]) ?? [];
+      rows.set(model.nodeY[nodes[0]], [...row, { nodes, columns: STUB_WIDTH * columns }]);
+    }
+  for (let node = 0; node < model.nodes; node++)
+    if (stubOf[node] < 0 && model.nodeLevel[node]) rows.get(model.nodeY[node])?.push({ nodes: [node], columns: 0 });
+  for (const row of rows.values()) {
+    row.sort((one, other) => x[one.nodes[0]] - x[other.nodes[0]]);
+    const wanted = row.map(({ nodes }) => x[nodes[0]]);
+    const gaps = row.map(({ columns }, at) => {
+      if (!at) return 0;
+      const last = row[at - 1].columns;
+      // Switches next to each other may be as near as they are.
+      return columns || last ? (columns + last) / 2 + SWITCH_GAP : Math.min(wanted[at] - wanted[at - 1], SWITCH_GAP);
+    });
+    separate(wanted, gaps, width).forEach((where, at) => {
+      for (const node of row[at].nodes) x[node] = where;
+    });
+  }
 }
 
 /** Return the rails that no bytes cross, where others are in use. Adapters are on all rails of their host's ranks. */

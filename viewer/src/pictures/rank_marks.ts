@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers of the first link directions of the ranking, on the picture as in the list.
+// The numbers of the most loaded link directions, alike ones once, on the picture as in the list.
 
 import { fillDisc } from "./discs";
 import { type Extent, FONT } from "./drawing";
@@ -7,9 +7,6 @@ import type { DrawingContext } from "./drawing_context";
 import type { Encoding } from "./encoding";
 import type { HalfLinks } from "./half_links";
 import type { ViewTransform } from "./view_transform";
-
-/** The number of link directions that have a number. */
-export const MARKED = 3;
 
 /** The size of a number's disc, and half of the square that names keep off. */
 const RADIUS = 8;
@@ -50,8 +47,8 @@ export function placeMarks(extents: Extent[], { scale, x: left, y: top }: ViewTr
 }
 
 /** Return the link directions that have a number, the most loaded first. */
-export function markedEnds({ ranking }: Encoding): number[] {
-  return ranking.first.slice(0, MARKED);
+export function markedEnds({ groups }: Encoding): number[] {
+  return groups.map(({ end }) => end);
 }
 
 /** Return where the numbers are. */

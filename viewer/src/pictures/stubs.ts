@@ -5,6 +5,7 @@ import { formatCount } from "../format";
 import { FONT, LETTER, MARGIN } from "./drawing";
 import type { DrawingContext } from "./drawing_context";
 import type { Encoding } from "./encoding";
+import { STUB_WIDTH } from "./folding";
 import type { PlacedStub } from "./line_layout";
 import type { ViewTransform } from "./view_transform";
 
@@ -21,7 +22,7 @@ const NUMBERS_APART = 14;
 
 /** Return half the width of a stub, in pixels. */
 function halfWidth({ columns }: PlacedStub, scale: number): number {
-  return Math.min(Math.max(0.4 * columns * scale, NARROWEST), WIDEST) / 2;
+  return Math.min(Math.max(STUB_WIDTH * columns * scale, NARROWEST), WIDEST) / 2;
 }
 
 /** Return the stub at a point, in units of the picture, of which there are 1 / `scale` in a pixel. */

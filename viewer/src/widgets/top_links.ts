@@ -2,10 +2,9 @@
 // The most loaded links: their share, time at line rate, and largest senders.
 
 import { formatLinkValue } from "../data/link_values";
-import { formatBytes, formatShare, printable } from "../format";
+import { formatBytes, formatCount, formatShare, printable } from "../format";
 import type { Page } from "../page";
 import type { Encoding } from "../pictures/encoding";
-import { MARKED } from "../pictures/rank_marks";
 import { describeLargestChanges, describeOtherLoad, describeOwnLoad } from "../text/comparison_text";
 import { button, byId, element, replaceChildren } from "./dom";
 
@@ -20,16 +19,16 @@ export class TopLinks {
   }
 
   private list(encoding: Encoding, id: string): void {
-    const { ranking, isChange, run } = encoding;
+    const { groups, isChange, run } = encoding;
     const { compared, names } = this.page;
     const changes = compared && isChange ? `Largest changes from ${run.name} to ${compared.run.name}` : "";
     byId(`${id}-title`).textContent = this.isLoaded
       ? changes || (run.name ? `Most loaded links: ${run.name}` : "Most loaded links")
       : `Links by ${printable(encoding.value?.name ?? "value")}`;
-    const items = ranking.first.slice(0, MARKED).map((end) => {
+    const items = groups.map(({ end, count }) => {
       const choose = button(names.end(end), () => this.page.choose({ end }));
       choose.dataset.end = String(end);
-      return element("li", "", choose, ...this.describe(encoding, end).map((line) => element("p", line)));
+      return element("li", "", choose, ...this.describe(encoding, end, count).map((line) => element("p", line)));
     });
     const none = isChange ? "no load changed" : "no traffic on any link";
     if (!items.length) items.push(element("li", none));
@@ -40,7 +39,7 @@ export class TopLinks {
     return this.page.model.header.about === undefined;
   }
 
-  private describe({ amounts, isChange, state, run }: Encoding, end: number): string[] {
+  private describe({ amounts, isChange, state, run }: Encoding, end: number, count: number): string[] {
     const { compared } = this.page;
     const { model, names } = run;
     if (!this.isLoaded)
@@ -55,7 +54,9 @@ export class TopLinks {
     }
     const amount = amounts.exact(end);
     const share = formatShare(amount, BigInt(model.header.bytes_routed));
-    const load = `${formatBytes(Number(amount))}, ${share} of bytes on links; ${names.lineRateTime(end, Number(amount))}`;
+    const alike = count > 1 ? `; ${formatCount(BigInt(count))} links alike` : "";
+    const time = names.lineRateTime(end, Number(amount));
+    const load = `${formatBytes(Number(amount))}, ${share} of bytes on links; ${time}${alike}`;
     return [
       load,
       names.describeSenders(state, end),

@@ -10,9 +10,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.hotspots.causes.pair_bytes import PairBytes
 from ibprof_converter.hotspots.causes.rank_flows import RankFlows
+from ibprof_converter.hotspots.link_order import joins_switches, measure_line_rate_s, rank_directions
 from ibprof_converter.layout.node_levels import find_levels
 from ibprof_converter.placement.placement_problem import SlotOfRank
 from ibprof_converter.routing.adaptive_bounds import estimate_adaptive
@@ -82,23 +82,28 @@ class Situation:
         return self._along_tables[1]
 
     @cached_property
+    def amounts(self) -> tuple[npt.NDArray[np.uint64], ...]:
+        """Bytes of each link direction: uint64 [link, end] for each rail; with adaptive routing an estimate."""
+        if not self.is_adaptive:
+            return self._along_tables[0]
+        return tuple(
+            np.rint(estimate_adaptive(paths, [self._flows_of(rail)])).astype(np.uint64)
+            for rail, paths in enumerate(self.adaptive_paths)
+        )
+
+    @cached_property
     def seconds(self) -> tuple[npt.NDArray[np.float64], ...]:
         """Time of each link direction at line rate: float64 [link, end] for each rail; 0 where no speed is known."""
-        seconds = []
-        for rail, subnet in enumerate(self.subnets):
-            load: npt.NDArray[np.float64] | npt.NDArray[np.uint64]
-            if self.is_adaptive:
-                load = estimate_adaptive(self.adaptive_paths[rail], [self._flows_of(rail)])
-            else:
-                load = self._along_tables[0][rail]
-            seconds.append(load * (8e-9 / _gbps(subnet)[:, np.newaxis]))
-        return tuple(seconds)
+        return tuple(
+            measure_line_rate_s(amounts, subnet.fabric.link_gbps[:, np.newaxis])
+            for amounts, subnet in zip(self.amounts, self.subnets, strict=True)
+        )
 
     @cached_property
     def max_host_seconds(self) -> float:
         """The largest time of a host's own link direction."""
         return max(
-            float(each[~joins_switches(subnet)].max(initial=0.0))
+            float(each[~joins_switches(subnet.fabric)].max(initial=0.0))
             for each, subnet in zip(self.seconds, self.subnets, strict=True)
         )
 
@@ -106,7 +111,7 @@ class Situation:
     def max_switch_seconds(self) -> float:
         """The largest time of a link direction between switches."""
         return max(
-            float(each[joins_switches(subnet)].max(initial=0.0))
+            float(each[joins_switches(subnet.fabric)].max(initial=0.0))
             for each, subnet in zip(self.seconds, self.subnets, strict=True)
         )
 
@@ -120,26 +125,30 @@ class Situation:
         """Level of each node, for each rail."""
         return tuple(find_levels(subnet.fabric) for subnet in self.subnets)
 
+    @cached_property
+    def _ranked(self) -> npt.NDArray[np.intp]:
+        return rank_directions([subnet.fabric for subnet in self.subnets], self.amounts)
+
     def most_loaded(self) -> LinkDirection:
-        """Return the link direction of the largest time; of equal ones a host's own, which no other route relieves."""
-        places = [
-            (joins[link], rail, link, end)
-            for rail, (seconds, subnet) in enumerate(zip(self.seconds, self.subnets, strict=True))
-            for joins in [joins_switches(subnet).tolist()]
-            for link, end in np.argwhere(seconds == self.max_seconds).tolist()
-        ]
-        _, rail, link, end = min(places, default=(False, 0, 0, 0))
-        return LinkDirection(rail, link, end)
+        """Return the first link direction of `rank_directions`; the first of the fabric where none has a load."""
+        return self._locate(next(iter(self._ranked.tolist()), 0))
 
     def most_loaded_between_switches(self) -> LinkDirection | None:
-        """Return the link direction between switches of the largest time; None where none has a load."""
-        best, found = 0.0, None
-        for rail, (seconds, subnet) in enumerate(zip(self.seconds, self.subnets, strict=True)):
-            rank = np.where(joins_switches(subnet)[:, np.newaxis], seconds, 0.0)
-            if rank.size and float(rank.max()) > best:
-                link, end = divmod(int(rank.argmax()), 2)
-                best, found = float(rank.max()), LinkDirection(rail, link, end)
-        return found
+        """Return the first link direction between switches; None where none has a load of known time."""
+        takes_time = [
+            (joins_switches(subnet.fabric)[:, np.newaxis] & (seconds > 0)).reshape(-1)
+            for subnet, seconds in zip(self.subnets, self.seconds, strict=True)
+        ]
+        between = self._ranked[np.concatenate(takes_time)[self._ranked]]
+        return self._locate(int(between[0])) if len(between) else None
+
+    def _locate(self, direction: int) -> LinkDirection:
+        """Return a link direction by its number in `rank_directions`."""
+        rail = 0
+        while direction >= self.amounts[rail].size:
+            direction -= self.amounts[rail].size
+            rail += 1
+        return LinkDirection(rail, *divmod(direction, 2))
 
     def host_of(self, rail: int, lid: npt.NDArray[np.integer]) -> npt.NDArray[np.int32]:
         """Return the hosts that LIDs of a rail belong to, `NO_HOST` for none."""
@@ -191,16 +200,3 @@ class Situation:
         if self.is_adaptive and has_same_links:
             situation.adaptive_paths = self.adaptive_paths
         return situation
-
-
-def joins_switches(subnet: Subnet) -> npt.NDArray[np.bool_]:
-    """Tell which links join two switches: bool [link]."""
-    fabric = subnet.fabric
-    joins: npt.NDArray[np.bool_] = (fabric.node_kind[fabric.link_node] == NodeKind.SWITCH).all(axis=1)
-    return joins
-
-
-def _gbps(subnet: Subnet) -> npt.NDArray[np.float64]:
-    """Return the data rate of each link; infinite where it is not known, so that its time is 0."""
-    gbps: npt.NDArray[np.float64] = np.nan_to_num(subnet.fabric.link_gbps, nan=np.inf)
-    return gbps

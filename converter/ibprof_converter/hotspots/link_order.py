@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The order of link directions from the most loaded on, which the verdict, lists, pictures and files share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
+
+
+def measure_line_rate_s(
+    amounts: npt.NDArray[np.integer] | npt.NDArray[np.floating], gbps: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Return the seconds that bytes need at line rate, 0 where no speed is known.
+
+    Bytes are divided by the speed before anything else is rounded. So directions of different speeds that need the same
+    time compare as equal.
+    """
+    seconds: npt.NDArray[np.float64] = amounts / np.nan_to_num(gbps, nan=np.inf) * 8e-9
+    return seconds
+
+
+def rank_directions(
+    fabrics: Sequence[Fabric], amounts: Sequence[npt.NDArray[np.uint64]], by_bytes: bool = False
+) -> npt.NDArray[np.intp]:
+    """Return the link directions that carry anything, the most loaded first.
+
+    The one that needs longest at line rate is first, by bytes where no speed is known. Of equals a host's own link
+    comes first, since no other route relieves it; then the one with more bytes, then by GUID and port of the sender.
+
+    Args:
+        fabrics: of the rails.
+        amounts: uint64 [link, end] for each rail: bytes that the node at this end sends.
+        by_bytes: whether to compare bytes before times.
+
+    Returns:
+        intp [direction]: 2 * link + end, counted on from rail to rail.
+    """
+    flat = np.concatenate([each.reshape(-1) for each in amounts])
+    used = np.flatnonzero(flat)
+    sent = flat[used]
+    gbps = np.concatenate([np.repeat(each.link_gbps, 2) for each in fabrics])[used]
+    between_switches = np.concatenate([np.repeat(joins_switches(each), 2) for each in fabrics])[used]
+    guid = np.concatenate([each.node_guid[each.link_node].reshape(-1) for each in fabrics])[used]
+    port = np.concatenate([each.link_port.reshape(-1) for each in fabrics])[used]
+    seconds, most_bytes = -measure_line_rate_s(sent, gbps), ~sent
+    loads = (most_bytes, seconds) if by_bytes or not seconds.any() else (seconds, most_bytes)
+    return used[np.lexsort((port, guid, loads[1], between_switches, loads[0]))]
+
+
+def joins_switches(fabric: Fabric) -> npt.NDArray[np.bool_]:
+    """Return whether each link joins two switches: bool [link]."""
+    joins: npt.NDArray[np.bool_] = (fabric.node_kind[fabric.link_node] == NodeKind.SWITCH).all(axis=1)
+    return joins
