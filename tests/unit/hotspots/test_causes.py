@@ -4,12 +4,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pytest
 
 from ibprof_converter.fabric.fabric_graph import NodeKind
+from ibprof_converter.hotspots.causes import diagnosis as diagnosis_module
 from ibprof_converter.hotspots.causes.diagnosis import Diagnosis, diagnose
+from ibprof_converter.hotspots.causes.load_cause import LoadCause
 from ibprof_converter.hotspots.causes.narrowest_cut import narrowest_cut
 from ibprof_converter.hotspots.causes.recabling import Cable, PortOfNode, add_cables
 from ibprof_converter.hotspots.causes.situation import Situation
@@ -167,3 +171,23 @@ def test_nothing_is_said_where_nothing_is_known() -> None:
     assert diagnose(situation([unknown], all_to_all(np.arange(4)))) is None
     nobody = (np.zeros(0, np.int64), np.zeros(0, np.int64))
     assert diagnose(situation([subnet], nobody)) is None
+
+
+def test_one_command_is_named_once_with_what_it_does_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds = iter([0.5, 0.3])
+
+    def move_again(situation: Situation, *_: object) -> LoadCause | None:
+        after = next(seconds, None)
+        if after is None:
+            return None
+        remedy = cast("Situation", SimpleNamespace(max_seconds=after))
+        place = (f"at {situation.max_seconds}",)
+        return LoadCause(
+            "placement", "rank order", place, (), "move ranks", "cmd", situation.max_seconds, after, remedy
+        )
+
+    monkeypatch.setattr(diagnosis_module, "_find_fault", lambda *_: None)
+    monkeypatch.setattr(diagnosis_module, "_find_change", move_again)
+    first = cast("Situation", SimpleNamespace(max_seconds=1.0))
+    causes, _ = diagnosis_module._find_causes(first, lambda _: None)
+    assert [(each.at, each.max_time_s, each.max_time_after_s) for each in causes] == [(("at 1.0",), 1.0, 0.3)]

@@ -11,7 +11,7 @@ within 5% of the best one, the cheapest is the remedy. The next cause is searche
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ibprof_converter.hotspots.causes.change import Change
 from ibprof_converter.hotspots.causes.changes import try_changes
@@ -138,7 +138,9 @@ def _find_causes(situation: Situation, progress: Progress) -> tuple[list[LoadCau
     causes: list[LoadCause] = []
     tried: list[TriedChange] = []
     maker = TableMaker()
-    while len(causes) < _MOST_CAUSES and situation.max_seconds > 0:
+    for _ in range(_MOST_CAUSES):
+        if situation.max_seconds <= 0:
+            break
         progress("undoing faults in the model")
         found = _find_fault(situation, maker, len(causes), tried)
         if found is None:
@@ -146,6 +148,10 @@ def _find_causes(situation: Situation, progress: Progress) -> tuple[list[LoadCau
             found = _find_change(situation, maker, len(causes), tried)
         if found is None:
             break
+        if causes and (found.cause, found.advice) == (causes[-1].cause, causes[-1].advice):
+            # The same command twice is one remedy, which does what both do.
+            first = causes.pop()
+            found = replace(found, at=first.at, max_time_s=first.max_time_s)
         causes.append(found)
         if found.kind in _DEAR:
             break  # With other partners it is another program. Bought links are as many as are needed.
