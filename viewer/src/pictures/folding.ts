@@ -12,8 +12,9 @@ const MOST_KEPT = 2 / 3;
 /** Columns between hosts of different leaf switches, and between switches. */
 const LEAF_GAP = 0.5;
 const SWITCH_GAP = 0.35;
-/** The part of its columns that a stub is wide. */
+/** The part of its columns that a stub is wide, and the columns that a switch next to it takes. */
 export const STUB_WIDTH = 0.4;
+const NODE_WIDTH = 0.8;
 
 /** What stands for the nodes of a group in one row. */
 export interface Stub {
@@ -125,7 +126,7 @@ function clearStubs(model: Model, stubs: readonly Stub[], stubOf: Int32Array, x:
       if (!at) return 0;
       const last = row[at - 1].columns;
       // Switches next to each other may be as near as they are.
-      return columns || last ? (columns + last) / 2 + SWITCH_GAP : Math.min(wanted[at] - wanted[at - 1], SWITCH_GAP);
+      return columns || last ? (columns + last + NODE_WIDTH) / 2 + SWITCH_GAP : Math.min(wanted[at] - wanted[at - 1], SWITCH_GAP);
     });
     separate(wanted, gaps, width).forEach((where, at) => {
       for (const node of row[at].nodes) x[node] = where;
