@@ -51,6 +51,11 @@ def left(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return folder, done.stdout
 
 
+def test_make_demo_installs_what_reads_the_lines_of_the_program() -> None:
+    said = subprocess.run(["make", "--dry-run", "--always-make", ".venv/ready"], cwd=ROOT, capture_output=True, text=True)
+    assert re.search(r"make-venv\.sh \.venv '\.\[sites(,mpi)?\]'", said.stdout), said.stdout + said.stderr
+
+
 def test_the_sample_in_the_docs_shows_what_a_report_has_today(left: tuple[Path, str]) -> None:
     """`scripts/make-sample-report.sh` makes it anew. Loads may differ, since Open MPI's versions use other trees."""
     document = json.loads((left[0] / "report.json").read_text())
