@@ -52,7 +52,8 @@ def left(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 def test_make_demo_installs_what_reads_the_lines_of_the_program() -> None:
-    said = subprocess.run(["make", "--dry-run", "--always-make", ".venv/ready"], cwd=ROOT, capture_output=True, text=True)
+    command = ["make", "--dry-run", "--always-make", ".venv/ready"]
+    said = subprocess.run(command, check=True, cwd=ROOT, capture_output=True, text=True)
     assert re.search(r"make-venv\.sh \.venv '\.\[sites(,mpi)?\]'", said.stdout), said.stdout + said.stderr
 
 

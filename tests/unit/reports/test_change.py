@@ -88,8 +88,8 @@ def test_ranks_below_the_loaded_switch_are_counted(write: Write, change: Changed
     assert (found["kind"], found["ratio"], found["link"]) == ("placement", 2, "host01 HCA-1 port 1 to sw-a")
     assert found["text"] == (
         "B needs 2 times as long as A on its most loaded link (2 µs instead of 1 µs at line rate): host01 HCA-1 port 1 "
-        "to sw-a carries 8 kB instead of 4 kB (A's most loaded is sw-a port 21 to host21 HCA-1 with 4 kB), because 1 of 4 "
-        "ranks is on another host (2 instead of 1 of them at host01 HCA-1); most of it is MPI_Send."
+        "to sw-a carries 8 kB instead of 4 kB (A's most loaded is sw-a port 21 to host21 HCA-1 with 4 kB), because 1 "
+        "of 4 ranks is on another host (2 instead of 1 of them at host01 HCA-1); most of it is MPI_Send."
     )
 
 

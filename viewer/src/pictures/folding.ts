@@ -126,7 +126,9 @@ function clearStubs(model: Model, stubs: readonly Stub[], stubOf: Int32Array, x:
       if (!at) return 0;
       const last = row[at - 1].columns;
       // Switches next to each other may be as near as they are.
-      return columns || last ? (columns + last + NODE_WIDTH) / 2 + SWITCH_GAP : Math.min(wanted[at] - wanted[at - 1], SWITCH_GAP);
+      return columns || last
+        ? (columns + last + NODE_WIDTH) / 2 + SWITCH_GAP
+        : Math.min(wanted[at] - wanted[at - 1], SWITCH_GAP);
     });
     separate(wanted, gaps, width).forEach((where, at) => {
       for (const node of row[at].nodes) x[node] = where;
