@@ -20,7 +20,7 @@ from ibprof_converter.simulation.workload.workloads import IO, MPI, Role, Worklo
 
 KIB, MIB, US = 1 << 10, 1 << 20, 1e3
 SETTING = Setting("xgft:3:18,18,4:1,18,2:1,1,9@100", servers=72)
-_LOOKS = 20
+_LOOKS = 4
 
 CELLS = [
     ("I/O of 4 MiB, every 50 ms, next to pairs of 512 KiB, every 10 µs", (4 * MIB, 50_000), (512 * KIB, 10), 9.0),

@@ -19,6 +19,13 @@ static bool sum_waiting(const struct ibp_sim *sim, uint32_t *waits)
     return any;
 }
 
+/* Return whether a queue has buffer for the packet that waits for it: it is still to arrive. */
+static bool serves_later(const struct ibp_sim *sim, const struct ibp_sim_queue *queue)
+{
+    return sim->path && queue->first != IBP_SIM_NOTHING &&
+           queue->taken + sim->packet[queue->first].bytes <= queue->capacity;
+}
+
 /* Mark queues whose buffer becomes free: a packet of theirs is in flight, or waits for a marked queue, which admits in
  * turn. */
 static void mark_live(const struct ibp_sim *sim, const uint32_t *waits, uint8_t *live, uint32_t *reached)
@@ -26,7 +33,7 @@ static void mark_live(const struct ibp_sim *sim, const uint32_t *waits, uint8_t 
     uint64_t count = 0;
 
     for (uint64_t i = 0; i < ibp_sim_count_queues(sim); i++)
-        if (sim->queue[i].taken > waits[i]) {
+        if (sim->queue[i].taken > waits[i] || serves_later(sim, &sim->queue[i])) {
             live[i] = 1;
             reached[count++] = (uint32_t)i;
         }

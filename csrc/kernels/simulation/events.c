@@ -17,7 +17,7 @@ static void arrive_at_host(struct ibp_sim *sim, uint32_t number)
     const struct ibp_sim_packet *packet = &sim->packet[number];
     const uint32_t host = packet->node, behind = packet->queue, bytes = packet->bytes, process = packet->client;
 
-    if (host != packet->host) {
+    if (!sim->path && host != packet->host) {
         stop_unrouted(sim, sim->network.host_leaf[host], packet->host);
         return;
     }
@@ -46,7 +46,7 @@ static void skip_hops(struct ibp_sim *sim, uint32_t number)
         ibp_sim_free_packet(sim, number);
     } else {
         packet->queue = packet->ahead = IBP_SIM_NOTHING;
-        packet->node = packet->host;
+        packet->node = path->host;
         ibp_sim_schedule_packet(sim, sim->state.now + path->rest[packet->hop], number);
     }
     ibp_sim_free_buffer(sim, behind, bytes);
@@ -70,7 +70,8 @@ static void arrive_at_switch(struct ibp_sim *sim, uint32_t number)
     const struct ibp_sim_queue *queue = &sim->queue[ahead];
     if (queue->first != IBP_SIM_NOTHING ||
         !ibp_sim_has_buffer(queue, ibp_sim_shared(sim, ahead, packet->lane), bytes)) {
-        ibp_sim_wait(sim, ahead, number);
+        ibp_sim_wait(sim, ahead, number, sim->state.now);
+        if (sim->path) ibp_sim_free_buffer(sim, ahead, 0); /* those that wait already may arrive later */
         return;
     }
     ibp_sim_admit(sim, ahead, number);

@@ -78,6 +78,18 @@ void ibp_sim_send(struct ibp_sim *sim, uint32_t host, uint32_t number, uint64_t 
     inject(sim, host);
 }
 
+/* There is buffer before a packet arrives that was to wait for it. */
+static void schedule_after_all(struct ibp_sim *sim, uint32_t number)
+{
+    struct ibp_sim_packet *packet = &sim->packet[number];
+    const uint64_t arrival = packet->arrival;
+
+    packet->node = sim->queue[packet->queue].to;
+    packet->ahead = IBP_SIM_NOTHING;
+    ibp_sim_count_skipped(sim, -1);
+    ibp_sim_schedule_packet(sim, arrival, number);
+}
+
 void ibp_sim_admit_waiting(struct ibp_sim *sim)
 {
     while (sim->freed_count) {
@@ -87,11 +99,16 @@ void ibp_sim_admit_waiting(struct ibp_sim *sim)
         while (queue->first != IBP_SIM_NOTHING) {
             const uint32_t next = queue->first;
             struct ibp_sim_packet *packet = &sim->packet[next];
-            const uint32_t behind = packet->queue;
+            const uint32_t behind = packet->queue, after = sim->queue[behind].first;
 
+            if (after != IBP_SIM_NOTHING) __builtin_prefetch(&sim->packet[after], 1);
             if (!ibp_sim_has_buffer(queue, ibp_sim_shared(sim, number, packet->lane), packet->bytes)) break;
             queue->first = packet->next;
             queue->waiting -= packet->bytes;
+            if (packet->arrival > sim->state.now) { /* those behind it arrive no sooner, and it serves the queue */
+                schedule_after_all(sim, next);
+                break;
+            }
             ibp_sim_admit(sim, number, next);
             ibp_sim_release(sim, behind, packet->bytes);
         }

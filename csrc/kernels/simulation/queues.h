@@ -43,6 +43,53 @@ static inline void ibp_sim_note_carried(struct ibp_sim *sim, const struct ibp_si
     carried->ticks += ticks;
 }
 
+/* Put a packet among those that wait for a queue's buffer, in the order of their arrival. */
+static inline void ibp_sim_wait(struct ibp_sim *sim, uint32_t wanted, uint32_t number, uint64_t arrival)
+{
+    struct ibp_sim_packet *packet = &sim->packet[number];
+    struct ibp_sim_queue *queue = &sim->queue[wanted];
+    uint32_t before = queue->first == IBP_SIM_NOTHING ? IBP_SIM_NOTHING : queue->last, after = IBP_SIM_NOTHING;
+
+    if (before != IBP_SIM_NOTHING && queue->last_arrival > arrival) {
+        do {
+            after = before;
+            before = before == queue->first ? IBP_SIM_NOTHING : sim->packet[before].before;
+        } while (before != IBP_SIM_NOTHING && sim->packet[before].arrival > arrival);
+    } else {
+        queue->last_arrival = arrival;
+    }
+    packet->arrival = arrival;
+    packet->next = after;
+    if (sim->path) packet->before = before;
+    if (before == IBP_SIM_NOTHING)
+        queue->first = number;
+    else
+        sim->packet[before].next = number;
+    if (after == IBP_SIM_NOTHING)
+        queue->last = number;
+    else
+        sim->packet[after].before = number;
+    queue->waiting += packet->bytes;
+    ibp_sim_note_most(queue);
+}
+
+/* Have a packet wait for the next queue on its path before it arrives there, where others wait: it needs no event then.
+ * Returns false where it needs one. */
+static inline bool ibp_sim_wait_ahead(struct ibp_sim *sim, uint32_t number, uint64_t arrival)
+{
+    const struct ibp_sim_packet *packet = &sim->packet[number];
+    const struct ibp_sim_path *path = &sim->path[packet->client];
+
+    if (packet->hop >= path->clear_from) return false;
+    const uint32_t ahead = path->queue[packet->hop];
+    const struct ibp_sim_queue *queue = &sim->queue[ahead];
+    if (queue->first == IBP_SIM_NOTHING || ibp_sim_has_buffer(queue, queue, sim->packet[queue->first].bytes))
+        return false;
+    ibp_sim_wait(sim, ahead, number, arrival);
+    ibp_sim_count_skipped(sim, 1);
+    return true;
+}
+
 /* Take buffer in a queue and a turn on its link; schedule the packet's arrival. */
 static inline void ibp_sim_admit(struct ibp_sim *sim, uint32_t into, uint32_t number)
 {
@@ -58,26 +105,12 @@ static inline void ibp_sim_admit(struct ibp_sim *sim, uint32_t into, uint32_t nu
     shared->free_at += ticks;
     if (!sim->path) ibp_sim_note_carried(sim, shared, packet, ticks);
     packet->queue = into;
-    packet->node = shared->to;
-    if (!sim->path) packet->ahead = ibp_sim_look_up(sim, shared->to, packet);
-    ibp_sim_schedule_packet(sim, shared->free_at + shared->delay, number);
+    if (!sim->path || !ibp_sim_wait_ahead(sim, number, shared->free_at + shared->delay)) {
+        packet->node = shared->to;
+        if (!sim->path) packet->ahead = ibp_sim_look_up(sim, shared->to, packet);
+        ibp_sim_schedule_packet(sim, shared->free_at + shared->delay, number);
+    }
     shared->free_at += shared->gap;
-}
-
-/* Append a packet to those that wait for a queue's buffer. */
-static inline void ibp_sim_wait(struct ibp_sim *sim, uint32_t wanted, uint32_t number)
-{
-    struct ibp_sim_packet *packet = &sim->packet[number];
-    struct ibp_sim_queue *queue = &sim->queue[wanted];
-
-    packet->next = IBP_SIM_NOTHING;
-    if (queue->first == IBP_SIM_NOTHING)
-        queue->first = number;
-    else
-        sim->packet[queue->last].next = number;
-    queue->last = number;
-    queue->waiting += packet->bytes;
-    ibp_sim_note_most(queue);
 }
 
 /* Release buffer, and list the queue where a packet may wait for it, or a host with more to send. */

@@ -44,12 +44,22 @@ struct ibp_sim_packet {
     uint32_t client;
     /* The queue that it came through and whose buffer it occupies. */
     uint32_t queue;
-    /* Its destination. */
-    uint32_t host;
-    /* The node that it arrives at next. */
-    uint32_t node;
-    /* The queue there that the forwarding tables name, or IBP_SIM_NOTHING. */
-    uint32_t ahead;
+    union {
+        /* Its destination. */
+        uint32_t host;
+        /* Where hops are skipped, and it waits behind another packet: that one. */
+        uint32_t before;
+    };
+    union {
+        struct {
+            /* The node that it arrives at next. */
+            uint32_t node;
+            /* The queue there that the forwarding tables name, or IBP_SIM_NOTHING. */
+            uint32_t ahead;
+        };
+        /* While it waits: since when, or from when on. */
+        uint64_t arrival;
+    };
     uint32_t bytes;
     uint8_t lane;
     /* Queues that have admitted it; counted where hops are skipped. */
@@ -75,6 +85,8 @@ struct ibp_sim_queue {
     /* The tick when all that it has admitted is sent, with the gap after it. */
     uint64_t free_at;
     uint64_t byte_ticks;
+    /* When the last of those that wait arrives. */
+    uint64_t last_arrival;
     uint32_t port;
     /* Shared: ticks between packets. */
     uint32_t gap;

@@ -45,7 +45,7 @@ def run(
     ("jobs", "skipped"),
     [
         ((mpi(64 * KIB, 10 * US), io(128 * KIB, 500 * US)), 0.5),
-        ((mpi(64 * KIB, 100 * US), io(256 * KIB)), 0.1),
+        ((mpi(64 * KIB, 100 * US), io(256 * KIB)), 0.4),
         ((mpi(4 * KIB, 5 * US), io(64 * KIB, 50 * US)), 0.1),
         ((mpi(10_000, 10 * US), io(30_000, 50 * US)), 0.0),
         ((mpi(1 << 20),), 0.5),
