@@ -22,7 +22,7 @@ from pathlib import Path
 from thesis_results import TABLES
 
 from ibprof_converter.simulation.study.cell import Cell, Outcome
-from ibprof_converter.simulation.study.cost_estimate import estimate_hops
+from ibprof_converter.simulation.study.cost_estimate import estimate_seconds
 from ibprof_converter.simulation.study.presets import PRESETS, plan_preset
 from ibprof_converter.simulation.study.result_tables import average_seeds, list_results, write_table
 from ibprof_converter.simulation.study.simulated_machine import MachineOptions
@@ -44,7 +44,7 @@ def make_cells(study: str) -> list[Cell]:
 def simulate(cells: Sequence[Cell], folder: Path, minutes: float, workers: int) -> None:
     """Simulate what is missing for about a number of minutes, the cheapest first."""
     outcomes = find_stored(cells, folder)
-    missing = sorted({cell.key: cell for cell in cells if cell.key not in outcomes}.values(), key=estimate_hops)
+    missing = sorted({cell.key: cell for cell in cells if cell.key not in outcomes}.values(), key=estimate_seconds)
     ends = time.monotonic() + 60 * minutes
     with open_pool(workers) as pool:
         for begin in range(0, len(missing), _AT_ONCE * workers):

@@ -17,12 +17,17 @@ from ibprof_converter.simulation.engine.simulated_network import Hardware
 from ibprof_converter.simulation.measure.message_latency import Effort
 from ibprof_converter.simulation.study.cell import Setting, make_cells
 from ibprof_converter.simulation.study.cell_run import run_cell
-from ibprof_converter.simulation.study.cost_estimate import estimate_hops, find_bottleneck_ns, find_mean_hops
+from ibprof_converter.simulation.study.cost_estimate import (
+    estimate_hops,
+    estimate_seconds,
+    find_bottleneck_ns,
+    find_mean_hops,
+)
 from ibprof_converter.simulation.study.efforts import FULL, QUICK
 from ibprof_converter.simulation.study.presets import PRESETS, plan_preset
 from ibprof_converter.simulation.study.simulated_machine import MachineOptions
 from ibprof_converter.simulation.study.sweep import STORE, run_cells
-from ibprof_converter.simulation.workload.workloads import IO, MPI
+from ibprof_converter.simulation.workload.workloads import IO, MPI, Workload
 from ibprof_testing.samples.simulated_jobs import KIB, MIB, MS, SMALL, US, io, mpi
 
 
@@ -63,7 +68,42 @@ def test_estimates_by_hand() -> None:
         replace(alone, setting=replace(SMALL, effort=each)) for each in (replace(FULL, steady=0.0), FULL)
     )
     assert estimate_hops(every) == pytest.approx(1050 / 8 * estimate_hops(alone))
-    assert estimate_hops(skipping) == pytest.approx(estimate_hops(every) * 100 / 1050)
+    assert estimate_hops(skipping) == pytest.approx(estimate_hops(every) * 200 / 1050)
+
+
+@pytest.mark.parametrize(
+    ("jobs", "measured", "seconds"),
+    [
+        ((io(4 * MIB, 50 * MS), mpi(4 * MIB, 100 * US)), IO, 5.8),
+        ((io(512 * KIB, 10 * US), mpi(4 * MIB, 100 * US)), IO, 52.0),
+        ((io(512 * KIB, 50 * US), mpi(4 * MIB, 100 * US)), MPI, 18.4),
+    ],
+    ids=["alone", "full servers", "next to full servers"],
+)
+def test_estimated_seconds_are_those_of_measured_cells(
+    jobs: tuple[Workload, Workload], measured: str, seconds: float
+) -> None:
+    """Compare with the cells of the survey that docs/simulation.md measures to their end."""
+    setting = Setting("xgft:3:18,18,4:1,18,2:1,1,9@100", servers=72, effort=FULL)
+    alone, together = make_cells(setting, jobs, measured, [1])
+    cell = alone if seconds < 10 else together
+    assert seconds / 4 < estimate_seconds(cell) < 4 * seconds
+
+
+def test_a_hop_of_full_servers_takes_longer_than_one_of_pairs() -> None:
+    """The longest simulations begin first; those with the most packet hops are others."""
+    setting = Setting("xgft:3:18,18,4:1,18,2:1,1,9@100", servers=72, effort=FULL)
+    full, dense = (
+        make_cells(setting, jobs, measured, [1])[1]
+        for jobs, measured in (
+            ((io(4 * MIB, 500 * US), mpi(4 * MIB, 50 * MS)), MPI),
+            ((io(4 * MIB, 50 * MS), mpi(4 * MIB, 100 * US)), IO),
+        )
+    )
+    of_hop = [estimate_seconds(each) / estimate_hops(each) for each in (full, dense)]
+    assert of_hop[0] > 4 * of_hop[1]
+    adaptive = replace(full, setting=replace(setting, adaptive=True))
+    assert estimate_seconds(adaptive) == pytest.approx(50e-9 * estimate_hops(adaptive))
 
 
 def test_a_seed_before_the_next_and_its_longest_first(tmp_path: Path) -> None:
@@ -71,7 +111,7 @@ def test_a_seed_before_the_next_and_its_longest_first(tmp_path: Path) -> None:
         begun: ClassVar[list[tuple[int, float]]] = []
 
         def submit(self, fn: Any, cell: Any) -> Any:  # type: ignore[override]
-            self.begun.append((cell.seed, -estimate_hops(cell)))
+            self.begun.append((cell.seed, -estimate_seconds(cell)))
             return super().submit(fn, cell)
 
     cells = make_cells(SMALL, [io(4 * KIB), mpi(64 * KIB)], MPI, [2, 1])

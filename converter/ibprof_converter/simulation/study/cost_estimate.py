@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimated packet hops of a simulation, by the bounds of a closed network.
+"""Estimated packet hops and seconds of a simulation, by the bounds of a closed network.
 
 A client's next message waits for the one before. So its cycle is at least its interval and the message's own time. It
 is also at least the time that the servers' links need for a message of every client.
@@ -25,8 +25,17 @@ from ibprof_converter.simulation.workload.workloads import Role, Workload
 _MESSAGES = 8
 """Of a client, after which most means are settled, where they are what ends a simulation."""
 
-_STEADY_MESSAGES = 50
-"""Of a client after the warm-up, after which most means are in a steady state."""
+_STEADY_MESSAGES, _STEADY_NEXT_TO_FULL = 150, 700
+"""Of a client after the warm-up, after which means are in a steady state; the second where servers are full."""
+
+_NS_OF_HOP = 50.0
+"""Nanoseconds of a core for a packet hop that is an event, about."""
+
+_NS_OF_SHORT = 60.0
+"""The same for messages of one packet, where hops are skipped; the messages cost as much as their hops."""
+
+_NS_OF_PAIRS, _NS_OF_OTHERS = (4.0, 10.0), (15.0, 35.0)
+"""The same for longer messages, of pairs and of other jobs; the second of each where servers are full."""
 
 
 @lru_cache(maxsize=8)
@@ -123,22 +132,53 @@ def find_cycle_ns(cell: Cell, workload: Workload) -> float:
 
 def estimate_hops(cell: Cell) -> float:
     """Return about how many packet hops a cell will take; most cells take within a factor of 3 of it."""
+    return sum(_estimate_hops_of_jobs(cell).values())
+
+
+def estimate_seconds(cell: Cell) -> float:
+    """Return about how many seconds of a core a cell will take; most cells take within a factor of 4 of it."""
+    hops = _estimate_hops_of_jobs(cell)
+    return sum(hops[each.name] * _find_hop_ns(cell, each) for each in _list_running(cell)) / 1e9
+
+
+def _list_running(cell: Cell) -> list[Workload]:
+    return [each for each in cell.workloads if each.name in cell.running]
+
+
+def _has_full_servers(cell: Cell) -> bool:
+    """Return whether the servers' links hold a job up: its clients ask for more than these carry."""
+    return any(find_cycle_ns(cell, each) <= find_bottleneck_ns(cell, each) for each in _list_running(cell))
+
+
+def _find_hop_ns(cell: Cell, workload: Workload) -> float:
+    setting, running = cell.setting, _list_running(cell)
+    _, _, lanes = load_network(setting.network, setting.hardware)
+    if setting.adaptive or lanes is not None or any(each.reads for each in running):
+        return _NS_OF_HOP
+    if workload.bytes <= setting.hardware.packet_bytes:
+        return _NS_OF_SHORT
+    return (_NS_OF_PAIRS if workload.role is Role.PAIRS else _NS_OF_OTHERS)[_has_full_servers(cell)]
+
+
+def _estimate_hops_of_jobs(cell: Cell) -> dict[str, float]:
     setting, effort = cell.setting, cell.setting.effort
     _, network, _ = load_network(setting.network, setting.hardware)
     mean_hops = find_mean_hops(setting.network, setting.hardware)
-    running = [each for each in cell.workloads if each.name in cell.running]
+    running = _list_running(cell)
     cycle = {each.name: find_cycle_ns(cell, each) for each in running}
     ends_early = (effort.precision or effort.steady) and not setting.adaptive
-    usual = _MESSAGES if effort.precision else _STEADY_MESSAGES + effort.warm_up
+    steady = _STEADY_NEXT_TO_FULL if _has_full_servers(cell) else _STEADY_MESSAGES
+    usual = _MESSAGES if effort.precision else min(steady, effort.messages) + effort.warm_up
     limit = next(each.limit for each in running if each.name == cell.measured)
     measured = effort.left_out(limit) + usual if ends_early else effort.warm_up + effort.messages
     simulated = max(
         cycle[each.name] * max(each.limit, measured if each.name == cell.measured else effort.background)
         for each in running
     )
-    hops = 0.0
+    hops = {}
     for each in running:
         clients = each.share * (network.hosts - setting.servers)
         packets = -(-each.bytes // setting.hardware.packet_bytes)
-        hops += clients * simulated / cycle[each.name] * packets * mean_hops
-    return min(hops, effort.hops)
+        hops[each.name] = clients * simulated / cycle[each.name] * packets * mean_hops
+    part = min(effort.hops / max(sum(hops.values()), 1.0), 1.0)
+    return {name: part * of_job for name, of_job in hops.items()}

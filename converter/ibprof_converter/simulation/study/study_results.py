@@ -15,7 +15,7 @@ from ibprof.text.notebook_html import NotebookView
 from ibprof.text.quantities import printable
 from ibprof_converter.simulation.study.cell import Cell
 from ibprof_converter.simulation.study.cell_run import set_up
-from ibprof_converter.simulation.study.cost_estimate import estimate_hops
+from ibprof_converter.simulation.study.cost_estimate import estimate_hops, estimate_seconds
 from ibprof_converter.simulation.study.loaded_fabric import count_lanes, list_fabric_notes, name_route_source
 from ibprof_converter.simulation.study.result_tables import (
     MEANS,
@@ -34,9 +34,6 @@ from ibprof_converter.simulation.study.study_file import StudyPlan
 from ibprof_converter.simulation.study.sweep import find_stored, run_cells
 
 SUMMARY = "summary.json"
-
-_RATE = 2e7
-"""Packet hops per second and core, about: estimates of minutes are made with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +75,9 @@ class StudyResults(NotebookView):
 
 def estimate_study(plan: StudyPlan, workers: int) -> dict[str, float]:
     """Return the number of simulations of a study, their packet hops, and about how many minutes they take."""
-    hops = sum(map(estimate_hops, _list_unique(plan)))
-    minutes = round(hops / _RATE / workers / 60, 1)
-    return {"simulations": len(_list_unique(plan)), "packet_hops": round(hops), "minutes": minutes}
+    cells = _list_unique(plan)
+    hops, seconds = (sum(map(estimate, cells)) for estimate in (estimate_hops, estimate_seconds))
+    return {"simulations": len(cells), "packet_hops": round(hops), "minutes": round(seconds / workers / 60, 1)}
 
 
 def run_study(plan: StudyPlan, options: StudyOutput, pool: Executor, tell: Callable[[int, int], None]) -> StudyResults:

@@ -25,14 +25,14 @@ from ibprof_converter.simulation.engine.packet_engine import interrupted
 from ibprof_converter.simulation.measure.message_latency import Latency
 from ibprof_converter.simulation.study.cell import RESULT_SCHEMA, Cell, Outcome
 from ibprof_converter.simulation.study.cell_run import run_cell
-from ibprof_converter.simulation.study.cost_estimate import estimate_hops
+from ibprof_converter.simulation.study.cost_estimate import estimate_seconds
 
 STORE = "results.jsonl"
 """In a study's folder: a line for each simulation that is done, with all that it is the outcome of."""
 
 _WORLD_SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS")
-_HOPS = 1e5
-"""Packet hops in a unit of progress: some milliseconds of work."""
+_UNIT_S = 0.005
+"""Estimated seconds of work in a unit of progress."""
 _TOGETHER = 10.0
 """Seconds within which two interrupts are one."""
 
@@ -157,7 +157,7 @@ def run_cells(
         cells: of the study.
         folder: of the study; outcomes in it are taken over.
         pool: where to simulate.
-        tell: receives the work done, and all work, in units of estimated packet hops.
+        tell: receives the work done, and all work, in units of estimated time.
 
     Returns:
         Outcomes by key.
@@ -172,7 +172,7 @@ def run_cells(
         outcomes = {each.key: each for each in _read_store(store)}
         wanted = {cell.key: cell for cell in cells}
         missing = {key: cell for key, cell in wanted.items() if key not in outcomes}
-        cost = {key: max(round(estimate_hops(cell) / _HOPS), 1) for key, cell in wanted.items()}
+        cost = {key: max(round(estimate_seconds(cell) / _UNIT_S), 1) for key, cell in wanted.items()}
         # The longest of a seed first, so that no process is left alone with one at the end.
         in_turn = sorted(missing.values(), key=lambda cell: (cell.seed, -cost[cell.key]))
         done, all_of = sum(cost[key] for key in wanted if key in outcomes), sum(cost.values())
