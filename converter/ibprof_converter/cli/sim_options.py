@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from ibprof.errors import InputError, UsageError, quote_found
+from ibprof.errors import InputError, UsageError
 from ibprof.text.host_expressions import expand_hosts
 from ibprof_converter.cli.arguments import count_in, fill_options, number_in, type_of
 from ibprof_converter.routing.route_choice import CHOICES, parse_routes
@@ -29,6 +29,7 @@ from ibprof_converter.simulation.study.sizes_and_times import parse_size
 from ibprof_converter.simulation.study.study_file import MOST_SEEDS, StudyPlan, read_study
 from ibprof_converter.simulation.study.study_results import StudyOutput
 from ibprof_converter.simulation.workload.host_assignment import JobPlacement, ServerPlacement
+from ibprof_converter.traffic.hostlists import read_listed_hosts
 
 T = TypeVar("T")
 
@@ -244,24 +245,18 @@ def _bytes_in(name: str) -> Callable[[str], int]:
 
 
 def read_hosts(text: str) -> list[str]:
-    """Return the hosts that a Slurm expression names, or the lines of a file, as `scontrol show hostnames` prints them.
+    """Return the hosts that a Slurm expression names, or a file in any form of `hostlists`, each once.
 
     Raises:
         UsageError: the expression is invalid.
-        InputError: a line of the file is.
+        InputError: a line of the file is, or it has no host.
     """
     path = Path(text)
     if not path.is_file():
         return expand_hosts(text)
-    hosts: list[str] = []
-    lines = path.read_text(errors="backslashreplace").splitlines()
-    for number, line in enumerate(lines, 1):
-        try:
-            hosts += expand_hosts(line.strip()) if line.strip() else []
-        except UsageError as error:
-            raise InputError(path, number, "hosts as node[01-04,7],login1", quote_found(line)) from error
+    hosts = list(dict.fromkeys(each.name for each in read_listed_hosts(path)))
     if not hosts:
-        raise InputError(path, len(lines) or 1, "hosts, a line each", "none")
+        raise InputError(path, 1, "hosts, a line each", "none")
     return hosts
 
 

@@ -5,6 +5,8 @@ node[01-04,7],login1            Slurm (SLURM_JOB_NODELIST, `scontrol show hostna
 node01 slots=4                  Open MPI hostfile; also node01:4 (MPICH), and max_slots
 node01                          PBS ($PBS_NODEFILE): a line for each slot, so names repeat
 rank 0=node01 slot=0:1          Open MPI rank file
+
+Of tables with a column NODELIST, as Slurm's sinfo prints them, that column is read.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ _RANK_LINE = re.compile(r"rank\s+([0-9]{1,8})\s*=\s*(\S+)(?:\s+slots?\s*=\s*\S+)
 _HOST_LINE = re.compile(r"(?:[^\s@]+@)?([^\s:=,\[\]]+)(?::([0-9]{1,6}))?((?:\s+[a-z_-]+\s*=\s*\S+)*)", re.IGNORECASE)
 _SLOTS = re.compile(r"(?<!\S)slots\s*=\s*(\S+)", re.IGNORECASE)
 _NUMBER = re.compile(r"[0-9]{1,6}")
+_COLUMN = "NODELIST"
 _RELATIVE = re.compile(r"\+n[0-9]+", re.IGNORECASE)
 
 
@@ -146,7 +149,17 @@ def _is_expression(line: str) -> bool:
 
 
 def _read_lines(path: Path) -> list[tuple[int, str]]:
-    return list(_lines_with_content(read_dump(path).decode("utf-8-sig", "backslashreplace")))
+    lines = list(_lines_with_content(read_dump(path).decode("utf-8-sig", "backslashreplace")))
+    heads = lines[0][1].split() if lines else []
+    return list(_take_column(path, lines[1:], heads.index(_COLUMN))) if _COLUMN in heads else lines
+
+
+def _take_column(path: Path, lines: list[tuple[int, str]], column: int) -> Iterator[tuple[int, str]]:
+    for number, line in lines:
+        words = line.split()
+        if len(words) <= column:
+            raise InputError(path, number, f"a word under {_COLUMN}", quote_found(line))
+        yield number, words[column]
 
 
 def _lines_with_content(text: str) -> Iterator[tuple[int, str]]:

@@ -75,10 +75,17 @@ def test_hosts_come_from_files_as_slurm_prints_them(capsys: pytest.CaptureFixtur
     listed = tmp_path / "hosts"
     listed.write_text("host1\nhost2\n\nhost[5-6]\n")
     assert read_hosts(str(listed)) == read_hosts("host[1-2],host[5-6]") == ["host1", "host2", "host5", "host6"]
+    for text in (
+        "# mine\nhost1\nhost1\nhost2 slots=4\nhost[5-6]\n",
+        "STATE NODELIST\nidle host[1-2]\nmix host[2,5-6]\n",
+    ):
+        listed.write_text(text)
+        assert read_hosts(str(listed)) == ["host1", "host2", "host5", "host6"]
     line = ["advise", *ONE_SPINE, "--servers", "1", "--mpi", "4KiB@50us", "--io", "64KiB", "--mpi-hosts", str(listed)]
     for text, said in (
         ("host1\nhost[2\n", f"{listed}:2: expected hosts as"),
-        ("\n", f"{listed}:1: expected hosts, a line"),
+        ("\n", f"{listed}: expected text"),
+        ("# none\n", f"{listed}:1: expected hosts, a line"),
     ):
         listed.write_text(text)
         assert main(line) == 3

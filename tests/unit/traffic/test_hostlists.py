@@ -34,6 +34,13 @@ def test_ranks_are_dealt_out_in_blocks() -> None:
         ("rank 0=a slot=0\nrank 1=b slot=1\nrank 2=c slot=1\n", 2, ["a", "b"]),
         ("node[01-02],login\n", 3, ["node01", "node02", "login"]),
         ("node[01-02]\nnode[07]\n", 3, ["node01", "node02", "node07"]),
+        ("NODELIST\nnode[01-02]\n", 2, ["node01", "node02"]),  # sinfo -o %N
+        (
+            "PARTITION AVAIL TIMELIMIT NODES STATE NODELIST\nbatch* up infinite 2 idle node[01-02]\n",
+            2,
+            ["node01", "node02"],
+        ),
+        ("NODELIST NODES PARTITION STATE\nnode01 1 batch* idle\nnode02 1 batch* mix\n", 2, ["node01", "node02"]),
     ],
 )
 def test_files(tmp_path: Path, text: str, ranks: int, hosts: list[str]) -> None:
@@ -52,6 +59,7 @@ def test_files(tmp_path: Path, text: str, ranks: int, hosts: list[str]) -> None:
         ("rank 1=a slot=0\n", r"found none for rank 0"),
         ("rank 0=+n0 slot=0\n", r"hosts:1: expected the name of a host"),
         ("rank 0=a slot=0\nnode01\n", r"hosts:2: expected rank N=host"),
+        ("STATE NODELIST\nidle node01\ndown\n", r"hosts:3: expected a word under NODELIST, found 'down'"),
     ],
 )
 def test_bad_files(tmp_path: Path, text: str, message: str) -> None:
