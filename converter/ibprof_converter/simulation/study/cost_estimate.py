@@ -25,16 +25,16 @@ from ibprof_converter.simulation.workload.workloads import Role, Workload
 _MESSAGES = 8
 """Of a client, after which most means are settled, where they are what ends a simulation."""
 
-_STEADY_MESSAGES, _STEADY_NEXT_TO_FULL = 150, 700
-"""Of a client after the warm-up, after which means are in a steady state; the second where servers are full."""
+_STEADY_PAIRS, _STEADY_OTHERS = (40, 350), (180, 700)
+"""Of a client after the warm-up, after which means are in a steady state; the second of each where servers are full."""
 
 _NS_OF_HOP = 50.0
 """Nanoseconds of a core for a packet hop that is an event, about."""
 
-_NS_OF_SHORT = 60.0
+_NS_OF_SHORT = 55.0
 """The same for messages of one packet, where hops are skipped; the messages cost as much as their hops."""
 
-_NS_OF_PAIRS, _NS_OF_OTHERS = (4.0, 10.0), (15.0, 35.0)
+_NS_OF_PAIRS, _NS_OF_OTHERS = (4.0, 8.0), (15.0, 30.0)
 """The same for longer messages, of pairs and of other jobs; the second of each where servers are full."""
 
 
@@ -167,9 +167,10 @@ def _estimate_hops_of_jobs(cell: Cell) -> dict[str, float]:
     running = _list_running(cell)
     cycle = {each.name: find_cycle_ns(cell, each) for each in running}
     ends_early = (effort.precision or effort.steady) and not setting.adaptive
-    steady = _STEADY_NEXT_TO_FULL if _has_full_servers(cell) else _STEADY_MESSAGES
+    of_measured = next(each for each in running if each.name == cell.measured)
+    steady = (_STEADY_PAIRS if of_measured.role is Role.PAIRS else _STEADY_OTHERS)[_has_full_servers(cell)]
     usual = _MESSAGES if effort.precision else min(steady, effort.messages) + effort.warm_up
-    limit = next(each.limit for each in running if each.name == cell.measured)
+    limit = of_measured.limit
     measured = effort.left_out(limit) + usual if ends_early else effort.warm_up + effort.messages
     simulated = max(
         cycle[each.name] * max(each.limit, measured if each.name == cell.measured else effort.background)
