@@ -81,8 +81,8 @@ def list_cells() -> dict[str, Disputed]:
     for share in (0.25, 0.5):
         rare, large = Load(4 * MIB, 128 * MS, share), Load(4 * MIB, 500 * US, 1 - share)
         name = "6.2" if share == 0.5 else "5.10"
-        cells[f"{name} 4 MB I/O at 128 ms alone, {share:.0%}"] = Disputed(rare, None, window_ms=30)
-        cells[f"{name} the same next to 4 MB MPI"] = Disputed(rare, large, window_ms=8)
+        cells[f"{name} 4 MB I/O at 128 ms alone, {share:.0%}"] = Disputed(rare, None, window_ms=100)
+        cells[f"{name} the same next to 4 MB MPI"] = Disputed(rare, large, window_ms=100)
     return cells
 
 

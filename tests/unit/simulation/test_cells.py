@@ -68,7 +68,7 @@ def test_estimates_by_hand() -> None:
         replace(alone, setting=replace(SMALL, effort=each)) for each in (replace(FULL, steady=0.0), FULL)
     )
     assert estimate_hops(every) == pytest.approx(1050 / 8 * estimate_hops(alone))
-    assert estimate_hops(skipping) == pytest.approx(estimate_hops(every) * 90 / 1050)
+    assert estimate_hops(skipping) == pytest.approx(estimate_hops(every) * 140 / 1050)
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from ibprof_converter.simulation.workload.workloads import Role, Workload
 _MESSAGES = 8
 """Of a client, after which most means are settled, where they are what ends a simulation."""
 
-_STEADY_PAIRS, _STEADY_OTHERS = (40, 350), (180, 700)
+_STEADY_PAIRS, _STEADY_OTHERS = (90, 550), (180, 700)
 """Of a client after the warm-up, after which means are in a steady state; the second of each where servers are full."""
 
 _NS_OF_HOP = 50.0
