@@ -110,13 +110,15 @@ static __attribute__((noinline)) void follow(struct ibp_request before, void *re
     ibp_unlock();
 }
 
-static __attribute__((noinline)) void follow_all(size_t count, void **requests, void *const *before)
+/* Return the result of the start, for tail calls. */
+static __attribute__((noinline)) int follow_all(size_t count, void **requests, void *const *before, int result)
 {
     for (size_t i = 0; i < count; i++) {
         struct ibp_request known = {0};
 
         if (requests[i] != before[i] && ibp_request_copy(before[i], &known)) follow(known, requests[i]);
     }
+    return result;
 }
 
 static __attribute__((noinline)) int start_each(size_t count, void **requests, unsigned within)
@@ -136,14 +138,18 @@ static __attribute__((noinline)) int start_each(size_t count, void **requests, u
     return result;
 }
 
-static __attribute__((noinline)) void count_slowly(void *address)
+#define AT_ONCE 64
+
+/* Start requests, of which the first ones are counted already. */
+static __attribute__((noinline)) int start_from(size_t counted, size_t count, void **requests)
 {
+    void *before[AT_ONCE];
     struct ibp_request known;
 
-    count_any(address, IBP_OPERATION_NONE, &known);
+    for (size_t i = 0; i < count; i++) before[i] = requests[i];
+    for (size_t i = counted; i < count; i++) count_any(before[i], IBP_OPERATION_NONE, &known);
+    return follow_all(count, requests, before, ibp_openmpi_next.start(count, requests));
 }
-
-#define AT_ONCE 64
 
 static __attribute__((noinline)) int start_in_parts(size_t count, void **requests)
 {
@@ -154,6 +160,7 @@ static __attribute__((noinline)) int start_in_parts(size_t count, void **request
     return result;
 }
 
+/* The shortest path calls nothing but Open MPI's own function, so that it saves few registers. */
 int ibp_openmpi_start_own(size_t count, void **requests)
 {
     void *before[AT_ONCE];
@@ -165,13 +172,10 @@ int ibp_openmpi_start_own(size_t count, void **requests)
         return start_each(count, requests, IBP_OPERATION_NONE);
     if (IBP_UNLIKELY(count > AT_ONCE)) return start_in_parts(count, requests);
     for (i = 0; i < count; i++)
-        if (IBP_UNLIKELY(!count_known(before[i] = requests[i]))) count_slowly(before[i]);
+        if (IBP_UNLIKELY(!count_known(before[i] = requests[i]))) return start_from(i, count, requests);
     result = ibp_openmpi_next.start(count, requests);
-    for (i = 0; i < count; i++)
-        if (IBP_UNLIKELY(requests[i] != before[i])) {
-            follow_all(count, requests, before);
-            break;
-        }
+    while (i--)
+        if (IBP_UNLIKELY(requests[i] != before[i])) return follow_all(count, requests, before, result);
     return result;
 }
 
