@@ -181,6 +181,23 @@ def test_lines_of_cpp(name: str, options: tuple[str, ...], build: Build, tmp_pat
     assert {"everywhere<char>", "everywhere<double>"} <= set(re.findall(r"everywhere<\w+>", " ".join(functions)))
 
 
+@pytest.mark.parametrize("name", [SYSTEM, MPICH_SYSTEM])
+@pytest.mark.parametrize("callers", ["0", "2"])
+def test_libraries_that_are_closed(name: str, callers: str, build: Build, tmp_path: Path) -> None:
+    """Libraries that get one another's addresses keep their own lines, and no site for each time they are opened."""
+    mpi = find_mpich_like(name) if name in MPICH_LIKE else find_mpi(name)
+    library = ("closed_libraries.c", "-g", "-O2", "-shared", "-fPIC")
+    opened = [build(mpi, *library, f"-DCLOSED={number}") for number in (1, 2)]
+    program = build(mpi, "closed_libraries.c", "-g", "-O2")
+    env = {**THROUGH_NETWORK, "IBPROF_CALLERS": callers}
+    ended = run_mpi(mpi, 2, [program, *opened], recording=tmp_path, env=env)
+    assert "\n0 rounds" not in f"\n{ended.stdout}", "the libraries had addresses of their own"
+    run = read_recording(tmp_path)
+    expected = {("closed_libraries.c", *key): count for key, count in expected_lines("closed_libraries.c").items()}
+    assert {key: count for key, count in sent_by_lines(run).items() if key[0]} == expected
+    assert len(run.sites) < 20
+
+
 def test_lines_of_a_stripped_program(build: Build, tmp_path: Path) -> None:
     """A stripped program has functions, or addresses where symbols are gone; its lines are in the file next to it."""
     mpi, program, lines = find_mpi(SYSTEM), tmp_path / "program", tmp_path / "program.debug"

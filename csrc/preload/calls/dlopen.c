@@ -3,9 +3,12 @@
  *
  * Some programs open an MPI library or libibverbs with dlopen and find its functions with dlsym. They get ibprof's
  * functions instead, if those call what was found. ctypes and Julia do so with MPI, NCCL with verbs.
+ *
+ * What is opened may get the addresses of a library that was closed, whose call sites end then.
  */
 #include "platform/system.h"
 #include "calls/large_calls.h"
+#include "counting/calls.h"
 #include "libmpi/got.h"
 #include "libmpi/library.h"
 #include "platform/loader.h"
@@ -176,6 +179,7 @@ __attribute__((used)) static ibp_open_function *choose_open(const char *path, in
 {
     ibp_open_function *open = ibp_loader_open();
 
+    ibp_calls_forget_unloaded();
     if (path && (is_watched_library(path) || flags & RTLD_DEEPBIND)) redirect_lookups();
     if (path && flags & RTLD_DEEPBIND) __atomic_store_n(&opened_deep, 1, __ATOMIC_RELEASE);
     return open ? open : open_nothing;

@@ -82,13 +82,13 @@ bool ibp_call_points_prepare(void)
     return places.current || grow();
 }
 
-/* Fill a free place, to which other threads may already look. The lock must be held. */
+/* Fill a free place, or one of an unloaded object, to which other threads may already look. The lock must be held. */
 static struct ibp_call_point *take(struct ibp_call_point *place, const void *key, uint32_t site,
                                    enum ibp_language language)
 {
-    places.taken++;
+    if (!place->key) places.taken++;
     place->site = site;
-    place->language = language;
+    __atomic_store_n(&place->language, language, __ATOMIC_RELEASE);
     __atomic_store_n(&place->key, key, __ATOMIC_RELEASE);
     return place;
 }
@@ -104,39 +104,6 @@ static uint32_t record(const struct ibp_site *described, uint32_t most)
     *site = *described;
     ibp_recording_publish(IBP_SEGMENT_SITES);
     return ++places.sites;
-}
-
-/* -- addresses ----------------------------------------------------------------------------------------------------- */
-
-static struct ibp_call_point *learn_address(const void *address)
-{
-    struct ibp_call_point *place = place_at(address);
-    struct ibp_object_place where;
-
-    if (place->key) return place; /* by another thread meanwhile */
-    if (places.taken == TAKEN_MAX || !has_space(1)) return NULL;
-    place = place_at(address);
-    if (!ibp_object_find(address, &where)) return take(place, address, IBP_SITE_UNKNOWN, IBP_LANGUAGE_C);
-    if (ibp_is_mpi_binding(where.path)) return take(place, address, IBP_SITE_UNKNOWN, IBP_LANGUAGE_FORTRAN);
-    if (ibp_object_calls_for_python(where.path)) {
-        ibp_script_seek_again(); /* by now it is loaded */
-        return take(place, address, IBP_SITE_UNKNOWN, IBP_LANGUAGE_PYTHON);
-    }
-    ibp_object_record(address, &where);
-    return take(place, address,
-                record(&(struct ibp_site){.object = where.object, .address = where.address}, IBP_SITES_MAX),
-                IBP_LANGUAGE_C);
-}
-
-const struct ibp_call_point *ibp_call_point_of_address(const void *address)
-{
-    const struct ibp_call_point *place = place_at(address);
-
-    if (IBP_LIKELY(place->key != NULL)) return place;
-    ibp_lock();
-    place = learn_address(address);
-    ibp_unlock();
-    return place;
 }
 
 /* -- sites that several places have ------------------------------------------------------------------------------- */
@@ -174,6 +141,73 @@ static struct ibp_call_point *take_same(const void *key, struct ibp_call_point *
 {
     if (!place || places.taken >= INSTRUCTIONS_MAX || !has_space(1)) return place;
     return take(place_at(key), key, place->site, place->language);
+}
+
+/* -- addresses ----------------------------------------------------------------------------------------------------- */
+
+/* Objects were unloaded: other sites may have their addresses, and the same ones others. */
+static bool is_any_unloaded;
+
+static bool is_known(const struct ibp_call_point *place)
+{
+    return place->key && IBP_LIKELY(__atomic_load_n(&place->language, __ATOMIC_ACQUIRE) != IBP_LANGUAGE_UNLOADED);
+}
+
+/* Return the number of the site of an address in an object. */
+static uint32_t site_of_address(const void *address, struct ibp_object_place *where)
+{
+    const struct ibp_call_point *place;
+
+    ibp_object_record(address, where);
+    const struct ibp_site site = {.object = where->object, .address = where->address};
+    if (IBP_LIKELY(!is_any_unloaded)) return record(&site, IBP_SITES_MAX);
+    place = place_of_site(&site, IBP_SITES_MAX);
+    return place ? place->site : IBP_SITE_OTHER;
+}
+
+static struct ibp_call_point *learn_address(const void *address)
+{
+    struct ibp_call_point *const place = place_at(address);
+    enum ibp_language language = IBP_LANGUAGE_C;
+    uint32_t site = IBP_SITE_UNKNOWN;
+    struct ibp_object_place where;
+
+    if (is_known(place)) return place; /* by another thread meanwhile */
+    if (!place->key && (places.taken == TAKEN_MAX || !has_space(1))) return NULL;
+    if (!ibp_object_find(address, &where)) {
+        ;
+    } else if (ibp_is_mpi_binding(where.path)) {
+        language = IBP_LANGUAGE_FORTRAN;
+    } else if (ibp_object_calls_for_python(where.path)) {
+        ibp_script_seek_again(); /* by now it is loaded */
+        language = IBP_LANGUAGE_PYTHON;
+    } else {
+        site = site_of_address(address, &where);
+    }
+    return take(place_at(address), address, site, language);
+}
+
+const struct ibp_call_point *ibp_call_point_of_address(const void *address)
+{
+    const struct ibp_call_point *place = place_at(address);
+
+    if (IBP_LIKELY(is_known(place))) return place;
+    ibp_lock();
+    place = learn_address(address);
+    ibp_unlock();
+    return place;
+}
+
+void ibp_call_points_forget_unloaded(void)
+{
+    const struct table *const table = places.current;
+    struct ibp_object_place where;
+
+    is_any_unloaded = true;
+    for (uint32_t i = 0; i < table->capacity; i++)
+        if (ibp_call_point_key_is_address(table->all[i].key) && !ibp_object_find(table->all[i].key, &where))
+            __atomic_store_n(&table->all[i].language, IBP_LANGUAGE_UNLOADED, __ATOMIC_RELEASE);
+    ibp_caller_chains_forget();
 }
 
 /* -- frames -------------------------------------------------------------------------------------------------------- */

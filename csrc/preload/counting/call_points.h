@@ -20,14 +20,16 @@ enum ibp_language {
     /* The address is within a binding: what called that identifies the site. */
     IBP_LANGUAGE_FORTRAN,
     /* The address is within mpi4py, or what calls C functions for Python: the frame identifies the site. */
-    IBP_LANGUAGE_PYTHON
+    IBP_LANGUAGE_PYTHON,
+    /* The address was that of an object which was unloaded since. */
+    IBP_LANGUAGE_UNLOADED
 };
 
 struct ibp_call_point {
     /* NULL in a free place. Set last, and never changed: places are read without the lock. */
     const void *key;
     uint32_t site;
-    uint32_t language; /* enum ibp_language */
+    uint32_t language; /* enum ibp_language; set after the site */
 };
 
 /* Reserve memory. Return false when there is none. */
@@ -41,6 +43,16 @@ const struct ibp_call_point *ibp_call_point_of_script(const struct ibp_script_fr
 
 /* The same of a site and its callers. */
 const struct ibp_call_point *ibp_call_point_of_chain(const struct ibp_caller_chain *chain);
+
+/* Return whether a key is an address in a program, not that of a frame or of a chain. */
+static inline bool ibp_call_point_key_is_address(const void *key)
+{
+    return key && (uintptr_t)key >> 62 == 0;
+}
+
+/* Forget addresses that no object has any more, and what is known of callers. Objects were unloaded. The lock must be
+ * held. */
+void ibp_call_points_forget_unloaded(void);
 
 /* Return the key of a frame. Programs have no such address. */
 static inline const void *ibp_call_point_key_of_script(const struct ibp_script_frame *frame)

@@ -74,13 +74,15 @@ static enum kind judge(const void *address)
     return begins_with_any(name, of_system) ? IS_OF_SYSTEM : IS_OF_PROGRAM;
 }
 
+/* Addresses that were judged, each with its kind in the bits above it, which addresses of programs do not use. */
+#define JUDGED 1024
+static uint64_t known[JUDGED];
+
 /* Return the kind of the code that a call returns to. */
 static enum kind kind_of(const void *address)
 {
-    /* Addresses that were judged, each with its kind in the bits above it, which addresses of programs do not use. */
-    static uint64_t known[1024];
     const uint64_t number = (uintptr_t)address & ((UINT64_C(1) << 60) - 1);
-    uint64_t *const place = &known[(number * UINT64_C(0x9e3779b97f4a7c15) >> 40) % (sizeof known / sizeof *known)];
+    uint64_t *const place = &known[(number * UINT64_C(0x9e3779b97f4a7c15) >> 40) % JUDGED];
     const uint64_t judged = __atomic_load_n(place, __ATOMIC_RELAXED);
     enum kind kind;
 
@@ -93,6 +95,16 @@ static enum kind kind_of(const void *address)
 }
 
 /* -- chains -------------------------------------------------------------------------------------------------------- */
+
+/* How often addresses were forgotten. */
+static uint64_t generation;
+
+void ibp_caller_chains_forget(void)
+{
+    __atomic_add_fetch(&generation, 1, __ATOMIC_RELAXED);
+    for (size_t i = 0; i < JUDGED; i++) __atomic_store_n(&known[i], 0, __ATOMIC_RELAXED);
+    ibp_stack_walk_forget();
+}
 
 struct collecting {
     struct ibp_caller_chain *chain;
@@ -155,7 +167,11 @@ static bool collect(void *into, const void *address)
 
 bool ibp_caller_chain_find(const void *address, struct ibp_caller_chain *chain)
 {
-    struct collecting collecting = {.chain = chain, .first = address};
+    struct collecting collecting = {
+        .chain = chain,
+        .first = address,
+        .hash = __atomic_load_n(&generation, __ATOMIC_RELAXED),
+    };
     enum kind kind = kind_of(address);
 
     chain->addresses = chain->frames = 0;

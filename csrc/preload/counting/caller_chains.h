@@ -41,4 +41,7 @@ struct ibp_caller_chain {
  * unknown code, or through a binding that no stub has seen. Neither locks nor allocates, once addresses are known. */
 bool ibp_caller_chain_find(const void *address, struct ibp_caller_chain *chain);
 
+/* Forget what is known of addresses: objects were unloaded. The same addresses have other keys from then on. */
+void ibp_caller_chains_forget(void);
+
 #endif

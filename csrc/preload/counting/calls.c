@@ -9,9 +9,11 @@
 #include "counting/origins.h"
 #include "libmpi/callers.h"
 #include "libmpi/lock.h"
+#include "platform/loaded_objects.h"
 #include "platform/memory.h"
 #include "platform/text.h"
 #include "python/script_frames.h"
+#include "recording/objects.h"
 #include "recording/operations.h"
 #include "recording/process_state.h"
 
@@ -246,4 +248,23 @@ struct ibp_call *ibp_call_find(unsigned operation, const void *address)
     if (IBP_UNLIKELY(ibp_callers_recorded)) return find_with_callers(operation, address);
     call = find_cached(operation, address);
     return call ? call : find_uncached(operation, address);
+}
+
+void ibp_calls_forget_unloaded(void)
+{
+    static unsigned long long before;
+    const unsigned long long unloaded = ibp_sites_recorded ? ibp_objects_unloaded() : before;
+    struct ibp_object_place where;
+
+    if (IBP_LIKELY(unloaded == before)) return;
+    ibp_lock();
+    before = unloaded;
+    for (size_t i = 0; i < sizeof ibp_cached_calls / sizeof *ibp_cached_calls; i++) {
+        struct ibp_cached_call *const cached = &ibp_cached_calls[i];
+
+        if (ibp_call_point_key_is_address(cached->address) && !ibp_object_find(cached->address, &where))
+            __atomic_store_n(&cached->address, NULL, __ATOMIC_RELEASE);
+    }
+    ibp_call_points_forget_unloaded();
+    ibp_unlock();
 }

@@ -113,6 +113,10 @@ static inline struct ibp_call *ibp_call_cached_among_threads(unsigned operation,
 /* Return the same, made if needed; without a site while sites are not recorded. */
 struct ibp_call *ibp_call_find(unsigned operation, const void *address);
 
+/* Forget calls from objects that were unloaded: other objects may have their addresses now. Called before an object is
+ * loaded. */
+void ibp_calls_forget_unloaded(void);
+
 /* Return the call of the function that contains this. */
 #define IBP_CALL_HERE(operation)                                                                                       \
     (IBP_LIKELY(!ibp_sites_recorded) ? &ibp_calls[operation] : ibp_call_find(operation, __builtin_return_address(0)))

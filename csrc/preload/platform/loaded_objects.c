@@ -5,6 +5,7 @@
 #include "platform/loaded_objects.h"
 
 #include <signal.h>
+#include <stddef.h>
 
 bool ibp_can_visit_objects(void)
 {
@@ -26,4 +27,19 @@ int ibp_visit_objects(int (*visit)(struct dl_phdr_info *info, size_t bytes, void
     last = dl_iterate_phdr(visit, into);
     if (is_blocked) sigprocmask(SIG_SETMASK, &before, NULL);
     return last;
+}
+
+static int copy_unloaded(struct dl_phdr_info *info, size_t bytes, void *into)
+{
+    if (bytes >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof info->dlpi_subs)
+        *(unsigned long long *)into = info->dlpi_subs;
+    return 1;
+}
+
+unsigned long long ibp_objects_unloaded(void)
+{
+    unsigned long long unloaded = 0;
+
+    ibp_visit_objects(copy_unloaded, &unloaded);
+    return unloaded;
 }

@@ -17,4 +17,7 @@ bool ibp_can_visit_objects(void);
  * Signals wait until the end: a handler that leaves by longjmp would keep the dynamic linker's lock for ever. */
 int ibp_visit_objects(int (*visit)(struct dl_phdr_info *info, size_t bytes, void *into), void *into);
 
+/* Return how many objects were unloaded so far: their addresses may be another object's from then on. */
+unsigned long long ibp_objects_unloaded(void);
+
 #endif

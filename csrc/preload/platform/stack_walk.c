@@ -109,6 +109,11 @@ bool ibp_stack_walk_prepare(void)
     return steps;
 }
 
+void ibp_stack_walk_forget(void)
+{
+    for (size_t i = 0; steps && i < STEPS; i++) __atomic_store_n(&steps[i].instruction, 0, __ATOMIC_RELAXED);
+}
+
 struct search {
     uintptr_t address;
     bool is_found;
@@ -368,11 +373,18 @@ static int visit(struct dl_phdr_info *info, size_t bytes, void *into)
     return part_of(info, *(const uintptr_t *)into).is_code;
 }
 
-/* Return whether an object has this code. */
+/* Addresses of which an object has the code, by some of their bits. */
+#define KNOWN 256
+static uintptr_t known_code[KNOWN];
+
+void ibp_stack_walk_forget(void)
+{
+    for (size_t i = 0; i < KNOWN; i++) __atomic_store_n(&known_code[i], 0, __ATOMIC_RELAXED);
+}
+
 static bool is_code(uintptr_t address)
 {
-    static uintptr_t known[256];
-    uintptr_t *const place = &known[address / 4 % (sizeof known / sizeof *known)];
+    uintptr_t *const place = &known_code[address / 4 % KNOWN];
 
     if (__atomic_load_n(place, __ATOMIC_RELAXED) == address) return true;
     if (!ibp_visit_objects(visit, &address)) return false;
@@ -411,6 +423,10 @@ static enum step step(struct frame *frame)
 bool ibp_stack_walk_prepare(void)
 {
     return false;
+}
+
+void ibp_stack_walk_forget(void)
+{
 }
 
 #define IBP_REGISTER_RETURN 0

@@ -15,6 +15,9 @@
 /* Reserve memory. Return false where there is none, or where stacks cannot be walked. */
 bool ibp_stack_walk_prepare(void);
 
+/* Forget what is known of addresses: objects were unloaded. */
+void ibp_stack_walk_forget(void);
+
 /* Called with an address that a call returns to, or, of a function that a signal interrupted, where it goes on. The walk
  * ends when it returns false. */
 typedef bool ibp_frame_seen(void *into, const void *address);
