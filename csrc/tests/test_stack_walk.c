@@ -21,7 +21,13 @@
 
 #define MOST 64
 #define NEVER_INLINED __attribute__((noinline, noclone))
+#if defined(__x86_64__)
 #define WITHOUT_FRAME_POINTER NEVER_INLINED __attribute__((optimize("omit-frame-pointer")))
+#define LEADS_THROUGH_SIGNALS 1
+#else /* where frames are found by frame pointers alone */
+#define WITHOUT_FRAME_POINTER NEVER_INLINED
+#define LEADS_THROUGH_SIGNALS 0
+#endif
 
 struct walk {
     const void *addresses[MOST];
@@ -241,10 +247,14 @@ int main(void)
     for (unsigned depth = 0; depth < 24; depth++) go_on(depth);
     go_on(23); /* from what is known by now */
     for (int i = 0; i < 3; i++) CHECK(!pthread_create(&thread, NULL, in_a_thread, NULL) && !pthread_join(thread, NULL));
-    in_a_signal_handler(0);
-    on_another_stack_for_signals();
+    if (LEADS_THROUGH_SIGNALS) {
+        in_a_signal_handler(0);
+        on_another_stack_for_signals();
+        CHECK(compared == 24 + 1 + 3 + 1 + 3);
+    }
+    compared = 0;
     in_coroutines();
-    CHECK(compared == 24 + 1 + 3 + 1 + 3 + 8);
+    CHECK(compared == 8);
     without_tables();
     stops_at_its_limit();
     return 0;
