@@ -45,7 +45,7 @@ NO_PROBLEM = "The network is not the problem."
 HIDDEN_ON_HOST = (
     "All ranks are on one host, within which this MPI's messages are not seen: no link of a network carries them."
 )
-CANNOT_TELL = "Unknown: is the network why this job is slow?"
+CANNOT_TELL = "Unknown whether the network is why this job is slow."
 
 
 def judge_run(run: Profile, links: BusiestLink | None = None) -> Verdict:

