@@ -63,7 +63,7 @@ test("a tooltip has the name first, then load, share and senders", () => {
   const page = { ...RUN, compared: null };
   assert.deepEqual(describePointed(page, encoding, { end: 0 }), [
     "host0 HCA port 1 to leaf0 port 1",
-    "1,100 bytes (1.1 kB), 0.0% of bytes on links; 88 ns at line rate",
+    "1,100 bytes (1.1 kB), <0.1% of bytes on links; 88 ns at line rate",
     "rank 0 to rank 2 90.9%; region halo 90.9%; SEND 100.0%",
   ]);
   assert.deepEqual(describePointed(page, encoding, { node: 2 }), [
