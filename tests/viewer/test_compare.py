@@ -18,7 +18,7 @@ from ibprof_testing.samples.fabrics import IBDIAGNET, find_sample
 from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
 from ibprof_testing.samples.timed_profiles import write_timed_profile
 from ibprof_testing.samples.traffic import keep_pairs, loads_in_csv, write_matrix
-from ibprof_testing.views import Open, Opened
+from ibprof_testing.views import Open, Opened, wait_for_address
 
 TESTBED = str(find_sample("testbed44", IBDIAGNET))
 TREE = "xgft:2:4,4:1,4"  # 16 hosts
@@ -133,7 +133,7 @@ def test_one_scale_of_colours_and_one_view(opened: Opened) -> None:
     before = opened.page.evaluate(f"ibprof.locateEnd({end}, 0)")
     opened.page.mouse.move(box["x"] + 200, box["y"] + 200)
     opened.page.mouse.wheel(0, -500)
-    opened.page.wait_for_function("() => location.hash.includes('at=')")
+    wait_for_address(opened.page, "at=")
     places = [opened.page.evaluate(f"ibprof.locateEnd({end}, {pane})") for pane in (0, 1)]
     assert places[0] == pytest.approx(places[1], abs=1)
     assert places[0] != pytest.approx(before, abs=5)

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page
 
 from ibprof_testing.samples.traffic import write_matrix
-from ibprof_testing.views import Open, Opened
+from ibprof_testing.views import Open, Opened, wait_for_address
 
 TREE = "xgft:2:4,4:1,4"  # 16 hosts
 
@@ -72,7 +72,7 @@ def test_a_drag_is_one_entry_and_zoom_is_none(opened: Opened) -> None:
     assert count_entries(opened) == before + 1
     page.locator("#picture").hover()
     page.mouse.wheel(0, -600)
-    page.wait_for_function("() => location.hash.includes('at=')")
+    wait_for_address(page, "at=")
     page.keyboard.press("d")
     assert count_entries(opened) == before + 1
     address = opened.address()

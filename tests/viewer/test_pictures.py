@@ -13,7 +13,7 @@ from PIL import Image
 
 from ibprof_testing.samples.fabrics import FABRICS, IBDIAGNET, find_sample, read_sample_bytes
 from ibprof_testing.samples.traffic import write_matrix
-from ibprof_testing.views import Open
+from ibprof_testing.views import Open, wait_for_address
 
 TESTBED = str(find_sample("testbed44", IBDIAGNET))
 TREE = "xgft:2:4,4:1,4"
@@ -94,7 +94,7 @@ def test_zoom_and_pan_stand_in_the_address(open_view: Open, matrix: str) -> None
     opened.page.locator("#picture").focus()
     for key in ("+", "+", "+", "ArrowLeft"):
         opened.page.keyboard.press(key)
-    opened.page.wait_for_function("() => location.hash.includes('at=')")
+    wait_for_address(opened.page, "at=")
     point, address = opened.point_of_end(0), opened.page.url
     opened.page.goto("about:blank")
     opened.page.goto(address)
@@ -183,7 +183,7 @@ def test_cells_take_the_place_of_lines_where_there_are_many_links(open_view: Ope
     point = opened.point_of_end(end)
     opened.page.mouse.move(*point)
     opened.page.mouse.wheel(0, -2000)
-    opened.page.wait_for_function("() => location.hash.includes('at=')")
+    wait_for_address(opened.page, "at=")
     opened.page.mouse.click(*opened.point_of_end(end))
     assert f"end={end}" in opened.address()
 

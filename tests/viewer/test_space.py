@@ -19,7 +19,7 @@ from ibprof_converter.cli import latency, layout, topology, view
 from ibprof_converter.latency.files.delay_files import write_delays
 from ibprof_testing.samples.delays import make_delays
 from ibprof_testing.samples.topologies import ARCS, SHAPES, disturb
-from ibprof_testing.views import Open
+from ibprof_testing.views import Open, wait_for_address
 
 AXE = Path(__file__).resolve().parents[2] / "viewer" / "node_modules" / "axe-core" / "axe.min.js"
 
@@ -104,7 +104,7 @@ def test_a_drag_turns_the_picture_and_the_address_keeps_it(show: Show, tree: Pat
     page = show(tree)
     before = np.array([page.evaluate(f"ibprof.locateNode({node})") for node in range(16)])
     drag(page, (150, 40))
-    page.wait_for_function("() => location.hash.includes('turn=')")
+    wait_for_address(page, "turn=")
     after = np.array([page.evaluate(f"ibprof.locateNode({node})") for node in range(16)])
     assert np.abs(after - before).max() > 20
     assert np.linalg.norm(page.evaluate("ibprof.turned()")) == pytest.approx(1, abs=1e-4)
@@ -127,7 +127,7 @@ def test_what_was_taken_hold_of_stays_under_the_hand(show: Show, arcs: Path) -> 
     assert box
     radius = min(box["width"], box["height"]) / 2
     drag(page, (0.1 * radius, 0))
-    page.wait_for_function("() => location.hash.includes('turn=')")
+    wait_for_address(page, "turn=")
     x, y, z, w = page.evaluate("ibprof.turned()")
     # Twice the angle between the two points of the ball, as Shoemake has it, about the upright axis.
     assert 2 * np.degrees(np.arctan2(np.hypot(np.hypot(x, y), z), w)) == pytest.approx(
@@ -140,11 +140,11 @@ def test_keys_turn_and_shift_moves(show: Show, tree: Path) -> None:
     page = show(tree)
     page.locator("#picture").focus()
     page.keyboard.press("ArrowLeft")
-    page.wait_for_function("() => location.hash.includes('turn=')")
+    wait_for_address(page, "turn=")
     assert "at=" not in fragment(page)
     turned = page.evaluate("ibprof.turned()")
     page.keyboard.press("Shift+ArrowLeft")
-    page.wait_for_function("() => location.hash.includes('at=')")
+    wait_for_address(page, "at=")
     assert page.evaluate("ibprof.turned()") == turned
     page.mouse.move(*point_of_node(page, 3))
     before = point_of_node(page, 3)
@@ -248,7 +248,7 @@ def test_a_fabric_with_places_in_space_has_the_picture_too(open_view: Open, tree
     page.mouse.click(*opened.point_of_end(end))
     assert f"end={end}" in opened.address()
     drag(page, (120, 60))
-    page.wait_for_function("() => location.hash.includes('turn=')")
+    wait_for_address(page, "turn=")
     page.locator("#values").select_option("speed")
     assert page.locator("#most").inner_text() == "100 Gb/s"
     assert opened.complaints == []

@@ -9,6 +9,15 @@ from dataclasses import dataclass
 from playwright.sync_api import Page
 
 
+def wait_for_address(page: Page, part: str) -> None:
+    """Wait until the page's address has a part, and all of what was moved: it is written some time after each move."""
+    page.wait_for_function("part => location.hash.includes(part)", arg=part)
+    page.evaluate("""async () => {
+        for (let last = ""; last !== location.hash; await new Promise((then) => setTimeout(then, 1000)))
+            last = location.hash;
+    }""")
+
+
 @dataclass
 class Opened:
     """A view in a browser.
