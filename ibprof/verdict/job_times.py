@@ -128,12 +128,13 @@ def measure_job(run: Profile, links: BusiestLink | None = None) -> JobTimes:
     unexplained = 0.0 if sent.is_unknown_within else max(rest - transfer - each * LATENCY_S, 0.0)
     end = float(spans.max() - spans.mean()) if whole and timed else 0.0
     at_work = max((mpi.busy_s if mpi else 0.0) - files - max(imbalance - end, collective + unexplained), 0.0)
+    waits = max(imbalance, collective + unexplained + end)
     return JobTimes(
         mpi=mpi,
         run_s=float(spans.max()) if whole else None,
         imbalance_s=imbalance,
         latest=latest,
-        latest_at=None if latest is None else find_place_of_waiting(run, timed, latest, imbalance),
+        latest_at=None if latest is None else find_place_of_waiting(run, timed, latest, waits),
         collectives=waiting,
         collective_wait_s=collective,
         end_s=end,

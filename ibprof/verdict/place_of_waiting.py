@@ -23,14 +23,14 @@ class Place:
     site: str
 
 
-def find_place_of_waiting(run: Profile, ranks: list[Rank], latest: int, imbalance_s: float) -> Place | None:
+def find_place_of_waiting(run: Profile, ranks: list[Rank], latest: int, waiting_s: float) -> Place | None:
     """Return where ranks are longer inside MPI than the latest one; None where no place has most of it.
 
     Args:
         run: the profile.
         ranks: those with times.
         latest: number of the rank that is outside of MPI longest.
-        imbalance_s: how much longer it is outside of MPI than the mean of ranks.
+        waiting_s: mean over ranks, for whatever reason.
     """
     times = run.times
     rows = np.isin(times.rank, [rank.rank for rank in ranks])
@@ -43,7 +43,7 @@ def find_place_of_waiting(run: Profile, ranks: list[Rank], latest: int, imbalanc
     share = np.where(times.rank[rows] == latest, -(len(ranks) - 1), 1)
     longer = np.bincount(place_of.ravel(), weights=seconds * share, minlength=places.shape[1])
     most = int(longer.argmax())
-    if longer[most] <= MOST * imbalance_s * len(ranks):
+    if longer[most] <= MOST * waiting_s * len(ranks):
         return None
     region, operation, site = places[:, most].tolist()
     return Place(run.regions[region], run.operations[operation], name_sites(run)[site])
