@@ -115,7 +115,8 @@ function clearStubs(model: Model, stubs: readonly Stub[], stubOf: Int32Array, x:
   for (const { isSwitch, label, nodes, columns } of stubs)
     if (isSwitch && label === undefined) {
       const row = rows.get(model.nodeY[nodes[0]]) ?? [];
-      rows.set(model.nodeY[nodes[0]], [...row, { nodes, columns: STUB_WIDTH * columns }]);
+      row.push({ nodes, columns: STUB_WIDTH * columns });
+      rows.set(model.nodeY[nodes[0]], row);
     }
   for (let node = 0; node < model.nodes; node++)
     if (stubOf[node] < 0 && model.nodeLevel[node]) rows.get(model.nodeY[node])?.push({ nodes: [node], columns: 0 });
