@@ -15,6 +15,7 @@ from ibprof.cli.command import run_command
 from ibprof.cli.parsers import make_parser
 from ibprof.cli.text_tables import print_pairs, print_table
 from ibprof.profile.gaps import format_ranks
+from ibprof.profile.profile_data import Source
 from ibprof.text.call_names import name_call
 from ibprof.text.mpi_names import name_mpi
 from ibprof.text.quantities import format_bytes, format_seconds, printable
@@ -87,7 +88,7 @@ def _print_text(summary: dict[str, Any], *, all_marks: bool) -> None:
             "MPI": name_mpi(summary["mpi"]),
             "job": summary["job"],
             "ranks": f"{summary['ranks_recorded']} of {summary['world_size']} recorded, on {len(hosts)} host{plural}",
-            "measured by": ", ".join(summary["sources"]),
+            "measured in": ", ".join(Source[name.upper()].layer for name in summary["sources"]),
             "sent": f"{format_bytes(summary['bytes'])} in {summary['messages']:,} messages",
             "received": f"{format_bytes(summary['bytes_received'])} as receivers counted it" if received else "",
             "posted": _posted(summary),

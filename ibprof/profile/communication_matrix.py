@@ -111,7 +111,7 @@ def build_matrix(run: Profile, by: str, selection: Selection) -> Matrix:
     if len(sources) > 1:
         # They see the same bytes at two depths; the one next to the MPI calls knows ranks and operations.
         chosen &= counters.source == sources[0]
-        notes.append(f"bytes are those measured by {Source(sources[0]).name.lower()}")
+        notes.append(f"bytes are those measured in {Source(sources[0]).layer}")
     names, row_of = _name_ranks(run, by)
     if by == "port":
         notes.append(

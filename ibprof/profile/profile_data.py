@@ -41,6 +41,20 @@ class Source(IntEnum):
     LIBFABRIC = auto()
     VERBS = auto()
 
+    @property
+    def layer(self) -> str:
+        """The layer where bytes were counted, in words."""
+        return _LAYERS[self]
+
+
+_LAYERS = {
+    Source.NONE: "nowhere",
+    Source.OPENMPI: "Open MPI's PML",
+    Source.UCX: "UCX",
+    Source.LIBFABRIC: "libfabric",
+    Source.VERBS: "verbs",
+}
+
 
 class Kind(IntEnum):
     """The kind of bytes: user data, MPI's own, or whole work requests, which do not separate the two."""

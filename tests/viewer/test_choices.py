@@ -80,8 +80,8 @@ def test_rows_of_two_rails_are_mirrored_and_a_pair_has_a_way_on_each(two_rails: 
     opened.page.locator("#pairs button").first.click()
     paths = opened.page.locator("#selection li").all_inner_texts()
     assert len(paths) == 2
-    assert paths[0].startswith("rail a: ")
-    assert paths[1].startswith("rail b: ")
+    assert paths[0].startswith("rail 0: ")
+    assert paths[1].startswith("rail 1: ")
     assert paths[1].endswith("(no traffic)")
     lit, others = opened.lit(), opened.page.evaluate("ibprof.unusedRoutes()")
     assert len(lit) == paths[0].count("→")

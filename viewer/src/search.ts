@@ -4,7 +4,7 @@
 import { SWITCH } from "./data/model";
 import type { Run } from "./run";
 import type { State } from "./state";
-import { railLetter } from "./text/names";
+import { railPrefix } from "./text/names";
 
 const MOST_RESULTS = 12;
 
@@ -136,6 +136,5 @@ function match(known: string[], text: string, make: (index: number) => SearchRes
 }
 
 function nameNode({ model, names }: Run, node: number): string {
-  const letter = railLetter(model, model.nodeRail[node]);
-  return `${names.node(node)}${letter ? `, rail ${letter}` : ""}`;
+  return `${railPrefix(model, model.nodeRail[node])}${names.node(node)}`;
 }

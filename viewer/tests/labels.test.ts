@@ -2,7 +2,14 @@
 // Names on a picture: which have space.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { shorten } from "../src/pictures/drawing";
 import { Labels } from "../src/pictures/labels";
+
+test("long names keep both ends", () => {
+  assert.equal(shorten("Quantum Mellanox 12345678"), "Quantum Me…anox 12345678");
+  assert.equal(shorten("Voltaire 4036 - 36 QDR ports switch (..8098)"), "Voltaire 4…itch (..8098)");
+  assert.equal(shorten("twenty-four letters long"), "twenty-four letters long");
+});
 
 test("a name takes its area, also across the squares that areas are kept by", () => {
   const labels = new Labels(1000, 1000);

@@ -77,4 +77,11 @@ test("each row has the level of each rail in it", () => {
     layOutNodes(makeModel({ nodeRail }, { rails })).rows.map(({ name }) => name);
   assert.deepEqual(namesOf([RAIL, RAIL]), ["2b", "1a 1b", "0"]);
   assert.deepEqual(namesOf([RAIL, PLANE]), ["1a", "0"]);
+  // Letters of more than two rails do not fit next to a row.
+  const rails = { nodeRail: Uint8Array.of(0, 1, 2, 3, 0, 1, 4), nodeLevel: Uint8Array.of(1, 1, 1, 1, 2, 2, 3) };
+  const { rows } = layOutNodes(makeModel(rails, { rails: new Array(5).fill(RAIL) }));
+  assert.deepEqual(
+    rows.map(({ name }) => name),
+    ["3e", "2a 2b", "1"],
+  );
 });

@@ -62,12 +62,12 @@ test("a rank is found by its whole number", () => {
   );
 });
 
-test("nodes of several rails have the letter of theirs", () => {
+test("nodes of several rails have the number of theirs", () => {
   const rail = { name: "rail", has_levels: true };
   const run = makeRun({ nodeRail: Uint8Array.of(0, 0, 0, 0, 0, 1, 1) }, { rails: [rail, rail] });
   assert.deepEqual(
     search(run, "leaf").map(({ text }) => text),
-    ["switch leaf0, rail a", "switch leaf1, rail b"],
+    ["switch rail 0: leaf0", "switch rail 1: leaf1"],
   );
 });
 

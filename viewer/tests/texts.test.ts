@@ -45,9 +45,11 @@ test("names of what has none", () => {
   assert.equal(makeRun({ endPort: new Uint8Array(12) }).names.end(8), "leaf0 to spine");
 });
 
-test("a rail is named by its letter and the last folder and file of its dump", () => {
+test("a rail is named by its number, its rows and the last folder and file of its dump", () => {
   const rails = ["/data/rail1/ibdiagnet.lst", "/data/rail2/ibdiagnet.lst"].map((name) => ({ name, has_levels: true }));
-  assert.equal(makeRun({}, { rails }).names.rail(1), "b (rail2/ibdiagnet.lst)");
+  const { names } = makeRun({ nodeRail: Uint8Array.of(1, 1, 1, 1, 1, 1, 1) }, { rails });
+  assert.equal(names.rail(1), "1 (rail2/ibdiagnet.lst), rows b");
+  assert.equal(names.end(9), "rail 1: spine port 1 to leaf0 port 3");
   // After 26 rails the letters begin again.
   assert.equal(railLetter(makeRun({}, { rails: new Array(30).fill(rails[0]) }).model, 27), "b");
 });

@@ -30,6 +30,9 @@ _LEAST_VERDICT = 3
 
 _SHORTENED = " ... (--full)"
 
+_AROUND = 26
+"""Columns around the two names of a link direction."""
+
 
 def describe_in_brief(report: JobReport, names: tuple[str, ...], width: int = 80) -> Iterator[str]:
     """Yield the lines.
@@ -53,7 +56,7 @@ def _describe_rest(report: JobReport, names: tuple[str, ...], width: int) -> Ite
         title = "Most loaded links, bytes" if by_bytes else "Most loaded links, time at line rate"
         yield f"{title}{name_basis(links.load_basis)}:"
         for number, group in enumerate(links.groups[:_SHOWN], 1):
-            yield _cut(_say_end(number, group.busiest, len(group.members), by_bytes), width)
+            yield _cut(_say_end(number, group.busiest, len(group.members), by_bytes, width), width)
     elif report.run and report.run.hosts:
         yield ""
         busiest = max(report.run.hosts, key=lambda host: host.bytes_sent)
@@ -89,11 +92,21 @@ def _cut(line: str, width: int) -> str:
     return shown if len(shown) <= width else shown[: width - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
-def _say_end(number: int, spot: Hotspot, count: int, by_bytes: bool) -> str:
+def _shorten(name: str, most: int) -> str:
+    """Shorten a name in its middle: descriptions of switches often differ only in their ends."""
+    if len(name) <= most:
+        return name
+    end = (most - 1) * 2 // 3
+    return f"{name[: most - 1 - end]}\N{HORIZONTAL ELLIPSIS}{name[-end:]}"
+
+
+def _say_end(number: int, spot: Hotspot, count: int, by_bytes: bool, width: int) -> str:
     source, destination = ends_of(spot)
     load = format_bytes(spot.bytes) if by_bytes or spot.least_time_s is None else format_seconds(spot.least_time_s)
-    where = f"{source.name or source.guid} port {source.port} -> {destination.name or destination.guid}"
     alike = f" (+ {count - 1} alike)" if count > 1 else ""
+    most = (width - _AROUND - len(alike)) // 2
+    sender, receiver = (_shorten(node.name or node.guid, most) for node in (source, destination))
+    where = f"{sender} port {source.port} -> {receiver}"
     return f"{number:>3}  {load:>7}  {where}{alike}{_say_most(spot)}"
 
 

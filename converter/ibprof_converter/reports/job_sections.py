@@ -9,6 +9,7 @@ from datetime import datetime, timezone
 
 from ibprof.profile.gaps import format_ranks
 from ibprof.profile.port_sums import PortSum
+from ibprof.profile.profile_data import Source
 from ibprof.text.call_names import name_call
 from ibprof.text.mpi_names import name_mpi
 from ibprof_converter.analysis.fabric_loads import FabricLoads
@@ -88,7 +89,7 @@ def _describe_job(job: RecordedJob) -> Section:
         Fact("job.ranks", "ranks", job.ranks, ValueKind.COUNT),
         Fact("job.ranks_recorded", "ranks recorded", job.ranks_recorded, ValueKind.COUNT),
         Fact("job.hosts", "hosts", job.hosts, ValueKind.COUNT),
-        Fact("", "bytes measured by", ", ".join(job.sources)),
+        Fact("", "bytes measured in", ", ".join(Source[name.upper()].layer for name in job.sources)),
     ]
     return Section("job", "What ran", facts=tuple(fact for fact in facts if fact.value not in ("", None)))
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ibprof.text.quantities import printable
 from ibprof_converter.fabric.fabric_graph import Fabric
+from ibprof_converter.fabric.node_names import is_aggregation_node
 from ibprof_converter.hotspots.hot_links import LinkGroup, compare_times
 from ibprof_converter.layout.positions import FabricLayout
 from ibprof_converter.layout.regular_cabling import find_dragonfly_groups
@@ -39,7 +40,7 @@ class MarkedLink:
 
 @dataclass(frozen=True, slots=True)
 class UsedPart:
-    """Units are switches, and hosts with all their adapters.
+    """Units are switches, and hosts with all their adapters. Idle aggregation nodes are left out.
 
     Attributes:
         names: [unit].
@@ -97,19 +98,22 @@ def find_used_part(
     members = [_join(ends, group) for group in groups]
     parts = [compare_times(group.busiest, groups[0].busiest) for group in groups]
     busy = [joined for joined, part in zip(members, parts, strict=True) if part >= _BUSY]
+    is_kept = is_used | ~np.array([is_aggregation_node(name) for name in names], np.bool_)
+    number = np.cumsum(is_kept) - 1
     return UsedPart(
-        names=tuple(names),
-        x=x,
-        y=y,
-        is_host=is_host,
-        is_used=is_used,
-        links=_once(pairs[np.argsort(~amounts, kind="stable")]),
-        alike=_once(np.concatenate(busy)) if busy else np.zeros((0, 2), np.intp),
+        names=tuple(name for name, kept in zip(names, is_kept, strict=True) if kept),
+        x=x[is_kept],
+        y=y[is_kept],
+        is_host=is_host[is_kept],
+        is_used=is_used[is_kept],
+        links=number[_once(pairs[np.argsort(~amounts, kind="stable")])],
+        alike=number[_once(np.concatenate(busy))] if busy else np.zeros((0, 2), np.intp),
         marks=tuple(
-            MarkedLink(int(joined[0, 0]), int(joined[0, 1]), part) for joined, part in zip(members, parts, strict=True)
+            MarkedLink(int(number[joined[0, 0]]), int(number[joined[0, 1]]), part)
+            for joined, part in zip(members, parts, strict=True)
         ),
         has_levels=all(each.has_levels for each in layouts),
-        group=_number_groups(fabrics, layouts, unit_of, len(names)),
+        group=_number_groups(fabrics, layouts, unit_of, len(names))[is_kept],
     )
 
 

@@ -46,7 +46,7 @@ def profile_traffic(run: Profile, name: str | None = None) -> RankTraffic:
     chosen = choose_sent(run) & (counters.bytes > 0)
     origin = f"profile {name or run.name}"
     if chosen.any():
-        origin += f", bytes measured by {Source(int(counters.source[chosen][0])).name.lower()}"
+        origin += f", measured in {Source(int(counters.source[chosen][0])).layer}"
     known = chosen & (counters.peer < run.world_size)
     unknown = sum_exactly(counters.bytes[chosen & ~known])
     rows = choose_rows(known)

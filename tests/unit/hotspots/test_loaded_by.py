@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ibprof_converter.hotspots.causes.loaded_by import find_alike, find_loaders
@@ -48,8 +50,9 @@ def test_a_gather_is_named_with_its_ranks_line_and_region() -> None:
     case = Situation([subnet], find_hosts([subnet.fabric]), PairBytes.of_traffic(traffic))
     found = find_loaders(traffic, [subnet], case.most_loaded())
     assert found is not None
-    assert found.text == "7 ranks' MPI_Gatherv at io.py:88 in 'checkpoint' to rank 0, 95%"
+    assert found.text == "7 ranks' MPI_Gatherv at io.py:88 in 'checkpoint' to rank 0, 95% of its bytes"
     assert (found.bytes, found.share, found.hosts) == (7 * 95, 0.95, 7)
+    assert replace(found, share=1.0).text == "7 ranks' MPI_Gatherv at io.py:88 in 'checkpoint' to rank 0"
     assert find_alike(case).text == "1 links to hosts alike"
 
 

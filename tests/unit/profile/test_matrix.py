@@ -46,7 +46,7 @@ def test_by_rank_fetched_bytes_come_from_their_owner_and_sums_are_exact() -> Non
 def test_what_is_left_out_is_said() -> None:
     notes = build_matrix(RUN, "rank", Selection()).notes
     assert notes == [
-        "bytes are those measured by openmpi",
+        "bytes are those measured in Open MPI's PML",
         "3 bytes are left out: the rank at the other end is unknown",
     ]
 

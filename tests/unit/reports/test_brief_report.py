@@ -4,13 +4,18 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from ibprof.text.quantities import format_bytes
 from ibprof_converter.cli import report
+from ibprof_converter.fabric.fabric_graph import NodeKind
+from ibprof_converter.outputs.ibdiagnet_files import write_fdbs, write_lst
 from ibprof_converter.reports.brief_report import LINES
+from ibprof_converter.routing.synthetic.spec import generate
 from ibprof_testing.paths import DATA
 
 FAULTY = str(DATA / "fabrics" / "oversub-faulty" / "ibdiagnet.lst.xz")
@@ -62,6 +67,24 @@ def test_what_most_bytes_of_a_link_have_in_common_is_named(tmp_path: Path, capsy
     fan = "".join(f"0,{b},1000000,1\n" for b in range(4, 16)) + "1,4,1000000,1\n2,5,1000000,1\n"
     up = next(line for line in lines(fan) if "L1-1 port 5" in line)
     assert up.endswith(", 86% from host01 HCA-1")
+
+
+def test_both_ends_of_a_link_with_long_names_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Descriptions that differ only in their last letters are distinguished."""
+    made = generate("xgft:2:2,2:1,2")
+    names = [
+        f"Voltaire 4036 - 36 QDR ports switch (..{number})" if kind == NodeKind.SWITCH else name
+        for number, (kind, name) in enumerate(zip(made.fabric.node_kind, made.fabric.node_name, strict=True), 1000)
+    ]
+    with (tmp_path / "ibdiagnet.lst").open("w") as file:
+        write_lst(file, replace(made.fabric, node_name=tuple(names)), "synthetic")
+    with (tmp_path / "ibdiagnet.fdbs").open("w") as file:
+        write_fdbs(file, made.tables)
+    assert report.main([str(tmp_path / "ibdiagnet.lst"), "pattern:shift:2:1000"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    link = next(line for line in lines if re.search(r"->.*\(\.\.", line))
+    assert re.findall(r"Voltair\S* *\S*….*?\(\.\.\d+\)", link), link
+    assert max(map(len, lines)) <= 80
 
 
 def test_the_busiest_link_is_first(capsys: pytest.CaptureFixture[str]) -> None:

@@ -184,6 +184,14 @@ def test_only_a_fault_is_red(tmp_path: Path) -> None:
     assert draw_network(loads, (), has_fault=True) == ""
 
 
+def test_an_aggregation_node_is_no_host(tmp_path: Path) -> None:
+    """Of gpu1 to gpu4, six hosts with one adapter and storage1; the adapter inside a switch is none of them."""
+    loads, groups = load(*CASES["eight adapters"], tmp_path)
+    hosts = [name for name in loads.fabric.hosts.name if "Aggregation" not in name]
+    assert f"4 of {len(hosts)} hosts and" in draw_network(loads, groups, has_fault=False)
+    assert len(hosts) == len(loads.fabric.hosts.name)
+
+
 def test_names_are_text(tmp_path: Path) -> None:
     assert "<b>" not in draw_named(tmp_path, "<b>host</b>")
 

@@ -73,8 +73,8 @@ export function paintRowNames(
   }
 }
 
-/** Shorten a name to fit next to a node: the front mostly distinguishes nodes. */
+/** Shorten a name in its middle to fit next to a node: descriptions of switches often differ only in their ends. */
 export function shorten(name: string): string {
   const shown = name.replace(/\p{C}/gu, "?");
-  return shown.length > 24 ? `${shown.slice(0, 23)}…` : shown;
+  return shown.length > 24 ? `${shown.slice(0, 10)}…${shown.slice(-13)}` : shown;
 }

@@ -25,9 +25,10 @@ export interface Stub {
   isSwitch: boolean;
   /** Its width in columns. */
   columns: number;
-  /** The hosts and switches of the whole group. */
+  /** The hosts and switches of the whole group. Where hosts have several adapters next to one another, their adapters. */
   hosts: number;
   switches: number;
+  noun: "host" | "adapter";
   /** Its name, if it is a whole rail or some groups of a dragonfly; no link to it is drawn. */
   label?: string;
 }
@@ -150,7 +151,7 @@ function makeRailStub({ nodes, nodeRail, nodeLevel }: Model, rail: number): Stub
   );
   const columns = stubWidth(own.length);
   const label = `idle rail: ${formatCount(BigInt(own.length))} switches`;
-  return { group: own[0], nodes: own, isSwitch: true, columns, hosts: 0, switches: own.length, label };
+  return { group: own[0], nodes: own, isSwitch: true, columns, hosts: 0, switches: own.length, noun: "host", label };
 }
 
 /** Return y of each node, with the rows of each idle rail in its row next to the hosts. */
@@ -223,15 +224,16 @@ function makeStubs(model: Model, { column }: BlockTree, group: number[]): Stub[]
     else rows.set(model.nodeY[node], [node]);
   }
   const columns = countColumns(column, group);
-  const hosts = new Set(group.filter((node) => column[node] >= 0).map((node) => model.nodeHost[node])).size;
+  const named = new Set(group.filter((node) => column[node] >= 0).map((node) => model.nodeHost[node])).size;
   const switches = group.filter((node) => column[node] < 0).length;
   return [...rows.values()].map((nodes) => ({
     group: group[0],
     nodes,
     isSwitch: column[nodes[0]] < 0,
     columns: stubWidth(columns || nodes.length),
-    hosts,
+    hosts: columns,
     switches,
+    noun: named === columns ? "host" : "adapter",
   }));
 }
 

@@ -157,6 +157,7 @@ function makeStub(nodes: number[], switches: number, groups: number): Stub {
     isSwitch: true,
     columns: 1.5 + 0.5 * Math.log2(nodes.length),
     hosts: nodes.length - switches,
+    noun: "host",
     switches,
     label: groups > 1 ? `${groups} idle groups` : "idle group",
   };

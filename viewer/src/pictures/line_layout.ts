@@ -124,16 +124,21 @@ function spreadBundles(model: Model): (link: number) => [number, number] {
   };
 }
 
+/** Letters of rails that fit next to a row. */
+const MOST_LETTERS = 2;
+
 /** Name the rows by level, with a letter for the rail if there are several. Rails at the same height share a row. */
 function nameRows(model: Model, y: Float64Array): { y: number; name: string }[] {
   const { rails } = model.header;
-  const names = new Map<number, Set<string>>();
+  const letters = new Map<number, Map<number, Set<string>>>();
   for (let node = 0; node < model.nodes; node++) {
     const [rail, level] = [model.nodeRail[node], model.nodeLevel[node]];
     if (!rails[rail].has_levels) continue;
-    const row = names.get(y[node]) ?? new Set();
-    names.set(y[node], row.add(level ? `${level}${railLetter(model, rail)}` : "0"));
+    const row = letters.get(y[node]) ?? new Map<number, Set<string>>();
+    letters.set(y[node], row.set(level, (row.get(level) ?? new Set()).add(level ? railLetter(model, rail) : "")));
   }
-  const all = [...names].map(([where, row]) => ({ y: where, name: [...row].join(" ") }));
+  const nameLevel = ([level, those]: [number, Set<string>]): string =>
+    those.size > MOST_LETTERS ? String(level) : [...those].map((letter) => `${level}${letter}`).join(" ");
+  const all = [...letters].map(([where, row]) => ({ y: where, name: [...row].map(nameLevel).join(" ") }));
   return all.sort((one, other) => one.y - other.y);
 }

@@ -62,7 +62,7 @@ export function paintStubs(
       context.strokeRect(x - half, y - HIGH / 2, 2 * half, HIGH);
       const next = row[at + 1];
       const end = next ? (x + view.x + next.x * view.scale) / 2 : width;
-      for (const text of [nameOf(stub), formatCount(BigInt(stub.nodes.length))]) {
+      for (const text of [nameOf(stub), countOf(stub)]) {
         const wide = (text.length * LETTER + (text === nameOf(stub) ? APART : NUMBERS_APART)) / 2;
         if (x - wide < free || x + wide > end) continue;
         context.strokeStyle = theme.ground;
@@ -78,8 +78,11 @@ export function paintStubs(
   }
 }
 
+function countOf({ nodes, isSwitch, hosts }: PlacedStub): string {
+  return formatCount(BigInt(isSwitch ? nodes.length : hosts));
+}
+
 /** Name what a stub stands for in its row. */
-function nameOf({ nodes, isSwitch, label }: PlacedStub): string {
-  if (label !== undefined) return label;
-  return `${formatCount(BigInt(nodes.length))} ${isSwitch ? "switches" : "hosts"}`;
+function nameOf(stub: PlacedStub): string {
+  return stub.label ?? `${countOf(stub)} ${stub.isSwitch ? "switches" : `${stub.noun}s`}`;
 }

@@ -40,13 +40,15 @@ export class Names {
     const other = end ^ 1;
     // An inferred link has no ports.
     const at = (one: number): string => `${this.node(endNode[one])}${endPort[one] ? ` port ${endPort[one]}` : ""}`;
-    return `${at(end)} to ${at(other)}`;
+    return `${railPrefix(this.model, this.model.nodeRail[endNode[end]])}${at(end)} to ${at(other)}`;
   }
 
   rail(rail: number): string {
     const name = printable(this.model.header.rails[rail].name);
     // The last folder and file: dumps of different fabrics have the same file names.
-    return `${railLetter(this.model, rail)} (${name.split("/").slice(-2).join("/")})`.trimStart();
+    const file = `(${name.split("/").slice(-2).join("/")})`;
+    const letter = railLetter(this.model, rail);
+    return letter ? `${rail} ${file}, rows ${letter}` : file;
   }
 
   region(region: number): string {
@@ -124,7 +126,12 @@ export function hasSeveral(names: string[]): boolean {
   return names.some((name) => name !== "*");
 }
 
-/** Return the letter of a rail; empty if there is only one rail. */
+/** Return a rail's number, as reports and tables have it, in front of a name; empty if there is only one rail. */
+export function railPrefix(model: Model, rail: number): string {
+  return model.header.rails.length > 1 ? `rail ${rail}: ` : "";
+}
+
+/** Return the letter of a rail in rows of pictures; empty if there is only one rail. */
 export function railLetter(model: Model, rail: number): string {
   return model.header.rails.length > 1 ? String.fromCharCode(97 + (rail % 26)) : "";
 }

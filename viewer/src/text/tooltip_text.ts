@@ -23,10 +23,10 @@ export function describePointed(page: ShownRuns, encoding: Encoding, { node, end
   return end === undefined ? [] : describeEnd(page, encoding, end);
 }
 
-function describeStub({ hosts, switches }: Stub): string[] {
+function describeStub({ hosts, switches, noun }: Stub): string[] {
   const count = (many: number, one: string, several: string): string[] =>
     many ? [`${formatCount(BigInt(many))} ${many === 1 ? one : several}`] : [];
-  const parts = [...count(hosts, "host", "hosts"), ...count(switches, "switch", "switches")];
+  const parts = [...count(hosts, noun, `${noun}s`), ...count(switches, "switch", "switches")];
   return [`${parts.join(" and ")} without traffic`, "Click to show."];
 }
 

@@ -10,7 +10,7 @@ import type { Encoding } from "../pictures/encoding";
 import type { ComparedRun } from "../run";
 import type { State } from "../state";
 import { describeOtherLoad, nameChangeKey } from "../text/comparison_text";
-import { hasSeveral, railLetter } from "../text/names";
+import { hasSeveral, railPrefix } from "../text/names";
 import { makeChangeTable } from "./change_table";
 import { byId, element, rowOf, shareRow, tableOf } from "./dom";
 
@@ -91,9 +91,8 @@ export class SelectionDetails {
     const items = routes.map((route, rail) => {
       const nodes = route.length ? [model.endNode[route[0]], ...route.map((end) => model.endNode[end ^ 1])] : [];
       const used = route.length && route.every((end) => amounts.approximate(end));
-      const letter = railLetter(model, rail);
       const text = nodes.length ? nodes.map((node) => names.node(node)).join(" → ") : "no route";
-      return element("li", `${letter ? `rail ${letter}: ` : ""}${text}${nodes.length && !used ? " (no traffic)" : ""}`);
+      return element("li", `${railPrefix(model, rail)}${text}${nodes.length && !used ? " (no traffic)" : ""}`);
     });
     return [element("h3", "Route on each rail"), element("ul", "", ...items)];
   }

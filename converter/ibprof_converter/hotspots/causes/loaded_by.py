@@ -53,7 +53,8 @@ class LoadedBy:
         words += f" at {self.site}" if self.site else ""
         words += f" in '{self.region}'" if self.region else ""
         words += f" to rank {self.receiver}" if self.receiver is not None else ""
-        return f"{words}, {self.share * 100:.0f}%"
+        share = f"{self.share * 100:.0f}%"
+        return words if share == "100%" else f"{words}, {share} of its bytes"
 
     def as_json(self) -> dict[str, object]:
         """Return it as plain values."""
