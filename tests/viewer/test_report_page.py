@@ -145,6 +145,9 @@ def test_it_stands_without_scripts(show: Show) -> None:
     page = show(scripts=False).page
     assert page.locator("svg.wide-form .badge").first.is_visible()
     assert page.locator(".busiest > li").first.is_visible()
+    # In place of a view with controls that do nothing, a line says why it is missing.
+    assert not page.locator("iframe").is_visible()
+    assert page.locator("#network p").inner_text().startswith("The view needs scripts")
     page.locator("details", has=page.locator("#operations")).locator("summary").click()
     assert page.locator("#operations table").is_visible()
 

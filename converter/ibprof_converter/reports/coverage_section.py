@@ -17,7 +17,8 @@ def describe_coverage(coverage: Coverage) -> Section:
     """Say what the rest of a report rests on."""
     sentences = [("traffic", coverage.origin)]
     if coverage.world_size is not None:
-        hosts = f"on {len(coverage.hosts)} host(s): {format_names(coverage.hosts, 8)}"
+        plural = "s" if len(coverage.hosts) != 1 else ""
+        hosts = f"on {len(coverage.hosts)} host{plural}: {format_names(coverage.hosts, 8)}"
         sentences.append(("ranks recorded", f"{coverage.ranks_recorded} of {coverage.world_size}, {hosts}"))
     if coverage.rails is not None:
         sentences.append(("rails", coverage.rails))

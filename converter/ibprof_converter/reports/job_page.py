@@ -84,7 +84,7 @@ def page_of_report(report: JobReport, view: str | None) -> ReportPage:
     title = job.command if job and job.command else report.coverage.origin
     subtitle = report.coverage.origin
     if job:
-        subtitle = f"{name_mpi(job.mpi)}; {job.ranks:,} ranks on {job.hosts:,} host(s)"
+        subtitle = f"{name_mpi(job.mpi)}; {job.ranks:,} ranks on {job.hosts:,} host{'s' if job.hosts != 1 else ''}"
         if job.elapsed_s is not None:
             subtitle += f"; {format_seconds(job.elapsed_s)} from MPI_Init to MPI_Finalize"
         subtitle += f"; {report.coverage.origin}"

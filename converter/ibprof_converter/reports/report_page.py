@@ -134,6 +134,7 @@ def _body(page: ReportPage) -> Iterator[str]:
     if page.view is not None:
         title = "<h2>The network, and what loads it</h2>"
         yield f'<details id="network" class="framed" open><summary>{title}</summary>'
+        yield "<noscript><p>The view needs scripts, which are blocked here. All else needs none.</p></noscript>"
         yield f'<iframe title="Network view" srcdoc="{html.escape(page.view)}"></iframe></details>'
     if page.is_folded:
         yield _list_parts(page)
