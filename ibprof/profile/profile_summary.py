@@ -19,6 +19,7 @@ from ibprof.profile.port_sums import PortSum, sum_ports
 from ibprof.profile.profile_data import Counters, Direction, Kind, Mark, MarkKind, Profile, Source
 from ibprof.profile.transfer_ports import bytes_posted, describe_unmeasured
 from ibprof.profile.unaccounted import find_unaccounted
+from ibprof.text.call_names import name_call
 from ibprof.text.quantities import format_bytes
 
 MARKS_SHOWN = (MarkKind.START, MarkKind.CLOSE, MarkKind.OFF, MarkKind.ON, MarkKind.STOP)
@@ -34,7 +35,8 @@ def describe_briefly(run: Profile) -> Iterator[str]:
         yield f"{format_bytes(posted)} posted to queue pairs: {rails}"
     top = sorted(_operations(run), key=lambda operation: -int(operation["bytes"]))[:3]
     if total:
-        yield "most by " + ", ".join(f"{operation['name']} ({format_bytes(operation['bytes'])})" for operation in top)
+        most = (f"{name_call(operation['name'])} ({format_bytes(operation['bytes'])})" for operation in top)
+        yield f"most by {', '.join(most)}"
 
 
 def summarize(run: Profile) -> dict[str, Any]:

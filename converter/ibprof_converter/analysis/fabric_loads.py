@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.profile.profile_data import Profile
+from ibprof.profile.profile_data import Profile, Source
 from ibprof.text.notebook_html import NotebookView
 from ibprof.text.quantities import format_bytes, printable
 from ibprof_converter.analysis.routed_fabric import RoutedFabric
@@ -80,7 +80,11 @@ class FabricLoads(NotebookView):
     @property
     def title(self) -> str:
         """Name of the traffic and of the fabric."""
-        return printable(f"{self.placed.origin} on {self.fabric.name}")
+        origin = self.placed.origin
+        # Where bytes were counted is in the coverage; in front of the fabric's name it would be misread.
+        for source in Source:
+            origin = origin.replace(f", measured in {source.layer}", "")
+        return printable(f"{origin} on {self.fabric.name}")
 
     @property
     def subtitle(self) -> str:

@@ -11,6 +11,7 @@ from IPython.core.interactiveshell import InteractiveShell
 import ibprof
 import ibprof_converter as ib
 from ibprof.archive.otf2_archive import write_archive
+from ibprof.profile.profile_summary import describe_briefly
 from ibprof.text.notebook_html import render_html
 from ibprof_testing.samples.fabrics import IBDIAGNET, find_sample
 from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
@@ -122,3 +123,13 @@ def test_simulate_leaves_the_files_of_the_command(tmp_path: Path) -> None:
     assert {"results.csv", "means.csv", "summary.json", "links.csv", "view.html", "run.png"} <= {
         path.name for path in (tmp_path / "out").iterdir()
     }
+
+
+def test_a_title_leaves_out_where_bytes_were_measured() -> None:
+    loads = ib.load_links(ib.read_fabric("xgft:1:4:1"), RUN, placement="packed")
+    assert ", measured in Open MPI's PML" in loads.placed.origin
+    assert loads.title.endswith(f"{RUN.name} on xgft:1:4:1")
+
+
+def test_what_was_recorded_has_calls_as_the_standard_writes_them() -> None:
+    assert "MPI_Send (70 B)" in list(describe_briefly(RUN))[-1]
