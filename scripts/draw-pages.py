@@ -27,6 +27,9 @@ IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"
 WIDTH, HEIGHT = 1280, 720
 COLOURS = 256
 
+FREQUENT = 24
+"""Colours that are kept as they are: those of most pixels, such as of panels."""
+
 FAT_TREE = "xgft:2:8,12:1,6"
 SIDE = 8
 """Ranks of the halo exchange along each of two dimensions."""
@@ -128,6 +131,16 @@ def take_picture(png: bytes) -> Image.Image:
     return Image.open(io.BytesIO(png)).convert("RGB")
 
 
+def reduce_colours(picture: Image.Image) -> Image.Image:
+    """Reduce colours to a palette: the most frequent ones, and others that cover the rare ones, those of the loads."""
+    counted = sorted(picture.getcolors(picture.width * picture.height) or [], reverse=True)
+    frequent = [band for _, colour in counted[:FREQUENT] for band in colour]
+    others = picture.quantize(COLOURS - FREQUENT, Image.Quantize.MAXCOVERAGE).getpalette() or []
+    palette = Image.new("P", (1, 1))
+    palette.putpalette([*frequent, *others][: 3 * COLOURS])
+    return picture.quantize(palette=palette, dither=Image.Dither.NONE)
+
+
 def main() -> None:
     """Draw the pictures that were named, or all."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -135,9 +148,7 @@ def main() -> None:
     names = parser.parse_args().pictures or list(DRAW)
     with tempfile.TemporaryDirectory() as folder, open_browser() as browser:
         for name in names:
-            # This palette keeps the rare colours, which are those of the loads.
-            reduced = DRAW[name](Path(folder), browser).quantize(COLOURS, Image.Quantize.MAXCOVERAGE)
-            reduced.save(IMAGES / name, optimize=True)
+            reduce_colours(DRAW[name](Path(folder), browser)).save(IMAGES / name, optimize=True)
 
 
 if __name__ == "__main__":
