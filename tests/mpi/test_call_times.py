@@ -233,3 +233,18 @@ def test_calls_command(build: Build, tmp_path: Path) -> None:
     for wrong in (("--by", "rank,rank"), ("--csv", "-", "--json")):
         refused = subprocess.run([*command, *wrong], capture_output=True, text=True, check=False)
         assert refused.returncode == 2
+
+
+@pytest.mark.parametrize("name", ["5.0.11", "mpich-5.0.2"])
+def test_waiting_for_partitions(name: str, build: Build, tmp_path: Path) -> None:
+    """A receiver that asks for a partition until it has arrived waits inside MPI."""
+    mpi = find_any(name)
+    program = build(mpi, "late_partitions.c")
+    ran = run_mpi(mpi, 2, [program, "8", str(LATE_S)], recording=tmp_path, env=ON | THROUGH_NETWORK)
+    asked, seconds = ran.stdout.split()
+    run = read_recording(tmp_path)
+    polls = run.times.operation == run.operations.index("PARRIVED")
+    assert int(run.times.calls[polls].sum()) == int(asked)
+    assert 0 < int(run.times.time_ns[polls].sum()) * 1e-9 <= float(seconds)
+    ready = run.times.operation == run.operations.index("PREADY")
+    assert [int(run.times.rank[ready][0]), int(run.times.calls[ready].sum())] == [0, 8]
