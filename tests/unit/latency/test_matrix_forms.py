@@ -124,11 +124,33 @@ def test_pairs_of_numbered_ranks_need_a_header_or_more_lines_than_a_matrix(tmp_p
         (",a,b,c\na,0,1,2\nb,1,0\nc,2\n", r"m\.csv:4: expected 3 delays, found 1"),
         ("a,b,latency\nh1,h2,1\n,h2,3\n", r"m\.csv:3: expected two ends and a delay, found ',h2,3'"),
         ("0,1,2..0\n1,0,2\n2,2,0\n", r"m\.csv:1: expected a delay, found '2\.\.0'"),
+        ("src,dst,latency\nh1,h2,1,234\n", r"m\.csv:2: expected 3 fields, as in the first line, found 4"),
+        ("src,dst,latency\n", r"m\.csv:1: expected two ends and a delay, found no line with a delay"),
+        (
+            "src;dst;ns\nh1;h2;1.234\nh1;h3;950,5\n",
+            r"m\.csv:2: expected a decimal comma, as in other delays, found '1\.234'",
+        ),
+        ("src,dst,size,time\nh1,h2,8,1\nh1,h2,4K,9\n", r"m\.csv:3: expected a number of bytes in column 3, found '4K'"),
     ],
 )
 def test_other_rows_are_refused_with_their_line(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "m.csv").write_text(text)
     with pytest.raises(InputError, match=message):
+        read_delays(tmp_path / "m.csv")
+
+
+@pytest.mark.parametrize("column", ["bytes", "msg_size", "Message Size (B)"])
+def test_pairs_of_several_message_lengths_are_as_many_matrices(tmp_path: Path, column: str) -> None:
+    text = f"src,dst,{column},latency_us\nh1,h2,8,1.5\nh1,h2,1048576,150\nh2,h1,8,1.7\nh1,h2,8,1.6\n"
+    (tmp_path / "m.csv").write_text(text)
+    delays = read_delays(tmp_path / "m.csv")
+    assert delays.lengths.tolist() == [8, 1048576]
+    assert np.allclose(delays.median * 1e6, [[[0, 1.55], [1.7, 0]], [[0, 150], [np.nan, 0]]], equal_nan=True)
+
+
+def test_another_encoding_is_refused_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "m.csv").write_bytes("src,dst,µs\nh1,h2,1\n".encode("latin-1"))
+    with pytest.raises(InputError, match=r"m\.csv:1: expected text in UTF-8 or UTF-16, found byte 0xb5"):
         read_delays(tmp_path / "m.csv")
 
 

@@ -31,6 +31,8 @@ _SEPARATORS = (";", "\t", ",")
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _COMMA_NUMBER = re.compile(r"[-+]?\d*,\d+([eE][-+]?\d+)?")
 
+_THOUSANDS = re.compile(r"[-+]?\d{1,3}(\.\d{3})+")
+
 
 def read_text_matrix(path: Path, unit: float) -> Delays:
     """Read a matrix, rows of senders and columns of receivers, or a line for each pair.
@@ -60,10 +62,11 @@ def read_text_matrix(path: Path, unit: float) -> Delays:
     if not rows:
         raise InputError(path, None, "a matrix of delays", "an empty file")
     separator = next((each for each in _SEPARATORS if any(each in line for _, line in rows)), None)
+    _refuse_mixed_decimals(path, rows, separator)
     fields = _drop_last_separators([(number, _split(line, separator)) for number, line in rows])
     if (column := find_value_column(fields)) is not None:
-        ends, values = read_pair_rows(path, fields, column, unit)
-        return _as_delays(ends, values[None])
+        ends, lengths, cube = read_pair_rows(path, fields, column, unit)
+        return _as_delays(ends, cube, lengths)
     if _has_first_column_of_names(fields):
         fields = [(0, ["", *(parts[0] for _, parts in fields)]), *fields]
     names = _read_header(path, fields)
@@ -92,6 +95,9 @@ def _read_text(path: Path) -> str:
     try:
         text = content.decode("utf-16" if content.startswith(_UTF16) else "utf-8-sig")
     except UnicodeDecodeError as error:
+        if b"\0" not in content:
+            line = content.count(b"\n", 0, error.start) + 1
+            raise InputError(path, line, "text in UTF-8 or UTF-16", f"byte 0x{content[error.start]:02x}") from error
         raise InputError(path, None, "a matrix of delays: NetCDF, CSV, .npy or .npz", "a binary file") from error
     if "\0" in text:
         raise InputError(path, None, "a matrix of delays: NetCDF, CSV, .npy or .npz", "a binary file")
@@ -108,6 +114,17 @@ def _split(line: str, separator: str | None) -> list[str]:
     if separator == ",":
         return parts
     return [part.replace(",", ".") if _COMMA_NUMBER.fullmatch(part) else part for part in parts]
+
+
+def _refuse_mixed_decimals(path: Path, rows: list[tuple[int, str]], separator: str | None) -> None:
+    """Refuse 1.234 in a file with 950,5: with a decimal comma the point separates thousands."""
+    if separator in (None, ",") or not any("," in line for _, line in rows):
+        return
+    parts = [(number, part.strip()) for number, line in rows for part in line.split(separator)]
+    if any(_COMMA_NUMBER.fullmatch(part) for _, part in parts):
+        for number, part in parts:
+            if _THOUSANDS.fullmatch(part):
+                raise InputError(path, number, "a decimal comma, as in other delays", quote_found(part))
 
 
 def _drop_last_separators(rows: list[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:

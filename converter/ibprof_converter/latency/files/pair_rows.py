@@ -34,9 +34,10 @@ ENDS = re.compile(
 """Names of the first two columns of a file of pairs."""
 
 _DELAY = re.compile(r"(.*\b)?_?(latency|delay|time|rtt|ping|median|mean|avg|average|value)(?=\b|_).*", re.I)
+_LENGTH = re.compile(r"((msg|message|packet)[\W_]*)?(bytes|size|length|len)\W*(b|bytes)?\W*", re.I)
+_WHOLE = re.compile(r"\d+")
 _COLUMN_UNIT = re.compile(r"(?:.*[\W_])?([a-zµμ]+)\W*", re.I)
 _NAME = re.compile(rf"(?!{NUMBER.pattern}$).+", re.I)
-_RANK = re.compile(r"\d+")
 _FEWEST, _MATRIX = 2, 3
 _SENDER, _RECEIVER, _VALUE = 0, 1, 2
 
@@ -55,7 +56,7 @@ def find_value_column(rows: Fields) -> int | None:
         return named[0] if named else _VALUE
     if len(rows) < _FEWEST or any(len(fields) != _VALUE + 1 for _, fields in rows):
         return None
-    is_long = _are_pairs(rows, _NAME) or (len(rows) > _MATRIX and _are_pairs(rows, _RANK))
+    is_long = _are_pairs(rows, _NAME) or (len(rows) > _MATRIX and _are_pairs(rows, _WHOLE))
     return _VALUE if is_long else None
 
 
@@ -71,8 +72,8 @@ def _are_pairs(rows: Fields, end: re.Pattern[str]) -> bool:
 
 def read_pair_rows(
     path: Path, rows: Fields, column: int, unit: float
-) -> tuple[tuple[str, ...], npt.NDArray[np.float64]]:
-    """Return the names of the ends in the order of their first lines, and the delays between them.
+) -> tuple[tuple[str, ...], npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    """Return the names of the ends in the order of their first lines, message lengths, and the delays between them.
 
     Args:
         path: the file, for errors.
@@ -81,20 +82,27 @@ def read_pair_rows(
         unit: seconds of 1, where the column's name does not end with a unit.
 
     Returns:
-        Names, and float64 [n, n], seconds: the median where a pair has several lines, nan where it has none.
+        Names, int64 [length], ascending (0 where the file has none), and float64 [length, n, n], seconds: the median
+        where a pair has several lines, nan where it has none.
 
     Raises:
         InputError: with the line.
     """
-    title = rows[0][1][column]
+    header = rows[0][1]
+    title = header[column]
     start = 0 if NUMBER.fullmatch(title) else 1
     named = _COLUMN_UNIT.fullmatch(title)
     unit = SECONDS.get(named.group(1).lower(), unit) if named else unit
+    sizes = [
+        each for each in range(_VALUE, len(header)) if start and each != column and _LENGTH.fullmatch(header[each])
+    ]
     place: dict[str, int] = {}
-    found: dict[tuple[int, int], list[float]] = {}
+    found: dict[tuple[int, int, int], list[float]] = {}
     for line, fields in rows[start:]:
         if len(fields) <= column:
             raise InputError(path, line, f"two ends and a delay in column {column + 1}", quote_found(",".join(fields)))
+        if any(fields[len(header) :]):
+            raise InputError(path, line, f"{len(header)} fields, as in the first line", f"{len(fields)}")
         if not all(fields[:_VALUE]):
             raise InputError(path, line, "two ends and a delay", quote_found(",".join(fields)))
         ends = tuple(place.setdefault(name, len(place)) for name in fields[:_VALUE])
@@ -102,9 +110,15 @@ def read_pair_rows(
             continue
         if not NUMBER.fullmatch(fields[column]):
             raise InputError(path, line, "a delay", quote_found(fields[column]))
-        found.setdefault((ends[_SENDER], ends[_RECEIVER]), []).append(float(fields[column]))
-    values = np.full((len(place), len(place)), np.nan)
-    for (sender, receiver), delays in found.items():
-        values[sender, receiver] = np.median(delays) * unit
-    np.fill_diagonal(values, 0.0)
-    return tuple(place), values
+        size = fields[sizes[0]] if sizes else "0"
+        if not _WHOLE.fullmatch(size):
+            raise InputError(path, line, f"a number of bytes in column {sizes[0] + 1}", quote_found(size))
+        found.setdefault((int(size), ends[_SENDER], ends[_RECEIVER]), []).append(float(fields[column]))
+    if not found:
+        raise InputError(path, rows[-1][0], "two ends and a delay", "no line with a delay")
+    lengths = sorted({length for length, _, _ in found})
+    values = np.full((len(lengths), len(place), len(place)), np.nan)
+    for (length, sender, receiver), delays in found.items():
+        values[lengths.index(length), sender, receiver] = np.median(delays) * unit
+    values[:, range(len(place)), range(len(place))] = 0.0
+    return tuple(place), np.array(lengths, np.int64), values
