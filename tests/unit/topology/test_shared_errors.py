@@ -191,12 +191,59 @@ def test_errors_of_routes_that_links_followed_are_drawn_larger() -> None:
     assert len(fitted.of_route) == 15
 
 
-@pytest.mark.parametrize("kind", ["queues of routes", "queues of rounds"])
-def test_switches_that_queues_alone_show_are_refused(kind: str) -> None:
-    sample = with_errors(kind, 3, is_costly=False)
+def test_switches_that_queues_alone_show_are_refused() -> None:
+    sample = with_errors("queues of rounds", 3, is_costly=False)
     inferred = infer_sample(sample, InferenceEffort(replicates=40, seconds=60))
     assert find_splits(inferred) > sample.splits
     assert inferred.refusal is not None
+
+
+def four_sockets(cores: int, seed: int) -> Sample:
+    """Return delays of four sockets in a ring, each of cores with two threads, at 2% errors."""
+    socket = np.repeat(range(4), 2 * cores)
+    hops = abs(np.subtract.outer(socket, socket)) % 4
+    delays = 50.0 + np.where(hops, 40 + 60 * np.where(hops == 2, 2, 1), 0)
+    core = np.arange(8 * cores) // 2
+    delays[np.equal.outer(core, core)] = 10.0
+    np.fill_diagonal(delays, 0.0)
+    groups = [np.flatnonzero(unit == each) for unit in (socket, core) for each in np.unique(unit)]
+    every = frozenset(range(len(core)))
+    splits = {frozenset(group.tolist()) for group in groups}
+    return Sample(disturb(delays, 0.02, seed) * 1e-9, {every - each if 0 in each else each for each in splits})
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_switches_are_kept_where_links_of_a_cycle_are_not_sure(seed: int) -> None:
+    sample = four_sockets(5, seed)
+    inferred = infer_sample(sample, InferenceEffort(replicates=10))
+    assert inferred.refusal is None
+    assert find_splits(inferred) == sample.splits
+    assert any("explains delays better, but" in note for note in inferred.topology.notes)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_opposite_sockets_of_a_ring_are_no_rail(seed: int) -> None:
+    sample = four_sockets(4, seed)
+    first = np.arange(0, 32, 2)
+    delays = sample.delays[np.ix_(first, first)]
+    delays[0, 9] = delays[9, 0] = delays[3, 14] = delays[14, 3] = 900e-9
+    inferred = infer_sample(Sample(delays, set()))
+    assert not any("second rail" in note for note in inferred.topology.notes)
+
+
+@pytest.mark.parametrize("seed", [5, 11])
+def test_pairs_that_look_wrong_are_switches_like_others(seed: int) -> None:
+    """Gross errors hide cores of a shared cache, of which some pairs gain too little for a switch."""
+    draw = np.random.default_rng(seed)
+    core, socket = np.arange(24) // 2, np.arange(24) // 6
+    delays = np.where(np.equal.outer(socket, socket), 63.0, 181.0)
+    delays[np.equal.outer(core, core)] = 31.0
+    np.fill_diagonal(delays, 0.0)
+    delays = disturb(delays, 0.015, seed)
+    wrong = np.triu(draw.random((24, 24)) < 0.025, 1) & np.not_equal.outer(core, core)
+    delays *= np.where(wrong | wrong.T, draw.uniform(1.4, 4.0), 1.0)
+    splits = find_splits(infer_sample(Sample(delays * 1e-9, set())))
+    assert {frozenset((2 * each, 2 * each + 1)) for each in range(1, 12)} <= splits
 
 
 def write_weak(path: Path) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.topology.infer.additive_tree import find_additive
-from ibprof_converter.topology.infer.candidate import Candidate, Floats
+from ibprof_converter.topology.infer.candidate import Candidate, Floats, find_switches
 from ibprof_converter.topology.infer.direct_networks import find_direct, find_switched
 from ibprof_converter.topology.infer.model_choice import ModelChoice
 from ibprof_converter.topology.infer.nested_levels import as_candidate, find_levels
@@ -55,7 +55,7 @@ def find_support(
     believed = ~np.isnan(delays) & ~choice.outliers
     links = int(np.count_nonzero(answer.edge.min(axis=1) >= len(answer.hosts)))
     residuals = np.where(believed, candidate.residuals(delays), 0.0)
-    errors = split_errors(residuals, believed, _find_switches(answer), links)
+    errors = split_errors(residuals, believed, find_switches(candidate.edge, len(answer.hosts)), links)
     draw = np.random.default_rng(seed)
     until = time.monotonic() + seconds
     sampled = 0
@@ -75,15 +75,6 @@ def find_support(
             found += [_is_found(mark, others, of_host) for mark in marks]
         sampled += 1
     return found / max(sampled, 1), sampled
-
-
-def _find_switches(topology: InferredTopology) -> npt.NDArray[np.integer]:
-    """Return the switch of each host, int [host]; a host without one is by itself."""
-    switch = np.arange(len(topology.hosts))
-    ends = np.sort(topology.edge, axis=1)
-    on_switch = ends[(ends[:, 0] < len(topology.hosts)) & (ends[:, 1] >= len(topology.hosts))]
-    switch[on_switch[:, 0]] = on_switch[:, 1]
-    return np.unique(switch, return_inverse=True)[1]
 
 
 Mark = frozenset[int] | tuple[object, ...]

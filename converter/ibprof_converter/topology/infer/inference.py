@@ -129,20 +129,47 @@ def infer(values: PairDelays, effort: InferenceEffort | None = None) -> Inferenc
             "as long; the topology is of the delays without that"
         )
         delays = rails.even_out(delays)
-    to_topology = partial(_as_topology, hosts=hosts)
-    support, drawn = None, 0
-    if effort.replicates:
-        support, drawn = find_support(choice, delays, to_topology, effort.replicates, effort.seconds, effort.seed)
-        if drawn < effort.replicates:
-            notes.append(f"support is of {drawn} resampled matrices: more would have taken over {effort.seconds:g} s")
+    answer = _resample(choice, delays, hosts, effort)
+    if answer.refusal and choice.candidate.model != "levels" and "levels" in effort.models:
+        # Links of networks with cycles are many; the switches may be sure where these are not.
+        simple = _resample(choose_model(delays, ("levels",)), delays, hosts, effort)
+        if not simple.refusal and simple.choice.candidate.switches > 1:
+            notes.append(
+                f"the model {choice.candidate.model} explains delays better, but {answer.refusal}; the topology is of "
+                "nested switches alone, between which other routes may exist"
+            )
+            answer = simple
+    choice, support = answer.choice, answer.support
+    if answer.drawn < effort.replicates:
+        notes.append(
+            f"support is of {answer.drawn} resampled matrices: more would have taken over {effort.seconds:g} s"
+        )
     again = choice.outliers | find_unconfirmed(choice.candidate, len(hosts))
     pairs = np.argwhere(np.triu(again | again.T, 1) & ~np.isnan(delays))
     outliers = int(np.count_nonzero(np.triu(choice.outliers | choice.outliers.T, 1)))
     if outliers:
         notes.append(f"{outliers} outlying pairs were left out: they deviate by over 3.5 times the usual deviation")
     topology = _describe(choice.candidate, hosts, choice.noise, notes, _doubts(choice, support, hosts), support)
-    refusal = _refuse(topology, choice) or _refuse_steps(steps, choice.candidate, len(hosts))
+    refusal = answer.refusal or _refuse_steps(steps, choice.candidate, len(hosts))
     return Inference(topology, chosen[pairs], refusal)
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """A model with the support of its edges, of a number of resampled matrices, and why it is not to be relied on."""
+
+    choice: ModelChoice
+    support: Floats | None
+    drawn: int
+    refusal: str | None
+
+
+def _resample(choice: ModelChoice, delays: Floats, hosts: tuple[str, ...], effort: InferenceEffort) -> _Answer:
+    to_topology = partial(_as_topology, hosts=hosts)
+    support, drawn = None, 0
+    if effort.replicates:
+        support, drawn = find_support(choice, delays, to_topology, effort.replicates, effort.seconds, effort.seed)
+    return _Answer(choice, support, drawn, _refuse(_as_topology(choice.candidate, hosts, support), choice))
 
 
 def _infer_from_core(values: PairDelays, core: npt.NDArray[np.integer], effort: InferenceEffort) -> Inference | None:
@@ -216,7 +243,9 @@ def _prefer_two_rails(
     if rails is None:
         return None, choice
     other = choose_model(rails.even_out(delays), models)
-    gain = choice.reached - other.reached - rails.cost(known)
+    gain = choice.reached - other.reached - rails.cost(known) - CLOSE
+    if rails.follow_switches(other.candidate, known):
+        return None, choice
     return (rails, other) if gain > _GAIN_OF_RAILS * np.count_nonzero(np.triu(known, 1)) else (None, choice)
 
 

@@ -116,7 +116,31 @@ def _improve(
         if not _is_better(choice, best, delays, measured):
             break
         best = choice
+    alike = _find_alike_pairs(best, delays)
+    if alike.any():
+        known, working = _without(best.outliers & ~alike, delays, measured, best.candidate)
+        choice = _choose_once(working, known, delays, measured, models)
+        if choice.reached < best.reached:
+            best = choice
     return best
+
+
+def _find_alike_pairs(best: ModelChoice, delays: Floats) -> npt.NDArray[np.bool_]:
+    """Return outliers, bool [n, n], that are as short as the delays of other switches of two or three hosts.
+
+    While gross errors hide small ones, some such switches gain too little, and their pairs look wrong.
+    """
+    hosts = len(delays)
+    of_switch = find_unconfirmed(best.candidate, hosts)
+    taken = np.asarray(of_switch.any(axis=1))
+    short = best.outliers & (delays < best.candidate.explained) & ~taken & ~taken[:, None]
+    if not of_switch.any() or not short.any():
+        return np.zeros_like(of_switch)
+    height = np.log(best.candidate.explained[of_switch])
+    margin = OUTLYING * max(best.noise, FLOOR)
+    logs = np.log(np.where(short, delays, np.inf))
+    alike: npt.NDArray[np.bool_] = short & (logs > height.min() - margin) & (logs < height.max() + margin)
+    return alike
 
 
 def _is_better(choice: ModelChoice, best: ModelChoice, delays: Floats, measured: npt.NDArray[np.bool_]) -> bool:

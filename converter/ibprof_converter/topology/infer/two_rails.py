@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.topology.infer.binary_trees import PrunedTree, link_average
-from ibprof_converter.topology.infer.candidate import Floats, score
+from ibprof_converter.topology.infer.candidate import Candidate, Floats, find_switches, score
 from ibprof_converter.topology.infer.nested_levels import as_candidate, find_levels
 from ibprof_converter.topology.infer.residual_pattern import find_pattern, sample_hosts
 
@@ -40,6 +40,12 @@ _TOWARDS_ABOVE = 0.1
 
 _ALIKE = 0.25
 """Share of the rails' difference within which a link's is the same."""
+
+_OF_A_ROUTE = 0.9
+"""Share of the pairs of two switches on one rail, on average, from which on that is the route between them."""
+
+_SEVERAL = 4
+"""Pairs of two switches that show whether they take one rail."""
 
 _ROUNDS = 8
 _SETTLED = 1e-4
@@ -65,6 +71,18 @@ class TwoRails:
     def cost(self, known: npt.NDArray[np.bool_]) -> float:
         """Return what naming the rail of each measured pair costs, a bit each, as scores of candidates count."""
         return np.count_nonzero(np.triu(known, 1)) * 2 * log(2)
+
+    def follow_switches(self, candidate: Candidate, known: npt.NDArray[np.bool_]) -> bool:
+        """Return whether all hosts of two switches have one rail: that is a route between switches, as in a ring."""
+        hosts = len(known)
+        switch = find_switches(candidate.edge, hosts)
+        route = np.minimum.outer(switch, switch) * hosts + np.maximum.outer(switch, switch)
+        between = np.triu(known, 1) & np.not_equal.outer(switch, switch)
+        pairs = np.bincount(route[between], minlength=hosts * hosts)
+        slower = np.bincount(route[between & self.slower], minlength=hosts * hosts)
+        several = pairs >= _SEVERAL
+        alike = np.maximum(slower, pairs - slower)[several].sum()
+        return bool(several.any() and alike >= _OF_A_ROUTE * pairs[several].sum())
 
     def even_out(self, delays: Floats) -> Floats:
         """Return the delays as they would be if all pairs took the faster rail, float64 [n, n]."""
