@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
 
+import numpy as np
 from PIL import Image
 from playwright.sync_api import Browser
 
@@ -133,8 +134,8 @@ def take_picture(png: bytes) -> Image.Image:
 
 def reduce_colours(picture: Image.Image) -> Image.Image:
     """Reduce colours to a palette: the most frequent ones, and others that cover the rare ones, those of the loads."""
-    counted = sorted(picture.getcolors(picture.width * picture.height) or [], reverse=True)
-    frequent = [band for _, colour in counted[:FREQUENT] for band in colour]
+    colours, counts = np.unique(np.asarray(picture).reshape(-1, 3), axis=0, return_counts=True)
+    frequent = colours[np.argsort(-counts, kind="stable")[:FREQUENT]].ravel().tolist()
     others = picture.quantize(COLOURS - FREQUENT, Image.Quantize.MAXCOVERAGE).getpalette() or []
     palette = Image.new("P", (1, 1))
     palette.putpalette([*frequent, *others][: 3 * COLOURS])

@@ -40,6 +40,7 @@ NO_SITES = "lines of the program: run again without IBPROF_SITES=0"
 NO_END = "the end of each rank: the run was killed"
 NO_FABRIC = "the fabric: ibprof-report LST... PROFILE puts the bytes on its links"
 NO_RUN = "a recorded run: this traffic has no times"
+NOT_THERE = "a run on these hosts: ranks ran on others, so the run's time says nothing about these links"
 OTHER_JOBS = "Traffic of other jobs is not seen."
 NO_PROBLEM = "The network is not the problem."
 HIDDEN_ON_HOST = (
@@ -104,7 +105,14 @@ class _Judge:
             evidence=tuple(self._list_evidence(kind)),
             missing=tuple(self._list_missing(kind)),
             regions=self._regions,
+            is_worth_it=self._is_worth_it(),
         )
+
+    def _is_worth_it(self) -> bool | None:
+        links = self._links
+        if links is None or links.moved or not links.gain_s or not self._run_s:
+            return None
+        return links.gain_s >= WORTH_HAVING * self._run_s
 
     def _find_kind(self) -> VerdictKind:
         times = self._times
@@ -202,10 +210,10 @@ class _Judge:
             return ""
         least = format_seconds(links.line_rate_s)
         of_what = ""
-        if self._mpi_s and links.line_rate_s <= self._mpi_s:
-            of_what = f" ({_format_share(links.line_rate_s / self._mpi_s)} of MPI time)"
-        elif self._run_s and links.line_rate_s <= self._run_s:
-            of_what = f" ({_format_share(links.line_rate_s / self._run_s)} of the run)"
+        for whole_s, name in ((self._mpi_s, "MPI time"), (self._run_s, "the run")):
+            if whole_s and links.line_rate_s <= whole_s and not links.moved:
+                of_what = f" ({_format_share(links.line_rate_s / whole_s)} of {name})"
+                break
         by = f" Loaded by {links.loaded_by}." if links.loaded_by else ""
         return f"The most loaded link, {links.busiest}, needs at least {least} at line rate{of_what}.{by}"
 
@@ -213,7 +221,7 @@ class _Judge:
         links = self._links
         if links is None or links.cause is None or not links.gain_s:
             return "No remedy that was tried makes it faster."
-        if self._run_s and links.gain_s < WORTH_HAVING * self._run_s:
+        if self._is_worth_it() is False:
             gain = format_seconds(links.gain_s)
             return f"The best remedy tried ({links.cause}) takes {gain} off, less than 1% of the run: not worth it."
         first = links.gain_s if links.first_gain_s is None else links.first_gain_s
@@ -278,6 +286,7 @@ class _Judge:
             missing += [] if self._mpi_s is not None else [NO_TIMES]
             missing += [] if self._run_s else [NO_END]
             missing += [] if self._has_sites else [NO_SITES]
+            missing += [NOT_THERE] if self._links and self._links.moved else []
         if self._links is None and kind not in (VerdictKind.NOT_MPI, VerdictKind.ON_HOST):
             missing.append(NO_FABRIC)
         return missing

@@ -64,6 +64,7 @@ class BusiestLink:
         routes: a sentence on routes that are not the subnet's own; empty where they are.
         by_region: seconds of each region's own most loaded link direction; None where not known.
         on_host_share: part of all bytes that stay within hosts, 0 to 1, placed as they are on this fabric.
+        moved: ranks are placed on other hosts than they ran on, so that the run's time is not these links'.
     """
 
     busiest: str
@@ -80,6 +81,7 @@ class BusiestLink:
     routes: str = ""
     on_host_share: float = 0.0
     by_region: Mapping[str, float] | None = None
+    moved: bool = False
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -98,6 +100,7 @@ class Verdict(NotebookView):
         evidence: where the time goes, most first.
         missing: what would make the verdict surer.
         regions: parts of the run, those with most time in MPI first; empty where times were not recorded.
+        is_worth_it: the remedy saves at least `WORTH_HAVING` of the run; None where no run shows that.
     """
 
     kind: VerdictKind
@@ -111,6 +114,7 @@ class Verdict(NotebookView):
     evidence: tuple[Evidence, ...] = ()
     missing: tuple[str, ...] = ()
     regions: tuple[RegionShare, ...] = ()
+    is_worth_it: bool | None = None
 
     def __repr__(self) -> str:
         return f"<Verdict {self.kind.value}: {printable(self.text)}>"

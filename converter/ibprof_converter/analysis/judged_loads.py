@@ -52,5 +52,7 @@ def judge_loads(loads: FabricLoads, progress: Progress = no_progress) -> JudgedL
 
 def judge_links(loads: FabricLoads, links: LinkReport) -> Verdict:
     """Return the verdict on loads that were reported on."""
-    routes = (describe_routes(loads.fabric.subnets) or "") if loads.traffic else ""
-    return judge_job(loads.demand.profile if loads.demand else None, links, routes, time_regions(loads))
+    traffic = loads.traffic
+    routes = (describe_routes(loads.fabric.subnets) or "") if traffic else ""
+    run = loads.demand.profile if loads.demand else None
+    return judge_job(run, links, routes, time_regions(loads), moved=bool(traffic and traffic.moved))

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from ibprof.profile.profile_data import Profile
 from ibprof.verdict.job_verdict import judge_run, judge_traffic
-from ibprof.verdict.verdict_data import WORTH_HAVING, BusiestLink, Verdict, VerdictKind
+from ibprof.verdict.verdict_data import BusiestLink, Verdict, VerdictKind
 from ibprof_converter.hotspots.causes.diagnosis import Diagnosis
 from ibprof_converter.hotspots.causes.load_cause import REPAIR
 from ibprof_converter.hotspots.hot_links import HOST_LINK, Hotspot
@@ -16,7 +16,12 @@ from ibprof_converter.hotspots.link_report import LinkReport
 
 
 def judge_job(
-    run: Profile | None, links: LinkReport | None, routes: str = "", by_region: Mapping[str, float] | None = None
+    run: Profile | None,
+    links: LinkReport | None,
+    routes: str = "",
+    by_region: Mapping[str, float] | None = None,
+    *,
+    moved: bool = False,
 ) -> Verdict:
     """Return the verdict on a job.
 
@@ -25,23 +30,24 @@ def judge_job(
         links: of its fabric; None where that is not known.
         routes: a sentence on routes that are not the subnet's own; empty where they are.
         by_region: seconds of each region's most loaded link direction at line rate; None where not known.
+        moved: ranks are placed on other hosts than they ran on.
     """
     times = _time_links(links, routes) if links else None
     if times:
-        times = replace(times, by_region=by_region)
+        times = replace(times, by_region=by_region, moved=moved)
     return judge_run(run, times) if run else judge_traffic(times)
 
 
 def has_fault(verdict: Verdict, diagnosis: Diagnosis | None) -> bool:
     """Return whether the network has a problem: pages show nothing else in red.
 
-    A link decides, and a remedy of it is worth it. Without times nothing shows what it costs: then only a fault of the
-    fabric counts, a cable or a link to be repaired.
+    A link decides, and a remedy of it is worth it. Where no run shows what it costs, only a fault of the fabric counts,
+    a cable or a link to be repaired.
     """
-    if verdict.run_s is None:
+    if verdict.is_worth_it is None:
         return bool(diagnosis and diagnosis.causes and diagnosis.causes[0].kind == REPAIR)
     decides = verdict.kind in (VerdictKind.HOST_LINKS, VerdictKind.SWITCH_LINKS) and verdict.cause is not None
-    return decides and (verdict.gain_s or 0.0) >= WORTH_HAVING * verdict.run_s
+    return decides and verdict.is_worth_it
 
 
 def _time_links(links: LinkReport, routes: str) -> BusiestLink | None:

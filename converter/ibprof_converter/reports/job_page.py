@@ -161,7 +161,7 @@ def _warn_of_missing(coverage: Coverage) -> str:
 
 def _weigh(verdict: Verdict) -> str:
     """Return that the remedies gain too little, where they do; empty otherwise."""
-    if not verdict.gain_s or not verdict.run_s or verdict.gain_s >= WORTH_HAVING * verdict.run_s:
+    if verdict.is_worth_it is not False:
         return ""
     return f"<p>Nothing that is worth it: all of this saves less than {WORTH_HAVING:.0%} of the run.</p>"
 

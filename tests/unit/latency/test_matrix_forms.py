@@ -145,7 +145,8 @@ def test_pairs_of_several_message_lengths_are_as_many_matrices(tmp_path: Path, c
     (tmp_path / "m.csv").write_text(text)
     delays = read_delays(tmp_path / "m.csv")
     assert delays.lengths.tolist() == [8, 1048576]
-    assert np.allclose(delays.median * 1e6, [[[0, 1.55], [1.7, 0]], [[0, 150], [np.nan, 0]]], equal_nan=True)
+    expected = np.array([[[0, 1.55], [1.7, 0]], [[0, 150], [np.nan, 0]]])
+    assert np.allclose(delays.median * 1e6, expected, equal_nan=True)
 
 
 def test_another_encoding_is_refused_with_its_line(tmp_path: Path) -> None:

@@ -11,7 +11,16 @@ import pytest
 from ibprof.profile.profile_data import CallTimes, Demands, Profile, Source
 from ibprof.profile.profile_rows import order_rows
 from ibprof.profile.unaccounted import PARTNER_GROUP
-from ibprof.verdict.job_verdict import CANNOT_TELL, NO_END, NO_FABRIC, NO_RUN, NO_TIMES, judge_run, judge_traffic
+from ibprof.verdict.job_verdict import (
+    CANNOT_TELL,
+    NO_END,
+    NO_FABRIC,
+    NO_RUN,
+    NO_TIMES,
+    NOT_THERE,
+    judge_run,
+    judge_traffic,
+)
 from ibprof.verdict.verdict_data import BusiestLink, VerdictKind
 from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
 
@@ -92,6 +101,19 @@ def test_a_remedy_that_is_not_worth_it() -> None:
     verdict = judge_run(make_run([(1, 5), (1, 5)], BULK), link(3.1, cause="placement", advice="x", gain_s=0.06))
     assert "not worth it" in verdict.text
     assert "No remedy" in judge_run(make_run([(1, 5), (1, 5)], BULK), link(3.1)).text
+
+
+@pytest.mark.parametrize(("gain_s", "is_worth_it"), [(0.06, False), (0.2, True)])
+def test_a_run_elsewhere_does_not_show_what_a_remedy_is_worth(gain_s: float, is_worth_it: bool) -> None:
+    """The demo runs on one host; its ranks are then placed on a captured fabric."""
+    busiest = link(3.1, cause="placement", advice="place the ranks", gain_s=gain_s)
+    run = make_run([(1, 5), (1, 5)], BULK)
+    assert judge_run(run, busiest).is_worth_it is is_worth_it
+    elsewhere = judge_run(run, replace(busiest, moved=True))
+    assert elsewhere.is_worth_it is None
+    assert "Place the ranks: takes" in elsewhere.text
+    assert "needs at least 3.1 s at line rate." in elsewhere.text
+    assert NOT_THERE in elsewhere.missing
 
 
 def test_ranks_behind_a_slow_link_make_others_wait() -> None:
