@@ -122,3 +122,12 @@ def test_an_archive_keeps_them(system_mpi: Mpi, build: Build, tmp_path: Path) ->
     read = load_profile(tmp_path / "profile.otf2").intervals
     for column in fields(read):
         assert getattr(read, column.name).tolist() == getattr(profile.intervals, column.name).tolist(), column.name
+
+
+def test_an_interval_that_is_no_number_is_named(system_mpi: Mpi, build: Build, tmp_path: Path) -> None:
+    env = {"IBPROF_INTERVAL": "0.1", **THROUGH_NETWORK}
+    done = run_mpi(system_mpi, RANKS, [build(system_mpi, "bursts.c"), "end"], recording=tmp_path, env=env)
+    assert [line for line in done.stderr.splitlines() if "IBPROF_INTERVAL" in line] == [
+        "ibprof: IBPROF_INTERVAL: expected whole milliseconds, so no snapshots are taken"
+    ]
+    assert not load_profile(tmp_path).intervals.rank.size

@@ -100,10 +100,12 @@ static void say_unknown_source(void)
     if (*unknown) ibp_say_once_a_job("IBPROF_SOURCE names no source", unknown);
 }
 
-static void say_invalid_callers(void)
+static void say_invalid_numbers(void)
 {
-    if (!ibp_callers_are_valid())
+    if (!ibp_text_is_number(ibp_environment("IBPROF_CALLERS")))
         ibp_say_once_a_job("IBPROF_CALLERS", "expected a number from 0 to 16, so no callers are recorded");
+    if (!ibp_text_is_number(ibp_environment("IBPROF_INTERVAL")))
+        ibp_say_once_a_job("IBPROF_INTERVAL", "expected whole milliseconds, so no snapshots are taken");
 }
 
 /* Record calls and their time where bytes cannot be seen. */
@@ -161,7 +163,7 @@ void ibp_lifecycle_start(void)
     if (!choose_source() || !open_recording()) return;
     say_unknown_operations(unknown);
     say_unknown_source();
-    say_invalid_callers();
+    say_invalid_numbers();
     ibp_process_describe_rank(ibp_source ? ibp_source->source : IBP_SOURCE_NONE);
     ibp_source_note_gaps();
     (void)ibp_recording_copy(); /* so that this rank is known if its node is lost */

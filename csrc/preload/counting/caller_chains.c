@@ -13,16 +13,11 @@
 
 unsigned ibp_callers_recorded;
 
-bool ibp_callers_are_valid(void)
+static uint64_t callers_asked(void)
 {
     const char *given = ibp_environment("IBPROF_CALLERS");
 
-    return !given[strspn(given, "0123456789")];
-}
-
-static uint64_t callers_asked(void)
-{
-    return ibp_callers_are_valid() ? ibp_text_number(ibp_environment("IBPROF_CALLERS")) : 0;
+    return ibp_text_is_number(given) ? ibp_text_number(given) : 0;
 }
 
 void ibp_callers_prepare(void)

@@ -19,9 +19,6 @@
 /* Number of callers that are recorded with each site; 0 where none are. */
 extern IBP_INTERNAL unsigned ibp_callers_recorded;
 
-/* Return whether IBPROF_CALLERS is a number, or is not set. */
-bool ibp_callers_are_valid(void);
-
 /* Read IBPROF_CALLERS, and reserve memory. */
 void ibp_callers_prepare(void);
 

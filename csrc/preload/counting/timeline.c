@@ -134,7 +134,9 @@ static uint64_t interval_ms;
 
 void ibp_timeline_select(void)
 {
-    interval_ms = ibp_text_number(ibp_environment("IBPROF_INTERVAL"));
+    const char *given = ibp_environment("IBPROF_INTERVAL");
+
+    interval_ms = ibp_text_is_number(given) ? ibp_text_number(given) : 0;
     ibp_periodic_in_messages = interval_ms > 0;
 }
 

@@ -54,6 +54,11 @@ long ibp_text_read_file(const char *path, char *into, size_t bytes)
     return length;
 }
 
+bool ibp_text_is_number(const char *text)
+{
+    return !text[strspn(text, "0123456789")];
+}
+
 uint64_t ibp_text_number(const char *text)
 {
     unsigned base = 10;

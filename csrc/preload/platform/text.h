@@ -6,6 +6,7 @@
 #ifndef IBPROF_PLATFORM_TEXT_H
 #define IBPROF_PLATFORM_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,5 +28,8 @@ long ibp_text_read_file(const char *path, char *into, size_t bytes);
 
 /* Return the number at the start of `text`, in base 10, or 16 after `0x`; 0 where there is none. */
 uint64_t ibp_text_number(const char *text);
+
+/* Return whether `text` is a number in base 10, or empty: what a user set, or did not. */
+bool ibp_text_is_number(const char *text);
 
 #endif

@@ -71,6 +71,12 @@ def test_runs_of_osu_multi_lat_are_named_by_their_command() -> None:
     assert int(delays.measured.sum()) == 2 * 3
 
 
+@pytest.mark.parametrize(("unit", "seconds"), [("us", 1.5e-6), ("ms", 1.5e-3), ("ns", 1.5e-9)])
+def test_the_header_of_osu_has_the_unit(tmp_path: Path, unit: str, seconds: float) -> None:
+    (tmp_path / "osu.txt").write_text(f"# n1 n2\n# OSU MPI Latency Test v7.4\n# Size  Avg Latency({unit})\n1  1.5\n")
+    assert read_delays(tmp_path / "osu.txt").matrix(1)[0, 1] == pytest.approx(seconds)
+
+
 def test_nccl_tests_of_two_ranks_become_a_matrix(tmp_path: Path) -> None:
     runs = [("h1", 0, "h2", 0, 11.5, 12.5), ("h1", 0, "h3", 0, 13.5, 14.5), ("h2", 0, "h3", 0, 15.5, 16.5)]
     (tmp_path / "nccl.txt").write_text("".join(NCCL_RUN.format(*run) for run in runs))

@@ -17,6 +17,7 @@ Lines = Sequence[str]
 
 _OSU = re.compile(r"#\s*OSU\s.*\bTest\b")
 _OSU_LATENCY = re.compile(r"#\s*OSU \S+ (Multi |Multi-threaded |Multi-process )?Latency Test\b")
+_OSU_COLUMNS = re.compile(r"#\s*Size\s.*?(\((?:s|ms|us|ns)\))")
 _HOSTS_OPTION = re.compile(r"(?:^|\s)(?:-H|--?hosts?)[ =](\S+)")
 _PAIR = re.compile(r"[#=+\-\s]*([^\s,#=]+?)(?:\s*(?:,|<?-+>)\s*|\s+)([^\s,#=]+?)[=:\-\s]*")
 _NCCL_RUN = re.compile(r"#?\s*nThread\s+\d+")
@@ -81,10 +82,13 @@ def _read_osu(path: Path, lines: Lines) -> Iterator[_Run]:
         ends = _find_ends(path, lines, previous, start)
         stop = starts[number + 1] if number + 1 < len(starts) else len(lines)
         seconds = {}
+        unit = _MICROSECOND
         for index in range(start + 1, stop):
             fields = lines[index].split()
-            if fields and fields[0].isdigit():
-                seconds[int(fields[0])] = _read_field(path, index, fields, 1) * _MICROSECOND
+            if columns := _OSU_COLUMNS.match(lines[index]):
+                unit = _TIME_UNITS[columns.group(1)]
+            elif fields and fields[0].isdigit():
+                seconds[int(fields[0])] = _read_field(path, index, fields, 1) * unit
         if not seconds:
             raise InputError(path, start + 1, "a size and a delay", "none")
         yield _Run(ends, seconds)
