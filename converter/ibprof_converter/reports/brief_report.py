@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from ibprof.text.call_names import name_call
 from ibprof.text.quantities import format_bytes, format_seconds, printable
-from ibprof_converter.hotspots.hot_links import BY_BYTES, HOST_LINK, REST, Hotspot
+from ibprof_converter.hotspots.hot_links import BY_BYTES, HOST_LINK, REST, Hotspot, LinkGroup
 from ibprof_converter.reports.job_report import JobReport
 from ibprof_converter.reports.link_sections import ends_of, name_basis
 from ibprof_converter.traffic.traffic_data import ALL
@@ -56,7 +56,8 @@ def _describe_rest(report: JobReport, names: tuple[str, ...], width: int) -> Ite
         title = "Most loaded links, bytes" if by_bytes else "Most loaded links, time at line rate"
         yield f"{title}{name_basis(links.load_basis)}:"
         for number, group in enumerate(links.groups[:_SHOWN], 1):
-            yield _cut(_say_end(number, group.busiest, len(group.members), by_bytes, width), width)
+            rail = f"rail {group.busiest.rail}: " if len(report.rails) > 1 else ""
+            yield _cut(_say_end(number, group, rail, by_bytes, width), width)
     elif report.run and report.run.hosts:
         yield ""
         busiest = max(report.run.hosts, key=lambda host: host.bytes_sent)
@@ -100,13 +101,14 @@ def _shorten(name: str, most: int) -> str:
     return f"{name[: most - 1 - end]}\N{HORIZONTAL ELLIPSIS}{name[-end:]}"
 
 
-def _say_end(number: int, spot: Hotspot, count: int, by_bytes: bool, width: int) -> str:
+def _say_end(number: int, group: LinkGroup, rail: str, by_bytes: bool, width: int) -> str:
+    spot, count = group.busiest, len(group.members)
     source, destination = ends_of(spot)
     load = format_bytes(spot.bytes) if by_bytes or spot.least_time_s is None else format_seconds(spot.least_time_s)
     alike = f" (+ {count - 1} alike)" if count > 1 else ""
-    most = (width - _AROUND - len(alike)) // 2
+    most = (width - _AROUND - len(rail + alike)) // 2
     sender, receiver = (_shorten(node.name or node.guid, most) for node in (source, destination))
-    where = f"{sender} port {source.port} -> {receiver}"
+    where = f"{rail}{sender} port {source.port} -> {receiver}"
     return f"{number:>3}  {load:>7}  {where}{alike}{_say_most(spot)}"
 
 

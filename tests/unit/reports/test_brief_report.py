@@ -87,6 +87,15 @@ def test_both_ends_of_a_link_with_long_names_are_shown(tmp_path: Path, capsys: p
     assert max(map(len, lines)) <= 80
 
 
+def test_links_of_several_rails_are_named_with_theirs(capsys: pytest.CaptureFixture[str]) -> None:
+    """Rails are cabled alike, so that the names of nodes do not distinguish them."""
+    rails = ["xgft:2:4,4:1,2", "xgft:2:4,4:1,2"]
+    assert report.main([*rails, "pattern:shift:5:1000000"]) == 0
+    text = capsys.readouterr().out
+    assert re.search(r"The most loaded link, L1-\d port \d+ to L2-\d on rail 0,", " ".join(text.split())), text
+    assert re.search(r"^ +1 .* rail 0: L1-\d port \d+ -> L2-\d", text, re.MULTILINE), text
+
+
 def test_the_busiest_link_is_first(capsys: pytest.CaptureFixture[str]) -> None:
     """Most bytes are on faster links than the busiest; text, list and verdict name the same one."""
     assert report.main([FAULTY, "pattern:shift:7:100000", "--json"]) == 0

@@ -124,11 +124,12 @@ def name_node(fabric: Fabric, node: int) -> str:
 
 
 def name_end(situation: Situation, end: LinkDirection) -> str:
-    """Name a link direction: who sends, from which port, to whom."""
+    """Name a link direction: who sends, from which port, to whom, and on which rail, where there are several."""
     fabric = situation.subnets[end.rail].fabric
     node, port = fabric.link_node[end.link], fabric.link_port[end.link]
     sender, receiver = name_node(fabric, int(node[end.end])), name_node(fabric, int(node[1 - end.end]))
-    return f"{sender} port {int(port[end.end])} to {receiver}"
+    rail = f" on rail {end.rail}" if len(situation.subnets) > 1 else ""
+    return f"{sender} port {int(port[end.end])} to {receiver}{rail}"
 
 
 def list_some(names: list[str], limit: int = 4) -> str:
