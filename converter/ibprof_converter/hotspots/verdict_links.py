@@ -44,10 +44,10 @@ def has_fault(verdict: Verdict, diagnosis: Diagnosis | None) -> bool:
     A link decides, and a remedy of it is worth it. Where no run shows what it costs, only a fault of the fabric counts,
     a cable or a link to be repaired.
     """
-    if verdict.is_worth_it is None:
-        return bool(diagnosis and diagnosis.causes and diagnosis.causes[0].kind == REPAIR)
     decides = verdict.kind in (VerdictKind.HOST_LINKS, VerdictKind.SWITCH_LINKS) and verdict.cause is not None
-    return decides and verdict.is_worth_it
+    if verdict.run_s is None or (decides and verdict.is_worth_it is None):
+        return bool(diagnosis and diagnosis.causes and diagnosis.causes[0].kind == REPAIR)
+    return decides and bool(verdict.is_worth_it)
 
 
 def _time_links(links: LinkReport, routes: str) -> BusiestLink | None:
