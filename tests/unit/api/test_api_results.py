@@ -13,6 +13,8 @@ import ibprof_converter as ib
 from ibprof.archive.otf2_archive import write_archive
 from ibprof.profile.profile_summary import describe_briefly
 from ibprof.text.notebook_html import render_html
+from ibprof.verdict.job_verdict import NOT_THERE
+from ibprof_converter.analysis.judged_loads import judge_loads
 from ibprof_testing.samples.fabrics import IBDIAGNET, find_sample
 from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
 
@@ -129,6 +131,11 @@ def test_a_title_leaves_out_where_bytes_were_measured() -> None:
     loads = ib.load_links(ib.read_fabric("xgft:1:4:1"), RUN, placement="packed")
     assert ", measured in Open MPI's PML" in loads.placed.origin
     assert loads.title.endswith(f"{RUN.name} on xgft:1:4:1")
+
+
+def test_a_run_on_the_hosts_of_a_placement_is_missing() -> None:
+    loads = ib.load_links(ib.read_fabric("xgft:1:4:1"), RUN, placement="packed")
+    assert NOT_THERE in judge_loads(loads).verdict.missing
 
 
 def test_what_was_recorded_has_calls_as_the_standard_writes_them() -> None:

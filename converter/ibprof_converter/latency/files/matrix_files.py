@@ -30,7 +30,6 @@ NO_CLUSTER = 255
 _SEPARATORS = (";", "\t", ",")
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _COMMA_NUMBER = re.compile(r"[-+]?\d*,\d+([eE][-+]?\d+)?")
-
 _THOUSANDS = re.compile(r"[-+]?\d{1,3}(\.\d{3})+")
 
 
