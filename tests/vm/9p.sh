@@ -9,13 +9,14 @@ library=$1 ranks=$2 mpirun=$3 program=$4
 shift 4
 left=$PWD
 
-mkdir -p /mnt/share /tmp/node node
+own=$(mktemp -d) # the machine's /tmp is seen here, with any name in it
+mkdir -p /mnt/share "$own/node" node
 for cache in "$@"; do
     mount -t 9p -o "rw,trans=virtio,version=9p2000.L,msize=512000,cache=$cache" share /mnt/share
     status=0
-    (cd /tmp && "$mpirun" -n "$ranks" env LD_PRELOAD="$library" TMPDIR=/tmp/node IBPROF_OUTPUT="/mnt/share/$cache.ibprof" \
+    (cd "$own" && "$mpirun" -n "$ranks" env LD_PRELOAD="$library" TMPDIR="$own/node" IBPROF_OUTPUT="/mnt/share/$cache.ibprof" \
         "$program" end) >"$left/$cache.out" 2>"$left/$cache.err" || status=$?
     echo $status >"$left/$cache.status"
-    ls /tmp/node/ibprof-* >"$left/node/$cache" 2>&1 || true
+    ls "$own"/node/ibprof-* >"$left/node/$cache" 2>&1 || true
     umount /mnt/share
 done

@@ -7,8 +7,7 @@ library=$1 traffic=$2 stripe=$3 rails_script=$4 bcast=$5 kind=${6:-}
 here=$PWD
 
 # Where memory can be mapped and shared; the folder that is this machine's is reached over a network file system.
-mkdir /tmp/recorded
-cd /tmp/recorded
+cd "$(mktemp -d)" # the machine's /tmp is seen here, with any name in it
 
 wires() { # the bytes that each end of each wire has sent
     for end in 0a 0b 1a 1b; do printf '%s %s\n' $end "$(cat /sys/class/net/eth$end/statistics/tx_bytes)"; done

@@ -11,15 +11,17 @@ shift 3
 left=$PWD/left
 user=nobody
 
-mkdir "$left" /tmp/disk
-truncate --size 64M /tmp/image
-mkfs.ext4 -q -O quota /tmp/image
-mount -o loop,usrquota /tmp/image /tmp/disk
-mkdir -m 1777 /tmp/disk/theirs /tmp/user # the latter for what launchers write
-install -m 755 "$library" /tmp/libibprof.so
+own=$(mktemp -d) # the machine's /tmp is seen here, with any name in it
+chmod 755 "$own"
+mkdir "$left" "$own/disk"
+truncate --size 64M "$own/image"
+mkfs.ext4 -q -O quota "$own/image"
+mount -o loop,usrquota "$own/image" "$own/disk"
+mkdir -m 1777 "$own/disk/theirs" "$own/user" # the latter for what launchers write
+install -m 755 "$library" "$own/libibprof.so"
 
 as_user() {
-    setpriv --reuid=$user --regid=nogroup --clear-groups env HOME=/tmp/user TMPDIR=/tmp/user "$@"
+    setpriv --reuid=$user --regid=nogroup --clear-groups env HOME="$own/user" TMPDIR="$own/user" "$@"
 }
 
 fill() { # FILE: until no more is allowed
@@ -29,21 +31,21 @@ fill() { # FILE: until no more is allowed
 run() { # NAME HOW MPIRUN PROGRAM
     status=0
     # shellcheck disable=SC2086  # modes are words
-    (cd /tmp/user && as_user "$3" -n "$ranks" env LD_PRELOAD=/tmp/libibprof.so IBPROF_OUTPUT="/tmp/disk/theirs/$1-$2.ibprof" \
+    (cd "$own/user" && as_user "$3" -n "$ranks" env LD_PRELOAD="$own/libibprof.so" IBPROF_OUTPUT="$own/disk/theirs/$1-$2.ibprof" \
         "$4" $modes) >"$left/$1-$2.out" 2>"$left/$1-$2.err" || status=$?
     echo $status >"$left/$1-$2.status"
 }
 
-setquota -u $user 0 300 0 0 /tmp/disk # KiB
+setquota -u $user 0 300 0 0 "$own/disk" # KiB
 while [ $# -gt 0 ]; do
     name=$1 mpirun=$2
-    install -m 755 "$3" /tmp/user/program
+    install -m 755 "$3" "$own/user/program"
     shift 3
-    run "$name" meanwhile "$mpirun" /tmp/user/program
-    cp -r "/tmp/disk/theirs/$name-meanwhile.ibprof" "$left"
-    rm -r "/tmp/disk/theirs/$name-meanwhile.ibprof"
-    fill /tmp/disk/theirs/more
-    run "$name" before "$mpirun" /tmp/user/program
-    rm -rf /tmp/disk/theirs/*
+    run "$name" meanwhile "$mpirun" "$own/user/program"
+    cp -r "$own/disk/theirs/$name-meanwhile.ibprof" "$left"
+    rm -r "$own/disk/theirs/$name-meanwhile.ibprof"
+    fill "$own/disk/theirs/more"
+    run "$name" before "$mpirun" "$own/user/program"
+    rm -rf "$own"/disk/theirs/*
 done
-df --output=avail -k /tmp/disk | tail -n 1 >"$left/room"
+df --output=avail -k "$own/disk" | tail -n 1 >"$left/room"
