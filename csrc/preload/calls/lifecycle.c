@@ -83,7 +83,7 @@ static bool is_memory_scarce(void)
 
 static void say_unknown_operations(const char *unknown)
 {
-    char known[3072], said[4096];
+    char known[3584], said[4096];
 
     if (!*unknown) return;
     ibp_operations_list(known, sizeof known);
