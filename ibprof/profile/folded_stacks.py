@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ibprof.profile.call_sums import CallSum
+from ibprof.text.call_names import name_call
 from ibprof.text.quantities import printable
 
 STACK = ("region", "operation", "site")
@@ -21,7 +22,14 @@ def write_folded(rows: Iterable[CallSum], by: str) -> str:
         rows: sums by `STACK`.
         by: `time` in microseconds over all ranks, or `bytes`.
     """
-    return fold_stacks((row.key, round((row.time_s or 0) * 1e6) if by == TIME else row.bytes) for row in rows)
+    return fold_stacks(
+        (
+            (region, name_call(operation), site),
+            round((row.time_s or 0) * 1e6) if by == TIME else row.bytes,
+        )
+        for row in rows
+        for region, operation, site in [row.key]
+    )
 
 
 def fold_stacks(stacks: Iterable[tuple[Iterable[str], int]]) -> str:

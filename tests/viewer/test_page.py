@@ -75,7 +75,7 @@ def test_the_first_screen_names_the_most_loaded_links_as_the_report_does(
     opened = open_view([TESTBED, profile])
     first = opened.page.locator("#top-links li").first
     assert opened.page.locator("#top-links li").count() == 3
-    for said in ("rank 0 to rank 1 100.0%", "region main", "BCAST", "9 EB", "at line rate"):
+    for said in ("rank 0 to rank 1 100.0%", "region main", "MPI_Bcast", "9 EB", "at line rate"):
         assert said in first.inner_text()
     assert first.evaluate("each => each.getBoundingClientRect().bottom < innerHeight")
     assert report.main([TESTBED, profile, "--full"]) == 0

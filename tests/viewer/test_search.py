@@ -30,7 +30,7 @@ def test_regions_operations_and_lines_are_found(open_view: Open, tmp_path: Path)
     opened = open_view(inputs)
     for query, found, filters in (
         ("exchange", "region halo exchange", ["--region", "halo exchange"]),
-        ("MPI_Send", "operation SEND", ["--operation", "SEND"]),
+        ("MPI_Send", "operation MPI_Send", ["--operation", "SEND"]),
         ("a.c:21", "line a.c:212", ["--site", "a.c:212"]),
     ):
         opened.page.keyboard.press("/")

@@ -97,8 +97,8 @@ function findRegions({ model, names, table }: Run, text: string): SearchResult[]
 
 function findOperations({ model, names, table }: Run, text: string): SearchResult[] {
   const known = table.hasFlows ? model.header.operations : [];
-  const wanted = text.replace(/^mpi_/i, "");
-  return match(known, wanted, (operation) => ({
+  const withoutPrefix = (name: string): string => name.replace(/^mpi_/i, "");
+  return match(known.map(withoutPrefix), withoutPrefix(text), (operation) => ({
     text: `operation ${names.operation(operation)}`,
     part: { operation },
   }));

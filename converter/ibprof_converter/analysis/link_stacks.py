@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from ibprof.errors import UsageError
 from ibprof.profile.folded_stacks import fold_stacks
+from ibprof.text.call_names import name_call
 from ibprof_converter.analysis.fabric_loads import FabricLoads
 from ibprof_converter.analysis.links_over_time import find_busiest, name_end
 from ibprof_converter.traffic.loaded_links import load_links
@@ -26,7 +27,10 @@ def fold_busiest_link(loads: FabricLoads) -> str:
     split = load_links(loads.traffic, loads.fabric.subnets, by_region=True, by_operation=True, by_site=True)
     amounts = split.by_rail[rail][link, end].tolist()
     jobs = split.jobs or (ALL,) * len(amounts)
-    calls = ((job, *group, site) for job, group, site in zip(jobs, split.groups, split.sites, strict=True))
+    calls = (
+        (job, region, name_call(operation), site)
+        for job, (region, operation), site in zip(jobs, split.groups, split.sites, strict=True)
+    )
     link_name = name_end(loads, rail, link, end)
     stacks = [(link_name, *(name for name in call if name != ALL)) for call in calls]
     return fold_stacks(sorted(zip(stacks, amounts, strict=True), key=lambda row: -row[1]))

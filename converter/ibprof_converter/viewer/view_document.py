@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ibprof.text.call_names import name_call
 from ibprof_converter.layout.lower_end import lower_ends, order_of_links
 from ibprof_converter.layout.positions import FabricLayout
 from ibprof_converter.layout.regular_cabling import find_dragonfly_groups
@@ -82,7 +83,7 @@ def encode_document(
         "node_names": [name for subnet in subnets for name in subnet.fabric.node_name],
         "host_names": hosts.name,
         "regions": names.regions,
-        "operations": names.operations,
+        "operations": [name_call(each) for each in names.operations],
         "jobs": names.jobs,
         **({"sites": names.sites} if names.sites != (ALL,) else {}),
         "rank_names": names.ranks,

@@ -25,7 +25,7 @@ static void show(const char *operation)
     calls = 0;
 }
 
-static void poll(MPI_Request *requests, int way)
+static void poll(MPI_Request *requests, int kind)
 {
     MPI_Status statuses[REQUESTS];
     int places[REQUESTS], place, found = 0;
@@ -34,9 +34,9 @@ static void poll(MPI_Request *requests, int way)
         const double begin = MPI_Wtime();
 
         for (int each = 0; each < POLLS; each++, calls++)
-            if (way == 0)
+            if (kind == 0)
                 MPI_Request_get_status_all(REQUESTS, requests, &found, statuses);
-            else if (way == 1)
+            else if (kind == 1)
                 MPI_Request_get_status_any(REQUESTS, requests, &place, &found, statuses);
             else
                 MPI_Request_get_status_some(REQUESTS, requests, &found, places, statuses);
@@ -48,14 +48,14 @@ int main(int argc, char **argv)
 {
     const int rounds = argc > 1 ? atoi(argv[1]) : 1;
     const useconds_t late_us = (useconds_t)((argc > 2 ? atof(argv[2]) : 0) * 1e6);
-    static const char *const ways[] = {"REQUEST_GET_STATUS_ALL", "REQUEST_GET_STATUS_ANY", "REQUEST_GET_STATUS_SOME"};
+    static const char *const kinds[] = {"REQUEST_GET_STATUS_ALL", "REQUEST_GET_STATUS_ANY", "REQUEST_GET_STATUS_SOME"};
     static char bytes[BYTES], buffer[2][BYTES + MPI_BSEND_OVERHEAD];
     MPI_Request requests[REQUESTS];
     int me;
 
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &me);
-    for (int way = 0; way < 3; way++) {
+    for (int kind = 0; kind < 3; kind++) {
         for (int round = 0; round < rounds; round++) {
             if (!me) usleep(late_us);
             for (int each = 0; each < REQUESTS; each++)
@@ -63,19 +63,19 @@ int main(int argc, char **argv)
                     MPI_Irecv(bytes + each, 1, MPI_BYTE, 0, each, MPI_COMM_WORLD, requests + each);
                 else
                     MPI_Isend(bytes + each, 1, MPI_BYTE, 1, each, MPI_COMM_WORLD, requests + each);
-            if (me) poll(requests, way);
+            if (me) poll(requests, kind);
             MPI_Waitall(REQUESTS, requests, MPI_STATUSES_IGNORE);
             MPI_Barrier(MPI_COMM_WORLD);
         }
-        if (me) show(ways[way]);
+        if (me) show(kinds[kind]);
     }
     if (me) MPI_Comm_attach_buffer(MPI_COMM_WORLD, buffer[0], sizeof buffer[0]);
     if (me) MPI_Buffer_attach(buffer[1], sizeof buffer[1]);
-    for (int way = 0; way < 2; way++) {
+    for (int kind = 0; kind < 2; kind++) {
         static const char *const names[] = {"COMM_FLUSH_BUFFER", "BUFFER_FLUSH"};
         MPI_Comm comm;
 
-        if (way)
+        if (kind)
             MPI_Comm_dup(MPI_COMM_WORLD, &comm); /* which has no buffer of its own */
         else
             comm = MPI_COMM_WORLD;
@@ -84,7 +84,7 @@ int main(int argc, char **argv)
                 MPI_Bsend(bytes, BYTES, MPI_BYTE, 0, 0, comm);
                 const double begin = MPI_Wtime();
 
-                if (way)
+                if (kind)
                     MPI_Buffer_flush();
                 else
                     MPI_Comm_flush_buffer(MPI_COMM_WORLD);
@@ -96,8 +96,8 @@ int main(int argc, char **argv)
             }
             MPI_Barrier(MPI_COMM_WORLD);
         }
-        if (me) show(names[way]);
-        if (way) MPI_Comm_free(&comm);
+        if (me) show(names[kind]);
+        if (kind) MPI_Comm_free(&comm);
     }
     if (me) {
         void *own;

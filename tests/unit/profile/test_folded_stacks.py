@@ -17,8 +17,8 @@ def row(*key: str, time_s: float | None, amount: int) -> CallSum:
 
 def test_weights_are_microseconds_or_bytes() -> None:
     rows = [row("a;b", "BCAST", "x.c:1", time_s=0.25, amount=0), row("a\nb", "SEND", "", time_s=None, amount=7)]
-    assert write_folded(rows, "time") == "a,b;BCAST;x.c:1 250000\n"
-    assert write_folded(rows, "bytes") == "a\\nb;SEND 7\n"
+    assert write_folded(rows, "time") == "a,b;MPI_Bcast;x.c:1 250000\n"
+    assert write_folded(rows, "bytes") == "a\\nb;MPI_Send 7\n"
 
 
 def test_the_command_writes_them(tmp_path: Path) -> None:
@@ -27,4 +27,4 @@ def test_the_command_writes_them(tmp_path: Path) -> None:
     folded = tmp_path / "calls.folded"
     assert calls.main([str(recording), "--folded", str(folded), "--folded-by", "bytes"]) == 0
     stack, weight = folded.read_text().rsplit(" ", 1)
-    assert (stack.split(";")[:2], int(weight)) == (["main", "BCAST"], 10)
+    assert (stack.split(";")[:2], int(weight)) == (["main", "MPI_Bcast"], 10)
