@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.profile.profile_data import Profile, Source
+from ibprof.profile.profile_data import Profile
 from ibprof.text.notebook_html import NotebookView
 from ibprof.text.quantities import format_bytes, printable
 from ibprof_converter.analysis.routed_fabric import RoutedFabric
@@ -22,7 +22,7 @@ from ibprof_converter.traffic.adapter_policies import MODELLED, describe_nic
 from ibprof_converter.traffic.counter_agreement import Agreement
 from ibprof_converter.traffic.loaded_links import Loads
 from ibprof_converter.traffic.rail_bounds import Bounds
-from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic
+from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic, describe_origin
 
 STATIC_PARTS = (
     "switches route adaptively: the estimate ranks links and judges; pictures, the view, graphs and the hosts that "
@@ -80,11 +80,7 @@ class FabricLoads(NotebookView):
     @property
     def title(self) -> str:
         """Name of the traffic and of the fabric."""
-        origin = self.placed.origin
-        # Where bytes were counted is in the coverage; in front of the fabric's name it would be misread.
-        for source in Source:
-            origin = origin.replace(f", measured in {source.layer}", "")
-        return printable(f"{origin} on {self.fabric.name}")
+        return printable(f"{self.placed.origin} on {self.fabric.name}")
 
     @property
     def subtitle(self) -> str:
@@ -159,7 +155,7 @@ class FabricLoads(NotebookView):
     def about(self) -> dict[str, object]:
         """Return what the loads are of, as plain values."""
         return {
-            "traffic": self.placed.origin,
+            "traffic": describe_origin(self.placed),
             "fabrics": [fabric.name for fabric in self.fabric.fabrics],
             "rails": self.traffic.rail_source if self.traffic else None,
             "nic": self.traffic.nic if self.traffic else None,

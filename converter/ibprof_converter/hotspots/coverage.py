@@ -12,7 +12,7 @@ from ibprof_converter.routing.route_choice import describe_routes, name_routes
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.adapter_policies import MODELLED, RECORDED, describe_nic
 from ibprof_converter.traffic.measured_rails import MEASURED
-from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic
+from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic, describe_origin
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def describe_coverage(
                 "the messages are that their ranks sent in the same region"
             )
     return Coverage(
-        origin=source.origin,
+        origin=describe_origin(source),
         rails=placed.rail_source if isinstance(placed, Traffic) and subnets else None,
         nic=placed.nic if isinstance(placed, Traffic) and subnets else None,
         world_size=run.world_size if run else None,

@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from ibprof.errors import UsageError
 from ibprof.profile.row_choice import RowChoice
-from ibprof_converter.traffic.measured_rails import ORIGIN_OF_MEASURED
 from ibprof_converter.traffic.recorded_traffic import profile_traffic
 from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic
 
@@ -59,7 +58,7 @@ def choose_flows(measured: Traffic, chosen: RankTraffic) -> Traffic:
         kept &= _has_name_of(measured, chosen, column)
     return replace(
         measured.take(np.flatnonzero(kept)),
-        origin=f"{chosen.origin}; {ORIGIN_OF_MEASURED}",
+        origin=chosen.origin,
         on_host_bytes=0,
         unmapped={},
         notes=(*measured.notes, LEFT_OUT),

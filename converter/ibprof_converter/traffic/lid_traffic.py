@@ -111,6 +111,7 @@ def map_to_lids(
         moved=rule is not None,
         site=demand.site[flow] if len(demand.sites) > 1 else demand.site,
         sites=demand.sites,
+        layer=demand.layer,
     )
 
 

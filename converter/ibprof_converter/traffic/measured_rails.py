@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.native.kernel_library import sum_exactly
-from ibprof.profile.profile_data import OUTWARD_OPCODES, PortPair, Profile
+from ibprof.profile.profile_data import OUTWARD_OPCODES, PortPair, Profile, Source
 from ibprof.profile.site_choice import UNKNOWN_SITE
 from ibprof.profile.transfer_ports import PortEnd, PortIndex, describe_unmeasured
 from ibprof.text.quantities import format_bytes
@@ -26,7 +26,7 @@ from ibprof_converter.traffic.rank_placement import RankPlacement, guid_number, 
 from ibprof_converter.traffic.traffic_data import NO_LID, NO_RANK, RankTraffic, Traffic
 
 MEASURED = "measured (what was posted to queue pairs)"
-ORIGIN_OF_MEASURED = "on links, bytes posted to queue pairs (verbs), headers of MPI included"
+_ON_LINKS = "on links, bytes posted to queue pairs (verbs), headers of MPI included"
 
 UNKNOWN_PORT = "port is not in the fabric, or not on the rail of the other end"
 UNATTRIBUTED = "UNATTRIBUTED"
@@ -112,11 +112,12 @@ def map_measured_to_lids(
         unmapped={UNKNOWN_PORT: lost} if lost else {},
         rail_source=MEASURED,
         nic=adapter_policies.MEASURED,
-        origin=f"{demand.origin}; {ORIGIN_OF_MEASURED}",
+        origin=demand.origin,
         rank_lid=adapter_policies.choose_adapters(placement, None).lid,
         notes=(*placement.notes, *_describe_reduction(fabrics, rail, destination_lid, transfers.bytes)),
         site=of_flow(demand.site, sites.index(UNKNOWN_SITE)) if len(sites) > 1 else demand.site,
         sites=sites,
+        layer=f"{demand.layer or Source.VERBS.layer}; {_ON_LINKS}",
     )
 
 

@@ -56,6 +56,7 @@ def merge_jobs(names: Sequence[str], traffics: Sequence[Traffic]) -> Traffic:
         rail_source="; ".join(dict.fromkeys(traffic.rail_source for traffic in traffics)),
         nic="; ".join(dict.fromkeys(traffic.nic for traffic in traffics if traffic.nic)) or None,
         origin="; ".join(f"job {job}: {traffic.origin}" for job, traffic in zip(jobs, traffics, strict=True)),
+        layer=" and ".join(dict.fromkeys(traffic.layer for traffic in traffics if traffic.layer)),
         rank_lid=np.concatenate([traffic.rank_lid for traffic in traffics]),
         notes=tuple(notes),
         moved=any(traffic.moved for traffic in traffics),

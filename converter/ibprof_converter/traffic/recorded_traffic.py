@@ -44,9 +44,6 @@ def profile_traffic(run: Profile, name: str | None = None) -> RankTraffic:
     """
     counters = run.counters
     chosen = choose_sent(run) & (counters.bytes > 0)
-    origin = f"profile {name or run.name}"
-    if chosen.any():
-        origin += f", measured in {Source(int(counters.source[chosen][0])).layer}"
     known = chosen & (counters.peer < run.world_size)
     unknown = sum_exactly(counters.bytes[chosen & ~known])
     rows = choose_rows(known)
@@ -67,10 +64,11 @@ def profile_traffic(run: Profile, name: str | None = None) -> RankTraffic:
         operations=run.operations or (ALL,),
         ranks=run.world_size,
         unmapped={UNKNOWN_PEER_REASON: unknown} if unknown else {},
-        origin=origin,
+        origin=f"profile {name or run.name}",
         profile=run,
         site=_number_sites(counters.site[rows], names, sites) if len(sites) > 1 else np.zeros(0, np.int32),
         sites=sites,
+        layer=Source(int(counters.source[chosen][0])).layer if chosen.any() else "",
     )
 
 

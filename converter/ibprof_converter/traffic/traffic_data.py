@@ -52,6 +52,7 @@ class RankTraffic(NotebookView):
         sites: names of call sites; traffic without them has the only name `ALL`.
         part_of: what this was chosen from, by operation, region or site; None if it is the whole. `profile` then has
             the chosen rows alone.
+        layer: where bytes were counted, in words (`Source.layer`); empty if they were not.
     """
 
     source: npt.NDArray[np.int32]
@@ -69,6 +70,7 @@ class RankTraffic(NotebookView):
     site: npt.NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     sites: tuple[str, ...] = (ALL,)
     part_of: RankTraffic | None = None
+    layer: str = ""
 
     def __repr__(self) -> str:
         said = f"{len(self.bytes):,} flows of {format_bytes(sum_exactly(self.bytes))} between {self.ranks:,} ranks"
@@ -127,6 +129,7 @@ class Traffic(LidFlows, NotebookView):
         site: int32, index into the call sites; empty if there is only one name.
         sites: names of call sites; traffic without them has the only name `ALL`.
         in_parts: yields the flows in parts, where they are too many for the memory; the columns are empty then.
+        layer: where bytes were counted, as in `RankTraffic`.
     """
 
     regions: tuple[str, ...]
@@ -145,6 +148,7 @@ class Traffic(LidFlows, NotebookView):
     site: npt.NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     sites: tuple[str, ...] = (ALL,)
     in_parts: Callable[[], Iterator[Traffic]] | None = None
+    layer: str = ""
 
     def __repr__(self) -> str:
         said = f"{len(self.bytes):,} flows of {format_bytes(sum_exactly(self.bytes))} between LIDs"
@@ -203,6 +207,12 @@ class PortCounters(NotebookView):
     def __repr__(self) -> str:
         said = f"{format_bytes(sum_exactly(self.bytes))} sent by {len(self.bytes):,} ports"
         return printable(f"<PortCounters {self.origin}: {said}>")
+
+
+def describe_origin(traffic: RankTraffic | Traffic | PortCounters) -> str:
+    """Return the source of the numbers, and where bytes were counted."""
+    layer = "" if isinstance(traffic, PortCounters) else traffic.layer
+    return f"{traffic.origin}, measured in {layer}" if layer else traffic.origin
 
 
 def no_counters(origin: str, notes: tuple[str, ...] = ()) -> PortCounters:

@@ -15,6 +15,7 @@ from ibprof.profile.profile_summary import describe_briefly
 from ibprof.text.notebook_html import render_html
 from ibprof.verdict.job_verdict import NOT_THERE
 from ibprof_converter.analysis.judged_loads import judge_loads
+from ibprof_converter.traffic.traffic_data import describe_origin
 from ibprof_testing.samples.fabrics import IBDIAGNET, find_sample
 from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
 
@@ -129,7 +130,7 @@ def test_simulate_leaves_the_files_of_the_command(tmp_path: Path) -> None:
 
 def test_a_title_leaves_out_where_bytes_were_measured() -> None:
     loads = ib.load_links(ib.read_fabric("xgft:1:4:1"), RUN, placement="packed")
-    assert ", measured in Open MPI's PML" in loads.placed.origin
+    assert describe_origin(loads.placed) == f"profile {RUN.name}, measured in Open MPI's PML"
     assert loads.title.endswith(f"{RUN.name} on xgft:1:4:1")
 
 

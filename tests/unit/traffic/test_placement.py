@@ -104,7 +104,7 @@ def test_what_makes_the_matrix() -> None:
     demand = profile_traffic(make_profile(counts, [make_rank(0), make_rank(1)]))
     made = sorted(zip(demand.source.tolist(), demand.destination.tolist(), demand.bytes.tolist(), strict=True))
     assert made == [(0, 1, 1), (1, 0, 10)]
-    assert "Open MPI's PML" in demand.origin
+    assert demand.layer == "Open MPI's PML"
 
 
 def test_a_run_of_more_ranks_than_any_machine_has_is_refused() -> None:
