@@ -52,7 +52,7 @@ def test_json_has_what_scripts_rely_on(capsys: pytest.CaptureFixture[str]) -> No
 def test_it_says_when_the_clock_cut_the_search(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search, "_WORK_PER_SECOND", 10**15)
+    monkeypatch.setattr(search, "_WORK_PER_SECOND", 10**13)
     said = run(capsys, FABRIC, "pattern:3dnn:1000000")
     assert said["search"]["cut_by_time"] is True
     assert any("cut the search short" in note for note in said["notes"])
