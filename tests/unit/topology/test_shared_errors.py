@@ -18,7 +18,7 @@ from ibprof_converter.topology.infer.residual_pattern import find_pattern
 from ibprof_converter.topology.infer.shared_errors import split_errors
 from ibprof_testing.samples.machines import measure
 from ibprof_testing.samples.shared_errors import RAILS, Sample, over_two_rails, processor, with_errors
-from ibprof_testing.samples.topologies import Matrix, disturb, two_levels
+from ibprof_testing.samples.topologies import Matrix, disturb, star, two_levels
 
 QUICK = InferenceEffort(replicates=0)
 
@@ -63,14 +63,31 @@ def test_slower_links_are_no_factors(seed: int) -> None:
 
 def test_factors_of_hosts_are_found() -> None:
     delays = disturb(two_levels(64).delays(), 0.02, 0)
-    assert find_host_factors(delays) is None
+    known = ~np.eye(64, dtype=bool)
     own = np.ones(64)
     own[[3, 40]] = 1.2, 0.9
-    found = find_host_factors(delays * np.outer(own, own))
-    assert found is not None
+    slow = delays * np.outer(own, own)
+    found = min(find_host_factors(slow, known), key=lambda each: each.reached_with_levels(slow, known))
     assert found.hosts.tolist() == [3, 40]
     assert np.exp(found.longer[[3, 40]]) == pytest.approx([1.2, 0.9], rel=0.01)
-    assert np.allclose(found.even_out(delays * np.outer(own, own)), delays, rtol=0.03)
+    assert np.allclose(found.even_out(slow), delays, rtol=0.03)
+
+
+def test_no_factors_are_found_in_independent_errors() -> None:
+    made = two_levels(64)
+    inferred = infer_sample(Sample(disturb(made.delays(), 0.02, 0), made.splits()))
+    assert not any("times the delays of others" in note for note in inferred.topology.notes)
+
+
+@pytest.mark.parametrize(
+    ("effect", "seed"), [("nothing else", 3), ("a slow core", 2), ("a slow core", 3), ("5% missing", 1)]
+)
+def test_slow_cores_of_clusters_are_no_switch_and_make_none_of_fast_ones(effect: str, seed: int) -> None:
+    """A class of slow cores is farther from one another than from fast ones, which nested switches cannot explain."""
+    sample = measure("fast and slow cores", effect, seed)
+    inferred = infer_sample(sample)
+    assert find_splits(inferred) == sample.splits
+    assert any("times the delays of others on their switch" in note for note in inferred.topology.notes)
 
 
 @pytest.mark.parametrize("kind", ["Zen 2", "mesh", "Zen, four dies"])
@@ -285,3 +302,15 @@ def test_the_others_of_a_slow_core_are_no_group(is_slow: bool) -> None:
     assert levels.pruned.tree.nodes == 3
     found = set() if levels.near is None else set(levels.near.hosts.tolist())
     assert found == (set() if is_slow else set(range(16)) - {2})
+
+
+def test_slower_links_of_levels_are_found_again_in_resampled_matrices() -> None:
+    made = star(16)
+    for host in range(3):
+        made.graph.edges[host, "s"]["us"] = 1.6
+    delays = disturb(made.delays(), 0.02, 0)
+    effort = InferenceEffort(models=("levels",), replicates=10)
+    inferred = infer(PairDelays(tuple(map(str, range(16))), delays, "median", 0, ()), effort)
+    assert inferred.refusal is None
+    assert len(inferred.topology.switches) == 1
+    assert inferred.topology.support.min() > 0.9

@@ -20,6 +20,7 @@ from ibprof_converter.topology.infer.direct_networks import find_direct, find_sw
 from ibprof_converter.topology.infer.model_choice import ModelChoice
 from ibprof_converter.topology.infer.nested_levels import as_candidate, find_levels
 from ibprof_converter.topology.infer.shared_errors import split_errors
+from ibprof_converter.topology.infer.slow_hosts import join_slow_hosts
 from ibprof_converter.topology.model.inferred_topology import InferredTopology
 
 _ALIKE = 0.5
@@ -110,7 +111,9 @@ def _is_found(mark: Mark, others: set[Mark], of_host: dict[object, object]) -> b
 
 def _ask_again(candidate: Candidate, sample: Floats, known: npt.NDArray[np.bool_]) -> Candidate | None:
     if candidate.model == "levels":
-        return as_candidate(find_levels(sample))
+        levels = find_levels(sample)
+        plain = as_candidate(levels)
+        return join_slow_hosts(levels, plain, sample, known) or plain
     if candidate.model == "additive":
         return find_additive(sample, known)
     if candidate.switches:

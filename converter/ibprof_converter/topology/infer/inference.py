@@ -15,13 +15,14 @@ from ibprof.text.quantities import format_seconds
 from ibprof_converter.topology.infer.candidate import FLOOR, Candidate, Floats, Integers
 from ibprof_converter.topology.infer.clock_steps import ClockSteps, find_clock_steps
 from ibprof_converter.topology.infer.edge_support import find_support
-from ibprof_converter.topology.infer.host_factors import HostFactors, find_host_factors
+from ibprof_converter.topology.infer.host_factors import MOST_EXCEPTIONS, HostFactors, find_host_factors
 from ibprof_converter.topology.infer.many_hosts import choose_for_many
 from ibprof_converter.topology.infer.model_choice import (
     CLOSE,
     LARGEST_ADDITIVE,
     LARGEST_DIRECT,
     MODELS,
+    MUCH_LESS,
     ModelChoice,
     choose_model,
     fill_gaps,
@@ -48,6 +49,9 @@ phylogenetic analysis", Systematic Biology 42, 1993: groups of 70% and more are 
 
 _AS_EXACT = 0.5
 """Share of the deviation above which another model explains delays no better."""
+
+_TRIED = 2
+"""Factors of hosts, the best with nested levels, that are tried with all models."""
 
 _ALIKE = 0.01
 """Difference of factors below which one stands for all."""
@@ -254,24 +258,30 @@ def _prefer_host_factors(
 ) -> tuple[HostFactors | None, ModelChoice]:
     """Return factors of hosts and the model of the delays without them, where both explain the delays better.
 
-    Slower links that explain all are kept, where a factor would need more switches for what it leaves, or have the same
-    switches and explain little more.
+    A model without factors is kept where factors have the same switches and explain little more, unless it leaves a
+    pattern and few hosts have factors. A tree with slower links that explains all is kept where factors would need more
+    switches for what they leave.
     """
     known = delays > 0
-    factors = find_host_factors(fill_gaps(delays, known))
-    if factors is None:
+    filled = fill_gaps(delays, known)
+    reached = [(each.reached_with_levels(filled, known), each) for each in find_host_factors(filled, known)]
+    best = sorted((each for each in reached if each[0] < choice.reached - CLOSE), key=lambda each: each[0])[:_TRIED]
+    if not best:
         return None, choice
-    other = choose_model(factors.even_out(delays), models)
+    tried = [(each, choose_model(each.even_out(delays), models)) for _, each in best]
+    factors, other = min(tried, key=lambda each: each[1].reached + each[0].cost(known))
     factors = factors.refine(other.candidate, delays, known)
     other = choose_model(factors.even_out(delays), models)
     gain = choice.reached - other.reached - factors.cost(known)
     left = find_pattern(choice.candidate.residuals(delays), known)
     still = find_pattern(other.candidate.residuals(factors.even_out(delays)), known)
     splits = [set(_as_topology(each.candidate, hosts).find_splits()) for each in (choice, other)]
-    has_more = other.candidate.switches > choice.candidate.switches
+    are_exceptions = len(factors.hosts) <= MOST_EXCEPTIONS * len(hosts)
     is_as_exact = splits[0] == splits[1] and still.deviation > _AS_EXACT * left.deviation
-    is_explained = not left.is_likely and (has_more or is_as_exact)
-    return (factors, other) if gain > CLOSE and not is_explained else (None, choice)
+    needs_more = other.candidate.switches > choice.candidate.switches and choice.candidate.model != "direct"
+    is_explained = not left.is_likely and still.deviation > MUCH_LESS * left.deviation
+    is_kept = (is_as_exact and not (left.is_likely and are_exceptions)) or (needs_more and is_explained)
+    return (factors, other) if gain > CLOSE and not is_kept else (None, choice)
 
 
 def _describe_factors(factors: HostFactors, hosts: tuple[str, ...]) -> str:

@@ -45,7 +45,7 @@ _FEW_TOGETHER = 3
 _EXPLAINED = 2.3
 """Strength of the pattern that a model may leave: the largest of independent errors of some hundred matrices."""
 
-_MUCH_LESS = 0.25
+MUCH_LESS = 0.25
 """Share of the deviation below which a model explains far more than another, even if a pattern is left."""
 
 
@@ -148,7 +148,7 @@ def _is_better(choice: ModelChoice, best: ModelChoice, delays: Floats, measured:
     if choice.reached >= best.reached:
         return False
     left, still = (find_pattern(each.candidate.residuals(delays), measured) for each in (best, choice))
-    return not left.is_likely or still.deviation < _MUCH_LESS * left.deviation
+    return not left.is_likely or still.deviation < MUCH_LESS * left.deviation
 
 
 def _without(
@@ -215,7 +215,7 @@ def _explains_more(simple: Candidate, free: Candidate, delays: Floats, measured:
     A model with many parameters always follows errors that pairs share a little better, by switches that are not there.
     """
     left, still = (find_pattern(candidate.residuals(delays), measured) for candidate in (simple, free))
-    return still.strength < _EXPLAINED or still.deviation < _MUCH_LESS * left.deviation
+    return still.strength < _EXPLAINED or still.deviation < MUCH_LESS * left.deviation
 
 
 def _with_cycles(working: Floats, known: npt.NDArray[np.bool_], levels: Levels, untried: list[str]) -> list[Candidate]:
