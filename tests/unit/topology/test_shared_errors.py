@@ -314,3 +314,25 @@ def test_slower_links_of_levels_are_found_again_in_resampled_matrices() -> None:
     assert inferred.refusal is None
     assert len(inferred.topology.switches) == 1
     assert inferred.topology.support.min() > 0.9
+
+
+@pytest.mark.parametrize(("kind", "seed"), [("Xeon Phi", 1), ("Zen 5", 2), ("sub-NUMA clusters", 2)])
+def test_outliers_hide_no_switches(kind: str, seed: int) -> None:
+    """What the switches explain is a pattern while outliers hide them."""
+    sample = measure(kind, "2% outliers", seed)
+    assert find_splits(infer_sample(sample)) == sample.splits
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_host_without_delays_to_a_switch_next_to_its_own_is_refused(seed: int) -> None:
+    sample = measure("Zen, four dies", "5% missing", seed)
+    inferred = infer_sample(sample)
+    assert inferred.refusal is not None
+    assert inferred.refusal.startswith("no delay between")
+    assert inferred.refusal.endswith("was measured: it may be on that switch")
+
+
+def test_a_host_that_a_wrong_delay_sets_apart_is_refused() -> None:
+    inferred = infer_sample(measure("Zen 2", "2% outliers", 0))
+    assert inferred.refusal is not None
+    assert "deviate too far to show whether it is on it" in inferred.refusal

@@ -62,13 +62,19 @@ def score(candidate: Candidate, delays: Floats, known: npt.NDArray[np.bool_]) ->
     return 2 * pairs * log(max(deviation, FLOOR)) + candidate.parameters * log(max(pairs, 2))
 
 
-def find_switches(edge: Integers, hosts: int) -> npt.NDArray[np.integer]:
-    """Return the switch of each host, int [host], numbered from 0 on; a host without one is by itself."""
+def find_attached_switches(edge: Integers, hosts: int) -> npt.NDArray[np.integer]:
+    """Return the vertex of the switch of each host, int [host]; a host without one is by itself."""
     switch = np.arange(hosts)
     ends = np.sort(edge, axis=1)
     on_switch = ends[(ends[:, 0] < hosts) & (ends[:, 1] >= hosts)]
     switch[on_switch[:, 0]] = on_switch[:, 1]
-    return np.unique(switch, return_inverse=True)[1]
+    return switch
+
+
+def find_switches(edge: Integers, hosts: int) -> npt.NDArray[np.integer]:
+    """Return the switch of each host, int [host], numbered from 0 on; a host without one is by itself."""
+    numbered: npt.NDArray[np.integer] = np.unique(find_attached_switches(edge, hosts), return_inverse=True)[1]
+    return numbered
 
 
 def graph_of_tree(tree: RootedTree, host_length: Floats, node_length: Floats) -> tuple[Integers, Floats, int]:

@@ -21,6 +21,9 @@ from ibprof_converter.topology.infer.residual_pattern import LEAST_STEP, NORMAL,
 
 _FEWEST_HOSTS = 6
 LARGEST_FACTORS = 512
+_FEWEST_FOR_ALL = 16
+"""Hosts. With fewer, factors of all of them are more than an eighth of the delays, and follow their errors."""
+
 MOST_EXCEPTIONS = 0.5
 """Share of hosts beyond which a factor is no exception."""
 
@@ -102,7 +105,7 @@ def find_host_factors(delays: Floats, known: npt.NDArray[np.bool_]) -> list[Host
         is_odd = np.abs(longer) > max(LEAST_STEP, OUTLYING * usual)
         if 0 < np.count_nonzero(is_odd) <= MOST_EXCEPTIONS * hosts:
             found.append(HostFactors(np.where(is_odd, longer, 0.0)))
-        if np.abs(longer).max() > FLOOR:
+        if np.abs(longer).max() > FLOOR and hosts >= _FEWEST_FOR_ALL:
             found.append(HostFactors(longer))
     return found
 

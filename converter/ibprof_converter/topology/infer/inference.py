@@ -12,7 +12,7 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
 from ibprof.text.quantities import format_seconds
-from ibprof_converter.topology.infer.candidate import FLOOR, Candidate, Floats, Integers
+from ibprof_converter.topology.infer.candidate import FLOOR, Candidate, Floats, Integers, find_attached_switches
 from ibprof_converter.topology.infer.clock_steps import ClockSteps, find_clock_steps
 from ibprof_converter.topology.infer.edge_support import find_support
 from ibprof_converter.topology.infer.host_factors import MOST_EXCEPTIONS, HostFactors, find_host_factors
@@ -58,6 +58,10 @@ _ALIKE = 0.01
 
 _NEARLY_A_SWITCH = 3.5
 """Times the errors' deviation. Hosts that are nearer to one another by more may have a switch."""
+
+_FEWEST_TOGETHER, _FEW_TOGETHER = 2, 3
+"""Hosts of a switch to which another may belong that one wrong delay sets apart."""
+
 _MANY_HOSTS = 2048
 
 
@@ -173,7 +177,7 @@ def _resample(choice: ModelChoice, delays: Floats, hosts: tuple[str, ...], effor
     support, drawn = None, 0
     if effort.replicates:
         support, drawn = find_support(choice, delays, to_topology, effort.replicates, effort.seconds, effort.seed)
-    return _Answer(choice, support, drawn, _refuse(_as_topology(choice.candidate, hosts, support), choice))
+    return _Answer(choice, support, drawn, _refuse(_as_topology(choice.candidate, hosts, support), choice, delays > 0))
 
 
 def _infer_from_core(values: PairDelays, core: npt.NDArray[np.integer], effort: InferenceEffort) -> Inference | None:
@@ -205,7 +209,7 @@ def _infer_from_core(values: PairDelays, core: npt.NDArray[np.integer], effort: 
     return Inference(topology, again, found.refusal)
 
 
-def _refuse(topology: InferredTopology, choice: ModelChoice) -> str | None:
+def _refuse(topology: InferredTopology, choice: ModelChoice, measured: npt.NDArray[np.bool_]) -> str | None:
     """Return why an answer is not to be relied on."""
     weak = np.flatnonzero(topology.support < WEAK)
     if len(weak):
@@ -218,6 +222,31 @@ def _refuse(topology: InferredTopology, choice: ModelChoice) -> str | None:
     near = choice.near
     if near is not None and near.step > _NEARLY_A_SWITCH * near.deviation and near.deviation > FLOOR:
         return _describe_near(near, topology.hosts) + ": that may be a switch"
+    return _refuse_single_hosts(topology, choice.outliers, measured) if choice.candidate.model != "direct" else None
+
+
+def _refuse_single_hosts(
+    topology: InferredTopology, outliers: npt.NDArray[np.bool_], measured: npt.NDArray[np.bool_]
+) -> str | None:
+    """Return which host may as well be on a switch next to its own, since delays between them are missing or wrong."""
+    hosts = len(topology.hosts)
+    switch = find_attached_switches(topology.edge, hosts)
+    edge = np.sort(topology.edge, axis=1)
+    links = edge[edge[:, 0] >= hosts]
+    degree = np.bincount(links.ravel(), minlength=hosts + len(topology.switches))
+    for own, other in (*links.tolist(), *links[:, ::-1].tolist()):
+        single, group = np.flatnonzero(switch == own), np.flatnonzero(switch == other)
+        if len(group) < _FEWEST_TOGETHER:
+            continue
+        name = f"{{}} and hosts of {topology.names[other]} ({_name_some(topology.hosts, group.tolist())})"
+        unknown = single[~measured[np.ix_(single, group)].any(axis=1)]
+        if len(unknown):
+            return f"no delay between {name.format(topology.hosts[unknown[0]])} was measured: it may be on that switch"
+        is_end = degree[other] == 1 and len(group) <= _FEW_TOGETHER
+        if is_end and len(single) == 1 and outliers[np.ix_(single, group)].any():
+            return (
+                f"delays between {name.format(topology.hosts[single[0]])} deviate too far to show whether it is on it"
+            )
     return None
 
 

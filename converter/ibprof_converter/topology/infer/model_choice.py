@@ -61,6 +61,7 @@ class ModelChoice:
         unexplained: whether the residuals have a pattern.
         untried: models that were left out as too costly.
         near: hosts that levels, if these were chosen, do not put on a switch of their own; None where there are none.
+        step: least increase of the logarithm of a delay from a switch to the one above; 0 for other models than levels.
     """
 
     candidate: Candidate
@@ -70,6 +71,7 @@ class ModelChoice:
     unexplained: bool
     untried: tuple[str, ...]
     near: NearGroup | None = None
+    step: float = 0.0
 
     @property
     def reached(self) -> float:
@@ -144,11 +146,17 @@ def _find_alike_pairs(best: ModelChoice, delays: Floats) -> npt.NDArray[np.bool_
 
 
 def _is_better(choice: ModelChoice, best: ModelChoice, delays: Floats, measured: npt.NDArray[np.bool_]) -> bool:
-    """Return whether an answer without some outliers is better, and not only closer to errors that pairs share."""
+    """Return whether an answer without some outliers is better, and not only closer to errors that pairs share.
+
+    Outliers hide switches, and what these explain is a pattern then. Nested switches that leave none are better, and so
+    are those whose links add more to a delay than such a pattern could.
+    """
     if choice.reached >= best.reached:
         return False
     left, still = (find_pattern(each.candidate.residuals(delays), measured) for each in (best, choice))
-    return not left.is_likely or still.deviation < MUCH_LESS * left.deviation
+    if not left.is_likely or still.deviation < MUCH_LESS * left.deviation:
+        return True
+    return choice.candidate.model == "levels" and (not still.is_likely or choice.step > left.least_step)
 
 
 def _without(
@@ -205,8 +213,9 @@ def _choose_once(
             best, least = candidate, reached
     outliers, noise = find_outliers(best, delays, measured)
     unexplained = find_pattern(best.residuals(delays), measured & ~outliers).is_certain
-    near = levels.near if best.model == "levels" else None
-    return ModelChoice(best, outliers, scores, noise, unexplained, tuple(untried), near)
+    is_nested = best.model == "levels"
+    near, step = (levels.near, levels.least_step) if is_nested else (None, 0.0)
+    return ModelChoice(best, outliers, scores, noise, unexplained, tuple(untried), near, step)
 
 
 def _explains_more(simple: Candidate, free: Candidate, delays: Floats, measured: npt.NDArray[np.bool_]) -> bool:

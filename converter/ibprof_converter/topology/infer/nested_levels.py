@@ -55,6 +55,12 @@ class Levels:
     significant: RootedTree
     near: NearGroup | None = None
 
+    @property
+    def least_step(self) -> float:
+        """The least increase of the logarithm of a delay from a switch to the one above; infinite for one switch."""
+        height = self.pruned.height
+        return float(np.min((height[self.pruned.tree.parent] - height)[1:], initial=np.inf))
+
 
 def find_levels(delays: npt.NDArray[np.floating]) -> Levels:
     """Find nested switches.
