@@ -336,3 +336,25 @@ def test_a_host_that_a_wrong_delay_sets_apart_is_refused() -> None:
     inferred = infer_sample(measure("Zen 2", "2% outliers", 0))
     assert inferred.refusal is not None
     assert "deviate too far to show whether it is on it" in inferred.refusal
+
+
+@pytest.mark.parametrize(
+    ("kind", "effect"),
+    [
+        ("Power9", "steps of 3 to 10 ns"), ("two meshes", "steps of 3 to 10 ns"),
+        ("Graviton 1", "two multiples of a step"), ("Power7, two sockets", "two multiples of a step"),
+    ],
+)  # fmt: skip
+def test_errors_of_a_coarse_clock_are_no_share_of_a_delay(kind: str, effect: str) -> None:
+    """Short delays deviate by more of themselves, which looks like switches of two."""
+    sample = measure(kind, effect, 0)
+    inferred = infer_sample(sample, InferenceEffort(replicates=10))
+    assert inferred.refusal is None
+    assert find_splits(inferred) == sample.splits
+    explained = inferred.topology.explain_delays()
+    assert explained.mean() == pytest.approx(sample.delays.mean(), rel=0.03)
+
+
+def test_many_links_that_follow_the_steps_of_a_clock_are_refused() -> None:
+    sample = measure("Altra, two sockets", "steps of 3 to 10 ns", 0)
+    assert infer_sample(sample, InferenceEffort(replicates=10)).refusal is not None

@@ -127,9 +127,16 @@ def infer(values: PairDelays, effort: InferenceEffort | None = None) -> Inferenc
         delays = factors.even_out(delays)
     # Before rails: two neighbouring multiples of a step look like two rails.
     steps = find_clock_steps(choice.candidate, delays)
+    hidden = None
     if steps is not None:
+        measured = delays
         delays = steps.spread_out(delays, effort.seed)
+        small = choose_model(delays, effort.models)
+        # Errors of a clock are no shares of a delay; with a constant added, they are about the same of each.
+        delays = steps.lengthen(delays)
         choice = choose_model(delays, effort.models)
+        shorter = steps.shorten(choice.candidate, len(hosts)).explained - measured > steps.seconds
+        hidden = _find_hidden_switch(small, choice, hosts, shorter)
     rails, choice = _prefer_two_rails(choice, delays, effort.models)
     if rails is not None:
         notes.append(
@@ -141,7 +148,9 @@ def infer(values: PairDelays, effort: InferenceEffort | None = None) -> Inferenc
     if answer.refusal and choice.candidate.model != "levels" and "levels" in effort.models:
         # Links of networks with cycles are many; the switches may be sure where these are not.
         simple = _resample(choose_model(delays, ("levels",)), delays, hosts, effort)
-        if not simple.refusal and simple.choice.candidate.switches > 1:
+        # Many links follow the steps of a clock, which only the switches leave to be seen.
+        is_coarse = steps is None and find_clock_steps(simple.choice.candidate, delays) is not None
+        if not simple.refusal and simple.choice.candidate.switches > 1 and not is_coarse:
             notes.append(
                 f"the model {choice.candidate.model} explains delays better, but {answer.refusal}; the topology is of "
                 "nested switches alone, between which other routes may exist"
@@ -157,8 +166,9 @@ def infer(values: PairDelays, effort: InferenceEffort | None = None) -> Inferenc
     outliers = int(np.count_nonzero(np.triu(choice.outliers | choice.outliers.T, 1)))
     if outliers:
         notes.append(f"{outliers} outlying pairs were left out: they deviate by over 3.5 times the usual deviation")
-    topology = _describe(choice.candidate, hosts, choice.noise, notes, _doubts(choice, support, hosts), support)
-    refusal = answer.refusal or _refuse_steps(steps, choice.candidate, len(hosts))
+    candidate = choice.candidate if steps is None else steps.shorten(choice.candidate, len(hosts))
+    topology = _describe(candidate, hosts, choice.noise, notes, _doubts(choice, support, hosts), support)
+    refusal = answer.refusal or _refuse_steps(steps, candidate, hosts, hidden)
     return Inference(topology, chosen[pairs], refusal)
 
 
@@ -250,13 +260,35 @@ def _refuse_single_hosts(
     return None
 
 
-def _refuse_steps(steps: ClockSteps | None, candidate: Candidate, hosts: int) -> str | None:
+def _find_hidden_switch(
+    small: ModelChoice, choice: ModelChoice, hosts: tuple[str, ...], shorter: npt.NDArray[np.bool_]
+) -> frozenset[int] | None:
+    """Return a few hosts that have a switch if errors are shares of delays, but none if the clock's are alike for all.
+
+    Args:
+        small, choice: the answers under these two assumptions.
+        hosts: their names.
+        shorter: bool [n, n], whether a delay is shorter than the second answer explains, by more than the clock errs.
+    """
+    of_small, of_choice = (set(_as_topology(each.candidate, hosts).find_splits()) for each in (small, choice))
+    every = frozenset(range(len(hosts)))
+    lost = [min(split, every - split, key=len) for split in of_small - of_choice if split]
+    few = [sorted(group) for group in lost if 1 < len(group) <= _FEW_TOGETHER]
+    return next((frozenset(group) for group in sorted(few) if shorter[np.ix_(group, group)].any()), None)
+
+
+def _refuse_steps(
+    steps: ClockSteps | None, candidate: Candidate, hosts: tuple[str, ...], hidden: frozenset[int] | None
+) -> str | None:
     """Return why delays that a coarse clock measured do not show the links that were found."""
-    if steps is None or not steps.hides_links_of(candidate, hosts):
+    if steps is None or not (hidden or steps.hides_links_of(candidate, len(hosts))):
         return None
+    which = f"whether {_name_some(hosts, sorted(hidden))} have a switch of their own" if hidden else (
+        "links that add less than two of these steps"
+    )  # fmt: skip
     return (
         f"delays are multiples of {format_seconds(steps.seconds)}, and {steps.share:.0%} of them are another multiple "
-        "than is explained: the clock's errors hide links that add less than two of these steps"
+        f"than is explained: the clock's errors hide {which}"
     )
 
 
