@@ -167,3 +167,46 @@ def test_a_triangle_in_nanoseconds_is_inferred(tmp_path: Path, capsys: pytest.Ca
     assert capsys.readouterr().out.startswith(f"{size} hosts")
     slowest = read_delays(tmp_path / "cores.csv", unit=UNITS["ns"]).median[0]
     assert np.nanmax(slowest) == pytest.approx(sample.delays.max(), rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "von;nach;Latenz [ns]\na;b;1478,06\na;c;3000\nb;c;3100,5\n",
+        "sep=;\nvon;nach;Latenz [ns]\na;b;1478,06\na;c;3000\nb;c;3100,5\n",
+        "source;cible;latence (\u00b5s)\na;b;1,47806\na;c;3\nb;c;3,1005\n",
+        "\u6e90,\u76ee\u7684,\u5ef6\u8fdf(us)\na,b,1.47806\na,c,3\nb,c,3.1005\n",
+        "origen\tdestino\tlatencia\na\tb\t1.47806\na\tc\t3\nb\tc\t3.1005\n",
+        "Kern A;Kern B;ns\n0;1;1478,06\n0;2;3000\n1;2;3100,5\n",
+        "from,to,latency,unit\na,b,1478.06,ns\na,c,3,us\nb,c,3.1005,us\n",
+        "from,to,us\na,b,1.47806\na,b,-1\na,c,3\nb,c,3.1005\n",
+        "latency [ns],a,b,c\na,0,1478.06,3000\nb,,0,3100.5\nc,,,0\n",
+        ",a [ns],b [ns],c [ns]\na,0,1478.06,3000\nb,,0,3100.5\nc,,,0\n",
+        ",a,b,c\na,1.47806,3\nb,3.1005\nc,\n",
+        ",a,b,c\na,0,1.47806,3\nb,0,3.1005\nc,0\n",
+    ],
+)
+def test_headers_in_any_language_and_their_units_are_read(tmp_path: Path, text: str) -> None:
+    (tmp_path / "m.csv").write_text(text, encoding="utf-8")
+    delays = read_delays(tmp_path / "m.csv")
+    assert delays.labels in (("a", "b", "c"), ("0", "1", "2"))
+    assert delays.median[0][np.triu_indices(3, 1)] * 1e6 == pytest.approx([1.47806, 3, 3.1005])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("von;nach;ns\na;b;1\na;c;fehlt\nb;c;3\n", "m.csv:3: expected a delay, found 'fehlt'"),
+        ("von;nach;ns\na;b;1\na;c;1.478,50\nb;c;3\n", "m.csv:3: expected a delay, found '1.478,50'"),
+        (
+            "von;nach;wie;ns\na;b;x;1\na;c;x;2\na;d;x;2\nb;c;x;2\n",
+            "or two ends and a delay a line (`from,to,latency_us`)",
+        ),
+        ("from,to,latency,unit\na,b,1,ns\na,c,2,parsec\n", "m.csv:3: expected a unit of time in column 4, found"),
+    ],
+)
+def test_other_lines_of_pairs_are_refused_with_what_is_expected(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "m.csv").write_text(text, encoding="utf-8")
+    with pytest.raises(InputError) as raised:
+        read_delays(tmp_path / "m.csv")
+    assert message in str(raised.value)

@@ -318,7 +318,7 @@ def test_slower_links_of_levels_are_found_again_in_resampled_matrices() -> None:
 
 @pytest.mark.parametrize(("kind", "seed"), [("Xeon Phi", 1), ("Zen 5", 2), ("sub-NUMA clusters", 2)])
 def test_outliers_hide_no_switches(kind: str, seed: int) -> None:
-    """What the switches explain is a pattern while outliers hide them."""
+    """While outliers hide switches, their delays are a pattern in the errors."""
     sample = measure(kind, "2% outliers", seed)
     assert find_splits(infer_sample(sample)) == sample.splits
 

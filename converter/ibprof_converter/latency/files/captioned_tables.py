@@ -24,7 +24,13 @@ _FEWEST = 2
 
 def find_captions(lines: Sequence[str]) -> list[int]:
     """Return the lines that are the caption of a table: they end with a unit of time or of a rate in brackets."""
-    return [index for index, line in enumerate(lines) if _find_unit(line) is not None]
+    return [index for index, line in enumerate(lines) if _find_unit(line) is not None and not _is_header(lines, index)]
+
+
+def _is_header(lines: Sequence[str], index: int) -> bool:
+    """Return whether a line is the header of a CSV file, and not a caption: the next one has as many fields."""
+    behind = lines[index + 1] if index + 1 < len(lines) else ""
+    return any(lines[index].count(each) == behind.count(each) >= _FEWEST for each in (";", "\t", ","))
 
 
 def _find_unit(line: str) -> str | None:

@@ -18,8 +18,14 @@ from ibprof_converter.latency.files.atomic_write import write_atomically
 from ibprof_converter.latency.files.benchmark_runs import has_benchmark_runs, read_benchmark_runs
 from ibprof_converter.latency.files.captioned_tables import find_captions, read_captioned_table
 from ibprof_converter.latency.files.netcdf4_files import check_memory
-from ibprof_converter.latency.files.pair_rows import MISSING, NUMBER, find_value_column, read_pair_rows
-from ibprof_converter.latency.files.triangles import complete_triangle, pad_row
+from ibprof_converter.latency.files.pair_rows import (
+    MISSING,
+    NUMBER,
+    find_bracketed_unit,
+    find_value_column,
+    read_pair_rows,
+)
+from ibprof_converter.latency.files.triangles import ZERO, complete_triangle, pad_row
 from ibprof_converter.latency.model.delays import Delays
 
 NUMPY_MAGIC = (b"\x93NUMPY", b"PK\x03\x04")
@@ -28,6 +34,11 @@ NO_CLUSTER = 255
 """Label of a pair that is in no cluster."""
 
 _SEPARATORS = (";", "\t", ",")
+_FEWEST_ROWS = 2
+_EXCEL = re.compile(r"sep=.")
+Rows = list[tuple[int, list[str]]]
+"""Line numbers and fields."""
+
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _COMMA_NUMBER = re.compile(r"[-+]?\d*,\d+([eE][-+]?\d+)?")
 _THOUSANDS = re.compile(r"[-+]?\d{1,3}(\.\d{3})+")
@@ -36,11 +47,12 @@ _THOUSANDS = re.compile(r"[-+]?\d{1,3}(\.\d{3})+")
 def read_text_matrix(path: Path, unit: float) -> Delays:
     """Read a matrix, rows of senders and columns of receivers, or a line for each pair.
 
-    With names, the first row and the first column are the same names in the same order. Fields are separated by commas,
-    semicolons, tabs or blanks; where commas do not separate them, numbers may have decimal commas. An empty field, `-`
-    or `nan` is "not measured". One triangle of a matrix is enough, with or without its diagonal. In a file of pairs
-    (`a,b,latency`) a line has the names of both ends and their delay. The output of OSU's benchmarks, of nccl-tests,
-    and a table whose caption has a unit are recognised by their first lines.
+    With names, the first row and the first column are the same names in the same order. The first field, or all others
+    of the first row, may have a unit in brackets. Fields are separated by commas, semicolons, tabs or blanks; where
+    commas do not separate them, numbers may have decimal commas. An empty field, `-` or `nan` is "not measured". One
+    triangle of a matrix is enough, with or without its diagonal. In a file of pairs (`a,b,latency`, in any language) a
+    line has the names of both ends and their delay. The output of OSU's benchmarks, of nccl-tests, and a table whose
+    caption has a unit are recognised by their first lines.
 
     Args:
         path: the file.
@@ -56,7 +68,9 @@ def read_text_matrix(path: Path, unit: float) -> Delays:
         names_of_table, seconds = read_captioned_table(path, lines, captions)
         return _as_delays(names_of_table, seconds[None])
     rows = [
-        (number, line) for number, line in enumerate(lines, 1) if line.strip() and not line.lstrip().startswith("#")
+        (number, line)
+        for number, line in enumerate(lines, 1)
+        if line.strip() and not line.lstrip().startswith("#") and not (number == 1 and _EXCEL.fullmatch(line))
     ]
     if not rows:
         raise InputError(path, None, "a matrix of delays", "an empty file")
@@ -68,14 +82,16 @@ def read_text_matrix(path: Path, unit: float) -> Delays:
         return _as_delays(ends, cube, lengths)
     if _has_first_column_of_names(fields):
         fields = [(0, ["", *(parts[0] for _, parts in fields)]), *fields]
+    fields, unit = _take_units(fields, unit)
     names = _read_header(path, fields)
-    body = fields if names is None else fields[1:]
+    body = fields if names is None else _align_upper(fields[1:])
     if names is None:
         body = complete_triangle(body)
     size = len(body[0][1]) if names is None else len(names)
     if len(body) != size:
         last = body[-1][0] if body else rows[-1][0]
-        raise InputError(path, last, f"{size} rows, as there are columns", f"{len(body)}")
+        what = "rows, as there are columns, or two ends and a delay a line (`from,to,latency_us`)"
+        raise InputError(path, last, f"{size} {what}", f"{len(body)}")
     check_memory((1, size, size), 1)
     values = np.empty((size, size), np.float64)
     for row, (number, parts) in enumerate(body):
@@ -155,6 +171,38 @@ def _read_header(path: Path, rows: list[tuple[int, list[str]]]) -> tuple[str, ..
     if len(rows) > 1 and len(rows[1][1]) == len(first) + 1:  # no field above the names
         return tuple(first)
     return tuple(first[1:])
+
+
+def _take_units(rows: Rows, unit: float) -> tuple[Rows, float]:
+    """Return rows without the unit in brackets that the first or all other fields of the first row have, and the unit.
+
+    Args:
+        rows: line numbers and fields.
+        unit: seconds of 1, where the first row has no unit.
+    """
+    number, first = rows[0]
+    of_fields = [find_bracketed_unit(part) for part in first]
+    found = sorted({each[1] for each in of_fields if each})
+    if len(found) != 1 or not (of_fields[0] or all(of_fields[1:])):
+        return rows, unit
+    names = [each[0] if each else part for each, part in zip(of_fields, first, strict=True)]
+    return [(number, names), *rows[1:]], found[0]
+
+
+def _align_upper(rows: Rows) -> Rows:
+    """Return named rows of an upper triangle, each shorter by one than the one above, with gaps behind their names."""
+    lengths = [len(parts) for _, parts in rows]
+    if rows and rows[-1][1][1:] == [""]:
+        lengths[-1] = 1  # the last row of a triangle has no delays
+    if len(rows) < _FEWEST_ROWS or lengths != list(range(lengths[0], lengths[0] - len(rows), -1)):
+        return rows
+    has_diagonal = lengths[0] == len(rows) + 1
+    if has_diagonal and not all(parts[1].lower() in MISSING or ZERO.fullmatch(parts[1]) for _, parts in rows):
+        return rows
+    return [
+        (number, [parts[0], *([""] * (len(rows) + 1 - length)), *parts[1:length]])
+        for length, (number, parts) in zip(lengths, rows, strict=True)
+    ]
 
 
 def _has_first_column_of_names(rows: list[tuple[int, list[str]]]) -> bool:

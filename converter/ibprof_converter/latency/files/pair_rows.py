@@ -35,18 +35,29 @@ ENDS = re.compile(
 
 _DELAY = re.compile(r"(.*\b)?_?(latency|delay|time|rtt|ping|median|mean|avg|average|value)(?=\b|_).*", re.I)
 _LENGTH = re.compile(r"((msg|message|packet)[\W_]*)?(bytes|size|length|len)\W*(b|bytes)?\W*", re.I)
+_IN_BRACKETS = re.compile(r"(.*?)\s*[\[(]\s*(\S+?)\s*[\])]")
+_UNITS = re.compile(r"(time\W?)?units?", re.I)
 _WHOLE = re.compile(r"\d+")
 _COLUMN_UNIT = re.compile(r"(?:.*[\W_])?([a-zµμ]+)\W*", re.I)
 _NAME = re.compile(rf"(?!{NUMBER.pattern}$).+", re.I)
 _FEWEST, _MATRIX = 2, 3
 _SENDER, _RECEIVER, _VALUE = 0, 1, 2
+_MOST = 0.5
+
+
+def find_bracketed_unit(text: str) -> tuple[str, float] | None:
+    """Return a name without the unit of time in brackets behind it, and that unit in seconds; None without a unit."""
+    found = _IN_BRACKETS.fullmatch(text)
+    unit = SECONDS.get(found.group(2).lower()) if found else None
+    return (found.group(1), unit) if found and unit is not None else None
 
 
 def find_value_column(rows: Fields) -> int | None:
     """Return the column of the delays in a file of pairs; None where the file has another form.
 
-    A header names two ends, such as `a,b,latency` or `src,dst,bytes,latency_us`. Without one, lines have two names
-    and a number, or more than three lines two numbers of ranks and a number.
+    A header names two ends, such as `a,b,latency` or `src,dst,bytes,latency_us`. With three columns it may be in any
+    language. Without one, lines have two names and a number, or more than three lines two numbers of ranks and a
+    number.
     """
     _, first = rows[0]
     if len(first) <= _VALUE or [fields[0] for _, fields in rows[1:]] == first[1:]:
@@ -56,18 +67,18 @@ def find_value_column(rows: Fields) -> int | None:
         return named[0] if named else _VALUE
     if len(rows) < _FEWEST or any(len(fields) != _VALUE + 1 for _, fields in rows):
         return None
-    is_long = _are_pairs(rows, _NAME) or (len(rows) > _MATRIX and _are_pairs(rows, _WHOLE))
+    body = rows[1:] if all(_NAME.fullmatch(field) for field in first) else rows
+    is_long = _are_pairs(body, _NAME) or (len(body) >= _MATRIX and len(rows) > _MATRIX and _are_pairs(body, _WHOLE))
     return _VALUE if is_long else None
 
 
 def _are_pairs(rows: Fields, end: re.Pattern[str]) -> bool:
-    """Return whether all lines have two ends of a form, and a delay or nothing measured; one has a delay."""
-    return all(
-        end.fullmatch(fields[_SENDER])
-        and end.fullmatch(fields[_RECEIVER])
-        and (NUMBER.fullmatch(fields[_VALUE]) or fields[_VALUE].lower() in MISSING)
-        for _, fields in rows
-    ) and any(NUMBER.fullmatch(fields[_VALUE]) for _, fields in rows)
+    """Return whether all lines have two ends of a form, and most a delay or nothing measured; one has a delay."""
+    values = [fields[_VALUE] for _, fields in rows]
+    delays = sum(NUMBER.fullmatch(value) is not None for value in values)
+    missing = sum(value.lower() in MISSING for value in values)
+    ends = all(end.fullmatch(fields[_SENDER]) and end.fullmatch(fields[_RECEIVER]) for _, fields in rows)
+    return ends and delays > 0 and delays + missing > _MOST * len(rows)
 
 
 def read_pair_rows(
@@ -79,7 +90,7 @@ def read_pair_rows(
         path: the file, for errors.
         rows: its lines.
         column: of the delays, from `find_value_column`.
-        unit: seconds of 1, where the column's name does not end with a unit.
+        unit: seconds of 1, where the column's name does not end with a unit, and no column has units.
 
     Returns:
         Names, int64 [length], ascending (0 where the file has none), and float64 [length, n, n], seconds: the median
@@ -93,6 +104,7 @@ def read_pair_rows(
     start = 0 if NUMBER.fullmatch(title) else 1
     named = _COLUMN_UNIT.fullmatch(title)
     unit = SECONDS.get(named.group(1).lower(), unit) if named else unit
+    units = [each for each in range(_VALUE, len(header)) if start and _UNITS.fullmatch(header[each])]
     sizes = [
         each for each in range(_VALUE, len(header)) if start and each != column and _LENGTH.fullmatch(header[each])
     ]
@@ -113,12 +125,19 @@ def read_pair_rows(
         size = fields[sizes[0]] if sizes else "0"
         if not _WHOLE.fullmatch(size):
             raise InputError(path, line, f"a number of bytes in column {sizes[0] + 1}", quote_found(size))
-        found.setdefault((int(size), ends[_SENDER], ends[_RECEIVER]), []).append(float(fields[column]))
+        scale = unit
+        if units:
+            scale = SECONDS.get(fields[units[0]].lower(), 0.0) if len(fields) > units[0] else 0.0
+            if not scale:
+                raise InputError(path, line, f"a unit of time in column {units[0] + 1}", quote_found(",".join(fields)))
+        found.setdefault((int(size), ends[_SENDER], ends[_RECEIVER]), []).append(float(fields[column]) * scale)
     if not found:
         raise InputError(path, rows[-1][0], "two ends and a delay", "no line with a delay")
     lengths = sorted({length for length, _, _ in found})
     values = np.full((len(lengths), len(place), len(place)), np.nan)
     for (length, sender, receiver), delays in found.items():
-        values[lengths.index(length), sender, receiver] = np.median(delays) * unit
+        # What cannot be a time counts only where a pair has nothing else; it is reported then.
+        times = [each for each in delays if 0 <= each < np.inf] or delays
+        values[lengths.index(length), sender, receiver] = np.median(times)
     values[:, range(len(place)), range(len(place))] = 0.0
     return tuple(place), np.array(lengths, np.int64), values

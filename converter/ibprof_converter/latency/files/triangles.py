@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 _FEWEST_ROWS = 2
 _MISSING = ("", "-", "nan")
-_ZERO = re.compile(r"0+\.?0*|\.0+")
+ZERO = re.compile(r"0+\.?0*|\.0+")
 
 
 def complete_triangle(rows: Sequence[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
@@ -27,9 +27,9 @@ def complete_triangle(rows: Sequence[tuple[int, list[str]]]) -> list[tuple[int, 
         return list(rows)
     is_lower = lengths[0] == 1
     diagonal = [fields[-1 if is_lower else 0].lower() for _, fields in rows]
-    if all(field in _MISSING or _ZERO.fullmatch(field) for field in diagonal):
+    if all(field in _MISSING or ZERO.fullmatch(field) for field in diagonal):
         return [(line, _put(fields, 0 if is_lower else row, count)) for row, (line, fields) in enumerate(rows)]
-    if any(_ZERO.fullmatch(field) for _, fields in rows for field in fields):
+    if any(ZERO.fullmatch(field) for _, fields in rows for field in fields):
         return list(rows)
     size = count + 1
     if is_lower:
