@@ -3,7 +3,7 @@
 
 Run it where ibprof is installed, from a checkout:
 
-    python benchmarks/shared_errors.py [--seeds 12] [--machines] [--matrices DIR]
+    python benchmarks/shared_errors.py [--seeds 12] [--machines [--effects NAME,...]] [--matrices DIR]
 
 DIR has real matrices: CSVs with the lower triangle of the delays in ns, and structure.json, which has the groups of
 hosts of each ({"name.csv": {"cores": N, "groups": [[0, 1], ...]}}). The comparison is average linkage, which
@@ -96,6 +96,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=12, metavar="N", help="samples a row (default: %(default)s)")
     parser.add_argument("--machines", action="store_true", help="processors of many kinds, a row for each effect")
+    parser.add_argument("--effects", default=",".join(EFFECTS), metavar="NAME,...", help="of --machines (default: all)")
     parser.add_argument("--matrices", type=Path, metavar="DIR", help="real ones, a row each")
     options = parser.parse_args()
     print("| errors | exact | refused | wrong | linkage 1.1 | linkage 1.25 | linkage 1.5 |")
@@ -106,7 +107,7 @@ def main() -> None:
         return
     show_row("processors", (processor(seed) for seed in range(2 * options.seeds)))
     if options.machines:
-        for effect in EFFECTS:
+        for effect in options.effects.split(","):
             samples = (measure(kind, effect, seed) for kind in MACHINES for seed in range(options.seeds))
             show_row(f"{len(MACHINES)} kinds of machines, {effect}", samples)
         return

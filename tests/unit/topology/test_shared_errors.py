@@ -18,7 +18,7 @@ from ibprof_converter.topology.infer.residual_pattern import find_pattern
 from ibprof_converter.topology.infer.shared_errors import split_errors
 from ibprof_testing.samples.machines import measure
 from ibprof_testing.samples.shared_errors import RAILS, Sample, over_two_rails, processor, with_errors
-from ibprof_testing.samples.topologies import Matrix, disturb, star, two_levels
+from ibprof_testing.samples.topologies import SHAPES, Matrix, disturb, star, two_levels
 
 QUICK = InferenceEffort(replicates=0)
 
@@ -358,3 +358,12 @@ def test_errors_of_a_coarse_clock_are_no_share_of_a_delay(kind: str, effect: str
 def test_many_links_that_follow_the_steps_of_a_clock_are_refused() -> None:
     sample = measure("Altra, two sockets", "steps of 3 to 10 ns", 0)
     assert infer_sample(sample, InferenceEffort(replicates=10)).refusal is not None
+
+
+def test_slower_links_of_many_hosts_are_no_factors() -> None:
+    """The errors of an additive tree have a pattern by chance; factors would need more switches."""
+    made = SHAPES["mixed speeds"](64)
+    sample = Sample(disturb(made.delays(), 0.08, 23), made.splits())
+    inferred = infer_sample(sample)
+    assert find_splits(inferred) == sample.splits
+    assert not any("times the delays of others" in note for note in inferred.topology.notes)

@@ -21,8 +21,8 @@ from ibprof_converter.topology.infer.residual_pattern import LEAST_STEP, NORMAL,
 
 _FEWEST_HOSTS = 6
 LARGEST_FACTORS = 512
-_FEWEST_FOR_ALL = 16
-"""Hosts. With fewer, factors of all of them are more than an eighth of the delays, and follow their errors."""
+_FEWEST_FOR_ALL = 10
+"""Hosts. With fewer, factors of all of them are more than a quarter of the delays, and follow their errors."""
 
 MOST_EXCEPTIONS = 0.5
 """Share of hosts beyond which a factor is no exception."""
