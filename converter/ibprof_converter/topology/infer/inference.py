@@ -319,9 +319,9 @@ def _prefer_host_factors(
 ) -> tuple[HostFactors | None, ModelChoice]:
     """Return factors of hosts and the model of the delays without them, where both explain the delays better.
 
-    A model without factors that explains delays about as well is kept where it has the same switches, unless it leaves a
-    pattern and few hosts have factors, and where it is a tree with fewer switches. So is a tree with fewer switches that
-    leaves no pattern, if factors do not explain far more.
+    A model without factors that explains delays about as well is kept where it has the same switches, unless it leaves
+    a pattern and few hosts have factors, and where it is a tree with fewer switches. So is a tree with fewer switches
+    that leaves no pattern, if factors do not explain far more.
     """
     known = delays > 0
     filled = fill_gaps(delays, known)
