@@ -136,6 +136,15 @@ def test_routes_of_a_list_with_a_table_file_for_each_switch_are_those_of_the_raw
     assert found == KNOWN.get(site, found)
 
 
+def test_alike_messages_of_table_files_are_one_warning_with_their_number(tmp_path: Path) -> None:
+    (files,) = find_rails([write_site(tmp_path)])
+    tables = len(list((tmp_path / "ibroutes-fe80:0000").iterdir()))
+    found = [warning for warning in read_rail(files).warnings if "linear forwarding table get failed" in warning]
+    assert len(found) == 1
+    assert found[0].endswith(f", and {tables - 1} more alike)")
+    assert " of ibroute-fe80:0000-0.txt, " in found[0]
+
+
 BUSIEST = {"avakas": ("d-mod-k", 332, 270), "plafrim": ("min-hop", 2646, 2646)}
 """Model, and routes over the most loaded link between switches by the tables and by the model, if all send to all."""
 

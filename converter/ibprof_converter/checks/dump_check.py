@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ibprof_converter.checks.fabric_findings import FabricFinding, FindingKind, count
-from ibprof_converter.fabric.damage import Damage, DamageKind, show_lines
+from ibprof_converter.fabric.damage import Damage, DamageKind
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.routing.indexed_network import NONE
 from ibprof_converter.routing.subnet import Subnet
@@ -49,7 +49,7 @@ _WORDS = {
 
 def _describe(fabric: Fabric, damage: Damage) -> str:
     """Return damage in words, with the name of its switch."""
-    lines = f" ({show_lines(damage.lines)})" if damage.lines else ""
+    lines = f" ({damage.place})" if damage.place else ""
     if damage.node_guid is None:
         return f"{damage.what}{lines}"
     node = np.flatnonzero(fabric.node_guid == damage.node_guid)

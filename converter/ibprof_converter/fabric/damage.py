@@ -40,18 +40,39 @@ class Damage:
         what: in words, with numbers.
         lines: their numbers, from 1; none for missing ones.
         node_guid: NODE GUID of the switch or adapter that they describe; None if that is unknown.
+        file: name of the file among several that are taken together; empty where there is one.
     """
 
     kind: DamageKind
     what: str
     lines: tuple[int, ...] = ()
     node_guid: int | None = None
+    file: str = ""
+
+    @property
+    def place(self) -> str:
+        """Its lines and file, for people; empty where neither is known."""
+        return " of ".join(filter(None, (show_lines(self.lines) if self.lines else "", self.file)))
 
     @property
     def text(self) -> str:
-        """The damage with its lines and GUID, for people."""
+        """The damage with its place and GUID, for people."""
+        return self.describe(0)
+
+    def describe(self, more: int) -> str:
+        """Return the damage with its place and GUID, and the number of further places of the same."""
         of = f"{self.node_guid:#018x}: " if self.node_guid is not None else ""
-        return f"{of}{self.what}{f' ({show_lines(self.lines)})' if self.lines else ''}"
+        places = ", ".join(filter(None, (self.place, f"and {more} more alike" if more else "")))
+        return f"{of}{self.what}{f' ({places})' if places else ''}"
+
+
+def describe_damages(damages: Sequence[Damage]) -> Iterator[str]:
+    """Yield damages in words, those that differ only in their place as one sentence with their number."""
+    alike: dict[tuple[DamageKind, str], list[Damage]] = {}
+    for damage in damages:
+        alike.setdefault((damage.kind, damage.what), []).append(damage)
+    for group in alike.values():
+        yield group[0].describe(len(group) - 1)
 
 
 @dataclass(slots=True)

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InputError, quote_found
-from ibprof_converter.fabric.damage import DamageLog
+from ibprof_converter.fabric.damage import DamageLog, describe_damages
 from ibprof_converter.fabric.dump_files import decode_name, read_dump
 from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.fabric.listing import Listing
@@ -71,7 +71,7 @@ def read_name_map(path: str | PathLike[str]) -> tuple[dict[int, str], tuple[str,
             log.lose(number, InputError(path, number, '0x<NODE GUID> "name"', quote_found(line)))
     if not names:
         raise log.first_error or InputError(path, None, "names of nodes", "none")
-    return names, tuple(f"{path}: {damage.text}" for damage in log.report())
+    return names, tuple(f"{path}: {damage}" for damage in describe_damages(log.report()))
 
 
 def rename_nodes(listing: Listing, names: Mapping[int, str]) -> Listing:

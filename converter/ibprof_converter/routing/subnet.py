@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InconsistentError, InputError
+from ibprof_converter.fabric.damage import describe_damages
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind, switch_guids
 from ibprof_converter.fabric.link_reader import read_fabric
 from ibprof_converter.fabric.node_names import show_some
@@ -172,7 +173,7 @@ def _compare_adaptive(fabric: Fabric, tables: ForwardingTables, adaptive: Adapti
         return
     if own is tables:
         return
-    yield from (f"{adaptive.name}: {damage.text}" for damage in adaptive.damage)
+    yield from (f"{adaptive.name}: {damage}" for damage in describe_damages(adaptive.damage))
     row = find_rows(own.switch_guid, tables)
     both = np.flatnonzero(here & (row != NONE))
     width = min(own.port.shape[1], tables.port.shape[1])
@@ -186,7 +187,7 @@ def _list_warnings(fabric: Fabric, tables: ForwardingTables) -> Iterator[str]:
     """Yield the anomalies of both files, and what of them is not used."""
     for part in (fabric, tables):
         yield from (f"{part.name}: {warning}" for warning in part.warnings)
-        yield from (f"{part.name}: {damage.text}" for damage in part.damage)
+        yield from (f"{part.name}: {damage}" for damage in describe_damages(part.damage))
 
 
 def check_rails(subnets: Sequence[Subnet]) -> None:

@@ -52,7 +52,5 @@ def merge_tables(parts: Sequence[ForwardingTables]) -> ForwardingTables:
         switch_guid,
         port,
         tuple(dict.fromkeys(warning for part in parts for warning in part.warnings)),
-        tuple(
-            replace(damage, what=f"{Path(part.name).name}: {damage.what}") for part in parts for damage in part.damage
-        ),
+        tuple(replace(damage, file=Path(part.name).name) for part in parts for damage in part.damage),
     )
