@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import csv
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from ibprof_converter.cli.sim import main
 from ibprof_converter.simulation.measure.message_latency import Effort, Latency
 from ibprof_converter.simulation.study.cell import Cell, Setting
 from ibprof_converter.simulation.study.cell_run import run_cell
+from ibprof_converter.simulation.study.run_notes import list_run_notes
 from ibprof_converter.simulation.workload.goal_trace import load_goal
 from ibprof_converter.simulation.workload.workloads import Role, Workload
 
@@ -26,6 +28,7 @@ NEAR, FAR = 2 * PACKET + 90, 4 * PACKET + 3 * 90
 def simulate(tmp_path: Path, text: str, hosts: tuple[int, ...], setting: Setting = MACHINE) -> Latency:
     path = tmp_path / "trace.goal"
     path.write_text(text)
+    load_goal.cache_clear()
     job = Workload("mpi", Role.GOAL, 1, profile=str(path), hosts=hosts, interval_ns=1000.0)
     return run_cell(Cell(setting, (job,), ("mpi",), "mpi", 1)).latency
 
@@ -130,3 +133,146 @@ def test_invalid_lines_are_reported(tmp_path: Path, old: str, new: str, line: in
 def test_hosts_are_as_many_as_ranks(tmp_path: Path) -> None:
     with pytest.raises(Exception, match="3 hosts for 2 ranks"):
         simulate(tmp_path, PING_PONG, (0, 1, 2), replace(MACHINE, servers=0))
+
+
+MIB = 1 << 20
+SENDING = MIB * 8 / 100
+"""Of 1 MiB at 100 Gbit/s, in ns."""
+
+
+@pytest.mark.parametrize(("size", "order"), [(MIB, "c irequires s"), (32768, "c requires s")])
+def test_a_rank_waits_for_a_message_only_where_an_operation_requires_it(tmp_path: Path, size: int, order: str) -> None:
+    """Both ranks compute for 50 us while they exchange messages: neither waits for one before it computes."""
+    body = "s: send {0}b to {1}\nr: recv {0}b from {1}\nc: calc 50000\nw: calc 0\n{2}\nw requires r\nw requires c\n"
+    text = "num_ranks 2\n" + "".join(f"rank {rank} {{\n{body.format(size, 1 - rank, order)}}}\n" for rank in (0, 1))
+    expected = max(50_000, size * 8 / 100 + FAR)
+    assert simulate(tmp_path, text, (0, 4)).operation_mean == pytest.approx(expected, rel=0.01)
+
+
+def test_what_may_begin_when_a_receive_begins_does_not_wait_for_its_message(tmp_path: Path) -> None:
+    """A nonblocking receive: 50 us of computing while 84 us of a message pass, then 20 us."""
+    text = """\
+num_ranks 2
+rank 0 {
+s: send 1048576b to 1
+}
+rank 1 {
+r: recv 1048576b from 0
+c: calc 50000
+w: calc 20000
+c irequires r
+w requires c
+w requires r
+}
+"""
+    assert simulate(tmp_path, text, (0, 4)).operation_mean == pytest.approx(SENDING + FAR + 20_000, rel=0.01)
+    blocking = text.replace("c irequires r", "c requires r")
+    assert simulate(tmp_path, blocking, (0, 4)).operation_mean == pytest.approx(SENDING + FAR + 70_000, rel=0.01)
+
+
+def make_binomial(size: int) -> str:
+    """Return a broadcast to 8 ranks by blocking sends, the largest part of the tree first."""
+    sends = {0: (4, 2, 1), 4: (6, 5), 2: (3,), 6: (7,)}
+    text = "num_ranks 8\n"
+    for rank in range(8):
+        lines, last = [], ""
+        if rank:
+            lines, last = [f"r: recv {size}b from {rank & (rank - 1)}"], "r"
+        for peer in sends.get(rank, ()):
+            lines += [f"s{peer}: send {size}b to {peer}", *([f"s{peer} requires {last}"] if last else [])]
+            last = f"s{peer}"
+        text += f"rank {rank} {{\n" + "\n".join(lines) + "\n}\n"
+    return text
+
+
+def test_large_blocking_sends_follow_each_other(tmp_path: Path) -> None:
+    """A send of 65,536 bytes or more, which a later one requires, is complete when its message has arrived."""
+    near = SENDING + PACKET + 90
+    text = make_binomial(MIB)
+    hosts, leaf = tuple(range(8)), replace(MACHINE, fabric="xgft:2:8,2:1,8@100")
+    assert simulate(tmp_path, text, hosts, leaf).operation_mean == pytest.approx(3 * near, rel=0.01)
+    small = simulate(tmp_path, make_binomial(4096), hosts, leaf).operation_mean
+    assert small == pytest.approx(3 * NEAR, rel=0.02)
+
+
+def test_any_source_and_tag_take_what_is_sent_first(tmp_path: Path) -> None:
+    """By the computing of the senders, not by the file: 1 byte is sent after 1 us, 2 bytes after 2, 3 after 3."""
+    path = tmp_path / "trace.goal"
+    path.write_text("""\
+num_ranks 4
+rank 0 {
+a: recv 2b from -1 tag -1
+b: recv 1b from 2 tag -1
+c: recv 3b from -1 tag 9
+b requires a
+c requires b
+}
+rank 1 {
+c: calc 3000
+s: send 3b to 0 tag 9
+s requires c
+}
+rank 2 {
+c: calc 2000
+s: send 1b to 0 tag 7
+s requires c
+}
+rank 3 {
+c: calc 1000
+s: send 2b to 0 tag 8
+s requires c
+}
+""")
+    trace = load_goal(path)
+    sent = dict(zip(trace.rank[4:], trace.steps[4:], strict=True))
+    assert {rank: (step["bytes"][0], step["slot"][0]) for rank, step in sent.items()} == {
+        3: (2, 0), 2: (1, 1), 1: (3, 2)
+    }  # fmt: skip
+
+
+def test_receives_of_any_source_need_as_many_messages(tmp_path: Path) -> None:
+    path = tmp_path / "trace.goal"
+    path.write_text("num_ranks 2\nrank 0 {\nrecv 1b from -1\nrecv 1b from -1\n}\nrank 1 {\nsend 1b to 0\n}\n")
+    with pytest.raises(InputError, match=r"trace.goal:4: expected as many messages to rank 0 as receives \(2\), found"):
+        load_goal(path)
+
+
+def test_comments_of_the_schedule_generator_are_passed_over(tmp_path: Path) -> None:
+    text = PING_PONG.replace("l1: calc 1000\n", "/* Recv begin */\nl1: calc 1000 /* of\nseveral lines */\n")
+    assert simulate(tmp_path, "/* all */" + text, (0, 1)).operation_mean == pytest.approx(3500 + 2 * NEAR, abs=10)
+
+
+def test_a_label_has_one_operation(tmp_path: Path) -> None:
+    path = tmp_path / "trace.goal"
+    path.write_text(PING_PONG.replace("l4: calc 500", "l1: calc 500").replace("l4 requires l3\n", ""))
+    with pytest.raises(InputError, match=r"trace.goal:6: expected a label of one operation, found 'l1'"):
+        load_goal(path)
+
+
+def test_the_binary_form_is_named(tmp_path: Path) -> None:
+    """As LogGOPSim's txt2bin writes it."""
+    path = tmp_path / "trace.bin"
+    path.write_bytes((8).to_bytes(4, "little") + bytes(range(200)))
+    with pytest.raises(InputError, match="expected a GOAL file as text, found the binary form"):
+        load_goal(path)
+
+
+def test_processors_and_adapters_that_are_not_simulated_are_noted(tmp_path: Path) -> None:
+    path = tmp_path / "trace.goal"
+    path.write_text(PING_PONG.replace("b: calc 2000", "b: calc 2000 cpu 1"))
+    job = Workload("mpi", Role.GOAL, 1, profile=str(path))
+    (note,) = list_run_notes([job])
+    assert note.endswith("trace.goal: cpu and nic are ignored: each rank does one thing at a time, and has one adapter")
+    path.write_text(PING_PONG)
+    load_goal.cache_clear()
+    assert list_run_notes([job]) == []
+
+
+def test_reading_takes_a_time_in_proportion_to_the_lines(tmp_path: Path) -> None:
+    """A tenth of a millisecond a line is ample; with a look at each label for each line this took a minute."""
+    path, lines = tmp_path / "trace.goal", 40_000
+    chain = "".join(f"r{n}: recv 8b from -1\n" + (f"r{n} requires r{n - 1}\n" if n else "") for n in range(lines))
+    path.write_text("num_ranks 2\nrank 0 {\n" + "send 8b to 1\n" * lines + "}\nrank 1 {\n" + chain + "}\n")
+    begin = time.process_time()
+    assert load_goal(path).arrivals[1] == lines + 1
+    assert time.process_time() - begin < 3 * lines * 1e-4

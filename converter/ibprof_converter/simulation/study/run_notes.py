@@ -8,8 +8,9 @@ from pathlib import Path
 
 from ibprof.load import load_profile
 from ibprof.profile.gaps import describe_gaps
+from ibprof_converter.simulation.workload.goal_trace import load_goal
 from ibprof_converter.simulation.workload.recorded_messages import load_messages
-from ibprof_converter.simulation.workload.workloads import Workload
+from ibprof_converter.simulation.workload.workloads import Role, Workload
 
 
 def list_gaps(workload: Workload) -> list[str]:
@@ -19,9 +20,16 @@ def list_gaps(workload: Workload) -> list[str]:
 
 
 def list_run_notes(workloads: Iterable[Workload]) -> list[str]:
-    """Return which recorded runs have more hosts than they had, fewer messages than they sent, or gaps."""
+    """Return which recorded runs have more hosts than they had, fewer messages than they sent, or gaps.
+
+    Of traces, those that are simplified.
+    """
     notes: list[str] = []
     for each in workloads:
+        if each.role is Role.GOAL and load_goal(Path(each.profile)).is_simplified:
+            notes.append(
+                f"{each.profile}: cpu and nic are ignored: each rank does one thing at a time, and has one adapter"
+            )
         if not each.is_recorded:
             continue
         recorded = load_messages(Path(each.profile), with_times=each.follows_time_line)

@@ -8,14 +8,15 @@ of its schedule generator.
 
 from __future__ import annotations
 
-import heapq
 import re
-from collections import deque
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
 from ibprof.errors import InputError, quote_found
+from ibprof_converter.simulation.workload.operation_order import ANY, order_operations
 from ibprof_converter.simulation.workload.program_steps import Operation, RankProgram, lay_out_program
 
 OPERATIONS_MOST = 1 << 22
@@ -26,10 +27,12 @@ _RANK = re.compile(r"rank (\d{1,7}) ?\{")
 _OPERATION = re.compile(
     r"(?:(?P<label>\w+) ?: ?)?"
     r"(?:calc (?P<ns>\d{1,18})"
-    r"|(?P<kind>send|recv) (?P<bytes>\d{1,18})b (?:to|from) (?P<peer>\d{1,7})(?: tag (?P<tag>\d{1,18}))?)"
-    r"(?: cpu \d+)?(?: nic \d+)?"
+    r"|(?P<kind>send|recv) (?P<bytes>\d{1,18})b (?:to|from) (?P<peer>-1|\d{1,7})(?: tag (?P<tag>-1|\d{1,18}))?)"
+    r"(?: cpu (?P<cpu>\d+))?(?: nic (?P<nic>\d+))?"
 )
 _ORDER = re.compile(r"(?P<after>\w+) (?P<kind>i?requires) (?P<before>\w+)")
+
+_COMMENT = re.compile(r"/\*.*?\*/")
 
 _FORMS = "num_ranks N, rank R {, LABEL: calc NS, send Bb to R tag T or recv Bb from R tag T, LABEL requires LABEL, or }"
 
@@ -38,23 +41,25 @@ _FORMS = "num_ranks N, rank R {, LABEL: calc NS, send Bb to R tag T or recv Bb f
 def load_goal(path: Path) -> RankProgram:
     """Read a GOAL file as steps that the packet engine runs.
 
-    A rank does one thing at a time, in an order that its dependencies allow: that of a network without delays. See
-    `lay_out_program`.
+    A rank does one thing at a time, in the order of a network without delays; see `order_operations`.
 
     Raises:
         InputError: it is no GOAL file, a message has no counterpart, or operations wait for each other.
     """
-    ranks = _read(path)
-    _match(path, ranks)
-    return lay_out_program(_order(path, ranks))
+    ranks, is_simplified = _read(path)
+    _count_messages(path, ranks)
+    ordered, left = order_operations(ranks)
+    if left:
+        raise InputError(path, left.line, "operations that do not wait for each other", left.kind)
+    return replace(lay_out_program(ordered), is_simplified=is_simplified)
 
 
-def _read(path: Path) -> list[list[Operation]]:
-    """Read the operations of each rank, which know those that wait for them."""
+def _read(path: Path) -> tuple[list[list[Operation]], bool]:
+    """Read the operations of each rank, and whether any is for a second processor or adapter."""
     ranks: list[list[Operation]] = []
     rank: int | None = None
     labels: dict[str, Operation] = {}
-    total = 0
+    total, is_simplified = 0, False
     for number, line in _list_lines(path):
         if not ranks:
             ranks = [[] for _ in range(_read_number(path, number, line, _RANKS, "num_ranks N", OPERATIONS_MOST + 1))]
@@ -62,21 +67,32 @@ def _read(path: Path) -> list[list[Operation]]:
             rank, labels = _read_number(path, number, line, _RANK, "rank R {", len(ranks)), {}
         elif line == "}":
             rank = None
-        else:
-            total += _read_line(path, number, line, rank, ranks, labels)
+        elif found := _OPERATION.fullmatch(line):
+            _add_operation(path, number, found, rank, ranks, labels)
+            is_simplified |= any(int(each or 0) for each in found.group("cpu", "nic"))
+            total += 1
             if total > OPERATIONS_MOST:
                 raise InputError(path, number, f"at most {OPERATIONS_MOST} operations", "more")
+        else:
+            _add_order(path, number, line, labels)
     if not ranks or rank is not None:
         raise InputError(path, None, "a GOAL file: num_ranks N, and rank R { ... } of each", "its end")
-    return ranks
+    return ranks, is_simplified
 
 
 def _list_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the lines that say something, with one space between words, and their numbers."""
+    """Yield the lines that say something, with one space between words and without comments, and their numbers."""
+    within = False
     with path.open(encoding="utf-8", errors="replace") as file:
-        for number, text in enumerate(file, start=1):
-            if line := " ".join(text.split("//")[0].replace(";", " ").split()):
-                yield number, line
+        for number, line in enumerate(file, start=1):
+            if "\0" in line:
+                raise InputError(path, None, "a GOAL file as text", "the binary form, which txt2bin writes")
+            text = f"/*{line}" if within else line
+            text = _COMMENT.sub(" ", text)
+            text, opening, _ = text.partition("/*")
+            within = bool(opening)
+            if said := " ".join(text.split("//")[0].replace(";", " ").split()):
+                yield number, said
 
 
 def _read_number(path: Path, number: int, line: str, form: re.Pattern[str], expected: str, below: int) -> int:
@@ -86,70 +102,58 @@ def _read_number(path: Path, number: int, line: str, form: re.Pattern[str], expe
     return int(found[1])
 
 
-def _read_line(
-    path: Path, number: int, line: str, rank: int, ranks: list[list[Operation]], labels: dict[str, Operation]
-) -> bool:
-    """Read an operation, or which one waits for another; return whether it is an operation."""
-    if found := _OPERATION.fullmatch(line):
-        made = _make_operation(path, number, rank, found, len(ranks))
-        ranks[rank].append(made)
-        if found["label"]:
-            labels[found["label"]] = made
-        return True
-    found = _ORDER.fullmatch(line)
-    if not found or not {found["after"], found["before"]} <= set(labels):
-        raise InputError(path, number, _FORMS, quote_found(line))
-    labels[found["before"]].after.append(labels[found["after"]])
-    labels[found["after"]].missing += 1
-    return False
-
-
-def _make_operation(path: Path, line: int, rank: int, found: re.Match[str], ranks: int) -> Operation:
+def _add_operation(
+    path: Path,
+    line: int,
+    found: re.Match[str],
+    rank: int,
+    ranks: Sequence[list[Operation]],
+    labels: dict[str, Operation],
+) -> None:
+    """Add an operation to its rank, and to the labels."""
+    label = found["label"]
+    if label in labels:
+        raise InputError(path, line, "a label of one operation", quote_found(label))
     if found["ns"]:
-        return Operation(rank, line, "calc", int(found["ns"]))
-    peer = int(found["peer"])
-    if peer >= ranks:
-        raise InputError(path, line, f"a rank below {ranks}", quote_found(found["peer"]))
-    return Operation(rank, line, found["kind"], int(found["bytes"]), peer, int(found["tag"] or 0))
+        made = Operation(rank, line, "calc", int(found["ns"]))
+    else:
+        peer, tag = int(found["peer"]), int(found["tag"] or 0)
+        if peer >= len(ranks) or (peer == ANY and found["kind"] == "send"):
+            raise InputError(path, line, f"a rank below {len(ranks)}", quote_found(found["peer"]))
+        made = Operation(rank, line, found["kind"], int(found["bytes"]), peer, tag)
+    ranks[rank].append(made)
+    if label:
+        labels[label] = made
 
 
-def _match(path: Path, ranks: list[list[Operation]]) -> None:
-    """Let each receive wait for its send: those of two ranks and a tag, in the order of the file."""
-    sent: dict[tuple[int, int, int], deque[Operation]] = {}
+def _add_order(path: Path, number: int, line: str, labels: dict[str, Operation]) -> None:
+    """Let an operation wait for another, or for its beginning."""
+    found = _ORDER.fullmatch(line)
+    if not found or found["after"] not in labels or found["before"] not in labels:
+        raise InputError(path, number, _FORMS, quote_found(line))
+    labels[found["after"]].wait_for(labels[found["before"]], for_beginning=found["kind"] == "irequires")
+
+
+def _count_messages(path: Path, ranks: Sequence[Sequence[Operation]]) -> None:
+    """Check that each rank is sent what it receives: by source and tag, in number where it takes any."""
+    sends: dict[int, list[Operation]] = {}
     for operations in ranks:
         for each in operations:
             if each.kind == "send":
-                sent.setdefault((each.rank, each.peer, each.tag), deque()).append(each)
-    for operations in ranks:
-        for each in operations:
-            if each.kind == "recv":
-                waiting = sent.get((each.peer, each.rank, each.tag))
-                if not waiting:
-                    raise InputError(path, each.line, f"a message of rank {each.peer} with tag {each.tag}", "none")
-                send = waiting.popleft()
-                send.receive = each
-                send.after.append(each)
-                each.missing += 1
-    if left := [each for waiting in sent.values() for each in waiting]:
-        raise InputError(path, left[0].line, f"a receive of rank {left[0].peer} with tag {left[0].tag}", "none")
-
-
-def _order(path: Path, ranks: list[list[Operation]]) -> list[list[Operation]]:
-    """Return the operations of each rank in an order that no two ranks can block each other by."""
-    ordered: list[list[Operation]] = [[] for _ in ranks]
-    everything = [each for operations in ranks for each in operations]
-    due = [(0, number, each) for number, each in enumerate(everything) if not each.missing]
-    count = len(everything)
-    while due:
-        now, _, operation = heapq.heappop(due)
-        ordered[operation.rank].append(operation)
-        end = now + (operation.amount if operation.kind == "calc" else 0)
-        for each in operation.after:
-            each.missing -= 1
-            each.ready = max(each.ready, end)
-            if not each.missing:
-                heapq.heappush(due, (each.ready, count, each))
-                count += 1
-    if left := [each for each in everything if each.missing]:
-        raise InputError(path, left[0].line, "operations that do not wait for each other", left[0].kind)
-    return ordered
+                sends.setdefault(each.peer, []).append(each)
+    for rank, operations in enumerate(ranks):
+        receives, sent = [each for each in operations if each.kind == "recv"], sends.get(rank, [])
+        if any(ANY in (each.peer, each.tag) for each in (*receives, *sent)):
+            if len(sent) != len(receives):
+                line = (receives or sent)[-1].line
+                expected = f"as many messages to rank {rank} as receives ({len(receives)})"
+                raise InputError(path, line, expected, str(len(sent)))
+            continue
+        counts = Counter((each.rank, each.tag) for each in sent)
+        for each in receives:
+            counts[each.peer, each.tag] -= 1
+            if counts[each.peer, each.tag] < 0:
+                raise InputError(path, each.line, f"a message of rank {each.peer} with tag {each.tag}", "none")
+        for each in sent:
+            if counts[each.rank, each.tag] > 0:
+                raise InputError(path, each.line, f"a receive of rank {rank} with tag {each.tag}", "none")

@@ -15,6 +15,9 @@ from ibprof_converter.simulation.engine.packet_engine import NOBODY, STEP
 _Row = tuple[int, int, int, int, int, int]
 _COLUMNS = ("host", "client", "slot", "awaits", "bytes", "pause")
 
+LEAST_RENDEZVOUS = 1 << 16
+"""Bytes of a message from which on MPI's libraries send it when the receiver is ready; LogGOPSim's default too."""
+
 
 @dataclass(slots=True)
 class Operation:
@@ -26,8 +29,11 @@ class Operation:
         kind: `calc`, `send`, or `recv`, which waits for a message's arrival.
         amount: ns of `calc`, bytes of the others.
         peer, tag: of a message.
-        missing, ready, after: operations that it waits for, when they are done, and those that wait for it.
+        missing: number of operations that it still waits for.
+        after: operations that wait for it, and whether they may begin when it begins.
+        needs: sends and receives that it waits for, likewise; None once they are in the rank's order.
         slot: of a `recv`, its number among those of its rank.
+        is_ordered: of a `recv`, whether it is in the rank's order.
         receive: of a send, the `recv` of its counterpart.
         sent: of a send, the `recv` with which its own rank waits until it has arrived.
     """
@@ -39,11 +45,20 @@ class Operation:
     peer: int = -1
     tag: int = 0
     missing: int = 0
-    ready: int = 0
     slot: int = 0
+    is_ordered: bool = False
     receive: Operation | None = None
     sent: Operation | None = None
-    after: list[Operation] = field(default_factory=list)
+    after: list[tuple[Operation, bool]] = field(default_factory=list)
+    needs: list[tuple[Operation, bool]] | None = None
+
+    def wait_for(self, before: Operation, for_beginning: bool) -> None:
+        """Let it begin when another one of its rank is done, or begins."""
+        before.after.append((self, for_beginning))
+        self.missing += 1
+        if before.kind != "calc":
+            self.needs = self.needs or []
+            self.needs.append((before, for_beginning))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +70,14 @@ class RankProgram:
         rank: of each client.
         steps: `STEP` [step] of each client; `host` is a rank, `client` a client, `pause` is in ns.
         arrivals: messages that come to each client, with those that cross no link.
+        is_simplified: ranks had several processors or adapters, which are not simulated.
     """
 
     ranks: int
     rank: tuple[int, ...]
     steps: tuple[npt.NDArray[Any], ...]
     arrivals: tuple[int, ...]
+    is_simplified: bool = False
 
 
 def lay_out_program(ordered: Sequence[Sequence[Operation]]) -> RankProgram:

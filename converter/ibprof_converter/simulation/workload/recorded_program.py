@@ -21,11 +21,13 @@ import numpy.typing as npt
 from ibprof.errors import InconsistentError
 from ibprof.load import load_profile
 from ibprof.profile.profile_data import Profile
-from ibprof_converter.simulation.workload.program_steps import Operation, RankProgram, lay_out_program
+from ibprof_converter.simulation.workload.program_steps import (
+    LEAST_RENDEZVOUS,
+    Operation,
+    RankProgram,
+    lay_out_program,
+)
 from ibprof_converter.simulation.workload.recorded_messages import lay_out_messages
-
-LEAST_RENDEZVOUS = 1 << 16
-"""Bytes of a message from which on MPI's libraries send it when the receiver is ready."""
 
 _NEAR = 2
 """Intervals by which times of two ranks may differ: the clocks of hosts, and where in an interval a message began."""
