@@ -10,6 +10,7 @@ from typing import Any
 
 from ibprof.text.host_expressions import join_hosts
 from ibprof.text.quantities import format_change, printable
+from ibprof_converter.simulation.measure.message_latency import ON_HOSTS
 from ibprof_converter.simulation.measure.seed_statistics import BySeed, Figure, average
 from ibprof_converter.simulation.questions.advice import SERVERS, Advice
 from ibprof_converter.simulation.questions.mitigation import OpenChange, Scenario
@@ -92,7 +93,7 @@ def format_advice(advice: Advice) -> str:
         "Changes, each simulated, ± half of a 95% interval:",
         f"  {'':34}{'MPI message':>13}{'slow-down':>21}{short:>13}{'slow-down':>21}{'its rate':>17}",
         *(_format_row(each, now) for each in advice.scenarios),
-        *(f"  {each.name}, where a mean did not settle: {note}" for each in advice.scenarios for note in each.notes),
+        *_format_notes(advice),
     ]
     return "\n".join(lines)
 
@@ -127,6 +128,17 @@ def _format_links(advice: Advice) -> Iterator[str]:
         yield f"  {link.name!r} port {link.port} to {link.to!r}: busy {busy}"
 
 
+def _format_notes(advice: Advice) -> Iterator[str]:
+    """Yield why means did not settle; once what holds for all changes."""
+    names: dict[str, list[str]] = {}
+    for each in advice.scenarios:
+        for note in each.notes:
+            names.setdefault(note, []).append(each.name)
+    for note, of in names.items():
+        for name in ["all of these"] if len(of) == len(advice.scenarios) else of:
+            yield f"  {name}, where a mean did not settle: {note}"
+
+
 def _format_row(scenario: Scenario, now: Scenario) -> str:
     rate = scenario.change_of_rate(now)
     change = "?" if rate is None else f"{format_change(rate.mean - 1).removesuffix('%')} {_half(rate, 100, 1)}%"
@@ -137,6 +149,8 @@ def _format_row(scenario: Scenario, now: Scenario) -> str:
 
 
 def _conclude(advice: Advice, now: Scenario) -> str:
+    if average(now.together[MPI]) is None and ON_HOSTS in now.notes:
+        return f"none. The MPI job sends nothing over the network: {ON_HOSTS}."
     if average(now.together[MPI]) is None or not now.io_bytes_per_s:
         return (
             "none, as the present state of both jobs is not known well enough. Longer measurements would tell: run "

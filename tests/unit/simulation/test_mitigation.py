@@ -12,6 +12,7 @@ from zlib import crc32
 
 import pytest
 
+from ibprof.archive.otf2_archive import write_archive
 from ibprof_converter.cli.sim import main
 from ibprof_converter.simulation.engine.packet_engine import Simulation
 from ibprof_converter.simulation.measure.seed_statistics import BySeed, average
@@ -28,6 +29,7 @@ from ibprof_converter.simulation.study.cell_run import set_up
 from ibprof_converter.simulation.study.sweep import STORE
 from ibprof_converter.simulation.workload.host_assignment import JobPlacement
 from ibprof_converter.simulation.workload.workloads import IO, MPI
+from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
 from ibprof_testing.samples.simulated_jobs import KIB, MACHINE, MIB, MS, SMALL, US, io, latency_of, mpi
 
 
@@ -56,7 +58,7 @@ def test_advice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store.write_text("".join(lines))
     assert main(["advise", *jobs, "-o", str(tmp_path / "kept")]) == 0
     told = capsys.readouterr().out
-    assert told.count(", where a mean did not settle: lost\n") == len(scenarios)
+    assert told.count("\n  all of these, where a mean did not settle: lost\n") == 1
     assert "Advice: none, as the present state of both jobs is not known well enough." in told
 
 
@@ -158,3 +160,25 @@ def test_advice_where_adaptive_routes_can_deadlock(capsys: pytest.CaptureFixture
     told = capsys.readouterr()
     assert "adaptive routing is not tried" in told.err
     assert "adaptive" not in told.out
+
+
+def test_a_job_that_sends_nothing_over_a_network_needs_no_longer_measurement(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All its messages are between two ranks of a host; another run of two hosts has such ones only too."""
+    hosts = [make_host(name) for name in ("a", "b")]
+    ranks = [make_rank(rank, rank // 2) for rank in range(4)]
+    run = make_profile([Count(0, 1, 5000, messages=5), Count(2, 3, 5000, messages=5)], ranks, hosts)
+    write_archive(run, tmp_path / "run.otf2")
+    assert main(["advise", *MACHINE, "--mpi", f"{tmp_path / 'run.otf2'}@10us", "--io", "64KiB@1ms"]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith("Advice: none. The MPI job sends nothing over the network: all of its messages stay on")
+    assert told.count("all of its messages stay on their hosts") == 2
+    assert "\n  all of these, where a mean did not settle: all of its messages stay on their hosts\n" in f"{told}\n"
+
+
+@pytest.mark.parametrize("size", ["0", "0B@1us", "12parsecs"])
+def test_a_size_that_is_none_is_no_file(size: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["advise", *MACHINE, "--mpi", "4KiB", "--io", size])
+    assert "expected a size" in capsys.readouterr().err

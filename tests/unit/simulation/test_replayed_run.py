@@ -99,3 +99,34 @@ def test_a_run_of_other_hosts_is_refused(tmp_path: Path, capsys: pytest.CaptureF
     write_archive(run, tmp_path / "profile.otf2")
     assert main(["replay", str(tmp_path / "profile.otf2"), "--fabric", FABRIC]) == 5
     assert "has no" in capsys.readouterr().err
+
+
+def on_one_host(ranks: int) -> Profile:
+    """A ring of ranks that were on one host, so that each is sampled a host of its own."""
+    sent = [(rank, (rank + 1) % ranks, 500_000, 3) for rank in range(ranks)]
+    run = make_timed_run(sent, [[0, 0, 0, 5, 10, 10, 10, 8, 0]] * ranks, ["elsewhere"] * ranks)
+    return replace(run, hosts=run.hosts[:1], ranks=tuple(replace(each, host=0) for each in run.ranks))
+
+
+def test_a_job_may_take_the_whole_fabric(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """16 ranks on 16 hosts: a recorded job has a size, not a share."""
+    found = predict(tmp_path, capsys, on_one_host(16), "--to-fabric", "xgft:1:16:1@0.1")
+    assert found["predicted_s"]["waits_early"] == pytest.approx(COMPUTING + SENDING, rel=0.05)
+
+
+def test_two_jobs_share_a_fabric_by_their_sizes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_archive(on_one_host(4), tmp_path / "other.otf2")
+    other = ("--next-to", str(tmp_path / "other.otf2"), "--to-fabric", "xgft:1:16:1@0.1")
+    found = predict(tmp_path, capsys, on_one_host(12), *other)
+    assert found["predicted_s"]["waits_early"] == pytest.approx(COMPUTING + SENDING, rel=0.05)
+    write_archive(on_one_host(13), tmp_path / "larger.otf2")
+    line = ["replay", str(tmp_path / "larger.otf2"), "--fabric", FABRIC, "--workers", "1", *other]
+    assert main(line) == 5
+    assert "job other: it needs 4 hosts, and 3 are free of 16" in capsys.readouterr().err
+
+
+def test_hosts_of_a_job_that_is_not_given_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_archive(NEAR, tmp_path / "profile.otf2")
+    line = ["replay", str(tmp_path / "profile.otf2"), "--fabric", FABRIC, "--next-to-hosts", "host03,host04"]
+    assert main(line) == 2
+    assert "--next-to-hosts names hosts of the job of --next-to, which is not given" in capsys.readouterr().err

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,6 +27,8 @@ from ibprof_converter.simulation.study.simulated_machine import MachineOptions, 
 from ibprof_converter.simulation.study.sizes_and_times import parse_interval, parse_size
 from ibprof_converter.simulation.workload.darshan_load import DarshanLoad, is_darshan_log, read_darshan_load
 from ibprof_converter.simulation.workload.workloads import IO, MPI, Role, Workload
+
+_LIKE_A_SIZE = re.compile(r"[0-9.]+ ?\w*")
 
 SERVERS = "servers"
 """Name of the I/O servers among jobs."""
@@ -113,6 +116,8 @@ def parse_messages(text: str) -> tuple[int | Path, float]:
         return parse_size(name), parse_interval(interval)
     except UsageError:
         whole = Path(text)
+        if not whole.exists() and not Path(name).exists() and _LIKE_A_SIZE.fullmatch(name):
+            raise
         if whole.exists() or not at:
             return whole, 0.0
         return Path(name), parse_interval(interval)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ibprof.errors import InconsistentError
+from ibprof.errors import InconsistentError, UsageError
 from ibprof_converter.simulation.measure.message_latency import Effort, Latency
 from ibprof_converter.simulation.questions.congestion_threshold import Simulate
 from ibprof_converter.simulation.study.cell import Cell, Setting
@@ -104,6 +104,8 @@ def ask_replay(options: ReplayOptions) -> ReplayQuestion:
     Raises:
         IbprofError: an option is invalid on the fabric, or the recording has no times.
     """
+    if options.next_to_hosts and not options.next_to:
+        raise UsageError("--next-to-hosts names hosts of the job of --next-to, which is not given")
     setting = replace(make_setting(replace(options.machine, servers=1)), servers=0, effort=_EFFORT)
     byte_ns = _find_byte_ns(setting)
     job = Workload(JOB, Role.REPLAY, 1, share=0.5, profile=str(options.profile), byte_ns=byte_ns)

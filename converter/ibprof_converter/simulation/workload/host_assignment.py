@@ -104,9 +104,14 @@ def assign_hosts(
         order = np.concatenate([free[leaf] for leaf in random.permutation(len(free))])
     else:
         order = random.permutation(np.concatenate(free))
+    sizes = [_find_size(each) for each in workloads]
     assigned, begin = [], 0
-    for workload in workloads:
-        count = _count_hosts(workload, compute, len(order) - begin)
+    for number, workload in enumerate(workloads):
+        left = len(order) - begin
+        if sizes[number] is None:  # the others cannot do with fewer
+            rest = zip(workloads[number + 1 :], sizes[number + 1 :], strict=True)
+            left -= min(sum(size or 0 for each, size in rest if not each.hosts), left)
+        count = _count_hosts(workload, sizes[number], compute, left)
         if workload.hosts:
             assigned.append(np.array(workload.hosts, np.int64))
             continue
@@ -115,29 +120,38 @@ def assign_hosts(
     return HostAssignment(at_servers, tuple(assigned))
 
 
-def _count_hosts(workload: Workload, compute: int, left: int) -> int:
+def _find_size(workload: Workload) -> int | None:
+    """Return how many hosts a recorded or traced run has; None for other jobs."""
+    if workload.is_recorded:
+        return int(load_recorded(workload).host.max()) + 1
+    return load_goal(Path(workload.profile)).ranks if workload.role is Role.GOAL else None
+
+
+def _count_hosts(workload: Workload, size: int | None, compute: int, left: int) -> int:
     """Return how many hosts a job gets, of `compute` for all jobs and `left` that no job has yet.
 
     Raises:
-        InconsistentError: these are too few for its role, or no pairs.
+        InconsistentError: these are too few for its role or its size, or no pairs.
     """
+    if size is not None:
+        if workload.role is Role.GOAL and workload.hosts and len(workload.hosts) != size:
+            raise InconsistentError(f"job {workload.name}: {len(workload.hosts)} hosts for {size} ranks")
+        if workload.hosts and not workload.adapters and len(workload.hosts) < size:
+            raise InconsistentError(f"job {workload.name}: {len(workload.hosts)} of {size}")
+        if not workload.hosts and size > left:
+            raise InconsistentError(f"job {workload.name}: it needs {size} hosts, and {left} are free of {compute}")
+        return size
     # Two halves of an odd number are rounded up to more than there are.
     count = len(workload.hosts) or min(round(workload.share * compute), left)
     needed = _NEEDED.get(workload.role, 1)
     if workload.role is Role.PAIRS:
         if len(workload.hosts) % 2:
-            raise InconsistentError(f"job {workload.name}: {count} hosts are not pairs")
+            raise InconsistentError(f"job {workload.name}: {count} host{'s' * (count != 1)} are not pairs")
         count -= count % 2
-    elif workload.is_recorded:
-        needed = int(load_recorded(workload).host.max()) + 1
-    elif workload.role is Role.GOAL:
-        needed = load_goal(Path(workload.profile)).ranks
-        if workload.hosts and count != needed:
-            raise InconsistentError(f"job {workload.name}: {count} hosts for {needed} ranks")
     if count < needed:
         of = "" if workload.hosts else f"its share of {compute} hosts is too small for its role: "
         raise InconsistentError(f"job {workload.name}: {of}{count} of {needed}")
-    return needed if workload.is_recorded or workload.is_program else count
+    return count
 
 
 def choose_servers(
