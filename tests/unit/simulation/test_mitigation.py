@@ -178,7 +178,7 @@ def test_a_job_that_sends_nothing_over_a_network_needs_no_longer_measurement(
 
 
 @pytest.mark.parametrize("size", ["0", "0B@1us", "12parsecs"])
-def test_a_size_that_is_none_is_no_file(size: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_size_is_no_file(size: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         main(["advise", *MACHINE, "--mpi", "4KiB", "--io", size])
     assert "expected a size" in capsys.readouterr().err

@@ -13,6 +13,9 @@ import pytest
 from ibprof.archive.otf2_archive import write_archive
 from ibprof.profile.profile_data import IntervalTimes, Profile
 from ibprof_converter.cli.sim import main
+from ibprof_converter.fabric.fabric_graph import NodeKind
+from ibprof_converter.routing.subnet import read_subnet
+from ibprof_testing.samples.profiles import make_port
 from ibprof_testing.samples.timed_runs import make_timed_run
 
 FABRIC = "xgft:2:4,4:1,1@0.1"
@@ -130,3 +133,18 @@ def test_hosts_of_a_job_that_is_not_given_are_refused(tmp_path: Path, capsys: py
     line = ["replay", str(tmp_path / "profile.otf2"), "--fabric", FABRIC, "--next-to-hosts", "host03,host04"]
     assert main(line) == 2
     assert "--next-to-hosts names hosts of the job of --next-to, which is not given" in capsys.readouterr().err
+
+
+def test_rails_that_are_not_simulated_are_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each host has a second adapter, which this fabric lacks."""
+    fabric = read_subnet(FABRIC).fabric
+    is_adapter = fabric.node_kind[fabric.port_node] == NodeKind.CA
+    guids = dict(zip((fabric.node_name[node].split()[0] for node in fabric.port_node[is_adapter]),
+                     fabric.port_guid[is_adapter].tolist(), strict=True))  # fmt: skip
+    hosts = tuple(
+        replace(host, ports=(make_port(1 + at, guids[host.name]), make_port(100 + at, 0xABC00 + at, device="mlx5_1")))
+        for at, host in enumerate(NEAR.hosts)
+    )
+    write_archive(replace(NEAR, hosts=hosts), tmp_path / "profile.otf2")
+    assert main(["replay", str(tmp_path / "profile.otf2"), "--fabric", FABRIC, "--workers", "1"]) == 0
+    assert "profile.otf2: 4 hosts have active ports on other rails; all of its bytes" in capsys.readouterr().err

@@ -18,6 +18,7 @@ from ibprof_converter.simulation.workload.recorded_messages import Recorded
 from ibprof_converter.simulation.workload.workloads import Workload, load_recorded
 from ibprof_converter.traffic.adapter_policies import choose_adapters, describe_nic, number_on_host
 from ibprof_converter.traffic.hosts import HostIndex, find_hosts
+from ibprof_converter.traffic.other_rails import describe_other_rails
 from ibprof_converter.traffic.rank_placement import place_ranks_as_recorded
 
 DRAWN = "drawn"
@@ -106,7 +107,8 @@ class NamedHosts:
         found = [self._of_lid.get(lid) for lid in placed.lid[first, 0].tolist()]
         machines = {self._machine(host) for host in found if host is not None}
         if len(machines) == len(found):
-            notes = (f"which adapter of its host a rank uses: {describe_nic(chosen.nic)}",) if chosen.nic else ()
+            adapter = f"which adapter of its host a rank uses: {describe_nic(chosen.nic)}" if chosen.nic else None
+            notes = filter(None, (adapter, describe_other_rails(run, self._fabric)))
             ports = [self._of_lid[lid] for lid in chosen.lid[:, 0].tolist()]
             return ReplayedPorts.of(ports, recorded), tuple(f"{profile}: {note}" for note in (*placed.notes, *notes))
         lacking = [number for number, host in zip(placed.host[first].tolist(), found, strict=True) if host is None]
