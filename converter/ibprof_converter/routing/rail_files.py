@@ -91,7 +91,7 @@ def find_rails(
     Raises:
         UsageError: there are fewer table files than rails, files named separately are not one per rail, or they are
             named for a synthetic fabric.
-        InputError: a folder has no list of links.
+        InputError: a folder has no list of links, or none of the files is one.
     """
     rails: list[RailFiles] = []
     named = FolderDumps(tables=[Path(name) for name in tables])
@@ -116,6 +116,7 @@ def find_rails(
             rails.append(RailFiles(path))
         else:
             named.of(content).append(path)
+    _refuse_tables_alone(rails, named)
     given = [*named.tables, *named.adaptive, *named.lid_ranges]
     made = next((rail.synthetic for rail in rails if rail.synthetic), None)
     if given and made:
@@ -128,6 +129,13 @@ def find_rails(
     completed = [_complete(rail, named, number, len(rails)) for number, rail in enumerate(rails)]
     chosen = find_name_map(name_map) if name_map is not None else next(iter(named.names), None)
     return [replace(rail, names=chosen or rail.names) for rail in completed]
+
+
+def _refuse_tables_alone(rails: Sequence[RailFiles], named: FolderDumps) -> None:
+    """Raise an error where files were named, but none of them is a list of links."""
+    for content in (Content.TABLES, Content.ADAPTIVE, Content.LID_RANGES, Content.NAMES):
+        if not rails and (left := named.of(content)):
+            raise InputError(left[0], None, "a list of links", f"{content.value} alone")
 
 
 def _add_part(rails: list[RailFiles], path: Path) -> None:

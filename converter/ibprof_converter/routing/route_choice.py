@@ -91,7 +91,7 @@ def read_routed_subnet(path: str | PathLike[str], routes: str | None = None) -> 
     """
     rails = find_rails([path])
     if len(rails) != 1:
-        found = f"{len(rails)}: {show_some([str(rail.links) for rail in rails])}"
+        found = f"{len(rails)}: {show_some([str(rail.links) for rail in rails])}" if rails else "none"
         raise InputError(fspath(path), None, "the dumps of one rail", found)
     return read_routed_rail(rails[0], 0, routes)
 

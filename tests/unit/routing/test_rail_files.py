@@ -309,3 +309,11 @@ def test_a_search_that_finds_no_usable_list_names_what_it_found(
 def test_words_of_programs_are_no_list_of_links() -> None:
     assert find_link_format(BOGUS.replace("LINKS", "VERSION").encode()) is None
     assert find_link_format(b"#\nSTART_GENERAL_INFO\nName,Value\n") is not None
+
+
+@pytest.mark.parametrize("name", [DUMP_FTS, LFTS_DUMP])
+def test_tables_without_a_list_of_links_are_no_fabric(tmp_path: Path, name: str) -> None:
+    """They are the wrong one of two files; no command takes them for a fabric of nothing, which is well."""
+    path = put(tmp_path / name, "xgft3-512", name)
+    with pytest.raises(InputError, match=rf"{name}: expected a list of links, found forwarding tables alone"):
+        find_rails([path])

@@ -47,8 +47,8 @@ def print_prediction(console: Console, document: dict[str, Any]) -> None:
         rates = [format_bytes(1 / each) + "/s" if each else "infinite" for each in (slope[0], slope[2], slope[1])]
         table.add_row(
             f"{format_bytes(first)} to {format_bytes(last)}",
-            f"{format_seconds(start[0])} ({format_seconds(start[1])} to {format_seconds(start[2])})",
-            f"{rates[0]} ({rates[1]} to {rates[2]})",
+            _with_interval([format_seconds(each) for each in start]),
+            _with_interval(rates),
         )
     show_table(
         console,
@@ -71,3 +71,9 @@ def print_prediction(console: Console, document: dict[str, Any]) -> None:
 
 def _time(row: dict[str, Any]) -> str:
     return f"{format_seconds(row['seconds'])} ({format_seconds(row['low'])} to {format_seconds(row['high'])})"
+
+
+def _with_interval(texts: list[str]) -> str:
+    """Return a value with the ends of its interval; two processes alone show none."""
+    value, low, high = texts
+    return value if low == high else f"{value} ({low} to {high})"
