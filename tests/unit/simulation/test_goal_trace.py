@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from ibprof.errors import InputError
+from ibprof.errors import InconsistentError, InputError
 from ibprof_converter.cli.sim import main
 from ibprof_converter.simulation.measure.message_latency import Effort, Latency
 from ibprof_converter.simulation.study.cell import Cell, Setting
-from ibprof_converter.simulation.study.cell_run import run_cell
+from ibprof_converter.simulation.study.cell_run import find_assignment, run_cell
 from ibprof_converter.simulation.study.run_notes import list_run_notes
 from ibprof_converter.simulation.workload.goal_trace import load_goal
 from ibprof_converter.simulation.workload.workloads import Role, Workload
@@ -120,6 +120,8 @@ jobs:
         ("from 0 tag 5", "from 0 tag 9", 12, "a message of rank 0 with tag 9"),
         ("c: send 4096b to 0 tag 6", "c: calc 1", 5, "a message of rank 1 with tag 6"),
         ("l2 requires l1", "l2 requires l1\nl1 requires l3", 3, "operations that do not wait for each other"),
+        ("l4: calc 500", "l4: calc 1125899906842000", 6, "at most 1125899906842624 ns of computing a rank"),
+        ("send 4096b to 1", "send 1125899906842625b to 1", 4, "at most 1125899906842624 bytes of a message"),
     ],
 )
 def test_invalid_lines_are_reported(tmp_path: Path, old: str, new: str, line: int, expected: str) -> None:
@@ -276,3 +278,21 @@ def test_reading_takes_a_time_in_proportion_to_the_lines(tmp_path: Path) -> None
     begin = time.process_time()
     assert load_goal(path).arrivals[1] == lines + 1
     assert time.process_time() - begin < 3 * lines * 1e-4
+
+
+def test_a_trace_without_operations_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "trace.goal"
+    path.write_text("num_ranks 2\nrank 0 {\n}\nrank 1 {\n}\n")
+    with pytest.raises(InputError, match=r"trace.goal: expected operations of a rank, found none"):
+        load_goal(path)
+
+
+def test_a_trace_of_more_ranks_than_hosts_is_named(tmp_path: Path) -> None:
+    """Not the other job, which has a share of the hosts that are left."""
+    path = tmp_path / "trace.goal"
+    path.write_text("num_ranks 17\nrank 0 {\ncalc 5\n}\n")
+    load_goal.cache_clear()
+    io = Workload("io", Role.IO, 4096, share=0.5)
+    job = Workload("mpi", Role.GOAL, 1, profile=str(path))
+    with pytest.raises(InconsistentError, match="job mpi: it needs 17 hosts, and 15 are free of 15"):
+        find_assignment(Cell(replace(MACHINE, servers=1), (io, job), ("io", "mpi"), "mpi", 1))

@@ -22,6 +22,9 @@ from ibprof_converter.simulation.workload.program_steps import Operation, RankPr
 OPERATIONS_MOST = 1 << 22
 """Operations of a file, all ranks together."""
 
+_LARGEST = 1 << 50
+"""Bytes of a message, and ns that a rank computes, at most: the engine's clock counts more."""
+
 _RANKS = re.compile(r"num_ranks (\d{1,7})")
 _RANK = re.compile(r"rank (\d{1,7}) ?\{")
 _OPERATION = re.compile(
@@ -60,6 +63,7 @@ def _read(path: Path) -> tuple[list[list[Operation]], bool]:
     rank: int | None = None
     labels: dict[str, Operation] = {}
     total, is_simplified = 0, False
+    computed: Counter[int] = Counter()
     for number, line in _list_lines(path):
         if not ranks:
             ranks = [[] for _ in range(_read_number(path, number, line, _RANKS, "num_ranks N", OPERATIONS_MOST + 1))]
@@ -69,6 +73,9 @@ def _read(path: Path) -> tuple[list[list[Operation]], bool]:
             rank = None
         elif found := _OPERATION.fullmatch(line):
             _add_operation(path, number, found, rank, ranks, labels)
+            computed[rank] += int(found["ns"] or 0)
+            if computed[rank] > _LARGEST:
+                raise InputError(path, number, f"at most {_LARGEST} ns of computing a rank", str(computed[rank]))
             is_simplified |= any(int(each or 0) for each in found.group("cpu", "nic"))
             total += 1
             if total > OPERATIONS_MOST:
@@ -77,6 +84,8 @@ def _read(path: Path) -> tuple[list[list[Operation]], bool]:
             _add_order(path, number, line, labels)
     if not ranks or rank is not None:
         raise InputError(path, None, "a GOAL file: num_ranks N, and rank R { ... } of each", "its end")
+    if not total:
+        raise InputError(path, None, "operations of a rank", "none")
     return ranks, is_simplified
 
 
@@ -120,6 +129,8 @@ def _add_operation(
         peer, tag = int(found["peer"]), int(found["tag"] or 0)
         if peer >= len(ranks) or (peer == ANY and found["kind"] == "send"):
             raise InputError(path, line, f"a rank below {len(ranks)}", quote_found(found["peer"]))
+        if int(found["bytes"]) > _LARGEST:
+            raise InputError(path, line, f"at most {_LARGEST} bytes of a message", found["bytes"])
         made = Operation(rank, line, found["kind"], int(found["bytes"]), peer, tag)
     ranks[rank].append(made)
     if label:

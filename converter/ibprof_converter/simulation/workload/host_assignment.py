@@ -105,12 +105,15 @@ def assign_hosts(
     else:
         order = random.permutation(np.concatenate(free))
     sizes = [_find_size(each) for each in workloads]
+    sized = [0 if each.hosts else size or 0 for each, size in zip(workloads, sizes, strict=True)]
+    for number, size in enumerate(sized):
+        if size > (left := len(order) - sum(sized[:number])):
+            name = workloads[number].name
+            raise InconsistentError(f"job {name}: it needs {size} hosts, and {left} are free of {compute}")
     assigned, begin = [], 0
     for number, workload in enumerate(workloads):
-        left = len(order) - begin
-        if sizes[number] is None:  # the others cannot do with fewer
-            rest = zip(workloads[number + 1 :], sizes[number + 1 :], strict=True)
-            left -= min(sum(size or 0 for each, size in rest if not each.hosts), left)
+        # Jobs with a share leave the others what they cannot do without.
+        left = len(order) - begin - sum(sized[number + 1 :])
         count = _count_hosts(workload, sizes[number], compute, left)
         if workload.hosts:
             assigned.append(np.array(workload.hosts, np.int64))
@@ -138,8 +141,6 @@ def _count_hosts(workload: Workload, size: int | None, compute: int, left: int) 
             raise InconsistentError(f"job {workload.name}: {len(workload.hosts)} hosts for {size} ranks")
         if workload.hosts and not workload.adapters and len(workload.hosts) < size:
             raise InconsistentError(f"job {workload.name}: {len(workload.hosts)} of {size}")
-        if not workload.hosts and size > left:
-            raise InconsistentError(f"job {workload.name}: it needs {size} hosts, and {left} are free of {compute}")
         return size
     # Two halves of an odd number are rounded up to more than there are.
     count = len(workload.hosts) or min(round(workload.share * compute), left)
