@@ -70,7 +70,7 @@ examples:
   ibprof-sim charts survey placement -o figures
   ibprof-sim threshold --fabric ibdiagnet.lst --size 4MiB
   ibprof-sim advise --fabric ibdiagnet.lst --mpi profile.otf2 --io 4MiB
-  ibprof-sim replay profile.otf2 --fabric ibdiagnet.lst --to-hosts node[17-48]
+  ibprof-sim replay profile.otf2 --fabric ibdiagnet.lst --to-hosts 'node[17-48]'
 """
 
 _STUDY_EXAMPLES = """\
@@ -95,14 +95,14 @@ examples:
 _ADVISE_EXAMPLES = """\
 examples:
   ibprof-sim advise --fabric ibdiagnet.lst --mpi 4KiB@500us --io 4MiB --quick
-  ibprof-sim advise --fabric ibdiagnet.lst --servers io[1-8] --mpi profile.otf2@100us --io 1MiB@5ms --json
-  ibprof-sim advise --fabric ibdiagnet.lst --mpi profile.otf2 --io job.darshan --io-hosts node[17-48]
-  ibprof-sim advise --fabric ibdiagnet.lst --mpi one.otf2 --io other.otf2 --mpi-hosts node[01-16]
+  ibprof-sim advise --fabric ibdiagnet.lst --servers 'io[1-8]' --mpi profile.otf2@100us --io 1MiB@5ms --json
+  ibprof-sim advise --fabric ibdiagnet.lst --mpi profile.otf2 --io job.darshan --io-hosts 'node[17-48]'
+  ibprof-sim advise --fabric ibdiagnet.lst --mpi one.otf2 --io other.otf2 --mpi-hosts 'node[01-16]'
 """
 
 _REPLAY_EXAMPLES = """\
 examples:
-  ibprof-sim replay profile.otf2 --fabric ibdiagnet.lst --to-hosts node[17-48]
+  ibprof-sim replay profile.otf2 --fabric ibdiagnet.lst --to-hosts 'node[17-48]'
   ibprof-sim replay profile.otf2 --fabric ibdiagnet.lst --to-routes opensm:ftree --json
   ibprof-sim replay profile.otf2 --fabric ibdiagnet.lst --next-to other.otf2
 """

@@ -6,7 +6,8 @@ node01 slots=4                  Open MPI hostfile; also node01:4 (MPICH), and ma
 node01                          PBS ($PBS_NODEFILE): a line for each slot, so names repeat
 rank 0=node01 slot=0:1          Open MPI rank file
 
-Of tables with a column NODELIST, as Slurm's sinfo prints them, that column is read.
+Of tables with a column NODELIST, as Slurm's sinfo and squeue print them, that column is read; of `scontrol show job`,
+NodeList.
 """
 
 from __future__ import annotations
@@ -27,13 +28,16 @@ _RANK_LINE = re.compile(r"rank\s+([0-9]{1,8})\s*=\s*(\S+)(?:\s+slots?\s*=\s*\S+)
 _HOST_LINE = re.compile(r"(?:[^\s@]+@)?([^\s:=,\[\]]+)(?::([0-9]{1,6}))?((?:\s+[a-z_-]+\s*=\s*\S+)*)", re.IGNORECASE)
 _SLOTS = re.compile(r"(?<!\S)slots\s*=\s*(\S+)", re.IGNORECASE)
 _NUMBER = re.compile(r"[0-9]{1,6}")
-_COLUMN = "NODELIST"
+_COLUMNS = ("NODELIST", "NODELIST(REASON)")
+_JOB, _NODE_LIST = "JobId=", re.compile(r"(?<!\S)NodeList=(\S+)")
 _RELATIVE = re.compile(r"\+n[0-9]+", re.IGNORECASE)
 
 
 def looks_like_host_list(text: str) -> bool:
     """Return whether the first line with content belongs to a host list, not to a CSV file."""
     line = next(_lines_with_content(text), (0, ""))[1]
+    if set(line.split()) & set(_COLUMNS) or line.startswith(_JOB):
+        return True
     return bool(_RANK_LINE.fullmatch(line)) or ("," not in line and bool(_HOST_LINE.fullmatch(line))) or "[" in line
 
 
@@ -151,15 +155,24 @@ def _is_expression(line: str) -> bool:
 def _read_lines(path: Path) -> list[tuple[int, str]]:
     lines = list(_lines_with_content(read_dump(path).decode("utf-8-sig", "backslashreplace")))
     heads = lines[0][1].split() if lines else []
-    return list(_take_column(path, lines[1:], heads.index(_COLUMN))) if _COLUMN in heads else lines
+    for column, head in enumerate(heads):
+        if head in _COLUMNS:
+            return list(_take_column(path, lines[1:], column, column == len(heads) - 1))
+    if heads and heads[0].startswith(_JOB):
+        found = ((number, _NODE_LIST.search(line)) for number, line in lines)
+        return [(number, match[1]) for number, match in found if match and not match[1].startswith("(")]
+    return lines
 
 
-def _take_column(path: Path, lines: list[tuple[int, str]], column: int) -> Iterator[tuple[int, str]]:
+def _take_column(path: Path, lines: list[tuple[int, str]], column: int, is_last: bool) -> Iterator[tuple[int, str]]:
+    """Yield the words of a column; without reasons, which squeue has there for jobs that wait."""
     for number, line in lines:
         words = line.split()
         if len(words) <= column:
-            raise InputError(path, number, f"a word under {_COLUMN}", quote_found(line))
-        yield number, words[column]
+            raise InputError(path, number, f"a word under {_COLUMNS[0]}", quote_found(line))
+        word = words[-1 if is_last else column]  # a job's name can have spaces
+        if not word.endswith(")"):
+            yield number, word
 
 
 def _lines_with_content(text: str) -> Iterator[tuple[int, str]]:

@@ -10,7 +10,7 @@ import pytest
 
 from ibprof.errors import IbprofError, InputError
 from ibprof_converter.cli import layout
-from ibprof_converter.traffic.hostlists import deal_ranks, read_host_list
+from ibprof_converter.traffic.hostlists import deal_ranks, looks_like_host_list, read_host_list
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.rank_placement import place_ranks_by_rule
 from ibprof_testing.samples.fabrics import IBDIAGNET, find_sample, load_sample
@@ -41,12 +41,24 @@ def test_ranks_are_dealt_out_in_blocks() -> None:
             ["node01", "node02"],
         ),
         ("NODELIST NODES PARTITION STATE\nnode01 1 batch* idle\nnode02 1 batch* mix\n", 2, ["node01", "node02"]),
+        (  # squeue: a job's name of two words, and jobs that wait
+            "JOBID PARTITION NAME USER ST TIME NODES NODELIST(REASON)\n12 q my job a R 1:00 2 node[01-02]\n"
+            "13 q x a PD 0:00 4 (Priority)\n14 q x a PD 0:00 1 (ReqNodeNotAvail, UnavailableNodes:node[07-08])\n",
+            2,
+            ["node01", "node02"],
+        ),
+        (  # scontrol show job
+            "JobId=12 JobName=x\n   ReqNodeList=(null) ExcNodeList=node09\n   NodeList=node[01-02]\n   NumNodes=2\n",
+            2,
+            ["node01", "node02"],
+        ),
     ],
 )
 def test_files(tmp_path: Path, text: str, ranks: int, hosts: list[str]) -> None:
     path = tmp_path / "hosts"
     path.write_text(text)
     assert read_host_list(path, ranks) == hosts
+    assert looks_like_host_list(text)
 
 
 @pytest.mark.parametrize(
@@ -59,6 +71,8 @@ def test_files(tmp_path: Path, text: str, ranks: int, hosts: list[str]) -> None:
         ("rank 1=a slot=0\n", r"found none for rank 0"),
         ("rank 0=+n0 slot=0\n", r"hosts:1: expected the name of a host"),
         ("rank 0=a slot=0\nnode01\n", r"hosts:2: expected rank N=host"),
+        ("NODES NODELIST(REASON)\n4 (Priority)\n", r"hosts: expected slots for 2 ranks, found 0"),
+        ("JobId=12 JobName=x\n   NodeList=(null)\n", r"hosts: expected slots for 2 ranks, found 0"),
         ("STATE NODELIST\nidle node01\ndown\n", r"hosts:3: expected a word under NODELIST, found 'down'"),
     ],
 )
