@@ -25,9 +25,8 @@ def describe_replay(question: ReplayQuestion, found: ReplayedTime) -> dict[str, 
 
 def format_replay(found: ReplayedTime) -> str:
     """Return a prediction as text."""
-    change = found.seconds / found.measured - 1
     lines = [
-        f"predicted {found.seconds:.3g} s ({found.low:.3g} to {found.high:.3g}), {change:+.0%}",
+        f"predicted {found.seconds:.3g} s ({found.low:.3g} to {found.high:.3g}), {_compare(found)}",
         f"recorded  {found.measured:.3g} s, of which {found.computing:.3g} s outside of MPI",
     ]
     if found.replayed:
@@ -36,6 +35,11 @@ def format_replay(found: ReplayedTime) -> str:
     else:
         lines.append("not calibrated: it was recorded on one host, where nothing crosses a network")
     return "\n".join(lines)
+
+
+def _compare(found: ReplayedTime) -> str:
+    change = round(100 * (found.seconds / found.measured - 1))
+    return f"{abs(change)}% {'more' if change > 0 else 'less'} than recorded" if change else "as recorded"
 
 
 def _round(seconds: float) -> float:

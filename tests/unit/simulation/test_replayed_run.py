@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -148,3 +149,12 @@ def test_rails_that_are_not_simulated_are_noted(tmp_path: Path, capsys: pytest.C
     write_archive(replace(NEAR, hosts=hosts), tmp_path / "profile.otf2")
     assert main(["replay", str(tmp_path / "profile.otf2"), "--fabric", FABRIC, "--workers", "1"]) == 0
     assert "profile.otf2: 4 hosts have active ports on other rails; all of its bytes" in capsys.readouterr().err
+
+
+def test_the_first_line_says_the_time_and_how_it_differs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_archive(NEAR, tmp_path / "profile.otf2")
+    line = ["replay", str(tmp_path / "profile.otf2"), "--fabric", FABRIC, "--workers", "1"]
+    assert main(line) == 0
+    assert re.match(r"predicted 0\.09 s \(0\.\d+ to 0\.\d+\), as recorded\n", capsys.readouterr().out)
+    assert main([*line, "--to-hosts", "host01,host05,host02,host06"]) == 0
+    assert re.match(r"predicted 0\.13\d s \(0\.\d+ to 0\.\d+\), 4\d% more than recorded\n", capsys.readouterr().out)
