@@ -86,7 +86,10 @@ test("there are at most twelve results", () => {
 
 test("regions, operations and lines are found, in any case, with or without MPI_", () => {
   const flows = makeFlows([{ from: 0, to: 1, bytes: 1, region: 1 }]);
-  const run = makeRun({ flows }, { regions: ["main", "halo"], operations: ["*", "MPI_Bcast"], sites: ["*", "halo.c:7"] });
+  const run = makeRun(
+    { flows },
+    { regions: ["main", "halo"], operations: ["*", "MPI_Bcast"], sites: ["*", "halo.c:7"] },
+  );
   assert.deepEqual(search(run, "HALO"), [
     { text: "region halo", part: { region: 1 } },
     { text: "line halo.c:7", part: { site: 1 } },

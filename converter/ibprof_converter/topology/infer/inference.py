@@ -319,9 +319,9 @@ def _prefer_host_factors(
 ) -> tuple[HostFactors | None, ModelChoice]:
     """Return factors of hosts and the model of the delays without them, where both explain the delays better.
 
-    A model without factors that explains delays about as well is kept where it has the same switches, unless it leaves
-    a pattern and few hosts have factors, and where it is a tree with fewer switches. So is a tree with fewer switches
-    that leaves no pattern, if factors do not explain far more.
+    A model without factors that explains delays about as well is kept where it is a tree with fewer switches. It is
+    also kept where it has the same switches, unless it leaves a pattern and few hosts have factors. A tree with fewer
+    switches that leaves no pattern is kept too, if factors do not explain far more.
     """
     known = delays > 0
     filled = fill_gaps(delays, known)
@@ -339,10 +339,10 @@ def _prefer_host_factors(
     splits = [set(_as_topology(each.candidate, hosts).find_splits()) for each in (choice, other)]
     are_exceptions = len(factors.hosts) <= MOST_EXCEPTIONS * len(hosts)
     is_as_exact = still.deviation > _AS_EXACT * left.deviation
-    is_kept = is_as_exact and splits[0] == splits[1] and not (left.is_likely and are_exceptions)
-    needs_more = other.candidate.switches > choice.candidate.switches and choice.candidate.model != "direct"
     is_explained = is_as_exact or (not left.is_likely and still.deviation > MUCH_LESS * left.deviation)
-    is_kept = is_kept or (needs_more and is_explained)
+    needs_more = other.candidate.switches > choice.candidate.switches and choice.candidate.model != "direct"
+    is_same = is_as_exact and splits[0] == splits[1] and not (left.is_likely and are_exceptions)
+    is_kept = is_same or (needs_more and is_explained)
     return (factors, other) if gain > CLOSE and not is_kept else (None, choice)
 
 
