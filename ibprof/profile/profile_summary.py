@@ -20,14 +20,14 @@ from ibprof.profile.profile_data import Counters, Direction, Kind, Mark, MarkKin
 from ibprof.profile.transfer_ports import bytes_posted, describe_unmeasured
 from ibprof.profile.unaccounted import find_unaccounted
 from ibprof.text.call_names import name_call
-from ibprof.text.quantities import format_bytes
+from ibprof.text.quantities import count_of, format_bytes
 
 MARKS_SHOWN = (MarkKind.START, MarkKind.CLOSE, MarkKind.OFF, MarkKind.ON, MarkKind.STOP)
 
 
 def describe_briefly(run: Profile) -> Iterator[str]:
     """Yield what was recorded, in a few lines."""
-    hosts = f"{len(run.hosts)} host{'s' if len(run.hosts) != 1 else ''}"
+    hosts = count_of(len(run.hosts), "host")
     total, _ = _sum(run.counters, _is_sent(run.counters))
     yield f"{run.ranks_recorded} of {run.world_size} {_processes(run)} on {hosts}, {format_bytes(total)} sent"
     if posted := bytes_posted(run):

@@ -33,6 +33,13 @@ def format_change(relative: float) -> str:
     return text[1:] if text[1:] == "0.0%" else text
 
 
+def count_of(number: int, noun: str) -> str:
+    """Return `1 link`, `2 links`, `3 switches`, `1,296 hosts`."""
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number:,} {noun}{'es' if noun.endswith('ch') else 's'}"
+
+
 def spell_unit(text: str) -> str:
     """Return a unit that a user may have copied from a report as a keyboard has it: `us` for `µs`."""
     return text.translate(_MICRO_SIGNS)

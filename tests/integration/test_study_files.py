@@ -128,7 +128,7 @@ def test_help_names_all_that_a_study_may_say(capsys: pytest.CaptureFixture[str])
         (
             {"vary": [{"routing": ["static", "adaptive"]}]},
             3,
-            "vary to be with by, the columns of means.csv that vary",
+            "vary to be a mapping with by, the columns of means.csv that vary",
         ),
         ({"vary": [{"colour": "red"}], "by": ["routing"]}, 3, "vary to be made of routing, servers"),
         ({"vary": [{"jobs": {"gpu": {}}}], "by": ["routing"]}, 3, "vary.jobs to be made of io, mpi, found 'gpu'"),

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.checks.fabric_findings import FabricFinding, FindingKind, count
+from ibprof.text.quantities import count_of
+from ibprof_converter.checks.fabric_findings import FabricFinding, FindingKind
 from ibprof_converter.checks.route_check import name_nodes
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind, Origin
 from ibprof_converter.layout.alike_links import find_alike_links
@@ -22,18 +23,18 @@ def check_cabling(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
     half = np.flatnonzero(fabric.link_half)
     if len(half):
         yield FabricFinding(
-            FindingKind.HALF_LINK, rail, f"{count(len(half), 'link')} listed from one end only", _links(fabric, half)
+            FindingKind.HALF_LINK, rail, f"{count_of(len(half), 'link')} listed from one end only", _links(fabric, half)
         )
     if fabric.inactive:
         yield FabricFinding(
-            FindingKind.INACTIVE, rail, f"{count(len(fabric.inactive), 'link')} not active", fabric.inactive
+            FindingKind.INACTIVE, rail, f"{count_of(len(fabric.inactive), 'link')} not active", fabric.inactive
         )
     if fabric.unequal:
-        what = f"{count(len(fabric.unequal), 'link')} with different widths or speeds at the two ends"
+        what = f"{count_of(len(fabric.unequal), 'link')} with different widths or speeds at the two ends"
         yield FabricFinding(FindingKind.ENDS_DIFFER, rail, what, fabric.unequal)
     unknown = np.flatnonzero(~np.isfinite(fabric.link_gbps))
     if len(unknown):
-        what = f"{count(len(unknown), 'link')} of unknown rate"
+        what = f"{count_of(len(unknown), 'link')} of unknown rate"
         yield FabricFinding(FindingKind.UNKNOWN_RATE, rail, what, _links(fabric, unknown))
     # Assumed rates and cables are no findings.
     if fabric.origin is not Origin.NAMES:
@@ -48,11 +49,11 @@ def _check_regularity(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
     if fitted is None:
         return
     if len(fitted.extra):
-        what = f"{count(len(fitted.extra), 'link')} that a {fitted.name} does not have"
+        what = f"{count_of(len(fitted.extra), 'link')} that a {fitted.name} does not have"
         yield FabricFinding(FindingKind.WRONG_CABLE, rail, what, _links(fabric, fitted.extra))
     if len(fitted.missing):
         places = tuple(f"{fabric.node_name[a]!r} to {fabric.node_name[b]!r}" for a, b in fitted.missing.tolist())
-        what = f"{count(len(fitted.missing), 'link')} missing of a {fitted.name}"
+        what = f"{count_of(len(fitted.missing), 'link')} missing of a {fitted.name}"
         yield FabricFinding(FindingKind.MISSING_CABLE, rail, what, places)
 
 
@@ -80,7 +81,7 @@ def _check_rates(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
     for kind, chosen, words in ((FindingKind.SLOW_LINK, slow, "slower"), (FindingKind.NARROW_LINK, narrow, "narrower")):
         links = np.flatnonzero(chosen)
         if len(links):
-            what = f"{count(len(links), 'link')} {words} than others of their kind"
+            what = f"{count_of(len(links), 'link')} {words} than others of their kind"
             yield FabricFinding(kind, rail, what, _links(fabric, links))
 
 

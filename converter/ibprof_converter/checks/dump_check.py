@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ibprof_converter.checks.fabric_findings import FabricFinding, FindingKind, count
+from ibprof.text.quantities import count_of
+from ibprof_converter.checks.fabric_findings import FabricFinding, FindingKind
 from ibprof_converter.fabric.damage import Damage, DamageKind
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.routing.indexed_network import NONE
@@ -36,7 +37,7 @@ def check_dumps(rail: int, subnet: Subnet) -> Iterator[FabricFinding]:
                 yield FabricFinding(finding, rail, what, places)
     short = tuple(_find_short_tables(subnet))
     if short:
-        what = f"{subnet.tables.name}: {count(len(short), 'table')} shorter than the others"
+        what = f"{subnet.tables.name}: {count_of(len(short), 'table')} shorter than the others"
         yield FabricFinding(FindingKind.DAMAGED, rail, what, short)
 
 

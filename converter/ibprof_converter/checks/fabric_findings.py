@@ -210,10 +210,3 @@ class FabricFinding:
             "meaning": meaning.text,
             "routes_untrusted": meaning.untrusted,
         }
-
-
-def count(number: int, noun: str) -> str:
-    """Return `1 link`, `2 links`, `3 switches`."""
-    if number == 1:
-        return f"1 {noun}"
-    return f"{number} {noun}{'es' if noun.endswith('ch') else 's'}"

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.checks.fabric_findings import FabricFinding, FindingKind, count
+from ibprof.text.quantities import count_of
+from ibprof_converter.checks.fabric_findings import FabricFinding, FindingKind
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind, Origin
 from ibprof_converter.routing.indexed_network import NONE
 from ibprof_converter.routing.reasons import Reason
@@ -26,24 +27,27 @@ def check_tables(rail: int, subnet: Subnet) -> Iterator[FabricFinding]:
     network = subnet.routes.network
     foreign = tables.switch_guid[~np.isin(tables.switch_guid, fabric.node_guid)]
     if len(foreign):
-        what = f"{count(len(foreign), 'table')} of switches that are not listed"
+        what = f"{count_of(len(foreign), 'table')} of switches that are not listed"
         yield FabricFinding(FindingKind.FOREIGN_TABLE, rail, what, tuple(f"{int(guid):#018x}" for guid in foreign))
     unlisted = np.flatnonzero(find_unlisted(fabric, tables))
     if len(unlisted):
-        what = f"{count(len(unlisted), 'LID')} reachable that no listed port has"
+        what = f"{count_of(len(unlisted), 'LID')} reachable that no listed port has"
         yield FabricFinding(FindingKind.UNLISTED_LID, rail, what, tuple(f"LID {lid:#06x}" for lid in unlisted))
     dangling = find_dangling_ports(network)
     if dangling:
         places = tuple(f"{fabric.node_name[node]!r} port {port}" for node, port in dangling)
         yield FabricFinding(
-            FindingKind.NO_LINK, rail, f"routes leave by {count(len(dangling), 'switch port')} without a link", places
+            FindingKind.NO_LINK,
+            rail,
+            f"routes leave by {count_of(len(dangling), 'switch port')} without a link",
+            places,
         )
     overlapping = _find_overlaps(fabric)
     if overlapping:
         yield FabricFinding(
             FindingKind.LID_TWICE,
             rail,
-            f"{count(len(overlapping), 'port')} with LIDs that another one has",
+            f"{count_of(len(overlapping), 'port')} with LIDs that another one has",
             overlapping,
         )
 
@@ -75,7 +79,7 @@ def check_routes(rail: int, subnet: Subnet) -> Iterator[FabricFinding]:
     ):
         bad = np.flatnonzero(lost[reason])
         if len(bad) and len(subnet.tables.switch_guid):
-            what = f"{count(int(lost[reason].sum()), 'route')} to {len(bad)} of {len(lids)} LIDs {words}"
+            what = f"{count_of(int(lost[reason].sum()), 'route')} to {len(bad)} of {len(lids)} LIDs {words}"
             yield FabricFinding(kind, rail, what, tuple(_name_lid(fabric, int(lids[index])) for index in bad))
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InconsistentError, InputError
+from ibprof.text.quantities import count_of
 from ibprof_converter.fabric.contradictions import drop_contradicting_links
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.fabric.listing import NOT_CONFIGURED_LID, NOT_GIVEN, PORTS, Listing, drop_invalid_rows, take_equal
@@ -198,4 +199,4 @@ def _links(listing: Listing, rows: npt.NDArray[np.int64]) -> str:
 
 
 def _count(items: Sequence[str], noun: str) -> str:
-    return f"{len(items)} {noun}{'s' if len(items) > 1 else ''} ({show_some(items)})"
+    return f"{count_of(len(items), noun)} ({show_some(items)})"

@@ -14,6 +14,7 @@ from enum import Enum
 from os import PathLike
 
 from ibprof.errors import InputError, quote_found
+from ibprof.text.quantities import count_of
 
 _SHOWN_RANGES = 3
 _TOOL_MESSAGE = re.compile(rb"umad|ibwarn|iberror|ibpanic|timed out|query_smp|bad status|mad_rpc", re.IGNORECASE)
@@ -135,14 +136,14 @@ class DamageLog:
     def _report_lost(self) -> Iterator[Damage]:
         for guid, errors in self._lost.items():
             lines = self._lost_lines[guid]
-            count = f"{len(lines)} line{'s' if len(lines) > 1 else ''} could not be used, what they listed is missing"
+            count = f"{count_of(len(lines), 'line')} could not be used, what they listed is missing"
             why = str(errors[0]).removeprefix(f"{self.path}:")
             yield Damage(DamageKind.LOST, f"{count}; line {why}", tuple(lines), guid)
 
     def _report_skipped(self) -> Iterator[Damage]:
         for guid, messages in self._silent.items():
             number, text = len(messages), quote_found(messages[0][1].strip(), 120)
-            what = f"{number} message{'s' if number > 1 else ''} of the tool that something did not answer: {text}"
+            what = f"{count_of(number, 'message')} of the tool that something did not answer: {text}"
             yield Damage(DamageKind.NO_ANSWER, what, tuple(line for line, _ in messages), guid)
         if self._stray:
             number = len(self._stray)
@@ -150,7 +151,7 @@ class DamageLog:
             yield Damage(DamageKind.STRAY, what, tuple(self._stray))
         if self._wrapped:
             number = len(self._wrapped)
-            what = f"{number} line{'s' if number > 1 else ''} broken by a terminal or a mail, and joined again"
+            what = f"{count_of(number, 'line')} broken by a terminal or a mail, and joined again"
             yield Damage(DamageKind.STRAY, what, tuple(self._wrapped))
 
 

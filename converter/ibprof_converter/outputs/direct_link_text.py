@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ibprof.text.quantities import count_of
 from ibprof_converter.topology.model.host_attachment import attach_hosts
 from ibprof_converter.topology.model.inferred_topology import InferredTopology
 from ibprof_converter.topology.throughput.direct_links import BlockedRates, DirectLinkResults, Finding
@@ -22,7 +23,7 @@ def describe_direct_links(topology: InferredTopology, found: DirectLinkResults) 
     order, names = list(Finding), _name_switches(topology)
     for each in sorted(found.rates, key=lambda each: order.index(each.finding)):
         row = _row(topology, names, each)
-        others = f"{row['pairs']} pair{'s' if row['pairs'] > 1 else ''} between {' and '.join(row['blocked'])}"
+        others = f"{count_of(row['pairs'], 'pair')} between {' and '.join(row['blocked'])}"
         yield (
             f"{' to '.join(row['hosts'])}: {_WORDS[each.finding]}; {row['gbps']:.3g} Gb/s alone, "
             f"{row['gbps_blocked']:.3g} while {others} send ({row['others_gbps']:.3g} Gb/s alone, "

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from ibprof.profile.gaps import format_names
 from ibprof.profile.unaccounted import Unaccounted
 from ibprof.text.call_names import name_call
+from ibprof.text.quantities import count_of
 from ibprof_converter.hotspots.coverage import Coverage
 from ibprof_converter.reports.report_sections import Column, Section, ValueKind, limit_table
 from ibprof_converter.traffic.adapter_policies import describe_nic
@@ -17,8 +18,7 @@ def describe_coverage(coverage: Coverage) -> Section:
     """Say what the rest of a report rests on."""
     sentences = [("traffic", coverage.origin)]
     if coverage.world_size is not None:
-        plural = "s" if len(coverage.hosts) != 1 else ""
-        hosts = f"on {len(coverage.hosts)} host{plural}: {format_names(coverage.hosts, 8)}"
+        hosts = f"on {count_of(len(coverage.hosts), 'host')}: {format_names(coverage.hosts, 8)}"
         sentences.append(("ranks recorded", f"{coverage.ranks_recorded} of {coverage.world_size}, {hosts}"))
     if coverage.rails is not None:
         sentences.append(("rails", coverage.rails))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ibprof.profile.gaps import format_names
 from ibprof.text.mpi_names import name_mpi
-from ibprof.text.quantities import format_seconds
+from ibprof.text.quantities import count_of, format_seconds
 from ibprof.verdict.verdict_data import WORTH_HAVING, Verdict, VerdictKind
 from ibprof_converter.analysis.folderless import FULL_PATHS, FolderlessText, shorten_command
 from ibprof_converter.analysis.loads_view import AttributeFiles, render_view
@@ -84,7 +84,7 @@ def page_of_report(report: JobReport, view: str | None) -> ReportPage:
     title = job.command if job and job.command else report.coverage.origin
     subtitle = report.coverage.origin
     if job:
-        subtitle = f"{name_mpi(job.mpi)}; {job.ranks:,} ranks on {job.hosts:,} host{'s' if job.hosts != 1 else ''}"
+        subtitle = f"{name_mpi(job.mpi)}; {count_of(job.ranks, 'rank')} on {count_of(job.hosts, 'host')}"
         if job.elapsed_s is not None:
             subtitle += f"; {format_seconds(job.elapsed_s)} from MPI_Init to MPI_Finalize"
         subtitle += f"; {report.coverage.origin}"

@@ -8,6 +8,7 @@ from concurrent.futures import Executor
 from dataclasses import replace
 from pathlib import Path
 
+from ibprof.text.quantities import count_of
 from ibprof_converter.hotspots.coverage import Coverage
 from ibprof_converter.layout.positions import lay_out
 from ibprof_converter.outputs.csv_file import write_csv
@@ -84,7 +85,7 @@ def describe_results(results: StudyResults, output: StudyOutput) -> Iterator[str
     """Yield sentences on the number of simulations, on the files with them, and on means that did not settle."""
     shown = () if output.stored else (each for each in FILES if (output.folder / each).exists())
     files = ", ".join((RESULTS, MEANS, SUMMARY, *shown))
-    yield f"{len(results.rows)} simulations in {output.folder}: {files}"
+    yield f"{count_of(len(results.rows), 'simulation')} in {output.folder}: {files}"
     for reason, count in results.count_unsettled():
         yield f"{count} of them have no settled mean, and empty cells: {reason}"
 

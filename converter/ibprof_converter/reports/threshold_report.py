@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ibprof.text.quantities import printable
+from ibprof.text.quantities import count_of, printable
 from ibprof_converter.simulation.questions.congestion_threshold import NEAR, Threshold, ThresholdQuestion
 from ibprof_converter.simulation.study.sizes_and_times import format_size, format_time
 
@@ -31,7 +31,7 @@ def describe_threshold(question: ThresholdQuestion, found: Threshold) -> dict[st
 
 def format_threshold(question: ThresholdQuestion, found: Threshold) -> str:
     """Return a threshold as text."""
-    clients, servers = _count(question.clients, "client"), _count(question.setting.servers, "server")
+    clients, servers = count_of(question.clients, "client"), count_of(question.setting.servers, "server")
     kind = "Reads" if question.job.reads else "Requests"
     lines = [
         f"{kind} of {format_size(question.job.bytes)} from {clients} to {servers} of "
@@ -65,7 +65,3 @@ def _us(nanoseconds: float | None) -> float | None:
 
 def _time(nanoseconds: float | None) -> str:
     return "?" if nanoseconds is None else format_time(nanoseconds)
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'s' * (number != 1)}"

@@ -11,7 +11,7 @@ import numpy as np
 from ibprof.native.kernel_library import sum_exactly
 from ibprof.profile.exact_sums import find_distinct, number_keys
 from ibprof.text.call_names import name_call
-from ibprof.text.quantities import printable
+from ibprof.text.quantities import count_of, printable
 from ibprof_converter.hotspots.causes.situation import LinkDirection, Situation
 from ibprof_converter.routing.flow_scan import scan_flows
 from ibprof_converter.routing.subnet import Subnet
@@ -47,7 +47,7 @@ class LoadedBy:
     def text(self) -> str:
         """It in words."""
         number, noun = (self.hosts, "host") if self.ranks is None else (self.ranks, "rank")
-        words = f"{number} {noun}{'s' if number != 1 else ''}"
+        words = count_of(number, noun)
         if self.operation:
             words += f"{chr(39) if number != 1 else chr(39) + 's'} {self.operation}"
         words += f" at {self.site}" if self.site else ""

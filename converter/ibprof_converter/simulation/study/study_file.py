@@ -61,7 +61,7 @@ def open_study(reader: StudyReader) -> YamlMapping:
     study = reader.mapping("the study", load_yaml(reader.path), KEYS)
     for key in ("fabric", "jobs"):
         if key not in study:
-            raise reader.fail("the study", "with fabric and jobs", f"no {key}")
+            raise reader.fail("the study", "a mapping with fabric and jobs", f"no {key}")
     return study
 
 
@@ -124,7 +124,7 @@ def read_columns(reader: StudyReader, study: YamlMapping) -> tuple[str, ...]:
         raise reader.fail("by", "a list of columns of means.csv", by)
     if varies(study) and not by:
         where = "vary" if "vary" in study else "cases"
-        raise reader.fail(where, "with by, the columns of means.csv that vary", "no by")
+        raise reader.fail(where, "a mapping with by, the columns of means.csv that vary", "no by")
     names = [job["name"] for job in study["jobs"]]
     known = (*SETTING_COLUMNS, *(f"{name}_{column}" for name in names for column in ("share", *PATTERN_COLUMNS)))
     return tuple(reader.choice("by", each, known) for each in by)

@@ -54,7 +54,7 @@ def read_jobs(reader: StudyReader, jobs: object) -> list[Workload]:
         needed = _NEEDS.get(role, "bytes") if isinstance(role, str) else "bytes"
         for key in ("name", "role", needed):
             if key not in job:
-                raise reader.fail(where, f"with name, role and {needed}", f"no {key}")
+                raise reader.fail(where, f"a mapping with name, role and {needed}", f"no {key}")
         name = reader.text(f"{where}'s name", job["name"])
         if not name.isprintable() or not name.strip():
             raise reader.fail(f"{where}'s name", "printable", name)

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InconsistentError
+from ibprof.text.quantities import count_of
 from ibprof_converter.layout.positions import lay_out
 from ibprof_converter.routing.indexed_network import NONE
 from ibprof_converter.simulation.engine.simulated_network import SimulatedNetwork
@@ -147,7 +148,7 @@ def _count_hosts(workload: Workload, size: int | None, compute: int, left: int) 
     needed = _NEEDED.get(workload.role, 1)
     if workload.role is Role.PAIRS:
         if len(workload.hosts) % 2:
-            raise InconsistentError(f"job {workload.name}: {count} host{'s' * (count != 1)} are not pairs")
+            raise InconsistentError(f"job {workload.name}: {count_of(count, 'host')} are not pairs")
         count -= count % 2
     if count < needed:
         of = "" if workload.hosts else f"its share of {compute} hosts is too small for its role: "
