@@ -9,8 +9,8 @@ from math import isnan
 import numpy as np
 
 from ibprof_converter.outputs.slurm_topology import compress
-from ibprof_converter.topology.infer.inference import WEAK
 from ibprof_converter.topology.infer.pair_delays import PairDelays
+from ibprof_converter.topology.infer.refusal import WEAK
 from ibprof_converter.topology.model.inferred_topology import InferredTopology
 
 _SHOWN_SWITCHES = 40

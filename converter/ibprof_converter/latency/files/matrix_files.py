@@ -25,7 +25,7 @@ from ibprof_converter.latency.files.pair_rows import (
     find_value_column,
     read_pair_rows,
 )
-from ibprof_converter.latency.files.triangles import ZERO, complete_triangle, pad_row
+from ibprof_converter.latency.files.triangles import align_named_upper, complete_triangle, pad_row
 from ibprof_converter.latency.model.delays import Delays
 
 NUMPY_MAGIC = (b"\x93NUMPY", b"PK\x03\x04")
@@ -34,10 +34,8 @@ NO_CLUSTER = 255
 """Label of a pair that is in no cluster."""
 
 _SEPARATORS = (";", "\t", ",")
-_FEWEST_ROWS = 2
 _EXCEL = re.compile(r"sep=.")
-Rows = list[tuple[int, list[str]]]
-"""Line numbers and fields."""
+"""The first line of a CSV file that Excel writes, or reads."""
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _COMMA_NUMBER = re.compile(r"[-+]?\d*,\d+([eE][-+]?\d+)?")
@@ -84,7 +82,7 @@ def read_text_matrix(path: Path, unit: float) -> Delays:
         fields = [(0, ["", *(parts[0] for _, parts in fields)]), *fields]
     fields, unit = _take_units(fields, unit)
     names = _read_header(path, fields)
-    body = fields if names is None else _align_upper(fields[1:])
+    body = fields if names is None else align_named_upper(fields[1:])
     if names is None:
         body = complete_triangle(body)
     size = len(body[0][1]) if names is None else len(names)
@@ -173,7 +171,7 @@ def _read_header(path: Path, rows: list[tuple[int, list[str]]]) -> tuple[str, ..
     return tuple(first[1:])
 
 
-def _take_units(rows: Rows, unit: float) -> tuple[Rows, float]:
+def _take_units(rows: list[tuple[int, list[str]]], unit: float) -> tuple[list[tuple[int, list[str]]], float]:
     """Return rows without the unit in brackets that the first or all other fields of the first row have, and the unit.
 
     Args:
@@ -187,22 +185,6 @@ def _take_units(rows: Rows, unit: float) -> tuple[Rows, float]:
         return rows, unit
     names = [each[0] if each else part for each, part in zip(of_fields, first, strict=True)]
     return [(number, names), *rows[1:]], found[0]
-
-
-def _align_upper(rows: Rows) -> Rows:
-    """Return named rows of an upper triangle, each shorter by one than the one above, with gaps behind their names."""
-    lengths = [len(parts) for _, parts in rows]
-    if rows and rows[-1][1][1:] == [""]:
-        lengths[-1] = 1  # the last row of a triangle has no delays
-    if len(rows) < _FEWEST_ROWS or lengths != list(range(lengths[0], lengths[0] - len(rows), -1)):
-        return rows
-    has_diagonal = lengths[0] == len(rows) + 1
-    if has_diagonal and not all(parts[1].lower() in MISSING or ZERO.fullmatch(parts[1]) for _, parts in rows):
-        return rows
-    return [
-        (number, [parts[0], *([""] * (len(rows) + 1 - length)), *parts[1:length]])
-        for length, (number, parts) in zip(lengths, rows, strict=True)
-    ]
 
 
 def _has_first_column_of_names(rows: list[tuple[int, list[str]]]) -> bool:

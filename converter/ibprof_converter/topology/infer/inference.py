@@ -11,8 +11,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
-from ibprof.text.quantities import format_seconds
-from ibprof_converter.topology.infer.candidate import FLOOR, Candidate, Floats, Integers, find_attached_switches
+from ibprof_converter.topology.infer.candidate import Candidate, Floats, Integers
 from ibprof_converter.topology.infer.clock_steps import ClockSteps, find_clock_steps
 from ibprof_converter.topology.infer.edge_support import find_support
 from ibprof_converter.topology.infer.host_factors import MOST_EXCEPTIONS, HostFactors, find_host_factors
@@ -28,8 +27,15 @@ from ibprof_converter.topology.infer.model_choice import (
     fill_gaps,
     find_unconfirmed,
 )
-from ibprof_converter.topology.infer.nested_levels import NearGroup
 from ibprof_converter.topology.infer.pair_delays import PairDelays
+from ibprof_converter.topology.infer.refusal import (
+    WEAK,
+    describe_near,
+    find_hidden_switch,
+    name_some,
+    refuse,
+    refuse_steps,
+)
 from ibprof_converter.topology.infer.residual_pattern import find_pattern
 from ibprof_converter.topology.infer.sampled_pairs import attach_hosts, find_complete_hosts
 from ibprof_converter.topology.infer.two_rails import TwoRails, find_two_rails
@@ -40,13 +46,6 @@ _NOISY = 0.25
 _GAIN_OF_RAILS = 1.2
 """Gain of score a pair beyond naming its rail. A ring of switches gains 0.4 so, delays over two rails 1.5 and more."""
 
-WEAK = 0.7
-"""Support of an edge below which an answer is refused.
-
-Source: D. M. Hillis and J. J. Bull, "An empirical test of bootstrapping as a method for assessing confidence in
-phylogenetic analysis", Systematic Biology 42, 1993: groups of 70% and more are mostly real ones.
-"""
-
 _AS_EXACT = 0.5
 """Share of the deviation above which another model explains delays no better."""
 
@@ -55,12 +54,6 @@ _TRIED = 2
 
 _ALIKE = 0.01
 """Difference of factors below which one stands for all."""
-
-_NEARLY_A_SWITCH = 3.5
-"""Times the errors' deviation. Hosts that are nearer to one another by more may have a switch."""
-
-_FEWEST_TOGETHER, _FEW_TOGETHER = 2, 3
-"""Hosts of a switch to which another may belong that one wrong delay sets apart."""
 
 _MANY_HOSTS = 2048
 
@@ -110,7 +103,7 @@ def infer(values: PairDelays, effort: InferenceEffort | None = None) -> Inferenc
     if core is not None and (found := _infer_from_core(values, core, effort)) is not None:
         return found
     chosen, said = _leave_out(values.seconds)
-    notes = [*values.notes, *(text.format(_name_some(values.hosts, which)) for text, which in said)]
+    notes = [*values.notes, *(text.format(name_some(values.hosts, which)) for text, which in said)]
     hosts = tuple(values.hosts[host] for host in chosen)
     if len(chosen) < 3:
         return Inference(_explain_few(hosts, values.seconds[np.ix_(chosen, chosen)], notes), _no_pairs())
@@ -127,16 +120,9 @@ def infer(values: PairDelays, effort: InferenceEffort | None = None) -> Inferenc
         delays = factors.even_out(delays)
     # Before rails: two neighbouring multiples of a step look like two rails.
     steps = find_clock_steps(choice.candidate, delays)
-    hidden = None
+    hidden: tuple[int, ...] = ()
     if steps is not None:
-        measured = delays
-        delays = steps.spread_out(delays, effort.seed)
-        small = choose_model(delays, effort.models)
-        # Errors of a clock are no shares of a delay; with a constant added, they are about the same of each.
-        delays = steps.lengthen(delays)
-        choice = choose_model(delays, effort.models)
-        shorter = steps.shorten(choice.candidate, len(hosts)).explained - measured > steps.seconds
-        hidden = _find_hidden_switch(small, choice, hosts, shorter)
+        delays, choice, hidden = _allow_for_steps(steps, delays, hosts, effort)
     rails, choice = _prefer_two_rails(choice, delays, effort.models)
     if rails is not None:
         notes.append(
@@ -168,7 +154,7 @@ def infer(values: PairDelays, effort: InferenceEffort | None = None) -> Inferenc
         notes.append(f"{outliers} outlying pairs were left out: they deviate by over 3.5 times the usual deviation")
     candidate = choice.candidate if steps is None else steps.shorten(choice.candidate, len(hosts))
     topology = _describe(candidate, hosts, choice.noise, notes, _doubts(choice, support, hosts), support)
-    refusal = answer.refusal or _refuse_steps(steps, candidate, hosts, hidden)
+    refusal = answer.refusal or refuse_steps(steps, candidate, hosts, hidden)
     return Inference(topology, chosen[pairs], refusal)
 
 
@@ -187,7 +173,7 @@ def _resample(choice: ModelChoice, delays: Floats, hosts: tuple[str, ...], effor
     support, drawn = None, 0
     if effort.replicates:
         support, drawn = find_support(choice, delays, to_topology, effort.replicates, effort.seconds, effort.seed)
-    return _Answer(choice, support, drawn, _refuse(_as_topology(choice.candidate, hosts, support), choice, delays > 0))
+    return _Answer(choice, support, drawn, refuse(_as_topology(choice.candidate, hosts, support), choice, delays > 0))
 
 
 def _infer_from_core(values: PairDelays, core: npt.NDArray[np.integer], effort: InferenceEffort) -> Inference | None:
@@ -205,98 +191,34 @@ def _infer_from_core(values: PairDelays, core: npt.NDArray[np.integer], effort: 
     share = np.count_nonzero(np.triu(seconds > 0, 1)) / (len(names) * (len(names) - 1) / 2)
     notes = [
         *values.notes,
-        *(text.format(_name_some(values.hosts, which)) for text, which in said if which),
+        *(text.format(name_some(values.hosts, which)) for text, which in said if which),
         f"{share:.1%} of the pairs were measured: the switches are those of {len(core)} hosts, and the others were "
         "attached by their delays",
         *found.topology.notes,
     ]
     unknown = list(found.topology.unknown)
     if len(attached.undecided):
-        few = _name_some(names, attached.undecided.tolist())
+        few = name_some(names, attached.undecided.tolist())
         unknown.append(f"{len(attached.undecided)} hosts could as well be on another switch: {few}")
     topology = replace(attached.topology, notes=tuple(notes), unknown=tuple(unknown))
     again = np.concatenate([core[found.again].reshape(-1, 2), chosen[attached.outlying].reshape(-1, 2)])
     return Inference(topology, again, found.refusal)
 
 
-def _refuse(topology: InferredTopology, choice: ModelChoice, measured: npt.NDArray[np.bool_]) -> str | None:
-    """Return why an answer is not to be relied on."""
-    weak = np.flatnonzero(topology.support < WEAK)
-    if len(weak):
-        worst = int(weak[np.argmin(topology.support[weak])])
-        a, b = (topology.names[end] for end in topology.edge[worst])
-        return (
-            f"{len(weak)} of {len(topology.edge)} links were found again in less than {WEAK:.0%} of the resampled "
-            f"matrices, the weakest from {a} to {b} in {topology.support[worst]:.0%}"
-        )
-    near = choice.near
-    if near is not None and near.step > _NEARLY_A_SWITCH * near.deviation and near.deviation > FLOOR:
-        return _describe_near(near, topology.hosts) + ": that may be a switch"
-    return _refuse_single_hosts(topology, choice.outliers, measured) if choice.candidate.model != "direct" else None
+def _allow_for_steps(
+    steps: ClockSteps, delays: Floats, hosts: tuple[str, ...], effort: InferenceEffort
+) -> tuple[Floats, ModelChoice, tuple[int, ...]]:
+    """Return delays whose errors by a coarse clock are alike for all, their model, and hosts whose switch it may hide.
 
-
-def _refuse_single_hosts(
-    topology: InferredTopology, outliers: npt.NDArray[np.bool_], measured: npt.NDArray[np.bool_]
-) -> str | None:
-    """Return which host may as well be on a switch next to its own, since delays between them are missing or wrong."""
-    hosts = len(topology.hosts)
-    switch = find_attached_switches(topology.edge, hosts)
-    edge = np.sort(topology.edge, axis=1)
-    links = edge[edge[:, 0] >= hosts]
-    degree = np.bincount(links.ravel(), minlength=hosts + len(topology.switches))
-    for own, other in (*links.tolist(), *links[:, ::-1].tolist()):
-        single, group = np.flatnonzero(switch == own), np.flatnonzero(switch == other)
-        if len(group) < _FEWEST_TOGETHER:
-            continue
-        name = f"{{}} and hosts of {topology.names[other]} ({_name_some(topology.hosts, group.tolist())})"
-        unknown = single[~measured[np.ix_(single, group)].any(axis=1)]
-        if len(unknown):
-            return f"no delay between {name.format(topology.hosts[unknown[0]])} was measured: it may be on that switch"
-        is_end = degree[other] == 1 and len(group) <= _FEW_TOGETHER
-        if is_end and len(single) == 1 and outliers[np.ix_(single, group)].any():
-            return (
-                f"delays between {name.format(topology.hosts[single[0]])} deviate too far to show whether it is on it"
-            )
-    return None
-
-
-def _find_hidden_switch(
-    small: ModelChoice, choice: ModelChoice, hosts: tuple[str, ...], shorter: npt.NDArray[np.bool_]
-) -> frozenset[int] | None:
-    """Return a few hosts that have a switch if errors are shares of delays, but none if the clock's are alike for all.
-
-    Args:
-        small, choice: the answers under these two assumptions.
-        hosts: their names.
-        shorter: bool [n, n], whether a delay is shorter than the second answer explains, by more than the clock errs.
+    Errors of a clock are no shares of a delay; next to a constant that is added, they are about the same share of each.
     """
-    of_small, of_choice = (set(_as_topology(each.candidate, hosts).find_splits()) for each in (small, choice))
-    every = frozenset(range(len(hosts)))
-    lost = [min(split, every - split, key=len) for split in of_small - of_choice if split]
-    few = [sorted(group) for group in lost if 1 < len(group) <= _FEW_TOGETHER]
-    return next((frozenset(group) for group in sorted(few) if shorter[np.ix_(group, group)].any()), None)
-
-
-def _refuse_steps(
-    steps: ClockSteps | None, candidate: Candidate, hosts: tuple[str, ...], hidden: frozenset[int] | None
-) -> str | None:
-    """Return why delays that a coarse clock measured do not show the links that were found."""
-    if steps is None or not (hidden or steps.hides_links_of(candidate, len(hosts))):
-        return None
-    which = f"whether {_name_some(hosts, sorted(hidden))} have a switch of their own" if hidden else (
-        "links that add less than two of these steps"
-    )  # fmt: skip
-    return (
-        f"delays are multiples of {format_seconds(steps.seconds)}, and {steps.share:.0%} of them are another multiple "
-        f"than is explained: the clock's errors hide {which}"
-    )
-
-
-def _describe_near(near: NearGroup, hosts: tuple[str, ...]) -> str:
-    return (
-        f"{len(near.hosts)} hosts ({_name_some(hosts, near.hosts.tolist())}) are nearer to one another by "
-        f"{np.expm1(near.step):.1%}, while errors deviate by {near.deviation:.1%}"
-    )
+    spread = steps.spread_out(delays, effort.seed)
+    by_shares = choose_model(spread, effort.models)
+    longer = steps.lengthen(spread)
+    choice = choose_model(longer, effort.models)
+    shorter = steps.shorten(choice.candidate, len(hosts)).explained - delays > steps.seconds
+    of_shares, of_alike = (_find_splits(each, hosts) for each in (by_shares, choice))
+    return longer, choice, find_hidden_switch(of_shares, of_alike, len(hosts), shorter)
 
 
 def _prefer_two_rails(
@@ -336,7 +258,7 @@ def _prefer_host_factors(
     gain = choice.reached - other.reached - factors.cost(known)
     left = find_pattern(choice.candidate.residuals(delays), known)
     still = find_pattern(other.candidate.residuals(factors.even_out(delays)), known)
-    splits = [set(_as_topology(each.candidate, hosts).find_splits()) for each in (choice, other)]
+    splits = [_find_splits(each, hosts) for each in (choice, other)]
     are_exceptions = len(factors.hosts) <= MOST_EXCEPTIONS * len(hosts)
     is_as_exact = still.deviation > _AS_EXACT * left.deviation
     is_explained = is_as_exact or (not left.is_likely and still.deviation > MUCH_LESS * left.deviation)
@@ -351,7 +273,7 @@ def _describe_factors(factors: HostFactors, hosts: tuple[str, ...]) -> str:
     ratio = np.exp(factors.longer[which])
     by = f"{ratio.min():.2f}" if np.ptp(ratio) < _ALIKE else f"{ratio.min():.2f} to {ratio.max():.2f}"
     return (
-        f"{len(which)} hosts ({_name_some(hosts, which)}) have {by} times the delays of others on their switch; the "
+        f"{len(which)} hosts ({name_some(hosts, which)}) have {by} times the delays of others on their switch; the "
         "topology is of the delays without that"
     )
 
@@ -370,11 +292,6 @@ def _leave_out(seconds: npt.NDArray[np.floating]) -> tuple[npt.NDArray[np.intege
     return np.flatnonzero(label == largest), [
         (f"{len(out)} hosts are left out, since no measured pair connects them with the others: {{}}", out)
     ]
-
-
-def _name_some(hosts: tuple[str, ...], which: list[int]) -> str:
-    names = [hosts[host] for host in which[:5]]
-    return ", ".join(names) + (", ..." if len(which) > 5 else "")
 
 
 def _explain_few(hosts: tuple[str, ...], seconds: npt.NDArray[np.floating], notes: list[str]) -> InferredTopology:
@@ -408,6 +325,10 @@ def _as_topology(candidate: Candidate, hosts: tuple[str, ...], support: Floats |
         probability=np.ones(len(candidate.edge)),
         overhead_seconds=candidate.overhead,
     )
+
+
+def _find_splits(choice: ModelChoice, hosts: tuple[str, ...]) -> set[frozenset[int]]:
+    return {split for split in _as_topology(choice.candidate, hosts).find_splits() if split}
 
 
 def _number_switches(edge: Integers, hosts: int, switches: int) -> Integers:
@@ -463,7 +384,7 @@ def _doubts(choice: ModelChoice, support: Floats | None, hosts: tuple[str, ...])
             "another kind"
         )
     if choice.near is not None:
-        doubts.append(_describe_near(choice.near, hosts) + ": too little for a switch")
+        doubts.append(describe_near(choice.near, hosts) + ": too little for a switch")
     if support is not None and (weak := int(np.count_nonzero(support < WEAK))):
         doubts.append(f"{weak} edges were found again in less than {WEAK:.0%} of the resampled matrices")
     for model in choice.untried:
