@@ -22,8 +22,8 @@ from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.routing import adaptive_bounds
 from ibprof_converter.routing.adaptive_paths import AdaptivePaths
 from ibprof_converter.routing.subnet import Subnet, join_subnet, read_subnet
-from ibprof_converter.simulation.engine.packet_engine import Client, Job, Simulation, Step, Stop
-from ibprof_converter.simulation.engine.simulated_network import Hardware, index_network
+from ibprof_lab.simulation.engine.packet_engine import Client, Job, Simulation, Step, Stop
+from ibprof_lab.simulation.engine.simulated_network import Hardware, index_network
 
 SHAPES = (
     "xgft:2:4,4:1,4",

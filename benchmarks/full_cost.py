@@ -18,11 +18,11 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import t
 
-from ibprof_converter.simulation.study.cost_estimate import estimate_seconds
-from ibprof_converter.simulation.study.efforts import FULL
-from ibprof_converter.simulation.study.presets import plan_preset
-from ibprof_converter.simulation.study.simulated_machine import MachineOptions
-from ibprof_converter.simulation.study.sweep import keep_results, open_pool, run_cells
+from ibprof_lab.simulation.study.cost_estimate import estimate_seconds
+from ibprof_lab.simulation.study.efforts import FULL
+from ibprof_lab.simulation.study.presets import plan_preset
+from ibprof_lab.simulation.study.simulated_machine import MachineOptions
+from ibprof_lab.simulation.study.sweep import keep_results, open_pool, run_cells
 
 STUDY = "interference"
 STRATA = ((0.0, 5.0, 8), (5.0, 20.0, 8), (20.0, 60.0, 5), (60.0, 150.0, 4), (150.0, float("inf"), 3))

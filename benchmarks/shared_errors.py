@@ -21,8 +21,8 @@ import numpy as np
 from scipy.cluster.hierarchy import average
 from scipy.spatial.distance import squareform
 
-from ibprof_converter.topology.infer.inference import Inference, InferenceEffort, infer
-from ibprof_converter.topology.infer.pair_delays import PairDelays
+from ibprof_lab.topology.infer.inference import Inference, InferenceEffort, infer
+from ibprof_lab.topology.infer.pair_delays import PairDelays
 from ibprof_testing.samples.machines import EFFECTS, measure
 from ibprof_testing.samples.machines import KINDS as MACHINES
 from ibprof_testing.samples.shared_errors import KINDS, RAILS, Sample, over_two_rails, processor, with_errors

@@ -17,12 +17,12 @@ from typing import Any
 
 from scipy.stats import t
 
-from ibprof_converter.simulation.measure.message_latency import Effort
-from ibprof_converter.simulation.study.cell import Cell, Setting
-from ibprof_converter.simulation.study.cell_run import run_cell
-from ibprof_converter.simulation.study.efforts import SURVEY
-from ibprof_converter.simulation.study.result_tables import describe_latency
-from ibprof_converter.simulation.workload.workloads import IO, MPI, Role, Workload
+from ibprof_lab.simulation.measure.message_latency import Effort
+from ibprof_lab.simulation.study.cell import Cell, Setting
+from ibprof_lab.simulation.study.cell_run import run_cell
+from ibprof_lab.simulation.study.efforts import SURVEY
+from ibprof_lab.simulation.study.result_tables import describe_latency
+from ibprof_lab.simulation.workload.workloads import IO, MPI, Role, Workload
 
 KIB, MIB, US = 1 << 10, 1 << 20, 1e3
 

@@ -13,10 +13,10 @@ import argparse
 import time
 from itertools import islice
 
-from ibprof_converter.simulation.engine.packet_engine import Simulation
-from ibprof_converter.simulation.study.cell import Cell, Setting
-from ibprof_converter.simulation.study.cell_run import set_up
-from ibprof_converter.simulation.workload.workloads import IO, MPI, Role, Workload
+from ibprof_lab.simulation.engine.packet_engine import Simulation
+from ibprof_lab.simulation.study.cell import Cell, Setting
+from ibprof_lab.simulation.study.cell_run import set_up
+from ibprof_lab.simulation.workload.workloads import IO, MPI, Role, Workload
 
 KIB, MIB, US = 1 << 10, 1 << 20, 1e3
 SETTING = Setting("xgft:3:18,18,4:1,18,2:1,1,9@100", servers=72)

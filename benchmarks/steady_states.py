@@ -12,10 +12,10 @@ import argparse
 from dataclasses import replace
 from itertools import islice
 
-from ibprof_converter.simulation.study.cell import Cell, Outcome, Setting
-from ibprof_converter.simulation.study.cell_run import run_cell
-from ibprof_converter.simulation.study.efforts import FULL
-from ibprof_converter.simulation.workload.workloads import IO, MPI, Role, Workload
+from ibprof_lab.simulation.study.cell import Cell, Outcome, Setting
+from ibprof_lab.simulation.study.cell_run import run_cell
+from ibprof_lab.simulation.study.efforts import FULL
+from ibprof_lab.simulation.workload.workloads import IO, MPI, Role, Workload
 
 KIB, US = 1 << 10, 1e3
 FABRIC, SERVERS, CLIENTS = "xgft:2:8,8:1,8@100", 8, 28

@@ -13,7 +13,7 @@ import grimp
 import networkx as nx
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = {"ibprof": ROOT, "ibprof_converter": ROOT / "converter"}
+PACKAGES = {"ibprof": ROOT, "ibprof_converter": ROOT / "converter", "ibprof_lab": ROOT / "converter"}
 REASON = re.compile(r"# noqa: .*PLC0415\s+\(.+\)$")
 
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-HOUSES = ("ibprof", "converter/ibprof_converter")
+HOUSES = ("ibprof", "converter/ibprof_converter", "converter/ibprof_lab")
 
 SHARED_MODULES = {"__init__", "__main__"}
 """Names that Python prescribes."""

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("ibprof", "converter/ibprof_converter")
+PACKAGES = ("ibprof", "converter/ibprof_converter", "converter/ibprof_lab")
 TAKES_NAMESPACE = re.compile(r"_?(build\w*|\w+_options|parse_\w+)")
 NAMESPACE = re.compile(r"\bNamespace\b")
 

@@ -17,7 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ibprof_converter.latency.files.delay_files import read_delays
+from ibprof_lab.latency.files.delay_files import read_delays
 from ibprof_testing.lab import hosts as lab
 from ibprof_testing.lab.cluster import SCRIPTS, Cluster, find_splits
 from ibprof_testing.lab.plans import Cable, Plan, make_plan

@@ -14,7 +14,7 @@ import sysconfig
 import tempfile
 from pathlib import Path
 
-from ibprof_converter.latency.files.delay_files import read_delays
+from ibprof_lab.latency.files.delay_files import read_delays
 
 _ROUNDS = 7
 _LATENCY = Path(sysconfig.get_path("scripts")) / "ibprof-latency"

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
         PlacementComparison,
         RoutedFabric,
         RunComparison,
-        StudyResults,
         check,
         diff,
         load_links,
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
         read_fabric,
         read_traffic,
         report,
-        simulate,
         view,
     )
 
@@ -37,7 +35,6 @@ __all__ = [
     "PlacementComparison",
     "RoutedFabric",
     "RunComparison",
-    "StudyResults",
     "check",
     "diff",
     "load_links",
@@ -45,14 +42,20 @@ __all__ = [
     "read_fabric",
     "read_traffic",
     "report",
-    "simulate",
     "view",
 ]
+
+_LAB_NAMES = ("StudyResults", "simulate")
+"""Public names of version 0.1.0, which `ibprof_lab` has now."""
 
 
 if not TYPE_CHECKING:  # a type checker would take any name for one of this package
 
     def __getattr__(name: str) -> object:
+        if name in _LAB_NAMES:
+            from ibprof_converter import lab  # noqa: PLC0415  (numpy and the readers are slow to import)
+
+            return lab.load_entry_point(name)
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from ibprof_converter import api  # noqa: PLC0415  (numpy and the readers take most of a second to import)

@@ -29,12 +29,8 @@ from ibprof_converter.reports.fail_conditions import parse_condition
 from ibprof_converter.reports.job_report import JobReport, report_on_demand, report_on_loads
 from ibprof_converter.reports.provenance import NOWHERE
 from ibprof_converter.reports.run_comparison import RunComparison
-from ibprof_converter.reports.simulated_run import run_and_show
 from ibprof_converter.routing.rail_files import find_rails
 from ibprof_converter.routing.route_choice import parse_routes
-from ibprof_converter.simulation.study.study_file import read_study
-from ibprof_converter.simulation.study.study_results import StudyOutput, StudyResults
-from ibprof_converter.simulation.study.sweep import open_pool
 from ibprof_converter.traffic import traffic_reader
 from ibprof_converter.traffic.chosen_traffic import choose_demand
 from ibprof_converter.traffic.recorded_traffic import profile_traffic
@@ -48,7 +44,6 @@ __all__ = [
     "PlacementComparison",
     "RoutedFabric",
     "RunComparison",
-    "StudyResults",
     "check",
     "diff",
     "load_links",
@@ -56,7 +51,6 @@ __all__ = [
     "read_fabric",
     "read_traffic",
     "report",
-    "simulate",
     "view",
 ]
 
@@ -385,29 +379,3 @@ def check(*names: StrPath, tables: StrPaths = ()) -> FabricHealth:
         InconsistentError: two rails are one.
     """
     return check_fabric_files(find_rails(_name_fabrics(names), _several(tables)))
-
-
-@with_plain_errors
-def simulate(study: StrPath, folder: StrPath, *, workers: int = 1) -> StudyResults:
-    """Simulate the jobs of a study packet by packet: how much they slow each other down.
-
-    Args:
-        study: a file as `ibprof-sim run` takes it.
-        folder: for the results; a study that was begun in it is continued.
-        workers: processes.
-
-    Returns:
-        Slow-downs (`conclusions`), a row for each simulation (`rows`, latencies in microseconds) and notes.
-
-    Raises:
-        InputError: the study is not what it should be.
-        UsageError: there are no workers, or another process simulates in the folder.
-        InconsistentError: a simulation is impossible.
-    """
-    if index(workers) < 1:
-        raise UsageError(f"workers: expected a number above 0, found {workers}")
-    plan = read_study(Path(study))
-    with open_pool(workers) as pool:
-        if pool is None:
-            raise UsageError("simulate() does not run on the ranks of an MPI job; mpirun ibprof-sim run does")
-        return run_and_show(plan, StudyOutput(Path(folder)), pool, lambda _done, _work: None)

@@ -27,8 +27,8 @@ from thesis_results import (
 )
 
 from ibprof_converter.routing.subnet import read_subnet
-from ibprof_converter.simulation.engine.simulated_network import Hardware, index_network
-from ibprof_converter.simulation.workload.host_assignment import JobPlacement, ServerPlacement, assign_hosts
+from ibprof_lab.simulation.engine.simulated_network import Hardware, index_network
+from ibprof_lab.simulation.workload.host_assignment import JobPlacement, ServerPlacement, assign_hosts
 
 # -- section 6.5.1
 

@@ -21,9 +21,9 @@ from thesis_chapter6_figures import draw_placements, draw_throttle
 from thesis_figure_rows import USUAL, choose_machine, find_usual, merge_means
 from thesis_results import TABLES
 
-from ibprof_converter.outputs.bar_clusters import MARKS, Rows
-from ibprof_converter.outputs.charts import find_tables
-from ibprof_converter.simulation.study.result_tables import read_means
+from ibprof_lab.simulation.outputs.bar_clusters import MARKS, Rows
+from ibprof_lab.simulation.outputs.charts import find_tables
+from ibprof_lab.simulation.study.result_tables import read_means
 
 _DOTS_PER_INCH = 120
 _SETTINGS = {"routing": "{} routing", "server_placement": "{} servers", "job_placement": "{} jobs"}

@@ -26,7 +26,7 @@ from thesis_results import (
     tell_seeds,
 )
 
-from ibprof_converter.simulation.questions.congestion_threshold import CONGESTED, NEAR
+from ibprof_lab.simulation.questions.congestion_threshold import CONGESTED, NEAR
 
 FREE = {4 * KB: INTERVALS[4 << 10], 512 * KB: INTERVALS[512 << 10][:3], 4 * MB: INTERVALS[4 << 20][:3]}
 """Intervals of I/O at which it does not congest itself."""

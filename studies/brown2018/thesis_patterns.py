@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ibprof_converter.simulation.workload.workloads import IO, MPI, Role, Workload
+from ibprof_lab.simulation.workload.workloads import IO, MPI, Role, Workload
 
 KIB, MIB = 1 << 10, 1 << 20
 US, MS = 1e3, 1e6

@@ -8,7 +8,7 @@ from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
-from ibprof_converter.simulation.study.result_tables import read_means
+from ibprof_lab.simulation.study.result_tables import read_means
 
 PAGE = Path(__file__).resolve().parent / "README.md"
 TABLES = PAGE.parent / "tables"

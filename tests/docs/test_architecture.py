@@ -13,10 +13,11 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "architecture.md").read_text()
 # Folders whose own folders are rooms, each to be named. What lies deeper is the room's own affair.
 CONVERTER = "converter/ibprof_converter"
+LAB = "converter/ibprof_lab"
 HOUSES = (
-    *("ibprof", "csrc", "csrc/kernels", "csrc/preload", "csrc/preload/sources", "tests", CONVERTER),
+    *("ibprof", "csrc", "csrc/kernels", "csrc/preload", "csrc/preload/sources", "tests", CONVERTER, LAB),
     *("viewer", "viewer/src"),
-    *(f"{CONVERTER}/{room}" for room in ("latency", "scaling", "simulation", "topology")),
+    *(f"{LAB}/{room}" for room in ("latency", "scaling", "simulation", "topology")),
 )
 
 
@@ -52,13 +53,12 @@ def test_the_page_names_only_files_that_exist() -> None:
 
 def test_the_layers_on_the_page_are_those_that_are_checked() -> None:
     contracts = read_configuration(str(ROOT / "pyproject.toml"))["contracts_options"]
-    layers = {contract["containers"][0]: contract["layers"] for contract in contracts if contract["type"] == "layers"}
-    # A layer in parentheses has no room yet.
-    converter = [
-        ", ".join(room.strip() for room in layer.split("|") if "(" not in room) for layer in layers["ibprof_converter"]
-    ]
-    assert " > ".join([layer for layer in converter if layer] + ["ibprof"]) in PAGE
-    assert "ibprof: " + " > ".join(layers["ibprof"]) in PAGE
+    layers = {contract["containers"][0]: contract["layers"] for contract in contracts if "containers" in contract}
+    for house, order in layers.items():
+        printed = " > ".join(layer.replace(" |", ",") for layer in order)
+        assert f"    {house.rpartition('.')[2]}: {printed}\n" in PAGE
+    houses = next(contract["layers"] for contract in contracts if "containers" not in contract)
+    assert f"    {' > '.join(houses)}\n" in PAGE
 
 
 def test_the_recorders_rooms_are_in_the_order_that_is_checked() -> None:

@@ -42,6 +42,7 @@ OPENING = re.compile(rf"(?:{'|'.join(RULES['openings'])})\b")
 HOUSES = {
     "ibprof": "ibprof",
     "ibprof_converter": "converter/ibprof_converter",
+    "ibprof_lab": "converter/ibprof_lab",
     "csrc": "csrc",
     "tests": "tests",
 }
@@ -49,7 +50,7 @@ ROOMS_ALONE = ("benchmarks", "examples", "scripts", "studies", "viewer")
 NOT_SOURCE = {"__pycache__", "node_modules", "build"}
 UNITS = {"us"}
 """Phrases that a name may have."""
-JSON_KEYS = {"least_time_s", "pairs_in_all"}
+JSON_KEYS = {"pairs_in_all"}
 """Names of fields that are keys of documents, whose readers must not break."""
 FOLDERS_OF_NAMES = (
     "benchmarks",

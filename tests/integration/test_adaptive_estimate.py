@@ -17,7 +17,7 @@ from ibprof_converter.analysis.load_options import FabricOptions, TrafficOptions
 from ibprof_converter.analysis.load_pipeline import load_fabric
 from ibprof_converter.cli import layout, place, report
 from ibprof_converter.routing.subnet import read_subnet
-from ibprof_converter.simulation.engine.simulated_network import Hardware, index_network
+from ibprof_lab.simulation.engine.simulated_network import Hardware, index_network
 from ibprof_testing.lab.far import write_far
 from ibprof_testing.paths import ROOT
 from ibprof_testing.samples.fabrics import IBDIAGNET, load_sample, read_sample_bytes

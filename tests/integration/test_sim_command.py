@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from ibprof.archive.otf2_archive import write_archive
-from ibprof_converter.cli.sim import main
-from ibprof_converter.simulation.study import result_tables
-from ibprof_converter.simulation.study.study_file import read_study
-from ibprof_converter.simulation.study.sweep import STORE
+from ibprof_lab.cli.sim import main
+from ibprof_lab.simulation.study import result_tables
+from ibprof_lab.simulation.study.study_file import read_study
+from ibprof_lab.simulation.study.sweep import STORE
 from ibprof_testing.samples.fabrics import OPENSM, read_sample_bytes
 from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
 from ibprof_testing.samples.study_files import write_study
@@ -261,7 +261,7 @@ def test_sizes_of_1_byte_and_1_tb(tmp_path: Path) -> None:
 def test_two_interrupts_end_it_as_one_does(tmp_path: Path, workers: str) -> None:
     """As `timeout -s INT` sends them: to the process, and to all of its group."""
     study = write_study(tmp_path, jobs=[{"name": "a", "role": "pairs", "bytes": "1 TB"}], measured="a", seeds=4)
-    code = "import sys; from ibprof_converter.cli.sim import main; sys.exit(main(sys.argv[1:]))"
+    code = "import sys; from ibprof_lab.cli.sim import main; sys.exit(main(sys.argv[1:]))"
     command = [sys.executable, "-c", code, "run", str(study), "-o", str(tmp_path / "out"), "--workers", workers]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:

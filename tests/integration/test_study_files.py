@@ -11,12 +11,12 @@ import pytest
 import yaml
 
 from ibprof.errors import InputError
-from ibprof_converter.cli.sim import main
-from ibprof_converter.simulation.engine.simulated_network import Hardware
-from ibprof_converter.simulation.measure.message_latency import Effort
-from ibprof_converter.simulation.study.study_file import KEYS, read_study
-from ibprof_converter.simulation.study.study_jobs import JOB_KEYS
-from ibprof_converter.simulation.workload.workloads import Role
+from ibprof_lab.cli.sim import main
+from ibprof_lab.simulation.engine.simulated_network import Hardware
+from ibprof_lab.simulation.measure.message_latency import Effort
+from ibprof_lab.simulation.study.study_file import KEYS, read_study
+from ibprof_lab.simulation.study.study_jobs import JOB_KEYS
+from ibprof_lab.simulation.workload.workloads import Role
 from ibprof_testing.samples.fabrics import find_sample
 from ibprof_testing.samples.study_files import write_study
 

@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ibprof_converter.cli import layout, place, report, topology, view
-from ibprof_converter.latency.files.delay_files import write_delays
-from ibprof_converter.latency.model.delays import Delays
+from ibprof_converter.cli import layout, place, report, view
+from ibprof_lab.cli import topology
+from ibprof_lab.latency.files.delay_files import write_delays
+from ibprof_lab.latency.model.delays import Delays
 from ibprof_testing.samples.recordings import Process, counter, make_recording
 from ibprof_testing.samples.topologies import Made, disturb, line, three_levels, torus
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from ibprof_converter.latency.files.delay_files import read_delays
+from ibprof_lab.latency.files.delay_files import read_delays
 from ibprof_testing import processes
 from ibprof_testing.lab import hosts as lab
 from ibprof_testing.lab.cluster import SCRIPTS, Cluster, find_splits

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ibprof_converter.latency.files.delay_files import read_delays, write_delays
-from ibprof_converter.latency.model.delays import Delays
+from ibprof_lab.latency.files.delay_files import read_delays, write_delays
+from ibprof_lab.latency.model.delays import Delays
 from ibprof_testing import processes
 from ibprof_testing.mpi.mpis import (
     FROM_PYPI,

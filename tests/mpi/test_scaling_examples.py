@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from ibprof.profile.profile_data import Profile
-from ibprof_converter.scaling.analytic_kernels import linpack, matrix_product, scalar_product
-from ibprof_converter.scaling.recorded_exchange import RANKS, WHOLE, RecordedExchange, sum_exchange
-from ibprof_converter.scaling.scaling_model import Cluster
+from ibprof_lab.scaling.analytic_kernels import linpack, matrix_product, scalar_product
+from ibprof_lab.scaling.recorded_exchange import RANKS, WHOLE, RecordedExchange, sum_exchange
+from ibprof_lab.scaling.scaling_model import Cluster
 from ibprof_testing.mpi.matrices import load_complete
 from ibprof_testing.mpi.mpis import Mpi, find_mpi, run_mpi
 from ibprof_testing.paths import ROOT

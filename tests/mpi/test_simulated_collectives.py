@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ibprof_converter.simulation.workload.workloads import SCHEDULES, Role
+from ibprof_lab.simulation.workload.workloads import SCHEDULES, Role
 from ibprof_testing.mpi.matrices import load_complete, recorded
 from ibprof_testing.mpi.mpis import MPICH_SYSTEM, THROUGH_NETWORK, Build, find_mpi, find_mpich_like, run_mpi
 

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from ibprof_converter.cli.sim import main
-from ibprof_converter.simulation.study.result_tables import MEANS, RESULTS
-from ibprof_converter.simulation.study.sweep import STORE
+from ibprof_lab.cli.sim import main
+from ibprof_lab.simulation.study.result_tables import MEANS, RESULTS
+from ibprof_lab.simulation.study.sweep import STORE
 from ibprof_testing import processes
 from ibprof_testing.mpi import mpis
 
 STUDY = ["study", "placement", "--quick", "--fabric", "xgft:2:8,9:1,8@100", "--servers", "8"]
-COMMAND = [sys.executable, "-c", "import sys; from ibprof_converter.cli.sim import main; sys.exit(main())"]
+COMMAND = [sys.executable, "-c", "import sys; from ibprof_lab.cli.sim import main; sys.exit(main())"]
 
 
 def run_on_ranks(mpi: mpis.Mpi, *arguments: str) -> subprocess.CompletedProcess[str]:

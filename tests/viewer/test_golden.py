@@ -19,7 +19,8 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Locator, Page
 
-from ibprof_converter.cli import diff, report, topology
+from ibprof_converter.cli import diff, report
+from ibprof_lab.cli import topology
 from ibprof_testing.paths import DATA
 from ibprof_testing.samples.fabrics import FABRICS, IBDIAGNET, find_sample
 from ibprof_testing.samples.timed_profiles import write_timed_profile

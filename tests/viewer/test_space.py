@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page
 
-from ibprof_converter.cli import latency, layout, topology, view
-from ibprof_converter.latency.files.delay_files import write_delays
+from ibprof_converter.cli import layout, view
+from ibprof_lab.cli import latency, topology
+from ibprof_lab.latency.files.delay_files import write_delays
 from ibprof_testing.samples.delays import make_delays
 from ibprof_testing.samples.topologies import ARCS, SHAPES, disturb
 from ibprof_testing.views import Open, wait_for_address

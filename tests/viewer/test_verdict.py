@@ -67,7 +67,7 @@ def test_a_fault_is_marked_with_its_cause_and_leads_to_the_busiest_link(
     box.locator("summary").click()
     assert first["change"] in box.inner_text()
     opened.page.locator("#busiest").click()
-    assert f"Traffic on {diagnosis['hottest']}" in opened.page.locator("#selection h3").first.inner_text()
+    assert f"Traffic on {diagnosis['max_link']}" in opened.page.locator("#selection h3").first.inner_text()
     assert opened.complaints == []
 
 

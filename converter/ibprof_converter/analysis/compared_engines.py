@@ -14,11 +14,11 @@ from ibprof_converter.analysis.fabric_loads import FabricLoads
 from ibprof_converter.analysis.load_options import FabricOptions, Progress, TrafficOptions, no_progress
 from ibprof_converter.analysis.load_pipeline import load_traffic
 from ibprof_converter.analysis.routed_fabric import RoutedFabric
+from ibprof_converter.lab import BY_LANES, CYCLE, FREE, classify_deadlock
 from ibprof_converter.layout.positions import lay_out
 from ibprof_converter.routing.opensm_run import route_by_opensm
 from ibprof_converter.routing.subnet import Subnet, check_rails, read_rail, read_without_tables
 from ibprof_converter.routing.table_search import MissingTablesError
-from ibprof_converter.simulation.engine.deadlock import BY_LANES, CYCLE, FREE, classify_deadlock
 from ibprof_converter.traffic.hosts import find_hosts
 
 PRESENT = "present tables"

@@ -141,10 +141,10 @@ def _say_what_was_found(folder: Path) -> tuple[str, str, str]:
 def _find_busiest(report: Path) -> tuple[float, str]:
     """Return the time and the name of the most loaded link direction of a report in JSON."""
     spots = json.loads(report.read_text(encoding="utf-8"))["hotspots"]
-    busiest = max(spots, key=lambda spot: spot["least_time_s"])
+    busiest = max(spots, key=lambda spot: spot["line_rate_s"])
     source = busiest["link"][busiest["end"]]
     destination = busiest["link"]["b" if busiest["end"] == "a" else "a"]
-    return busiest["least_time_s"], f"{source['name']} port {source['port']} -> {destination['name']}"
+    return busiest["line_rate_s"], f"{source['name']} port {source['port']} -> {destination['name']}"
 
 
 def find_open_mpi() -> str:

@@ -192,7 +192,7 @@ def direction_of_hotspot(spot: Mapping[str, Any]) -> LoadedDirection:
         receiver=receiver["name"] or receiver["guid"],
         far_port=receiver["port"],
         bytes=spot["bytes"],
-        seconds=spot.get("least_time_s"),
+        seconds=spot.get("line_rate_s", spot.get("least_time_s")),
         guid=sender["guid"],
         is_host_link=link["kind"] == HOST_LINK,
         call=_name_largest_call(contributors.get("operations", ()), contributors.get("sites", ())),

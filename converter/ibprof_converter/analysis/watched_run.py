@@ -126,7 +126,7 @@ def name_direction(spot: Hotspot) -> str:
 
 
 def _describe_link(spot: Hotspot) -> dict[str, Any]:
-    return {"link": name_direction(spot), "rail": spot.rail, "bytes": spot.bytes, "least_time_s": spot.least_time_s}
+    return {"link": name_direction(spot), "rail": spot.rail, "bytes": spot.bytes, "line_rate_s": spot.line_rate_s}
 
 
 def watch_until_end(looks: Iterator[WatchedRun]) -> Iterator[WatchedRun]:

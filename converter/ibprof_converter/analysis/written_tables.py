@@ -10,13 +10,13 @@ from ibprof.errors import InconsistentError, InputError
 from ibprof_converter.analysis.output_files import open_output
 from ibprof_converter.fabric.node_names import show_some
 from ibprof_converter.hotspots.causes.table_rules import BALANCED, TableMaker
+from ibprof_converter.lab import CYCLE
 from ibprof_converter.routing.lft_text import write_lft_text
 from ibprof_converter.routing.modelled_tables import D_MOD_K, MIN_HOP, model_tables
 from ibprof_converter.routing.rail_files import find_rails
 from ibprof_converter.routing.subnet import join_subnet, read_rail, read_rail_fabric
 from ibprof_converter.routing.switch_routes import add_switch_routes
 from ibprof_converter.routing.table_search import MissingTablesError
-from ibprof_converter.simulation.engine.deadlock import CYCLE
 
 WRITTEN_RULES = (BALANCED, D_MOD_K, MIN_HOP)
 

@@ -14,7 +14,7 @@ from ibprof_converter.checks.dump_check import check_dumps
 from ibprof_converter.checks.fabric_findings import FabricFinding, FindingKind
 from ibprof_converter.checks.rail_check import check_rails_alike
 from ibprof_converter.checks.route_check import check_routes, check_tables
-from ibprof_converter.fabric.assemble import LidTwiceError
+from ibprof_converter.fabric.assemble import DuplicateLidError
 from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.routing.rail_files import RailFiles
 from ibprof_converter.routing.subnet import Subnet, check_rails, read_rail, read_without_tables
@@ -95,7 +95,7 @@ def check_fabric_files(rails: Sequence[RailFiles], progress: Callable[[str], Non
         try:
             subnet, unused, unreadable = _read(files, number)
         except InconsistentError as error:
-            kind = FindingKind.LID_TWICE if isinstance(error, LidTwiceError) else FindingKind.CONTRADICTION
+            kind = FindingKind.LID_TWICE if isinstance(error, DuplicateLidError) else FindingKind.CONTRADICTION
             findings.append(FabricFinding(kind, number, str(error), ()))
             summaries.append(RailSummary(str(files.links), None, unused=files.notes))
             continue

@@ -14,8 +14,8 @@ from ibprof.cli.command import run_command
 from ibprof.cli.parsers import make_parser
 from ibprof.cli.row_arguments import add_row_arguments, row_options
 from ibprof.errors import THRESHOLD_CROSSED, UsageError
-from ibprof_converter.analysis.folderless import FULL_PATHS, FolderlessText
 from ibprof_converter.analysis.output_files import check_files
+from ibprof_converter.analysis.path_redactor import FULL_PATHS, PathRedactor
 from ibprof_converter.cli.arguments import type_of
 from ibprof_converter.cli.input_arguments import (
     add_fabric_arguments,
@@ -55,7 +55,7 @@ class DiffOutputs:
     top: int
     html: Path | None
     as_json: bool
-    paths: FolderlessText = FULL_PATHS
+    paths: PathRedactor = FULL_PATHS
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from ibprof.cli.row_arguments import add_row_arguments, row_options
 from ibprof.errors import UsageError
-from ibprof_converter.analysis.folderless import FULL_PATHS, FolderlessText
 from ibprof_converter.analysis.load_options import FabricOptions, TrafficOptions, parse_pattern, split_names
 from ibprof_converter.analysis.loads_view import AttributeFiles
+from ibprof_converter.analysis.path_redactor import FULL_PATHS, PathRedactor
 from ibprof_converter.cli.arguments import type_of
 from ibprof_converter.routing.route_choice import CHOICES, parse_routes
 from ibprof_converter.traffic import adapter_policies, rail_policies
@@ -108,14 +108,14 @@ def add_provenance_argument(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def shorten_paths(provenance: str, paths: Iterable[Path]) -> FolderlessText:
+def shorten_paths(provenance: str, paths: Iterable[Path]) -> PathRedactor:
     """Return what shortens the paths of a page, or leaves them in full.
 
     Args:
         provenance: `NAMES` or `FULL`.
         paths: of files that the command reads and writes, and as the user named them.
     """
-    return FULL_PATHS if provenance == FULL else FolderlessText.of_files(paths)
+    return FULL_PATHS if provenance == FULL else PathRedactor.of_files(paths)
 
 
 def add_adaptive_argument(parser: argparse.ArgumentParser) -> None:

@@ -12,7 +12,6 @@ from pathlib import Path
 from ibprof.cli.command import run_command
 from ibprof.cli.parsers import make_parser
 from ibprof.errors import InconsistentError, UsageError
-from ibprof_converter.analysis.folderless import FULL_PATHS, FolderlessText
 from ibprof_converter.analysis.load_options import (
     OPERATION,
     REGION,
@@ -25,6 +24,7 @@ from ibprof_converter.analysis.load_pipeline import load_fabric
 from ibprof_converter.analysis.loads_outputs import JOB, OUTPUT_FILES, LoadsOutputOptions, write_outputs
 from ibprof_converter.analysis.measured_patterns import SAMPLES, measure_patterns
 from ibprof_converter.analysis.output_files import check_files
+from ibprof_converter.analysis.path_redactor import FULL_PATHS, PathRedactor
 from ibprof_converter.checks.fabric_check import check_fabric_files
 from ibprof_converter.checks.health_text import describe_health
 from ibprof_converter.cli.arguments import count_in, fill_options, type_of
@@ -68,7 +68,7 @@ class LayoutOptions:
     fabric: FabricOptions
     traffic: TrafficOptions
     outputs: LoadsOutputOptions
-    paths: FolderlessText = FULL_PATHS
+    paths: PathRedactor = FULL_PATHS
 
 
 def main(argv: Sequence[str] | None = None) -> int:

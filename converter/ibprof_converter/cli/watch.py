@@ -119,7 +119,7 @@ def _show(look: WatchedRun) -> Group:
         calls.add_row(Text(region), call, Text(shorten_site(site)), time, format_bytes(each.bytes))
     links = Table("most loaded links so far", "time at line rate", "bytes", box=None, pad_edge=False)
     for spot in look.links:
-        least = "" if spot.least_time_s is None else format_seconds(spot.least_time_s)
+        least = "" if spot.line_rate_s is None else format_seconds(spot.line_rate_s)
         links.add_row(Text(printable(name_direction(spot))), least, format_bytes(spot.bytes))
     return Group(Text(printable(head)), "", calls, *(("", links) if look.links else ()))
 

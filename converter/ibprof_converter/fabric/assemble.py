@@ -19,7 +19,7 @@ from ibprof_converter.fabric.node_names import show_some
 _OLD_TOP_SPEED = "10"
 
 
-class LidTwiceError(InconsistentError):
+class DuplicateLidError(InconsistentError):
     """A LID belongs to more than one port, so the destination of its packets is ambiguous."""
 
 
@@ -154,7 +154,7 @@ def _collect_ports(
     lid = take_equal(listing, number, listing.lid, "the LID of a port")
     used, count = np.unique(lid[lid > 0], return_counts=True)
     if (count > 1).any():
-        raise LidTwiceError(_describe_twice(listing, int(used[count > 1][0])))
+        raise DuplicateLidError(_describe_twice(listing, int(used[count > 1][0])))
     return np.unique(number), guid, lid, take_equal(listing, number, listing.lmc, "the LMC of a port")
 
 

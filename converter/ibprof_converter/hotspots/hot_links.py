@@ -138,7 +138,7 @@ class Hotspot:
         bytes: sent by that side; with adaptive routing the estimate.
         share: of the bytes of the traffic that are on links.
         ratio_to_mean: `bytes` over the mean of all link directions that carry anything.
-        least_time_s: in which the link could carry the bytes at its data rate; None where that is not known.
+        line_rate_s: in which the link could carry the bytes at its data rate; None where that is not known.
         contributors: along static routes; None where the bytes were counted at the ports, which know no sender, and
             with adaptive routing where no static route passes.
         static_bytes: by the forwarding tables, with adaptive routing; else None.
@@ -153,16 +153,16 @@ class Hotspot:
     bytes: int
     share: float
     ratio_to_mean: float
-    least_time_s: float | None
+    line_rate_s: float | None
     contributors: Contributors | None
     static_bytes: int | None = None
 
 
 def compare_times(spot: Hotspot, first: Hotspot) -> float:
     """Return the time of a link direction over that of the busiest one; their bytes where a speed is not known."""
-    if spot.least_time_s is None or not first.least_time_s:
+    if spot.line_rate_s is None or not first.line_rate_s:
         return min(spot.bytes / first.bytes, 1.0)
-    return spot.least_time_s / first.least_time_s
+    return spot.line_rate_s / first.line_rate_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,7 +321,7 @@ class LinkDirections:
             bytes=amount,
             share=amount / self._routed,
             ratio_to_mean=amount / self._mean,
-            least_time_s=None if math.isnan(gbps) else float(self._seconds[index]),
+            line_rate_s=None if math.isnan(gbps) else float(self._seconds[index]),
             contributors=self._contributors(index, amount if self._static is None else int(self._static[index])),
             static_bytes=None if self._static is None else int(self._static[index]),
         )

@@ -55,13 +55,13 @@ def _time_links(links: LinkReport, routes: str) -> BusiestLink | None:
     on_host = links.bytes_on_host / links.bytes_total if links.bytes_total else 0.0
     diagnosis = links.diagnosis
     if diagnosis is None:
-        spots = [spot for spot in (*links.hotspots, *links.switch_hotspots) if spot.least_time_s]
+        spots = [spot for spot in (*links.hotspots, *links.switch_hotspots) if spot.line_rate_s]
         if not spots:
             return BusiestLink("", 0.0, is_host_link=True, routes=routes, on_host_share=on_host)
-        busiest = max(spots, key=lambda spot: (spot.least_time_s or 0.0, spot.kind == HOST_LINK))
+        busiest = max(spots, key=lambda spot: (spot.line_rate_s or 0.0, spot.kind == HOST_LINK))
         return BusiestLink(
             busiest=_name_direction(busiest),
-            line_rate_s=busiest.least_time_s or 0.0,
+            line_rate_s=busiest.line_rate_s or 0.0,
             is_host_link=busiest.kind == HOST_LINK,
             routes=routes,
             on_host_share=on_host,

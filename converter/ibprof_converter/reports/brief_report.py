@@ -104,7 +104,7 @@ def _shorten(name: str, most: int) -> str:
 def _say_end(number: int, group: LinkGroup, rail: str, by_bytes: bool, width: int) -> str:
     spot, count = group.busiest, len(group.members)
     source, destination = ends_of(spot)
-    load = format_bytes(spot.bytes) if by_bytes or spot.least_time_s is None else format_seconds(spot.least_time_s)
+    load = format_bytes(spot.bytes) if by_bytes or spot.line_rate_s is None else format_seconds(spot.line_rate_s)
     alike = f" (+ {count - 1} alike)" if count > 1 else ""
     most = (width - _AROUND - len(rail + alike)) // 2
     sender, receiver = (_shorten(node.name or node.guid, most) for node in (source, destination))

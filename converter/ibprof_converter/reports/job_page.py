@@ -10,8 +10,8 @@ from ibprof.profile.gaps import format_names
 from ibprof.text.mpi_names import name_mpi
 from ibprof.text.quantities import count_of, format_seconds
 from ibprof.verdict.verdict_data import WORTH_HAVING, Verdict, VerdictKind
-from ibprof_converter.analysis.folderless import FULL_PATHS, FolderlessText, shorten_command
 from ibprof_converter.analysis.loads_view import AttributeFiles, render_view
+from ibprof_converter.analysis.path_redactor import FULL_PATHS, PathRedactor, shorten_command
 from ibprof_converter.hotspots.causes.diagnosis import Diagnosis
 from ibprof_converter.hotspots.causes.load_cause import LINKS, PROGRAM, REPAIR, LoadCause
 from ibprof_converter.hotspots.coverage import Coverage
@@ -52,7 +52,7 @@ _ADVICE = (
 
 
 def write_job_page(
-    path: Path, report: JobReport, attributes: AttributeFiles | None = None, paths: FolderlessText = FULL_PATHS
+    path: Path, report: JobReport, attributes: AttributeFiles | None = None, paths: PathRedactor = FULL_PATHS
 ) -> None:
     """Write a report as a page, with the network view if there is a fabric.
 
@@ -205,7 +205,7 @@ def _list_group(group: LinkGroup, number: int, first: Hotspot, rails: int) -> st
     spot, path = group.busiest, f"link_groups.{number}.busiest"
     source, destination = ends_of(spot)
     where = f"{source.name or source.guid} port {source.port}{_TO}{destination.name or destination.guid}"
-    time = show_number(f"{path}.least_time_s", spot.least_time_s, ValueKind.SECONDS)
+    time = show_number(f"{path}.line_rate_s", spot.line_rate_s, ValueKind.SECONDS)
     amount = show_number(f"{path}.bytes", spot.bytes, ValueKind.BYTES)
     count = show_number(f"link_groups.{number}.directions", len(group.members), ValueKind.COUNT)
     alike = f"; {count} links alike" if len(group.members) > 1 else ""
@@ -218,7 +218,7 @@ def _list_group(group: LinkGroup, number: int, first: Hotspot, rails: int) -> st
     rail = f"rail {spot.rail}: " if rails > 1 else ""
     return (
         f'<li><b class="badge">{number + 1}</b><div><strong>{escape(rail + where)}</strong>'
-        f"<p>{time if spot.least_time_s is not None else 'time unknown'}, {amount}{alike}</p>{bar}"
+        f"<p>{time if spot.line_rate_s is not None else 'time unknown'}, {amount}{alike}</p>{bar}"
         + (f'<p class="soft">Most by {who}</p>' if who else "")
         + "</div></li>"
     )

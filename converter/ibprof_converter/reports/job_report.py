@@ -43,17 +43,17 @@ from ibprof_converter.reports.recorded_job import (
     follow_time,
     measure_regions,
 )
-from ibprof_converter.reports.sender_balance import SenderBalance, weigh_senders
+from ibprof_converter.reports.sender_balance import SenderBalance, sender_imbalance
 from ibprof_converter.traffic.chosen_traffic import choose_demand
 from ibprof_converter.traffic.traffic_data import RankTraffic, Traffic
 from ibprof_converter.traffic.traffic_reader import read_traffic
 
-SCHEMA = 1
+SCHEMA = 2
 """Number of the JSON's schema, raised when a key changes its meaning."""
 
 
 @dataclass(frozen=True, slots=True)
-class BytesFate:
+class RoutedBytes:
     """Fate of some of the bytes.
 
     Attributes:
@@ -145,7 +145,7 @@ class JobReport(NotebookView):
         return document | dict(self.additions)
 
     @property
-    def fates(self) -> tuple[BytesFate, ...]:
+    def fates(self) -> tuple[RoutedBytes, ...]:
         """Fates of all bytes; empty without a fabric."""
         return _list_fates(self.links) if self.links else ()
 
@@ -227,7 +227,7 @@ def report_on_loads(
         rails=rails,
         levels=sum_levels(fabric.subnets, fabric.layouts, loads.loads),
         hosts=hosts,
-        balance=weigh_senders(demand, run, rails, loads),
+        balance=sender_imbalance(demand, run, rails, loads),
         additions=_additions_as_json(loads),
         addition_lines=tuple(describe_additions(loads)),
     )
@@ -255,7 +255,7 @@ def report_on_demand(demand: Demand, provenance: Provenance) -> JobReport:
         run=run,
         requests=() if stays_on_host else REQUESTS,  # no link carries anything, so an administrator cannot help
         hosts=matrix_of_recorded_hosts(demand),
-        balance=weigh_senders(demand, run, (), None),
+        balance=sender_imbalance(demand, run, (), None),
     )
     return _with_ranks(report, demand)
 
@@ -293,10 +293,10 @@ def describe_additions(loads: FabricLoads) -> Iterator[str]:
         yield from describe_bounds(loads.bounds, loads.loads, loads.fabric.fabrics)
 
 
-def _list_fates(links: LinkReport) -> tuple[BytesFate, ...]:
+def _list_fates(links: LinkReport) -> tuple[RoutedBytes, ...]:
     rows = [("routed over links", links.bytes_routed), ("within a host", links.bytes_on_host)]
     rows += [(f"not routed: {reason}", amount) for reason, amount in links.bytes_unrouted.items()]
     rows.append(("total", links.bytes_total))
     return tuple(
-        BytesFate(label, amount, amount / links.bytes_total if links.bytes_total else 0.0) for label, amount in rows
+        RoutedBytes(label, amount, amount / links.bytes_total if links.bytes_total else 0.0) for label, amount in rows
     )

@@ -85,7 +85,7 @@ def describe_groups(links: LinkReport) -> Section:
     """Name the most loaded link directions, alike ones once: the same numbers as in the picture of the page."""
     columns = (
         Column("", "no."),
-        Column("busiest.least_time_s", "at line rate", ValueKind.SECONDS),
+        Column("busiest.line_rate_s", "at line rate", ValueKind.SECONDS),
         Column("busiest.bytes", "bytes", ValueKind.BYTES),
         Column("", "from"),
         Column("", "to"),
@@ -95,7 +95,7 @@ def describe_groups(links: LinkReport) -> Section:
     rows = tuple(
         (
             str(number),
-            group.busiest.least_time_s,
+            group.busiest.line_rate_s,
             group.busiest.bytes,
             *map(_side, ends_of(group.busiest)),
             len(group.members),
@@ -134,7 +134,7 @@ def _table_of_ends(key: str, spots: Sequence[Hotspot], rails: int) -> Table:
         Column("bytes", "bytes", ValueKind.BYTES),
         Column("share", "share", ValueKind.SHARE),
         Column("ratio_to_mean", "x mean", ValueKind.RATIO),
-        Column("least_time_s", "at line rate", ValueKind.SECONDS),
+        Column("line_rate_s", "at line rate", ValueKind.SECONDS),
         Column(
             "", "loaded by, on static routes" if any(spot.static_bytes is not None for spot in spots) else "loaded by"
         ),
@@ -150,7 +150,7 @@ def _row_of_end(spot: Hotspot, rails: int) -> tuple[Value, ...]:
         spot.bytes,
         spot.share,
         spot.ratio_to_mean,
-        spot.least_time_s,
+        spot.line_rate_s,
         _senders(spot),
     )
     return (spot.rail, *row) if rails > 1 else row
@@ -194,7 +194,7 @@ def _shares(shares: Sequence[NamedShare], write: Callable[[str], str]) -> str:
 def describe_diagnosis(diagnosis: Diagnosis) -> Section:
     """Say why the most loaded link direction is as busy as it is, and what would help."""
     facts = (
-        Fact("diagnosis.hottest", "most loaded link direction", diagnosis.busiest),
+        Fact("diagnosis.max_link", "most loaded link direction", diagnosis.busiest),
         Fact("diagnosis.max_time_s", "its time at line rate", diagnosis.max_time_s, ValueKind.SECONDS),
         Fact(
             "diagnosis.max_host_link_s",
@@ -249,7 +249,7 @@ def _list_tried(tried: Sequence[TriedChange]) -> Iterator[str]:
         yield f"{on_top}{why_not}: {list_some(changes, _SHOWN)}"
 
 
-def say_verdict(diagnosis: Diagnosis) -> str:
+def format_verdict(diagnosis: Diagnosis) -> str:
     """Return the first cause in one sentence, or that none was found."""
     if not diagnosis.causes:
         return f"no network problem found{name_basis(diagnosis.load_basis)}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import base64
 import io
-import json
 from collections.abc import Iterable, Iterator, Sequence
 
 from ibprof.profile.exact_sums import sum_by_group
@@ -25,9 +24,8 @@ from ibprof_converter.hotspots.link_report import diagnose_traffic
 from ibprof_converter.placement.candidates import PlacementComparison
 from ibprof_converter.reports.comparison_sections import name_part, say_threshold
 from ibprof_converter.reports.job_report import JobReport, describe_additions
-from ibprof_converter.reports.link_sections import say_verdict
+from ibprof_converter.reports.link_sections import format_verdict
 from ibprof_converter.reports.run_comparison import RunComparison
-from ibprof_converter.simulation.study.study_results import StudyResults
 from ibprof_converter.traffic.rail_bounds import STATIC
 from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic
 
@@ -43,7 +41,7 @@ def render_fabric(fabric: RoutedFabric) -> str:
         (str(rail), subnet.fabric.name, f"{subnet.fabric.nodes:,}", f"{subnet.fabric.links:,}", subnet.tables.name)
         for rail, subnet in enumerate(fabric.subnets)
     )
-    return _wrap([_head_of(fabric), render_table(head, rows), *_sentences("note", fabric.warnings)])
+    return join_parts([_head_of(fabric), render_table(head, rows), *render_sentences("note", fabric.warnings)])
 
 
 @render_html.register
@@ -53,11 +51,11 @@ def render_rank_traffic(demand: RankTraffic) -> str:
     largest = sorted(zip(sums, demand.operations, strict=True), reverse=True)[:_SHOWN]
     rows = ((name_call(name), format_bytes(amount)) for amount, name in largest if amount)
     gone = (f"{format_bytes(amount)}: {reason}" for reason, amount in demand.unmapped.items())
-    return _wrap([
+    return join_parts([
         _head_of(demand),
         render_table(("operation", "bytes"), rows),
-        *_sentences("not mapped", gone),
-        *_sentences("not seen", describe_gaps(run) if (run := demand.whole.profile) else ()),
+        *render_sentences("not mapped", gone),
+        *render_sentences("not seen", describe_gaps(run) if (run := demand.whole.profile) else ()),
     ])  # fmt: skip
 
 
@@ -65,13 +63,15 @@ def render_rank_traffic(demand: RankTraffic) -> str:
 def render_lid_traffic(traffic: Traffic) -> str:
     """Return traffic between LIDs as HTML."""
     gone = (f"{format_bytes(amount)}: {reason}" for reason, amount in traffic.unmapped.items())
-    return _wrap([_head_of(traffic), *_sentences("not mapped", gone), *_sentences("note", traffic.notes)])
+    return join_parts(
+        [_head_of(traffic), *render_sentences("not mapped", gone), *render_sentences("note", traffic.notes)]
+    )
 
 
 @render_html.register
 def render_counters(counters: PortCounters) -> str:
     """Return port counters as HTML."""
-    return _wrap([_head_of(counters), *_sentences("note", counters.notes)])
+    return join_parts([_head_of(counters), *render_sentences("note", counters.notes)])
 
 
 @render_html.register
@@ -81,7 +81,7 @@ def render_loads(loads: FabricLoads) -> str:
     diagnosis = (
         diagnose_traffic(loads.traffic, loads.fabric.subnets, is_adaptive, loads.demand) if loads.traffic else None
     )
-    return _render_loads(loads, say_verdict(diagnosis) if diagnosis else "")
+    return _render_loads(loads, format_verdict(diagnosis) if diagnosis else "")
 
 
 def _render_loads(loads: FabricLoads, verdict: str) -> str:
@@ -89,9 +89,9 @@ def _render_loads(loads: FabricLoads, verdict: str) -> str:
     said = f"{format_bytes(bytes_of.bytes_routed)} over {heat.links_used:,} of {heat.links:,} links"
     unrouted = sum(bytes_of.bytes_unrouted.values())
     head = ("rail", "from", "to", "bytes", "x mean", "at line rate", "most by")
-    return _wrap([
-        *_sentences("verdict", filter(None, [verdict])),
-        _head(loads.title),
+    return join_parts([
+        *render_sentences("verdict", filter(None, [verdict])),
+        render_head(loads.title),
         f"<p>{said}; {format_bytes(bytes_of.bytes_on_host)} within hosts; {format_bytes(unrouted)} not routed</p>",
         _picture(loads),
         render_table(head, map(_describe_end, loads.most_loaded(_SHOWN))),
@@ -103,7 +103,7 @@ def _render_loads(loads: FabricLoads, verdict: str) -> str:
 @render_html.register
 def render_verdict(verdict: Verdict) -> str:
     """Return a verdict as HTML: its sentences, and what would make it surer."""
-    return _wrap([*_sentences("verdict", [verdict.text]), *_sentences("missing", verdict.missing)])
+    return join_parts([*render_sentences("verdict", [verdict.text]), *render_sentences("missing", verdict.missing)])
 
 
 @render_html.register
@@ -119,13 +119,13 @@ def render_report(report: JobReport) -> str:
     )
     unknown = "which links carry these bytes is unknown without the fabric"
     commands = (request.command for request in report.requests)
-    return _wrap([
-        *_sentences("verdict", [report.verdict.text]),
-        _head(report.coverage.origin),
+    return join_parts([
+        *render_sentences("verdict", [report.verdict.text]),
+        render_head(report.coverage.origin),
         render_table(head, rows),
-        *_sentences("note", [unknown]),
+        *render_sentences("note", [unknown]),
         *_gaps(report.coverage, report.coverage.notes),
-        *_sentences("ask an administrator for", commands),
+        *render_sentences("ask an administrator for", commands),
     ])  # fmt: skip
 
 
@@ -144,11 +144,11 @@ def render_comparison(comparison: RunComparison) -> str:
         for change in part.changes[:_CHANGES]
     )
     crossed = [say_threshold(verdict) for verdict in comparison.verdicts if verdict.holds]
-    return _wrap([
-        _head(f"A: {comparison.a}; B: {comparison.b}"),
-        *_sentences("verdict", crossed or ["no threshold crossed"] if comparison.verdicts else []),
+    return join_parts([
+        render_head(f"A: {comparison.a}; B: {comparison.b}"),
+        *render_sentences("verdict", crossed or ["no threshold crossed"] if comparison.verdicts else []),
         render_table(head, rows),
-        *_sentences("note", comparison.notes),
+        *render_sentences("note", comparison.notes),
     ])  # fmt: skip
 
 
@@ -172,10 +172,10 @@ def render_placement(comparison: PlacementComparison) -> str:
         times = (format_seconds(bounds.bottleneck_seconds), format_seconds(bounds.max_seconds))
         rows.append(("lower bound", *times, "", ""))
     slots = f"{comparison.slots} slots on {comparison.free_hosts} hosts"
-    return _wrap([
-        _head(f"{len(comparison.hosts)} ranks, {slots} to choose from"),
+    return join_parts([
+        render_head(f"{len(comparison.hosts)} ranks, {slots} to choose from"),
         render_table(head, rows),
-        *_sentences("note", (*comparison.notes, comparison.limits)),
+        *render_sentences("note", (*comparison.notes, comparison.limits)),
     ])  # fmt: skip
 
 
@@ -184,24 +184,11 @@ def render_health(health: FabricHealth) -> str:
     """Return the check of a fabric as HTML: the verdict on routes, and each finding."""
     head = ("rail", "finding", "where", "meaning")
     rows = ((str(each.rail), each.kind.value.name, each.line, each.kind.value.text) for each in health.findings)
-    return _wrap([
+    return join_parts([
         _head_of(health),
-        *_sentences("verdict", ["routes can be trusted" if health.trusted else "routes cannot be trusted"]),
+        *render_sentences("verdict", ["routes can be trusted" if health.trusted else "routes cannot be trusted"]),
         render_table(head, rows),
-        *_sentences("note", (remark for rail in health.rails for remark in rail.remarks)),
-    ])  # fmt: skip
-
-
-@render_html.register
-def render_study(results: StudyResults) -> str:
-    """Return a study's results as HTML: slow-downs, and what limits them."""
-    rows = ((name, json.dumps(value)) for name, value in results.conclusions.items())
-    unsettled = (f"{count} simulations without a settled mean: {why}" for why, count in results.count_unsettled())
-    return _wrap([
-        _head(f"{len(results.rows)} simulations"),
-        render_table(("", "value"), rows),
-        *_sentences("not settled", unsettled),
-        *_sentences("note", results.notes),
+        *render_sentences("note", (remark for rail in health.rails for remark in rail.remarks)),
     ])  # fmt: skip
 
 
@@ -216,9 +203,9 @@ def render_network_view(view: NetworkView) -> str:
 
 
 def _gaps(coverage: Coverage, notes: Iterable[str]) -> Iterator[str]:
-    yield from _sentences("not seen", coverage.not_seen)
-    yield from _sentences("modelled", coverage.modelled)
-    yield from _sentences("note", notes)
+    yield from render_sentences("not seen", coverage.not_seen)
+    yield from render_sentences("modelled", coverage.modelled)
+    yield from render_sentences("note", notes)
 
 
 def _picture(loads: FabricLoads) -> str:
@@ -242,23 +229,26 @@ def _describe_end(spot: Hotspot) -> Sequence[str]:
         f"{destination.name or destination.guid} port {destination.port}",
         format_bytes(spot.bytes),
         f"{spot.ratio_to_mean:.2f}",
-        "-" if spot.least_time_s is None else format_seconds(spot.least_time_s),
+        "-" if spot.line_rate_s is None else format_seconds(spot.line_rate_s),
         who,
     )
 
 
-def _wrap(parts: Iterable[str]) -> str:
+def join_parts(parts: Iterable[str]) -> str:
+    """Return parts of a result as one block of HTML."""
     return "<div>" + "".join(parts) + "</div>"
 
 
 def _head_of(result: object) -> str:
-    return _head(repr(result).strip("<>"))
+    return render_head(repr(result).strip("<>"))
 
 
-def _head(text: str) -> str:
+def render_head(text: str) -> str:
+    """Return the title of a result as HTML."""
     return f"<strong>{escape(text)}</strong>"
 
 
-def _sentences(label: str, sentences: Iterable[str]) -> Iterator[str]:
+def render_sentences(label: str, sentences: Iterable[str]) -> Iterator[str]:
+    """Yield each sentence as a paragraph that begins with a label."""
     for sentence in sentences:
         yield f"<p>{label}: {escape(sentence)}</p>"

@@ -46,7 +46,7 @@ class SenderBalance:
     direction: str = SENT
 
 
-def weigh_senders(
+def sender_imbalance(
     demand: RankTraffic | None, run: RunSummary | None, rails: Sequence[RailSum], loads: FabricLoads | None
 ) -> tuple[SenderBalance, ...]:
     """Return how evenly ranks, hosts and rails share the bytes, as far as they are known.

@@ -78,7 +78,7 @@ static const struct wrapped all_wrapped[IBP_OPERATIONS] = {
 #undef IBP_POINT_TO_POINT
 
 /* A call that is being made. */
-struct making {
+struct call_in_progress {
     const struct wrapped *wrapped;
     void *next;
     const long *arguments;
@@ -87,17 +87,17 @@ struct making {
 };
 
 /* One of a call's arguments; 0 where it has none at that place. */
-static inline long argument(const struct making *making, int place)
+static inline long argument(const struct call_in_progress *making, int place)
 {
     return (unsigned)place < making->wrapped->arguments ? making->arguments[place] : 0;
 }
 
-static long last_argument(const struct making *making)
+static long last_argument(const struct call_in_progress *making)
 {
     return making->arguments[making->wrapped->arguments - 1];
 }
 
-static int call_next(const struct making *making)
+static int call_next(const struct call_in_progress *making)
 {
     switch (making->wrapped->arguments) {
 #define CASE(count)                                                                                                    \
@@ -180,14 +180,14 @@ static void forget(long address)
     ibp_unlock();
 }
 
-static inline struct ibp_call *call_of(const struct making *making)
+static inline struct ibp_call *call_of(const struct call_in_progress *making)
 {
     return IBP_LIKELY(!ibp_sites_recorded) ? &ibp_calls[making->operation]
                                            : ibp_call_find(making->operation, making->caller);
 }
 
 /* Describe what a call asks for; a send only where wrappers label it. */
-static inline struct ibp_demanding describe(const struct making *making, struct ibp_call *call)
+static inline struct ibp_demanding describe(const struct call_in_progress *making, struct ibp_call *call)
 {
     const struct ibp_demand_places *places = &ibp_demand_places[making->operation];
     struct ibp_demanding demanding = {.call = call, .operation = (uint16_t)making->operation, .shape = places->shape};
@@ -203,7 +203,7 @@ static inline struct ibp_demanding describe(const struct making *making, struct 
 }
 
 /* Remember a persistent request, and what each of its starts asks for. */
-static void keep_request(const struct making *making, const struct ibp_demanding *call)
+static void keep_request(const struct call_in_progress *making, const struct ibp_demanding *call)
 {
     const bool is_demand = call->shape != IBP_DEMAND_NONE && !ibp_mpi.is_behind_layer;
 
@@ -215,7 +215,7 @@ static void keep_request(const struct making *making, const struct ibp_demanding
 
 /* Return whether a nonblocking call asks to move no items. MPI_Gather and MPI_Scatter have two counts, of which a root
  * may pass only one. */
-static bool moves_nothing(const struct making *making, const struct ibp_demanding *call)
+static bool moves_nothing(const struct call_in_progress *making, const struct ibp_demanding *call)
 {
     const bool is_leaf = call->shape == IBP_DEMAND_LEAF;
     const long counts = is_leaf ? argument(making, 1) | argument(making, 4) : call->items;
@@ -230,7 +230,7 @@ static bool moves_nothing(const struct making *making, const struct ibp_demandin
 
 /* Compare a send with what the source sees. The count of items is an int, except in calls for large counts, which
  * are not compared. */
-static void expect(const struct making *making)
+static void expect(const struct call_in_progress *making)
 {
     const bool is_large = making->form == IBP_FORM_LARGE;
 
@@ -241,7 +241,7 @@ static void expect(const struct making *making)
 /* -- calls that are entered ---------------------------------------------------------------------------------------- */
 
 /* Do what comes before a call that is more than entered. */
-static __attribute__((noinline)) void prepare(const struct making *making, const struct ibp_demanding *call)
+static __attribute__((noinline)) void prepare(const struct call_in_progress *making, const struct ibp_demanding *call)
 {
     const unsigned treatment = making->wrapped->treatment;
 
@@ -251,7 +251,7 @@ static __attribute__((noinline)) void prepare(const struct making *making, const
 }
 
 /* Do what comes after it, once it is left. */
-static __attribute__((noinline)) void complete(int result, const struct making *making,
+static __attribute__((noinline)) void complete(int result, const struct call_in_progress *making,
                                                const struct ibp_demanding *call)
 {
     if (result) return;
@@ -265,13 +265,13 @@ static __attribute__((noinline)) void complete(int result, const struct making *
 }
 
 /* Return whether a call itself asks for bytes: a persistent one does when it is started. */
-static bool is_in_ledger(const struct making *making, const struct ibp_demanding *call)
+static bool is_in_ledger(const struct call_in_progress *making, const struct ibp_demanding *call)
 {
     return call->shape != IBP_DEMAND_NONE && making->wrapped->kind != IBP_CALL_PERSISTENT &&
            !(making->wrapped->treatment & KEEPS_REQUEST);
 }
 
-static bool is_expected(const struct making *making)
+static bool is_expected(const struct call_in_progress *making)
 {
     return IBP_UNLIKELY(ibp_source_unproved) && making->wrapped->treatment & (SENDS | IS_SENDRECV) &&
            !(making->wrapped->treatment & KEEPS_REQUEST);
@@ -279,7 +279,7 @@ static bool is_expected(const struct making *making)
 
 /* Make a call that is the outermost one. What it asks for is entered in the ledger before it is made, if that is known,
  * and else when it has succeeded. */
-static __attribute__((noinline)) int enter_and_call(const struct making *making)
+static __attribute__((noinline)) int enter_and_call(const struct call_in_progress *making)
 {
     struct ibp_call *const of_operation = call_of(making);
     const struct ibp_demanding call = describe(making, of_operation);
@@ -310,7 +310,7 @@ static __attribute__((noinline)) int enter_and_call(const struct making *making)
 /* -- calls that are only passed on --------------------------------------------------------------------------------- */
 
 /* Make a call that is not entered, and set it as the present one. */
-static __attribute__((noinline)) int pass_on(const struct making *making)
+static __attribute__((noinline)) int pass_on(const struct call_in_progress *making)
 {
     struct ibp_call *const call = call_of(making);
     struct ibp_timing timing;
@@ -331,7 +331,7 @@ static __attribute__((noinline)) int pass_on(const struct making *making)
 
 int ibp_long_path(unsigned wrapper, void *next, const long *arguments, const void *caller)
 {
-    const struct making making = {
+    const struct call_in_progress making = {
         .wrapped = &all_wrapped[wrapper / IBP_FORMS],
         .next = next_function(wrapper, next),
         .arguments = arguments,

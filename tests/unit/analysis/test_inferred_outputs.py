@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ibprof_converter.analysis import inferred_outputs
-from ibprof_converter.analysis.inferred_outputs import write_inferred
-from ibprof_converter.outputs.topology_writers import TopologyOutputs
-from ibprof_converter.topology.model.inferred_topology import InferredTopology
-from ibprof_converter.topology.space.vertex_positions import GAMMA, METHODS, VertexPositions, position_vertices
+from ibprof_lab.topology.model.inferred_topology import InferredTopology
+from ibprof_lab.topology.outputs import inferred_outputs
+from ibprof_lab.topology.outputs.inferred_outputs import write_inferred
+from ibprof_lab.topology.outputs.topology_writers import TopologyOutputs
+from ibprof_lab.topology.space.vertex_positions import GAMMA, METHODS, VertexPositions, position_vertices
 
 # Three hosts on a switch.
 STAR = InferredTopology(

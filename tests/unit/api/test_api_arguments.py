@@ -15,6 +15,7 @@ import pytest
 
 import ibprof
 import ibprof_converter as ib
+import ibprof_lab as lab
 from ibprof.archive.otf2_archive import write_archive
 from ibprof.errors import IbprofError, InconsistentError, InputError, UsageError
 from ibprof_testing.samples.fabrics import IBDIAGNET, find_sample
@@ -84,8 +85,8 @@ NO_FILES: list[tuple[str, Callable[[], object], str]] = [
     ("diff", lambda: ib.diff("none", RUN), "none: expected a profile or a recording, found nothing"),
     ("hosts", lambda: ib.place(FABRIC, RUN, hosts="none"), "none: expected a readable file"),
     ("view", lambda: ib.view(LOADS, rank_data="none"), "none: expected a file that can be read or written, found no"),
-    ("study", lambda: ib.simulate("none", "out"), "none: expected a file that can be read or written, found no such"),
-    ("study", lambda: ib.simulate("text", "out"), "text: expected the study to be a mapping, found 'hello'"),
+    ("study", lambda: lab.simulate("none", "out"), "none: expected a file that can be read or written, found no such"),
+    ("study", lambda: lab.simulate("text", "out"), "text: expected the study to be a mapping, found 'hello'"),
 ]
 
 
@@ -130,7 +131,7 @@ NO_ARGUMENTS: list[tuple[str, Callable[[], object], str]] = [
     ("threshold", lambda: ib.diff(RUN, RUN, fail_on="what?"), "'what?': expected METRIC>LIMIT"),
     ("rails", lambda: ib.place(FABRIC, RUN, rails="x"), "--rails x: expected one of split"),
     ("seconds", lambda: ib.place(FABRIC, RUN, seconds=0), "expected seconds, more than 0"),
-    ("workers", lambda: ib.simulate("text", "out", workers=0), "workers: expected a number above 0, found 0"),
+    ("workers", lambda: lab.simulate("text", "out", workers=0), "workers: expected a number above 0, found 0"),
 ]
 
 

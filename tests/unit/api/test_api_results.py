@@ -10,6 +10,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 import ibprof
 import ibprof_converter as ib
+import ibprof_lab as lab
 from ibprof.archive.otf2_archive import write_archive
 from ibprof.profile.profile_summary import describe_briefly
 from ibprof.text.notebook_html import render_html
@@ -70,7 +71,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
         "diff": ib.diff(RUN, RUN, fabric, fail_on="bytes>1"),
         "place": ib.place(fabric, RUN, placement="packed", seconds=0.02),
         "view": ib.view(loads),
-        "study": ib.simulate(folder / "study.yaml", str(folder / "study")),
+        "study": lab.simulate(folder / "study.yaml", str(folder / "study")),
     }
 
 
@@ -122,7 +123,7 @@ def test_traffic_shows_operations_and_what_has_no_rank(results: dict[str, object
 
 def test_simulate_leaves_the_files_of_the_command(tmp_path: Path) -> None:
     (tmp_path / "study.yaml").write_text(STUDY)
-    ib.simulate(tmp_path / "study.yaml", tmp_path / "out")
+    lab.simulate(tmp_path / "study.yaml", tmp_path / "out")
     assert {"results.csv", "means.csv", "summary.json", "links.csv", "view.html", "run.png"} <= {
         path.name for path in (tmp_path / "out").iterdir()
     }

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import ibprof
 import ibprof_converter as ib
+import ibprof_lab as lab
 
 profile: ibprof.Profile = ibprof.load_profile(Path("a.otf2"))
 fabric: ib.RoutedFabric = ib.read_fabric("a.lst", Path("b.lst"), tables=["a.fdbs", Path("b.fdbs")])
@@ -21,7 +22,7 @@ comparison: ib.RunComparison = ib.diff(profile, Path("b.otf2"), fabric, fail_on=
 page: ib.NetworkView = ib.view(loads, loads, rank_data="ranks.csv")
 best: ib.PlacementComparison = ib.place(fabric, profile, hosts=Path("free.txt"), slots=2)
 health: ib.FabricHealth = ib.check("a.lst")
-results: ib.StudyResults = ib.simulate("study.yaml", Path("out"), workers=2)
+results: lab.StudyResults = lab.simulate("study.yaml", Path("out"), workers=2)
 bytes_of_links: list[int] = [int(rail.sum()) for rail in loads.by_rail]
 
 

@@ -50,7 +50,7 @@ def test_groups_are_those_of_all_link_directions(
     capsys.readouterr()
     assert report.main([*arguments, "--json"]) == 0
     groups = json.loads(capsys.readouterr().out)["link_groups"]
-    found = [(each["busiest"]["least_time_s"], each["directions"]) for each in groups]
+    found = [(each["busiest"]["line_rate_s"], each["directions"]) for each in groups]
     expected = group_rows(tmp_path / "links.csv", len(found))
     assert sorted(count for _, count in found) == sorted(count for _, count in expected)
     assert [seconds for seconds, _ in found] == pytest.approx([seconds for seconds, _ in expected])

@@ -80,7 +80,7 @@ def test_ratio_and_time_at_line_rate() -> None:
     assert (heat.links, heat.links_used, heat.max_link, heat.max_switch_link) == (57, 4, 1000, 1000)
     assert busiest.ratio_to_mean == pytest.approx(1000 / 620)
     assert busiest.gbps == 32.0
-    assert busiest.least_time_s == pytest.approx(8000 / 32e9)
+    assert busiest.line_rate_s == pytest.approx(8000 / 32e9)
 
 
 def test_shares_say_who_loads_it() -> None:

@@ -18,7 +18,7 @@ from ibprof.native.installed_files import cffi_text, find_kernels_headers, find_
 from ibprof.native.kernel_library import load_kernels
 from ibprof.profile import profile_data
 from ibprof_converter.routing import entries, reasons
-from ibprof_converter.simulation.engine import packet_engine
+from ibprof_lab.simulation.engine import packet_engine
 
 MIRRORS = [
     (profile_data, "Source", "ibp_source", "IBP_SOURCE_"),

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from ibprof.errors import InputError
-from ibprof_converter.cli.topology import main
-from ibprof_converter.latency.files.delay_files import UNITS, read_delays
+from ibprof_lab.cli.topology import main
+from ibprof_lab.latency.files.delay_files import UNITS, read_delays
 from ibprof_testing.paths import DATA
 
 DELAYS = DATA / "delays"

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from netCDF4 import Dataset
 
 from ibprof.errors import InconsistentError, InputError
-from ibprof_converter.latency.files.delay_files import read_delays, write_classic_delays, write_delays
-from ibprof_converter.latency.model.delays import STATISTICS, Delays, clear_diagonal, empty_delays
+from ibprof_lab.latency.files.delay_files import read_delays, write_classic_delays, write_delays
+from ibprof_lab.latency.model.delays import STATISTICS, Delays, clear_diagonal, empty_delays
 
 Form = Literal["NETCDF3_CLASSIC", "NETCDF3_64BIT_OFFSET", "NETCDF3_64BIT_DATA", "NETCDF4_CLASSIC", "NETCDF4"]
 

@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from ibprof_converter.cli.latency import main
-from ibprof_converter.latency.features.delay_changes import compare_delays
-from ibprof_converter.latency.features.delay_features import correlate_with_units, detrend, filter_median, find_features
-from ibprof_converter.latency.features.outlying_processes import find_outlying_processes
-from ibprof_converter.latency.features.pair_clusters import cluster_pairs, find_elbow, write_compressed
-from ibprof_converter.latency.files.delay_files import read_delays, write_delays
-from ibprof_converter.latency.model.delays import Delays
+from ibprof_lab.cli.latency import main
+from ibprof_lab.latency.features.delay_changes import compare_delays
+from ibprof_lab.latency.features.delay_features import correlate_with_units, detrend, filter_median, find_features
+from ibprof_lab.latency.features.outlying_processes import find_outlying_processes
+from ibprof_lab.latency.features.pair_clusters import cluster_pairs, find_elbow, write_compressed
+from ibprof_lab.latency.files.delay_files import read_delays, write_delays
+from ibprof_lab.latency.model.delays import Delays
 from ibprof_testing.samples.delays import HOSTS_PER_LEAF, STEP_OF_ALL, STEP_OF_FAR, make_delays
 
 

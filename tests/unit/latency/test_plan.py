@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ibprof.errors import InputError, UsageError
-from ibprof_converter.latency.files.pair_files import read_pairs, write_pairs
-from ibprof_converter.latency.measure.batch_samples import Sampling, sample_batches, summarise
-from ibprof_converter.latency.measure.measurement_plan import BackgroundNoise, MeasurementPlan
-from ibprof_converter.latency.measure.outlier_pairs import find_outlier_pairs
-from ibprof_converter.latency.measure.schedules import (
+from ibprof_lab.latency.files.pair_files import read_pairs, write_pairs
+from ibprof_lab.latency.measure.batch_samples import Sampling, sample_batches, summarise
+from ibprof_lab.latency.measure.measurement_plan import BackgroundNoise, MeasurementPlan
+from ibprof_lab.latency.measure.outlier_pairs import find_outlier_pairs
+from ibprof_lab.latency.measure.schedules import (
     SCHEDULES,
     color_pairs,
     count_rounds,
@@ -24,7 +24,7 @@ from ibprof_converter.latency.measure.schedules import (
     round_robin,
     shifts,
 )
-from ibprof_converter.latency.model.message_lengths import parse_lengths
+from ibprof_lab.latency.model.message_lengths import parse_lengths
 from ibprof_testing.samples.delays import make_delays
 
 

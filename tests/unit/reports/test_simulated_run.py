@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ibprof_converter.reports.simulated_run import describe_results
-from ibprof_converter.simulation.study.study_results import StudyOutput, StudyResults
+from ibprof_lab.simulation.reports.simulated_run import describe_results
+from ibprof_lab.simulation.study.study_results import StudyOutput, StudyResults
 
 ROWS: list[Mapping[str, object]] = [
     {"is_settled": True, "note": "the interval is narrow enough"},

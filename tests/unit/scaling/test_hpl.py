@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ibprof_converter.cli.scaling import main
-from ibprof_converter.latency.files.delay_files import write_delays
-from ibprof_converter.latency.model.delays import Delays
-from ibprof_converter.scaling.hpl import HplRun, time_hpl
+from ibprof_lab.cli.scaling import main
+from ibprof_lab.latency.files.delay_files import write_delays
+from ibprof_lab.latency.model.delays import Delays
+from ibprof_lab.scaling.hpl import HplRun, time_hpl
 from ibprof_testing.paths import ROOT
 
 LINE = ("hpl", "--n", "11870208", "--grid", "288x306", "--rate", "116e9:124e9")

@@ -13,10 +13,10 @@ import pytest
 
 from ibprof.archive.otf2_archive import write_archive
 from ibprof.profile.profile_data import Direction, Kind
-from ibprof_converter.cli.scaling import main
-from ibprof_converter.latency.files.delay_files import write_delays
-from ibprof_converter.latency.model.delays import Delays
-from ibprof_converter.scaling.analytic_kernels import (
+from ibprof_lab.cli.scaling import main
+from ibprof_lab.latency.files.delay_files import write_delays
+from ibprof_lab.latency.model.delays import Delays
+from ibprof_lab.scaling.analytic_kernels import (
     PRINTED_TOO_SMALL,
     AnalyticKernel,
     effective_bandwidth,
@@ -24,9 +24,9 @@ from ibprof_converter.scaling.analytic_kernels import (
     matrix_product,
     scalar_product,
 )
-from ibprof_converter.scaling.exchange_fit import fit_exchange
-from ibprof_converter.scaling.recorded_exchange import HOSTS, RANKS, WHOLE, choose_ends, sum_exchange
-from ibprof_converter.scaling.scaling_model import (
+from ibprof_lab.scaling.exchange_fit import fit_exchange
+from ibprof_lab.scaling.recorded_exchange import HOSTS, RANKS, WHOLE, choose_ends, sum_exchange
+from ibprof_lab.scaling.scaling_model import (
     Cluster,
     Work,
     balance,

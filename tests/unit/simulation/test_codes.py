@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from ibprof_converter.routing.subnet import read_subnet
-from ibprof_converter.simulation.engine.packet_engine import Simulation, Stop
-from ibprof_converter.simulation.engine.simulated_network import index_network
+from ibprof_lab.simulation.engine.packet_engine import Simulation, Stop
+from ibprof_lab.simulation.engine.simulated_network import index_network
 from ibprof_testing.reference.codes import HARDWARE, SETTINGS, make_jobs
 
 LONG = ("checkpoint1024", "mpi4m")

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from ibprof_converter.routing.subnet import read_subnet
-from ibprof_converter.simulation.engine.packet_engine import Client, Job, Simulation, Step, Stop
-from ibprof_converter.simulation.engine.simulated_network import Hardware, index_network
-from ibprof_converter.simulation.measure.collective_operations import Operations
-from ibprof_converter.simulation.workload.collective_schedules import (
+from ibprof_lab.simulation.engine.packet_engine import Client, Job, Simulation, Step, Stop
+from ibprof_lab.simulation.engine.simulated_network import Hardware, index_network
+from ibprof_lab.simulation.measure.collective_operations import Operations
+from ibprof_lab.simulation.workload.collective_schedules import (
     Part,
     Schedule,
     all_gather,
@@ -22,9 +22,9 @@ from ibprof_converter.simulation.workload.collective_schedules import (
     barrier,
     broadcast,
 )
-from ibprof_converter.simulation.workload.host_assignment import HostAssignment
-from ibprof_converter.simulation.workload.job_clients import make_clients
-from ibprof_converter.simulation.workload.workloads import SCHEDULES, Role, Workload
+from ibprof_lab.simulation.workload.host_assignment import HostAssignment
+from ibprof_lab.simulation.workload.job_clients import make_clients
+from ibprof_lab.simulation.workload.workloads import SCHEDULES, Role, Workload
 
 SIZES = range(2, 18)
 Message = tuple[int, int, int]

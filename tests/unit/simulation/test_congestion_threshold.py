@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from ibprof.errors import InconsistentError
-from ibprof_converter.cli.sim import main
-from ibprof_converter.simulation.questions.congestion_threshold import NEAR, find_threshold
-from ibprof_converter.simulation.questions.mitigation import list_scenarios
-from ibprof_converter.simulation.study.cell import Cell, Outcome, Setting
+from ibprof_lab.cli.sim import main
+from ibprof_lab.simulation.questions.congestion_threshold import NEAR, find_threshold
+from ibprof_lab.simulation.questions.mitigation import list_scenarios
+from ibprof_lab.simulation.study.cell import Cell, Outcome, Setting
 from ibprof_testing.samples.fabrics import find_sample
 from ibprof_testing.samples.simulated_jobs import KIB, MIB, SMALL, io, latency_of, mpi
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from ibprof.errors import InputError
-from ibprof_converter.cli.sim import main
-from ibprof_converter.simulation.questions.advice import AdviceOptions, ask_advice
-from ibprof_converter.simulation.study.cell_run import set_up
-from ibprof_converter.simulation.study.simulated_machine import MachineOptions
-from ibprof_converter.simulation.workload.darshan_load import READ_REQUEST, read_darshan_load
+from ibprof_lab.cli.sim import main
+from ibprof_lab.simulation.questions.advice import AdviceOptions, ask_advice
+from ibprof_lab.simulation.study.cell_run import set_up
+from ibprof_lab.simulation.study.simulated_machine import MachineOptions
+from ibprof_lab.simulation.workload.darshan_load import READ_REQUEST, read_darshan_load
 from ibprof_testing.samples.darshan_logs import write_reads
 from ibprof_testing.samples.simulated_jobs import MACHINE, MIB
 

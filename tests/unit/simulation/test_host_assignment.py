@@ -8,19 +8,19 @@ import pytest
 
 from ibprof.errors import InconsistentError
 from ibprof_converter.routing.subnet import read_subnet
-from ibprof_converter.simulation.engine.packet_engine import Simulation, Stop
-from ibprof_converter.simulation.engine.simulated_network import Hardware, SimulatedNetwork, index_network
-from ibprof_converter.simulation.measure.latency_measurement import measure
-from ibprof_converter.simulation.measure.message_latency import Effort
-from ibprof_converter.simulation.workload.host_assignment import (
+from ibprof_lab.simulation.engine.packet_engine import Simulation, Stop
+from ibprof_lab.simulation.engine.simulated_network import Hardware, SimulatedNetwork, index_network
+from ibprof_lab.simulation.measure.latency_measurement import measure
+from ibprof_lab.simulation.measure.message_latency import Effort
+from ibprof_lab.simulation.workload.host_assignment import (
     HostAssignment,
     JobPlacement,
     ServerPlacement,
     assign_hosts,
     order_leaves,
 )
-from ibprof_converter.simulation.workload.job_clients import make_clients
-from ibprof_converter.simulation.workload.workloads import Role, Workload
+from ibprof_lab.simulation.workload.job_clients import make_clients
+from ibprof_lab.simulation.workload.workloads import Role, Workload
 
 # 4 pods of 4 leaves with 8 hosts.
 TREE = "xgft:3:8,4,4:1,4,4@100"

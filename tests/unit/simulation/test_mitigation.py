@@ -13,22 +13,22 @@ from zlib import crc32
 import pytest
 
 from ibprof.archive.otf2_archive import write_archive
-from ibprof_converter.cli.sim import main
-from ibprof_converter.simulation.engine.packet_engine import Simulation
-from ibprof_converter.simulation.measure.seed_statistics import BySeed, average
-from ibprof_converter.simulation.questions.mitigation import (
+from ibprof_lab.cli.sim import main
+from ibprof_lab.simulation.engine.packet_engine import Simulation
+from ibprof_lab.simulation.measure.seed_statistics import BySeed, average
+from ibprof_lab.simulation.questions.mitigation import (
     OpenChange,
     compare_scenarios,
     list_cells,
     list_scenarios,
     recommend,
 )
-from ibprof_converter.simulation.questions.shared_links import find_shared_links
-from ibprof_converter.simulation.study.cell import Cell, Outcome
-from ibprof_converter.simulation.study.cell_run import set_up
-from ibprof_converter.simulation.study.sweep import STORE
-from ibprof_converter.simulation.workload.host_assignment import JobPlacement
-from ibprof_converter.simulation.workload.workloads import IO, MPI
+from ibprof_lab.simulation.questions.shared_links import find_shared_links
+from ibprof_lab.simulation.study.cell import Cell, Outcome
+from ibprof_lab.simulation.study.cell_run import set_up
+from ibprof_lab.simulation.study.sweep import STORE
+from ibprof_lab.simulation.workload.host_assignment import JobPlacement
+from ibprof_lab.simulation.workload.workloads import IO, MPI
 from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
 from ibprof_testing.samples.simulated_jobs import KIB, MACHINE, MIB, MS, SMALL, US, io, latency_of, mpi
 

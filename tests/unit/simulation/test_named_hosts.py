@@ -18,23 +18,23 @@ import yaml
 
 from ibprof.archive.otf2_archive import write_archive
 from ibprof.errors import InconsistentError, InputError, UsageError
-from ibprof_converter.cli.sim import main
-from ibprof_converter.simulation.engine.simulated_network import Hardware
-from ibprof_converter.simulation.questions.mitigation import list_scenarios
-from ibprof_converter.simulation.study.cell import Cell, Setting
-from ibprof_converter.simulation.study.cell_run import set_up
-from ibprof_converter.simulation.study.cost_estimate import find_bottleneck_ns
-from ibprof_converter.simulation.study.loaded_fabric import NetworkSource, load_network
-from ibprof_converter.simulation.study.named_hosts import NamedHosts, give_hosts
-from ibprof_converter.simulation.study.study_file import read_study
-from ibprof_converter.simulation.study.sweep import STORE
-from ibprof_converter.simulation.workload.host_assignment import (
+from ibprof_lab.cli.sim import main
+from ibprof_lab.simulation.engine.simulated_network import Hardware
+from ibprof_lab.simulation.questions.mitigation import list_scenarios
+from ibprof_lab.simulation.study.cell import Cell, Setting
+from ibprof_lab.simulation.study.cell_run import set_up
+from ibprof_lab.simulation.study.cost_estimate import find_bottleneck_ns
+from ibprof_lab.simulation.study.loaded_fabric import NetworkSource, load_network
+from ibprof_lab.simulation.study.named_hosts import NamedHosts, give_hosts
+from ibprof_lab.simulation.study.study_file import read_study
+from ibprof_lab.simulation.study.sweep import STORE
+from ibprof_lab.simulation.workload.host_assignment import (
     JobPlacement,
     ServerPlacement,
     assign_hosts,
     order_leaves,
 )
-from ibprof_converter.simulation.workload.workloads import IO, MPI
+from ibprof_lab.simulation.workload.workloads import IO, MPI
 from ibprof_testing.samples.fabrics import find_sample
 from ibprof_testing.samples.profiles import Count, make_host, make_port, make_profile, make_rank
 from ibprof_testing.samples.simulated_jobs import KIB, io, mpi

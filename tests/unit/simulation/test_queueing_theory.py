@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from ibprof_converter.routing.subnet import read_subnet
-from ibprof_converter.simulation.engine.packet_engine import Client, Job, Simulation, Step, Stop
-from ibprof_converter.simulation.engine.simulated_network import Hardware, SimulatedNetwork, index_network
+from ibprof_lab.simulation.engine.packet_engine import Client, Job, Simulation, Step, Stop
+from ibprof_lab.simulation.engine.simulated_network import Hardware, SimulatedNetwork, index_network
 
 BYTES_A_NS = 12.5
 

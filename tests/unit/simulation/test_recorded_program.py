@@ -9,7 +9,7 @@ import pytest
 
 from ibprof.errors import InconsistentError
 from ibprof.profile.profile_data import Intervals, IntervalTimes
-from ibprof_converter.simulation.workload.recorded_program import make_program
+from ibprof_lab.simulation.workload.recorded_program import make_program
 from ibprof_testing.samples.timed_runs import MS, make_timed_run
 
 BYTE_NS = 80.0

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from ibprof_converter.cli.sim import main
-from ibprof_converter.simulation.measure.message_latency import NOTHING
-from ibprof_converter.simulation.study.cell import Outcome, make_cells
-from ibprof_converter.simulation.study.result_tables import (
+from ibprof_lab.cli.sim import main
+from ibprof_lab.simulation.measure.message_latency import NOTHING
+from ibprof_lab.simulation.study.cell import Outcome, make_cells
+from ibprof_lab.simulation.study.result_tables import (
     average_seeds,
     describe_latency,
     list_results,
     read_means,
     write_table,
 )
-from ibprof_converter.simulation.workload.workloads import MPI
+from ibprof_lab.simulation.workload.workloads import MPI
 from ibprof_testing.samples.simulated_jobs import SMALL, io, latency_of, mpi
 
 

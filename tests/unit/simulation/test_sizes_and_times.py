@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from ibprof.errors import UsageError
-from ibprof_converter.simulation.questions.advice import parse_messages
-from ibprof_converter.simulation.study.sizes_and_times import (
+from ibprof_lab.simulation.questions.advice import parse_messages
+from ibprof_lab.simulation.study.sizes_and_times import (
     UNITS_OF_SIZE,
     UNITS_OF_TIME,
     format_size,

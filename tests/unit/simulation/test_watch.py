@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from ibprof_converter.routing.subnet import read_subnet
-from ibprof_converter.simulation.engine.packet_engine import Client, Job, Simulation, Step, Stop
-from ibprof_converter.simulation.engine.simulated_network import Hardware, SimulatedNetwork, index_network
-from ibprof_converter.simulation.measure.run_observer import Watch, bin_edges, bin_values, find_quantile
-from ibprof_converter.simulation.measure.run_tables import (
+from ibprof_converter.traffic.loaded_links import load_links
+from ibprof_lab.simulation.engine.packet_engine import Client, Job, Simulation, Step, Stop
+from ibprof_lab.simulation.engine.simulated_network import Hardware, SimulatedNetwork, index_network
+from ibprof_lab.simulation.measure.run_observer import Watch, bin_edges, bin_values, find_quantile
+from ibprof_lab.simulation.measure.run_tables import (
     BUSY_COLUMNS,
     CLIENT_COLUMNS,
     LATENCY_COLUMNS,
@@ -26,7 +27,6 @@ from ibprof_converter.simulation.measure.run_tables import (
     queue_rows,
     time_rows,
 )
-from ibprof_converter.traffic.loaded_links import load_links
 
 
 @pytest.fixture(scope="module")

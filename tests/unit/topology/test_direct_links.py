@@ -9,17 +9,17 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from ibprof_converter.topology.infer.inference import InferenceEffort, infer
-from ibprof_converter.topology.infer.pair_delays import PairDelays
-from ibprof_converter.topology.model.host_attachment import attach_hosts
-from ibprof_converter.topology.model.inferred_topology import InferredTopology
-from ibprof_converter.topology.throughput.direct_links import (
+from ibprof_lab.topology.infer.inference import InferenceEffort, infer
+from ibprof_lab.topology.infer.pair_delays import PairDelays
+from ibprof_lab.topology.model.host_attachment import attach_hosts
+from ibprof_lab.topology.model.inferred_topology import InferredTopology
+from ibprof_lab.topology.throughput.direct_links import (
     BlockedRates,
     DirectLinkTest,
     Finding,
     add_direct_links,
 )
-from ibprof_converter.topology.throughput.throughput_measurement import ThroughputMeasurement
+from ibprof_lab.topology.throughput.throughput_measurement import ThroughputMeasurement
 from ibprof_testing.samples.fair_network import FairNetwork, rounds_on, with_rates
 from ibprof_testing.samples.topologies import Made, line, tree
 

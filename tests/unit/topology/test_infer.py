@@ -7,13 +7,13 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from ibprof_converter.latency.files.delay_files import read_delays
-from ibprof_converter.latency.model.delays import Delays
-from ibprof_converter.topology.infer.inference import Inference, InferenceEffort, infer
-from ibprof_converter.topology.infer.model_choice import choose_model, find_unconfirmed
-from ibprof_converter.topology.infer.pair_delays import PairDelays, take_pair_delays
-from ibprof_converter.topology.infer.residual_pattern import OUTLYING
-from ibprof_converter.topology.model.inferred_topology import InferredTopology
+from ibprof_lab.latency.files.delay_files import read_delays
+from ibprof_lab.latency.model.delays import Delays
+from ibprof_lab.topology.infer.inference import Inference, InferenceEffort, infer
+from ibprof_lab.topology.infer.model_choice import choose_model, find_unconfirmed
+from ibprof_lab.topology.infer.pair_delays import PairDelays, take_pair_delays
+from ibprof_lab.topology.infer.residual_pattern import OUTLYING
+from ibprof_lab.topology.model.inferred_topology import InferredTopology
 from ibprof_testing.paths import DATA
 from ibprof_testing.samples.topologies import SHAPES, Made, disturb, line, star, three_levels, torus
 

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from ibprof.errors import InconsistentError
-from ibprof_converter.topology.infer.inference import InferenceEffort, infer
-from ibprof_converter.topology.infer.pair_delays import PairDelays
-from ibprof_converter.topology.model.inferred_routes import InferredRoutes
-from ibprof_converter.topology.model.inferred_topology import InferredTopology, LinkThroughput
-from ibprof_converter.topology.throughput.concurrent_measurement import find_ranks
-from ibprof_converter.topology.throughput.pair_jobs import put_into_rounds
-from ibprof_converter.topology.throughput.throughput_measurement import ThroughputMeasurement
-from ibprof_converter.topology.throughput.throughput_plan import pair_neighbours, pair_through_switch, split_evenly
+from ibprof_lab.topology.infer.inference import InferenceEffort, infer
+from ibprof_lab.topology.infer.pair_delays import PairDelays
+from ibprof_lab.topology.model.inferred_routes import InferredRoutes
+from ibprof_lab.topology.model.inferred_topology import InferredTopology, LinkThroughput
+from ibprof_lab.topology.throughput.concurrent_measurement import find_ranks
+from ibprof_lab.topology.throughput.pair_jobs import put_into_rounds
+from ibprof_lab.topology.throughput.throughput_measurement import ThroughputMeasurement
+from ibprof_lab.topology.throughput.throughput_plan import pair_neighbours, pair_through_switch, split_evenly
 from ibprof_testing.samples.fair_network import FairNetwork, rounds_on, with_rates
 from ibprof_testing.samples.topologies import Made, line, star, three_levels, torus, tree
 

@@ -12,17 +12,17 @@ import pytest
 from scipy.linalg import lstsq
 
 from ibprof.errors import UsageError
-from ibprof_converter.cli import topology
-from ibprof_converter.latency.files.delay_files import write_delays
-from ibprof_converter.latency.model.delays import Delays
-from ibprof_converter.topology.reference.link_regression import (
+from ibprof_lab.cli import topology
+from ibprof_lab.latency.files.delay_files import write_delays
+from ibprof_lab.latency.model.delays import Delays
+from ibprof_lab.topology.reference.link_regression import (
     MINIMUM,
     NONE,
     STORE_AND_FORWARD,
     correct_for_size,
     regress,
 )
-from ibprof_converter.topology.reference.reference_paths import ReferencePaths
+from ibprof_lab.topology.reference.reference_paths import ReferencePaths
 from ibprof_testing.samples.topologies import Made, disturb, mixed_speeds, three_levels, torus
 
 

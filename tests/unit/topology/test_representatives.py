@@ -8,10 +8,10 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from ibprof_converter.topology.infer.inference import InferenceEffort, infer
-from ibprof_converter.topology.infer.pair_delays import PairDelays
-from ibprof_converter.topology.model.inferred_routes import InferredRoutes
-from ibprof_converter.topology.throughput.representatives import (
+from ibprof_lab.topology.infer.inference import InferenceEffort, infer
+from ibprof_lab.topology.infer.pair_delays import PairDelays
+from ibprof_lab.topology.model.inferred_routes import InferredRoutes
+from ibprof_lab.topology.throughput.representatives import (
     choose_representatives,
     find_unexplained_pairs,
     schedule_pairs,

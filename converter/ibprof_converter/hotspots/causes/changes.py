@@ -34,9 +34,9 @@ from ibprof_converter.hotspots.causes.sender_causes import find_concentration, f
 from ibprof_converter.hotspots.causes.situation import Situation
 from ibprof_converter.hotspots.causes.table_rules import RULES, TRIED_ENGINES, TableMaker
 from ibprof_converter.hotspots.causes.widening import name_cut, widen
+from ibprof_converter.lab import BY_LANES, CYCLE
 from ibprof_converter.routing.modelled_tables import MIN_HOP
 from ibprof_converter.routing.route_choice import are_modelled
-from ibprof_converter.simulation.engine.deadlock import BY_LANES, CYCLE
 
 _BUSY = 0.9
 """Share of the most loaded link between switches from which on hosts' own links are about as busy."""

@@ -84,7 +84,7 @@ class Diagnosis:
         cut = self.cut
         return {
             "load_basis": self.load_basis,
-            "hottest": self.busiest,
+            "max_link": self.busiest,
             "max_time_s": self.max_time_s,
             "max_host_link_s": self.max_host_link_s,
             "max_switch_link_s": self.max_switch_link_s,

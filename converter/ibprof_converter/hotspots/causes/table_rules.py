@@ -11,12 +11,12 @@ import numpy as np
 from ibprof.errors import IbprofError, MissingToolError
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.hotspots.causes.situation import Situation
+from ibprof_converter.lab import CYCLE, FREE, classify_deadlock
 from ibprof_converter.routing.balanced_tables import balance_tables
 from ibprof_converter.routing.modelled_tables import D_MOD_K, MIN_HOP, model_tables
 from ibprof_converter.routing.opensm_run import route_by_opensm
 from ibprof_converter.routing.subnet import TABLES, Subnet
 from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
-from ibprof_converter.simulation.engine.deadlock import CYCLE, FREE, classify_deadlock
 
 BALANCED = "balanced"
 RULES = (MIN_HOP, D_MOD_K, BALANCED)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ibprof_converter.simulation.engine.packet_engine import NOBODY, STEP, Client, Job
-from ibprof_converter.simulation.engine.simulated_network import Hardware, SimulatedNetwork
+from ibprof_lab.simulation.engine.packet_engine import NOBODY, STEP, Client, Job
+from ibprof_lab.simulation.engine.simulated_network import Hardware, SimulatedNetwork
 
 HARDWARE = Hardware(packet_bytes=4096, lane_bytes=65536, switch_ns=90, wire_ns=0, gbps=100)
 

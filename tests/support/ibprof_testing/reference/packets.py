@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
 
-from ibprof_converter.simulation.engine.packet_engine import NOBODY, Client, Job, Step
+from ibprof_lab.simulation.engine.packet_engine import NOBODY, Client, Job, Step
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ibprof_converter.latency.model.delays import Delays, clear_diagonal
+from ibprof_lab.latency.model.delays import Delays, clear_diagonal
 
 HOSTS_PER_LEAF = 8
 STEP_OF_ALL, STEP_OF_FAR = 3000, 7000

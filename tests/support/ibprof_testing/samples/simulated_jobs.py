@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ibprof_converter.simulation.measure.message_latency import NOTHING, QUANTILES, Latency
-from ibprof_converter.simulation.study.cell import Setting
-from ibprof_converter.simulation.study.efforts import QUICK
-from ibprof_converter.simulation.workload.workloads import IO, MPI, Role, Workload
+from ibprof_lab.simulation.measure.message_latency import NOTHING, QUANTILES, Latency
+from ibprof_lab.simulation.study.cell import Setting
+from ibprof_lab.simulation.study.efforts import QUICK
+from ibprof_lab.simulation.workload.workloads import IO, MPI, Role, Workload
 
 KIB, MIB = 1 << 10, 1 << 20
 US, MS = 1e3, 1e6

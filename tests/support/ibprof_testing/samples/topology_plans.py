@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from ibprof_converter.latency.model.delays import Delays
-from ibprof_converter.topology.infer.inference import InferenceEffort, infer
-from ibprof_converter.topology.infer.pair_delays import take_pair_delays
-from ibprof_converter.topology.reference.reference_comparison import ReferenceComparison, compare_with_reference
-from ibprof_converter.topology.reference.reference_topology import Reference
+from ibprof_lab.latency.model.delays import Delays
+from ibprof_lab.topology.infer.inference import InferenceEffort, infer
+from ibprof_lab.topology.infer.pair_delays import take_pair_delays
+from ibprof_lab.topology.reference.reference_comparison import ReferenceComparison, compare_with_reference
+from ibprof_lab.topology.reference.reference_topology import Reference
 from ibprof_testing.samples.topologies import Made, disturb
 
 

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 from ibprof.errors import InconsistentError
-from ibprof_converter.latency.files.delay_files import write_delays
-from ibprof_converter.latency.model.delays import Delays
 from ibprof_converter.routing.rail_files import find_rails
 from ibprof_converter.routing.subnet import read_rail
-from ibprof_converter.scaling.measured.call_costs import ALL_PAIRS, DOUBLING, RING, ROOT, time_collective
-from ibprof_converter.scaling.measured.link_sharing import LinkSharing
-from ibprof_converter.scaling.measured.loggp import fit_loggp, read_loggp
-from ibprof_converter.scaling.measured.recorded_calls import MESSAGES, CallGroup, TimedRun
-from ibprof_converter.scaling.measured.time_prediction import OutOfRangeError, TimeModel
+from ibprof_lab.latency.files.delay_files import write_delays
+from ibprof_lab.latency.model.delays import Delays
+from ibprof_lab.scaling.measured.call_costs import ALL_PAIRS, DOUBLING, RING, ROOT, time_collective
+from ibprof_lab.scaling.measured.link_sharing import LinkSharing
+from ibprof_lab.scaling.measured.loggp import fit_loggp, read_loggp
+from ibprof_lab.scaling.measured.recorded_calls import MESSAGES, CallGroup, TimedRun
+from ibprof_lab.scaling.measured.time_prediction import OutOfRangeError, TimeModel
 
 LENGTHS = np.array([0, 1024, 4096, 16384, 65536, 262144])
 START, PER_BYTE = 2e-6, 1e-9

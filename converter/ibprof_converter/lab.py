@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Interface to the laboratory: the functions of `ibprof_lab` that the converter calls.
+
+They are found among the entry points of one group, so the converter imports nothing of the laboratory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib.metadata import entry_points
+from typing import Any, cast
+
+from ibprof.errors import MissingToolError
+from ibprof_converter.routing.subnet import Subnet
+
+GROUP = "ibprof.lab"
+
+FREE = "free"
+BY_LANES = "lanes"
+CYCLE = "cycle"
+
+
+def classify_deadlock(subnets: Sequence[Subnet], lanes: int | None = None) -> str:
+    """Return whether routes between hosts can deadlock on one virtual lane, and whether several lanes prevent it.
+
+    Args:
+        subnets: with the tables.
+        lanes: virtual lanes that the subnet manager lays the routes over; None where it states none.
+
+    Returns:
+        `FREE`, `BY_LANES` or `CYCLE`.
+
+    Raises:
+        MissingToolError: the laboratory is not installed.
+    """
+    classify = cast(Callable[[Sequence[Subnet], int | None], str], load_entry_point("classify_deadlock"))
+    return classify(subnets, lanes)
+
+
+def load_entry_point(name: str) -> Any:
+    """Return an object that the laboratory offers to the converter.
+
+    Raises:
+        MissingToolError: no installed package offers it.
+    """
+    for point in entry_points(group=GROUP, name=name):
+        return point.load()
+    raise MissingToolError(f"{name} needs ibprof_lab, which is not installed: install ibprof again")

@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ibprof-scaling`: how many processes are worth it."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from ibprof.cli.command import run_command
+from ibprof.cli.parsers import make_parser
+from ibprof.errors import quote_found
+from ibprof_converter.cli.arguments import count_in, fill_options, number_in, parse_positive
+from ibprof_converter.cli.printing import print_document
+from ibprof_converter.cli.subcommands import OptionsOf, Subcommands, add_subcommand, add_subcommands, parse_subcommand
+from ibprof_lab.cli.delay_unit import add_unit
+from ibprof_lab.scaling import scaling_text
+from ibprof_lab.scaling.analytic_kernels import WORD
+from ibprof_lab.scaling.hpl import BLOCK
+from ibprof_lab.scaling.hpl_query import HplOptions, print_hpl, query_hpl
+from ibprof_lab.scaling.measured.prediction_query import STRONG, WEAK, PredictOptions, query_prediction
+from ibprof_lab.scaling.measured.prediction_text import print_prediction
+from ibprof_lab.scaling.recorded_exchange import HOSTS, RANKS
+from ibprof_lab.scaling.scaling_document import describe_systems
+from ibprof_lab.scaling.scaling_queries import (
+    ClusterOptions,
+    FitOptions,
+    KernelOptions,
+    SharesOptions,
+    query_kernel,
+    query_recordings,
+    query_shares,
+)
+from ibprof_lab.scaling.top500 import UNITS, read_systems
+
+NAME = "ibprof-scaling"
+
+_EXAMPLES = """\
+examples:
+  ibprof-scaling linpack --n 10000 --l-peak 8e9 --bandwidth 1.5e9
+  ibprof-scaling matrix --n 40000 --l-peak 8e9 --bandwidth 1.5e9 --figure matrix.png
+  ibprof-scaling fit 512:run4.otf2 512:run9.otf2 512:run16.otf2 --operations '2*n**3' --data '16*n**2' \\
+      --l-peak 8e9 --fabric ibdiagnet.lst --json
+  ibprof-scaling predict 512:run4 512:run8 512:run16 --operations '2*n**3' --delays delays.nc \\
+      --fabric ibdiagnet.lst --processes 32,64
+  ibprof-scaling hpl --n 11870208 --grid 288x306 --rate 116e9:124e9 --bandwidth 5e9 --latency 2e-6
+  ibprof-scaling shares --operations 1e12 --data 1e9 --exchanged 2e8 --bandwidth 1.5e9 --peaks 8e9,8e9,4e9
+  ibprof-scaling top500 list.csv --unit TFlop/s
+"""
+
+T = TypeVar("T")
+
+_parse_number = partial(parse_positive, most=sys.float_info.max)
+
+
+@dataclass(frozen=True, slots=True)
+class _ListOptions:
+    """A TOP500-like list, the unit of its R_max, bytes of a number."""
+
+    list: Path
+    unit: str | None
+    word: float
+    json: bool
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `ibprof-scaling`."""
+    return run_command(NAME, _scale, argv)
+
+
+def _scale(argv: Sequence[str] | None) -> None:
+    parse_subcommand(_parser(), argv)()
+
+
+def _evaluate_kernel(options: KernelOptions) -> None:
+    print_document(query_kernel(options), scaling_text.print_kernel, options.json)
+
+
+def _fit(options: FitOptions) -> None:
+    print_document(query_recordings(options), scaling_text.print_study, options.json)
+
+
+def _predict(options: PredictOptions) -> None:
+    print_document(query_prediction(options), print_prediction, options.json)
+
+
+def _predict_hpl(options: HplOptions) -> None:
+    print_document(query_hpl(options), print_hpl, options.json)
+
+
+def _share(options: SharesOptions) -> None:
+    print_document(query_shares(options), scaling_text.print_shares, options.json)
+
+
+def _list_systems(options: _ListOptions) -> None:
+    document = describe_systems(read_systems(options.list, options.unit, options.word))
+    print_document(document, scaling_text.print_systems, options.json)
+
+
+def _parser() -> argparse.ArgumentParser:
+    description = (
+        "How many processes are worth it: speed-up, half-peak and maximum of an application on a cluster, by the model "
+        "of Kredel et al. (ISC'13), with communication as computed or as recorded."
+    )
+    parser = make_parser(NAME, description, _EXAMPLES)
+    commands = add_subcommands(parser)
+    _add_kernel(commands, "scalar", "scalar product of two vectors (slide 15)")
+    _add_kernel(commands, "matrix", "matrix product by Cannon's algorithm (slide 17)")
+    _add_kernel(commands, "linpack", "solution of a dense system of equations (slide 19)")
+    _add_fit(commands)
+    _add_predict(commands)
+    _add_hpl(commands)
+    _add_shares(commands)
+    _add_top500(commands)
+    return parser
+
+
+def _build(kind: type[T], arguments: argparse.Namespace) -> T:
+    return fill_options(kind, arguments, hardware=fill_options(ClusterOptions, arguments))
+
+
+def _add(
+    commands: Subcommands, name: str, summary: str, options: OptionsOf[T], run: Callable[[T], None]
+) -> argparse.ArgumentParser:
+    parser = add_subcommand(commands, name, summary, _example_of(name), options, run)
+    parser.add_argument("--json", action="store_true", help="the same numbers for programs")
+    return parser
+
+
+def _add_kernel(commands: Subcommands, name: str, summary: str) -> None:
+    parser = _add(commands, name, summary, partial(_build, KernelOptions), _evaluate_kernel)
+    parser.add_argument("--n", metavar="N", type=_parse_number, required=True, help="problem size")
+    _add_cluster(parser)
+    _add_word(parser)
+    _add_curve(parser)
+
+
+def _add_fit(commands: Subcommands) -> None:
+    summary = "fit what recordings exchanged, and predict speed-up by region"
+    parser = _add(commands, "fit", summary, partial(_build, FitOptions), _fit)
+    add = parser.add_argument
+    add("runs", nargs="+", metavar="N:PROFILE", type=_parse_run, help="problem size, and a profile or recording")
+    add("--operations", action="append", metavar="[REGION:]FORMULA", required=True, help="#op as a formula of n, such "
+        "as '2*n**3'; of one region with its name in front")  # fmt: skip
+    add("--data", metavar="FORMULA", required=True, help="#b, bytes of data involved, as a formula of n")
+    _add_cluster(parser)
+    add("--n", metavar="N", type=_parse_number, help="problem size to predict for (default: the largest measured)")
+    add("--between", choices=(HOSTS, RANKS), help="count bytes between hosts, or between ranks (default: hosts, if "
+        "there are several)")  # fmt: skip
+    _add_curve(parser)
+
+
+def _add_predict(commands: Subcommands) -> None:
+    summary = "predict run times from recorded runs and measured delays"
+    parser = _add(commands, "predict", summary, PredictOptions, _predict)
+    add = parser.add_argument
+    add("runs", nargs="+", metavar="N:PROFILE", type=_parse_run, help="problem size, and a profile or recording; three "
+        "numbers of processes or more")  # fmt: skip
+    add("--operations", metavar="FORMULA", required=True, help="#op as a formula of n, up to a factor")
+    add("--delays", metavar="FILE", type=Path, required=True, help="as ibprof-latency measured them, with --lengths "
+        "0,1K:1M:x4")  # fmt: skip
+    add_unit(parser)
+    add("--fabric", metavar="LST", type=Path, help="whose tables say how messages share links (default: they do not)")
+    add("--placement", metavar="RULE", default="packed", help="packed, spread or random:SEED (default: packed)")
+    add("--slots", metavar="K", type=count_in(1), help="ranks on a host (default: as few as fit)")
+    add("--scaling", choices=(STRONG, WEAK), default=STRONG, help="the same problem on all processes, or as many "
+        "operations for each process as in the smallest run (default: strong)")  # fmt: skip
+    add("--n", metavar="N", type=_parse_number, help="problem size of strong scaling (default: of the largest run)")
+    _add_curve(parser)
+
+
+def _add_hpl(commands: Subcommands) -> None:
+    summary = "performance of the Linpack benchmark by HPL's own model"
+    parser = _add(commands, "hpl", summary, HplOptions, _predict_hpl)
+    add = parser.add_argument
+    add("--n", metavar="N", type=_parse_number, required=True, help="order of the matrix")
+    add("--nb", metavar="NB", type=_parse_number, default=float(BLOCK), help=f"block size (default: {BLOCK})")
+    add("--grid", metavar="PxQ", type=_parse_grid, required=True, help="rows and columns of processes")
+    add("--rate", metavar="FLOPS[:FLOPS]", type=_parse_range, required=True, help="of a process in matrix products, as "
+        "measured, or from the smallest to the largest, in Flop/s")  # fmt: skip
+    add("--bandwidth", metavar="B", type=_parse_number, help="of a process, in bytes/s")
+    add("--latency", metavar="S", type=number_in(0, 1), default=2e-6, help="of a message, in s (default: 2e-6)")
+    add("--delays", metavar="FILE", type=Path, help="in place of both: as ibprof-latency measured them")
+    add_unit(parser)
+
+
+def _add_shares(commands: Subcommands) -> None:
+    summary = "the general case: units that differ (slides 7 to 11)"
+    add = _add(commands, "shares", summary, SharesOptions, _share).add_argument
+    for option, unit in (("operations", "Flop"), ("data", "bytes"), ("exchanged", "bytes"), ("bandwidth", "bytes/s")):
+        add(f"--{option}", metavar="X", type=_parse_number, required=True, help=unit)
+    add("--peaks", metavar="X,X,...", type=_parse_numbers, required=True, help="of each unit, in Flop/s")
+    add("--operation-shares", metavar="X,X,...", type=_parse_numbers, help="omega_k (default: equal)")
+    add("--data-shares", metavar="X,X,...", type=_parse_numbers, help="delta_k (default: as operations)")
+
+
+def _add_top500(commands: Subcommands) -> None:
+    summary = "effective bandwidth of systems in Linpack (slide 22)"
+    parser = _add(commands, "top500", summary, _ListOptions, _list_systems)
+    parser.add_argument("list", metavar="LIST.csv", type=Path, help="with columns Rmax, Nmax, and Rank, Name, Cores")
+    parser.add_argument("--unit", choices=UNITS, type=str.lower, help="of Rmax (default: as the header says)")
+    _add_word(parser)
+
+
+def _example_of(command: str) -> str:
+    lines = _EXAMPLES.replace("\\\n", "\\").splitlines()[1:]
+    fitting = [line for line in lines if line.split()[1] == command] or [
+        lines[0].replace("linpack", command),
+    ]
+    return "example:\n" + "\n".join(fitting).replace("\\", "\\\n")
+
+
+def _add_cluster(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--l-peak", metavar="FLOPS", type=_parse_number, required=True, help="of a process, in Flop/s")
+    add("--bandwidth", metavar="B", type=_parse_number, help="of the network, in bytes/s")
+    add("--fabric", metavar="LST", type=Path, help="in place of --bandwidth: the slowest link of a host in this fabric")
+    add("--delays", metavar="FILE", type=Path, help="in place of --bandwidth: the slowest process as ibprof-latency "
+        "measured it, with --lengths 0,1M")  # fmt: skip
+    add_unit(parser)
+
+
+def _add_word(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--word", metavar="B", type=_parse_number, default=WORD, help="bytes of a number (default: 8)")
+
+
+def _add_curve(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--processes", metavar="P,P,...", type=_parse_counts, help="to predict for (default: powers of two)")
+    add("--figure", metavar="FILE", type=Path, help="draw the curve (png, svg or pdf)")
+
+
+def _parse_numbers(given: str) -> list[float]:
+    return [_parse_number(each) for each in given.split(",")]
+
+
+def _parse_grid(given: str) -> tuple[int, int]:
+    found = re.fullmatch(r"([1-9]\d{0,6})x([1-9]\d{0,6})", given, re.ASCII)
+    if not found:
+        raise argparse.ArgumentTypeError(f"expected ROWSxCOLUMNS, found {quote_found(given)}")
+    return int(found[1]), int(found[2])
+
+
+def _parse_range(given: str) -> tuple[float, float]:
+    low, _, high = given.partition(":")
+    ends = _parse_number(low), _parse_number(high or low)
+    if ends[0] > ends[1]:
+        raise argparse.ArgumentTypeError(f"expected LOW:HIGH, found {quote_found(given)}")
+    return ends
+
+
+def _parse_counts(given: str) -> list[int]:
+    counts = _parse_numbers(given)
+    if any(each != int(each) for each in counts):
+        raise argparse.ArgumentTypeError(f"expected whole numbers, found {quote_found(given)}")
+    return sorted({int(each) for each in counts})
+
+
+def _parse_run(given: str) -> tuple[float, Path]:
+    size, colon, path = given.partition(":")
+    if not (colon and path):
+        raise argparse.ArgumentTypeError(f"expected N:PROFILE, found {quote_found(given)}")
+    return _parse_number(size), Path(path)

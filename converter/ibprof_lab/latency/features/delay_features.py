@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Peaks and steps of delays over the message length.
+
+The profile of a pair is its delay at each length. A peak at k resembles the unit vector e_k; a step behind k resembles
+e_k in the differences. Pearson's coefficient measures the resemblance.
+
+Source: Salnikov, Begaev, Maysuradze, "Visualization and clustering of computational cluster delays in 3 dimensional
+analytical space", formulas (1) to (4). As printed these lack a 1/n and the root of one variance; here they equal
+Pearson's coefficient.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof_lab.latency.model.delays import Delays
+
+PAPERS_THRESHOLD = 0.25
+"""The paper's, read from a picture of K-60's delays."""
+
+FEWEST_LENGTHS = 4
+"""Fewest lengths of a profile with a peak and something to compare it with."""
+
+_LEAST = 0.1
+"""A smaller correlation explains less than a hundredth of the variance: no feature, however quiet the rest."""
+
+_MOST = 0.98
+_QUIET_SHARE = 0.8
+"""Share of the correlations that are noise. The median would allow more features, but a median filter leaves many
+differences 0.
+"""
+
+_ROUNDING = 1e-6
+"""Delays are kept in single precision."""
+
+_NOISE_PROFILES, _FAINT, _HARDLY_EVER = 10_000, 0.01, 0.999
+
+_BLOCK = 1 << 22
+"""Number of values that are processed at the same time."""
+
+Profiles = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DelayFeatures:
+    """Peaks and steps of P pairs over L lengths.
+
+    Attributes:
+        pairs: sender and receiver, int64 [P, 2]: all that have a value at every length.
+        profiles: their delays, seconds, float32 [P, L].
+        peak_correlations: float32 [P, L].
+        step_correlations: float32 [P, L - 1]; at k, between the lengths k and k + 1.
+        peak_threshold, step_threshold: a correlation beyond it, up or down, is a feature.
+        scattered: bool [P, L], where samples scatter as far as a peak would rise, so that there is none. None: samples
+            are unknown.
+    """
+
+    pairs: npt.NDArray[np.int64]
+    profiles: Profiles
+    peak_correlations: Profiles
+    step_correlations: Profiles
+    peak_threshold: float
+    step_threshold: float
+    scattered: npt.NDArray[np.bool_] | None = None
+
+    @property
+    def peaks(self) -> npt.NDArray[np.int8]:
+        """1 where a delay is a peak upwards, -1 downwards, else 0: int8 [P, L]."""
+        signs = _signs(self.peak_correlations, self.peak_threshold)
+        return signs if self.scattered is None else np.where(self.scattered, 0, signs).astype(np.int8)
+
+    @property
+    def steps(self) -> npt.NDArray[np.int8]:
+        """1 where delays rise for good, -1 where they fall, else 0: int8 [P, L - 1]."""
+        return _signs(self.step_correlations, self.step_threshold)
+
+
+def find_features(
+    delays: Delays, peak_threshold: float | None = None, step_threshold: float | None = None
+) -> DelayFeatures:
+    """Find peaks and steps of all pairs.
+
+    The straight line of delay over length is subtracted first, so that the time of the bytes is no feature. A median
+    filter of width 3 removes peaks before the search for steps. Where quartiles are known, a peak's lie apart from
+    those of the next lengths: errors with long tails make outlying values, too.
+
+    Args:
+        delays: of at least `FEWEST_LENGTHS` lengths.
+        peak_threshold, step_threshold: in 0 to 1; None to choose it from the data.
+
+    Raises:
+        ValueError: there are fewer lengths.
+    """
+    if len(delays.lengths) < FEWEST_LENGTHS:
+        raise ValueError(f"peaks and steps need {FEWEST_LENGTHS} message lengths")
+    pairs = np.argwhere(delays.measured.all(axis=0))
+
+    def rows_of(cube: npt.NDArray[np.float32]) -> Profiles:
+        return np.ascontiguousarray(cube[:, pairs[:, 0], pairs[:, 1]].T)
+
+    profiles = rows_of(delays.median)
+    peaks = np.empty_like(profiles)
+    steps = np.empty((len(profiles), len(delays.lengths) - 1), np.float32)
+    quartiles = [rows_of(each) for each in (delays.lower_quartile, delays.upper_quartile) if each is not None]
+    scattered = np.empty(profiles.shape, bool) if len(quartiles) == 2 else None
+    rows = max(_BLOCK // len(delays.lengths), 1)
+    for start in range(0, len(profiles), rows):
+        some = slice(start, start + rows)
+        block = profiles[some].astype(np.float64)
+        peaks[some], steps[some] = _correlate(block, delays.lengths)
+        if scattered is not None:
+            lower, upper = (each[some] for each in quartiles)
+            scattered[some] = _find_scattered(block, lower, upper, delays.lengths)
+    noise = 1 + _FAINT * np.random.default_rng(0).standard_normal((_NOISE_PROFILES, len(delays.lengths)))
+    of_noise = _correlate(noise, delays.lengths)
+    return DelayFeatures(
+        pairs,
+        profiles,
+        peaks,
+        steps,
+        choose_threshold(peaks, of_noise[0]) if peak_threshold is None else peak_threshold,
+        choose_threshold(steps, of_noise[1]) if step_threshold is None else step_threshold,
+        scattered,
+    )
+
+
+def _find_scattered(
+    profiles: npt.NDArray[np.float64], lower: Profiles, upper: Profiles, lengths: npt.NDArray[np.int64]
+) -> npt.NDArray[np.bool_]:
+    """Return where the quartiles overlap with those of the next length, off the line of delay over length."""
+    level = detrend(profiles, lengths)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        low, high = ((1 + level) * each / profiles - 1 for each in (lower, upper))
+    above, below = np.ones(profiles.shape, bool), np.ones(profiles.shape, bool)
+    above[:, 1:] &= low[:, 1:] > high[:, :-1]
+    above[:, :-1] &= low[:, :-1] > high[:, 1:]
+    below[:, 1:] &= high[:, 1:] < low[:, :-1]
+    below[:, :-1] &= high[:, :-1] < low[:, 1:]
+    # Pairs without samples are not scattered.
+    return ~(above | below) & np.isfinite(low) & np.isfinite(high)
+
+
+def _correlate(
+    profiles: npt.NDArray[np.float64], lengths: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return the coefficients of peaks and of steps."""
+    smooth = detrend(filter_median(profiles), lengths)
+    return correlate_with_units(detrend(profiles, lengths)), correlate_with_units(np.diff(smooth, axis=1))
+
+
+def correlate_with_units(profiles: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return Pearson's coefficient of each profile with each unit vector, float64 [P, n] of [P, n].
+
+    corr_k = (x_k - mean) / (sqrt(n - 1) sigma), sigma^2 the mean of (x - mean)^2; 0 where a profile is constant.
+    """
+    centred = profiles - profiles.mean(axis=1, keepdims=True)
+    sigma = np.sqrt(np.mean(centred**2, axis=1, keepdims=True))
+    # Equal values differ by rounding only.
+    alike = sigma <= 1e-12 * np.abs(profiles).max(axis=1, keepdims=True, initial=0)
+    scale = math.sqrt(max(profiles.shape[1] - 1, 1)) * np.where(alike, 1, sigma)
+    return np.where(alike, 0, centred / scale)
+
+
+def detrend(profiles: npt.NDArray[np.float64], lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """Return the deviation of each profile from its line of delay over length, relative to the line, float64 [P, L].
+
+    Errors of a delay grow with it, so that the line minimises relative squares. Otherwise, over lengths from some bytes
+    to megabytes, the longest messages would have all peaks and steps.
+    """
+    weight = 1 / np.square(np.maximum(profiles, 1e-12))
+    total = weight.sum(axis=1, keepdims=True)
+    x = lengths - (weight @ lengths)[:, None] / total
+    mean = (weight * profiles).sum(axis=1, keepdims=True) / total
+    slope = (weight * x * profiles).sum(axis=1, keepdims=True) / (weight * x * x).sum(axis=1, keepdims=True)
+    line = mean + slope * x
+    with np.errstate(divide="ignore", invalid="ignore"):
+        level: npt.NDArray[np.float64] = np.where(profiles > 0, profiles / np.maximum(line, 0.1 * profiles) - 1, 0.0)
+    level[np.abs(level) < _ROUNDING] = 0.0
+    return level
+
+
+def filter_median(profiles: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Replace each value by the median of it and its two neighbours.
+
+    An end's missing neighbour lies on the line through the next two (Tukey's rule for ends). With zeros there, as
+    filters commonly have it, each end would be a step; with the end itself a peak there would stay.
+    """
+    smooth = profiles.copy()
+    smooth[:, 1:-1] = _middle(profiles[:, :-2], profiles[:, 1:-1], profiles[:, 2:])
+    for end, one, two in ((0, 1, 2), (-1, -2, -3)):
+        smooth[:, end] = _middle(profiles[:, end], smooth[:, one], 3 * smooth[:, one] - 2 * smooth[:, two])
+    return smooth
+
+
+def _middle(
+    one: npt.NDArray[np.float64], two: npt.NDArray[np.float64], three: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    middle: npt.NDArray[np.float64] = np.maximum(np.minimum(one, two), np.minimum(np.maximum(one, two), three))
+    return middle
+
+
+def choose_threshold(correlations: Profiles, of_noise: npt.NDArray[np.floating]) -> float:
+    """Choose a threshold from the data: a value that noise as broad as most of the data hardly ever exceeds.
+
+    A median filter changes the tails of noise, and so does the number of lengths. The tails are therefore those of
+    noise that went through the same filter: one profile of a thousand exceeds the threshold.
+
+    Args:
+        correlations: [P, n], of the data.
+        of_noise: [profile, n], of Gaussian noise.
+    """
+    if not correlations.size:
+        return PAPERS_THRESHOLD
+    sample = correlations.ravel()[:: max(correlations.size // _BLOCK, 1)]
+    breadth = float(np.quantile(np.abs(sample), _QUIET_SHARE)) / float(np.quantile(np.abs(of_noise), _QUIET_SHARE))
+    beyond = float(np.quantile(np.abs(of_noise).max(axis=1), _HARDLY_EVER))
+    return float(np.clip(breadth * beyond, _LEAST, _MOST))
+
+
+def _signs(correlations: Profiles, threshold: float) -> npt.NDArray[np.int8]:
+    return np.where(np.abs(correlations) > threshold, np.sign(correlations), 0).astype(np.int8)

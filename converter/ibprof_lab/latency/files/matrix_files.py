@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Delays of users who have only a matrix: text with or without names, or numpy's files."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import math
+import re
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.errors import InputError, quote_found
+from ibprof_converter.outputs.atomic_write import write_atomically
+from ibprof_lab.latency.files.benchmark_runs import has_benchmark_runs, read_benchmark_runs
+from ibprof_lab.latency.files.captioned_tables import find_captions, read_captioned_table
+from ibprof_lab.latency.files.netcdf4_files import check_memory
+from ibprof_lab.latency.files.pair_rows import (
+    MISSING,
+    NUMBER,
+    find_bracketed_unit,
+    find_value_column,
+    read_pair_rows,
+)
+from ibprof_lab.latency.files.triangles import align_named_upper, complete_triangle, pad_row
+from ibprof_lab.latency.model.delays import Delays
+
+NUMPY_MAGIC = (b"\x93NUMPY", b"PK\x03\x04")
+
+NO_CLUSTER = 255
+"""Label of a pair that is in no cluster."""
+
+_SEPARATORS = (";", "\t", ",")
+_EXCEL = re.compile(r"sep=.")
+"""The first line of a CSV file that Excel writes, or reads."""
+
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_COMMA_NUMBER = re.compile(r"[-+]?\d*,\d+([eE][-+]?\d+)?")
+_THOUSANDS = re.compile(r"[-+]?\d{1,3}(\.\d{3})+")
+
+
+def read_text_matrix(path: Path, unit: float) -> Delays:
+    """Read a matrix, rows of senders and columns of receivers, or a line for each pair.
+
+    With names, the first row and the first column are the same names in the same order. The first field, or all others
+    of the first row, may have a unit in brackets. Fields are separated by commas, semicolons, tabs or blanks; where
+    commas do not separate them, numbers may have decimal commas. An empty field, `-` or `nan` is "not measured". One
+    triangle of a matrix is enough, with or without its diagonal. In a file of pairs (`a,b,latency`, in any language) a
+    line has the names of both ends and their delay. The output of OSU's benchmarks, of nccl-tests, and a table whose
+    caption has a unit are recognised by their first lines.
+
+    Args:
+        path: the file.
+        unit: seconds of 1, where the file does not say it.
+
+    Raises:
+        InputError: with the line.
+    """
+    lines = _read_text(path).splitlines()
+    if has_benchmark_runs(lines):
+        return read_benchmark_runs(path, lines)
+    if captions := find_captions(lines):
+        names_of_table, seconds = read_captioned_table(path, lines, captions)
+        return _as_delays(names_of_table, seconds[None])
+    rows = [
+        (number, line)
+        for number, line in enumerate(lines, 1)
+        if line.strip() and not line.lstrip().startswith("#") and not (number == 1 and _EXCEL.fullmatch(line))
+    ]
+    if not rows:
+        raise InputError(path, None, "a matrix of delays", "an empty file")
+    separator = next((each for each in _SEPARATORS if any(each in line for _, line in rows)), None)
+    _refuse_mixed_decimals(path, rows, separator)
+    fields = _drop_last_separators([(number, _split(line, separator)) for number, line in rows])
+    if (column := find_value_column(fields)) is not None:
+        ends, lengths, cube = read_pair_rows(path, fields, column, unit)
+        return _as_delays(ends, cube, lengths)
+    if _has_first_column_of_names(fields):
+        fields = [(0, ["", *(parts[0] for _, parts in fields)]), *fields]
+    fields, unit = _take_units(fields, unit)
+    names = _read_header(path, fields)
+    body = fields if names is None else align_named_upper(fields[1:])
+    if names is None:
+        body = complete_triangle(body)
+    size = len(body[0][1]) if names is None else len(names)
+    if len(body) != size:
+        last = body[-1][0] if body else rows[-1][0]
+        what = "rows, as there are columns, or two ends and a delay a line (`from,to,latency_us`)"
+        raise InputError(path, last, f"{size} {what}", f"{len(body)}")
+    check_memory((1, size, size), 1)
+    values = np.empty((size, size), np.float64)
+    for row, (number, parts) in enumerate(body):
+        if names is not None:
+            if parts[0] != names[row]:
+                raise InputError(path, number, f"the row of {quote_found(names[row])}", quote_found(parts[0]))
+            parts = pad_row(parts[1:], row, size)  # noqa: PLW2901
+        if len(parts) != size:
+            raise InputError(path, number, f"{size} delays", f"{len(parts)}")
+        values[row] = [_read_value(path, number, part) for part in parts]
+    return _as_delays(names or tuple(str(each) for each in range(size)), values[None] * unit)
+
+
+def _read_text(path: Path) -> str:
+    content = path.read_bytes()
+    try:
+        text = content.decode("utf-16" if content.startswith(_UTF16) else "utf-8-sig")
+    except UnicodeDecodeError as error:
+        if b"\0" not in content:
+            line = content.count(b"\n", 0, error.start) + 1
+            raise InputError(path, line, "text in UTF-8 or UTF-16", f"byte 0x{content[error.start]:02x}") from error
+        raise InputError(path, None, "a matrix of delays: NetCDF, CSV, .npy or .npz", "a binary file") from error
+    if "\0" in text:
+        raise InputError(path, None, "a matrix of delays: NetCDF, CSV, .npy or .npz", "a binary file")
+    return text
+
+
+def _split(line: str, separator: str | None) -> list[str]:
+    if separator is None:
+        return line.split()
+    if '"' in line:
+        parts = [part.strip() for part in next(csv.reader([line], delimiter=separator, skipinitialspace=True))]
+    else:
+        parts = [part.strip() for part in line.split(separator)]
+    if separator == ",":
+        return parts
+    return [part.replace(",", ".") if _COMMA_NUMBER.fullmatch(part) else part for part in parts]
+
+
+def _refuse_mixed_decimals(path: Path, rows: list[tuple[int, str]], separator: str | None) -> None:
+    """Refuse 1.234 in a file with 950,5: with a decimal comma the point separates thousands."""
+    if separator in (None, ",") or not any("," in line for _, line in rows):
+        return
+    parts = [(number, part.strip()) for number, line in rows for part in line.split(separator)]
+    if any(_COMMA_NUMBER.fullmatch(part) for _, part in parts):
+        for number, part in parts:
+            if _THOUSANDS.fullmatch(part):
+                raise InputError(path, number, "a decimal comma, as in other delays", quote_found(part))
+
+
+def _drop_last_separators(rows: list[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
+    """Return rows without the separator that ends each line of them: behind names, or behind a square of delays."""
+    _, first = rows[0]
+    is_named = len(first) > 1 and all(part and not _is_value(part) for part in first[1:-1])
+    if (
+        len(first) > 2
+        and (is_named or len(rows) == len(first) - 1)
+        and all(len(parts) == len(first) and not parts[-1] for _, parts in rows)
+    ):
+        return [(number, parts[:-1]) for number, parts in rows]
+    return rows
+
+
+def _read_header(path: Path, rows: list[tuple[int, list[str]]]) -> tuple[str, ...] | None:
+    """Return the names of a first row that has some: a field of it is no number, or its first is empty."""
+    number, first = rows[0]
+    if not any(first):  # the first row of a triangle
+        return None
+    if len(first) > 1 and first[0] == "" and len(rows) == len(first):
+        return tuple(first[1:])
+    if all(_is_value(part) for part in first):
+        return None
+    if len(first) < 2:
+        raise InputError(path, number, "a matrix of delays", quote_found(" ".join(first)))
+    if first[0] and _is_value(first[0]) and any(map(_is_value, first[1:])):
+        raise InputError(path, number, "a delay", quote_found(next(part for part in first if not _is_value(part))))
+    if len(rows) > 1 and len(rows[1][1]) == len(first) + 1:  # no field above the names
+        return tuple(first)
+    return tuple(first[1:])
+
+
+def _take_units(rows: list[tuple[int, list[str]]], unit: float) -> tuple[list[tuple[int, list[str]]], float]:
+    """Return rows without the unit in brackets that the first or all other fields of the first row have, and the unit.
+
+    Args:
+        rows: line numbers and fields.
+        unit: seconds of 1, where the first row has no unit.
+    """
+    number, first = rows[0]
+    of_fields = [find_bracketed_unit(part) for part in first]
+    found = sorted({each[1] for each in of_fields if each})
+    if len(found) != 1 or not (of_fields[0] or all(of_fields[1:])):
+        return rows, unit
+    names = [each[0] if each else part for each, part in zip(of_fields, first, strict=True)]
+    return [(number, names), *rows[1:]], found[0]
+
+
+def _has_first_column_of_names(rows: list[tuple[int, list[str]]]) -> bool:
+    """Return whether a square matrix has names in front of its rows, but not above its columns."""
+    return all(
+        len(parts) == len(rows) + 1 and not _is_value(parts[0]) and all(map(_is_value, parts[1:])) for _, parts in rows
+    )
+
+
+def _is_value(part: str) -> bool:
+    return part.lower() in MISSING or NUMBER.fullmatch(part) is not None
+
+
+def _read_value(path: Path, line: int, part: str) -> float:
+    if part.lower() in MISSING:
+        return math.nan
+    if not _is_value(part):
+        raise InputError(path, line, "a delay", quote_found(part))
+    return float(part)
+
+
+def read_numpy(path: Path, unit: float) -> Delays:
+    """Read an array [n, n] or [L, n, n] from .npy, or from .npz with `delays` and, if present, `hosts` and `lengths`.
+
+    Raises:
+        InputError: the file holds something else.
+    """
+    try:
+        with path.open("rb") as file:
+            loaded = np.load(file, allow_pickle=False)
+            members = dict(loaded) if isinstance(loaded, np.lib.npyio.NpzFile) else {"delays": loaded}
+    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
+        raise InputError(path, None, "a numpy file", f"a damaged one ({error})") from error
+    if {"centroids", "labels"} <= set(members):
+        members["delays"], unit = _expand(path, members), 1.0
+    if "delays" not in members:
+        raise InputError(path, None, "an array `delays`", f"{sorted(members)}")
+    values = members["delays"]
+    if values.ndim not in (2, 3) or values.shape[-1] != values.shape[-2] or values.dtype.kind not in "fiu":
+        raise InputError(path, None, "numbers of the shape [n, n] or [L, n, n]", f"{values.dtype} {values.shape}")
+    cube = np.atleast_3d(values) if values.ndim == 3 else values[None]
+    hosts = members.get("hosts", np.arange(cube.shape[1]))
+    lengths = members.get("lengths", np.arange(len(cube)))
+    if hosts.shape != cube.shape[1:2] or lengths.shape != cube.shape[:1] or lengths.dtype.kind not in "iu":
+        raise InputError(path, None, f"hosts and lengths of {cube.shape}", f"{hosts.shape} and {lengths.shape}")
+    if np.any(np.diff(lengths) <= 0):
+        raise InputError(path, None, "lengths that ascend", quote_found(str(lengths.tolist())))
+    return _as_delays(tuple(str(each) for each in hosts), cube * unit, lengths.astype(np.int64))
+
+
+def _expand(path: Path, members: dict[str, npt.NDArray[np.generic]]) -> npt.NDArray[np.float32]:
+    """Return the cube of a file of `ibprof-latency features`: each pair gets its cluster's centroid."""
+    centroids, labels = np.asarray(members["centroids"]), np.asarray(members["labels"])
+    if centroids.ndim != 2 or labels.ndim != 2 or labels.dtype != np.uint8 or len(centroids) > NO_CLUSTER:
+        raise InputError(path, None, "centroids [K, L] and labels [n, n], uint8", f"{centroids.shape}, {labels.shape}")
+    if np.any((labels >= len(centroids)) & (labels != NO_CLUSTER)):
+        raise InputError(
+            path, None, f"labels of {len(centroids)} clusters", f"label {labels[labels != NO_CLUSTER].max()}"
+        )
+    check_memory((centroids.shape[1], *labels.shape), 2)
+    known = np.vstack((centroids, np.full((NO_CLUSTER + 1 - len(centroids), centroids.shape[1]), np.nan)))
+    return np.ascontiguousarray(known[labels].transpose(2, 0, 1), np.float32)
+
+
+def _as_delays(
+    hosts: tuple[str, ...], seconds: npt.NDArray[np.floating], lengths: npt.NDArray[np.int64] | None = None
+) -> Delays:
+    with np.errstate(over="ignore"):
+        median = np.ascontiguousarray(seconds, np.float32)
+    return Delays(hosts, np.zeros(1, np.int64) if lengths is None else lengths, median)
+
+
+def write_text_matrix(path: Path, delays: Delays, unit: float) -> None:
+    """Write the median of the only length as CSV with names.
+
+    Raises:
+        InputError: there are several lengths.
+        OSError: the file cannot be written.
+    """
+    if len(delays.lengths) != 1:
+        raise InputError(path, None, "one message length in a CSV", f"{len(delays.lengths)} of them")
+    labels = delays.labels
+    lines = [",".join(("", *labels))]
+    for label, row in zip(labels, delays.median[0] / unit, strict=True):
+        lines.append(",".join((label, *("" if math.isnan(value) else f"{value:.6g}" for value in row))))
+    write_atomically(path, "".join(f"{line}\n" for line in lines).encode())

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The delays during a measurement, and their file."""
+
+from __future__ import annotations
+
+import logging
+import os
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timezone
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.errors import InconsistentError, InputError, quote_found
+from ibprof_lab.latency.files.delay_files import read_delays, write_delays
+from ibprof_lab.latency.model.delays import STATISTICS, Attribute, Delays, empty_delays
+
+_log = logging.getLogger(__name__)
+
+_SAVING_SHARE = 0.05
+"""Largest share of the time for saving: 10,000 processes make gigabytes."""
+
+_SAME = ("mode", "schedule", "one_way", "window", "noise_mes_length", "num_noise_mes", "num_noise_proc")
+"""Attributes that must be equal to continue a measurement."""
+
+
+class DelayStore:
+    """The delays during a measurement, on the process that keeps them.
+
+    Args:
+        path: the file.
+        delays: with every statistic.
+        save_every_s: shortest interval between two savings, seconds.
+    """
+
+    def __init__(self, path: Path, delays: Delays, save_every_s: float) -> None:
+        self.path, self.save_every_s = path, save_every_s
+        self.delays = delays
+        self.begin = time.monotonic()
+        self.spent_before = float(delays.attributes.get("elapsed_s", 0.0))
+        self.saved, self.saving_s = self.begin, 0.0
+
+    def add(self, rows: npt.NDArray[np.float64], keep_lower: bool) -> None:
+        """Add results.
+
+        Args:
+            rows: float64 [k, 10]: index of the length, sender, receiver, statistics, repetitions.
+            keep_lower: whether a pair that has a value keeps the one with the lower median: other load on the machine
+                or the network only adds to a delay.
+        """
+        places = tuple(rows[:, column].astype(np.int64) for column in range(3))
+        medians = rows[:, 3]
+        if keep_lower:
+            old = self.delays.median[places]
+            better = ~(old <= medians)  # true where nothing was measured
+            rows, places = rows[better], (places[0][better], places[1][better], places[2][better])
+        for column, name in enumerate(STATISTICS, 3):
+            self.delays.present[name][places] = rows[:, column]
+        assert self.delays.repetitions is not None
+        self.delays.repetitions[places] = rows[:, 9]
+
+    @property
+    def is_due(self) -> bool:
+        """True when it is time to save."""
+        wait = max(self.save_every_s, self.saving_s / _SAVING_SHARE)
+        return time.monotonic() - self.saved >= wait
+
+    def save(self, **attributes: Attribute) -> None:
+        """Write the file.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        begin = time.monotonic()
+        known = dict(self.delays.attributes) | {
+            "finished": now(),
+            "elapsed_s": round(self.spent_before + begin - self.begin, 3),
+            "complete": int(np.isfinite(self.delays.median).all()),
+        }
+        self.delays = replace(self.delays, attributes=known | attributes)
+        try:
+            write_delays(self.path, self.delays)
+        finally:
+            self.saved = time.monotonic()
+            self.saving_s = self.saved - begin
+
+    def save_if_possible(self) -> None:
+        """Write the file; on failure log it and go on, since there may be space at the end."""
+        try:
+            self.save()
+        except OSError as error:
+            _log.warning("%s: not saved now (%s); measuring goes on", self.path, error.strerror or error)
+
+
+def new_delays(
+    hosts: tuple[str, ...],
+    cores: tuple[str, ...],
+    lengths: npt.NDArray[np.int64],
+    attributes: Mapping[str, Attribute],
+) -> Delays:
+    """Return delays with nothing measured yet."""
+    return empty_delays(hosts, lengths, cores, {**attributes, "started": now(), "complete": 0})
+
+
+def continue_delays(
+    path: Path,
+    hosts: tuple[str, ...],
+    cores: tuple[str, ...],
+    lengths: npt.NDArray[np.int64],
+    attributes: Mapping[str, Attribute],
+) -> Delays:
+    """Read the results of an earlier run, with its processes in the order of this run's.
+
+    Raises:
+        InconsistentError: it ran on other hosts, or measured something else.
+        InputError: the file holds no delays.
+    """
+    earlier = read_delays(path)
+    if sorted(earlier.hosts) != sorted(hosts):
+        only = sorted(set(hosts) ^ set(earlier.hosts))
+        raise InconsistentError(
+            f"{path}: expected the hosts of this run, found {earlier.processes} processes where this run has "
+            f"{len(hosts)}" + (f"; on one side only: {quote_found(', '.join(only))}" if only else "")
+        )
+    if not np.array_equal(earlier.lengths, lengths):
+        raise InconsistentError(f"{path}: expected message lengths {_show(lengths)}, found {_show(earlier.lengths)}")
+    for name in _SAME:
+        if earlier.attributes.get(name, attributes.get(name)) != attributes.get(name):
+            raise InconsistentError(
+                f"{path}: expected {name} {attributes.get(name)}, found {earlier.attributes.get(name)}"
+            )
+    delays = empty_delays(hosts, lengths, cores, earlier.attributes)
+    labels = {label: place for place, label in enumerate(earlier.labels)}
+    order = [labels[label] for label in delays.labels]
+    there = earlier.select(order)
+    for name, cube in there.present.items():
+        delays.present[name][:] = cube
+    if there.repetitions is not None and delays.repetitions is not None:
+        delays.repetitions[:] = there.repetitions
+    return delays
+
+
+def check_writable(path: Path) -> None:
+    """Check that a file can be written, before the time of a measurement is spent.
+
+    Raises:
+        OSError: it cannot be written.
+        InputError: there is something else of this name.
+    """
+    if path.exists() and not path.is_file():
+        raise InputError(path, None, "a file to write", "something else")
+    try:
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        error.filename = os.fspath(path)
+        raise
+
+
+def _show(lengths: npt.NDArray[np.int64]) -> str:
+    shown = ", ".join(str(each) for each in lengths[:8].tolist())
+    return shown + (f" and {len(lengths) - 8} more" if len(lengths) > 8 else "")
+
+
+def now() -> str:
+    """Return the time as files of delays have it: UTC, ISO 8601."""
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")

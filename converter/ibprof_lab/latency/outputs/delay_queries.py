@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Queries on measured delays: options in, documents out; pictures and files on request."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ibprof.errors import InconsistentError, UsageError
+from ibprof_lab.latency.features.delay_changes import DelayChange, compare_delays
+from ibprof_lab.latency.features.delay_features import FEWEST_LENGTHS, DelayFeatures, find_features
+from ibprof_lab.latency.features.outlying_processes import find_outlying_processes
+from ibprof_lab.latency.features.pair_clusters import PairClusters, cluster_pairs, write_compressed
+from ibprof_lab.latency.files.delay_files import UNITS, read_delays, write_classic_delays, write_delays
+from ibprof_lab.latency.files.pair_files import write_pairs
+from ibprof_lab.latency.model.delays import Delays
+from ibprof_lab.latency.outputs.delay_document import (
+    Document,
+    describe_delays,
+    describe_features,
+    describe_matrix,
+)
+from ibprof_lab.latency.outputs.delay_tables import MOST_SHOWN
+
+_MOST_IN_JSON = 512
+"""Processes whose matrix is in the JSON document without --length."""
+
+_QUARTILES = ("lower_quartile", "upper_quartile")
+
+
+@dataclass(frozen=True, slots=True)
+class ShowDelaysOptions:
+    """The measurement to show, and how.
+
+    Attributes:
+        delays: the file.
+        unit: of a CSV or numpy matrix, of `UNITS`.
+        length: of the messages of the matrix, in bytes; None for the shortest.
+        statistic: of `STATISTICS`.
+        bandwidth: whether the matrix is in bytes/s.
+        png: the matrix as a picture.
+        json: whether the document is for programs.
+    """
+
+    delays: Path
+    unit: str
+    length: int | None
+    statistic: str
+    bandwidth: bool
+    png: Path | None
+    json: bool
+
+
+def query_delays(options: ShowDelaysOptions) -> Document:
+    """Return what was measured; with the matrix of one length where that is small enough or asked for.
+
+    Raises:
+        UsageError: the file lacks that statistic or length.
+        InputError: the file cannot be read.
+    """
+    delays = read_delays(options.delays, unit=UNITS[options.unit])
+    if options.statistic not in delays.present:
+        raise UsageError(f"--statistic: expected one of {', '.join(delays.present)}, found {options.statistic}")
+    index = _find_length(delays, options.length)
+    if options.png:
+        from ibprof_lab.latency.outputs.delay_pictures import draw_matrix  # noqa: PLC0415  (slow to import)
+
+        draw_matrix(options.png, delays, index, options.statistic)
+    document = describe_delays(delays, options.statistic)
+    # The matrix of thousands of processes is gigabytes of text: only on request.
+    is_small = delays.processes <= (_MOST_IN_JSON if options.json else MOST_SHOWN)
+    if len(delays.lengths) and (is_small or options.length is not None or options.bandwidth):
+        document["matrix"] = describe_matrix(delays, index, options.statistic, options.bandwidth)
+    return document
+
+
+@dataclass(frozen=True, slots=True)
+class FeaturesOptions:
+    """How to find features of delays.
+
+    Attributes:
+        delays, unit: as in `ShowDelaysOptions`.
+        output: folder for pictures, the page of steps, clusters.npz and features.json; None for none.
+        threshold: of peaks and steps, 0 to 1; None to choose it from the data.
+        peak_threshold, step_threshold: of one of both alone; None for `threshold`.
+        clusters: number of clusters; None to choose it by the elbow of the SSE.
+        by: what the pairs of a cluster share, of `BY`.
+        seed: of the clusters' first centres.
+        json: whether the document is for programs.
+    """
+
+    delays: Path
+    unit: str
+    output: Path | None
+    threshold: float | None
+    peak_threshold: float | None
+    step_threshold: float | None
+    clusters: int | None
+    by: str
+    seed: int
+    json: bool
+
+
+WritePage = Callable[[Path, Delays, DelayFeatures, PairClusters], None]
+
+
+def query_features(options: FeaturesOptions, write_page: WritePage) -> Document:
+    """Return peaks, steps, clusters and outlying processes, and write the files of the output folder.
+
+    Args:
+        options: how to find them.
+        write_page: writes the page of steps in space.
+
+    Raises:
+        InputError: the file cannot be read.
+        OSError: the folder cannot be written.
+    """
+    delays = read_delays(options.delays, _QUARTILES, UNITS[options.unit])
+    features = clusters = compressed = None
+    if len(delays.lengths) >= FEWEST_LENGTHS:
+        features = find_features(
+            delays,
+            options.threshold if options.peak_threshold is None else options.peak_threshold,
+            options.threshold if options.step_threshold is None else options.step_threshold,
+        )
+    if features is not None and len(features.pairs):
+        clusters = cluster_pairs(features, options.clusters, options.by, options.seed)
+        if options.output:
+            from ibprof_lab.latency.outputs.delay_pictures import draw_all  # noqa: PLC0415  (slow to import)
+
+            options.output.mkdir(parents=True, exist_ok=True)
+            compressed = write_compressed(options.output / "clusters.npz", delays, features, clusters)
+            draw_all(options.output, delays, features, clusters)
+            write_page(options.output / "steps.html", delays, features, clusters)
+    document = describe_features(delays, features, clusters, compressed, find_outlying_processes(delays))
+    if options.output and clusters is not None:
+        (options.output / "features.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    return document
+
+
+@dataclass(frozen=True, slots=True)
+class DiffDelaysOptions:
+    """Which two measurements to compare.
+
+    Attributes:
+        before, after: the files.
+        unit: as in `ShowDelaysOptions`.
+        least: relative difference that counts as a change.
+        output: changed pairs as CSV; None for none.
+        fail: whether a change is an exit status of 1.
+        json: whether the document is for programs.
+    """
+
+    before: Path
+    after: Path
+    unit: str
+    least: float
+    output: Path | None
+    fail: bool
+    json: bool
+
+
+def query_changes(options: DiffDelaysOptions) -> DelayChange:
+    """Return the pairs that changed between two measurements, and write them where asked for.
+
+    Raises:
+        InconsistentError: the measurements have no process or no length in common.
+        InputError: a file cannot be read.
+    """
+    before, after = (read_delays(path, _QUARTILES, UNITS[options.unit]) for path in (options.before, options.after))
+    try:
+        change = compare_delays(before, after, options.least)
+    except InconsistentError as error:
+        raise InconsistentError(f"{options.before}, {options.after}: {error}") from error
+    if options.output:
+        write_pairs(options.output, change.labels, change.pairs, change.ratios)
+    return change
+
+
+@dataclass(frozen=True, slots=True)
+class ConvertDelaysOptions:
+    """Which delays to write in another format.
+
+    Attributes:
+        delays, unit: as in `ShowDelaysOptions`.
+        output: the file, or the prefix of clustbench's files.
+        length: the only one to keep, in bytes; None for all.
+        clustbench: whether to write clustbench's five files.
+    """
+
+    delays: Path
+    unit: str
+    output: Path
+    length: int | None
+    clustbench: bool
+
+
+def convert_delays(options: ConvertDelaysOptions) -> None:
+    """Write delays in another format.
+
+    Raises:
+        UsageError: that length was not measured.
+        InputError: the file cannot be read, or the format cannot hold several lengths.
+        OSError: the file cannot be written.
+    """
+    delays = read_delays(options.delays, unit=UNITS[options.unit])
+    if options.length is not None:
+        delays = delays.select(lengths=[_find_length(delays, options.length)])
+    if options.clustbench:
+        write_classic_delays(options.output, delays)
+    else:
+        write_delays(options.output, delays)
+
+
+def _find_length(delays: Delays, length: int | None) -> int:
+    """Return the index of a message length; 0 for None."""
+    if length is None:
+        return 0
+    found = np.flatnonzero(delays.lengths == length)
+    if len(found) != 1:
+        there = ", ".join(map(str, delays.lengths[:12].tolist())) + (", ..." if len(delays.lengths) > 12 else "")
+        raise UsageError(f"--length: expected one of {there}, found {length}")
+    return int(found[0])

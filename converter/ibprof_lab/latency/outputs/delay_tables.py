@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Delays as tables, made of the documents that `--json` prints."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from ibprof.text.quantities import format_bytes, printable
+from ibprof_lab.latency.outputs.delay_document import Document
+
+PIPE_WIDTH = 160
+"""Columns where there is no terminal to ask."""
+
+_MOST_ROWS = 20
+
+MOST_SHOWN = 16
+"""Largest number of processes whose matrix is printed."""
+
+
+def show_delays(console: Console, document: Document) -> None:
+    """Print the range of delays of each message length."""
+    known = document["attributes"]
+    what = f"{document['processes']} processes on {document['hosts']} hosts"
+    console.print(", ".join([what, *(printable(str(known[name])) for name in ("mpi", "mode", "schedule", "started")
+                                     if name in known)]))  # fmt: skip
+    if known.get("complete") == 0 or document["missing"]:
+        console.print(f"not complete: {document['missing']:,} delays are missing")
+    table = _table(
+        "bytes", "measured", "minimum", f"{document['statistic'].replace('_', ' ')} of pairs", "maximum", "bandwidth"
+    )
+    for row in _ends(document["lengths"]):
+        if row is None:
+            table.add_row("...")
+            continue
+        rate = row["median_bandwidth"]
+        table.add_row(
+            f"{row['length']:,}",
+            f"{row['measured']:,}",
+            *(_micro(row[name]) for name in ("least_s", "median_s", "most_s")),
+            "" if not rate else f"{format_bytes(rate)}/s",
+        )
+    console.print(table)
+    if "matrix" in document:
+        _show_matrix(console, document["matrix"])
+
+
+def _show_matrix(console: Console, matrix: Document) -> None:
+    size = len(matrix["labels"])
+    if size > MOST_SHOWN:
+        console.print(f"matrix of {size:,} processes: draw it with --png, write it with --json or convert")
+        return
+    rate = matrix["unit"] != "s"
+    console.print(f"\n{matrix['length']:,} bytes, {'MB/s' if rate else 'µs'}, from row to column:")
+    table = _table("", *(printable(label) for label in matrix["labels"]))
+    for label, row in zip(matrix["labels"], matrix["rows"], strict=True):
+        cells = (value if value is None else value * (1e-6 if rate else 1e6) for value in row)
+        table.add_row(printable(label), *("-" if value is None else f"{value:.4g}" for value in cells))
+    console.print(table)
+
+
+def show_features(console: Console, document: Document) -> None:
+    """Print peaks, steps, clusters and outlying processes."""
+    examined = document["pairs_looked_at"]
+    found = document["features"]
+    if found is not None:
+        count = len(document["lengths"])
+        console.print(f"{examined:,} of {document['pairs']:,} pairs are measured at all {count} lengths")
+    if found is None:
+        console.print("peaks and steps: unknown; they need 4 message lengths and a pair measured at each")
+    else:
+        for name in ("peak", "step"):
+            by_count = ", ".join(f"{pairs:,} with {count}" for count, pairs in enumerate(found[f"pairs_by_{name}s"]))
+            console.print(f"{name}s of a pair: {by_count} (threshold {found[f'{name}_threshold']:.2f})")
+        _show_by_length(console, found)
+    if document["clusters"] is not None:
+        _show_clusters(console, document)
+    show_outlying(console, document["odd_processes"])
+
+
+def _show_by_length(console: Console, found: Document) -> None:
+    steps = sorted(found["steps"], key=lambda each: -each["up"] - each["down"])[:_MOST_ROWS]
+    table = _table("steps at bytes", "pairs up", "pairs down")
+    for each in sorted(steps, key=lambda each: each["length"]):
+        table.add_row(f"{each['length']:,}", f"{each['up']:,}", f"{each['down']:,}")
+    if steps:
+        console.print(table)
+
+
+def _show_clusters(console: Console, document: Document) -> None:
+    clusters = document["clusters"]
+    first, last = document["lengths"][0], document["lengths"][-1]
+    table = _table("cluster", "pairs", "senders", "receivers", f"µs at {first:,}", f"µs at {last:,}", "steps at")
+    for group in clusters["groups"]:
+        centroid = group["centroid_s"]
+        steps = ", ".join(f"{length:,}" for length in group["steps"][:6]) or "-"
+        numbers = (f"{group[name]:,}" for name in ("pairs", "senders", "receivers"))
+        table.add_row(str(group["cluster"]), *numbers, _bare(centroid[0]), _bare(centroid[-1]), steps)
+    console.print(table)
+    small = document["compressed"]
+    if small is not None:
+        console.print(
+            f"compressed: {format_bytes(small['bytes'])}, {small['ratio']:.1f} times smaller than the matrices; "
+            f"error of a delay {100 * small['median_error']:.2g}% (median), "
+            f"{100 * small['p95_error']:.2g}% (95th percentile), {100 * small['max_error']:.2g}% (largest)"
+        )
+
+
+def show_outlying(console: Console, outlying: list[Document]) -> None:
+    """Print the outlying processes."""
+    if not outlying:
+        console.print("no process stands out")
+        return
+    table = _table("stands out", "as", "delays to the others'")
+    for each in outlying[:_MOST_ROWS]:
+        ratio = "not measured" if each["ratio"] is None else f"{each['ratio']:.3g} times"
+        role = {"both": "sender and receiver"}.get(each["role"], each["role"])
+        table.add_row(printable(each["process"]), role, ratio)
+    console.print(table)
+    if len(outlying) > _MOST_ROWS:
+        console.print(f"and {len(outlying) - _MOST_ROWS:,} more")
+
+
+def show_change(console: Console, document: Document) -> None:
+    """Print the pairs that changed between two measurements."""
+    console.print(
+        f"{document['processes']} processes, {len(document['lengths'])} message lengths in both; "
+        f"overall {_times(document['overall_ratio'])} as slow as before"
+    )
+    for key, text in (("only_before", "only before"), ("only_after", "only after")):
+        if document[key]:
+            console.print(f"{text}: {printable(', '.join(document[key][:_MOST_ROWS]))}")
+    for key, text in (("pairs_vanished", "are no longer measured"), ("pairs_appeared", "are newly measured")):
+        if document[key]:
+            console.print(f"{len(document[key]):,} pairs {text}")
+    changed = document["changed"]
+    if not changed:
+        console.print("no pair changed")
+    else:
+        table = _table("changed", "to", "now to before")
+        for each in changed[:_MOST_ROWS]:
+            table.add_row(printable(each["sender"]), printable(each["receiver"]), _times(each["ratio"]))
+        console.print(table)
+        if len(changed) > _MOST_ROWS:
+            console.print(f"and {len(changed) - _MOST_ROWS:,} pairs more")
+    if document["odd_processes"]:
+        show_outlying(console, document["odd_processes"])
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for number, column in enumerate(columns):
+        table.add_column(column, justify="right" if number else "left", overflow="fold")
+    return table
+
+
+def _ends(rows: list[Any]) -> list[Any]:
+    """Return all rows, or the first and last of many with None between."""
+    half = _MOST_ROWS // 2
+    return rows if len(rows) <= _MOST_ROWS else [*rows[:half], None, *rows[-half:]]
+
+
+def _micro(seconds: float | None) -> str:
+    return "-" if seconds is None else f"{1e6 * seconds:.4g} µs"
+
+
+def _bare(seconds: float) -> str:
+    return f"{1e6 * seconds:.4g}"
+
+
+def _times(ratio: float | None) -> str:
+    return "an unknown number of times" if ratio is None else f"{ratio:.3g} times"

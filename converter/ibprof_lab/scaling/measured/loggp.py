@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""LogGP parameters fitted to measured delays: a message of s bytes takes L + 2o + s G.
+
+Source: A. Alexandrov, M. F. Ionescu, K. E. Schauser, C. Scheiman, "LogGP: Incorporating Long Messages into the LogP
+Model", Journal of Parallel and Distributed Computing 44(1), 1997. Round trips show the latency L and the overheads 2o
+as one sum.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.errors import InconsistentError
+from ibprof_lab.latency.files.delay_files import MICROSECOND, read_delays
+from ibprof_lab.latency.model.delays import Delays
+from ibprof_lab.scaling.exchange_fit import ConfidenceInterval
+
+Floats = npt.NDArray[np.float64]
+
+_RESAMPLES = 200
+_TAILS = (2.5, 97.5)
+_LEAST_LENGTHS = 2
+_LEAST_RANGE = 16
+"""Longest over shortest length of which a slope is more than noise."""
+
+_SPLIT_GAIN = 2.0
+"""A change of protocol is believed where two lines fit this many times better than one."""
+
+
+@dataclass(frozen=True, slots=True)
+class DelaySegment:
+    """Messages that one protocol of the MPI carries.
+
+    Attributes:
+        first, last: shortest and longest measured length, bytes.
+        start: L + 2o, s.
+        per_byte: G, s/byte.
+    """
+
+    first: int
+    last: int
+    start: ConfidenceInterval
+    per_byte: ConfidenceInterval
+
+
+@dataclass(frozen=True, slots=True)
+class LogGP:
+    """Parameters of a network.
+
+    Attributes:
+        segments: by length of messages, the shortest first; one, or two where the protocol changes.
+        pairs: number of pairs of processes that were measured.
+        misfit: largest relative deviation of the mean delay of a length from the line.
+    """
+
+    segments: tuple[DelaySegment, ...]
+    pairs: int
+    misfit: float
+
+    def times(self, length: float) -> tuple[float, float]:
+        """Return L + 2o and s G of a message of s bytes, in seconds."""
+        segment = next((each for each in self.segments if length <= each.last), self.segments[-1])
+        return segment.start.value, segment.per_byte.value * length
+
+    @property
+    def longest(self) -> int:
+        """Longest measured length, bytes."""
+        return self.segments[-1].last
+
+
+def read_loggp(path: Path, unit: float = MICROSECOND, seed: int = 1) -> LogGP:
+    """Fit the parameters to a file of delays between hosts; between processes where there is one host.
+
+    Args:
+        path: as `ibprof-latency measure` writes it, in a mode with one message at a time.
+        unit: seconds of 1, where the file does not say it.
+        seed: of the resampling.
+
+    Raises:
+        InputError: the file holds no delays.
+        InconsistentError: it has too few lengths or pairs, or delays of many messages at a time.
+    """
+    delays = read_delays(path, statistics=(), unit=unit)
+    if str(delays.attributes.get("mode", "")) in ("bandwidth", "all_to_all"):
+        raise InconsistentError(
+            f"{path}: expected delays of one message at a time, found those of mode {delays.attributes['mode']}; "
+            "measure with --mode one_to_one"
+        )
+    found = delays.lengths
+    if len(found) < _LEAST_LENGTHS or found[-1] < _LEAST_RANGE * max(int(found[0]), 64):
+        text = ", ".join(f"{each:,}" for each in found.tolist()[:8]) or "none"
+        raise InconsistentError(
+            f"{path}: expected delays of short and long messages, found lengths of {text} bytes; "
+            "measure with --lengths 0,1K:1M:x4"
+        )
+    try:
+        return fit_loggp(delays, seed)
+    except ValueError as error:
+        raise InconsistentError(f"{path}: {error}") from error
+
+
+def fit_loggp(delays: Delays, seed: int = 1) -> LogGP:
+    """Fit the parameters to delays, with 95% intervals by resampling processes.
+
+    Pairs of one process share its errors, so that processes are resampled and not pairs.
+
+    Raises:
+        ValueError: no pair was measured with all lengths.
+    """
+    hosts = np.array(delays.hosts)
+    apart = hosts[:, None] != hosts
+    if not (apart & delays.measured.all(axis=0)).any():
+        apart = ~np.eye(len(hosts), dtype=bool)
+    usable = apart & delays.measured.all(axis=0)
+    if not usable.any():
+        raise ValueError("expected a pair of processes that was measured with all lengths, found none")
+    lengths, cube = delays.lengths.astype(float), np.where(usable, delays.median.astype(float), 0.0)
+
+    def mean_with(count: npt.NDArray[np.int64]) -> Floats | None:
+        weight = usable * np.outer(count, count)
+        total = weight.sum()
+        return np.tensordot(cube, weight) / total if total else None
+
+    means = mean_with(np.ones(len(hosts), np.int64))
+    assert means is not None
+    cuts = _find_cuts(lengths, means)
+    best = _fit_segments(lengths, means, cuts)
+    generator = np.random.default_rng(seed)
+    drawn = [mean_with(np.bincount(row, minlength=len(hosts))) for row in
+             generator.integers(0, len(hosts), (_RESAMPLES, len(hosts)))]  # fmt: skip
+    again = np.array([_fit_segments(lengths, each, cuts) for each in drawn if each is not None] or [best])
+    low, high = np.percentile(again, _TAILS, axis=0)
+    segments = tuple(
+        DelaySegment(
+            int(lengths[begin]),
+            int(lengths[end - 1]),
+            *(ConfidenceInterval(*map(float, (best[k][i], low[k][i], high[k][i]))) for i in range(2)),
+        )
+        for k, (begin, end) in enumerate(cuts)
+    )
+    return LogGP(segments, int(usable.sum()), _misfit(lengths, means, cuts, best))
+
+
+def _find_cuts(lengths: Floats, means: Floats) -> list[tuple[int, int]]:
+    """Return first and last index (exclusive) of each segment: one, or two where they fit much better."""
+    whole = [(0, len(lengths))]
+    candidates = [[(0, cut), (cut, len(lengths))] for cut in range(3, len(lengths) - 2)]
+    if not candidates:
+        return whole
+
+    def error(cuts: list[tuple[int, int]]) -> float:
+        return _misfit(lengths, means, cuts, _fit_segments(lengths, means, cuts))
+
+    best = min(candidates, key=error)
+    return best if error(whole) > max(_SPLIT_GAIN * error(best), 0.02) else whole
+
+
+def _fit_segments(lengths: Floats, means: Floats, cuts: list[tuple[int, int]]) -> Floats:
+    return np.array([_fit_line(lengths[begin:end], means[begin:end]) for begin, end in cuts])
+
+
+def _fit_line(lengths: Floats, means: Floats) -> tuple[float, float]:
+    """Return start and slope with the least relative squares, neither below 0."""
+    from scipy.optimize import nnls  # noqa: PLC0415  (slow to import)
+
+    scale = max(float(lengths[-1]), 1.0)
+    columns = np.stack([1 / means, lengths / scale / means], axis=1)
+    start, slope = nnls(columns, np.ones(len(means)))[0]
+    return float(start), float(slope) / scale
+
+
+def _misfit(lengths: Floats, means: Floats, cuts: list[tuple[int, int]], lines: Floats) -> float:
+    fitted = np.concatenate(
+        [start + slope * lengths[begin:end] for (begin, end), (start, slope) in zip(cuts, lines, strict=True)]
+    )
+    return float(np.abs(fitted / means - 1).max())

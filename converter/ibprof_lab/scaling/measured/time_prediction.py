@@ -1,0 +1,365 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run times of other numbers of processes and problem sizes, with intervals, and where the prediction holds.
+
+A run takes the time of computing plus that of its calls. Computing is a constant plus a multiple of the operations of a
+process. A call costs what its algorithm takes on the measured network, times a factor of the operation by which the
+recorded runs deviate from that. Calls and bytes follow forms of n and p that fit the recorded ones.
+
+Each run is predicted once from all others. What these predictions miss by is the error of both times, at 95% by
+Student's t. It grows with the distance from the recorded runs: by sqrt(1 + d^2) at 2^d times the largest.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ibprof_lab.scaling.exchange_fit import ExchangeFit, ExchangeForm, fit_exchange
+from ibprof_lab.scaling.measured.call_costs import RING, MessageTimes, Shares, time_collective
+from ibprof_lab.scaling.measured.recorded_calls import MESSAGES, CallGroup, TimedRun
+
+OfSize = Callable[[float], float]
+
+LEAST_RUNS = 3
+"""Two runs leave no error to see."""
+
+FARTHEST = 4.0
+"""Predictions go up to this many times the largest recorded number of processes, and problem size."""
+
+WIDEST = 2.0
+"""An interval that reaches from a half to twice the prediction is no answer."""
+
+_CONFIDENCE = 0.95
+
+
+class OutOfRangeError(ValueError):
+    """The prediction does not hold there; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class PredictedTime:
+    """A prediction.
+
+    Attributes:
+        size, processes: n and p.
+        seconds, low, high: wall time and its 95% interval.
+        computing: the part outside of MPI, s.
+        groups: seconds by operation, or `MESSAGES`.
+        beyond: p over the largest recorded number of processes; above 1 it is extrapolated.
+    """
+
+    size: float
+    processes: int
+    seconds: float
+    low: float
+    high: float
+    computing: float
+    groups: dict[str, float]
+    beyond: float
+
+
+@dataclass(frozen=True, slots=True)
+class RunCheck:
+    """A recorded run predicted from the others.
+
+    Attributes:
+        name: of the profile.
+        size, processes: n and p.
+        measured, predicted: wall time, s.
+    """
+
+    name: str
+    size: float
+    processes: int
+    measured: float
+    predicted: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Quantity:
+    """A number of calls or bytes as a form of n and p.
+
+    Attributes:
+        fit: of the quantity times `scale`; None where it is always 0.
+        others: forms that fit as well, each with its coefficient.
+        scale: of p, so that what falls with p can be fitted too.
+    """
+
+    fit: ExchangeFit | None
+    others: tuple[tuple[ExchangeForm, float], ...]
+    scale: OfSize
+
+    def at(self, size: float, processes: int) -> float:
+        """Return the quantity."""
+        return self.fit.exchange(size, processes) / self.scale(processes) if self.fit else 0.0
+
+    def list_others(self, size: float, processes: int) -> list[float]:
+        """Return the quantity by each of the other forms."""
+        return [
+            coefficient * float(form.evaluate(size, processes)) / self.scale(processes)
+            for form, coefficient in self.others
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Fit:
+    """Everything that is fitted to some runs.
+
+    Attributes:
+        computing: constant, and time of an operation.
+        factors: measured time over that of the model, by group.
+    """
+
+    computing: tuple[float, float]
+    factors: dict[str, float]
+
+
+@dataclass(slots=True)
+class TimeModel:
+    """A model of a program on a network.
+
+    Attributes:
+        runs: recorded.
+        operations: #op as a function of n.
+        network: times of a message.
+        share: how much messages share links.
+        most_processes: that the fabric takes; None for any number.
+        longest: largest measured message, bytes.
+        checks: each run predicted from the others.
+
+    Raises:
+        ValueError: the runs do not show how times depend on the number of processes.
+    """
+
+    runs: Sequence[TimedRun]
+    operations: OfSize
+    network: MessageTimes
+    share: Shares
+    most_processes: int | None = None
+    longest: float = math.inf
+    checks: tuple[RunCheck, ...] = field(init=False)
+    _calls: dict[str, _Quantity] = field(init=False)
+    _sizes: dict[str, _Quantity] = field(init=False)
+    _fit: _Fit = field(init=False)
+    _errors: tuple[float, float] = field(init=False)
+
+    def __post_init__(self) -> None:
+        counts = {run.processes for run in self.runs}
+        if len(self.runs) < LEAST_RUNS or len(counts) < LEAST_RUNS:
+            raise ValueError(
+                f"expected {LEAST_RUNS} runs or more with different numbers of processes, found {len(self.runs)} with "
+                f"{', '.join(map(str, sorted(counts)))}: fewer show no error, so that nothing can be predicted"
+            )
+        if min(counts) < 2:
+            raise ValueError("expected runs with 2 processes or more: one alone communicates nothing")
+        for run in self.runs:
+            if not run.seconds > 0:
+                raise ValueError(f"{run.name}: expected a run that takes time, found one of {run.seconds:g} s")
+            if not 0 < (found := self.operations(run.size)) < math.inf:
+                raise ValueError(
+                    f"{run.name}: expected operations above 0 of a problem size of {run.size:g}, found {found:g}"
+                )
+        names = dict.fromkeys(name for run in self.runs for name in run.groups)
+        groups = {name: [_group(run, name) for run in self.runs] for name in names}
+        self._calls, self._sizes = {}, {}
+        for name, of_run in groups.items():
+            try:
+                self._calls[name] = _fit_quantity(self.runs, [each.calls for each in of_run], float)
+                scale = _SCALES.get(name, float)
+                self._sizes[name] = _fit_quantity(self.runs, [each.size for each in of_run], scale)
+            except ValueError as error:
+                raise ValueError(f"{name}: {error} with this operation") from error
+        self._fit = self._fit_to(self.runs)
+        checks, computing, communicating = [], [], []
+        for left_out in self.runs:
+            others = [run for run in self.runs if run is not left_out]
+            if len({run.processes for run in others}) < 2:
+                continue
+            fit = self._fit_to(others)
+            parts = self._predict(fit, left_out.size, left_out.processes)
+            expected = math.fsum(parts[1].values())
+            checks.append(
+                RunCheck(left_out.name, left_out.size, left_out.processes, left_out.seconds, parts[0] + expected)
+            )
+            computing.append(_log_ratio(left_out.computing, parts[0]))
+            communicating.append(_log_ratio(left_out.communicating, expected))
+        self.checks = tuple(checks)
+        self._errors = _spread(computing), _spread(communicating)
+
+    @property
+    def processes(self) -> tuple[int, int]:
+        """Smallest and largest number of processes that predictions hold for."""
+        counts = [run.processes for run in self.runs]
+        most = int(FARTHEST * max(counts))
+        return min(counts), most if self.most_processes is None else min(most, self.most_processes)
+
+    @property
+    def sizes(self) -> tuple[float, float]:
+        """Smallest and largest problem size that predictions hold for."""
+        found = [run.size for run in self.runs]
+        return min(found), max(found) if len(set(found)) == 1 else FARTHEST * max(found)
+
+    def predict(self, size: float, processes: int) -> PredictedTime:
+        """Return the time of a run.
+
+        Raises:
+            OutOfRangeError: the prediction does not hold there.
+        """
+        self._check_range(size, processes)
+        computing, groups = self._predict(self._fit, size, processes)
+        communicating = math.fsum(groups.values())
+        most = max(run.processes for run in self.runs)
+        largest = max(run.size for run in self.runs)
+        distance = math.log2(max(processes / most, 1.0)) + math.log2(max(size / largest, 1.0))
+        grown = math.sqrt(1 + distance**2)
+        parts = ((computing, grown * self._errors[0]), (communicating, grown * self._errors[1]))
+        forms = self._doubt_of_forms(size, processes)
+        less = math.hypot(forms[0], *(value * -math.expm1(-error) for value, error in parts))
+        more = math.hypot(forms[1], *(value * math.expm1(min(error, 50.0)) for value, error in parts))
+        seconds = computing + communicating
+        if seconds + more > WIDEST * seconds or (seconds - less) * WIDEST < seconds:
+            raise OutOfRangeError(
+                f"the recorded runs do not determine the time of {processes} processes: its 95% interval is "
+                f"{seconds - less:.3g} to {seconds + more:.3g} s. An answer needs one within 1/{WIDEST:g} to "
+                f"{WIDEST:g} times the prediction; record more runs, or larger ones"
+            )
+        return PredictedTime(
+            size, processes, seconds, seconds - less, seconds + more, computing, groups, processes / most
+        )
+
+    def weak_size(self, processes: int) -> float:
+        """Return the problem size with as many operations for each process as in the smallest run.
+
+        Raises:
+            OutOfRangeError: there is none in the range.
+        """
+        from scipy.optimize import brentq  # noqa: PLC0415  (slow to import)
+
+        first = min(self.runs, key=lambda run: (run.processes, run.size))
+        wanted = self.operations(first.size) / first.processes * processes
+        least, most = self.sizes
+        if not self.operations(least) * (1 - 1e-9) <= wanted <= self.operations(most) * (1 + 1e-9):
+            raise OutOfRangeError(
+                f"weak scaling to {processes} processes needs a problem size beyond {least:g} to {most:g}, the range "
+                "of the recorded ones; record runs of larger sizes"
+            )
+        return float(brentq(lambda n: self.operations(n) - wanted, least * (1 - 1e-9), most * (1 + 1e-9)))
+
+    def _check_range(self, size: float, processes: int) -> None:
+        least, most = self.processes
+        if not least <= processes <= most:
+            limit = (
+                f"the fabric has places for {most}"
+                if most == self.most_processes
+                else f"recorded runs have {least} to {max(run.processes for run in self.runs)}, and predictions hold "
+                f"up to {FARTHEST:g} times that"
+            )
+            raise OutOfRangeError(f"{processes} processes are beyond the range of {least} to {most}: {limit}")
+        smallest, largest = self.sizes
+        if not smallest * (1 - 1e-6) <= size <= largest * (1 + 1e-6):
+            raise OutOfRangeError(
+                f"a problem size of {size:g} is beyond the range of {smallest:g} to {largest:g} of the recorded runs"
+            )
+        for name, quantity in self._sizes.items():
+            if (length := quantity.at(size, processes)) > FARTHEST * self.longest:
+                raise OutOfRangeError(
+                    f"{name} would move {length:,.0f} bytes in a call, and delays were measured up to "
+                    f"{self.longest:,.0f}; measure longer messages"
+                )
+
+    def _fit_to(self, runs: Sequence[TimedRun]) -> _Fit:
+        factors = {}
+        for name in self._calls:
+            groups = [(run.processes, _group(run, name)) for run in runs]
+            timed = [(each.seconds, self._time_calls(name, p, each.calls, each.size)) for p, each in groups]
+            ratios = [_log_ratio(seconds, modelled) for seconds, modelled in timed if seconds and modelled]
+            factors[name] = math.exp(math.fsum(ratios) / len(ratios)) if ratios else 0.0
+        return _Fit(_fit_computing(runs, self.operations), factors)
+
+    def _predict(self, fit: _Fit, size: float, processes: int) -> tuple[float, dict[str, float]]:
+        """Return the time of computing, and that of each group."""
+        constant, each = fit.computing
+        groups = {
+            name: factor
+            * self._time_calls(
+                name, processes, self._calls[name].at(size, processes), self._sizes[name].at(size, processes)
+            )
+            for name, factor in fit.factors.items()
+        }
+        return constant + each * self.operations(size) / processes, groups
+
+    def _doubt_of_forms(self, size: float, processes: int) -> tuple[float, float]:
+        """Return by how much other forms of calls and bytes make the run shorter, and longer, in seconds."""
+        less = more = 0.0
+        for name, factor in self._fit.factors.items():
+            calls, length = self._calls[name], self._sizes[name]
+            now = calls.at(size, processes), length.at(size, processes)
+            others = [(each, now[1]) for each in calls.list_others(size, processes)]
+            others += [(now[0], each) for each in length.list_others(size, processes)]
+            base = self._time_calls(name, processes, *now)
+            changes = [factor * (self._time_calls(name, processes, *other) - base) for other in others]
+            less += max(0.0, -min(changes, default=0.0))
+            more += max(0.0, max(changes, default=0.0))
+        return less, more
+
+    def _time_calls(self, name: str, processes: int, calls: float, size: float) -> float:
+        if name != MESSAGES:
+            return calls * time_collective(name, processes, size, self.network, self.share)
+        start, moving = self.network.times(size)
+        return calls * (start + moving * self.share(RING, processes))
+
+
+def _pairs(processes: float) -> float:
+    return processes * processes
+
+
+_SCALES: dict[str, OfSize] = {"ALLTOALL": _pairs}
+"""Blocks of an all-to-all fall with p^2 where a problem is divided; other sizes with p at most."""
+
+
+def _group(run: TimedRun, name: str) -> CallGroup:
+    return run.groups.get(name, CallGroup(0, 0, 0))
+
+
+def _fit_quantity(runs: Sequence[TimedRun], values: Sequence[float], scale: OfSize) -> _Quantity:
+    if not any(values):
+        return _Quantity(None, (), scale)
+    sizes, processes = [run.size for run in runs], [run.processes for run in runs]
+    scaled = np.array([value * scale(run.processes) for run, value in zip(runs, values, strict=True)])
+    fit = fit_exchange(sizes, processes, scaled.tolist())
+    assert fit is not None
+    others = []
+    for form in fit.alternatives:
+        shaped = np.array([float(form.evaluate(n, p)) for n, p in zip(sizes, processes, strict=True)])
+        usable = (shaped > 0) & (scaled > 0)
+        if usable.any():
+            others.append((form, float(np.exp(np.log(scaled[usable] / shaped[usable]).mean()))))
+    return _Quantity(fit, tuple(others), scale)
+
+
+def _fit_computing(runs: Sequence[TimedRun], operations: OfSize) -> tuple[float, float]:
+    """Return constant and time of an operation with the least relative squares, neither below 0."""
+    from scipy.optimize import nnls  # noqa: PLC0415  (slow to import)
+
+    shares = np.array([operations(run.size) / run.processes for run in runs])
+    seconds = np.array([max(run.computing, 1e-9) for run in runs])
+    scale = float(shares.max())
+    constant, each = nnls(np.stack([1 / seconds, shares / scale / seconds], axis=1), np.ones(len(runs)))[0]
+    return float(constant), float(each) / scale
+
+
+def _log_ratio(measured: float, predicted: float) -> float:
+    least = 1e-9
+    return math.log(max(measured, least) / max(predicted, least))
+
+
+def _spread(errors: Sequence[float]) -> float:
+    """Return the half width of the interval of a new deviation, as a logarithm."""
+    from scipy.stats import t  # noqa: PLC0415  (slow to import)
+
+    count = len(errors)
+    scatter = math.sqrt(math.fsum(error**2 for error in errors) / count)
+    return float(t.ppf((1 + _CONFIDENCE) / 2, count - 1)) * scatter if count > 1 else math.inf

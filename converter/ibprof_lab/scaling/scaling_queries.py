@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Queries of the model: options in, JSON documents out; pictures on request."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+from ibprof.errors import InconsistentError, UsageError
+from ibprof.load import load_profile
+from ibprof_lab.scaling.analytic_kernels import KERNELS
+from ibprof_lab.scaling.formula import parse_formula, read_operations
+from ibprof_lab.scaling.recorded_exchange import choose_ends, sum_exchange
+from ibprof_lab.scaling.scaling_document import Document, describe_kernel, describe_shares, describe_study
+from ibprof_lab.scaling.scaling_model import Cluster, find_optimum, share_work
+from ibprof_lab.scaling.scaling_study import study_runs
+
+_MOST_PREDICTED = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterOptions:
+    """Hardware, with one of three sources of the bandwidth.
+
+    Attributes:
+        l_peak: of a process, in Flop/s.
+        bandwidth: of the network, in Byte/s.
+        fabric: whose slowest link of a host has that bandwidth.
+        delays: file of delays, by which the slowest process has it.
+        unit: of these, of `UNITS`, where the file does not say it.
+    """
+
+    l_peak: float
+    bandwidth: float | None
+    fabric: Path | None
+    delays: Path | None
+    unit: str = "us"
+
+    def find_cluster(self) -> Cluster:
+        """Return the hardware parameters.
+
+        Raises:
+            UsageError: there is no source of the bandwidth, or more than one.
+            InconsistentError: the source does not show it.
+        """
+        given = [each for each in (self.bandwidth, self.fabric, self.delays) if each is not None]
+        if len(given) != 1:
+            raise UsageError("give one of --bandwidth, --fabric and --delays")
+        return Cluster(self.l_peak, self._find_bandwidth())
+
+    def _find_bandwidth(self) -> float:
+        if self.bandwidth is not None:
+            return float(self.bandwidth)
+        from ibprof_lab.latency.files.delay_files import UNITS  # noqa: PLC0415  (slow to import)
+        from ibprof_lab.scaling.network_bandwidth import slowest_host_link, slowest_process  # noqa: PLC0415  (slow to import)
+
+        if self.fabric is not None:
+            return slowest_host_link(self.fabric)
+        assert self.delays is not None
+        return slowest_process(self.delays, UNITS[self.unit])
+
+
+@dataclass(frozen=True, slots=True)
+class KernelOptions:
+    """A kernel to evaluate.
+
+    Attributes:
+        command: its name, of `KERNELS`.
+        n: problem size.
+        hardware: of the cluster.
+        word: bytes of a number.
+        processes: to predict for; None for powers of two.
+        figure: the curve as a picture; None for none.
+        json: whether the document is for programs.
+    """
+
+    command: str
+    n: float
+    hardware: ClusterOptions
+    word: float
+    processes: list[int] | None
+    figure: Path | None
+    json: bool
+
+
+def query_kernel(options: KernelOptions) -> Document:
+    """Return a kernel's optimum, formulas and curve.
+
+    Raises:
+        UsageError: the bandwidth is not given, or more than once.
+    """
+    cluster = options.hardware.find_cluster()
+    kernel = KERNELS[options.command](options.n, cluster, options.word)
+    largest = find_optimum(kernel.exact, cluster).p_max
+    processes = options.processes or _powers_of_two(2 * largest if math.isfinite(largest) else 4096)
+    if options.figure:
+        from ibprof_lab.scaling.scaling_picture import draw_kernel  # noqa: PLC0415  (slow to import)
+
+        draw_kernel(options.figure, kernel, cluster)
+    return describe_kernel(kernel, cluster, processes)
+
+
+@dataclass(frozen=True, slots=True)
+class FitOptions:
+    """Recordings to fit the model to.
+
+    Attributes:
+        runs: problem size and profile or recording of each run.
+        operations: formulas of n for #op: of the whole, or as `REGION:FORMULA` of a region.
+        data: formula of n for #b.
+        hardware: of the cluster.
+        n: problem size to predict for; None for the largest that was measured.
+        between: `HOSTS` or `RANKS`; None for hosts where there are several.
+        processes, figure, json: as in `KernelOptions`.
+    """
+
+    runs: list[tuple[float, Path]]
+    operations: list[str]
+    data: str
+    hardware: ClusterOptions
+    n: float | None
+    between: str | None
+    processes: list[int] | None
+    figure: Path | None
+    json: bool
+
+
+def query_recordings(options: FitOptions) -> Document:
+    """Return what recordings exchanged, and the speed-up to expect by region.
+
+    Raises:
+        UsageError: a formula is invalid, or the bandwidth is not given once.
+        InconsistentError: the runs do not show how the exchange depends on the number of processes.
+        InputError: a profile cannot be read.
+    """
+    cluster = options.hardware.find_cluster()
+    operations, regions = read_operations(options.operations)
+    data = parse_formula("--data", options.data)
+    profiles = [(size, load_profile(path)) for size, path in options.runs]
+    between = options.between or choose_ends([profile for _, profile in profiles])
+    runs = [sum_exchange(profile, size, between) for size, profile in profiles]
+    size = options.n or max(size for size, _ in profiles)
+    processes = options.processes or _powers_of_two(4 * max(run.processes for run in runs))
+    try:
+        study = study_runs(runs, cluster, operations, data, size, regions, processes)
+    except ValueError as error:
+        raise InconsistentError(f"{', '.join(run.name for run in runs)}: {error}") from error
+    if options.figure:
+        from ibprof_lab.scaling.scaling_picture import draw_study  # noqa: PLC0415  (slow to import)
+
+        draw_study(options.figure, study)
+    return describe_study(study, between)
+
+
+@dataclass(frozen=True, slots=True)
+class SharesOptions:
+    """Processing units with shares of the work; the arguments of `share_work`."""
+
+    operations: float
+    data: float
+    exchanged: float
+    bandwidth: float
+    peaks: list[float]
+    operation_shares: list[float] | None
+    data_shares: list[float] | None
+    json: bool
+
+
+def query_shares(options: SharesOptions) -> Document:
+    """Return the model of units that differ.
+
+    Raises:
+        UsageError: numbers of units differ, or shares do not add up to 1.
+    """
+    try:
+        shares = share_work(
+            options.operations,
+            options.data,
+            options.exchanged,
+            options.bandwidth,
+            options.peaks,
+            options.operation_shares,
+            options.data_shares,
+        )
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    return describe_shares(shares)
+
+
+def _powers_of_two(end: float) -> list[int]:
+    last = min(max(end, 2), _MOST_PREDICTED)
+    return [1 << power for power in range(int(math.log2(last)) + 1)]

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Effective bandwidth of the systems of a TOP500-like list in Linpack, and predictors of rank (slides 22 to 24)."""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from ibprof.errors import InputError, quote_found
+from ibprof_lab.scaling.analytic_kernels import WORD, effective_bandwidth
+
+UNITS = {"flop/s": 1.0, "gflop/s": 1e9, "tflop/s": 1e12, "pflop/s": 1e15}
+"""Units of R_max, as a header may name them."""
+
+_COLUMNS = {
+    "rank": "rank",
+    "name": "name|computer|system|site",
+    "cores": "(total ?)?cores|processors",
+    "rmax": "r_?max",
+    "nmax": "n_?max",
+}
+_NEEDED = ("rmax", "nmax")
+
+
+@dataclass(frozen=True, slots=True)
+class ListedSystem:
+    """A row of a list.
+
+    Attributes:
+        rank: in the list, from 1; the row's number where the list has no such column.
+        name: untrusted text.
+        cores: processors; None where unknown.
+        r_max: in Flop/s.
+        n_max: size of the system of equations; None where unknown.
+        bandwidth: b_eff of slide 22, in Byte/s; None without N_max.
+    """
+
+    rank: int
+    name: str
+    cores: int | None
+    r_max: float
+    n_max: float | None
+    bandwidth: float | None
+
+    @property
+    def per_core(self) -> float | None:
+        """R_max over cores, in Flop/s: the l_peak that slide 22 compares with."""
+        return self.r_max / self.cores if self.cores else None
+
+
+def read_systems(path: Path, unit: str | None = None, word: float = WORD) -> list[ListedSystem]:
+    """Read a list.
+
+    Args:
+        path: CSV with a header; columns `Rmax` and `Nmax`, and optionally `Rank`, `Name` and `Cores`.
+        unit: of R_max, of `UNITS`; None for the one in the header, `Rmax [TFlop/s]`.
+        word: bytes of a number.
+
+    Raises:
+        InputError: columns are missing, or a value is no number.
+    """
+    with path.open(newline="", encoding="utf-8-sig", errors="surrogateescape") as file:
+        rows = csv.reader(file)
+        try:
+            header = next(rows, [])
+            columns = _find_columns(path, header)
+            factor = UNITS[unit.lower()] if unit else _unit_of(path, header[columns["rmax"]])
+            return [_read_row(path, rows.line_num, row, columns, factor, word) for row in rows if any(row)]
+        except csv.Error as error:
+            raise InputError(path, rows.line_num, "CSV", str(error)) from error
+
+
+def _find_columns(path: Path, header: list[str]) -> dict[str, int]:
+    found = {
+        name: number
+        for name, pattern in _COLUMNS.items()
+        for number, title in reversed(list(enumerate(header)))
+        if re.match(rf"\s*({pattern})\b", title, re.IGNORECASE)
+    }
+    for name in _NEEDED:
+        if name not in found:
+            raise InputError(path, 1, f"a column {name}", quote_found(",".join(header)))
+    return found
+
+
+def _unit_of(path: Path, title: str) -> float:
+    for unit, factor in UNITS.items():
+        if re.search(rf"(?<![a-z]){unit}", title, re.IGNORECASE):
+            return factor
+    raise InputError(
+        path, 1, f"Rmax with its unit, as in Rmax [TFlop/s] (or --unit {'|'.join(UNITS)})", quote_found(title)
+    )
+
+
+def _read_row(
+    path: Path, line: int, row: list[str], columns: dict[str, int], factor: float, word: float
+) -> ListedSystem:
+    def number(name: str) -> float | None:
+        text = row[columns[name]].strip().replace(",", "") if name in columns and columns[name] < len(row) else ""
+        if not text:
+            return None
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not (math.isfinite(value) and value >= 0):
+            raise InputError(path, line, f"a number as {name}", quote_found(text))
+        return value or None
+
+    r_max, n_max, cores, rank = (number(name) for name in ("rmax", "nmax", "cores", "rank"))
+    if r_max is None:
+        raise InputError(path, line, "a number as rmax", "nothing")
+    return ListedSystem(
+        rank=int(rank or line - 1),
+        name=row[columns["name"]] if "name" in columns and columns["name"] < len(row) else "",
+        cores=int(cores) if cores else None,
+        r_max=r_max * factor,
+        n_max=n_max,
+        bandwidth=effective_bandwidth(r_max * factor, n_max, word) if n_max else None,
+    )
+
+
+def correlate_with_rank(systems: list[ListedSystem]) -> dict[str, float]:
+    """Return Spearman's rank correlation of each candidate with the list's order; nan with fewer than three systems.
+
+    A value near -1 predicts the ranking well: the larger, the nearer to the top.
+    """
+    from scipy.stats import spearmanr  # noqa: PLC0415  (slow to import)
+
+    correlations = {}
+    for name, values in (
+        ("effective bandwidth", [each.bandwidth for each in systems]),
+        ("performance per core", [each.per_core for each in systems]),
+    ):
+        pairs = [(each.rank, value) for each, value in zip(systems, values, strict=True) if value is not None]
+        is_defined = len(pairs) > 2 and len({value for _, value in pairs}) > 1
+        ranks, ranked = ([float(pair[side]) for pair in pairs] for side in (0, 1))
+        correlations[name] = float(spearmanr(ranks, ranked).statistic) if is_defined else math.nan
+    return correlations

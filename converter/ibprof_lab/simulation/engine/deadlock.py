@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Deadlocks of routes, and virtual lanes against them.
+
+A packet at one link direction waits for buffer space at the next. Where these dependencies of the routes close a cycle,
+buffers can fill up so that nothing moves any more.
+
+Source: W. J. Dally and C. L. Seitz, "Deadlock-free message routing in multiprocessor interconnection networks", IEEE
+Transactions on Computers 36(5), 1987; layers as in T. Skeie, O. Lysne and I. Theiss, "Layered shortest path (LASH)
+routing in irregular system area networks", IPDPS 2002.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import networkx as nx
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.errors import InconsistentError
+from ibprof_converter.lab import BY_LANES, CYCLE, FREE
+from ibprof_converter.routing.indexed_network import NONE
+from ibprof_converter.routing.subnet import Subnet
+from ibprof_lab.simulation.engine.simulated_network import (
+    Hardware,
+    SimulatedNetwork,
+    find_minimal_ports,
+    index_network,
+)
+
+Ints = npt.NDArray[np.int64]
+
+LANES = 15
+"""Virtual lanes of InfiniBand that carry data."""
+
+
+def find_cycle(network: SimulatedNetwork, adaptive: bool = False) -> list[int]:
+    """Find link directions that wait for each other in a cycle; empty when there are none.
+
+    Args:
+        network: whose tables are looked at.
+        adaptive: look at all shortest routes instead.
+    """
+    return _find_cycle(network, _find_adaptive_dependencies(network) if adaptive else _find_dependencies(network))
+
+
+def classify_deadlock(subnets: Sequence[Subnet], lanes: int | None = None) -> str:
+    """Return whether routes between hosts can deadlock on one virtual lane, and whether several lanes prevent it.
+
+    Args:
+        subnets: with the tables.
+        lanes: virtual lanes that the subnet manager lays the routes over; None where it states none.
+
+    Returns:
+        `FREE`, `BY_LANES` or `CYCLE`.
+    """
+    # Speeds play no part; those that the dumps lack must not matter.
+    networks = (index_network(subnet, Hardware(gbps=1.0)) for subnet in subnets)
+    if not any(find_cycle(network) for network in networks):
+        return FREE
+    return BY_LANES if lanes and lanes > 1 else CYCLE
+
+
+def refuse_adaptive_deadlock(network: SimulatedNetwork) -> None:
+    """See that packets which choose among shortest routes cannot block each other in a cycle.
+
+    Raises:
+        InconsistentError: they can; it names the cycle. Virtual lanes by pairs of leaves would not help: they keep
+            routes of tables apart.
+    """
+    if cycle := find_cycle(network, adaptive=True):
+        raise InconsistentError(
+            f"adaptive routes can deadlock: {describe_cycle(network, cycle)}; simulate with the tables (static)"
+        )
+
+
+def describe_deadlock(network: SimulatedNetwork, waits: npt.NDArray[np.uint32]) -> str:
+    """Name the cycle that packets wait in.
+
+    Args:
+        network: in which packets never move again.
+        waits: theirs, of `Simulation.find_waits`.
+    """
+    ends = len(network.end_to)
+    pairs: Ints = np.unique(waits[:, 0].astype(np.int64) * ends + waits[:, 1])
+    return describe_cycle(network, _find_cycle(network, pairs))
+
+
+def _find_cycle(network: SimulatedNetwork, dependencies: Ints) -> list[int]:
+    from scipy.sparse import coo_array  # noqa: PLC0415  (slow to import)
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
+
+    ends = len(network.end_to)
+    here, there = np.divmod(dependencies, ends)
+    graph = coo_array((np.ones(len(here), np.uint8), (here, there)), shape=(ends, ends))
+    _, component = connected_components(graph, connection="strong")
+    inside = (component[here] == component[there]) & (np.bincount(component)[component[here]] > 1)
+    if not inside.any():
+        return []
+    waits = nx.DiGraph(zip(here[inside].tolist(), there[inside].tolist(), strict=True))
+    return [int(end) for end, _ in nx.find_cycle(waits)]
+
+
+def assign_lanes(network: SimulatedNetwork, most: int = LANES) -> npt.NDArray[np.uint8] | None:
+    """Spread pairs of leaves over as few virtual lanes as it takes that none has a cycle.
+
+    Returns:
+        uint8 [switch, switch], the lane from leaf to leaf; None when one lane is enough.
+
+    Raises:
+        InconsistentError: `most` lanes are not enough, or packets never leave a cycle.
+    """
+    cycle = find_cycle(network)
+    if not cycle:
+        return None
+    _refuse_loops(network)
+    lanes = np.zeros((network.switches, network.switches), np.uint8)
+    layers: list[nx.DiGraph] = []
+    for (source, destination), steps in sorted(_leaf_paths(network).items(), key=lambda each: (-len(each[1]), each[0])):
+        for lane in range(most):
+            if lane == len(layers):
+                layers.append(nx.DiGraph())
+            if _add_without_cycle(layers[lane], steps):
+                lanes[source, destination] = lane
+                break
+        else:
+            raise InconsistentError(
+                f"routes can deadlock: {describe_cycle(network, cycle)}; {most} virtual lanes cannot keep them apart"
+            )
+    return lanes
+
+
+def _refuse_loops(network: SimulatedNetwork) -> None:
+    for host, name in enumerate(network.host_names):
+        for hops, (_, end) in enumerate(_follow(network, host)):
+            if hops < network.switches:
+                continue
+            # After this many hops packets are where they have been: follow the cycle once more.
+            cycle = [int(end[0])]
+            while (following := _next(network, cycle[-1], host)) != cycle[0]:
+                cycle.append(following)
+            told = f"the tables lead packets for {name!r} in a cycle: {describe_cycle(network, cycle)}"
+            raise InconsistentError(told)
+
+
+def _next(network: SimulatedNetwork, end: int, host: int) -> int:
+    at = int(network.end_to[end]) - network.hosts
+    return int(network.port_end[at, network.egress[at, host]])
+
+
+def describe_cycle(network: SimulatedNetwork, cycle: list[int]) -> str:
+    """Name the link directions of a cycle, by the nodes that send on them."""
+    fabric = network.subnet.fabric
+    names = [fabric.node_name[int(fabric.link_node[end // 2, end % 2])] for end in cycle]
+    ports = [int(fabric.link_port[end // 2, end % 2]) for end in cycle]
+    return " -> ".join(f"{name!r} port {port}" for name, port in zip(names, ports, strict=True)) + " -> the first"
+
+
+def _follow(network: SimulatedNetwork, host: int) -> Iterator[tuple[Ints, Ints]]:
+    """Take packets for a host hop by hop from all leaves: which leaves are still on the way, and their link directions.
+
+    Ends between switches alone. Loops are cut when a packet has come back to a link direction.
+    """
+    leaf = np.unique(network.host_leaf).astype(np.int64)
+    at = leaf
+    for _ in range(network.switches + 1):
+        port = network.egress[at, host].astype(np.int64)
+        width = network.port_end.shape[1]
+        end = np.where(port < width, network.port_end[at, np.minimum(port, width - 1)], NONE)
+        between = (end != NONE) & (network.end_to[end] >= network.hosts)
+        leaf, end = leaf[between], end[between].astype(np.int64)
+        if not len(leaf):
+            return
+        yield leaf, end
+        at = network.end_to[end].astype(np.int64) - network.hosts
+
+
+def _find_dependencies(network: SimulatedNetwork) -> Ints:
+    """Find pairs of link directions that follow each other on a route: int64 [pair], first * ends + second."""
+    ends = len(network.end_to)
+    switch, port = np.nonzero(network.port_end != NONE)
+    port_of = np.zeros(ends, np.int64)  # [link direction], by which a switch sends on it
+    port_of[network.port_end[switch, port]] = port
+    follows = np.zeros((ends, network.port_end.shape[1]), bool)  # [first, port of the second]
+    for host in range(network.hosts):
+        before = np.full(network.switches, NONE, np.int64)  # [leaf], the end over which its packet came
+        for leaf, end in _follow(network, host):
+            came = before[leaf]
+            follows[came[came != NONE], port_of[end[came != NONE]]] = True
+            before[leaf] = end
+    first, port = np.nonzero(follows)
+    second = network.port_end[network.end_to[first].astype(np.int64) - network.hosts, port]
+    return first * ends + second
+
+
+def _find_adaptive_dependencies(network: SimulatedNetwork) -> Ints:
+    """As `_find_dependencies`, of all shortest routes; none at all where these go up and then down."""
+    minimal, level = find_minimal_ports(network), _find_levels(network)
+
+    def moves() -> Iterator[tuple[Ints, Ints, Ints]]:
+        return (_move_to(network, minimal[:, leaf]) for leaf in np.unique(network.host_leaf))
+
+    if all(_goes_up_and_down(level[at], level[to], at, to) for at, _, to in moves()):
+        return np.zeros(0, np.int64)
+    found: Ints = np.zeros(0, np.int64)
+    for at, end, to in moves():
+        found = np.union1d(found, _join(at, end, to, len(network.end_to)))
+    return found
+
+
+def _move_to(network: SimulatedNetwork, ports: npt.NDArray[np.uint64]) -> tuple[Ints, Ints, Ints]:
+    """Find the moves of packets from any leaf on shortest routes: switch, link direction, next switch."""
+    number = np.arange(network.port_end.shape[1], dtype=np.uint64)
+    at, port = np.nonzero((ports[:, number // np.uint64(64)] >> number % np.uint64(64)) & np.uint64(1))
+    end = network.port_end[at, port].astype(np.int64)
+    to = network.end_to[end].astype(np.int64) - network.hosts
+    reached = np.zeros(network.switches, np.bool_)
+    reached[network.host_leaf] = True
+    before = 0
+    while before != (before := int(reached.sum())):
+        reached[to[reached[at]]] = True
+    taken = reached[at]
+    return at[taken], end[taken], to[taken]
+
+
+def _goes_up_and_down(here: Ints, there: Ints, at: Ints, to: Ints) -> bool:
+    """Return whether moves between levels never go on level or up again once they went down."""
+    came_down = np.zeros(int(max(at.max(initial=0), to.max(initial=0))) + 1, np.bool_)
+    came_down[to[there < here]] = True
+    return not ((here == there) | (came_down[at] & (there > here))).any()
+
+
+def _join(at: Ints, end: Ints, to: Ints, ends: int) -> Ints:
+    """Pair each link direction with those that its packets take next: first * ends + second."""
+    order = np.argsort(at, kind="stable")
+    begin, stop = np.searchsorted(at[order], to), np.searchsorted(at[order], to, side="right")
+    first = np.repeat(end, stop - begin)
+    nth = np.arange(len(first)) - np.repeat(np.cumsum(stop - begin) - (stop - begin), stop - begin)
+    pairs: Ints = first * ends + end[order][np.repeat(begin, stop - begin) + nth]
+    return pairs
+
+
+def _find_levels(network: SimulatedNetwork) -> Ints:
+    """Links from each switch to the nearest one with hosts."""
+    far = network.switches
+    level = np.full(network.switches, far)
+    level[network.host_leaf] = 0
+    at, port = np.nonzero(network.port_end != NONE)
+    to = network.end_to[network.port_end[at, port]].astype(np.int64) - network.hosts
+    at, to = at[to >= 0], to[to >= 0]
+    for distance in range(1, far):
+        near = at[(level[to] == distance - 1) & (level[at] == far)]
+        if not len(near):
+            break
+        level[near] = distance
+    return level
+
+
+def _leaf_paths(network: SimulatedNetwork) -> dict[tuple[int, int], set[tuple[int, int]]]:
+    """Find pairs of link directions that follow each other on routes from leaf to leaf, to any of its hosts."""
+    steps: dict[tuple[int, int], set[tuple[int, int]]] = {}
+    for host in range(network.hosts):
+        destination = int(network.host_leaf[host])
+        before: dict[int, int] = {}
+        for leaves, ends in _follow(network, host):
+            for leaf, end in zip(leaves.tolist(), ends.tolist(), strict=True):
+                of_pair = steps.setdefault((leaf, destination), set())
+                if leaf in before:
+                    of_pair.add((before[leaf], end))
+                before[leaf] = end
+    return steps
+
+
+def _add_without_cycle(layer: nx.DiGraph, steps: set[tuple[int, int]]) -> bool:
+    added = [step for step in sorted(steps) if not layer.has_edge(*step)]
+    for here, there in added:
+        layer.add_edge(here, there)
+    if all(not _reaches(layer, there, here) for here, there in added):
+        return True
+    layer.remove_edges_from(added)
+    return False
+
+
+def _reaches(layer: nx.DiGraph, start: int, goal: int) -> bool:
+    return goal in layer and start in layer and nx.has_path(layer, start, goal)

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Latencies of a job's messages, their uncertainty, and the effort to measure them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof_lab.simulation.engine.deadlock import describe_deadlock
+from ibprof_lab.simulation.engine.packet_engine import Simulation
+from ibprof_lab.simulation.measure.run_observer import bin_values, list_bins
+from ibprof_lab.simulation.measure.stationarity import Slice
+
+_SLICES = 40
+"""Of the measured time, for means over time."""
+
+QUANTILES = (0.25, 0.5, 0.75, 0.95, 0.99)
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """When a measurement is good enough.
+
+    Attributes:
+        precision: half of the 95% confidence interval, as a part of the mean; 0: `warm_up` and `messages` are taken
+            as they are.
+        warm_up: messages of a client that are left out at most; fewer, where the mean is stationary before.
+        least_warm_up: messages of a client, on average, that are left out however stationary the mean looks, up to
+            `warm_up`. Clients that go from server to server sort themselves over tens of messages, too slowly for a
+            test to see it in a few. Jobs that end leave out only what their mean asks for, and what they send before
+            the background's requests have passed.
+        messages: of a client, after which it ends whatever the interval is.
+        background: requests of each client of other jobs that must have passed before anything is measured.
+        hops: packet hops after which it is given up.
+        steady: half of a 95% interval, as a part of the mean; 0: never. The interval is that of the mean's difference
+            from the mean of all `messages`. At this half the mean is in a steady state, and messages that are left are
+            skipped.
+    """
+
+    precision: float = 0.05
+    warm_up: int = 50
+    least_warm_up: int = 50
+    messages: int = 200
+    background: int = 50
+    hops: float = 1e10
+    steady: float = 0.0
+
+    def left_out(self, limit: int) -> int:
+        """Return the number of messages of a client that are always left out; `limit` is 0 for a job without an end."""
+        return 0 if limit else min(self.least_warm_up, self.warm_up)
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """Latencies of the messages of a job, in ns.
+
+    Attributes:
+        messages: that were measured, after the warm-up.
+        mean: over messages.
+        half: of its 95% confidence interval, by the means of batches in time or of whole rounds; nan where there are
+            too few.
+        node_mean: mean of the clients' own means, which does not over-sample quiet times.
+        deviation: standard deviation.
+        least, most: extremes.
+        quantiles: of `QUANTILES`.
+        left_out_ns: simulated time before the measurement began.
+        measured_ns: simulated time of the measurement.
+        is_settled: whether it fulfils what was asked of it.
+        note: why not, or which rule ended it.
+        change: where that it still changes is why not: by what part, over the time that was measured; else 0.
+        histogram: lower edge, upper edge in ns, messages, of each bin of `watch.bin_edges` that has any.
+        by_client: host by number, messages and their mean, of each client that had any.
+        over_time: begin and end in ns, messages and their mean, of equal slices of the measured time.
+        operations: of a collective, that began after the warm-up; 0 for other jobs.
+        operation_mean: of their durations, from the first message's start to the last one's arrival.
+        operation_half: of its 95% confidence interval, by the means of batches in time; nan where there are too few.
+    """
+
+    messages: int
+    mean: float
+    half: float
+    node_mean: float
+    deviation: float
+    least: float
+    most: float
+    quantiles: tuple[float, ...]
+    left_out_ns: float
+    measured_ns: float
+    is_settled: bool
+    note: str
+    change: float = 0.0
+    histogram: tuple[tuple[float, float, int], ...] = ()
+    by_client: tuple[tuple[int, int, float], ...] = ()
+    over_time: tuple[Slice, ...] = ()
+    operations: int = 0
+    operation_mean: float = math.nan
+    operation_half: float = math.nan
+
+
+NOTHING = Latency(0, *(math.nan,) * 6, (math.nan,) * len(QUANTILES), 0.0, 0.0, False, "no message was measured")
+ON_HOSTS = "all of its messages stay on their hosts"
+
+
+def describe(simulation: Simulation, samples: npt.NDArray[Any], begin: float, half: float) -> Latency:
+    """Return the figures of messages, of one at least; not whether they are enough."""
+    to_ns = simulation.network.to_ns(1)
+    end, values = (samples["start"] + samples["ticks"]) * to_ns, samples["ticks"] * to_ns
+    by_client = _average_by_client(simulation, samples["client"], values)
+    return Latency(
+        messages=len(values),
+        mean=float(values.mean()),
+        half=half,
+        node_mean=float(np.mean([each for _, _, each in by_client])),
+        deviation=float(values.std()),
+        least=float(values.min()),
+        most=float(values.max()),
+        quantiles=tuple(np.quantile(values, QUANTILES).tolist()),
+        left_out_ns=begin,
+        measured_ns=float(end[-1]) - begin,
+        is_settled=False,
+        note="",
+        histogram=list_bins(bin_values(values)),
+        by_client=by_client,
+        over_time=_average_over_time(end, values, begin),
+    )
+
+
+def _average_by_client(
+    simulation: Simulation, client: npt.NDArray[Any], values: npt.NDArray[np.float64]
+) -> tuple[tuple[int, int, float], ...]:
+    messages, total = np.bincount(client), np.bincount(client, values)
+    return tuple(
+        (int(simulation.host_of_client[each]), int(messages[each]), float(total[each] / messages[each]))
+        for each in np.flatnonzero(messages)
+    )
+
+
+def _average_over_time(
+    end: npt.NDArray[np.float64], values: npt.NDArray[np.float64], begin: float
+) -> tuple[Slice, ...]:
+    edges = np.linspace(begin, float(end[-1]), _SLICES + 1)
+    which = np.clip(np.searchsorted(edges, end, side="left") - 1, 0, _SLICES - 1)
+    messages, total = np.bincount(which, minlength=_SLICES), np.bincount(which, values, _SLICES)
+    return tuple(
+        (float(edges[at]), float(edges[at + 1]), int(messages[at]), float(total[at] / messages[at]))
+        for at in np.flatnonzero(messages)
+    )
+
+
+def half_interval(means: npt.NDArray[np.float64]) -> float:
+    """Half of the 95% interval of the mean of means; nan where there are fewer than two."""
+    from scipy.stats import t  # noqa: PLC0415  (slow to import)
+
+    if len(means) < 2:
+        return math.nan
+    return float(t.ppf(0.975, len(means) - 1) * means.std(ddof=1) / math.sqrt(len(means)))
+
+
+def say_deadlock(latency: Latency, simulation: Simulation) -> Latency:
+    """Return what was measured as no result, with the cycle that packets wait in."""
+    cycle = describe_deadlock(simulation.network, simulation.find_waits(only_stuck=True))
+    return replace(latency, is_settled=False, note=f"deadlock: packets wait for each other in a cycle: {cycle}")
+
+
+def say_all_sent(latency: Latency, effort: Effort, stay: bool) -> Latency:
+    """Return what was measured of a job that has ended; `stay` says that what it sent since stayed on its hosts."""
+    early = f"all messages were sent before the other jobs had made {effort.background} requests of each client"
+    note = "all messages were sent" if latency.messages else ON_HOSTS if stay else early
+    return replace(latency, is_settled=latency.messages > 0, note=note)

@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Observations of a running simulation: latencies by job, client and time; queues over time.
+
+It is bounded, however long the run is. Messages that stay on a host have no latency; they are among the flows.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof_lab.simulation.engine.packet_engine import Simulation, Stop
+from ibprof_lab.simulation.measure.collective_operations import Operations
+
+BINS_AN_OCTAVE = 64
+"""Bins of a histogram between a value and its double: none is wider than 1/64 of the values in it."""
+
+_OCTAVES = 80
+_MOMENTS = 256
+"""Slices of time, and looks at the queues, that are kept: when there are more, two become one."""
+
+Floats = npt.NDArray[np.float64]
+Counts = npt.NDArray[np.int64]
+
+
+def bin_values(values: Floats) -> Counts:
+    """Count values of 0.5 and more by bin: int64 [bin]; see `bin_edges`."""
+    mantissa, exponent = np.frexp(np.maximum(values, 0.5))
+    bins = exponent.astype(np.int64) * BINS_AN_OCTAVE + ((mantissa - 0.5) * 2 * BINS_AN_OCTAVE).astype(np.int64)
+    return np.bincount(np.minimum(bins, _OCTAVES * BINS_AN_OCTAVE - 1), minlength=_OCTAVES * BINS_AN_OCTAVE)
+
+
+def bin_edges() -> Floats:
+    """Return the lower edges of all bins, and the upper one of the last: float64 [bin + 1]."""
+    octave, part = np.divmod(np.arange(_OCTAVES * BINS_AN_OCTAVE + 1), BINS_AN_OCTAVE)
+    edges: Floats = np.ldexp(0.5 + part / (2 * BINS_AN_OCTAVE), octave)
+    return edges
+
+
+def list_bins(counts: Counts) -> tuple[tuple[float, float, int], ...]:
+    """Return the bins that have something: lower edge, upper edge, count."""
+    edges = bin_edges()
+    return tuple((float(edges[i]), float(edges[i + 1]), int(counts[i])) for i in np.flatnonzero(counts))
+
+
+def find_quantile(counts: Counts, part: float) -> float:
+    """Return the value below which a part of the counted values lies, to the width of a bin; nan of none."""
+    total = int(counts.sum())
+    if not total:
+        return math.nan
+    edges, upto = bin_edges(), np.cumsum(counts)
+    wanted = part * total
+    at = int(np.searchsorted(upto, wanted))
+    within = (wanted - (upto[at] - counts[at])) / counts[at]
+    return float(edges[at] + within * (edges[at + 1] - edges[at]))
+
+
+@dataclass(frozen=True, slots=True)
+class OverTime:
+    """Messages of a job by the time at which they were complete; arrays of one length.
+
+    Attributes:
+        begin_ns: of the slices, which follow each other.
+        width_ns: of each.
+        messages: int64, completed in it.
+        mean_ns: of their latencies; nan where there are none.
+    """
+
+    begin_ns: Floats
+    width_ns: float
+    messages: Counts
+    mean_ns: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Flows:
+    """Messages exchanged by clients and other hosts; arrays of one length.
+
+    Attributes:
+        client, host: int64, of the simulation, by number.
+        messages: int64, complete ones.
+        bytes: uint64, of them on the links, where an empty message is a packet of a byte.
+    """
+
+    client: Counts
+    host: Counts
+    messages: Counts
+    bytes: npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
+class Queues:
+    """Bytes that lie at link directions, looked at again and again.
+
+    Attributes:
+        time_ns: float64 [look].
+        bytes: uint32 [look, link direction].
+    """
+
+    time_ns: Floats
+    bytes: npt.NDArray[np.uint32]
+
+
+class Watch:
+    """Runs a simulation, and keeps what is to be known of it. What it looks at does not change what happens.
+
+    Args:
+        simulation: that has not run yet.
+        every_ns: time between two looks at the queues, and width of a slice of time, at first: both double whenever 256
+            are full.
+    """
+
+    def __init__(self, simulation: Simulation, every_ns: float = 1000.0) -> None:
+        jobs = len(simulation.jobs)
+        self.simulation = simulation
+        self._width = max(simulation.network.ticks(every_ns), 1)
+        self._histogram = np.zeros((jobs, _OCTAVES * BINS_AN_OCTAVE), np.int64)
+        self._slice_sum, self._slice_count = np.zeros((jobs, _MOMENTS)), np.zeros((jobs, _MOMENTS), np.int64)
+        self._client_sum = np.zeros(simulation.clients)
+        self._client_count = np.zeros(simulation.clients, np.int64)
+        self._flow, self._flow_messages = np.zeros(0, np.int64), np.zeros(0, np.int64)
+        self._flow_bytes = np.zeros(0, np.uint64)
+        self._looks: list[npt.NDArray[np.uint32]] = []
+        collectives = np.flatnonzero(simulation.is_collective).tolist()
+        self._operations = {job: Operations(simulation, job) for job in collectives}
+        self._durations = {job: bin_values(np.zeros(0)) for job in collectives}
+
+    def run(self, until: int, hops: float = math.inf) -> npt.NDArray[Any]:
+        """Go on as `Simulation.run` does, until a tick, many samples, or the end."""
+        simulation = self.simulation
+        taken = []
+        while True:
+            due = (len(self._looks) + 1) * self._width
+            taken.append(simulation.run(min(until, due), hops).copy())
+            self._note(taken[-1])
+            state = simulation.state
+            if state.stop == Stop.TIME and state.now >= due:
+                self._look()
+            if state.stop != Stop.TIME or state.now >= until:
+                return np.concatenate(taken)
+
+    def histogram(self, job: int) -> Counts:
+        """Return the histogram of a job's latencies: int64 [bin], of `bin_edges`."""
+        counts: Counts = self._histogram[job]
+        return counts
+
+    def operations(self, job: int) -> Counts | None:
+        """Return the histogram of a collective's operations: int64 [bin], of `bin_edges`; None for other jobs."""
+        return self._durations.get(job)
+
+    def over_time(self, job: int) -> OverTime:
+        """Return the latencies of a job as time goes."""
+        width = self.simulation.network.to_ns(self._width)
+        count = self._slice_count[job]
+        slices = int(np.flatnonzero(self._slice_count.any(axis=0)).max(initial=-1)) + 1
+        mean = np.divide(self._slice_sum[job], count, out=np.full(_MOMENTS, math.nan), where=count > 0)
+        begin: Floats = np.arange(slices, dtype=float) * width
+        return OverTime(begin, width, count[:slices], mean[:slices])
+
+    def by_client(self) -> tuple[Counts, Floats]:
+        """Return each client's messages that left its host, and their mean latency in ns, nan where there are none."""
+        none = np.full(len(self._client_sum), math.nan)
+        return self._client_count, np.divide(
+            self._client_sum, self._client_count, out=none, where=self._client_count > 0
+        )
+
+    def flows(self) -> Flows:
+        """Return what each client and each other host exchanged, by the messages that are complete."""
+        client, host = np.divmod(self._flow, self.simulation.network.hosts)
+        return Flows(client, host, self._flow_messages, self._flow_bytes)
+
+    def queues(self) -> Queues:
+        """Return the bytes at all link directions over time."""
+        width = self.simulation.network.to_ns(self._width)
+        ends = len(self.simulation.network.end_to)
+        looks = np.array(self._looks, np.uint32).reshape(-1, ends)
+        time: Floats = np.arange(1, len(looks) + 1, dtype=float) * width
+        return Queues(time, looks)
+
+    def _note(self, samples: npt.NDArray[Any]) -> None:
+        if not len(samples):
+            return
+        client = samples["client"]
+        self._add_flows(
+            client.astype(np.int64) * self.simulation.network.hosts + samples["host"], np.maximum(samples["bytes"], 1)
+        )
+        for number, operations in self._operations.items():
+            _, ticks = operations.note(samples)
+            self._durations[number] += bin_values(ticks.astype(float) * self.simulation.network.to_ns(1))
+        self._note_latencies(samples[samples["host"] != self.simulation.host_of_client[client]])
+
+    def _note_latencies(self, samples: npt.NDArray[Any]) -> None:
+        if not len(samples):
+            return
+        client = samples["client"]
+        job = self.simulation.job_of_client[client]
+        ns = samples["ticks"] * self.simulation.network.to_ns(1)
+        for number in np.unique(job):
+            self._histogram[number] += bin_values(ns[job == number])
+        self._client_sum += np.bincount(client, ns, len(self._client_sum))
+        self._client_count += np.bincount(client, minlength=len(self._client_count))
+        end = (samples["start"] + samples["ticks"]).astype(np.int64)
+        while int(end[-1]) >= self._width * _MOMENTS:
+            self._merge()
+        at = end // self._width
+        np.add.at(self._slice_sum, (job, at), ns)
+        np.add.at(self._slice_count, (job, at), 1)
+
+    def _add_flows(self, flow: npt.NDArray[np.int64], size: npt.NDArray[np.uint64]) -> None:
+        known = len(self._flow)
+        self._flow, place = np.unique(np.concatenate([self._flow, flow]), return_inverse=True)
+        messages, total = np.zeros(len(self._flow), np.int64), np.zeros(len(self._flow), np.uint64)
+        messages[place[:known]], total[place[:known]] = self._flow_messages, self._flow_bytes
+        np.add.at(messages, place[known:], 1)
+        np.add.at(total, place[known:], size)
+        self._flow_messages, self._flow_bytes = messages, total
+
+    def _look(self) -> None:
+        self._looks.append(self.simulation.look_at_ends().queued.astype(np.uint32))
+        if len(self._looks) == _MOMENTS:
+            self._merge()
+
+    def _merge(self) -> None:
+        for array in (self._slice_sum, self._slice_count):
+            array[:, : _MOMENTS // 2] = array[:, ::2] + array[:, 1::2]
+            array[:, _MOMENTS // 2 :] = 0
+        self._looks = self._looks[1::2]
+        self._width *= 2

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results of a simulation as rows of plain values for tables. Times in microseconds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof_converter.traffic.loaded_links import Loads
+from ibprof_converter.traffic.traffic_data import ALL, NO_LID, NO_RANK, SINGLE_RAIL, Traffic
+from ibprof_lab.simulation.engine.packet_engine import Simulation
+from ibprof_lab.simulation.measure.run_observer import Queues, Watch, list_bins
+
+Row = dict[str, Any]
+
+LATENCY_COLUMNS = ("job", "from_us", "to_us", "messages")
+CLIENT_COLUMNS = ("job", "guid", "name", "messages", "mean_us", "steps", "bytes", "last_us")
+OPERATION_COLUMNS = ("job", "from_us", "to_us", "operations")
+TIME_COLUMNS = ("job", "from_us", "to_us", "messages", "mean_us")
+QUEUE_COLUMNS = ("time_us", "guid", "name", "port", "bytes")
+BUSY_COLUMNS = ("a_busy_us", "b_busy_us")
+"""Next to the columns of links.csv: for how long a job's bytes kept each end sending."""
+
+_FULLEST = 32
+"""Link directions whose queues are listed."""
+
+
+def load_ends(simulation: Simulation) -> Loads:
+    """Return what each job has put on the links, as a traffic's loads are given."""
+    carried = simulation.look_at_ends().bytes
+    jobs = tuple(job.name for job in simulation.jobs)
+    state = simulation.state
+    return Loads(
+        by_rail=(carried.reshape(-1, 2, len(jobs)),),
+        groups=((ALL, ALL),) * len(jobs),
+        bytes_total=state.bytes_sent,
+        bytes_routed=state.bytes_arrived,
+        bytes_on_host=0,
+        bytes_unrouted={"still on the way": state.bytes_sent - state.bytes_arrived},
+        jobs=jobs,
+    )
+
+
+def list_flows(watch: Watch) -> Traffic:
+    """Return the bytes of complete messages from LID to LID, job by job; those of the others are unmapped."""
+    simulation, flows = watch.simulation, watch.flows()
+    network, state = simulation.network, simulation.state
+    job = simulation.job_of_client[flows.client]
+    lid = network.subnet.fabric.port_lid[network.host_port].astype(np.int32)
+    client, host = lid[simulation.host_of_client[flows.client]], lid[flows.host]
+    reads = np.array([each.reads for each in simulation.jobs], np.uint64)[job]
+    asks = reads > 0  # then it is the host that sends the bytes, and the client sent its requests
+    source = np.concatenate([np.where(asks, host, client), client[asks]])
+    destination = np.concatenate([np.where(asks, client, host), host[asks]])
+    size = np.concatenate([flows.bytes, (reads * flows.messages.astype(np.uint64))[asks]])
+    between = int(size[source != destination].sum())  # hosts: what stays at one is not sent
+    nothing, no_rank = np.zeros(len(source), np.int32), np.full(len(source), NO_RANK, np.int32)
+    return Traffic(
+        rail=nothing,
+        source_lid=source,
+        destination_lid=destination,
+        bytes=size,
+        region=nothing,
+        operation=nothing,
+        source_rank=no_rank,
+        destination_rank=no_rank,
+        regions=(ALL,),
+        operations=(ALL,),
+        on_host_bytes=0,
+        unmapped={"of messages that had not arrived yet": state.bytes_sent - between},
+        rail_source=SINGLE_RAIL,
+        origin="packet simulation",
+        rank_lid=np.full((0, 1), NO_LID, np.int32),
+        job=np.concatenate([job, job[asks]]).astype(np.int32),
+        jobs=tuple(each.name for each in simulation.jobs),
+    )
+
+
+def describe_links(watch: Watch) -> list[tuple[str, npt.NDArray[np.float64]]]:
+    """Return what is to be known of link directions next to bytes: a name, and float64 [link direction]."""
+    simulation = watch.simulation
+    ends, queues = simulation.look_at_ends(), watch.queues()
+    busy = find_busy(simulation) / max(simulation.state.now, 1)
+    mean = queues.bytes.mean(axis=0) if len(queues.time_ns) else np.zeros(len(busy))
+    by_job = [(f"busy with {job.name}, part of the time", busy[:, n]) for n, job in enumerate(simulation.jobs)]
+    return [
+        ("busy, part of the time", busy.sum(axis=1)),
+        *(by_job if len(by_job) > 1 else ()),
+        ("KiB that lie or wait, mean", mean / 1024),
+        ("KiB that lie, at most", ends.most_queued / 1024),
+    ]
+
+
+def find_busy(simulation: Simulation) -> npt.NDArray[np.float64]:
+    """Return the ticks for which each link direction has sent each job's bytes: float64 [link direction, job].
+
+    The engine counts a packet when an end admits it. What an end has not sent yet is taken away, from all jobs by the
+    same part: the bytes that lie or wait there, but for packets that wait for room, which the end that holds them has
+    sent and the one that they want has not admitted.
+    """
+    network, ends = simulation.network, simulation.look_at_ends()
+    admitted = ends.busy.sum(axis=1).astype(float)
+    waiting = np.bincount(simulation.find_waits().ravel(), minlength=len(admitted)) * network.hardware.packet_bytes
+    unsent = np.maximum(ends.queued - waiting.astype(float), 0) * network.end_byte_ticks / 2**32
+    sent = np.clip(admitted - unsent, 0, simulation.state.now)
+    part = np.divide(sent, admitted, out=np.zeros(len(admitted)), where=admitted > 0)
+    busy: npt.NDArray[np.float64] = ends.busy * part[:, None]
+    return busy
+
+
+def add_busy(simulation: Simulation, rows: Iterable[Row]) -> Iterator[Row]:
+    """Add `BUSY_COLUMNS` to rows of links.csv."""
+    fabric, busy = simulation.network.subnet.fabric, find_busy(simulation)
+    end_of = {
+        (f"0x{int(fabric.node_guid[node]):016x}", int(port)): end
+        for end, (node, port) in enumerate(zip(fabric.link_node.ravel(), fabric.link_port.ravel(), strict=True))
+    }
+    jobs = {job.name: number for number, job in enumerate(simulation.jobs)}
+    for row in rows:
+        ticks = (
+            busy[end_of[row[f"{end}_guid"], row[f"{end}_port"]], jobs[row["job"]]] if row["job"] in jobs else 0.0
+            for end in "ab"
+        )
+        yield row | {
+            column: _us(simulation.network.to_ns(float(each))) for column, each in zip(BUSY_COLUMNS, ticks, strict=True)
+        }
+
+
+def latency_rows(watch: Watch) -> Iterator[Row]:
+    """Yield how many messages of each job took how long: `LATENCY_COLUMNS`, bins without messages left out."""
+    for number, job in enumerate(watch.simulation.jobs):
+        for lower, upper, messages in list_bins(watch.histogram(number)):
+            yield {"job": job.name, **_edges(lower, upper), "messages": messages}
+
+
+def operation_rows(watch: Watch) -> Iterator[Row]:
+    """Yield how many operations of each collective took how long, first start to last arrival: `OPERATION_COLUMNS`."""
+    for number, job in enumerate(watch.simulation.jobs):
+        counts = watch.operations(number)
+        for lower, upper, operations in list_bins(counts) if counts is not None else ():
+            yield {"job": job.name, **_edges(lower, upper), "operations": operations}
+
+
+def client_rows(watch: Watch) -> Iterator[Row]:
+    """Yield a row a client: `CLIENT_COLUMNS`.
+
+    `messages` and `mean_us` are of those sampled that left their host, `last_us` is the time from the simulation's
+    start at which its last step was complete: None before that, and where the job has no limit.
+    """
+    simulation = watch.simulation
+    network, fabric = simulation.network, simulation.network.subnet.fabric
+    messages, mean = watch.by_client()
+    progress = simulation.look_at_clients()
+    for client, (job, host) in enumerate(zip(simulation.job_of_client, simulation.host_of_client, strict=True)):
+        node = int(fabric.port_node[network.host_port[host]])
+        steps, limit = int(progress.steps[client]), simulation.jobs[job].limit
+        yield {
+            "job": simulation.jobs[job].name,
+            "guid": f"0x{int(fabric.node_guid[node]):016x}",
+            "name": fabric.node_name[node],
+            "messages": int(messages[client]),
+            "mean_us": _us(float(mean[client])),
+            "steps": steps,
+            "bytes": int(progress.bytes[client]),
+            "last_us": _us(network.to_ns(int(progress.last[client]))) if 0 < limit <= steps else None,
+        }
+
+
+def time_rows(watch: Watch) -> Iterator[Row]:
+    """Yield a row a job and slice of time: `TIME_COLUMNS`."""
+    for number, job in enumerate(watch.simulation.jobs):
+        over = watch.over_time(number)
+        for begin, messages, mean in zip(over.begin_ns.tolist(), over.messages.tolist(), over.mean_ns, strict=True):
+            yield {
+                "job": job.name,
+                "from_us": _us(begin),
+                "to_us": _us(begin + over.width_ns),
+                "messages": messages,
+                "mean_us": _us(float(mean)),
+            }
+
+
+def queue_rows(watch: Watch) -> Iterator[Row]:
+    """Yield the bytes at the fullest link directions each time they were looked at: `QUEUE_COLUMNS`."""
+    fabric, queues = watch.simulation.network.subnet.fabric, watch.queues()
+    for end in find_fullest(queues, _FULLEST):
+        node, port = int(fabric.link_node[end // 2, end % 2]), int(fabric.link_port[end // 2, end % 2])
+        where = {"guid": f"0x{int(fabric.node_guid[node]):016x}", "name": fabric.node_name[node], "port": port}
+        for time, size in zip(queues.time_ns.tolist(), queues.bytes[:, end].tolist(), strict=True):
+            yield {"time_us": _us(time), **where, "bytes": size}
+
+
+def find_fullest(queues: Queues, most: int) -> list[int]:
+    """Return the link directions that hold most bytes on average, the fullest first; none that were always empty."""
+    if not len(queues.time_ns):
+        return []
+    mean = queues.bytes.mean(axis=0)
+    fullest = np.argsort(-mean, kind="stable")[:most]
+    return [int(end) for end in fullest[mean[fullest] > 0]]
+
+
+def name_end(simulation: Simulation, end: int) -> str:
+    """Return the node that sends on a link direction, its port and the node that receives, for people."""
+    fabric = simulation.network.subnet.fabric
+    node, other = fabric.link_node[end // 2, end % 2], fabric.link_node[end // 2, 1 - end % 2]
+    return f"{fabric.node_name[node]}:{int(fabric.link_port[end // 2, end % 2])} > {fabric.node_name[other]}"
+
+
+def _edges(lower_ns: float, upper_ns: float) -> Row:
+    """Return the edges of a bin, the narrowest of which is 1/128 ns wide."""
+    return {"from_us": round(lower_ns / 1000, 7), "to_us": round(upper_ns / 1000, 7)}
+
+
+def _us(ns: float) -> float | None:
+    return None if math.isnan(ns) else round(ns / 1000, 4)

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Charts of simulated studies, whatever they vary: for each measured job, its latency alone and next to the others.
+
+Bars are black for a job alone, and coloured by the other jobs next to it. Clusters are by what varies of the job, or of
+the setting; panels are by sizes of messages.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import count
+from math import ceil, sqrt
+from pathlib import Path
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from matplotlib.text import Text
+
+from ibprof.errors import InputError
+from ibprof_lab.simulation.outputs.bar_clusters import (
+    MARKS,
+    Bar,
+    Row,
+    Rows,
+    choose_shades,
+    draw_clusters,
+    format_interval,
+    mark_fewer_seeds,
+)
+from ibprof_lab.simulation.study.result_tables import (
+    MEANS,
+    PATTERN_COLUMNS,
+    SETTING_COLUMNS,
+    is_means,
+    read_means,
+)
+from ibprof_lab.simulation.study.sizes_and_times import format_size
+
+_ALONE = "#111111"
+_DOTS_PER_INCH = 120
+_MOST_PANELS = 16
+_MOST_BARS = 400
+
+Key = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnCharts:
+    """Charts that were drawn.
+
+    Attributes:
+        files: of the charts.
+        notes: tables without charts, and why.
+    """
+
+    files: tuple[Path, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """Columns that vary among the rows of a measured job, by what they distinguish."""
+
+    panels: tuple[str, ...]
+    clusters: tuple[str, ...]
+    others: tuple[str, ...]
+
+
+def draw_results(results: Iterable[Path], folder: Path, suffix: str = "png") -> DrawnCharts:
+    """Draw all tables of means that there are in folders, or that are named.
+
+    Args:
+        results: folders of studies, or tables.
+        folder: to write into.
+        suffix: png, svg or pdf.
+
+    Raises:
+        InputError: a folder has no table of means, or a table is invalid.
+    """
+    tables = _name_tables(results)
+    means = {name: read_means([path]) for name, path in tables.items()}
+    folder.mkdir(parents=True, exist_ok=True)
+    files: list[Path] = []
+    notes: list[str] = []
+    for name, rows in means.items():
+        drawn = draw_means(rows, folder, name, suffix)
+        files += drawn
+        if not drawn:
+            notes.append(f"{tables[name]}: no mean is settled, nothing is drawn")
+    return DrawnCharts(tuple(files), tuple(notes))
+
+
+def _name_tables(results: Iterable[Path]) -> dict[str, Path]:
+    """Return tables of means by the name of their study, each name once."""
+    named: dict[str, Path] = {}
+    for path in (table for each in results for table in find_tables(each)):
+        name = path.resolve().parent.name if path.stem == Path(MEANS).stem else path.stem
+        free = next(each for number in count(1) if (each := f"{name}-{number}" if number > 1 else name) not in named)
+        named[free] = path
+    return named
+
+
+def find_tables(path: Path) -> list[Path]:
+    """Return a table, or the tables of means in a folder.
+
+    Raises:
+        InputError: the folder has none.
+    """
+    if not path.is_dir():
+        return [path]
+    found = [each for each in sorted(path.rglob("*.csv")) if is_means(each)]
+    if not found:
+        raise InputError(path, None, f"{MEANS} of a study in it", "none")
+    return found
+
+
+def draw_means(means: Rows, folder: Path, name: str, suffix: str = "png") -> list[Path]:
+    """Draw a table of means: `NAME-JOB.png` for each measured job that has a mean; return the files."""
+    files: list[Path] = []
+    marked = mark_fewer_seeds(means)
+    for job in dict.fromkeys(str(row["measured"]) for row in marked):
+        rows = [row for row in marked if row["measured"] == job]
+        if all(row["mean_us"] is None for row in rows):
+            continue
+        path = folder / f"{_to_file_name(name)}-{_to_file_name(job)}.{suffix}"
+        while path in files:  # of a job whose name differs only in what no file name has
+            path = path.with_stem(f"{path.stem}-")
+        _save(_draw_job(rows, job), path, suffix)
+        files.append(path)
+    return files
+
+
+def _to_file_name(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_.-]+", "-", name)
+
+
+def _save(figure: Figure, path: Path, suffix: str) -> None:
+    for text in figure.findobj(Text):
+        if isinstance(text, Text):
+            text.set_parse_math(False)  # names are anyone's text
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph")  # a script that the font lacks is drawn as boxes
+        warnings.filterwarnings("ignore", "constrained_layout not applied")  # a legend leaves no space
+        figure.savefig(path, dpi=_DOTS_PER_INCH, metadata={"Date": None} if suffix == "svg" else None)
+
+
+def _draw_job(rows: Rows, job: str) -> Figure:
+    columns = _find_columns(rows, job)
+    panels = _group(rows, columns.panels)
+    shown = dict(list(panels.items())[:_MOST_PANELS])
+    across = ceil(sqrt(len(shown)))
+    figure = Figure(figsize=(5 + 4 * across, 2 + 3 * ceil(len(shown) / across)), layout="constrained")
+    FigureCanvasAgg(figure)
+    left_out = f", the first {len(shown)} of {len(panels)} panels" if len(shown) < len(panels) else ""
+    figure.suptitle(f"Latency of {job}, alone (black) and next to other jobs{left_out}", fontsize=11)
+    for number, (key, of_panel) in enumerate(shown.items(), start=1):
+        axes = figure.add_subplot(ceil(len(shown) / across), across, number)
+        axes.set_title(_describe(columns.panels, key), fontsize=8)
+        _draw_panel(axes, of_panel, columns, job)
+    used = {str(artist.get_label()) for artist in figure.findobj()}
+    marks = (text for label, text in MARKS.items() if label in used)
+    figure.supxlabel("    ".join(("bar: 25th to 75th percentile", "line: median", "dot: mean", *marks)), fontsize=8)
+    return figure
+
+
+def _find_columns(rows: Rows, job: str) -> _Columns:
+    """Sort the columns that vary into those of panels, clusters and bars."""
+    names = [column.removesuffix("_share") for column in rows[0] if column.endswith("_share")]
+    varying = {column for column in rows[0] if len({row.get(column) for row in rows} - {None}) > 1}
+
+    def choose(jobs: Iterable[str], columns: Sequence[str]) -> list[str]:
+        return [f"{name}_{column}" for name in jobs for column in columns if f"{name}_{column}" in varying]
+
+    others = [name for name in names if name != job]
+    patterns = ("share", *(column for column in PATTERN_COLUMNS if column != "bytes"))
+    sizes, own = choose([job], ["bytes"]), choose([job], patterns)
+    settings = [column for column in SETTING_COLUMNS if column in varying]
+    panels = [*(sizes if own or settings else ()), *choose(others, ["bytes"]), *(settings if own else ())]
+    return _Columns(tuple(panels), tuple(own or settings or sizes), tuple(choose(others, patterns)))
+
+
+def _group(rows: Rows, columns: Sequence[str]) -> dict[Key, list[Row]]:
+    """Group rows by columns; a baseline belongs to each group that differs from it in other jobs' columns alone."""
+    others = [row for row in rows if row["run"] != "baseline"] or rows
+    groups: dict[Key, list[Row]] = {}
+    for row in others:
+        groups.setdefault(tuple(row.get(column) for column in columns), []).append(row)
+    for row in rows:
+        if row["run"] != "baseline" or others is rows:
+            continue
+        for key, of_group in groups.items():
+            pairs = zip(columns, key, strict=True)
+            if all(row.get(column) in (value, None) for column, value in pairs):
+                of_group.insert(0, row)
+    return dict(sorted(groups.items(), key=lambda each: [_order(value) for value in each[0]]))
+
+
+def _draw_panel(axes: Axes, rows: Rows, columns: _Columns, job: str) -> None:
+    keys = dict.fromkeys(
+        tuple(row.get(column) for column in columns.others) for row in rows if row["run"] != "baseline"
+    )
+    ordered = sorted(keys, key=lambda key: [_order(value) for value in key], reverse=True)
+    colours = dict(zip(ordered, choose_shades(len(ordered)), strict=True))
+    clusters: dict[str, list[Bar]] = {}
+    for key, of_cluster in _group(rows, columns.clusters).items():
+        alone = [Bar(row, _ALONE) for row in of_cluster if row["run"] == "baseline"]
+        others = [row for row in of_cluster if row["run"] != "baseline"]
+        by_key = {tuple(row.get(each) for each in columns.others): row for row in others}
+        bars = [*alone[:1], *(Bar(by_key[each], colour) for each, colour in colours.items() if each in by_key)]
+        if sum(map(len, clusters.values())) + len(bars) > _MOST_BARS:
+            break
+        clusters[_describe(columns.clusters, key, sep="\n") or job] = bars
+    draw_clusters(axes, clusters, ", ".join(map(_name_column, columns.clusters)))
+    axes.margins(y=0.1)
+    axes.set_ylim(bottom=0, auto=None)
+    if len(ordered) > 1:
+        patches = [Patch(color=colour, label=f" {_describe(columns.others, key)}") for key, colour in colours.items()]
+        axes.legend(handles=patches, fontsize=6, frameon=False)
+
+
+def _describe(columns: Sequence[str], values: Sequence[Any], sep: str = ", ") -> str:
+    return sep.join(_format(column, value) for column, value in zip(columns, values, strict=True))
+
+
+def _name_column(column: str) -> str:
+    return re.sub("_(us|ns|bytes)$", "", column).replace("_", " ")
+
+
+def _format(column: str, value: Any) -> str:
+    """Return a value of a column for people: words as they are, quantities with their unit and their column."""
+    if value is None or isinstance(value, str):
+        return str(value or "")
+    if column.endswith("_interval_us"):
+        said = format_interval(value)
+    elif column.endswith("_us"):
+        said = format_interval(value) if value else "none"
+    elif column.endswith("bytes"):
+        said = format_size(round(value))
+    else:
+        said = f"{value:g}{' ns' if column.endswith('_ns') else ''}"
+    return f"{_name_column(column)} {said}"
+
+
+def _order(value: Any) -> tuple[bool, str, float]:
+    """Return a key that sorts values: what is missing first, then words, then numbers."""
+    is_number = isinstance(value, (int, float))
+    return value is not None, "" if is_number or value is None else str(value), float(value) if is_number else 0.0

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Advice on two jobs that share a fabric: the question as options state it, and its answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ibprof.errors import UsageError
+from ibprof_lab.simulation.questions.congestion_threshold import Simulate
+from ibprof_lab.simulation.questions.mitigation import (
+    OpenChange,
+    Scenario,
+    compare_scenarios,
+    list_cells,
+    recommend,
+)
+from ibprof_lab.simulation.questions.shared_links import SharedLink, find_shared_links
+from ibprof_lab.simulation.study.cell import Cell, Setting
+from ibprof_lab.simulation.study.cell_run import find_assignment, set_up
+from ibprof_lab.simulation.study.loaded_fabric import can_route_adaptively, list_fabric_notes, load_network
+from ibprof_lab.simulation.study.named_hosts import DRAWN, NamedHosts, give_named, share_rest, stay_as_recorded
+from ibprof_lab.simulation.study.run_notes import list_run_notes
+from ibprof_lab.simulation.study.simulated_machine import MachineOptions, make_setting, refuse_option
+from ibprof_lab.simulation.study.sizes_and_times import parse_interval, parse_size
+from ibprof_lab.simulation.workload.darshan_load import DarshanLoad, is_darshan_log, read_darshan_load
+from ibprof_lab.simulation.workload.workloads import IO, MPI, Role, Workload
+
+_LIKE_A_SIZE = re.compile(r"[0-9.]+ ?\w*")
+
+SERVERS = "servers"
+"""Name of the I/O servers among jobs."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdviceOptions:
+    """Options of `ibprof-sim advise`.
+
+    Attributes:
+        machine: to simulate.
+        mpi: bytes of a message between random pairs, or the path of a profile.
+        mpi_interval_ns: from a message to the next; 0: none, or the profile's time line.
+        io: bytes of an I/O request; the path of a log of Darshan, or of the profile of a second job.
+        io_interval_ns: from a request to the next; 0: none, or as logged, or the profile's time line.
+        share: of the compute hosts for MPI.
+        mpi_hosts, io_hosts: names of each job's hosts; None: sampled, or those of the recording.
+        seeds: number of random seeds.
+        io_reads: bytes of what an I/O client sends to be answered with `io`; 0 for writes, or what a log of
+            Darshan says.
+    """
+
+    machine: MachineOptions
+    mpi: int | Path
+    mpi_interval_ns: float
+    io: int | Path
+    io_interval_ns: float
+    share: float
+    mpi_hosts: Sequence[str] | None
+    io_hosts: Sequence[str] | None
+    seeds: int
+    io_reads: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class AdviceQuestion:
+    """Two jobs whose interference is asked for.
+
+    Attributes:
+        setting: of the machine.
+        io, mpi: the jobs.
+        seeds: of the simulations.
+        cells: the simulations that the answer needs.
+        notes: on hosts, recordings and the fabric, for the user.
+    """
+
+    setting: Setting
+    io: Workload
+    mpi: Workload
+    seeds: Sequence[int]
+    cells: Sequence[Cell]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """The answer.
+
+    Attributes:
+        scenarios: compared, the present one first.
+        best: the recommended change; None where no change is worth it.
+        undecided: changes that would be better but for their intervals.
+        hosts: for the best change, or as it is without one, names of the servers' hosts and of each job's; those of the
+            seed with the quickest MPI messages where hosts are sampled.
+        links: link directions that both jobs keep busiest.
+        shared: number of link directions that carry both jobs.
+    """
+
+    scenarios: Sequence[Scenario]
+    best: Scenario | None
+    undecided: tuple[OpenChange, ...]
+    hosts: Mapping[str, Sequence[str]]
+    links: Sequence[SharedLink]
+    shared: int
+
+
+def parse_messages(text: str) -> tuple[int | Path, float]:
+    """Read `SIZE@INTERVAL` or `PROFILE[@INTERVAL]`: bytes or a path, and ns.
+
+    Raises:
+        UsageError: it is something else.
+    """
+    name, at, interval = text.rpartition("@") if "@" in text else (text, "", "0")
+    try:
+        return parse_size(name), parse_interval(interval)
+    except UsageError:
+        whole = Path(text)
+        if not whole.exists() and not Path(name).exists() and _LIKE_A_SIZE.fullmatch(name):
+            raise
+        if whole.exists() or not at:
+            return whole, 0.0
+        return Path(name), parse_interval(interval)
+
+
+def ask_advice(options: AdviceOptions) -> AdviceQuestion:
+    """Return the two jobs that the options describe, on their hosts.
+
+    Raises:
+        IbprofError: an option is invalid on the fabric, or a simulation is impossible.
+    """
+    machine = options.machine
+    if machine.servers is None and isinstance(options.io, Path) and not is_darshan_log(options.io):
+        machine = replace(machine, servers=1)  # two recorded jobs need none
+    setting = make_setting(machine)
+    io, mpi, notes = _place_jobs(setting, options)
+    notes += [*list_run_notes([io, mpi]), *list_fabric_notes(setting.network)]
+    if not can_route_adaptively(setting.network):
+        notes.append("adaptive routing is not tried: it can deadlock on this fabric")
+    seeds = range(1, options.seeds + 1)
+    cells = list_cells(setting, io, mpi, seeds)
+    for cell in {cell.setting: cell for cell in cells}.values():
+        set_up(cell)
+    return AdviceQuestion(setting, io, mpi, seeds, cells, tuple(notes))
+
+
+def answer_advice(question: AdviceQuestion, simulate: Simulate) -> Advice:
+    """Simulate both jobs as they are and under each change, and compare."""
+    outcomes = simulate(question.cells)
+    setting, io, mpi = question.setting, question.io, question.mpi
+    scenarios = compare_scenarios(setting, io, mpi, question.seeds, outcomes)
+    links, shared = find_shared_links(Cell(setting, (io, mpi), (IO, MPI), MPI, 1))
+    best, undecided = recommend(scenarios, MPI)
+    return Advice(scenarios, best, undecided, _name_hosts(best or scenarios[0]), links, shared)
+
+
+def _name_hosts(scenario: Scenario) -> dict[str, list[str]]:
+    """Return the hosts of servers and jobs in the sample whose MPI messages were quickest; of the first without any."""
+    means = scenario.together[MPI]
+    seed = min(means, key=lambda each: means[each].mean, default=1)
+    io, mpi = scenario.jobs
+    assigned = find_assignment(Cell(scenario.setting, (io, mpi), (IO, MPI), MPI, seed))
+    named = NamedHosts(scenario.setting)
+    servers = () if io.role is Role.PROFILE else assigned.servers.tolist()
+    of_jobs = (jobs.tolist() for jobs in assigned.jobs)
+    return {
+        name: list(dict.fromkeys(named.name(host) for host in hosts))
+        for name, hosts in zip((SERVERS, IO, MPI), (servers, *of_jobs), strict=True)
+    }
+
+
+def _place_jobs(setting: Setting, options: AdviceOptions) -> tuple[Workload, Workload, list[str]]:
+    """Return both jobs on the hosts that options or the recording name, and what is sampled instead."""
+    io, load = _describe_io(options)
+    mpi = _describe_mpi(options)
+    named, taken = NamedHosts(setting), dict.fromkeys(setting.server_hosts, "a server")
+    is_sampled = options.mpi_hosts == [DRAWN] and mpi.role is Role.PROFILE
+    jobs = [
+        give_named(setting, job, names, named, taken, refuse_option(f"--{job.name}-hosts")) if names else job
+        for job, names in ((io, options.io_hosts), (mpi, None if is_sampled else options.mpi_hosts))
+    ]
+    jobs, notes = stay_as_recorded(setting, jobs, named, [MPI] if is_sampled else [])
+    io, mpi = share_rest(jobs, (IO, MPI))
+    if load is not None:
+        assert isinstance(options.io, Path)
+        notes.append(load.describe(options.io))
+    hosts = {"--servers": setting.server_hosts, "--mpi-hosts": mpi.hosts, "--io-hosts": io.hosts}
+    if io.role is Role.PROFILE:
+        del hosts["--servers"]
+    if load is not None:
+        _, network, _ = load_network(setting.network, setting.hardware)
+        clients = len(io.hosts) or max(round(io.share * (network.hosts - setting.servers)), 1)
+        io = replace(io, window_ns=load.cycle_ns(clients))
+    if sampled := [option for option, named_hosts in hosts.items() if not named_hosts]:
+        notes.append(f"hosts are sampled where no option names them: {', '.join(sampled)}")
+    return io, mpi, notes
+
+
+def _describe_io(options: AdviceOptions) -> tuple[Workload, DarshanLoad | None]:
+    """Return the second job, and the log that it comes from."""
+    interval, share = options.io_interval_ns, 1 - options.share
+    if not isinstance(options.io, Path):
+        return Workload(IO, Role.IO, options.io, interval, share=share, reads=options.io_reads), None
+    if not is_darshan_log(options.io):
+        return Workload(IO, Role.PROFILE, 1, interval_ns=interval, share=share, profile=str(options.io)), None
+    load = read_darshan_load(options.io)
+    reads = options.io_reads or load.reads
+    return Workload(IO, Role.IO, load.request_bytes, interval, share=share, reads=reads), load
+
+
+def _describe_mpi(options: AdviceOptions) -> Workload:
+    interval, share = options.mpi_interval_ns, options.share
+    if isinstance(options.mpi, Path):
+        return Workload(MPI, Role.PROFILE, 1, interval_ns=interval, share=share, profile=str(options.mpi))
+    return Workload(MPI, Role.PAIRS, options.mpi, interval_ns=interval, share=share)

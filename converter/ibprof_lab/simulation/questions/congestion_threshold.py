@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The I/O-congestion threshold: the interval between requests below which a job's own requests delay each other.
+
+A client waits for its request, then for its interval: its cycle is I + T(I). With long intervals T is the time of a
+request alone, T0. Without any it is C, the time that the servers' links and the routes to them need for a request of
+every client. Once I + T(I) is close to C, the job has nearly its largest throughput: a shorter interval only makes T
+longer by as much. Throughput is of all clients together, so T is a mean over messages. Whether requests delay each
+other shows in the clients' own means, which count equally however many requests each has. The asymptotes T0 and C - I
+cross at C - T0; with C from the servers' links alone that is N S/(n B) - S/B.
+
+Source: P. J. Denning and J. P. Buzen, "The operational analysis of queueing network models", ACM Computing Surveys
+10(3), 1978; the term is that of K. A. Brown, "Resource Contention due to Data Movement on HPC Systems", doctoral
+thesis, Tokyo Institute of Technology, 2018, section 5.4.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ibprof.errors import InconsistentError
+from ibprof_lab.simulation.measure.message_latency import Latency
+from ibprof_lab.simulation.measure.seed_statistics import BySeed, Figure, average, compare
+from ibprof_lab.simulation.study.cell import Cell, Outcome, Setting
+from ibprof_lab.simulation.study.cell_run import set_up
+from ibprof_lab.simulation.study.cost_estimate import find_bottleneck_ns, find_bound_ns, find_transfer_ns
+from ibprof_lab.simulation.study.loaded_fabric import list_fabric_notes
+from ibprof_lab.simulation.study.simulated_machine import MachineOptions, make_setting
+from ibprof_lab.simulation.study.sizes_and_times import format_time
+from ibprof_lab.simulation.workload.workloads import IO, Role, Workload
+
+CONGESTED = 2.0
+"""Ratio of the time of requests without a pause to that of a request alone from which on there is congestion."""
+
+NEAR = 0.9
+"""Part of the throughput without a pause from which on a job counts as congested."""
+
+_LONG = 100
+"""Interval of requests that are alone, in bottleneck or request times: the servers' links are then 1% busy."""
+
+_POINTS = 4
+"""Intervals that are tried at a time."""
+_ROUNDS = 2
+
+Simulate = Callable[[Sequence[Cell]], dict[str, Outcome]]
+"""Returns the results of cells by their keys."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdOptions:
+    """Options of `ibprof-sim threshold`.
+
+    Attributes:
+        machine: to simulate.
+        request_bytes: of an I/O request.
+        share: of the compute hosts that send requests.
+        seeds: number of random seeds.
+        reads: bytes of what a client sends to be answered with `request_bytes`; 0 for writes.
+    """
+
+    machine: MachineOptions
+    request_bytes: int
+    share: float
+    seeds: int
+    reads: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdQuestion:
+    """A job whose threshold is wanted.
+
+    Attributes:
+        setting: of the machine.
+        job: the I/O job.
+        clients: number of its clients.
+        seeds: of the simulations.
+        notes: on the fabric, for the user.
+    """
+
+    setting: Setting
+    job: Workload
+    clients: int
+    seeds: Sequence[int]
+    notes: tuple[str, ...]
+
+
+def ask_threshold(options: ThresholdOptions) -> ThresholdQuestion:
+    """Return the job whose threshold the options ask for.
+
+    Raises:
+        IbprofError: an option is invalid on the fabric.
+    """
+    setting = make_setting(options.machine)
+    job = Workload(IO, Role.IO, options.request_bytes, share=options.share, reads=options.reads)
+    clients = int(set_up(_cell(setting, job, 0.0, 1)).measured.sum())
+    seeds = range(1, options.seeds + 1)
+    return ThresholdQuestion(setting, job, clients, seeds, tuple(list_fabric_notes(setting.network)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """The requests at an interval, by seed: their mean time over messages, and the mean of the clients' means."""
+
+    requests: BySeed
+    of_clients: BySeed
+    note: str
+
+    @property
+    def mean(self) -> float | None:
+        found = average(self.requests)
+        return found.mean if found else None
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """A threshold and its measurements. Times in ns.
+
+    Attributes:
+        alone_ns: time of a request without contention (T0), measured at long intervals.
+        without_pause_ns: time of a request without any interval (C).
+        below_ns, above_ns: bounds of the threshold, by 95% intervals of throughput; None where there is none.
+        about_ns: the threshold by the mean throughput; None where there is none.
+        bound_ns: the threshold by the servers' links alone, N S/(n B) - S/B; 0 or less: they are no bottleneck.
+        tried: intervals with the mean time of requests, in order; None where no seed has a mean.
+        seeds: number of seeds with a mean without a pause.
+    """
+
+    alone_ns: float
+    without_pause_ns: float
+    below_ns: float | None
+    above_ns: float | None
+    about_ns: float | None
+    bound_ns: float
+    tried: tuple[tuple[float, float | None], ...]
+    seeds: int
+
+    @property
+    def crossing_ns(self) -> float:
+        """Return the interval at which the asymptotes cross, C - T0: the threshold as a corner instead of a bend."""
+        return self.without_pause_ns - self.alone_ns
+
+
+def find_threshold(setting: Setting, job: Workload, seeds: Sequence[int], simulate: Simulate) -> Threshold:
+    """Return the threshold of a job that runs alone.
+
+    Args:
+        setting: of the machine.
+        job: whose interval is ignored.
+        seeds: of the simulations; each is compared with itself.
+        simulate: runs cells.
+
+    Raises:
+        InconsistentError: no seed has a mean without a pause, or none at long intervals.
+    """
+    tried: dict[float, _Tried] = {}
+
+    def measure(intervals: Sequence[float]) -> None:
+        cells = {each: {seed: _cell(setting, job, each, seed) for seed in seeds} for each in intervals}
+        new = {each: of_seeds for each, of_seeds in cells.items() if each not in tried}
+        outcomes = simulate([cell for of_seeds in new.values() for cell in of_seeds.values()])
+        for interval, of_seeds in new.items():
+            tried[interval] = _collect({seed: outcomes[cell.key].latency for seed, cell in of_seeds.items()})
+
+    sample = _cell(setting, job, 0.0, seeds[0])
+    transfer, bottleneck = find_transfer_ns(sample, job), find_bottleneck_ns(sample, job)
+    long = round(_LONG * max(transfer, bottleneck))
+    measure([0.0, long])
+    without_pause, alone = tried[0.0], tried[long]
+    for interval, each in ((long, alone), (0.0, without_pause)):
+        if not each.requests:
+            raise InconsistentError(f"requests {format_time(interval)} apart have no settled mean: {each.note}")
+    below = above = about = None
+    times = average(compare(without_pause.of_clients, alone.of_clients))
+    cycle = without_pause.mean or 0.0
+    if times and times.mean >= CONGESTED:
+        below, above = 0.0, 1.25 * cycle  # at which the throughput is at most 0.8 of the most
+        for _ in range(_ROUNDS):
+            step = (above - below) / (_POINTS + 1)
+            measure([float(round(below + step * (number + 1))) for number in range(_POINTS)])
+            parts = _find_parts(without_pause, tried)
+            below = max(each for each, part in parts if part.mean - part.half >= NEAR)
+            above = min([above, *(each for each, part in parts if each > below and part.mean + part.half < NEAR)])
+        about = _interpolate(parts)
+    means = tuple(sorted((each, found.mean) for each, found in tried.items()))
+    return Threshold(alone.mean or 0.0, cycle, below, above, about, find_bound_ns(sample, job), means,
+                     len(without_pause.requests))  # fmt: skip
+
+
+def _collect(latencies: Mapping[int, Latency]) -> _Tried:
+    """Return the means by seed; one that still changes is as uncertain as its change."""
+    known = {seed: each for seed, each in latencies.items() if each.is_settled or each.change}
+    halves = {seed: max(np.nan_to_num(each.half), abs(each.change) * each.mean) for seed, each in known.items()}
+    return _Tried(
+        requests={seed: Figure(each.mean, halves[seed]) for seed, each in known.items()},
+        of_clients={seed: Figure(each.node_mean, halves[seed]) for seed, each in known.items()},
+        note=next((each.note for seed, each in latencies.items() if seed not in known), ""),
+    )
+
+
+def _find_parts(without_pause: _Tried, tried: Mapping[float, _Tried]) -> list[tuple[float, Figure]]:
+    """Return the part of the throughput without a pause that is left at each interval, in order."""
+    parts = [(0.0, Figure(1.0, 0.0))]
+    for interval in sorted(tried)[1:]:
+        cycles = {seed: Figure(interval + each.mean, each.half) for seed, each in tried[interval].requests.items()}
+        if part := average(compare(without_pause.requests, cycles)):
+            parts.append((interval, part))
+    return parts
+
+
+def _interpolate(parts: Sequence[tuple[float, Figure]]) -> float:
+    """Return the interval at which the throughput falls below `NEAR`, by linear interpolation."""
+    last = max(number for number, (_, part) in enumerate(parts) if part.mean >= NEAR)
+    if last + 1 == len(parts):
+        return parts[last][0]
+    (shorter, more), (longer, less) = parts[last : last + 2]
+    return shorter + (longer - shorter) * (more.mean - NEAR) / (more.mean - less.mean)
+
+
+def _cell(setting: Setting, job: Workload, interval: float, seed: int) -> Cell:
+    return Cell(setting, (replace(job, interval_ns=interval),), (job.name,), job.name, seed)

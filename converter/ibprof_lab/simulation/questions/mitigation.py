@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Interference of an MPI job and an I/O job on a fabric, and what a change would take away of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+
+from ibprof_lab.simulation.measure.message_latency import Latency
+from ibprof_lab.simulation.measure.seed_statistics import BySeed, Figure, average, compare
+from ibprof_lab.simulation.study.cell import Cell, Outcome, Setting
+from ibprof_lab.simulation.study.cell_run import set_up
+from ibprof_lab.simulation.study.cost_estimate import find_cycle_ns
+from ibprof_lab.simulation.study.loaded_fabric import can_route_adaptively
+from ibprof_lab.simulation.study.sizes_and_times import format_time
+from ibprof_lab.simulation.workload.host_assignment import JobPlacement, ServerPlacement
+from ibprof_lab.simulation.workload.workloads import Role, Workload
+
+_WINDOWS = (1.0, 1.25, 1.5, 2.0)
+"""Throttle windows to try, in cycles of the I/O job as it is."""
+
+_PARTS = 20
+"""Parts into which the jitter of a window is divided."""
+
+COSTS_LITTLE = 0.95
+"""Part of its rate that the I/O job must keep under a recommended change."""
+
+MOST_SEEDS_ASKED = 100
+"""More seeds than this are not proposed."""
+
+WORTH = 0.95
+"""Part of their present time below which MPI messages must be under a recommended change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A way to run both jobs. Times in ns, of the seeds whose means settled.
+
+    Methods return the mean over seeds, None where no seed has both figures.
+
+    Attributes:
+        name: for users.
+        setting: of the machine.
+        jobs: the I/O job, the MPI job.
+        alone: mean latency of each job when it runs alone.
+        together: mean latency of each job when both run.
+        io_bytes_per_s: written by all clients of the I/O job when both run.
+        notes: why means did not settle, each reason once.
+    """
+
+    name: str
+    setting: Setting
+    jobs: tuple[Workload, Workload]
+    alone: Mapping[str, BySeed]
+    together: Mapping[str, BySeed]
+    io_bytes_per_s: BySeed
+    notes: tuple[str, ...]
+
+    def slowdown(self, job: str) -> Figure | None:
+        """Return the slow-down of a job's messages by the other job."""
+        return average(compare(self.together[job], self.alone[job]))
+
+    def change_by_seed(self, job: str, now: Scenario) -> BySeed:
+        """Return the latency of a job's messages relative to now, when both run, of each seed."""
+        return compare(self.together[job], now.together[job])
+
+    def change(self, job: str, now: Scenario) -> Figure | None:
+        """Return the latency of a job's messages relative to now, when both run."""
+        return average(self.change_by_seed(job, now))
+
+    def change_of_rate(self, now: Scenario) -> Figure | None:
+        """Return the rate of the I/O job relative to now."""
+        return average(compare(self.io_bytes_per_s, now.io_bytes_per_s))
+
+
+def list_scenarios(
+    setting: Setting, io: Workload, mpi: Workload
+) -> Iterator[tuple[str, Setting, tuple[Workload, Workload]]]:
+    """Yield the scenarios to compare, the present one first; none that could deadlock."""
+    yield "as it is", setting, (io, mpi)
+    sampled, are_named = (replace(io, hosts=()), replace(mpi, hosts=())), bool(io.hosts or mpi.hosts)
+    if are_named:
+        yield "jobs on hosts sampled one by one", replace(setting, job_placement=JobPlacement.RANDOM_NODE), sampled
+    if are_named or setting.job_placement is not JobPlacement.RANDOM_SWITCH:
+        yield "jobs on whole leaf switches", replace(setting, job_placement=JobPlacement.RANDOM_SWITCH), sampled
+    is_recorded = io.role is Role.PROFILE  # no server takes part, and its times are its own
+    for placement, name in () if is_recorded else ((ServerPlacement.SPREAD, "servers spread, one a leaf"),
+                            (ServerPlacement.ISOLATED, "servers on leaves of their own")):  # fmt: skip
+        if setting.server_hosts or setting.server_placement is not placement:
+            yield name, replace(setting, server_placement=placement, server_hosts=()), (io, mpi)
+    if not setting.adaptive and can_route_adaptively(setting.network):
+        yield "adaptive routing", replace(setting, adaptive=True), (io, mpi)
+    if is_recorded:
+        return
+    cycle = find_cycle_ns(Cell(setting, (io, mpi), (io.name,), io.name, 1), io)
+    for factor in _WINDOWS:
+        window = float(f"{factor * cycle:.2g}")
+        yield f"I/O requests {format_time(window)} apart", setting, (replace(io, window_ns=window), mpi)
+
+
+def list_cells(setting: Setting, io: Workload, mpi: Workload, seeds: Sequence[int]) -> list[Cell]:
+    """Return the simulations that `compare_scenarios` needs."""
+    return [
+        _cell(changed, jobs, job, together, seed)
+        for seed in seeds
+        for _, changed, jobs in list_scenarios(setting, io, mpi)
+        for job in (io.name, mpi.name)
+        for together in (False, True)
+    ]
+
+
+def compare_scenarios(
+    setting: Setting, io: Workload, mpi: Workload, seeds: Sequence[int], outcomes: Mapping[str, Outcome]
+) -> list[Scenario]:
+    """Return each scenario with its measurements, the present one first."""
+    scenarios = []
+    for name, changed, jobs in list_scenarios(setting, io, mpi):
+        means: dict[bool, dict[str, BySeed]] = {False: {}, True: {}}
+        settled: dict[int, Latency] = {}
+        notes = []
+        for together, job in product((False, True), jobs):
+            found = {seed: outcomes[_cell(changed, jobs, job.name, together, seed).key].latency for seed in seeds}
+            notes += [each.note for each in found.values() if not each.is_settled]
+            settled = {seed: each for seed, each in found.items() if each.is_settled}
+            means[together][job.name] = {seed: Figure(each.mean, each.half) for seed, each in settled.items()}
+            if together and job.name == io.name:
+                rates = _find_rates(changed, jobs, settled)
+        scenarios.append(Scenario(name, changed, jobs, means[False], means[True], rates, tuple(dict.fromkeys(notes))))
+    return scenarios
+
+
+def _find_rates(setting: Setting, jobs: tuple[Workload, Workload], settled: Mapping[int, Latency]) -> BySeed:
+    io, _ = jobs
+    rates = {}
+    for seed, latency in settled.items():
+        clients = int(set_up(_cell(setting, jobs, io.name, False, seed)).measured.sum())
+        cycle = _find_mean_cycle_ns(io, latency)
+        rate = clients * io.bytes * 1e9 / cycle
+        rates[seed] = Figure(rate, rate * latency.half / cycle)
+    return rates
+
+
+def _find_mean_cycle_ns(job: Workload, latency: Latency) -> float:
+    """Return the mean time from one request of a client to its next.
+
+    This is more than the larger of mean request and window: only requests slower than a window outlast it.
+    """
+    lower, upper, messages = np.array(latency.histogram).T
+    taken = (lower + upper) / 2 + job.interval_ns
+    windows = job.window_ns * (1 + job.jitter * (np.arange(0.5, _PARTS) * 2 / _PARTS - 1))
+    return float(np.average(np.maximum(taken[:, None], windows).mean(axis=1), weights=messages))
+
+
+@dataclass(frozen=True, slots=True)
+class OpenChange:
+    """A change that would be recommended but for its interval.
+
+    Attributes:
+        scenario: with the change.
+        gain, half: part of the latency that it takes away, and half of its 95% interval; nan where it is unknown.
+        seeds: about as many as an interval narrower than the gain needs; None for too many.
+    """
+
+    scenario: Scenario
+    gain: float
+    half: float
+    seeds: int | None
+
+
+def is_sure(gain: float, half: float) -> bool:
+    """Return whether a gain's 95% interval is narrower than the gain itself; never where it is unknown."""
+    return 2 * half < gain
+
+
+def recommend(scenarios: Sequence[Scenario], mpi: str) -> tuple[Scenario | None, tuple[OpenChange, ...]]:
+    """Return the change that makes MPI messages fastest and leaves the I/O job its rate; None where there is none.
+
+    Returns:
+        The scenario, and the changes that would be better but for their 95% intervals, largest gain first.
+    """
+    now, *changes = scenarios
+    good: list[tuple[float, Scenario]] = []
+    undecided = []
+    for each in changes:
+        times, rate = each.change(mpi, now), each.change_of_rate(now)
+        if not times or not rate or times.mean >= WORTH or rate.mean < COSTS_LITTLE:
+            continue
+        gain = 1 - times.mean
+        if is_sure(gain, times.half):
+            good.append((times.mean, each))
+        else:
+            undecided.append(
+                OpenChange(each, gain, times.half, _count_seeds(len(each.change_by_seed(mpi, now)), gain, times.half))
+            )
+    best = min(good, key=lambda each: each[0], default=(1.0, None))
+    better = sorted((each for each in undecided if 1 - each.gain < best[0]), key=lambda each: -each.gain)
+    return best[1], tuple(better)
+
+
+def _count_seeds(seeds: int, gain: float, half: float) -> int | None:
+    """Return how many seeds an interval narrower than the gain needs if they scatter as these do; None for too many."""
+    from scipy.stats import t  # noqa: PLC0415  (slow to import)
+
+    if seeds < 2 or math.isnan(half):
+        return max(3, seeds + 1)
+    more = np.arange(seeds + 1, MOST_SEEDS_ASKED + 1)
+    scatter = half * math.sqrt(seeds) / t.ppf(0.975, seeds - 1)
+    enough = more[2 * t.ppf(0.975, more - 1) * scatter / np.sqrt(more) < gain]
+    return int(enough[0]) if len(enough) else None
+
+
+def _cell(setting: Setting, jobs: tuple[Workload, Workload], measured: str, together: bool, seed: int) -> Cell:
+    running = tuple(each.name for each in jobs) if together else (measured,)
+    return Cell(setting, jobs, running, measured, seed)

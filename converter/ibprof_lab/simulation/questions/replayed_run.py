@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The time of a recorded run elsewhere: on other hosts, with other forwarding tables, next to another job.
+
+The run is replayed as a program, whose ranks wait as early, and as late, as the recording allows. First on the network
+that it had: what the replay then misses of its measured time is the calibration. Then on the other one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ibprof.errors import InconsistentError, UsageError
+from ibprof_lab.simulation.measure.message_latency import Effort, Latency
+from ibprof_lab.simulation.questions.congestion_threshold import Simulate
+from ibprof_lab.simulation.study.cell import Cell, Setting
+from ibprof_lab.simulation.study.cell_run import set_up
+from ibprof_lab.simulation.study.loaded_fabric import list_fabric_notes, load_network
+from ibprof_lab.simulation.study.named_hosts import NamedHosts, give_named, share_rest, stay_as_recorded
+from ibprof_lab.simulation.study.run_notes import list_run_notes
+from ibprof_lab.simulation.study.simulated_machine import MachineOptions, make_setting, refuse_option
+from ibprof_lab.simulation.workload.recorded_program import RecordedProgram, load_program
+from ibprof_lab.simulation.workload.workloads import Role, Workload, load_recorded
+
+JOB, OTHER = "job", "other"
+"""Names of the recorded job and of the one next to it."""
+
+FARTHEST = 0.25
+"""Part of the measured time that the replay on the recorded network may miss; beyond that it predicts nothing."""
+
+LEAST_ERROR = 0.05
+"""Part of a prediction that its interval reaches on either side at least."""
+
+_EFFORT = Effort(messages=1, background=1, warm_up=0, least_warm_up=0)
+"""Ten runs of the program, or what `MeanOperation` takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayOptions:
+    """Options of `ibprof-sim replay`.
+
+    Attributes:
+        profile: of the recorded job.
+        machine: that it was recorded on.
+        to_fabric, to_routes: of the network that its time is wanted on; None: the recorded one.
+        to_hosts: names of the hosts there, in the order of the run's first ranks; None: the recorded ones.
+        next_to: profile of a job that runs there too; None: none.
+        next_to_hosts: names of its hosts; None: the recorded ones.
+        seeds: number of random seeds, which decide when the other job starts.
+    """
+
+    profile: Path
+    machine: MachineOptions
+    to_fabric: str | None
+    to_routes: str | None
+    to_hosts: Sequence[str] | None
+    next_to: Path | None
+    next_to_hosts: Sequence[str] | None
+    seeds: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayQuestion:
+    """Simulations that the answer needs.
+
+    Attributes:
+        run: recorded.
+        recorded: the run where it was, with ranks that wait early, and late; empty where it was on one host.
+        wanted: of each seed, the run where its time is wanted, early and late.
+        notes: for the user.
+    """
+
+    run: RecordedProgram
+    recorded: tuple[Cell, ...]
+    wanted: tuple[tuple[Cell, Cell], ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayedTime:
+    """A predicted time.
+
+    Attributes:
+        measured: of the recorded run, seconds.
+        computing: seconds of it outside of MPI.
+        replayed: the run where it was, by ranks that wait early, and late; None where it was on one host.
+        seconds, low, high: predicted, and its interval.
+        predicted: by ranks that wait early, and late, without calibration.
+    """
+
+    measured: float
+    computing: float
+    replayed: tuple[float, float] | None
+    seconds: float
+    low: float
+    high: float
+    predicted: tuple[float, float]
+
+
+def ask_replay(options: ReplayOptions) -> ReplayQuestion:
+    """Return the simulations that a prediction takes.
+
+    Raises:
+        IbprofError: an option is invalid on the fabric, or the recording has no times.
+    """
+    if options.next_to_hosts and not options.next_to:
+        raise UsageError("--next-to-hosts names hosts of the job of --next-to, which is not given")
+    setting = replace(make_setting(replace(options.machine, servers=1)), servers=0, effort=_EFFORT)
+    byte_ns = _find_byte_ns(setting)
+    job = Workload(JOB, Role.REPLAY, 1, share=0.5, profile=str(options.profile), byte_ns=byte_ns)
+    run = load_program(options.profile, byte_ns, waits_late=False)
+    recorded, notes = _replay_where_recorded(setting, job)
+    there = replace(
+        setting,
+        fabric=options.to_fabric or setting.fabric,
+        routes=options.to_routes or (None if options.to_fabric else setting.routes),
+    )
+    jobs, more = _place_jobs(there, job, options)
+    notes += [*more, *list_run_notes(jobs), *list_fabric_notes(there.network)]
+    # Alone nothing is random.
+    seeds = range(1, (options.seeds if len(jobs) > 1 or not jobs[0].hosts else 1) + 1)
+    wanted = tuple(_both(there, jobs, seed) for seed in seeds)
+    for cell in (*recorded, *wanted[0]):
+        set_up(cell)
+    return ReplayQuestion(run, recorded, wanted, tuple(dict.fromkeys(notes)))
+
+
+def _replay_where_recorded(setting: Setting, job: Workload) -> tuple[tuple[Cell, ...], list[str]]:
+    """Return the cells on the recorded network, and notes; none for a run on one host."""
+    if load_recorded(job).was_on_one_host:
+        return (), []
+    (placed,), notes = stay_as_recorded(setting, [job], NamedHosts(setting), [])
+    if not placed.hosts:
+        raise InconsistentError("; ".join(notes) + ". State with --fabric the fabric that it was recorded on")
+    return _both(setting, [placed], 1), notes
+
+
+def _place_jobs(there: Setting, job: Workload, options: ReplayOptions) -> tuple[list[Workload], list[str]]:
+    """Return the job, and the one next to it, on the hosts that they have there, and notes."""
+    jobs, hosts = [job], [("--to-hosts", options.to_hosts)]
+    if options.next_to:
+        load_program(options.next_to, job.byte_ns, waits_late=False)
+        jobs.append(replace(job, name=OTHER, profile=str(options.next_to)))
+        hosts.append(("--next-to-hosts", options.next_to_hosts))
+    named = NamedHosts(there)
+    taken: dict[int, str] = {}
+    jobs = [
+        give_named(there, each, names, named, taken, refuse_option(option)) if names else each
+        for each, (option, names) in zip(jobs, hosts, strict=True)
+    ]
+    jobs, notes = stay_as_recorded(there, jobs, named, [])
+    return share_rest(jobs, (JOB, OTHER)), notes
+
+
+def _find_byte_ns(setting: Setting) -> float:
+    _, network, _ = load_network(setting.network, setting.hardware)
+    return network.to_ns(float(network.end_byte_ticks[network.host_end].min()) / 2**32)
+
+
+def _both(setting: Setting, jobs: Sequence[Workload], seed: int) -> tuple[Cell, Cell]:
+    names = tuple(job.name for job in jobs)
+    early, late = (
+        Cell(setting, tuple(replace(job, waits_late=late) for job in jobs), names, JOB, seed) for late in (False, True)
+    )
+    return early, late
+
+
+def answer_replay(question: ReplayQuestion, simulate: Simulate) -> ReplayedTime:
+    """Simulate, and return the predicted time.
+
+    Raises:
+        InconsistentError: the replay on the recorded network is not near the run, or a simulation has no result.
+    """
+    cells = [*question.recorded, *(cell for pair in question.wanted for cell in pair)]
+    outcomes = simulate(list(dict.fromkeys(cells)))
+    measured, computing = question.run.seconds, question.run.computing
+    seeds = [tuple(_find_seconds(outcomes[cell.key].latency) for cell in pair) for pair in question.wanted]
+    spread = max(_find_spread(outcomes[cell.key].latency) for pair in question.wanted for cell in pair)
+    early, late = (sum(pair[side] for pair in seeds) / len(seeds) for side in (0, 1))
+    ends = [value for pair in seeds for value in pair]
+    if not question.recorded:
+        seconds = (early + late) / 2
+        return _answer(question, None, seconds, [*ends, seconds], (early, late), spread)
+    replayed_early, replayed_late = (_find_seconds(outcomes[cell.key].latency) for cell in question.recorded)
+    gap = replayed_early - replayed_late
+    part = min(max((measured - replayed_late) / gap, 0.0), 1.0) if gap else 0.5
+    replayed = replayed_late + part * gap
+    if abs(replayed / measured - 1) > FARTHEST:
+        raise InconsistentError(
+            f"the replay on the recorded network takes {replayed:.3g} s, and the run took {measured:.3g} s, of which "
+            f"{computing:.3g} s outside of MPI: its time there is not that of its messages, so nothing is predicted"
+        )
+    raw = late + part * (early - late)
+    # What the replay misses stays as it is, or grows with the time of the network.
+    added, scaled = raw + measured - replayed, raw * measured / replayed
+    ends = [value * measured / replayed for value in ends]
+    return _answer(
+        question, (replayed_early, replayed_late), (added + scaled) / 2, [*ends, added, scaled], (early, late), spread
+    )
+
+
+def _answer(
+    question: ReplayQuestion,
+    replayed: tuple[float, float] | None,
+    seconds: float,
+    ends: Sequence[float],
+    predicted: tuple[float, float],
+    spread: float,
+) -> ReplayedTime:
+    error = LEAST_ERROR * seconds + spread
+    return ReplayedTime(
+        measured=question.run.seconds,
+        computing=question.run.computing,
+        replayed=replayed,
+        seconds=seconds,
+        low=min(ends) - error,
+        high=max(ends) + error,
+        predicted=predicted,
+    )
+
+
+def _find_seconds(latency: Latency) -> float:
+    if not latency.operations:
+        raise InconsistentError(f"the replay has no time: {latency.note}")
+    return latency.operation_mean / 1e9
+
+
+def _find_spread(latency: Latency) -> float:
+    """Return half of the 95% interval of two successive runs' mean."""
+    batches = min(20, latency.operations // 2)
+    half = latency.operation_half / 1e9
+    return half * batches**0.5 if half > 0 else 0.0

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Advice on two jobs that share a fabric as text and as JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from ibprof.text.host_expressions import join_hosts
+from ibprof.text.quantities import format_change, printable
+from ibprof_lab.simulation.measure.message_latency import ON_HOSTS
+from ibprof_lab.simulation.measure.seed_statistics import BySeed, Figure, average
+from ibprof_lab.simulation.questions.advice import SERVERS, Advice
+from ibprof_lab.simulation.questions.mitigation import OpenChange, Scenario
+from ibprof_lab.simulation.study.sizes_and_times import format_time
+from ibprof_lab.simulation.workload.workloads import IO, MPI, Role
+
+
+def describe_advice(advice: Advice) -> dict[str, Any]:
+    """Return advice as JSON has it."""
+    return {
+        "ways": [_describe_scenario(each) for each in advice.scenarios],
+        "advice": advice.best.name if advice.best else None,
+        **_describe_gain(advice),
+        "undecided": [
+            {"name": each.scenario.name, **_describe_share("gain", each.gain, each.half), "seeds": each.seeds}
+            for each in advice.undecided
+        ],
+        "hosts": {name: join_hosts(hosts) for name, hosts in advice.hosts.items()},
+        "links_of_both": advice.shared,
+        "busiest_links_of_both": [
+            {key: value for key, value in asdict(link).items() if key != "end"} for link in advice.links
+        ],
+    }
+
+
+def _describe_gain(advice: Advice) -> dict[str, float | None]:
+    """Return the part of MPI messages' time that the advice takes away, and half of its interval."""
+    times = advice.best.change(MPI, advice.scenarios[0]) if advice.best else None
+    return _describe_share("gain", 1 - times.mean if times else math.nan, times.half if times else math.nan)
+
+
+def _describe_share(name: str, value: float, half: float) -> dict[str, float | None]:
+    return {key: None if math.isnan(each) else round(each, 4) for key, each in ((name, value), (f"{name}_half", half))}
+
+
+def _describe_scenario(scenario: Scenario) -> dict[str, Any]:
+    setting, (io, mpi) = scenario.setting, scenario.jobs
+    described: dict[str, Any] = {
+        "name": scenario.name,
+        "io_hosts": "named" if io.hosts else "drawn",
+        "mpi_hosts": "named" if mpi.hosts else "drawn",
+        "job_placement": setting.job_placement.value,
+        "server_placement": "named" if setting.server_hosts else setting.server_placement.value,
+        "routing": "adaptive" if setting.adaptive else "static",
+        "io_window_us": round(io.window_ns / 1e3, 4),
+    }
+    for job in (MPI, IO):
+        for name, figure, unit, scale in (
+            ("alone", average(scenario.alone[job]), "_us", 1e3),
+            ("beside", average(scenario.together[job]), "_us", 1e3),
+            ("slowdown", scenario.slowdown(job), "", 1.0),
+        ):
+            described |= _describe_figure(f"{job}_{name}", figure, unit, scale)
+    described |= _describe_figure("io_bytes_per_s", average(scenario.io_bytes_per_s), "", 1.0)
+    return described | {"notes": scenario.notes}
+
+
+def _describe_figure(name: str, figure: Figure | None, unit: str, scale: float) -> dict[str, float | None]:
+    return {
+        f"{name}{unit}": None if figure is None else round(figure.mean / scale, 4),
+        f"{name}_half{unit}": None if figure is None or math.isnan(figure.half) else round(figure.half / scale, 4),
+    }
+
+
+def format_advice(advice: Advice) -> str:
+    """Return advice as text."""
+    now = advice.scenarios[0]
+    other, many, short = _OTHERS[now.jobs[0].role is Role.PROFILE]
+    lines = [
+        f"Advice: {_conclude(advice, now)}",
+        *_format_hosts(advice),
+        "",
+        f"MPI messages take {_mean(now.alone[MPI])} alone and {_mean(now.together[MPI])} next to {other}: "
+        f"{_times(now.slowdown(MPI))}.",
+        f"{many} take {_mean(now.alone[IO])} alone and {_mean(now.together[IO])} next to the MPI job: "
+        f"{_times(now.slowdown(IO))}.",
+        "",
+        *_format_links(advice),
+        "",
+        "Changes, each simulated, ± half of a 95% interval:",
+        f"  {'':34}{'MPI message':>13}{'slow-down':>21}{short:>13}{'slow-down':>21}{'its rate':>17}",
+        *(_format_row(each, now) for each in advice.scenarios),
+        *_format_notes(advice),
+    ]
+    return "\n".join(lines)
+
+
+_OTHERS = {
+    False: ("the I/O job", "I/O requests", "I/O request"),
+    True: ("the second job", "Messages of the second job", "its message"),
+}
+"""The job that is not MPI's, its messages and one of them, by whether it is a recorded run."""
+
+_NAMES = {SERVERS: "servers", IO: "the other job", MPI: "the MPI job"}
+
+
+def _format_hosts(advice: Advice) -> Iterator[str]:
+    """Yield the hosts of the advice, one line a job."""
+    if not advice.best:
+        return
+    is_sampled = not (advice.best.jobs[0].hosts and advice.best.jobs[1].hosts)
+    yield "Hosts of this advice" + (", of the sample with the quickest MPI messages:" if is_sampled else ":")
+    for name, hosts in advice.hosts.items():
+        if hosts:
+            yield f"  {_NAMES[name]}: {printable(join_hosts(hosts))}"
+
+
+def _format_links(advice: Advice) -> Iterator[str]:
+    if not advice.shared:
+        yield "No link direction carries both jobs."
+        return
+    yield f"{advice.shared} link directions carry both jobs. Those that both keep busiest:"
+    for link in advice.links:
+        busy = f"{100 * link.busy[IO]:.0f}% of the time with I/O, {100 * link.busy[MPI]:.2g}% with MPI"
+        yield f"  {link.name!r} port {link.port} to {link.to!r}: busy {busy}"
+
+
+def _format_notes(advice: Advice) -> Iterator[str]:
+    """Yield why means did not settle; once what holds for all changes."""
+    names: dict[str, list[str]] = {}
+    for each in advice.scenarios:
+        for note in each.notes:
+            names.setdefault(note, []).append(each.name)
+    for note, of in names.items():
+        for name in ["all of these"] if len(of) == len(advice.scenarios) else of:
+            yield f"  {name}, where a mean did not settle: {note}"
+
+
+def _format_row(scenario: Scenario, now: Scenario) -> str:
+    rate = scenario.change_of_rate(now)
+    change = "?" if rate is None else f"{format_change(rate.mean - 1).removesuffix('%')} {_half(rate, 100, 1)}%"
+    return (
+        f"  {scenario.name:34}{_mean(scenario.together[MPI]):>13}{_times(scenario.slowdown(MPI)):>21}"
+        f"{_mean(scenario.together[IO]):>13}{_times(scenario.slowdown(IO)):>21}{'' if scenario is now else change:>17}"
+    )
+
+
+def _conclude(advice: Advice, now: Scenario) -> str:
+    if average(now.together[MPI]) is None and ON_HOSTS in now.notes:
+        return f"none. The MPI job sends nothing over the network: {ON_HOSTS}."
+    if average(now.together[MPI]) is None or not now.io_bytes_per_s:
+        return (
+            "none, as the present state of both jobs is not known well enough. Longer measurements would tell: run "
+            "without --quick, or with --full."
+        )
+    if advice.best:
+        times = advice.best.change(MPI, now) or Figure(1.0, 0.0)
+        less = f"{_mean(advice.best.together[MPI])}, {100 * (1 - times.mean):.0f} {_half(times, 100, 0)}% less"
+        also = "" if not advice.undecided else f" Perhaps better: {advice.undecided[0].scenario.name}."
+        return f"{advice.best.name}: MPI messages then take {less}, and the other job keeps its rate to 5%.{also}"
+    if advice.undecided:
+        return _say_open(advice.undecided[0])
+    return "none of these makes MPI messages faster by more than 5% and leaves the other job its rate."
+
+
+def _say_open(change: OpenChange) -> str:
+    """Return that a change may be chance, and what would show it."""
+    gain = f"{100 * change.gain:.0f}%"
+    if math.isnan(change.half):
+        why = f"{change.scenario.name} takes {gain} off MPI messages, with no interval"
+    else:
+        why = f"{change.scenario.name} takes {gain} off MPI messages, ± {100 * change.half:.0f}%, more than half of it"
+    if change.seeds is None:
+        return f"cannot tell. {why}. No practical number of seeds would tell."
+    return f"cannot tell. {why}. About {change.seeds} seeds would tell: --seeds {change.seeds}."
+
+
+def _mean(figures: BySeed) -> str:
+    found = average(figures)
+    return "?" if found is None else format_time(found.mean)
+
+
+def _times(ratio: Figure | None) -> str:
+    return "?" if ratio is None else f"{ratio.mean:.2f} {_half(ratio, 1, 2)}times"
+
+
+def _half(figure: Figure, scale: float, digits: int) -> str:
+    return "" if math.isnan(figure.half) else f"± {scale * figure.half:.{digits}f} "

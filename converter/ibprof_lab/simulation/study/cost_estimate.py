@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Estimated packet hops and seconds of a simulation, by the bounds of a closed network.
+
+A client's next message waits for the one before. So its cycle is at least its interval and the message's own time. It
+is also at least the time that the servers' links need for a message of every client.
+
+Source: P. J. Denning and J. P. Buzen, "The operational analysis of queueing network models", ACM Computing Surveys
+10(3), 1978.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof_converter.routing.indexed_network import NONE
+from ibprof_lab.simulation.engine.simulated_network import Hardware, SimulatedNetwork
+from ibprof_lab.simulation.study.cell import Cell
+from ibprof_lab.simulation.study.loaded_fabric import NetworkSource, load_network
+from ibprof_lab.simulation.workload.host_assignment import ServerPlacement, choose_servers
+from ibprof_lab.simulation.workload.workloads import Role, Workload
+
+_MESSAGES = 8
+"""Of a client, after which most means are settled, where they are what ends a simulation."""
+
+_STEADY_PAIRS, _STEADY_OTHERS = (90, 550), (180, 700)
+"""Of a client after the warm-up, after which means are in a steady state; the second of each where servers are full."""
+
+_NS_OF_HOP = 50.0
+"""Nanoseconds of a core for a packet hop that is an event, about."""
+
+_NS_OF_SHORT = 55.0
+"""The same for messages of one packet, where hops are skipped; the messages cost as much as their hops."""
+
+_NS_OF_PAIRS, _NS_OF_OTHERS = (4.0, 8.0), (15.0, 30.0)
+"""The same for longer messages, of pairs and of other jobs; the second of each where servers are full."""
+
+
+@lru_cache(maxsize=8)
+def find_mean_hops(source: NetworkSource, hardware: Hardware) -> float:
+    """Return the links on the way between two hosts, on average over all leaves and some hosts."""
+    _, network, _ = load_network(source, hardware)
+    chosen = np.unique(np.linspace(0, network.hosts - 1, 64).astype(int))
+    leaf = np.unique(network.host_leaf).astype(np.int64)
+    return float(np.mean([_count_links(network, leaf, int(host)) for host in chosen]))
+
+
+def _count_links(network: SimulatedNetwork, leaf: np.ndarray[tuple[int], np.dtype[np.int64]], host: int) -> float:
+    at, links, width = leaf, np.full(len(leaf), 2.0), network.port_end.shape[1]
+    for _ in range(network.switches):
+        port = network.egress[at, host].astype(np.int64)
+        end = np.where(port < width, network.port_end[at, np.minimum(port, width - 1)], NONE)
+        on = (end != NONE) & (network.end_to[np.maximum(end, 0)] >= network.hosts)
+        if not on.any():
+            break
+        links += on
+        at = np.where(on, network.end_to[np.maximum(end, 0)].astype(np.int64) - network.hosts, at)
+    return float(links.mean())
+
+
+def find_transfer_ns(cell: Cell, workload: Workload) -> float:
+    """Return the time of one message with nothing in its way."""
+    setting = cell.setting
+    _, network, _ = load_network(setting.network, setting.hardware)
+    byte_ns = network.to_ns(float(np.median(network.end_byte_ticks)) / 2**32)
+    if (at_servers := _find_server_byte_ns(cell, workload)) is not None:
+        byte_ns = float(np.maximum(at_servers, byte_ns).mean())
+    hops = find_mean_hops(setting.network, setting.hardware)
+    packet = min(workload.bytes, setting.hardware.packet_bytes)
+    each = packet * byte_ns + setting.hardware.switch_ns + setting.hardware.wire_ns
+    gaps_ns = workload.bytes / setting.hardware.packet_bytes * setting.hardware.nic_gap_ns
+    return workload.bytes * byte_ns + (hops - 1) * each + gaps_ns
+
+
+def find_bottleneck_ns(cell: Cell, workload: Workload) -> float:
+    """Return the shortest time in which the servers' links can take a message of every client; 0 for other jobs.
+
+    All servers are sent to in turn, so that the slowest one's link sets the pace.
+    """
+    at_servers = _find_server_byte_ns(cell, workload)
+    if at_servers is None:
+        return 0.0
+    setting = cell.setting
+    _, network, _ = load_network(setting.network, setting.hardware)
+    clients = round(workload.share * (network.hosts - setting.servers))
+    return clients * workload.bytes * float(at_servers.max()) / setting.servers
+
+
+def find_bound_ns(cell: Cell, workload: Workload) -> float:
+    """Return the interval below which the servers' links alone hold requests up, N S/(n B) - S/B; 0 for other jobs."""
+    at_servers = _find_server_byte_ns(cell, workload)
+    if at_servers is None:
+        return 0.0
+    return find_bottleneck_ns(cell, workload) - workload.bytes * float(at_servers.max())
+
+
+def _find_server_byte_ns(cell: Cell, workload: Workload) -> npt.NDArray[np.float64] | None:
+    """Return the time of a byte on each server's link: float64 [server]; None for jobs without servers."""
+    setting = cell.setting
+    if workload.role is not Role.IO or not setting.servers:
+        return None
+    # Where nothing is sampled, all seeds are one.
+    seed = cell.seed if setting.server_placement is ServerPlacement.RANDOM else 0
+    taken = tuple(host for each in cell.workloads for host in each.hosts)
+    return _list_server_byte_ns(setting.network, setting.hardware, setting.servers, setting.server_placement, seed,
+                                setting.server_hosts, taken)  # fmt: skip
+
+
+@lru_cache(maxsize=64)
+def _list_server_byte_ns(
+    source: NetworkSource,
+    hardware: Hardware,
+    servers: int,
+    placement: ServerPlacement,
+    seed: int,
+    named: tuple[int, ...],
+    taken: tuple[int, ...],
+) -> npt.NDArray[np.float64]:
+    _, network, _ = load_network(source, hardware)
+    hosts = choose_servers(network, servers, placement, np.random.default_rng(seed), named, taken)
+    byte_ns: npt.NDArray[np.float64] = network.to_ns(1) * network.end_byte_ticks[network.host_end[hosts]] / 2**32
+    return byte_ns
+
+
+def find_cycle_ns(cell: Cell, workload: Workload) -> float:
+    """Return the shortest time from one message of a client to its next."""
+    own = max(workload.interval_ns + find_transfer_ns(cell, workload), workload.window_ns)
+    return max(own, find_bottleneck_ns(cell, workload))
+
+
+def estimate_hops(cell: Cell) -> float:
+    """Return about how many packet hops a cell will take; most cells take within a factor of 3 of it."""
+    return sum(_estimate_hops_of_jobs(cell).values())
+
+
+def estimate_seconds(cell: Cell) -> float:
+    """Return about how many seconds of a core a cell will take; most cells take within a factor of 4 of it."""
+    hops = _estimate_hops_of_jobs(cell)
+    return sum(hops[each.name] * _find_hop_ns(cell, each) for each in _list_running(cell)) / 1e9
+
+
+def _list_running(cell: Cell) -> list[Workload]:
+    return [each for each in cell.workloads if each.name in cell.running]
+
+
+def _has_full_servers(cell: Cell) -> bool:
+    """Return whether the servers' links hold a job up: its clients ask for more than these carry."""
+    return any(find_cycle_ns(cell, each) <= find_bottleneck_ns(cell, each) for each in _list_running(cell))
+
+
+def _find_hop_ns(cell: Cell, workload: Workload) -> float:
+    setting, running = cell.setting, _list_running(cell)
+    _, _, lanes = load_network(setting.network, setting.hardware)
+    if setting.adaptive or lanes is not None or any(each.reads for each in running):
+        return _NS_OF_HOP
+    if workload.bytes <= setting.hardware.packet_bytes:
+        return _NS_OF_SHORT
+    return (_NS_OF_PAIRS if workload.role is Role.PAIRS else _NS_OF_OTHERS)[_has_full_servers(cell)]
+
+
+def _estimate_hops_of_jobs(cell: Cell) -> dict[str, float]:
+    setting, effort = cell.setting, cell.setting.effort
+    _, network, _ = load_network(setting.network, setting.hardware)
+    mean_hops = find_mean_hops(setting.network, setting.hardware)
+    running = _list_running(cell)
+    cycle = {each.name: find_cycle_ns(cell, each) for each in running}
+    ends_early = (effort.precision or effort.steady) and not setting.adaptive
+    of_measured = next(each for each in running if each.name == cell.measured)
+    steady = (_STEADY_PAIRS if of_measured.role is Role.PAIRS else _STEADY_OTHERS)[_has_full_servers(cell)]
+    usual = _MESSAGES if effort.precision else min(steady, effort.messages) + effort.warm_up
+    limit = of_measured.limit
+    measured = effort.left_out(limit) + usual if ends_early else effort.warm_up + effort.messages
+    simulated = max(
+        cycle[each.name] * max(each.limit, measured if each.name == cell.measured else effort.background)
+        for each in running
+    )
+    hops = {}
+    for each in running:
+        clients = each.share * (network.hosts - setting.servers)
+        packets = -(-each.bytes // setting.hardware.packet_bytes)
+        hops[each.name] = clients * simulated / cycle[each.name] * packets * mean_hops
+    part = min(effort.hops / max(sum(hops.values()), 1.0), 1.0)
+    return {name: part * of_job for name, of_job in hops.items()}

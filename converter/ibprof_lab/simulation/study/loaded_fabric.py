@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fabrics as simulations need them: read once per process, with the virtual lanes of their routes."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.errors import InconsistentError
+from ibprof_converter.routing.route_choice import describe_routes, read_routed_subnet
+from ibprof_converter.routing.subnet import Subnet
+from ibprof_lab.simulation.engine.deadlock import assign_lanes, refuse_adaptive_deadlock
+from ibprof_lab.simulation.engine.simulated_network import Hardware, SimulatedNetwork, index_network
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkSource:
+    """The origin of a simulated network: its fabric, and its routes.
+
+    Attributes:
+        fabric: path of a dump, or the name of a synthetic fabric.
+        routes: where its routes come from, as `parse_routes` returns it; None: its tables, or a model without any.
+    """
+
+    fabric: str
+    routes: str | None = None
+
+
+Lanes = npt.NDArray[np.uint8]
+"""[switch, switch], the virtual lane of packets from leaf switch to leaf switch."""
+
+
+@lru_cache(maxsize=4)
+def _read_network(source: NetworkSource) -> tuple[Subnet, Lanes | None, str]:
+    """Return a fabric, the virtual lanes that its routes need, and a digest of all that packets depend on."""
+    subnet = read_routed_subnet(source.fabric, source.routes)
+    network = index_network(subnet, Hardware(gbps=1.0))  # lanes depend on routes alone
+    digest = hashlib.sha256()
+    for array in (network.end_to, network.port_end, network.egress, network.host_end, subnet.fabric.link_gbps):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return subnet, assign_lanes(network), digest.hexdigest()[:16]
+
+
+def digest_network(source: NetworkSource) -> str:
+    """Return a digest of a fabric's links and routes: a dump that was changed is another fabric."""
+    return _read_network(source)[2]
+
+
+@lru_cache(maxsize=4)
+def load_network(source: NetworkSource, hardware: Hardware) -> tuple[Subnet, SimulatedNetwork, Lanes | None]:
+    """Read a fabric and find the virtual lanes that it needs; cached for later simulations of this process."""
+    subnet, lanes, _ = _read_network(source)
+    return subnet, index_network(subnet, hardware), lanes
+
+
+def count_lanes(source: NetworkSource) -> int:
+    """Return the number of virtual lanes that keep the routes of a fabric free of cycles."""
+    lanes = _read_network(source)[1]
+    return 1 if lanes is None else int(lanes.max()) + 1
+
+
+@lru_cache(maxsize=4)
+def refuse_adaptive_routing(source: NetworkSource) -> None:
+    """Check that adaptive routing cannot deadlock on a fabric.
+
+    Raises:
+        InconsistentError: it can.
+    """
+    refuse_adaptive_deadlock(load_network(source, Hardware(gbps=1.0))[1])
+
+
+def can_route_adaptively(source: NetworkSource) -> bool:
+    """Return whether packets may choose among the shortest routes of a fabric without any deadlock."""
+    try:
+        refuse_adaptive_routing(source)
+    except InconsistentError:
+        return False
+    return True
+
+
+def list_fabric_notes(source: NetworkSource) -> list[str]:
+    """Return what a user should know of a fabric: warnings of its dumps, and virtual lanes against cycles."""
+    subnet = load_network(source, Hardware(gbps=1.0))[0]
+    notes = [*filter(None, [describe_routes([subnet])]), *subnet.warnings]
+    if (lanes := count_lanes(source)) > 1:
+        notes.append(
+            f"routes close cycles: pairs of leaf switches are spread over {lanes} virtual lanes, which break them; "
+            "SLs in a dump are ignored"
+        )
+    return notes
+
+
+def name_route_source(source: NetworkSource) -> str:
+    """Return where the routes of a network come from: `tables`, `modelled:MODEL` or `opensm:ENGINE`."""
+    return _read_network(source)[0].route_source

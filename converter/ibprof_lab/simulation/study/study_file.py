@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Studies as YAML files: a user's own, and the presets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ibprof.errors import InconsistentError, UsageError
+from ibprof_converter.routing.route_choice import CHOICES, parse_routes
+from ibprof_lab.simulation.engine.simulated_network import Hardware
+from ibprof_lab.simulation.measure.message_latency import Effort
+from ibprof_lab.simulation.study.cell import Cell, Setting, make_cells
+from ibprof_lab.simulation.study.cell_run import refuse_long_times
+from ibprof_lab.simulation.study.efforts import EFFORTS
+from ibprof_lab.simulation.study.loaded_fabric import load_network
+from ibprof_lab.simulation.study.named_hosts import DRAWN, NamedHosts, give_named, share_rest, stay_as_recorded
+from ibprof_lab.simulation.study.result_tables import PATTERN_COLUMNS, SETTING_COLUMNS
+from ibprof_lab.simulation.study.study_jobs import JOB_KEYS, read_jobs
+from ibprof_lab.simulation.study.study_reader import StudyReader, YamlMapping, load_yaml
+from ibprof_lab.simulation.study.study_variations import expand_variations, varies
+from ibprof_lab.simulation.workload.host_assignment import JobPlacement, ServerPlacement, assign_hosts
+from ibprof_lab.simulation.workload.workloads import Role, Workload
+
+MOST_SEEDS = 1000
+
+KEYS = ("summary", "fabric", "routes", "routing", "servers", "server_placement", "job_placement", "hardware", "effort",
+        "seeds", "measured", "jobs", "by", "vary", "cases", "quick")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class StudyPlan:
+    """The simulations of a study.
+
+    Attributes:
+        name: of the study.
+        setting: of its first simulation.
+        cells: all simulations, those of a seed before those of the next; shared baselines once.
+        by: columns of the table of means that distinguish its slow-downs; empty where nothing varies.
+        notes: for the user, before anything is simulated: the fabric of a preset, hosts of recorded runs.
+    """
+
+    name: str
+    setting: Setting
+    cells: tuple[Cell, ...]
+    by: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def open_study(reader: StudyReader) -> YamlMapping:
+    """Read the YAML of a study, and check that it has what all studies need.
+
+    Raises:
+        InputError: it is not YAML, or has unknown keys, or lacks some.
+    """
+    study = reader.mapping("the study", load_yaml(reader.path), KEYS)
+    for key in ("fabric", "jobs"):
+        if key not in study:
+            raise reader.fail("the study", "a mapping with fabric and jobs", f"no {key}")
+    return study
+
+
+def read_study(path: Path) -> StudyPlan:
+    """Read a user's study: baselines of the measured jobs, and runs with all jobs, for each seed.
+
+    Raises:
+        InputError: it is not YAML, or has an invalid value.
+    """
+    reader = StudyReader(path)
+    study = open_study(reader)
+    read_jobs(reader, study["jobs"])
+    seeds = range(1, reader.whole("seeds", study.get("seeds", 1), 1, MOST_SEEDS) + 1)
+    base = Setting(fabric=reader.file("fabric", study["fabric"]), effort=read_effort(reader, study, Effort()))
+    return plan_study(reader, path.stem, study, base, seeds)
+
+
+def plan_study(reader: StudyReader, name: str, study: YamlMapping, base: Setting, seeds: Sequence[int]) -> StudyPlan:
+    """Return the simulations of a study.
+
+    Args:
+        reader: of the study.
+        name: of the study.
+        study: the study.
+        base: setting for all that the study does not state.
+        seeds: of the simulations.
+
+    Raises:
+        InputError: a value is invalid.
+    """
+    by = read_columns(reader, study)
+    parts: list[tuple[Setting, list[Workload], str]] = []
+    notes: dict[str, None] = {}
+    checked: set[object] = set()
+    for variant in list_variants(reader, study):
+        setting, workloads = _read_variant(reader, variant, base, notes, checked)
+        names = tuple(each.name for each in workloads)
+        measured = variant.get("measured", names[-1])
+        for each in measured if isinstance(measured, list) else [measured]:
+            parts.append((setting, workloads, reader.choice("measured", each, names)))
+    if not parts:
+        raise reader.fail("measured", "the name of a job", study["measured"])
+    cells = dict.fromkeys(cell for seed in seeds for part in parts for cell in make_cells(*part, [seed]))
+    return StudyPlan(name, parts[0][0], tuple(cells), by, tuple(notes))
+
+
+def list_variants(reader: StudyReader, study: YamlMapping) -> list[YamlMapping]:
+    """Return the studies without variations that a study stands for.
+
+    Raises:
+        InputError: its variations are invalid.
+    """
+    return expand_variations(reader, study, JOB_KEYS) if varies(study) else [study]
+
+
+def read_columns(reader: StudyReader, study: YamlMapping) -> tuple[str, ...]:
+    """Read the columns of `by`."""
+    by = study.get("by", [])
+    if not isinstance(by, list) or any(not isinstance(each, str) for each in by):
+        raise reader.fail("by", "a list of columns of means.csv", by)
+    if varies(study) and not by:
+        where = "vary" if "vary" in study else "cases"
+        raise reader.fail(where, "a mapping with by, the columns of means.csv that vary", "no by")
+    names = [job["name"] for job in study["jobs"]]
+    known = (*SETTING_COLUMNS, *(f"{name}_{column}" for name in names for column in ("share", *PATTERN_COLUMNS)))
+    return tuple(reader.choice("by", each, known) for each in by)
+
+
+def read_effort(reader: StudyReader, study: YamlMapping, usual: Effort) -> Effort:
+    """Read an effort: a name, or numbers.
+
+    Raises:
+        InputError: it is neither.
+    """
+    effort = study.get("effort", YamlMapping())
+    if isinstance(effort, str):
+        return EFFORTS[reader.choice("effort", effort, tuple(EFFORTS))]
+    return reader.numbers("effort", effort, usual)
+
+
+def _read_variant(
+    reader: StudyReader, study: YamlMapping, base: Setting, notes: dict[str, None], checked: set[object]
+) -> tuple[Setting, list[Workload]]:
+    """Read a study without variations; what has been checked once is not checked again."""
+    workloads = read_jobs(reader, study["jobs"])
+    setting = _read_setting(reader, study, base)
+    _check_machine(reader, setting, workloads)
+    try:
+        setting, workloads, told = _place_named(reader, study, setting, workloads)
+        notes.update(dict.fromkeys(told))
+        shape = (
+            replace(setting, hardware=Hardware(), adaptive=False),
+            tuple((each.role, each.share, each.hosts, each.profile) for each in workloads),
+        )
+        if shape not in checked:
+            _check_hosts(reader, setting, workloads)
+        checked.add(shape)
+    except InconsistentError as error:
+        raise reader.fail("jobs", "such that they fit on the fabric", error) from None
+    return setting, workloads
+
+
+def _read_routes(reader: StudyReader, value: object) -> str:
+    text = reader.text("routes", value)
+    try:
+        return parse_routes(text)
+    except UsageError:
+        raise reader.fail("routes", CHOICES, text) from None
+
+
+def _read_setting(reader: StudyReader, study: Mapping[str, Any], base: Setting) -> Setting:
+    """Read all but the jobs; of named servers only their number."""
+    setting = _read_servers(reader, study, base)
+    if "routes" in study:
+        setting = replace(setting, routes=_read_routes(reader, study["routes"]))
+    routing = reader.choice("routing", study.get("routing", _name_routing(base)), ("static", "adaptive"))
+    placement = study.get("job_placement", base.job_placement.value)
+    setting = replace(
+        setting,
+        hardware=reader.numbers("hardware", study.get("hardware", YamlMapping()), base.hardware),
+        adaptive=routing == "adaptive",
+        job_placement=JobPlacement(reader.choice("job_placement", placement, tuple(e.value for e in JobPlacement))),
+    )
+    if setting.hardware.lane_bytes < setting.hardware.packet_bytes:
+        raise reader.fail("hardware.lane_bytes", "at least packet_bytes", setting.hardware.lane_bytes)
+    if "job_placement" in study and all(job.get("hosts", DRAWN) != DRAWN for job in study["jobs"]):
+        raise reader.fail("job_placement", "of jobs without hosts of their own", study["job_placement"])
+    return setting
+
+
+def _read_servers(reader: StudyReader, study: Mapping[str, Any], base: Setting) -> Setting:
+    setting = base
+    if "servers" in study:
+        servers = study["servers"]
+        are_named = _are_named(servers)
+        count = len(reader.hosts("servers", servers)) if are_named else reader.whole("servers", servers, 0, 1 << 16)
+        if are_named and "server_placement" in study:
+            raise reader.fail("server_placement", "of servers that are not named", study["server_placement"])
+        setting = replace(base, servers=count, server_hosts=())
+    placement = study.get("server_placement", base.server_placement.value)
+    choices = tuple(each.value for each in ServerPlacement)
+    return replace(setting, server_placement=ServerPlacement(reader.choice("server_placement", placement, choices)))
+
+
+def _name_routing(setting: Setting) -> str:
+    return "adaptive" if setting.adaptive else "static"
+
+
+def _are_named(servers: object) -> bool:
+    """Return whether a study names its servers' hosts instead of their number."""
+    return isinstance(servers, list) or (isinstance(servers, str) and bool(re.search("[A-Za-z]", servers)))
+
+
+def _check_machine(reader: StudyReader, setting: Setting, workloads: Sequence[Workload]) -> None:
+    """Say at once, and where, what is wrong with the fabric, its servers and the jobs' times.
+
+    Raises:
+        InputError: there are too many servers or none, or times are too long.
+    """
+    if not setting.servers and any(each.role is Role.IO for each in workloads):
+        raise reader.fail("servers", "a number above 0, for the job with the role io", setting.servers)
+    try:
+        _, network, _ = load_network(setting.network, setting.hardware)
+    except UsageError as error:  # of the name of a fabric that is synthetic
+        raise reader.fail("fabric", f"one that can be ({error})", setting.fabric) from None
+    if setting.servers >= network.hosts:
+        raise reader.fail("servers", f"fewer than the fabric's {network.hosts} hosts", setting.servers)
+    for number, each in enumerate(workloads, start=1):
+        try:
+            refuse_long_times(network, each)
+        except InconsistentError as error:
+            raise reader.fail(f"job {number}", "of times that are counted", error) from None
+
+
+def _place_named(
+    reader: StudyReader,
+    study: Mapping[str, Any],
+    setting: Setting,
+    workloads: Sequence[Workload],
+) -> tuple[Setting, list[Workload], list[str]]:
+    """Assign named hosts to servers and jobs, and their recorded hosts to recorded runs; with notes for the user.
+
+    Raises:
+        InputError: a name is no host's, or a host is named twice.
+        InconsistentError: a recorded run cannot be read as its job wants it.
+    """
+    jobs = study["jobs"]
+    if not _are_named(study.get("servers", 0)) and not any(
+        "hosts" in job or each.role is Role.PROFILE for job, each in zip(jobs, workloads, strict=True)
+    ):
+        return setting, list(workloads), []
+    named, taken, placed = NamedHosts(setting), {}, []
+    if _are_named(study.get("servers", 0)):
+        hosts = named.number(reader.hosts("servers", study["servers"]), reader.refusal("servers"))
+        setting = replace(setting, servers=len(hosts), server_hosts=hosts)
+        taken = dict.fromkeys(hosts, "a server")
+        _check_machine(reader, setting, workloads)
+    for number, (job, each) in enumerate(zip(jobs, workloads, strict=True), start=1):
+        where, given = f"job {number}'s hosts", job.get("hosts", DRAWN)
+        placed.append(
+            each
+            if given == DRAWN
+            else give_named(setting, each, reader.hosts(where, given), named, taken, reader.refusal(where))
+        )
+    sampled = [str(job["name"]) for job in jobs if job.get("hosts") == DRAWN]
+    placed, notes = stay_as_recorded(setting, placed, named, sampled)
+    return setting, share_rest(placed, [str(job["name"]) for job in jobs if "share" not in job]), notes
+
+
+def _check_hosts(reader: StudyReader, setting: Setting, workloads: Sequence[Workload]) -> None:
+    """Say at once, and where, what does not fit on the fabric.
+
+    Raises:
+        InputError: shares add up to more than all hosts.
+        InconsistentError: there are too few hosts for a job.
+    """
+    if sum(each.share for each in workloads) > 1 + 1e-9:
+        total = " + ".join(f"{each.share:g}" for each in workloads)
+        parts = "shares" if not any(each.hosts for each in workloads) else "shares, and parts that hosts are named for,"
+        raise reader.fail(f"job {len(workloads)}'s share", f"such that all {parts} add up to 1 at most", total)
+    _, network, _ = load_network(setting.network, setting.hardware)
+    random = np.random.default_rng(1)
+    assign_hosts(network, workloads, setting.servers, setting.server_placement, setting.job_placement, random,
+         setting.server_hosts)  # fmt: skip

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""YAML whose values are read with their lines: numbers, quantities, names and files of a study."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+
+from ibprof.errors import InputError, UsageError, quote_found
+from ibprof.text.host_expressions import expand_hosts
+from ibprof_converter.routing.synthetic.spec import is_synthetic
+from ibprof_lab.simulation.engine.simulated_network import RANGES, Hardware
+from ibprof_lab.simulation.measure.message_latency import Effort
+from ibprof_lab.simulation.study.named_hosts import Refuse
+from ibprof_lab.simulation.study.sizes_and_times import LARGEST, UNITS_OF_SIZE, is_whole, parse_quantity
+
+Made = TypeVar("Made", Hardware, Effort)
+
+
+class YamlMapping(dict[Any, Any]):
+    """A mapping that knows its lines in the file."""
+
+    line = 1
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: dict[Any, int] = {}
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML whose mappings know their lines, and have each key once."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: ARG002  (always deep)
+        made = YamlMapping()
+        made.line = node.start_mark.line + 1
+        for key_node, value_node in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if not isinstance(key, str) or key in made:
+                problem = f"{key!r} once more" if isinstance(key, str) else f"{key!r}, no name"
+                raise yaml.MarkedYAMLError(problem=problem, problem_mark=key_node.start_mark)
+            made[key] = self.construct_object(value_node, deep=True)
+            made.lines[key] = key_node.start_mark.line + 1
+        return made
+
+    def construct_yaml_map(self, node: yaml.MappingNode) -> Generator[dict[Any, Any], None, None]:
+        yield self.construct_mapping(node)
+
+
+_Loader.add_constructor("tag:yaml.org,2002:map", _Loader.construct_yaml_map)
+# Numbers as in YAML 1.2 and everywhere else: to YAML 1.1, 1e7 is none, 1:30 is 90 and 010 is 8.
+_NUMBERS = {
+    "tag:yaml.org,2002:int": r"[-+]?(?:0|[1-9][0-9]*)$",
+    "tag:yaml.org,2002:float": r"[-+]?(?:(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|[0-9]+[eE][-+]?[0-9]+)$",
+}
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag not in _NUMBERS]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+for _tag, _pattern in _NUMBERS.items():
+    _Loader.add_implicit_resolver(_tag, re.compile(_pattern), list("-+.0123456789"))
+
+
+_LARGEST_FILE = 16 << 20
+
+
+def load_yaml(path: Path) -> Any:
+    """Read YAML whose mappings know their lines.
+
+    Raises:
+        InputError: it is none.
+    """
+    with path.open("rb") as file:
+        text = file.read(_LARGEST_FILE + 1)
+    if len(text) > _LARGEST_FILE:
+        raise InputError(path, None, f"a study of at most {_LARGEST_FILE >> 20} MiB", "more")
+    try:
+        return yaml.load(text.decode("utf-8"), _Loader)  # a SafeLoader
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else None
+        raise InputError(path, line, "YAML", str(error.problem).removeprefix("found ")) from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # not UTF-8, a date or number that cannot be
+        raise InputError(path, None, "YAML", quote_found(str(error))) from error
+
+
+@dataclass(frozen=True, slots=True)
+class StudyReader:
+    """Reads values, and makes errors that name their lines.
+
+    Attributes:
+        path: of the study.
+        lines: of values by their names, as they are read.
+    """
+
+    path: Path
+    lines: dict[str, int] = field(default_factory=dict)
+
+    def fail(self, where: str, expected: str, found: object) -> InputError:
+        """Make the error of a value."""
+        # What is not there has no line: then that of what it should be in.
+        job, *_ = re.split(r"'s |\.", where)
+        line = self.lines.get(where) or self.lines.get(job) or self.lines.get("jobs" if job[:4] == "job " else "")
+        # Not all of what is nested: with aliases in it, a short file says more than memory holds.
+        said = (
+            ("a list" if found else "an empty one")
+            if isinstance(found, list)
+            else "a mapping"
+            if isinstance(found, dict)
+            else quote_found(str(found), 200 if isinstance(found, Exception) else 60)
+        )
+        return InputError(self.path, line, f"{where} to be {expected}", said)
+
+    def mapping(self, where: str, value: object, keys: tuple[str, ...], inside: str = "{}") -> YamlMapping:
+        """Read a mapping that has no other keys."""
+        if not isinstance(value, YamlMapping):
+            raise self.fail(where, "a mapping", value)
+        self.lines[where] = value.line
+        self.lines.update({inside.format(key): line for key, line in value.lines.items()})
+        for key in value:
+            if key not in keys:
+                self.lines[where] = value.lines[key]
+                raise self.fail(where, f"made of {', '.join(keys)}", key)
+        return value
+
+    def number(self, where: str, value: object, least: float, most: float) -> float:
+        """Read a number."""
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
+            raise self.fail(where, f"a number from {least:g} to {most:g}", value)
+        return float(value)
+
+    def whole(self, where: str, value: object, least: int, most: int) -> int:
+        """Read a whole number."""
+        number = self.number(where, value, least, most)
+        if number != int(number):
+            raise self.fail(where, "a whole number", value)
+        return int(number)
+
+    def quantity(
+        self, where: str, value: object, units: Mapping[str, float], least: float, most: int = LARGEST
+    ) -> float:
+        """Read a size in bytes or a time in ns, with its unit."""
+        amount = parse_quantity(value, units) if isinstance(value, str) else None
+        if amount is not None and least <= amount <= most:
+            if units is UNITS_OF_SIZE and not is_whole(amount):
+                raise self.fail(where, "whole bytes", value)
+            return amount
+        if value == 0 and least == 0:
+            return 0.0
+        if units is UNITS_OF_SIZE and isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= most:
+            return float(value)  # of bytes, as the keys say
+        unit = next(iter(units))
+        at_most = "" if most == LARGEST else f", {most} {unit} at most"
+        raise self.fail(where, f"a quantity such as 4 {unit} ({', '.join(units)}){at_most}", value)
+
+    def text(self, where: str, value: object) -> str:
+        """Read a text that says something."""
+        if value is None or isinstance(value, (list, dict)) or not str(value).strip():
+            raise self.fail(where, "a text", value)
+        return str(value)
+
+    def file(self, where: str, value: object) -> str:
+        """Return the path of a file next to the study, or else in the current folder; synthetic names stay."""
+        name = self.text(where, value)
+        if not name.isprintable():  # a zero, say, that no file's name can have
+            raise self.fail(where, "printable", name)
+        if is_synthetic(name):
+            return name
+        for found in (self.path.parent / name, Path(name)):
+            if found.exists():
+                return str(found)
+        raise self.fail(where, f"a file next to {self.path.name} or in the current folder", name)
+
+    def hosts(self, where: str, value: object) -> list[str]:
+        """Read names of hosts: one expression such as node[01-04,7],login1, or a list of them."""
+        given = value if isinstance(value, list) else [value]
+        names = []
+        for each in given:
+            try:
+                names += expand_hosts(self.text(where, each))
+            except UsageError:
+                raise self.fail(where, "hosts such as node[01-04,7],login1", each) from None
+        if not names:
+            raise self.fail(where, "hosts such as node[01-04,7],login1", value)
+        return names
+
+    def refusal(self, where: str) -> Refuse:
+        """Return what makes the errors of a value."""
+        return lambda expected, found: self.fail(where, expected, found)
+
+    def choice(self, where: str, value: object, values: tuple[str, ...]) -> str:
+        """Read one of some words."""
+        if value not in values:
+            raise self.fail(where, f"one of {', '.join(values)}", value)
+        return str(value)
+
+    def numbers(self, where: str, value: object, base: Made) -> Made:
+        """Read a mapping of numbers, in place of some of those of another."""
+        named = {each.name: str(each.type) for each in fields(base)}
+        given = self.mapping(where, value, tuple(named), f"{where}.{{}}")
+        made: dict[str, Any] = {}
+        for name, each in given.items():
+            what = f"{where}.{name}"
+            least, most = RANGES.get(name, (1 if name == "messages" else 0, LARGEST))
+            made[name] = (
+                self.whole(what, each, int(least), int(most))
+                if named[name] == "int"
+                else self.number(what, each, least, most)
+            )
+        return replace(base, **made)

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Running a study: its simulations, its tables and its summary."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ibprof.text.notebook_html import NotebookView
+from ibprof.text.quantities import printable
+from ibprof_lab.simulation.study.cell import Cell
+from ibprof_lab.simulation.study.cell_run import set_up
+from ibprof_lab.simulation.study.cost_estimate import estimate_hops, estimate_seconds
+from ibprof_lab.simulation.study.loaded_fabric import count_lanes, list_fabric_notes, name_route_source
+from ibprof_lab.simulation.study.result_tables import (
+    MEANS,
+    RESULTS,
+    WHOLE,
+    Mean,
+    Row,
+    average_seeds,
+    list_results,
+    list_whole_times,
+    need_parquet,
+    write_table,
+)
+from ibprof_lab.simulation.study.run_notes import list_run_notes
+from ibprof_lab.simulation.study.study_file import StudyPlan
+from ibprof_lab.simulation.study.sweep import find_stored, run_cells
+
+SUMMARY = "summary.json"
+
+
+@dataclass(frozen=True, slots=True)
+class StudyOutput:
+    """Where and how results are written.
+
+    Attributes:
+        folder: of results; a study that was begun in it is continued.
+        stored: tables of stored results alone, without any simulation.
+        parquet: tables as Parquet too.
+    """
+
+    folder: Path
+    stored: bool = False
+    parquet: bool = False
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class StudyResults(NotebookView):
+    """The results of a study.
+
+    Attributes:
+        conclusions: the slow-downs.
+        rows: a row for each simulation.
+        notes: facts on profiles and fabric that limit the results, a sentence each.
+    """
+
+    conclusions: Mapping[str, Any]
+    rows: Sequence[Row]
+    notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return printable(f"<StudyResults of {len(self.rows)} simulations: {json.dumps(self.conclusions)}>")
+
+    def count_unsettled(self) -> list[tuple[str, int]]:
+        """Return the reasons why means did not settle, each with its number of simulations, most frequent first."""
+        return Counter(str(row["note"]) for row in self.rows if not row["is_settled"]).most_common()
+
+
+def estimate_study(plan: StudyPlan, workers: int) -> dict[str, float]:
+    """Return the number of simulations of a study, their packet hops, and about how many minutes they take."""
+    cells = _list_unique(plan)
+    hops, seconds = (sum(map(estimate, cells)) for estimate in (estimate_hops, estimate_seconds))
+    return {"simulations": len(cells), "packet_hops": round(hops), "minutes": round(seconds / workers / 60, 1)}
+
+
+def run_study(plan: StudyPlan, options: StudyOutput, pool: Executor, tell: Callable[[int, int], None]) -> StudyResults:
+    """Simulate a study, and write its tables and its summary.
+
+    Args:
+        plan: the study.
+        options: of the output.
+        pool: where to simulate.
+        tell: receives the work done, and all work.
+
+    Raises:
+        MissingToolError: Parquet is wanted and pyarrow is not installed.
+        InconsistentError: a simulation is impossible.
+    """
+    folder = options.folder
+    folder.mkdir(parents=True, exist_ok=True)
+    if options.parquet:
+        need_parquet()
+    cells = _list_unique(plan)
+    # Impossible settings are refused before anything is simulated, by the process that can report it.
+    for cell in {cell.setting: cell for cell in cells}.values():
+        set_up(cell)
+    outcomes = find_stored(cells, folder) if options.stored else run_cells(cells, folder, pool, tell)
+    rows = list_results(cells, outcomes)
+    means = average_seeds(rows)
+    _write_tables(options, {RESULTS: rows, MEANS: means, WHOLE: list_whole_times(cells, outcomes)})
+    conclusions = _conclude_by(means, plan.by) if plan.by else _conclude(means)
+    found = StudyResults(conclusions, rows, list_notes(plan))
+    (folder / SUMMARY).write_text(json.dumps(_summarise(plan, found), indent=2) + "\n", encoding="ascii")
+    return found
+
+
+def list_notes(plan: StudyPlan) -> tuple[str, ...]:
+    """Return the notes on a study, on its profiles and on its fabric, a sentence each."""
+    return (*plan.notes, *list_run_notes(plan.cells[0].workloads), *list_fabric_notes(plan.setting.network))
+
+
+def choose_shown(plan: StudyPlan) -> Cell:
+    """Return the simulation of all jobs that is shown: of a study that varies, the one with the command's setting."""
+    together = [cell for cell in plan.cells if not cell.is_alone]
+    return next((cell for cell in together if cell.setting == plan.setting), (together or plan.cells)[0])
+
+
+def _list_unique(plan: StudyPlan) -> list[Cell]:
+    return list({cell.key: cell for cell in plan.cells}.values())
+
+
+def _write_tables(options: StudyOutput, tables: Mapping[str, Sequence[Row]]) -> None:
+    for name, rows in tables.items():
+        path = options.folder / name
+        for each, is_wanted in ((path, True), (path.with_suffix(".parquet"), options.parquet)):
+            each.unlink(missing_ok=True)  # of an older study
+            if rows and is_wanted:
+                write_table(each, rows)
+
+
+def _summarise(plan: StudyPlan, found: StudyResults) -> dict[str, Any]:
+    setting = plan.setting
+    return {
+        "study": plan.name,
+        "fabric": setting.fabric,
+        "hardware": asdict(setting.hardware),
+        "servers": setting.servers,
+        "routing": "adaptive" if setting.adaptive else "static",
+        "routes": name_route_source(setting.network),
+        "virtual_lanes": count_lanes(setting.network),
+        "effort": asdict(setting.effort),
+        **found.conclusions,
+        "cells": found.rows,
+    }
+
+
+def _conclude(means: Sequence[Mean]) -> dict[str, Any]:
+    """Return the latency of each measured job alone and next to the others, and its slow-down."""
+    concluded: dict[str, Any] = {}
+    for mean in means:
+        job, is_alone = mean["measured"], mean["run"] == "baseline"
+        concluded[f"{job}_{'alone' if is_alone else 'beside'}_us"] = mean["mean_us"]
+        if not is_alone:
+            concluded[f"{job}_slowdown"] = mean["slowdown"]
+            if mean["operation_slowdown"]:
+                concluded[f"{job}_operation_slowdown"] = mean["operation_slowdown"]
+    return concluded
+
+
+def _conclude_by(means: Sequence[Mean], columns: Sequence[str]) -> dict[str, Any]:
+    """Return the slow-downs of each job by the values of columns."""
+    concluded: dict[str, Any] = {}
+    for mean in means:
+        if mean["run"] == "interference":
+            of_job = concluded.setdefault(f"{mean['measured']}_slowdown", {})
+            of_job[" ".join(_name_value(mean, column) for column in columns)] = mean["slowdown"]
+    return concluded
+
+
+def _name_value(mean: Mean, column: str) -> str:
+    value = mean[column]
+    # Words need no name of their column; numbers do.
+    return (
+        value if isinstance(value, str) else f"{column}={value:g}" if isinstance(value, float) else f"{column}={value}"
+    )

@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many simulations: several at once, on this machine or over MPI; kept as they are done, gone on with after a stop."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import math
+import os
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import asdict
+from multiprocessing import active_children, connection, get_context, parent_process
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Thread, current_thread, main_thread
+from time import monotonic
+from typing import Any, TextIO, cast
+from zlib import crc32
+
+from ibprof.errors import InconsistentError, MissingToolError, UsageError
+from ibprof_lab.simulation.engine.packet_engine import interrupted
+from ibprof_lab.simulation.measure.message_latency import Latency
+from ibprof_lab.simulation.study.cell import RESULT_SCHEMA, Cell, Outcome
+from ibprof_lab.simulation.study.cell_run import run_cell
+from ibprof_lab.simulation.study.cost_estimate import estimate_seconds
+
+STORE = "results.jsonl"
+"""In a study's folder: a line for each simulation that is done, with all that it is the outcome of."""
+
+_WORLD_SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS")
+_UNIT_S = 0.005
+"""Estimated seconds of work in a unit of progress."""
+_TOGETHER = 10.0
+"""Seconds within which two interrupts are one."""
+
+
+@contextmanager
+def open_pool(workers: int) -> Iterator[Executor | None]:
+    """Open what simulations are given to: processes of this machine, or the other ranks under `mpirun -n K`.
+
+    Args:
+        workers: processes.
+
+    Yields:
+        The pool; None in a rank that has served another's pool and has nothing left to do.
+
+    Raises:
+        MissingToolError: it was started by mpirun and there is no mpi4py.
+        InconsistentError: mpi4py is not of the MPI whose mpirun started it.
+    """
+    if any(int(os.environ.get(name, "1")) > 1 for name in _WORLD_SIZES):
+        with _open_ranks() as ranks:
+            yield ranks
+        return
+    pool: Executor = (
+        ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_end_with_parent)
+        if workers > 1
+        else ThreadPoolExecutor(1)  # which need not read the fabric once more
+    )
+    with _interrupted_once():
+        try:
+            yield pool
+        except BaseException:
+            interrupted.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            for child in active_children():
+                child.terminate()
+            raise
+        finally:
+            pool.shutdown()
+            interrupted.clear()
+
+
+@contextmanager
+def _interrupted_once() -> Iterator[None]:
+    """Take the first interrupt alone: a second one, as `timeout` sends, would break into what the first one ends.
+
+    The second may be on its way in another thread when all has ended, so that it is awaited for a while after that too.
+    """
+    if current_thread() is not main_thread() or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    taken = -math.inf
+    ends = False
+
+    def interrupt(_signal: int, _frame: object) -> None:
+        nonlocal taken
+        if (ends and monotonic() > taken + _TOGETHER) or taken < 0:
+            taken = monotonic()
+            raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        ends = True
+        if taken < 0:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@contextmanager
+def _open_ranks() -> Iterator[Executor | None]:
+    try:
+        from mpi4py import MPI  # noqa: PLC0415  (only where there is MPI)
+        from mpi4py.futures import MPICommExecutor  # noqa: PLC0415
+    except ImportError:
+        raise MissingToolError("under mpirun, mpi4py is needed: pip install 'ibprof[mpi]'") from None
+    if MPI.COMM_WORLD.Get_size() == 1:
+        raise InconsistentError("mpirun started several ranks, but mpi4py sees one: it is not of the same MPI")
+    with MPICommExecutor(MPI.COMM_WORLD, root=0) as entered:
+        pool = cast("Executor | None", entered)  # its stub says that it is what it only enters
+        try:
+            yield pool
+        except BaseException:
+            if pool is not None:
+                pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Hold interrupts back: for a while here, for good in processes that begin meanwhile, which their parent ends."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _end_with_parent() -> None:
+    """Do not outlive the parent, whatever ended it."""
+    parent = parent_process()
+    if parent is not None:
+        Thread(target=lambda: (connection.wait([parent.sentinel]), os._exit(1)), daemon=True).start()
+
+
+@contextmanager
+def keep_results(folder: Path | None) -> Iterator[Path]:
+    """Yield the folder of results, made if necessary; a temporary one where none is named."""
+    if folder is None:
+        with TemporaryDirectory(prefix="ibprof-sim-") as temporary:
+            yield Path(temporary)
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    yield folder
+
+
+def run_cells(
+    cells: Sequence[Cell], folder: Path, pool: Executor, tell: Callable[[int, int], None] = lambda _done, _all: None
+) -> dict[str, Outcome]:
+    """Simulate what has not been yet, seed by seed, and keep each outcome as soon as it is there.
+
+    Args:
+        cells: of the study.
+        folder: of the study; outcomes in it are taken over.
+        pool: where to simulate.
+        tell: receives the work done, and all work, in units of estimated time.
+
+    Returns:
+        Outcomes by key.
+
+    Raises:
+        MemoryError: a process was killed.
+        UsageError: another process simulates in this folder.
+    """
+    store = folder / STORE
+    with store.open("a", encoding="ascii") as file:
+        _claim(file, folder)
+        outcomes = {each.key: each for each in _read_store(store)}
+        wanted = {cell.key: cell for cell in cells}
+        missing = {key: cell for key, cell in wanted.items() if key not in outcomes}
+        cost = {key: max(round(estimate_seconds(cell) / _UNIT_S), 1) for key, cell in wanted.items()}
+        # The longest of a seed first, so that no process is left alone with one at the end.
+        in_turn = sorted(missing.values(), key=lambda cell: (cell.seed, -cost[cell.key]))
+        done, all_of = sum(cost[key] for key in wanted if key in outcomes), sum(cost.values())
+        tell(done, all_of)
+        _end_line(store, file.write)
+        with _interrupts_held():
+            futures = [pool.submit(run_cell, cell) for cell in in_turn]
+        try:
+            for future in as_completed(futures):
+                outcome = future.result()
+                outcomes[outcome.key] = outcome
+                file.write(_write_line(missing[outcome.key], outcome))
+                file.flush()
+                done += cost[outcome.key]
+                tell(done, all_of)
+        except BrokenExecutor:
+            raise MemoryError("a simulation's process was killed") from None
+    return {key: outcomes[key] for key in wanted}
+
+
+def _claim(file: TextIO, folder: Path) -> None:
+    """Keep other processes out of a folder until the file is closed, where its file system can."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise UsageError(f"{folder}: another ibprof-sim simulates here; -o gives another folder") from None
+    except OSError:
+        pass  # a file system without locks: what both simulate is then done twice, with the same results
+
+
+def find_stored(cells: Sequence[Cell], folder: Path) -> dict[str, Outcome]:
+    """Return the outcomes that a folder has, without any simulation."""
+    outcomes = {each.key: each for each in _read_store(folder / STORE)}
+    return {cell.key: outcomes[cell.key] for cell in cells if cell.key in outcomes}
+
+
+def _end_line(store: Path, write: Callable[[str], int]) -> None:
+    """A line that was cut when its writer was killed is no part of the next one."""
+    if store.stat().st_size and not store.read_bytes().endswith(b"\n"):
+        write("\n")
+
+
+def _write_line(cell: Cell, outcome: Outcome) -> str:
+    text = json.dumps(_replace_nan({"schema": RESULT_SCHEMA, **asdict(outcome), "cell": cell.describe()}))
+    return f'{text[:-1]}, "check": {crc32(text.encode("ascii"))}}}\n'
+
+
+def _replace_nan(value: Any) -> Any:
+    """Return a value with null in place of nan, which JSON lacks."""
+    if isinstance(value, Mapping):
+        return {name: _replace_nan(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_replace_nan(each) for each in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _read_store(store: Path) -> Iterator[Outcome]:
+    """Yield the results of a store; lines that are damaged, cut or of another schema are simulated again."""
+    if not store.exists():
+        return
+    for line in store.read_text(encoding="ascii", errors="replace").splitlines():
+        try:
+            document: dict[str, Any] = json.loads(line)
+            check = document.pop("check")
+            if check != crc32(json.dumps(document).encode("ascii")) or document.pop("schema") != RESULT_SCHEMA:
+                continue
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            continue
+        latency = Latency(**{name: _restore(value) for name, value in document["latency"].items()})
+        yield Outcome(document["key"], latency, document["packet_hops"], document["cpu_seconds"], document["whole_ns"])
+
+
+def _restore(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(_restore(each) for each in value)
+    return math.nan if value is None else value

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs whose ranks compute, send and wait, as steps that the packet engine runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof_lab.simulation.engine.packet_engine import NOBODY, STEP
+
+_Row = tuple[int, int, int, int, int, int]
+_COLUMNS = ("host", "client", "slot", "awaits", "bytes", "pause")
+
+LEAST_RENDEZVOUS = 1 << 16
+"""Bytes of a message from which on MPI's libraries send it when the receiver is ready; LogGOPSim's default too."""
+
+
+@dataclass(slots=True)
+class Operation:
+    """A step of a rank.
+
+    Attributes:
+        rank: of the program.
+        line: of its file, for messages; 0 without one.
+        kind: `calc`, `send`, or `recv`, which waits for a message's arrival.
+        amount: ns of `calc`, bytes of the others.
+        peer, tag: of a message.
+        missing: number of operations that it still waits for.
+        after: operations that wait for it, and whether they may begin when it begins.
+        needs: sends and receives that it waits for, likewise; None once they are in the rank's order.
+        slot: of a `recv`, its number among those of its rank.
+        is_ordered: of a `recv`, whether it is in the rank's order.
+        receive: of a send, the `recv` of its counterpart.
+        sent: of a send, the `recv` with which its own rank waits until it has arrived.
+    """
+
+    rank: int
+    line: int
+    kind: str
+    amount: int
+    peer: int = -1
+    tag: int = 0
+    missing: int = 0
+    slot: int = 0
+    is_ordered: bool = False
+    receive: Operation | None = None
+    sent: Operation | None = None
+    after: list[tuple[Operation, bool]] = field(default_factory=list)
+    needs: list[tuple[Operation, bool]] | None = None
+
+    def wait_for(self, before: Operation, for_beginning: bool) -> None:
+        """Let it begin when another one of its rank is done, or begins."""
+        before.after.append((self, for_beginning))
+        self.missing += 1
+        if before.kind != "calc":
+            self.needs = self.needs or []
+            self.needs.append((before, for_beginning))
+
+
+@dataclass(frozen=True, slots=True)
+class RankProgram:
+    """A program's ranks as clients of the packet engine: first what each rank does, then what those send that do.
+
+    Attributes:
+        ranks: number of ranks.
+        rank: of each client.
+        steps: `STEP` [step] of each client; `host` is a rank, `client` a client, `pause` is in ns.
+        arrivals: messages that come to each client, with those that cross no link.
+        is_simplified: ranks had several processors or adapters, which are not simulated.
+    """
+
+    ranks: int
+    rank: tuple[int, ...]
+    steps: tuple[npt.NDArray[Any], ...]
+    arrivals: tuple[int, ...]
+    is_simplified: bool = False
+
+
+def lay_out_program(ordered: Sequence[Sequence[Operation]]) -> RankProgram:
+    """Return the steps of ranks that do one thing at a time, in the given order.
+
+    Sends do not hold a rank up. Its messages to one other leave one after the other, each when the one before has
+    arrived; those to several share its link. All ranks end together.
+    """
+    arrivals = [_number_slots(operations) for operations in ordered]
+    sends: dict[tuple[int, int], list[Operation]] = {}
+    for operations in ordered:
+        for each in operations:
+            if each.kind == "send":
+                sends.setdefault((each.rank, each.peer), []).append(each)
+    pairs = sorted(sends)
+    sender_of = {pair: len(ordered) + number for number, pair in enumerate(pairs)}
+    rows = [
+        *(_make_processor(rank, each, arrivals, sender_of) for rank, each in enumerate(ordered)),
+        *(_make_sender(sends[pair]) for pair in pairs),
+    ]
+    turns = _count_turns(len(ordered))
+    return RankProgram(
+        ranks=len(ordered),
+        rank=(*range(len(ordered)), *(rank for rank, _ in pairs)),
+        steps=tuple(map(_as_steps, rows)),
+        arrivals=(*(count + turns for count in arrivals), *(len(sends[pair]) for pair in pairs)),
+    )
+
+
+def _number_slots(operations: Sequence[Operation]) -> int:
+    """Number the receives of a rank in their order, and return how many there are."""
+    receives = [each for each in operations if each.kind == "recv"]
+    for slot, each in enumerate(receives):
+        each.slot = slot
+    return len(receives)
+
+
+def _make_processor(
+    rank: int, operations: Sequence[Operation], arrivals: list[int], sender_of: dict[tuple[int, int], int]
+) -> list[_Row]:
+    """Return what a rank does, in steps to its own host that cross no link.
+
+    A step begins the run, one lets a sender begin a message, one lets computation begin when a message has come. The
+    last ones let all ranks end together (a dissemination barrier).
+    """
+    rows: list[_Row] = [(rank, NOBODY, 0, 0, 1, 0)]
+    pause = received = awaited = 0
+    sent: dict[int, int] = {}
+    for each in operations:
+        if each.kind == "recv":
+            received += 1
+            continue
+        if each.kind == "send":
+            number = sent.get(each.peer, 0)
+            rows.append((rank, sender_of[rank, each.peer], number, received, 1, pause))
+            sent[each.peer] = number + 1
+        elif received > awaited:
+            rows.append((rank, NOBODY, 0, received, 1, pause))
+        else:
+            pause += each.amount
+            continue
+        pause, awaited = each.amount if each.kind == "calc" else 0, received
+    rows.append((rank, NOBODY, 0, received, 1, pause))
+    for turn in range(_count_turns(len(arrivals))):
+        other = (rank + (1 << turn)) % len(arrivals)
+        rows.append((rank, other, arrivals[other] + turn, received + turn, 1, 0))
+    return rows
+
+
+def _make_sender(sends: Sequence[Operation]) -> list[_Row]:
+    """Return the messages of a rank to another, each of which waits for its rank to begin it."""
+    rows: list[_Row] = []
+    for number, each in enumerate(sends, start=1):
+        rows.append((each.peer, each.peer, each.receive.slot if each.receive else 0, number, each.amount, 0))
+        if each.sent:
+            rows.append((each.rank, each.rank, each.sent.slot, number, 1, 0))
+    return rows
+
+
+def _count_turns(ranks: int) -> int:
+    return (ranks - 1).bit_length()
+
+
+def _as_steps(rows: list[_Row]) -> npt.NDArray[Any]:
+    steps = np.zeros(len(rows), STEP)
+    for name, column in zip(_COLUMNS, zip(*rows, strict=True), strict=True):
+        steps[name] = column
+    return steps

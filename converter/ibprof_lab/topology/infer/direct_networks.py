@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Networks with cycles: rings, meshes and tori of hosts, or of switches with hosts on each.
+
+A delay is an overhead per message plus the latencies of a shortest path. Links are found by two methods, and the better
+fit is taken. The first links a pair where no detour is as short: it finds links of any length but trusts each delay.
+The second orders pairs by their delay and by the similarity of their delays to all others, which averages errors out,
+and links the number of pairs that fits best.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import shortest_path
+
+from ibprof.native.kernel_library import load_kernels
+from ibprof_lab.topology.infer.binary_trees import CAUTION, RootedTree
+from ibprof_lab.topology.infer.candidate import FLOOR, Candidate, Floats
+
+Edges = tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]
+
+_LINKED_BELOW = 0.75
+"""Relative to the shortest detour, without the overhead."""
+
+_TRIED = 24
+"""Numbers of links that are tried, and again around the best of them."""
+
+_REFINED = 3
+
+
+def find_direct(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate | None:
+    """Find a network of hosts that are linked with one another.
+
+    Args:
+        delays: float64 [n, n], seconds, symmetric, above 0 except on the diagonal; n at least 3.
+        known: bool [n, n], which delays count in a fit.
+
+    Returns:
+        None where no connected network with fewer links than pairs explains the delays.
+    """
+    found = _find_links(delays, delays, known)
+    if found is None:
+        return None
+    edges, length, overhead, distance = found
+    explained = distance + overhead
+    np.fill_diagonal(explained, 0.0)
+    edge = np.stack(edges, axis=1).astype(np.int32)
+    return Candidate("direct", 0, edge, length, overhead, explained, len(length) + 1)
+
+
+def find_switched(delays: Floats, known: npt.NDArray[np.bool_], tree: RootedTree) -> Candidate | None:
+    """Find a network of switches, each with two hosts or more, that are linked with one another.
+
+    Args:
+        delays, known: as for `find_direct`.
+        tree: nested switches; those without a switch below show which hosts share a switch.
+
+    Returns:
+        None where there are fewer than four such switches, some hosts are on none of them, or no network explains the
+        delays.
+    """
+    leaf = np.setdiff1d(np.unique(tree.node_of_leaf), tree.parent[1:])
+    if len(leaf) < 4 or not np.isin(tree.node_of_leaf, leaf).all():
+        return None
+    switch = np.searchsorted(leaf, tree.node_of_leaf)
+    member = np.eye(len(leaf))[switch]
+    counted = np.where(known, 1.0, 0.0)
+    np.fill_diagonal(counted, 0.0)
+    pairs = member.T @ counted @ member
+    if not pairs.all():
+        return None
+    between = member.T @ (counted * delays) @ member / pairs
+    half = between.diagonal() / 2
+    gaps = between - half[:, None] - half
+    np.fill_diagonal(gaps, 0.0)
+    if (gaps[~np.eye(len(leaf), dtype=bool)] <= 0).any():
+        return None
+    scatter = np.where(known, delays / between[np.ix_(switch, switch)] - 1, 0.0)
+    variance = max(float(np.square(scatter).sum() / counted.sum()), FLOOR**2)
+    found = _find_links(gaps, between, np.ones(gaps.shape, bool), _Means(pairs, variance))
+    if found is None:
+        return None
+    edges, length, _, distance = found
+    explained = half[switch][:, None] + half[switch] + distance[np.ix_(switch, switch)]
+    np.fill_diagonal(explained, 0.0)
+    hosts = len(delays)
+    host_edge = np.stack([np.arange(hosts), hosts + switch], axis=1)
+    edge = np.concatenate([host_edge, hosts + np.stack(edges, axis=1)]).astype(np.int32)
+    latency = np.concatenate([half[switch], length])
+    return Candidate("direct", len(leaf), edge, latency, 0.0, explained, len(leaf) + len(length))
+
+
+def find_detours(delays: Floats) -> Floats:
+    """Return the length of the shortest path by one other host, min_k of d_ik + d_kj: float64 [n, n].
+
+    The diagonal is undefined.
+    """
+    kernels = load_kernels()
+    distance = np.ascontiguousarray(delays, np.float32)
+    detour = np.empty_like(distance)
+    kernels.lib.ibp_find_detours(kernels.pointer(distance), len(distance), kernels.pointer(detour))
+    return detour.astype(np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class _Means:
+    """Delays that are means: the number of pairs of each, and the relative variance of one.
+
+    Hosts' links include the overhead.
+    """
+
+    pairs: Floats
+    variance: float
+
+
+def _find_links(
+    delays: Floats, noisy: Floats, known: npt.NDArray[np.bool_], means: _Means | None = None
+) -> tuple[Edges, Floats, float, Floats] | None:
+    """Find links among n vertices.
+
+    Args:
+        delays: [n, n], between vertices.
+        noisy: what the errors of the delays are relative to.
+        known: which count.
+        means: of which pairs the delays are means; None where each was measured.
+
+    Returns:
+        The links, their latencies, the overhead, and the distances over the links.
+    """
+    above = np.triu_indices(len(delays), 1)
+    slack = find_detours(delays) - delays
+    tried = np.zeros(1) if means else np.array([np.median(slack[above]), 0.0])
+    judge = _Judge(delays, noisy, known, means)
+    for overhead in tried:
+        judge.evaluate(_by_detours(delays, max(float(overhead), 0.0)), max(float(overhead), 0.0))
+    order = np.argsort(_rank(delays)[above], kind="stable")
+    ends = above[0][order], above[1][order]
+    least, most = len(delays) - 1, len(order) - 1
+    for _ in range(_REFINED):
+        if least > most:
+            break
+        for count in np.unique(np.geomspace(least, most, _TRIED).astype(int)):
+            judge.evaluate((ends[0][:count], ends[1][:count]), max(float(tried[0]), 0.0), int(count))
+        if not judge.best_count:
+            break
+        width = (most / least) ** (1 / _TRIED) * 1.05
+        least = max(int(judge.best_count / width), len(delays) - 1)
+        most = min(int(judge.best_count * width) + 1, len(order) - 1)
+    return judge.best
+
+
+def _by_detours(delays: Floats, overhead: float) -> Edges:
+    """Link pairs that no detour joins as well."""
+    without = np.maximum(delays - overhead, 0.0)
+    linked = without < _LINKED_BELOW * find_detours(without)
+    return tuple(np.nonzero(np.triu(linked, 1)))  # type: ignore[return-value]
+
+
+def _rank(delays: Floats) -> Floats:
+    """Return an order of pairs by how likely they are linked: by delay, and by dissimilarity of delays to others."""
+    square = np.square(delays).sum(axis=1)
+    unlike = square[:, None] + square - 2 * delays @ delays - 2 * np.square(delays)
+    above = np.triu_indices(len(delays), 1)
+
+    def standard(values: Floats) -> Floats:
+        spread = values[above].std()
+        scaled: Floats = (values - values[above].mean()) / (spread or 1.0)
+        return scaled
+
+    return standard(delays) + standard(unlike)
+
+
+class _Judge:
+    """Keeps the best of the sets of links that it evaluates."""
+
+    def __init__(self, delays: Floats, noisy: Floats, known: npt.NDArray[np.bool_], means: _Means | None) -> None:
+        self._delays, self._noisy, self._means, self._free = delays, noisy, means, means is None
+        self._above = np.nonzero(np.triu(known, 1))
+        self._seen: set[int] = set()
+        self._least = np.inf
+        self.best: tuple[Edges, Floats, float, Floats] | None = None
+        self.best_count = 0
+
+    def evaluate(self, edges: Edges, overhead: float, count: int = 0) -> None:
+        """Fit latencies and overhead to a set of links, and keep it if it explains the delays best.
+
+        Args:
+            edges: vertices of each link.
+            overhead: initial value.
+            count: number of links where these begin an ordered list; else 0.
+        """
+        if count in self._seen or not len(self._delays) - 1 <= len(edges[0]) < len(self._above[0]):
+            return
+        if count:
+            self._seen.add(count)
+        length = self._group_lengths(edges)
+        for _ in range(2):
+            distance = self._distances(edges, np.maximum(length - overhead, 1e-3 * length))
+            if not np.isfinite(distance).all():
+                return
+            overhead, scale = self._fit_line(distance)
+            if scale <= 0:
+                return
+        latency = np.maximum(length - overhead, 1e-3 * length)
+        distance = self._distances(edges, latency)
+        overhead, scale = self._fit_line(distance)
+        explained = np.maximum(overhead + scale * distance, 1e-300)
+        deviation = np.abs(self._delays - explained)[self._above] / self._noisy[self._above]
+        criterion = self._judge(deviation, len(length))
+        if criterion < self._least:
+            self._least = criterion
+            self.best = edges, latency * scale, overhead, distance * scale
+            self.best_count = count
+
+    def _judge(self, deviation: Floats, links: int) -> float:
+        """Return Schwarz's criterion, for unknown errors or for those that the means have."""
+        if self._means is None:
+            return 2 * len(deviation) * log(max(float(deviation.mean()), FLOOR)) + links * log(len(deviation))
+        pairs = self._means.pairs[self._above]
+        misfit = float((pairs * np.square(deviation)).sum()) / self._means.variance
+        return misfit + links * (log(float(pairs.sum())) + 2 * CAUTION)
+
+    def _group_lengths(self, edges: Edges) -> Floats:
+        """Return one mean delay for links of about the same delay: errors of single links would add up along paths."""
+        values = self._delays[edges]
+        spread = np.maximum(self._noisy[edges] / np.maximum(values, 1e-300), 1.0)
+        order = np.argsort(values, kind="stable")
+        logs = np.log(np.maximum(values[order], 1e-300))
+        steps = np.diff(logs)
+        lengths = np.empty(len(values))
+        begin = 0
+        for end in [*(np.flatnonzero(steps > 0.15 * spread[order][1:]) + 1).tolist(), len(values)]:
+            lengths[order[begin:end]] = values[order[begin:end]].mean()
+            begin = end
+        return lengths
+
+    def _distances(self, edges: Edges, latency: Floats) -> Floats:
+        vertices = len(self._delays)
+        graph = csr_matrix((latency, edges), (vertices, vertices))
+        distance: Floats = shortest_path(graph, directed=False)
+        return distance
+
+    def _fit_line(self, distance: Floats) -> tuple[float, float]:
+        """Fit delay = overhead + scale * distance, errors relative."""
+        x, y = distance[self._above], self._delays[self._above]
+        weight = 1 / np.square(self._noisy[self._above])
+        if not self._free:
+            return 0.0, float((weight * x * y).sum() / (weight * x * x).sum())
+        total, mean_x, mean_y = weight.sum(), np.average(x, weights=weight), np.average(y, weights=weight)
+        spread = float((weight * np.square(x - mean_x)).sum())
+        if spread <= 1e-12 * float(total) * float(mean_x) ** 2:
+            return 0.0, float(mean_y / mean_x)
+        scale = float((weight * (x - mean_x) * (y - mean_y)).sum()) / spread
+        overhead = float(mean_y - scale * mean_x)
+        return (overhead, scale) if overhead > 0 else (0.0, float((weight * x * y).sum() / (weight * x * x).sum()))

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Support of edges: the share of resampled matrices in which an edge is found again.
+
+A resampled matrix has the delays that the answer explains, with errors drawn anew. Errors that pairs share are drawn as
+such: one of a host for all its pairs, one of a route for all pairs of hosts of the same two switches, and the rest of
+each pair by itself.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof_lab.topology.infer.additive_tree import find_additive
+from ibprof_lab.topology.infer.candidate import Candidate, Floats, find_switches
+from ibprof_lab.topology.infer.direct_networks import find_direct, find_switched
+from ibprof_lab.topology.infer.model_choice import ModelChoice
+from ibprof_lab.topology.infer.nested_levels import as_candidate, find_levels
+from ibprof_lab.topology.infer.shared_errors import split_errors
+from ibprof_lab.topology.infer.slow_hosts import join_slow_hosts
+from ibprof_lab.topology.model.inferred_topology import InferredTopology
+
+_ALIKE = 0.5
+"""Share of common hosts beyond which two switches are the same."""
+
+ToTopology = Callable[[Candidate], InferredTopology]
+
+
+def find_support(
+    choice: ModelChoice, delays: Floats, to_topology: ToTopology, replicates: int, seconds: float, seed: int
+) -> tuple[Floats, int]:
+    """Return each edge's support.
+
+    An edge of a tree is found again where it splits the hosts equally. A host's edge is found again where its switch
+    has mostly the same hosts; an edge of another network where its ends are linked.
+
+    Args:
+        choice: the answer.
+        delays: float64 [n, n], as measured, nan where not.
+        to_topology: makes a topology of a candidate.
+        replicates: number of matrices.
+        seconds: limit, after which no more matrices are sampled.
+        seed: of the sampling.
+
+    Returns:
+        float64 [edge], and the number of matrices that were sampled.
+    """
+    candidate = choice.candidate
+    answer = to_topology(candidate)
+    marks = _mark_edges(answer)
+    found = np.zeros(len(marks))
+    above = np.triu_indices(len(delays), 1)
+    believed = ~np.isnan(delays) & ~choice.outliers
+    links = int(np.count_nonzero(answer.edge.min(axis=1) >= len(answer.hosts)))
+    residuals = np.where(believed, candidate.residuals(delays), 0.0)
+    errors = split_errors(residuals, believed, find_switches(candidate.edge, len(answer.hosts)), links)
+    draw = np.random.default_rng(seed)
+    until = time.monotonic() + seconds
+    sampled = 0
+    known = ~np.eye(len(delays), dtype=bool)
+    for _ in range(replicates):
+        if sampled and time.monotonic() > until:
+            break
+        sample = candidate.explained.astype(np.float64)
+        sample[above] *= np.exp(errors.draw(draw)[above])
+        sample.T[above] = sample[above]
+        again = _ask_again(candidate, sample, known)
+        if again is not None:
+            seen = _mark_edges(to_topology(again))
+            groups = [mark for mark in seen if isinstance(mark, tuple) and mark[0] == "host"]
+            of_host = {mark[1]: mark[2] for mark in groups}
+            others = set(seen)
+            found += [_is_found(mark, others, of_host) for mark in marks]
+        sampled += 1
+    return found / max(sampled, 1), sampled
+
+
+Mark = frozenset[int] | tuple[object, ...]
+
+
+def _mark_edges(topology: InferredTopology) -> list[Mark]:
+    """Return what identifies each edge whatever its vertices are called: the hosts beyond it, or its hosts."""
+    hosts = len(topology.hosts)
+    edge = np.sort(topology.edge, axis=1)
+    own: dict[int, set[int]] = {}
+    for a, b in edge.tolist():
+        if a < hosts <= b:
+            own.setdefault(b, set()).add(a)
+    marks: list[Mark] = []
+    for (a, b), split in zip(edge.tolist(), topology.find_splits(), strict=True):
+        if a < hosts <= b:
+            marks.append(("host", a, frozenset(own[b])))
+        elif split is not None:
+            marks.append(split)
+        else:
+            marks.append(tuple(frozenset(own.get(end, {end})) for end in (a, b)))
+    return marks
+
+
+def _is_found(mark: Mark, others: set[Mark], of_host: dict[object, object]) -> bool:
+    if isinstance(mark, tuple) and mark[0] == "host":
+        group, again = mark[2], of_host.get(mark[1])
+        if not isinstance(group, frozenset) or not isinstance(again, frozenset):
+            return False
+        return len(group & again) > _ALIKE * len(group | again)
+    return mark in others or (isinstance(mark, tuple) and mark[::-1] in others)
+
+
+def _ask_again(candidate: Candidate, sample: Floats, known: npt.NDArray[np.bool_]) -> Candidate | None:
+    if candidate.model == "levels":
+        levels = find_levels(sample)
+        plain = as_candidate(levels)
+        return join_slow_hosts(levels, plain, sample, known) or plain
+    if candidate.model == "additive":
+        return find_additive(sample, known)
+    if candidate.switches:
+        return find_switched(sample, known, find_levels(sample).significant)
+    return find_direct(sample, known)

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One delay for each pair of hosts, from measured delays: directions and processes joined, invalid ones left out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.errors import UsageError
+from ibprof_lab.latency.model.delays import Delays
+
+_STATISTICS = ("median", "lower_quartile", "minimum")
+_ONE_WAY = 1.5
+"""Ratio of directions that is reported, if it is ten times the usual one; the smaller delay counts."""
+
+_SAMPLED_ROWS = 256
+_BLOCK = 512
+
+
+@dataclass(frozen=True, slots=True)
+class PairDelays:
+    """A delay for each pair of hosts.
+
+    Attributes:
+        hosts: a name each.
+        seconds: [n, n], symmetric; nan where nothing was measured, 0 on the diagonal.
+        statistic: of the samples.
+        length: bytes of the messages.
+        notes: what was joined or left out, a sentence each.
+    """
+
+    hosts: tuple[str, ...]
+    seconds: npt.NDArray[np.floating]
+    statistic: str
+    length: int
+    notes: tuple[str, ...]
+
+
+def take_pair_delays(delays: Delays, length: int | None = None, statistic: str | None = None) -> PairDelays:
+    """Return one delay for each pair of hosts.
+
+    Of several processes of a host the nearest ones count: paths from one socket to an adapter at another are inside the
+    host. When all processes are of one host, the processes are the leaves.
+
+    Args:
+        delays: as measured.
+        length: bytes; None for the shortest.
+        statistic: `median`, `minimum` and so on; None for the one in which both directions of pairs agree best.
+
+    Raises:
+        UsageError: that length was not measured, or that statistic is not in the file.
+    """
+    if statistic is not None and statistic not in delays.present:
+        raise UsageError(f"--statistic: expected one of {', '.join(delays.present)}, found {statistic!r}")
+    if not len(delays.lengths):
+        return PairDelays(delays.labels, np.full((delays.processes, delays.processes), np.nan), "median", 0, ())
+    if length is not None and length not in delays.lengths:
+        known = ", ".join(str(each) for each in delays.lengths[:10].tolist())
+        raise UsageError(f"--length: expected one that was measured ({known}), found {length}")
+    chosen = statistic or _most_agreeing(delays, length)
+    matrix = delays.matrix(length, chosen)
+    notes: list[str] = []
+    hosts = tuple(dict.fromkeys(delays.hosts))
+    if 1 < len(hosts) < delays.processes:
+        matrix = _join_processes(delays, matrix, hosts)
+        notes.append(
+            f"{delays.processes} processes of {len(hosts)} hosts: the nearest processes of each two hosts count"
+        )
+    elif len(hosts) < delays.processes:
+        hosts = delays.labels
+        notes.append("all processes are of one host: this is its inside, and the leaves are processes")
+    else:
+        hosts = delays.labels
+    seconds, said = _join_directions(matrix)
+    row = int(delays.lengths[0]) if length is None else length
+    return PairDelays(hosts, seconds, chosen, row, (*notes, *said))
+
+
+def _most_agreeing(delays: Delays, length: int | None) -> str:
+    best, chosen = np.inf, "median"
+    rows = np.linspace(0, delays.processes - 1, min(delays.processes, _SAMPLED_ROWS)).astype(int)
+    for name in _STATISTICS:
+        if name not in delays.present:
+            continue
+        matrix = delays.matrix(length, name)
+        ratio = _log_ratio(matrix[rows], matrix[:, rows].T)
+        differing = float(np.median(np.abs(ratio))) if len(ratio) else 0.0
+        if differing < 0.8 * best:  # the median, unless another is clearly steadier
+            best, chosen = differing, name
+    return chosen
+
+
+def _log_ratio(there: npt.NDArray[np.floating], back: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
+    both = (there > 0) & (back > 0)
+    return np.log(there[both] / back[both])
+
+
+def _join_processes(
+    delays: Delays, matrix: npt.NDArray[np.floating], hosts: tuple[str, ...]
+) -> npt.NDArray[np.floating]:
+    number = {host: index for index, host in enumerate(hosts)}
+    of_process = np.array([number[host] for host in delays.hosts])
+    order = np.argsort(of_process, kind="stable")
+    begin = np.searchsorted(of_process[order], np.arange(len(hosts)))
+    sorted_ = np.where(matrix > 0, matrix, np.nan)[np.ix_(order, order)]
+    joined: npt.NDArray[np.floating] = np.fmin.reduceat(np.fmin.reduceat(sorted_, begin, axis=0), begin, axis=1)
+    np.fill_diagonal(joined, 0.0)
+    return joined
+
+
+def _join_directions(matrix: npt.NDArray[np.floating]) -> tuple[npt.NDArray[np.floating], list[str]]:
+    """Return the mean of both directions where they agree, else the shorter one; invalid delays become nan."""
+    hosts = len(matrix)
+    rows = np.linspace(0, hosts - 1, min(hosts, _SAMPLED_ROWS)).astype(int)
+    sampled = np.abs(_log_ratio(matrix[rows], matrix[:, rows].T))
+    usual = float(np.median(sampled)) if len(sampled) else 0.0
+    limit = float(np.exp(max(np.log(_ONE_WAY), min(10 * usual, 10.0))))
+    joined = np.empty_like(matrix)
+    zeros, odd, first = 0, 0, (0, 0)
+    # Block by block: only the result is as large as the matrix.
+    for i in range(0, hosts, _BLOCK):
+        for j in range(i, hosts, _BLOCK):
+            there, back = matrix[i : i + _BLOCK, j : j + _BLOCK], matrix[j : j + _BLOCK, i : i + _BLOCK].T
+            shorter = np.fmin(there, back)
+            differing = np.abs(there - back) > (limit - 1) * shorter
+            mean = (there + back) / 2
+            if not shorter.min() > 0 or differing.any():  # nan is not above 0 either
+                above = np.arange(i, i + len(there))[:, None] < np.arange(j, j + there.shape[1])
+                zeros += int(np.count_nonzero((there == 0) & above)) + int(np.count_nonzero((back == 0) & above))
+                there, back = np.where(there > 0, there, np.nan), np.where(back > 0, back, np.nan)
+                shorter = np.fmin(there, back)
+                differing = np.abs(there - back) > (limit - 1) * shorter
+                mean = np.where(differing | np.isnan(there) | np.isnan(back), shorter, (there + back) / 2)
+                found = np.argwhere(differing & above)
+                if len(found) and not odd:
+                    first = int(found[0][0]) + i, int(found[0][1]) + j
+                odd += len(found)
+            joined[i : i + _BLOCK, j : j + _BLOCK] = mean
+            joined[j : j + _BLOCK, i : i + _BLOCK] = mean.T
+    np.fill_diagonal(joined, 0.0)
+    notes = []
+    if zeros:
+        notes.append(f"{zeros} delays are 0, which is impossible; they count as not measured")
+    if odd:
+        notes.append(
+            f"{odd} pairs take more than {limit:.2g} times as long in one direction as in the other, the first of them "
+            f"number {first[0]} and {first[1]}: the shorter direction counts"
+        )
+    return joined, notes

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Routes between the hosts of a topology without forwarding tables: the links of a shortest path."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from math import isinf, nan
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import shortest_path
+
+from ibprof_lab.topology.model.host_attachment import NO_EDGE, attach_hosts
+from ibprof_lab.topology.model.inferred_topology import InferredTopology
+
+_AS_SHORT = 1.1
+"""Largest length of a detour, relative to the shortest path, at which a message may take either path."""
+
+
+class InferredRoutes:
+    """The routes between the hosts of a topology.
+
+    Args:
+        topology: undirected.
+
+    Attributes:
+        topology: as given.
+        attachment: the topology split into switches, cables and hosts.
+        distance: float64 [switch, switch], seconds; inf where there is no path.
+    """
+
+    def __init__(self, topology: InferredTopology) -> None:
+        self.topology = topology
+        self.attachment = attach_hosts(topology)
+        switches = len(self.attachment.switch_name)
+        a, b = self.attachment.cable.T
+        latency = topology.latency_seconds[self.attachment.cable_edge]
+        self._weight = np.maximum(latency, max(float(latency.max(initial=0.0)), 1e-9) * 1e-6)
+        graph = csr_matrix((self._weight, (a, b)), (switches, switches))
+        self.distance: npt.NDArray[np.float64]
+        self.distance, self._before = shortest_path(graph, directed=False, return_predecessors=True)
+        self._cable = {frozenset(ends): row for row, ends in enumerate(self.attachment.cable.tolist())}
+        self._is_tree = len(self.attachment.cable) == switches - 1
+
+    @property
+    def hosts(self) -> int:
+        """Number of hosts."""
+        return len(self.attachment.host_switch)
+
+    def apart(self, one: int, other: int) -> float:
+        """Return the latency between the switches of two hosts, seconds."""
+        return float(self.distance[self.attachment.host_switch[one], self.attachment.host_switch[other]])
+
+    def nearest(self, host: int) -> int:
+        """Return the other host whose switch is nearest to a host's switch."""
+        own = self.attachment.host_switch
+        apart = self.distance[own[host], own]
+        apart[host] = nan
+        return int(np.nanargmin(apart))
+
+    def switches(self, one: int, other: int) -> list[int]:
+        """Return the switches between two hosts, from the first host's; none where there is no path."""
+        first, at = (int(self.attachment.host_switch[host]) for host in (one, other))
+        if isinf(self.distance[first, at]):
+            return []
+        path = [at]
+        while at != first:
+            at = int(self._before[first, at])
+            path.append(at)
+        return path[::-1]
+
+    def links(self, one: int, other: int) -> frozenset[int]:
+        """Return the topology's edges between two hosts."""
+        path = self.switches(one, other)
+        cables = (self._cable[frozenset(step)] for step in pairwise(path))
+        ends = (int(self.attachment.host_edge[host]) for host in (one, other))
+        return frozenset(
+            [int(self.attachment.cable_edge[row]) for row in cables] + [end for end in ends if end != NO_EDGE]
+        )
+
+    def edge_between(self, one: int, other: int) -> int:
+        """Return the topology's edge between two switches that a cable joins."""
+        return int(self.attachment.cable_edge[self._cable[frozenset((one, other))]])
+
+    def is_certain(self, one: int, other: int) -> bool:
+        """Return whether no other path between two hosts is about as short."""
+        if self._is_tree:
+            return True
+        from_one, from_other = (self.distance[self.attachment.host_switch[host]] for host in (one, other))
+        a, b = self.attachment.cable.T
+        around = self._weight + np.minimum(from_one[a] + from_other[b], from_one[b] + from_other[a])
+        near = around <= _AS_SHORT * self.apart(one, other)
+        return int(near.sum()) == len(self.switches(one, other)) - 1
+
+    def behind(self, near: int, far: int) -> list[int]:
+        """Return the hosts that the switch `far` reaches by its neighbour `near`, ordered as `spread` orders them."""
+        return self.spread(near, np.flatnonzero(self._is_behind(near, far)))
+
+    def count_behind(self, near: int, far: int) -> tuple[int, int]:
+        """Return how many hosts `far` reaches by `near`, and `near` by `far`."""
+        return int(self._is_behind(near, far).sum()), int(self._is_behind(far, near).sum())
+
+    def _is_behind(self, near: int, far: int) -> npt.NDArray[np.bool_]:
+        own = self.attachment.host_switch
+        by_near = self._weight[self._cable[frozenset((near, far))]] + self.distance[near, own]
+        return np.asarray(by_near <= self.distance[far, own] * (1 + 1e-9))
+
+    def spread(self, at: int, hosts: npt.ArrayLike) -> list[int]:
+        """Order hosts: one of each branch of a switch, then a second one of each, the nearest first.
+
+        Within a branch one host of each switch comes first, so that the first few hosts share as few links as possible.
+        Each host on the switch `at` is a branch.
+        """
+        chosen = np.asarray(hosts, np.int64)
+        own = self.attachment.host_switch[chosen]
+        chosen = chosen[np.lexsort((chosen, own, self.distance[at, own]))]
+        own = self.attachment.host_switch[chosen]
+        chosen = chosen[_deal(np.where(own == at, -1 - chosen, own))]
+        return [int(host) for host in chosen[_deal(self.branch_of(at, chosen))]]
+
+    def branch_of(self, at: int, hosts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return a number for the part of the network that each host is in without the switch `at`.
+
+        Each host on the switch gets a number of its own, below 0.
+        """
+        own = self.attachment.host_switch[hosts]
+        return np.where(own == at, -1 - hosts, self._before[own, at])
+
+
+def _deal(group: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+    """Return the indices of the first member of each group, then of the second of each, and so on."""
+    order = np.argsort(group, kind="stable")
+    begins = np.diff(group[order], prepend=group[order[:1]] - 1) != 0
+    first = np.flatnonzero(begins)[np.cumsum(begins) - 1]
+    turn = np.empty(len(group), np.int64)
+    turn[order] = np.arange(len(group)) - first
+    return np.argsort(turn, kind="stable")

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Inferred and compared topologies as text, tables, graphs and pages."""

@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A comparison with a reference topology: as JSON, and the reference coloured by its differences, DOT and SVG."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from html import escape
+from math import isnan
+from pathlib import Path
+from typing import Any, NamedTuple, TextIO
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.colors import to_hex, to_rgb
+
+from ibprof_converter.outputs.atomic_write import write_text
+from ibprof_converter.outputs.graph_files import quote_dot, quote_line
+from ibprof_lab.topology.reference.differences import REGULAR
+from ibprof_lab.topology.reference.host_groups import find_leaves
+from ibprof_lab.topology.reference.link_times import NOT_PASSED
+from ibprof_lab.topology.reference.reference_comparison import ReferenceComparison
+
+COMPARISON_ENDINGS = (".dot", ".svg", ".json")
+
+_FOUND, _MISSING, _EXTRA, _NAMED = "#2a7f2a", "#cc0000", "#999999", "#e07000"
+_NEVER_PASSED = "#e0e0e0"
+"""White, on a page that is not black."""
+_NOT_THERE = "not in the reference"
+_PALEST = 0.25
+_WIDTH, _ROW = 1200.0, 160.0
+
+
+def write_comparison(path: Path, comparison: ReferenceComparison) -> None:
+    """Write a comparison, by the name's end, one of `COMPARISON_ENDINGS`.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    writers = {".dot": write_dot, ".svg": write_svg, ".json": _write_json}
+    write_text(path, lambda file: writers[path.suffix](file, comparison))
+
+
+def _write_json(file: TextIO, comparison: ReferenceComparison) -> None:
+    print(json.dumps(describe_comparison(comparison), indent=1), file=file)
+
+
+def describe_comparison(comparison: ReferenceComparison) -> dict[str, Any]:
+    """Return what JSON has: differences of cabling, slow links, and each link with its times."""
+    found, reference = comparison.comparison, comparison.reference
+
+    def name(link: int) -> dict[str, str]:
+        a, b = reference.link[link].tolist()
+        return {"a": reference.names[a], "b": reference.names[b]}
+
+    document: dict[str, Any] = {
+        "kind": found.kind,
+        "reference": reference.origin,
+        "differences": comparison.differences,
+        "hosts": list(found.hosts),
+        "not_in_reference": list(found.not_in_reference),
+        "not_measured": list(found.not_measured),
+        "similarity_percent": _rounded(100 * found.similarity, 3),
+        "missing": [list(pair) for pair in found.missing],
+        "extra": [list(pair) for pair in found.extra],
+        "misplaced": [
+            {
+                "host": each.host,
+                "switch": each.switch,
+                "beside": list(each.peers),
+                "found_switch": each.found_switch,
+                "found_beside": list(each.found_peers),
+            }
+            for each in found.misplaced
+        ],
+        "apart": [
+            {"hosts": list(each.hosts), "switch": each.switch, "others": list(each.others)} for each in found.separated
+        ],
+        "merged": [list(each) for each in found.merged],
+        "rehung": [
+            {
+                "switch": each.switch,
+                "hosts": list(each.hosts),
+                "near": list(each.near),
+                "found_near": list(each.found_near),
+            }
+            for each in found.recabled
+        ],
+        "regrouped": [
+            {"expected": list(each.expected), "found": list(each.found), "differing": list(each.differing)}
+            for each in found.regrouped
+        ],
+        "slow": [
+            name(each.link)
+            | {
+                "why": each.why,
+                "ratio": round(each.ratio, 4),
+                "excess_us": round(each.excess_seconds * 1e6, 6),
+                "gbps": _rounded(each.bytes_per_second * 8e-9, 6),
+            }
+            for each in comparison.slow
+        ],
+        "cannot_tell": list(found.unknown),
+        "length": comparison.length,
+        "links": [],
+    }
+    if comparison.times is not None:
+        times = comparison.times
+        document["links"] = [
+            name(link)
+            | {
+                "gbps": _rounded(float(reference.gbps[link]), 6),
+                "paths": int(times.paths[link]),
+                "us": _rounded(float(times.seconds[link]) * 1e6, 6),
+                "reference_us": _rounded(float(times.line_rate_seconds[link]) * 1e6, 6),
+                "colour": colour,
+            }
+            for link, colour in enumerate(times.colours())
+        ]
+    return document
+
+
+def _rounded(value: float, digits: int) -> float | None:
+    return None if isnan(value) else round(value, digits)
+
+
+def write_dot(file: TextIO, comparison: ReferenceComparison) -> None:
+    """Write the reference for Graphviz, coloured: links by their times, or found and missing; named hosts orange."""
+    names, named = comparison.reference.names, _named_vertices(comparison)
+    file.write("graph compared {\n")
+    for vertex, name in enumerate(names):
+        colour = f", color={quote_dot(_NAMED)}, penwidth=3" if vertex in named else ""
+        shape = "ellipse" if comparison.reference.is_end[vertex] else "box"
+        file.write(f"  {vertex} [label={quote_dot(name)}, shape={shape}{colour}];\n")
+    for a, b, colour, label, width, is_dashed in _coloured_links(comparison):
+        dashed = ", style=dashed" if is_dashed else ""
+        file.write(f"  {a} -- {b} [color={quote_dot(colour)}, penwidth={width}, label={quote_dot(label)}{dashed}];\n")
+    file.write("}\n")
+
+
+def write_svg(file: TextIO, comparison: ReferenceComparison) -> None:
+    """Write the reference as SVG, coloured as in DOT: hosts below, switches above; a direct network on a circle."""
+    names, named = comparison.reference.names, _named_vertices(comparison)
+    x, y = _place(comparison)
+    height = float(y.max(initial=0.0)) + 100
+    file.write(
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH:g} {height:g}" font-family="sans-serif" '
+        'font-size="11">\n<rect width="100%" height="100%" fill="#ffffff"/>\n'
+    )
+    for a, b, colour, label, width, is_dashed in _coloured_links(comparison):
+        dashed = ' stroke-dasharray="6 4"' if is_dashed else ""
+        ends = f'x1="{x[a]:.1f}" y1="{y[a]:.1f}" x2="{x[b]:.1f}" y2="{y[b]:.1f}"'
+        told = escape(quote_line(f"{names[a]} to {names[b]} {label}"))
+        file.write(f'<line {ends} stroke="{colour}" stroke-width="{width}"{dashed}><title>{told}</title></line>\n')
+    crowded = len(names) > 200
+    for vertex, name in enumerate(names):
+        fill = _NAMED if vertex in named else "#ffffff"
+        told = escape(quote_line(name))
+        file.write(
+            f'<circle cx="{x[vertex]:.1f}" cy="{y[vertex]:.1f}" r="5" fill="{fill}" stroke="#333333">'
+            f"<title>{told}</title></circle>\n"
+        )
+        if not crowded or vertex in named:
+            file.write(f'<text x="{x[vertex] + 7:.1f}" y="{y[vertex] + 14:.1f}">{told}</text>\n')
+    file.write("</svg>\n")
+
+
+def _named_vertices(comparison: ReferenceComparison) -> set[int]:
+    found = comparison.comparison
+    names = {each.host for each in found.misplaced} | {host for each in found.separated for host in each.hosts}
+    names |= {host for switch in found.recabled for host in switch.hosts}
+    names |= {host for part in found.regrouped for host in part.differing}
+    vertex = dict(zip(comparison.matched.names, comparison.matched.vertex.tolist(), strict=True))
+    return {vertex[name] for name in names if name in vertex}
+
+
+class _Line(NamedTuple):
+    """A link of the picture, between two vertices."""
+
+    a: int
+    b: int
+    colour: str
+    label: str = ""
+    width: int = 2
+    dashed: bool = False
+
+
+def _coloured_links(comparison: ReferenceComparison) -> list[_Line]:
+    """Return the lines of the reference's links, then of those that it lacks."""
+    reference, found = comparison.reference, comparison.comparison
+    vertex = {name: place for place, name in reversed(tuple(enumerate(reference.names)))}
+    vertex |= dict(zip(comparison.matched.names, comparison.matched.vertex.tolist(), strict=True))
+    missing = {frozenset(vertex[name] for name in pair) for pair in found.missing}
+    # Where each switch has one host, the hosts' link is the one between the switches.
+    own = dict(
+        zip(comparison.matched.vertex.tolist(), find_leaves(reference, comparison.matched.vertex).tolist(), strict=True)
+    )
+    missing |= {frozenset(own.get(each, each) for each in pair) for pair in missing}
+    extra = [(vertex[a], vertex[b]) for a, b in found.extra]
+    ends, slow = reference.link.tolist(), {each.link for each in comparison.slow}
+    if found.kind == REGULAR:
+        lines = [
+            _Line(a, b, _MISSING if lost else _FOUND, width=5 if link in slow else 2, dashed=lost)
+            for link, (a, b) in enumerate(ends)
+            for lost in (frozenset((a, b)) in missing,)
+        ]
+        return [*lines, *(_Line(a, b, _EXTRA, _NOT_THERE, 1) for a, b in extra)]
+    others = [_Line(a, b, _NAMED, _NOT_THERE) for a, b in extra]
+    if comparison.times is None:
+        return [_Line(a, b, _NEVER_PASSED, width=1, dashed=frozenset((a, b)) in missing) for a, b in ends] + others
+    colours = zip(
+        comparison.times.colours(), comparison.times.saturation().tolist(), comparison.times.seconds, strict=True
+    )
+    lines = []
+    for link, ((a, b), (colour, strength, seconds)) in enumerate(zip(ends, colours, strict=True)):
+        if frozenset((a, b)) in missing:
+            lines.append(_Line(a, b, _NAMED, "missing", dashed=True))
+        else:
+            label = "" if isnan(seconds) else f"{seconds * 1e6:.3g} µs"
+            lines.append(_Line(a, b, _shade(colour, strength), label, 5 if link in slow else 2))
+    return lines + others
+
+
+def _shade(colour: str, strength: float) -> str:
+    if colour == NOT_PASSED:
+        return _NEVER_PASSED
+    pure = np.array(to_rgb(colour))
+    strength = _PALEST + (1 - _PALEST) * strength
+    return str(to_hex(tuple(1 - strength * (1 - pure))))
+
+
+def _place(comparison: ReferenceComparison) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return the position of each vertex, float64 [vertex] twice: rows by the distance to the nearest host.
+
+    A row is in the order of what is below.
+    """
+    reference = comparison.reference
+    count = reference.vertices
+    if comparison.comparison.kind == REGULAR:
+        angle = 2 * np.pi * np.arange(count) / max(count, 1)
+        return _WIDTH / 2 * (1 + 0.85 * np.cos(angle)), _WIDTH / 2 * (1 + 0.85 * np.sin(angle))
+    near: list[list[int]] = [[] for _ in range(count)]
+    for a, b in reference.link.tolist():
+        near[a].append(b)
+        near[b].append(a)
+    level = np.full(count, -1)
+    hosts = np.flatnonzero(reference.is_end).tolist()
+    level[hosts] = 0
+    queue = deque(hosts)
+    while queue:
+        vertex = queue.popleft()
+        for other in near[vertex]:
+            if level[other] < 0:
+                level[other] = level[vertex] + 1
+                queue.append(other)
+    level[level < 0] = 0
+    # Hosts are in the order of their switches, which are numbered first.
+    first = np.array([min(near[vertex], default=vertex) for vertex in range(count)])
+    x = np.zeros(count)
+    for row in range(level.max(initial=0) + 1):
+        members = np.flatnonzero(level == row)
+        key = first if row == 0 else [_mean_below(vertex, near, level, x) for vertex in range(count)]
+        order = members[np.argsort(np.asarray(key)[members], kind="stable")]
+        x[order] = _WIDTH * (np.arange(len(order)) + 0.5) / max(len(order), 1)
+    return x, 40 + _ROW * (level.max(initial=0) - level).astype(np.float64)
+
+
+def _mean_below(
+    vertex: int, near: list[list[int]], level: npt.NDArray[np.integer], x: npt.NDArray[np.float64]
+) -> float:
+    below = [x[other] for other in near[vertex] if level[other] < level[vertex]]
+    return float(np.mean(below)) if below else 0.0

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Comparison of a measurement with a reference topology: cabling, times of links, slow links."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof_lab.latency.model.delays import Delays
+from ibprof_lab.topology.model.inferred_topology import InferredTopology
+from ibprof_lab.topology.reference.cabling_comparison import are_linked_in_cycles, compare_cabling, reduce_graph
+from ibprof_lab.topology.reference.differences import SeparatedHosts, TopologyDifferences
+from ibprof_lab.topology.reference.host_groups import find_leaves, find_nearer, number_groups
+from ibprof_lab.topology.reference.host_matching import MatchedHosts, match_hosts
+from ibprof_lab.topology.reference.link_regression import LARGEST_WITH_CYCLES, keep_unique
+from ibprof_lab.topology.reference.link_times import LinkTimes, average_processes, spread_delays
+from ibprof_lab.topology.reference.reference_paths import find_reference_paths
+from ibprof_lab.topology.reference.reference_topology import Reference
+from ibprof_lab.topology.reference.slow_link_detection import (
+    LEAST_DELAY,
+    LEAST_SPEED,
+    SlowLink,
+    find_slow_by_speed,
+    find_slow_links,
+)
+
+_MOST_PAIRS = 300_000
+_MOST_SWITCHES = 2048
+_MOST_ELSEWHERE = 0.5
+_LONG_MESSAGE = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceComparison:
+    """A measurement compared with a reference.
+
+    Attributes:
+        reference: the expected topology.
+        matched: the hosts that both have.
+        comparison: differences of cabling.
+        times: of the links; None where there are no delays.
+        length: bytes of the messages of these times.
+        slow: links that are slower than expected, the worst first.
+    """
+
+    reference: Reference
+    matched: MatchedHosts
+    comparison: TopologyDifferences
+    times: LinkTimes | None
+    length: int
+    slow: tuple[SlowLink, ...]
+
+    @property
+    def differences(self) -> int:
+        """Number of differences."""
+        return self.comparison.differences + len(self.slow)
+
+
+def compare_with_reference(
+    found: InferredTopology,
+    reference: Reference,
+    delays: Delays | None,
+    length: int = 0,
+    least_delay: float = LEAST_DELAY,
+    least_speed: float = LEAST_SPEED,
+    timed: bool = True,
+    statistic: str = "median",
+) -> ReferenceComparison:
+    """Compare an inferred topology, and its delays, with a reference.
+
+    Args:
+        found: the topology.
+        reference: the expected one.
+        delays: as measured; None for those that the topology explains.
+        length: bytes of the messages whose times are compared.
+        least_delay: relative excess of a delay for which a link is blamed.
+        least_speed: share of its speed that a link should reach.
+        timed: whether the topology's latencies were measured; else only cabling is compared.
+        statistic: of the delays' samples.
+
+    Raises:
+        InconsistentError: the two have no host in common.
+    """
+    matched = match_hosts(found.hosts, reference)
+    matrix = _take_matrix(found, matched, delays, length, statistic)
+    pair = choose_pairs(matrix)
+    if not len(pair) or not timed:
+        return ReferenceComparison(
+            reference, matched, compare_cabling(found, reference, matched, matrix), None, length, ()
+        )
+    paths = find_reference_paths(reference, *matched.vertex[pair].T)
+    seconds = matrix[tuple(pair.T)]
+    times = spread_delays(paths, seconds, reference.gbps, length)
+    leaf = find_leaves(reference, matched.vertex)
+    cycles = are_linked_in_cycles(reduce_graph(reference, matched.vertex), matched.vertex, leaf)
+    if cycles and reference.vertices <= LARGEST_WITH_CYCLES:
+        paths = keep_unique(reference, paths, matched.vertex[pair[:, 0]], LEAST_DELAY)
+    # Hosts whose paths differ from the reference's show nothing about slow links.
+    was = number_groups(leaf)
+    nearer = find_nearer(was, matrix)
+    elsewhere = nearer != was
+    slow = find_slow_links(reference, paths, np.where(elsewhere[pair].any(axis=1), np.nan, seconds), least_delay)
+    # Delays over slow links do not show which hosts are near to one another.
+    corrected = subtract_slow_links(matrix, reference, matched.vertex, slow, None if cycles else nearer)
+    comparison = compare_cabling(found, reference, matched, corrected, nearer)
+    gone = _find_elsewhere(comparison)
+    found_elsewhere = np.array([name in gone for name in matched.names], bool)
+    if (found_elsewhere != elsewhere).any() and found_elsewhere.mean() < _MOST_ELSEWHERE:
+        seconds = np.where(found_elsewhere[pair].any(axis=1), np.nan, seconds)
+        slow = find_slow_links(reference, paths, seconds, least_delay)
+        corrected = subtract_slow_links(matrix, reference, matched.vertex, slow, None if cycles else nearer)
+        comparison = compare_cabling(found, reference, matched, corrected, nearer)
+    missing = {frozenset(pair) for pair in comparison.missing}
+    slow = [
+        each for each in slow if frozenset(reference.names[end] for end in reference.link[each.link]) not in missing
+    ]
+    comparison = replace(comparison, separated=_not_by_slow_links(comparison.separated, reference, matched, slow))
+    if delays is not None and (speed := _measure_throughput(delays, matched, pair)) is not None:
+        known = {each.link for each in slow}
+        slow += [each for each in find_slow_by_speed(reference, paths, speed, least_speed) if each.link not in known]
+    slow.sort(key=lambda each: -each.ratio)
+    return ReferenceComparison(reference, matched, comparison, times, length, tuple(slow))
+
+
+def _find_elsewhere(comparison: TopologyDifferences) -> frozenset[str]:
+    """Return the hosts that are not where the reference has them."""
+    hosts = [each.host for each in comparison.misplaced]
+    return frozenset(hosts + [host for each in comparison.recabled for host in each.hosts])
+
+
+def subtract_slow_links(
+    matrix: npt.NDArray[np.float64],
+    reference: Reference,
+    vertex: npt.NDArray[np.int64],
+    slow: list[SlowLink],
+    group: npt.NDArray[np.int64] | None,
+) -> npt.NDArray[np.float64]:
+    """Subtract what slow links add from the delays of all pairs that pass them.
+
+    Args:
+        matrix: float64 [host, host], seconds.
+        reference: with the links.
+        vertex: int64 [host], of the reference.
+        slow: the links.
+        group: int64 [host], the number of the switch that each host is on; None to ignore links between switches.
+    """
+    if not slow:
+        return matrix
+    excess = np.zeros(len(reference.link))
+    for each in slow:
+        excess[each.link] = each.excess_seconds
+    of_hosts = np.isin(reference.link, vertex)
+    own = np.zeros(reference.vertices)
+    np.add.at(own, reference.link[of_hosts], np.repeat(excess, 2).reshape(-1, 2)[of_hosts])
+    corrected = matrix - own[vertex][:, None] - own[vertex]
+    excess[of_hosts.any(axis=1)] = 0.0
+    if group is not None and excess.any() and group.max() < _MOST_SWITCHES:
+        # The paths of all hosts of a switch have the same links between switches.
+        was = number_groups(find_leaves(reference, vertex))
+        first = np.unique(was, return_index=True)[1]
+        pair = np.argwhere(~np.eye(len(first), dtype=bool))
+        paths = find_reference_paths(reference, *vertex[first[pair]].T)
+        added = np.zeros((len(first), len(first)))
+        added[tuple(pair.T)] = np.bincount(paths.pair, excess[paths.link], len(pair))
+        corrected -= added[np.ix_(group, group)]
+    np.fill_diagonal(corrected, 0.0)
+    return corrected
+
+
+def _not_by_slow_links(
+    separated: tuple[SeparatedHosts, ...], reference: Reference, matched: MatchedHosts, slow: list[SlowLink]
+) -> tuple[SeparatedHosts, ...]:
+    """Leave out hosts that are far from others because of their own slow link."""
+    ends = {end for each in slow for end in reference.link[each.link].tolist()}
+    far = {name for name, vertex in zip(matched.names, matched.vertex.tolist(), strict=True) if vertex in ends}
+    return tuple(each for each in separated if not far.issuperset(each.hosts))
+
+
+def _take_matrix(
+    found: InferredTopology, matched: MatchedHosts, delays: Delays | None, length: int, statistic: str
+) -> npt.NDArray[np.float64]:
+    if delays is None:
+        return average_processes(found.explain_delays(), matched.of_inferred)
+    return average_processes(delays.matrix(length, statistic), _find_processes(delays, matched))
+
+
+def _find_processes(delays: Delays, matched: MatchedHosts) -> list[list[int]]:
+    """Return the processes of each host, by its name or by theirs."""
+    of_host: dict[str, list[int]] = {}
+    for process, host in enumerate(delays.hosts):
+        of_host.setdefault(host, []).append(process)
+    of_label = {label: [process] for process, label in enumerate(delays.labels)}
+    return [of_host.get(name) or of_label[name] for name in matched.names]
+
+
+def choose_pairs(matrix: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    """Return the pairs of hosts that have a delay, int64 [pair, 2]; a sample of them where there are very many."""
+    hosts = len(matrix)
+    if hosts * (hosts - 1) > _MOST_PAIRS:
+        draw = np.unique(np.random.default_rng(0).integers(hosts * hosts, size=_MOST_PAIRS))
+        pair = np.stack(np.divmod(draw, hosts), axis=1)
+        pair = pair[pair[:, 0] != pair[:, 1]]
+    else:
+        pair = np.argwhere(~np.eye(hosts, dtype=bool))
+    value = matrix[tuple(pair.T)]
+    there: npt.NDArray[np.int64] = pair[np.isfinite(value) & (value > 0)]
+    return there
+
+
+def _measure_throughput(
+    delays: Delays, matched: MatchedHosts, pair: npt.NDArray[np.int64]
+) -> npt.NDArray[np.float64] | None:
+    """Return the throughput of each pair by its shortest and its longest message, bytes/s, float64 [pair].
+
+    Source: Bufe, equation 1.5.
+    """
+    short, long = int(delays.lengths[0]), int(delays.lengths[-1])
+    if long < _LONG_MESSAGE or long == short:
+        return None
+    processes = _find_processes(delays, matched)
+    longer = average_processes(delays.matrix(long), processes) - average_processes(delays.matrix(short), processes)
+    difference = longer[tuple(pair.T)]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(difference > 0, (long - short) / difference, np.nan)
+
+
+def make_observable_topology(reference: Reference) -> InferredTopology:
+    """Return the topology that delays could show of a fabric, so that fabrics too can be compared with a reference."""
+    hosts = np.flatnonzero(reference.is_end).tolist()
+    graph = reduce_graph(reference, np.array(hosts, np.int64))
+    switches = [vertex for vertex in graph if vertex not in set(hosts)]
+    number = {vertex: place for place, vertex in enumerate((*hosts, *switches))}
+    edge = np.sort(np.array([[number[a], number[b]] for a, b in graph.edges], np.int32).reshape(-1, 2), axis=1)
+    return InferredTopology(
+        method="fabric",
+        hosts=tuple(reference.names[vertex] for vertex in hosts),
+        switches=tuple(f"switch{place + 1}" for place in range(len(switches))),
+        edge=edge,
+        latency_seconds=np.full(len(edge), 1e-6),  # of each hop, so that more hops are farther
+        support=np.full(len(edge), np.nan),
+        probability=np.ones(len(edge)),
+    )

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Slow links: those that delays show to be slower than their peers, or than their speed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof_lab.topology.reference.link_fit import find_slow_by_fit
+from ibprof_lab.topology.reference.reference_paths import ReferencePaths
+from ibprof_lab.topology.reference.reference_topology import Reference
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+LEAST_DELAY = 0.1
+"""Relative excess of a delay for which a link is blamed."""
+LEAST_SPEED = 0.5
+"""Share of its speed that a link should reach."""
+
+_MOST_FOUND = 100
+_MOST_PATHS = 0.5
+_ANYWHERE, _SOMEWHERE = 3.0, 5.0
+"""Standard errors by which paths over a slow link exceed their kind: in each kind, and in at least one."""
+_SCALED = 1.4826
+_FAR_SLOWER = 2.5
+"""A link that is twice as slow looks like a switch with two links that a plan leaves out."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlowLink:
+    """A link that is slower than expected.
+
+    Attributes:
+        link: of the reference.
+        why: a sentence.
+        ratio: how many times slower.
+        excess_seconds: what it adds to a delay beyond its peers, a share of it for several links in a row; 0 where the
+            evidence is its throughput.
+        bytes_per_second: largest throughput of a pair over it; nan where the evidence is its delay.
+    """
+
+    link: int
+    why: str
+    ratio: float
+    excess_seconds: float = 0.0
+    bytes_per_second: float = float("nan")
+
+
+def find_slow_links(
+    reference: Reference, paths: ReferencePaths, delays: Floats, least: float = LEAST_DELAY
+) -> list[SlowLink]:
+    """Find links over which messages take longer than over paths of the same kind.
+
+    Of some hundred links, where paths are unique, a fit to all paths gives what each link adds (`link_fit`). The rest
+    is found by kinds of paths.
+
+    Paths are of one kind when they have the same number of links of each speed, between hosts and switches or switches.
+    A link's excess is the least, over the kinds of its paths, of the median by which these exceed all paths of their
+    kind. Where the uplink of a switch is slow, paths among its hosts are not, so that no host's link is blamed. Kinds
+    of which most paths have the link are no evidence. The worst link is taken, its excess subtracted, and so on. Where
+    the reference has latencies, such as an earlier inference, these are the expected delays instead.
+
+    Args:
+        reference: the links.
+        paths: of the pairs.
+        delays: float64 [pair], seconds; nan for those that do not count.
+        least: share of a delay that counts.
+    """
+    there = np.isfinite(delays) & (delays > 0) & (paths.hops > 0)
+    has_latencies = bool(np.isfinite(reference.latency_seconds).all())
+    is_unique = reference.routes is not None or len(reference.link) < reference.vertices
+    fitted = {} if has_latencies or not is_unique else find_slow_by_fit(reference, paths, delays, there, least)
+    excess = np.zeros(len(reference.link))
+    excess[list(fitted)] = [seconds for seconds, _ in fitted.values()]
+    delays = delays - np.bincount(paths.pair, excess[paths.link], len(delays))
+    slow = [
+        SlowLink(
+            each,
+            f"messages take {seconds * 1e6:.3g} µs longer over it than over its peers, {ratio:.2f} times as long",
+            ratio,
+            seconds,
+        )
+        for each, (seconds, ratio) in fitted.items()
+    ]
+    by_kinds = _find_by_kinds(reference, paths, delays, least, has_latencies)
+    return slow + [each for each in by_kinds if each.link not in fitted]
+
+
+def _find_by_kinds(
+    reference: Reference, paths: ReferencePaths, delays: Floats, least: float, has_latencies: bool
+) -> list[SlowLink]:
+    """Find slow links by kinds of paths, see `find_slow_links`, or by the reference's own latencies."""
+    there = np.isfinite(delays) & (delays > 0) & (paths.hops > 0)
+    entry = there[paths.pair]
+    link, pair = paths.link[entry], paths.pair[entry]
+    if not len(link):
+        return []
+    kind = _number_kinds(reference, paths)
+    usual = _add_up(reference, paths, delays, there) if has_latencies else _medians(np.where(there, kind, -1), delays)
+    rest = np.where(there, delays - usual, 0.0)
+    scatter = _SCALED * float(np.median(np.abs(rest[there] / usual[there])))
+    kinds = int(kind.max()) + 1
+    stratum, of_entry = np.unique(link * kinds + kind[pair], return_inverse=True)
+    link_of, kind_of = np.divmod(stratum, kinds)
+    count = np.bincount(of_entry)
+    delay = np.zeros(len(stratum))
+    delay[of_entry] = usual[pair]
+    # The median of few errors is uncertain.
+    error = scatter * delay / np.sqrt(count)
+    is_evidence = has_latencies | (count <= _MOST_PATHS * np.bincount(kind[there], minlength=kinds)[kind_of])
+    found: dict[int, float] = {}
+    share: dict[int, float] = {}
+    for _ in range(_MOST_FOUND):
+        excess = _group_medians(of_entry, rest[pair], len(stratum))
+        evidence, least_excess, clearest = (np.full(len(reference.link), start) for start in (inf, inf, -inf))
+        np.minimum.at(evidence, link_of[is_evidence], (excess - _ANYWHERE * error)[is_evidence])
+        np.minimum.at(least_excess, link_of[is_evidence], excess[is_evidence])
+        np.maximum.at(clearest, link_of[is_evidence], (excess - least * delay - _SOMEWHERE * error)[is_evidence])
+        blamed = np.isfinite(evidence) & (evidence > 0) & (clearest > 0)
+        if not blamed.any():
+            break
+        worst = int(np.where(blamed, least_excess, 0.0).argmax())
+        own = is_evidence & (link_of == worst)
+        found[worst] = found.get(worst, 0.0) + float(least_excess[worst])
+        share[worst] = max(share.get(worst, 0.0), float((excess[own] / delay[own]).max()))
+        rest[np.unique(pair[own[of_entry]])] -= float(least_excess[worst])
+    expected = "the reference has" if has_latencies else "over paths of its kind"
+    slow = [
+        SlowLink(
+            each,
+            f"messages over it take {seconds * 1e6:.3g} µs longer than {expected}, {1 + share[each]:.2f} times as long",
+            1 + share[each],
+            seconds,
+        )
+        for each, seconds in found.items()
+    ]
+    return slow if has_latencies else [*slow, *_without_peers(paths, delays, there, set(found))]
+
+
+def _add_up(reference: Reference, paths: ReferencePaths, delays: Floats, there: npt.NDArray[np.bool_]) -> Floats:
+    """Return the delays by the reference's latencies and a common overhead, float64 [pair], seconds."""
+    sums = np.bincount(paths.pair, reference.latency_seconds[paths.link], len(delays))
+    usual: Floats = np.maximum(sums + max(float(np.median((delays - sums)[there])), 0.0), 1e-12)
+    return usual
+
+
+def _number_kinds(reference: Reference, paths: ReferencePaths) -> Integers:
+    """Number the kinds of paths: which links they have, by speed and by what these join; int64 [pair]."""
+    ends = reference.is_end[reference.link].sum(axis=1)
+    columns = np.stack([ends, np.nan_to_num(reference.gbps)], axis=1)
+    _, like = np.unique(columns, axis=0, return_inverse=True)
+    weight = np.random.default_rng(1).integers(1, 1 << 40, like.max() + 1)
+    total = np.zeros(len(paths.offset) - 1, np.int64)
+    np.add.at(total, paths.pair, weight[like.ravel()][paths.link])
+    return np.unique(total, return_inverse=True)[1].ravel().astype(np.int64)
+
+
+def _medians(group: Integers, values: Floats) -> Floats:
+    """Return for each value the median of its group."""
+    label, of = np.unique(group, return_inverse=True)
+    medians: Floats = _group_medians(of, values, len(label))[of]
+    return medians
+
+
+def _group_medians(group: Integers, values: Floats, groups: int) -> Floats:
+    order = np.lexsort((values, group))
+    count = np.bincount(group, minlength=groups)
+    first = np.cumsum(count) - count
+    ordered = values[order]
+    medians: Floats = (ordered[first + (count - 1) // 2] + ordered[first + count // 2]) / 2
+    return medians
+
+
+def _without_peers(
+    paths: ReferencePaths, delays: Floats, there: npt.NDArray[np.bool_], known: set[int]
+) -> Iterator[SlowLink]:
+    """Find links that have no peers: all paths of a number of hops have them, and no shorter path has.
+
+    What they add per hop is compared with the cost of other hops; that of the shortest paths includes the cost of a
+    message.
+    """
+    hops = np.unique(paths.hops[there])
+    usual = np.array([np.median(delays[there & (paths.hops == each)]) for each in hops])
+    by_hop = np.diff(usual, prepend=0.0) / np.diff(hops, prepend=0)
+    for tier in range(1, len(hops)):
+        others = np.delete(by_hop, tier).max()
+        if by_hop[tier] <= _FAR_SLOWER * others:
+            continue
+        beyond = there & (paths.hops == hops[tier])
+        link, count = np.unique(paths.link[beyond[paths.pair]], return_counts=True)
+        shorter = np.unique(paths.link[(there & (paths.hops < hops[tier]))[paths.pair]])
+        in_a_row = np.setdiff1d(link[count == beyond.sum()], shorter)
+        for each in in_a_row.tolist():
+            if each not in known:
+                excess = float(usual[tier] - usual[tier - 1] - others * (hops[tier] - hops[tier - 1])) / len(in_a_row)
+                why = (
+                    f"messages over it take {usual[tier] * 1e6:.3g} µs, and those that avoid it "
+                    f"{usual[tier - 1] * 1e6:.3g} µs"
+                )
+                yield SlowLink(each, why, float(by_hop[tier] / others), excess)
+
+
+def find_slow_by_speed(
+    reference: Reference, paths: ReferencePaths, bytes_per_second: Floats, least: float = LEAST_SPEED
+) -> list[SlowLink]:
+    """Find links whose speed no pair reaches.
+
+    A link is at least as fast as the best pair over it. What a pair reaches without a fault depends on the MPI too, so
+    that a slow link must also be slower, relative to its speed, than the other links of the fabric.
+
+    Args:
+        reference: with speeds.
+        paths: of the pairs.
+        bytes_per_second: float64 [pair], throughput.
+        least: share of its speed that a link should reach.
+    """
+    best = np.zeros(len(reference.link))
+    reached = np.where(np.isfinite(bytes_per_second), bytes_per_second, 0.0)
+    np.maximum.at(best, paths.link, reached[paths.pair])
+    passed = best > 0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.where(passed, best * 8 / (reference.gbps * 1e9), np.nan)
+    if not np.isfinite(share).any():
+        return []
+    usual = float(np.nanmedian(share))
+    bound = least * min(usual, 1.0) if usual < least else least
+    return [
+        SlowLink(
+            link,
+            f"no pair reaches more than {best[link] * 8e-9:.3g} Gb/s over it, {share[link]:.0%} of its "
+            f"{reference.gbps[link]:g} Gb/s",
+            1 / float(share[link]),
+            bytes_per_second=float(best[link]),
+        )
+        for link in np.flatnonzero(share < bound).tolist()
+    ]

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Direct links that delays cannot show: as long as the path that the topology has between the same two switches.
+
+Two hosts send while other pairs fill a link of that path. Where they have a link of their own their rate stays.
+
+Source: Bufe (see `bufe`), section 2.2.1. Unlike in print, a rate that stays shows a direct link only where the pairs
+are known to fill the path, and the rates of all pairs count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
+from enum import Enum
+from itertools import combinations, pairwise
+
+import numpy as np
+
+from ibprof_lab.topology.model.host_attachment import NO_EDGE
+from ibprof_lab.topology.model.inferred_routes import InferredRoutes
+from ibprof_lab.topology.model.inferred_topology import InferredTopology
+from ibprof_lab.topology.throughput.concurrent_measurement import RoundMeasurement
+from ibprof_lab.topology.throughput.link_throughput import SAME, PairJobResult
+from ibprof_lab.topology.throughput.pair_jobs import Pair, PairJob, make_job, put_into_rounds
+from ibprof_lab.topology.throughput.throughput_plan import pair_across_link
+
+_OVERFULL = 1 / SAME
+"""Demand relative to a link's throughput from which on the link cannot carry all of it."""
+
+
+class Finding(Enum):
+    """The answers to the question of a direct link between two switches."""
+
+    DIRECT = "direct"
+    NONE = "none"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class BlockedPath:
+    """Two hosts, and pairs that fill a link of the path between them.
+
+    Attributes:
+        hosts: that may have a direct link between their switches.
+        switches: of the path.
+        link: the two switches whose link the other pairs fill.
+        jobs: the two hosts alone, the other pairs alone, and all together, the two hosts first.
+    """
+
+    hosts: Pair
+    switches: tuple[int, ...]
+    link: tuple[int, int]
+    jobs: tuple[PairJob, PairJob, PairJob]
+
+
+@dataclass(frozen=True, slots=True)
+class BlockedRates:
+    """The rates of a blocked path.
+
+    Attributes:
+        path: that was blocked.
+        alone, others, together: of its jobs.
+        finding: whether the hosts' switches have a direct link.
+    """
+
+    path: BlockedPath
+    alone: PairJobResult
+    others: PairJobResult
+    together: PairJobResult
+    finding: Finding
+
+
+@dataclass(frozen=True, slots=True)
+class DirectLinkResults:
+    """All blocked paths that were measured.
+
+    Attributes:
+        rates: of each.
+        left_out: number of pairs whose path is not sure, or has no link that other hosts could fill.
+    """
+
+    rates: tuple[BlockedRates, ...]
+    left_out: int
+
+
+class DirectLinkTest:
+    """All blocked paths of a topology.
+
+    Args:
+        topology: undirected.
+        chosen: pairs of hosts; None for one of each two switches with hosts.
+
+    Attributes:
+        routes: of the topology.
+        paths: that can be blocked.
+        left_out: number of pairs whose path is not sure, or has no link that other hosts could fill.
+    """
+
+    def __init__(self, topology: InferredTopology, chosen: Collection[Pair] | None = None) -> None:
+        self.routes = InferredRoutes(topology)
+        pairs = self._all_pairs() if chosen is None else chosen
+        found = [_block(self.routes, pair) for pair in pairs]
+        self.paths = [path for path in found if path is not None]
+        self.left_out = len(found) - len(self.paths)
+        self._rounds = put_into_rounds([_everything(path) for path in self.paths])
+        self._path_of = {_everything(path): path for path in self.paths}
+
+    @property
+    def rounds(self) -> int:
+        """Number of rounds: three for each set of paths that share nothing."""
+        return 3 * len(self._rounds)
+
+    def run(self, measurement: RoundMeasurement, advance: Callable[[], None]) -> DirectLinkResults:
+        """Measure all paths, or as many as possible until all processes stop."""
+        results: list[BlockedRates] = []
+        for row in self._rounds:
+            paths = [self._path_of[job] for job in row]
+            found: dict[PairJob, PairJobResult] = {}
+            for step in range(3):
+                if not measurement.stopped:
+                    found.update(measurement.measure([path.jobs[step] for path in paths]))
+                    advance()
+            if len(found) == 3 * len(paths):
+                results += [_judge(self.routes, path, *(found[job] for job in path.jobs)) for path in paths]
+        return DirectLinkResults(tuple(results), self.left_out)
+
+    def _all_pairs(self) -> Iterator[Pair]:
+        """Yield a host on each of two switches that are at least two links apart."""
+        first: dict[int, int] = {}
+        for host, switch in enumerate(self.routes.attachment.host_switch.tolist()):
+            first.setdefault(switch, host)
+        for one, other in combinations(first.values(), 2):
+            if len(self.routes.switches(one, other)) > 2:
+                yield one, other
+
+
+def _block(routes: InferredRoutes, pair: Pair) -> BlockedPath | None:
+    """Return how to fill the link of a pair's path that most others can use; None where that is not possible.
+
+    Pairs whose path includes the whole of it could take the direct link too.
+    """
+    switches = routes.switches(*pair)
+    if len(switches) < 3 or not routes.is_certain(*pair):
+        return None
+    for link in sorted(pairwise(switches), key=lambda link: -min(routes.count_behind(*link))):
+        if others := pair_across_link(routes, *link, avoid=pair):
+            together = make_job(routes, [pair, *others.pairs])
+            return BlockedPath(pair, tuple(switches), link, (make_job(routes, [pair]), others, together))
+    return None
+
+
+def _everything(path: BlockedPath) -> PairJob:
+    """Return the job that uses all that a path's jobs use."""
+    return path.jobs[2]
+
+
+def _judge(
+    routes: InferredRoutes, path: BlockedPath, alone: PairJobResult, others: PairJobResult, together: PairJobResult
+) -> BlockedRates:
+    if together.total < SAME * (alone.total + others.total):
+        finding = Finding.NONE
+    elif _would_not_fit(routes, path, alone, others):
+        finding = Finding.DIRECT
+    else:
+        finding = Finding.UNKNOWN
+    return BlockedRates(path, alone, others, together, finding)
+
+
+def _would_not_fit(routes: InferredRoutes, path: BlockedPath, alone: PairJobResult, others: PairJobResult) -> bool:
+    """Return whether the link cannot carry the two hosts in addition to the other pairs.
+
+    Its throughput was measured; or the other pairs hold one another up there; or its two ends are hosts that send over
+    it as fast as they can.
+    """
+    known, demand = routes.topology.throughput, alone.total + others.total
+    edge = routes.edge_between(*path.link)
+    if known is not None and not known.edge_at_least[edge] and known.edge_gbps[edge] > 0:
+        return bool(demand > _OVERFULL * known.edge_gbps[edge])
+    if len(others.gbps) > 1:
+        return others.total < SAME * len(others.gbps) * alone.total
+    ends = [host for host in others.job.pairs[0] if routes.attachment.host_edge[host] == NO_EDGE]
+    return {int(routes.attachment.host_switch[host]) for host in ends} == set(path.link)
+
+
+def add_direct_links(topology: InferredTopology, found: Iterable[BlockedRates]) -> InferredTopology:
+    """Return a topology with the direct links that were found, each as long as its path."""
+    direct = [each for each in found if each.finding is Finding.DIRECT]
+    routes, count = InferredRoutes(topology), len(direct)
+    ends = np.array([(each.path.switches[0], each.path.switches[-1]) for each in direct], np.int64).reshape(-1, 2)
+    throughput = topology.throughput and replace(
+        topology.throughput,
+        edge_gbps=np.append(topology.throughput.edge_gbps, [each.alone.total for each in direct]),
+        edge_at_least=np.append(topology.throughput.edge_at_least, np.ones(count, np.bool_)),
+    )
+    return replace(
+        topology,
+        edge=np.vstack([topology.edge, np.sort(routes.attachment.vertices()[ends], axis=1)]).astype(np.int32),
+        latency_seconds=np.append(topology.latency_seconds, routes.distance[tuple(ends.T)]),
+        support=np.append(topology.support, np.full(count, np.nan)),
+        probability=np.append(topology.probability, np.ones(count)),
+        throughput=throughput,
+    )

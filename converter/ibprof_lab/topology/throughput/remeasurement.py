@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A second, longer measurement of a few pairs of a known topology, on all processes of a job."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ibprof.errors import InconsistentError
+from ibprof.text.quantities import printable
+from ibprof_lab.latency.files.delay_files import read_delays
+from ibprof_lab.latency.measure.batch_samples import Sampling
+from ibprof_lab.latency.measure.measurement_plan import BackgroundNoise, MeasurementPlan
+from ibprof_lab.latency.measure.process_agreement import on_first
+from ibprof_lab.latency.measure.schedules import Round
+from ibprof_lab.latency.measure.session import MeasurementSession
+from ibprof_lab.latency.model.delays import Delays
+from ibprof_lab.topology.files.topology_json import read_topology
+from ibprof_lab.topology.model.inferred_routes import InferredRoutes
+from ibprof_lab.topology.model.inferred_topology import InferredTopology
+from ibprof_lab.topology.throughput.pair_jobs import Pair
+from ibprof_lab.topology.throughput.representatives import (
+    choose_representatives,
+    find_unexplained_pairs,
+    schedule_pairs,
+)
+
+_NOISE = ("num_noise_proc", "num_noise_mes", "noise_mes_length")
+
+
+@dataclass(frozen=True, slots=True)
+class RemeasureOptions:
+    """Files, and the pairs to measure again.
+
+    Attributes:
+        topology: file of the topology, JSON.
+        delays: file of delays, which is read and written.
+        each: number of sets of representatives of a link, each of other hosts.
+        budget: share of all pairs, and seconds; the latter counts unless None.
+        repetitions: a third of the batches of a pair.
+        sequential: whether one pair is measured at a time.
+    """
+
+    topology: Path
+    delays: Path
+    each: int
+    budget: tuple[float, float | None]
+    repetitions: int
+    sequential: bool
+
+
+def remeasure(module: Any, options: RemeasureOptions) -> int:
+    """Measure pairs again that the topology does not explain, then representatives of every link.
+
+    Args:
+        module: `mpi4py.MPI`.
+        options: the same on all processes.
+
+    Returns:
+        The number of the signal that ended it; 0 for none.
+
+    Raises:
+        InconsistentError: the delays lack hosts of the topology.
+        IbprofError: a file cannot be read or written.
+    """
+    comm = module.COMM_WORLD
+    topology: InferredTopology = comm.bcast(on_first(comm, lambda: read_topology(options.topology)))
+    plan = comm.bcast(on_first(comm, lambda: _plan(options)))
+    session = MeasurementSession(module, plan, options.delays)
+
+    def choose(delays: Delays) -> Sequence[Round]:
+        return _choose(topology, delays, options, session)
+
+    outcome = session.measure(resume=True, choose=choose)
+    session.report(outcome)
+    return outcome.signal
+
+
+def _plan(options: RemeasureOptions) -> MeasurementPlan:
+    """Return a plan as that of the delays in the file, with more batches of a pair."""
+    delays = read_delays(options.delays, ())
+    known = delays.attributes
+    return MeasurementPlan(
+        lengths=delays.lengths,
+        mode=str(known.get("mode", "one_to_one")),
+        schedule=str(known.get("schedule", "rounds")),
+        one_way=bool(known.get("one_way", 0)),
+        window=int(known.get("window", 64)),
+        noise=BackgroundNoise(*(int(known.get(name, 0)) for name in _NOISE)),
+        sampling=Sampling(options.repetitions, float(known.get("batch_s", 1e-3))),
+    )
+
+
+def _choose(
+    topology: InferredTopology, delays: Delays, options: RemeasureOptions, session: MeasurementSession
+) -> Sequence[Round]:
+    """Choose pairs of the topology's hosts and return them as rounds of processes."""
+    process_of = _find_processes(topology, delays, options)
+    routes = InferredRoutes(topology)
+    measured = delays.matrix()[np.ix_(process_of, process_of)].astype(np.float64)
+    unexplained = find_unexplained_pairs(topology, measured)
+    wanted = list(dict.fromkeys([*unexplained, *choose_representatives(routes, options.each)]))
+    hosts = len(topology.hosts)
+    chosen = wanted[: _count_pairs(options.budget, hosts, session.plan)]
+    session.say(
+        f"{len(unexplained)} outlying pairs and {len(wanted) - len(unexplained)} representatives of links; "
+        f"{len(chosen)} of {hosts * (hosts - 1) // 2} pairs are measured again"
+    )
+    rounds: list[list[Pair]] = [[pair] for pair in chosen] if options.sequential else schedule_pairs(routes, chosen)
+    return [process_of[np.array(pairs, np.int64)].astype(np.int32) for pairs in rounds]
+
+
+def _find_processes(topology: InferredTopology, delays: Delays, options: RemeasureOptions) -> np.ndarray:
+    """Return the first process of each host, int64 [host]."""
+    first: dict[str, int] = {}
+    for process, names in enumerate(zip(delays.hosts, delays.labels, strict=True)):
+        for name in names:
+            first.setdefault(name, process)
+    missing = [host for host in topology.hosts if host not in first]
+    if missing:
+        raise InconsistentError(
+            f"{options.delays}: expected delays of the hosts of {options.topology}, found none of "
+            f"{printable(', '.join(missing[:5]))}"
+        )
+    return np.array([first[host] for host in topology.hosts], np.int64)
+
+
+def _count_pairs(budget: tuple[float, float | None], hosts: int, plan: MeasurementPlan) -> int:
+    share, seconds = budget
+    if seconds is None:
+        return math.ceil(share * hosts * (hosts - 1) / 2)
+    return int(seconds / plan.seconds_of_pair_again / max(len(plan.lengths), 1))
