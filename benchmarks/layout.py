@@ -17,9 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ibprof_converter.layout.crossings import count_crossings
-from ibprof_converter.layout.positions import lay_out
-from ibprof_converter.layout.traversal import rank_names, visit
+from ibprof_converter.layout.positions import lay_out, rank_names, visit
+from ibprof_converter.layout.tree_positions import count_crossings
 from ibprof_converter.routing.subnet import read_subnet
 
 TESTS = Path(__file__).parents[1] / "tests/data/fabrics"

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ibprof.cli.command import run_command
-from ibprof.cli.parsers import make_parser
-from ibprof.cli.row_arguments import add_row_arguments
+from ibprof.cli.parsers import add_row_arguments, make_parser
 from ibprof.cli.text_tables import print_pairs, print_table
 from ibprof.errors import UsageError
 from ibprof.text.call_chains import shorten_site

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ibprof.cli.command import run_command
-from ibprof.cli.parsers import make_parser
-from ibprof.cli.row_arguments import add_row_arguments
+from ibprof.cli.parsers import add_row_arguments, make_parser
 
 COLUMNS = ("src", "dst", "bytes", "messages")
 PORT_COLUMNS = ("src_port", "dst_port")

@@ -10,9 +10,12 @@ from contextlib import redirect_stderr
 from contextvars import ContextVar
 from difflib import get_close_matches
 from io import StringIO
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ibprof.cli.main import find_commands
+
+if TYPE_CHECKING:
+    from ibprof.profile.row_choice import RowChoice
 
 _INVALID_CHOICE = re.compile(r"argument ([^:]+): invalid choice: '([^']*)' \(choose from ")
 
@@ -127,3 +130,17 @@ def _with_subcommands(parser: argparse.ArgumentParser | None) -> Iterator[argpar
         if isinstance(action, argparse._SubParsersAction):
             for subcommand in dict.fromkeys(action.choices.values()):
                 yield from _with_subcommands(subcommand)
+
+
+def add_row_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add --operation, --region and --site."""
+    parser.add_argument("--operation", metavar="OP", help="only this MPI operation, such as ALLTOALL")
+    parser.add_argument("--region", metavar="NAME", help="only this region")
+    parser.add_argument("--site", metavar="FILE:LINE", help="only calls of this line, if sites were recorded")
+
+
+def row_options(arguments: argparse.Namespace) -> RowChoice:
+    """Return the choice that the arguments state."""
+    from ibprof.profile.row_choice import RowChoice  # noqa: PLC0415  (--help must come at once)
+
+    return RowChoice(arguments.operation, arguments.region, arguments.site)

@@ -1,6 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Profile: what one run sent, as arrays, and what follows from it alone."""
-
-from ibprof.profile import profile_html
-
-__all__ = ["profile_html"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum, auto
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -509,6 +510,8 @@ class Profile(NotebookView):
         sites: distinct places that called MPI.
         sites_without_lines: objects whose places have no lines, and why; a sentence each.
     """
+
+    renderer_module: ClassVar[str] = "ibprof.profile.profile_html"
 
     name: str
     mpi: str

@@ -46,8 +46,7 @@ from ibprof.recording.cartesian_grids import read_grids
 from ibprof.recording.counter_records import read_counters, read_demands, read_sizes, read_times
 from ibprof.recording.folder_runs import RecordedRun, choose_run, list_runs
 from ibprof.recording.host_file import RecordingFile, Records, decode_text, locate_records
-from ibprof.recording.interval_times import read_interval_times
-from ibprof.recording.intervals import read_intervals
+from ibprof.recording.intervals import read_interval_times, read_intervals
 from ibprof.recording.peer_addresses import find_owners, resolve_peers
 from ibprof.recording.recorded_ports import read_choices, read_ports, read_transfers
 from ibprof.recording.site_lines import resolve_sites

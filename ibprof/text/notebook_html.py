@@ -4,15 +4,25 @@
 from __future__ import annotations
 
 import html
+import sys
 from collections.abc import Iterable, Sequence
 from functools import singledispatch
+from importlib import import_module
+from typing import ClassVar
 
 from ibprof.text.quantities import printable
 
 
 @singledispatch
 def render_html(shown: object) -> str:
-    """Return an object as HTML. Modules register how their types are shown here."""
+    """Return an object as HTML. Modules register how their types are shown here.
+
+    A type may name the module that registers it, in `renderer_module`. The module is imported at the first use.
+    """
+    module = getattr(shown, "renderer_module", "")
+    if module and module not in sys.modules:
+        import_module(module)
+        return render_html(shown)
     return f"<pre>{escape(repr(shown))}</pre>"
 
 
@@ -20,6 +30,7 @@ class NotebookView:
     """A type that notebooks show by `render_html`, so that a data type need not import its renderer."""
 
     __slots__ = ()
+    renderer_module: ClassVar[str] = ""
 
     def _repr_html_(self) -> str:
         return render_html(self)

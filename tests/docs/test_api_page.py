@@ -10,18 +10,24 @@ import subprocess
 import sys
 from importlib.resources import as_file, files
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import ibprof
 import ibprof_converter
+import ibprof_lab
 from ibprof.archive.otf2_archive import write_archive
 from ibprof_converter import api
+from ibprof_lab import lab_api
 from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
 
 PAGE = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
 FUNCTIONS = {"ibprof.load_profile": ibprof.load_profile} | {
-    name: getattr(ibprof_converter, name) for name in ibprof_converter.__all__ if name.islower()
+    name: getattr(package, name)
+    for package in (ibprof_converter, ibprof_lab)
+    for name in package.__all__
+    if name.islower()
 }
 
 
@@ -39,25 +45,31 @@ def test_the_page_has_each_function_with_its_signature() -> None:
 
 
 def test_each_result_is_named() -> None:
-    for name in ibprof_converter.__all__:
+    for name in (*ibprof_converter.__all__, *ibprof_lab.__all__):
         assert f"`{name}" in PAGE, name
 
 
-@pytest.mark.parametrize("package", [ibprof, ibprof_converter])
+@pytest.mark.parametrize("package", [ibprof, ibprof_converter, ibprof_lab])
 def test_each_public_name_has_a_docstring(package: object) -> None:
     for name in package.__all__:  # type: ignore[attr-defined]
         if name != "__version__":
             assert inspect.getdoc(getattr(package, name)), name
 
 
-def test_the_names_are_those_of_the_module_behind_them() -> None:
-    assert ibprof_converter.__all__ == api.__all__
-    assert set(ibprof_converter.__all__) <= set(dir(ibprof_converter))
+@pytest.mark.parametrize(("package", "behind"), [(ibprof_converter, api), (ibprof_lab, lab_api)])
+def test_the_names_are_those_of_the_module_behind_them(package: ModuleType, behind: ModuleType) -> None:
+    assert package.__all__ == behind.__all__
+    assert set(package.__all__) <= set(dir(package))
     with pytest.raises(AttributeError, match="no attribute 'reports_of'"):
-        _ = ibprof_converter.reports_of  # type: ignore[attr-defined]
+        _ = package.reports_of
 
 
-@pytest.mark.parametrize("package", ["ibprof", "ibprof_converter"])
+def test_names_of_0_1_0_still_work() -> None:
+    assert ibprof_converter.simulate is ibprof_lab.simulate  # type: ignore[attr-defined]
+    assert ibprof_converter.StudyResults is ibprof_lab.StudyResults  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("package", ["ibprof", "ibprof_converter", "ibprof_lab"])
 def test_importing_a_package_imports_nothing_large(package: str) -> None:
     code = f"import sys, {package}; print({{'numpy', 'otf2', 'matplotlib', 'rich', 'yaml'}} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

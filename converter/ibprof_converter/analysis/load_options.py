@@ -14,6 +14,9 @@ from ibprof_converter.routing.rail_files import RailFiles, find_rails, has_links
 from ibprof_converter.routing.synthetic.spec import is_synthetic
 from ibprof_converter.traffic.traffic_reader import is_traffic
 
+TOP = 10
+"""Link directions that a report lists, and that are compared where no flows are known."""
+
 REGION = "region"
 OPERATION = "operation"
 SITE = "site"
@@ -24,6 +27,23 @@ Progress = Callable[[str], None]
 
 def no_progress(_stage: str) -> None:
     """Ignore the stages."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeFiles:
+    """The user's data on ranks and nodes.
+
+    Attributes:
+        ranks: CSV with a column `rank`, then any others.
+        nodes: CSV with a column `host`, `node` or `guid`, then any others.
+    """
+
+    ranks: Path | None = None
+    nodes: Path | None = None
+
+    def files(self) -> Iterator[Path]:
+        """Yield the files to read."""
+        yield from filter(None, (self.ranks, self.nodes))
 
 
 @dataclass(frozen=True, slots=True)

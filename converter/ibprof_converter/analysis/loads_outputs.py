@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ibprof.errors import UsageError
+from ibprof.profile.folded_stacks import fold_stacks
+from ibprof.text.call_names import name_call
 from ibprof_converter.analysis.fabric_loads import FabricLoads
 from ibprof_converter.analysis.judged_loads import judge_loads
-from ibprof_converter.analysis.link_stacks import fold_busiest_link
+from ibprof_converter.analysis.links_over_time import find_busiest, name_end
 from ibprof_converter.analysis.load_options import OPERATION, REGION, SITE
 from ibprof_converter.analysis.loads_view import NamedLoads, write_view
 from ibprof_converter.analysis.output_files import STDOUT, naming_file, open_output
@@ -21,6 +23,8 @@ from ibprof_converter.layout.regular_cabling import find_dragonfly_groups
 from ibprof_converter.outputs.csv_file import write_csv
 from ibprof_converter.outputs.rows import NODE_COLUMNS, Row, link_rows
 from ibprof_converter.traffic.hosts import NO_HOST
+from ibprof_converter.traffic.loaded_links import load_links
+from ibprof_converter.traffic.traffic_data import ALL
 
 JOB = "job"
 FIGURE_SUFFIXES = (".png", ".svg", ".pdf")
@@ -216,3 +220,27 @@ def draw_loads(
     fabric, titles = loads.fabric, (loads.title, loads.subtitle)
     with naming_file(file) if isinstance(file, Path) else nullcontext():
         write_picture(file, *titles, fabric.fabrics, fabric.layouts, loads.loads, panels, only_used, full_scale)
+
+
+def fold_busiest_link(loads: FabricLoads) -> str:
+    """Return a line `LINK;region;operation;line BYTES` for each call that loads the most loaded link direction.
+
+    It is the busiest by its time at line rate along static routes. What the traffic does not distinguish is left out.
+
+    Raises:
+        UsageError: bytes were counted at the ports, or no link carries any.
+    """
+    busiest = find_busiest(loads)
+    if loads.traffic is None or not busiest:
+        raise UsageError("--folded: no link carries bytes whose senders are known")
+    rail, link, end = busiest[0]
+    split = load_links(loads.traffic, loads.fabric.subnets, by_region=True, by_operation=True, by_site=True)
+    amounts = split.by_rail[rail][link, end].tolist()
+    jobs = split.jobs or (ALL,) * len(amounts)
+    calls = (
+        (job, region, name_call(operation), site)
+        for job, (region, operation), site in zip(jobs, split.groups, split.sites, strict=True)
+    )
+    link_name = name_end(loads, rail, link, end)
+    stacks = [(link_name, *(name for name in call if name != ALL)) for call in calls]
+    return fold_stacks(sorted(zip(stacks, amounts, strict=True), key=lambda row: -row[1]))

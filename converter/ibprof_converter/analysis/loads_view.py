@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -13,6 +13,7 @@ from ibprof.text.notebook_html import NotebookView
 from ibprof.text.quantities import format_bytes, printable
 from ibprof_converter.analysis.fabric_loads import FabricLoads
 from ibprof_converter.analysis.judged_loads import JudgedLoads
+from ibprof_converter.analysis.load_options import AttributeFiles
 from ibprof_converter.analysis.output_files import naming_file
 from ibprof_converter.analysis.run_change import explain_change
 from ibprof_converter.analysis.run_facts import facts_of_loads
@@ -30,23 +31,6 @@ from ibprof_converter.viewer.view_runs import RunPairChange, ViewRun
 _RECORDED = "as recorded"
 _PREDICTED = "predicted"
 _MEASURED = "measured"
-
-
-@dataclass(frozen=True, slots=True)
-class AttributeFiles:
-    """The user's data on ranks and nodes.
-
-    Attributes:
-        ranks: CSV with a column `rank`, then any others.
-        nodes: CSV with a column `host`, `node` or `guid`, then any others.
-    """
-
-    ranks: Path | None = None
-    nodes: Path | None = None
-
-    def files(self) -> Iterator[Path]:
-        """Yield the files to read."""
-        yield from filter(None, (self.ranks, self.nodes))
 
 
 @dataclass(frozen=True, slots=True)

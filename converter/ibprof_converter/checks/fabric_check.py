@@ -3,23 +3,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+
+import numpy as np
 
 from ibprof.errors import InconsistentError, InputError
 from ibprof.text.notebook_html import NotebookView
 from ibprof_converter.checks.cabling_check import check_cabling
-from ibprof_converter.checks.directors import describe_directors
 from ibprof_converter.checks.dump_check import check_dumps
 from ibprof_converter.checks.fabric_findings import FabricFinding, FindingKind
-from ibprof_converter.checks.rail_check import check_rails_alike
 from ibprof_converter.checks.route_check import check_routes, check_tables
 from ibprof_converter.fabric.assemble import DuplicateLidError
-from ibprof_converter.fabric.fabric_graph import NodeKind
+from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
+from ibprof_converter.layout.neighbours import find_chassis
+from ibprof_converter.layout.node_levels import find_levels
 from ibprof_converter.routing.rail_files import RailFiles
 from ibprof_converter.routing.subnet import Subnet, check_rails, read_rail, read_without_tables
 from ibprof_converter.routing.table_search import MissingTablesError
-from ibprof_converter.traffic.hosts import find_hosts
+from ibprof_converter.traffic.hosts import Hosts, find_hosts
+from ibprof_converter.traffic.traffic_data import NO_LID
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,3 +154,52 @@ def _summarise(subnet: Subnet, unused: tuple[str, ...]) -> RailSummary:
         directors=describe_directors(fabric),
         unused=unused,
     )
+
+
+_BOARD = re.compile(r"/([A-Za-z]{1,9}\d{1,3})(?:/\w{1,9})?(?: \(\.\.\w+\))?$")
+"""The board in a chip's description: `MF0;NAME:MCS8500/L07/U2` is on board L07."""
+
+
+def describe_directors(fabric: Fabric) -> tuple[str, ...]:
+    """Return each director in words: its name, its chips and boards, and the chips of each level."""
+    chassis = find_chassis(fabric, fabric.node_kind == NodeKind.SWITCH)
+    level = find_levels(fabric)
+    directors = []
+    for number in np.unique(chassis[chassis >= 0]).tolist():
+        nodes = np.flatnonzero(chassis == number).tolist()
+        names = [fabric.node_name[node] for node in nodes]
+        boards = {match[1] for name in names if (match := _BOARD.search(name))}
+        boxes = {name.split("/", 1)[0] for name in names}
+        name = boxes.pop() if boards and len(boxes) == 1 else f"{int(fabric.system_guid[nodes[0]]):#018x}"
+        chips = ", ".join(
+            f"{count} at level {each}" for each, count in zip(*np.unique(level[nodes], return_counts=True), strict=True)
+        )
+        on = f" on {len(boards)} boards" if boards else ""
+        directors.append(f"{name!r}: {len(nodes)} chips{on} ({chips})")
+    return tuple(sorted(directors))
+
+
+def check_rails_alike(fabrics: Sequence[Fabric], hosts: Hosts) -> Iterator[FabricFinding]:
+    """Find hosts that some rails lack, and rails that differ in size."""
+    if len(fabrics) < 2:
+        return
+    for rail in range(len(fabrics)):
+        missing = np.flatnonzero(hosts.lid[:, rail] == NO_LID)
+        if len(missing):
+            what = f"{len(missing)} of {len(hosts.name)} hosts are not on rail {rail}"
+            yield FabricFinding(
+                FindingKind.MISSING_HOST, rail, what, tuple(hosts.name[host] for host in missing.tolist())
+            )
+    for what, sizes in (
+        ("switches", [int((fabric.node_kind == NodeKind.SWITCH).sum()) for fabric in fabrics]),
+        ("links between switches", [_count_switch_links(fabric) for fabric in fabrics]),
+        ("hosts", [int((hosts.lid[:, rail] != NO_LID).sum()) for rail in range(len(fabrics))]),
+    ):
+        if len(set(sizes)) > 1:
+            smallest = int(np.argmin(sizes))
+            words = f"the rails have {', '.join(map(str, sizes))} {what}"
+            yield FabricFinding(FindingKind.RAILS_DIFFER, smallest, words, (f"rail {smallest}",))
+
+
+def _count_switch_links(fabric: Fabric) -> int:
+    return int((fabric.node_kind[fabric.link_node] == NodeKind.SWITCH).all(axis=1).sum())

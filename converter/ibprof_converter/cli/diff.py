@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ibprof.cli.command import run_command
-from ibprof.cli.parsers import make_parser
-from ibprof.cli.row_arguments import add_row_arguments, row_options
+from ibprof.cli.parsers import add_row_arguments, make_parser, row_options
 from ibprof.errors import THRESHOLD_CROSSED, UsageError
 from ibprof_converter.analysis.output_files import check_files
 from ibprof_converter.analysis.path_redactor import FULL_PATHS, PathRedactor

@@ -7,10 +7,15 @@ import argparse
 from collections.abc import Iterable
 from pathlib import Path
 
-from ibprof.cli.row_arguments import add_row_arguments, row_options
+from ibprof.cli.parsers import add_row_arguments, row_options
 from ibprof.errors import UsageError
-from ibprof_converter.analysis.load_options import FabricOptions, TrafficOptions, parse_pattern, split_names
-from ibprof_converter.analysis.loads_view import AttributeFiles
+from ibprof_converter.analysis.load_options import (
+    AttributeFiles,
+    FabricOptions,
+    TrafficOptions,
+    parse_pattern,
+    split_names,
+)
 from ibprof_converter.analysis.path_redactor import FULL_PATHS, PathRedactor
 from ibprof_converter.cli.arguments import type_of
 from ibprof_converter.routing.route_choice import CHOICES, parse_routes

@@ -10,17 +10,13 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-from rich.console import Console
-from rich.text import Text
+from typing import TYPE_CHECKING
 
 from ibprof.cli.command import run_command
 from ibprof.cli.parsers import make_parser
 from ibprof.errors import UsageError
 from ibprof.text.quantities import printable
-from ibprof_converter.analysis.judged_loads import TOP
-from ibprof_converter.analysis.load_options import FabricOptions, TrafficOptions
-from ibprof_converter.analysis.loads_view import AttributeFiles
+from ibprof_converter.analysis.load_options import TOP, AttributeFiles, FabricOptions, TrafficOptions
 from ibprof_converter.analysis.output_files import check_files
 from ibprof_converter.cli.input_arguments import (
     add_adaptive_argument,
@@ -35,16 +31,15 @@ from ibprof_converter.cli.input_arguments import (
     traffic_options,
 )
 from ibprof_converter.cli.printing import print_captured, print_json, print_lines, show_stages
-from ibprof_converter.hotspots.hot_links import BY_TIME, RANKINGS
-from ibprof_converter.hotspots.link_report import DIAGNOSED_FLOWS
-from ibprof_converter.reports.brief_report import describe_in_brief
-from ibprof_converter.reports.job_report import JobReport, read_and_report
-from ibprof_converter.reports.job_sections import describe_report
-from ibprof_converter.reports.report_sections import Section
-from ibprof_converter.reports.terminal_text import print_sections
-from ibprof_converter.reports.typed_commands import name_files
+from ibprof_converter.hotspots.link_order import BY_TIME, RANKINGS
 from ibprof_converter.routing.synthetic.spec import FORMS
 from ibprof_converter.traffic.traffic_reader import KINDS, is_traffic
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ibprof_converter.reports.job_report import JobReport
+    from ibprof_converter.reports.report_sections import Section
 
 NAME = "ibprof-report"
 
@@ -94,6 +89,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _report(argv: Sequence[str] | None) -> None:
     options = _report_options(_parser().parse_intermixed_args(argv))
+    # --help and wrong options need none of the analysis, whose import takes most of a second.
+    from ibprof_converter.reports.job_report import read_and_report  # noqa: PLC0415
+    from ibprof_converter.reports.typed_commands import name_files  # noqa: PLC0415
+
     command = shlex.join([NAME, *(sys.argv[1:] if argv is None else argv)])
     with show_stages() as progress:
         report = read_and_report(
@@ -112,6 +111,11 @@ def _report(argv: Sequence[str] | None) -> None:
 
 
 def _print_text(report: JobReport, options: ReportOptions) -> None:
+    # As above; --json needs none of these.
+    from ibprof_converter.reports.brief_report import describe_in_brief  # noqa: PLC0415
+    from ibprof_converter.reports.job_sections import describe_report  # noqa: PLC0415
+    from ibprof_converter.reports.terminal_text import print_sections  # noqa: PLC0415
+
     sections = describe_report(report)
     names = tuple(section.name for section in sections)
     if unknown := [name for name in options.sections if name not in names]:
@@ -126,11 +130,17 @@ def _print_text(report: JobReport, options: ReportOptions) -> None:
 
 
 def _print_all(console: Console, report: JobReport, sections: list[Section]) -> None:
+    from rich.text import Text  # noqa: PLC0415  (as above)
+
+    from ibprof_converter.reports.terminal_text import print_sections  # noqa: PLC0415  (as above)
+
     console.print(Text(printable(report.verdict.text)), end="\n\n")
     print_sections(console, sections)
 
 
 def _report_options(arguments: argparse.Namespace) -> ReportOptions:
+    from ibprof_converter.hotspots.link_report import DIAGNOSED_FLOWS  # noqa: PLC0415  (as above)
+
     fabric = fabric_options(arguments, fabric_needed=False)
     options = ReportOptions(
         fabric=fabric if fabric.names else None,

@@ -12,9 +12,15 @@ from ibprof.cli.command import run_command
 from ibprof.cli.parsers import make_parser
 from ibprof_converter.analysis.fabric_loads import FabricLoads
 from ibprof_converter.analysis.judged_loads import judge_loads
-from ibprof_converter.analysis.load_options import FabricOptions, Progress, TrafficOptions, list_compared
+from ibprof_converter.analysis.load_options import (
+    AttributeFiles,
+    FabricOptions,
+    Progress,
+    TrafficOptions,
+    list_compared,
+)
 from ibprof_converter.analysis.load_pipeline import load_traffic
-from ibprof_converter.analysis.loads_view import AttributeFiles, NamedLoads, write_view
+from ibprof_converter.analysis.loads_view import NamedLoads, write_view
 from ibprof_converter.analysis.output_files import check_files
 from ibprof_converter.analysis.path_redactor import PathRedactor
 from ibprof_converter.analysis.routed_fabric import read_routed_fabric

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ibprof.errors import InconsistentError, InputError
 from ibprof.text.quantities import count_of
-from ibprof_converter.fabric.contradictions import drop_contradicting_links
+from ibprof_converter.fabric.damage import DamageLog
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.fabric.listing import NOT_CONFIGURED_LID, NOT_GIVEN, PORTS, Listing, drop_invalid_rows, take_equal
 from ibprof_converter.fabric.node_names import show_some
@@ -200,3 +200,25 @@ def _links(listing: Listing, rows: npt.NDArray[np.int64]) -> str:
 
 def _count(items: Sequence[str], noun: str) -> str:
     return f"{count_of(len(items), noun)} ({show_some(items)})"
+
+
+def drop_contradicting_links(listing: Listing) -> Listing:
+    """Return a listing without the rows of ports that have several links: any of them may be wrong.
+
+    The rows become damage. Where nothing else would be left, all rows stay, and `assemble` reports the contradiction.
+    """
+    guids, node = np.unique(listing.node_guid, return_inverse=True)
+    end = node.reshape(listing.port.shape).astype(np.int64) * PORTS + listing.port
+    low, high = end.min(axis=1), end.max(axis=1)
+    links = np.unique(np.stack([low, high], axis=1), axis=0)
+    ports, number = np.unique(links, return_counts=True)
+    several = ports[number > 1]
+    dropped = np.isin(end, several).any(axis=1)
+    if not len(several) or dropped.all():
+        return listing
+    log = DamageLog(listing.path)
+    for port, count in zip(several.tolist(), number[number > 1].tolist(), strict=True):
+        lines = listing.line[(end == port).any(axis=1)].tolist()
+        what = f"port {port % PORTS} has {count} different links, none of them is used"
+        log.miss(what, int(guids[port // PORTS]), lines)
+    return replace(listing.select(np.flatnonzero(~dropped)), damage=(*listing.damage, *log.report()))

@@ -15,7 +15,7 @@ from ibprof.profile.exact_sums import add_by_key
 from ibprof_converter.fabric.fabric_graph import LIDS, Fabric
 from ibprof_converter.hotspots.alike_groups import group_alike
 from ibprof_converter.hotspots.contention import Contention, FlowCounter
-from ibprof_converter.hotspots.link_order import joins_switches, measure_line_rate_s, rank_directions
+from ibprof_converter.hotspots.link_order import BY_BYTES, BY_TIME, joins_switches, measure_line_rate_s, rank_directions
 from ibprof_converter.layout.lower_end import lower_ends
 from ibprof_converter.layout.positions import FabricLayout
 from ibprof_converter.routing.flow_scan import scan_flows
@@ -36,9 +36,6 @@ SWITCH_LINK = "switch"
 
 REST = "others"
 
-BY_TIME = "time"
-BY_BYTES = "bytes"
-RANKINGS = (BY_TIME, BY_BYTES)
 """By what link directions are ranked: their time at line rate, or their bytes."""
 
 

@@ -10,6 +10,10 @@ import numpy.typing as npt
 
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 
+BY_TIME = "time"
+BY_BYTES = "bytes"
+RANKINGS = (BY_TIME, BY_BYTES)
+
 
 def measure_line_rate_s(
     amounts: npt.NDArray[np.integer] | npt.NDArray[np.floating], gbps: npt.NDArray[np.float64]

@@ -14,7 +14,8 @@ from ibprof_converter.hotspots.causes.loaded_by import find_alike, find_loaders
 from ibprof_converter.hotspots.causes.pair_bytes import PairBytes
 from ibprof_converter.hotspots.causes.rank_flows import find_rank_flows
 from ibprof_converter.hotspots.causes.situation import Situation
-from ibprof_converter.hotspots.hot_links import BY_TIME, Hotspot, LinkDirections, LinkGroup, LinkHeat
+from ibprof_converter.hotspots.hot_links import Hotspot, LinkDirections, LinkGroup, LinkHeat
+from ibprof_converter.hotspots.link_order import BY_TIME
 from ibprof_converter.layout.positions import FabricLayout
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.hosts import find_hosts

@@ -4,18 +4,17 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.fabric.fabric_graph import Fabric
-from ibprof_converter.fabric.node_names import host_name
+from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
+from ibprof_converter.fabric.node_names import host_name, natural_key
 from ibprof_converter.layout.node_levels import find_levels
 from ibprof_converter.layout.plane_positions import is_flat, position_switches
-from ibprof_converter.layout.traversal import rank_names
 from ibprof_converter.layout.tree_positions import LevelTree
 
 _RAILS_TOGETHER = 2
@@ -130,3 +129,34 @@ def _lay_out_flat(fabric: Fabric, level: npt.NDArray[np.int32], rank: npt.NDArra
     )
     x = point[:, 0] - min(float(point[:, 0].min()), 0.0)
     return FabricLayout(level, x, point[:, 1], has_levels=False)
+
+
+def rank_names(fabric: Fabric) -> npt.NDArray[np.int64]:
+    """Return the rank of each node when sorted in the natural order of names, then by GUID: int64 [node]."""
+    order = sorted(range(fabric.nodes), key=lambda node: (natural_key(fabric.node_name[node]), node))
+    rank = np.empty(fabric.nodes, np.int64)
+    rank[order] = np.arange(fabric.nodes)
+    return rank
+
+
+def visit(fabric: Fabric, name_rank: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Visit all nodes breadth-first, from the host with the first name, component by component; neighbours by name.
+
+    Returns:
+        int64 [node], position of each node in the visit.
+    """
+    neighbours: list[list[int]] = [[] for _ in range(fabric.nodes)]
+    pairs = np.unique(np.concatenate([fabric.link_node, fabric.link_node[:, ::-1]]), axis=0)
+    for a, b in pairs[np.argsort(name_rank[pairs[:, 1]], kind="stable")].tolist():
+        neighbours[a].append(b)
+    when = np.full(fabric.nodes, -1, np.int64)
+    count = 0
+    for start in np.lexsort((name_rank, fabric.node_kind != NodeKind.CA)).tolist():
+        queue = deque([start] if when[start] < 0 else [])
+        while queue:
+            node = queue.popleft()
+            if when[node] < 0:
+                when[node] = count
+                count += 1
+                queue.extend(other for other in neighbours[node] if when[other] < 0)
+    return when

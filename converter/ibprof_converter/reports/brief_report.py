@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 from ibprof.text.call_names import name_call
 from ibprof.text.quantities import format_bytes, format_seconds, printable
-from ibprof_converter.hotspots.hot_links import BY_BYTES, HOST_LINK, REST, Hotspot, LinkGroup
+from ibprof_converter.hotspots.hot_links import HOST_LINK, REST, Hotspot, LinkGroup
+from ibprof_converter.hotspots.link_order import BY_BYTES
 from ibprof_converter.reports.job_report import JobReport
 from ibprof_converter.reports.link_sections import ends_of, name_basis
 from ibprof_converter.traffic.traffic_data import ALL

@@ -10,7 +10,8 @@ from ibprof.profile.gaps import format_names
 from ibprof.text.mpi_names import name_mpi
 from ibprof.text.quantities import count_of, format_seconds
 from ibprof.verdict.verdict_data import WORTH_HAVING, Verdict, VerdictKind
-from ibprof_converter.analysis.loads_view import AttributeFiles, render_view
+from ibprof_converter.analysis.load_options import AttributeFiles
+from ibprof_converter.analysis.loads_view import render_view
 from ibprof_converter.analysis.path_redactor import FULL_PATHS, PathRedactor, shorten_command
 from ibprof_converter.hotspots.causes.diagnosis import Diagnosis
 from ibprof_converter.hotspots.causes.load_cause import LINKS, PROGRAM, REPAIR, LoadCause

@@ -13,14 +13,14 @@ from ibprof.text.notebook_html import NotebookView
 from ibprof.text.quantities import printable
 from ibprof.verdict.verdict_data import Verdict, VerdictKind
 from ibprof_converter.analysis.fabric_loads import FabricLoads
-from ibprof_converter.analysis.judged_loads import TOP, judge_links
-from ibprof_converter.analysis.load_options import FabricOptions, Progress, TrafficOptions, no_progress
+from ibprof_converter.analysis.judged_loads import judge_links
+from ibprof_converter.analysis.load_options import TOP, FabricOptions, Progress, TrafficOptions, no_progress
 from ibprof_converter.analysis.load_pipeline import Demand, load_fabric
 from ibprof_converter.hotspots.adaptive_bounds_text import bounds_as_json, describe_bounds
 from ibprof_converter.hotspots.counter_text import agreement_as_json, describe_agreement
 from ibprof_converter.hotspots.coverage import Coverage, describe_coverage
 from ibprof_converter.hotspots.dump_requests import REQUESTS, DumpRequest
-from ibprof_converter.hotspots.hot_links import BY_TIME
+from ibprof_converter.hotspots.link_order import BY_TIME
 from ibprof_converter.hotspots.link_report import LinkReport, links_as_json, report_on_links
 from ibprof_converter.hotspots.run_sums import RunSummary, summarise
 from ibprof_converter.hotspots.verdict_links import judge_job

@@ -17,12 +17,13 @@ from ibprof_converter.fabric.node_names import natural_key, show_some
 from ibprof_converter.routing.folder_dumps import (
     Content,
     FolderDumps,
+    choose_lists,
     describe_unused,
+    find_far,
     identify_content,
     sort_below,
     sort_folder,
 )
-from ibprof_converter.routing.several_fabrics import choose_lists, find_far
 from ibprof_converter.routing.synthetic.spec import is_synthetic
 from ibprof_converter.routing.table_reader import find_fdbs
 

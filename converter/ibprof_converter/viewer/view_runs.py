@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.verdict.verdict_data import Verdict
+from ibprof.verdict.verdict_data import Verdict, VerdictKind
 from ibprof_converter.hotspots.causes.diagnosis import Diagnosis
 from ibprof_converter.hotspots.coverage import Coverage
+from ibprof_converter.hotspots.verdict_links import has_fault
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.loaded_links import Loads
 from ibprof_converter.traffic.traffic_data import ALL, NO_LID, NO_RANK, PortCounters, Traffic
 from ibprof_converter.viewer.flow_arrays import describe_flows
 from ibprof_converter.viewer.interval_arrays import RunTimes, describe_times
 from ibprof_converter.viewer.packing import NONE, Arrays
-from ibprof_converter.viewer.view_verdict import describe_verdict
 
 FLOW_LIMIT = 1 << 21
 """The number of flows that the page can sum exactly: sums of 2**21 halves of 32 bits stay below 2**53."""
@@ -225,3 +225,37 @@ def spread_ranks(values: npt.NDArray[Any], placed: Traffic, names: SharedNames, 
 def _number(own: Sequence[str], shared: Sequence[str]) -> npt.NDArray[np.int32]:
     place = {name: number for number, name in enumerate(shared)}
     return np.array([place[name] for name in own], np.int32)
+
+
+_NAME_CAUSE = (VerdictKind.HOST_LINKS, VerdictKind.SWITCH_LINKS, VerdictKind.UNKNOWN)
+"""Kinds of verdict whose sentences name a cause. With others the network needs no change."""
+
+
+def describe_verdict(
+    verdict: Verdict, diagnosis: Diagnosis | None, order: Sequence[npt.NDArray[np.intp]]
+) -> dict[str, object]:
+    """Return the verdict as plain values.
+
+    Args:
+        verdict: on the run.
+        diagnosis: of its links; None where they are not diagnosed.
+        order: of each rail, the link directions in the order of the page.
+
+    Returns:
+        The keys of `Verdict.as_json`, and `has_fault`; `end`, the most loaded link direction in the numbering of the
+        page, or None; `first_cause` as in a report, or None where the sentences name none.
+    """
+    causes = diagnosis.causes if diagnosis and verdict.kind in _NAME_CAUSE else ()
+    return verdict.as_json() | {
+        "has_fault": has_fault(verdict, diagnosis),
+        "end": _number_busiest(diagnosis, order) if diagnosis else None,
+        "first_cause": causes[0].as_json() if causes else None,
+    }
+
+
+def _number_busiest(diagnosis: Diagnosis, order: Sequence[npt.NDArray[np.intp]]) -> int | None:
+    busiest = diagnosis.busiest_at
+    if busiest is None:
+        return None
+    before = sum(len(ends) for ends in order[: busiest.rail])
+    return before + int(np.flatnonzero(order[busiest.rail] == 2 * busiest.link + busiest.end)[0])

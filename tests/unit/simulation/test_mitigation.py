@@ -16,6 +16,7 @@ from ibprof.archive.otf2_archive import write_archive
 from ibprof_lab.cli.sim import main
 from ibprof_lab.simulation.engine.packet_engine import Simulation
 from ibprof_lab.simulation.measure.seed_statistics import BySeed, average
+from ibprof_lab.simulation.questions.advice import find_shared_links
 from ibprof_lab.simulation.questions.mitigation import (
     OpenChange,
     compare_scenarios,
@@ -23,7 +24,6 @@ from ibprof_lab.simulation.questions.mitigation import (
     list_scenarios,
     recommend,
 )
-from ibprof_lab.simulation.questions.shared_links import find_shared_links
 from ibprof_lab.simulation.study.cell import Cell, Outcome
 from ibprof_lab.simulation.study.cell_run import set_up
 from ibprof_lab.simulation.study.sweep import STORE

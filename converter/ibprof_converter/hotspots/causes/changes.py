@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from ibprof.text.quantities import format_bytes, format_seconds
+from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.hotspots.causes.change import Change
 from ibprof_converter.hotspots.causes.load_cause import (
     GAIN,
@@ -21,7 +23,9 @@ from ibprof_converter.hotspots.causes.load_cause import (
     ROUTING,
     TABLES,
     TABLES_GAIN,
+    list_some,
     name_end,
+    name_node,
 )
 from ibprof_converter.hotspots.causes.narrowest_cut import SwitchCut, narrowest_cut
 from ibprof_converter.hotspots.causes.placement_moves import (
@@ -33,7 +37,6 @@ from ibprof_converter.hotspots.causes.placement_moves import (
 from ibprof_converter.hotspots.causes.sender_causes import find_concentration, find_unshared
 from ibprof_converter.hotspots.causes.situation import Situation
 from ibprof_converter.hotspots.causes.table_rules import RULES, TRIED_ENGINES, TableMaker
-from ibprof_converter.hotspots.causes.widening import name_cut, widen
 from ibprof_converter.lab import BY_LANES, CYCLE
 from ibprof_converter.routing.modelled_tables import MIN_HOP
 from ibprof_converter.routing.route_choice import are_modelled
@@ -201,3 +204,23 @@ def _try_links(situation: Situation, cut: SwitchCut) -> Iterator[Change]:
         advice=f"spread the job over more leaves, keep partners on one, or add links: {factor:.2f} times as many",
         change=f"{factor:.2f} times as many links, or as fast ones, around {name}, and around all parts alike",
     )
+
+
+def widen(situation: Situation, cut: SwitchCut, factor: float) -> Situation:
+    """Return the situation with faster links above the level of a cut; where it has none, between all switches."""
+    subnets = []
+    for subnet, level in zip(situation.subnets, situation.levels, strict=True):
+        fabric = subnet.fabric
+        upper = np.maximum(level[fabric.link_node[:, 0]], level[fabric.link_node[:, 1]])
+        between = (fabric.node_kind[fabric.link_node] == NodeKind.SWITCH).all(axis=1)
+        wide = between & (upper > cut.level) if cut.level else between
+        gbps = np.where(wide, fabric.link_gbps * factor, fabric.link_gbps)
+        subnets.append(replace(subnet, fabric=replace(fabric, link_gbps=gbps)))
+    return situation.changed(subnets=subnets)
+
+
+def name_cut(situation: Situation, cut: SwitchCut) -> str:
+    """Name the switches of a cut in a sentence."""
+    fabric = situation.subnets[cut.rail].fabric
+    switches = [name_node(fabric, int(node)) for node in cut.nodes if fabric.node_kind[node] == NodeKind.SWITCH]
+    return list_some(switches, 3)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ibprof_converter.hotspots.causes.change import Change
-from ibprof_converter.hotspots.causes.changes import try_changes
+from ibprof_converter.hotspots.causes.changes import name_cut, try_changes
 from ibprof_converter.hotspots.causes.load_cause import (
     GAIN,
     LINKS,
@@ -33,7 +33,6 @@ from ibprof_converter.hotspots.causes.repaired import Repairs, RepairTrials
 from ibprof_converter.hotspots.causes.repairs import Repair, find_repairs
 from ibprof_converter.hotspots.causes.situation import LinkDirection, Situation
 from ibprof_converter.hotspots.causes.table_rules import RULES, TableMaker
-from ibprof_converter.hotspots.causes.widening import name_cut
 from ibprof_converter.traffic.rail_bounds import ESTIMATE, STATIC
 
 _MOST_CAUSES = 3

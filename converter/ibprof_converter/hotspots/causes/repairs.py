@@ -30,7 +30,6 @@ from ibprof_converter.hotspots.causes.recabling import (
     usual_speed,
 )
 from ibprof_converter.hotspots.causes.situation import Situation
-from ibprof_converter.hotspots.causes.usual_speeds import find_usual_speeds
 from ibprof_converter.layout.alike_links import find_alike_links
 from ibprof_converter.layout.regular_cabling import RegularCabling, fit_regular_cabling
 
@@ -222,3 +221,21 @@ def _heat(situation: Situation, rail: int, nodes: list[int]) -> float:
     here = np.isin(fabric.link_node, nodes).any(axis=1)
     here &= (fabric.node_kind[fabric.link_node] == NodeKind.SWITCH).all(axis=1)
     return float(situation.seconds[rail][here].max(initial=0.0))
+
+
+def find_usual_speeds(fabric: Fabric, level: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
+    """Return the commonest speed among the peers of each link: those between the same two levels.
+
+    Returns:
+        float64 [link], Gb/s; a link's own speed where no speed is that of most of its peers.
+    """
+    pair = np.sort(level[fabric.link_node], axis=1)
+    levels = pair[:, 0].astype(np.int64) * (int(level.max(initial=0)) + 1) + pair[:, 1]
+    usual = fabric.link_gbps.copy()
+    for kind in np.unique(levels):
+        members = np.flatnonzero((levels == kind) & ~np.isnan(fabric.link_gbps))
+        speeds, counts = np.unique(fabric.link_gbps[members], return_counts=True)
+        # Half of the links of one speed are no fault of the other half.
+        if len(speeds) and 2 * counts.max() > len(members):
+            usual[members] = speeds[counts.argmax()]
+    return usual

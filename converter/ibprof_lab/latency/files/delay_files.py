@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import logging
+import mmap
 import os
+import re
+import struct
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
@@ -14,7 +17,6 @@ import numpy.typing as npt
 
 from ibprof.errors import InputError, quote_found
 from ibprof_lab.latency.files.classic_netcdf import CLASSIC_MAGICS, has_layout, read_classic, write_classic
-from ibprof_lab.latency.files.hdf5_heaps import check_heaps
 from ibprof_lab.latency.files.matrix_files import NUMPY_MAGIC, read_numpy, read_text_matrix, write_text_matrix
 from ibprof_lab.latency.files.netcdf4_files import NETCDF4_MAGIC, read_netcdf, write_netcdf
 from ibprof_lab.latency.model.delays import LOCATIONS, STATISTICS, Delays, clear_diagonal
@@ -104,3 +106,38 @@ def _forget_impossible(path: Path, delays: Delays) -> None:
 
 
 __all__ = ["InputError", "read_delays", "write_classic_delays", "write_delays"]
+
+
+_HEAP = re.compile(rb"GCOL\x01\0\0\0")
+_HEAP_HEAD = struct.Struct("<8xQ")
+"""Of a heap: its size, which includes this head."""
+_OBJECT_HEAD = struct.Struct("<HHxxxxQ")
+"""Of an object: its number, its references, its size."""
+_FREE = 0
+"""The number of what is no object but free space, whose size includes its head."""
+
+
+def check_heaps(path: Path) -> None:
+    """Refuse a file with a heap that the library would never leave.
+
+    Raises:
+        InputError: there is one.
+        OSError: the file cannot be read.
+    """
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        for heap in _HEAP.finditer(data):
+            if len(data) - heap.start() < _HEAP_HEAD.size or not _has_end(data, heap.start()):
+                raise InputError(path, None, "delays as NetCDF-4", f"a damaged heap at byte {heap.start()}")
+
+
+def _has_end(data: mmap.mmap, start: int) -> bool:
+    """Return whether the steps from object to object leave a heap, or the file."""
+    (size,) = _HEAP_HEAD.unpack_from(data, start)
+    end, place = min(start + size, len(data)), start + _HEAP_HEAD.size
+    while place + _OBJECT_HEAD.size <= end:
+        number, _, length = _OBJECT_HEAD.unpack_from(data, place)
+        step = length if number == _FREE else _OBJECT_HEAD.size + -(-length // 8) * 8
+        if step % (1 << 64) == 0:
+            return False
+        place += step
+    return True
