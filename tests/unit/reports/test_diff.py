@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from ibprof.archive.otf2_archive import write_archive
 from ibprof.errors import UsageError
 from ibprof_converter.cli import diff, layout, report
 from ibprof_converter.reports.fail_conditions import parse_condition
+from ibprof_testing.paths import DATA
 from ibprof_testing.samples.fabrics import FABRICS
 from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
 
@@ -288,3 +290,20 @@ def test_the_document_says_how_adapters_are_known_and_which_routes_loads_follow(
     document = compare(reports, capsys)
     assert document["nic"] == {"a": "recorded", "b": "modelled:rank"}
     assert "loads of links are by basis `static` in A, `estimate` in B: changes may come from that" in document["notes"]
+
+
+def test_a_report_of_schema_1_says_the_same_as_one_of_schema_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    new = (DATA / "golden" / "testbed44" / "report.json").read_text()
+    # The verdict's own time, less indented, had today's name already.
+    old = re.sub(r'^( {6,})"line_rate_s"', r'\1"least_time_s"', new, flags=re.MULTILINE)
+    old = old.replace('"schema": 2', '"schema": 1').replace('"max_link": "host01', '"hottest": "host01')
+    assert old.count("least_time_s") > 5
+    documents = []
+    for name, text in (("new.json", new), ("old.json", old)):
+        (tmp_path / name).write_text(text)
+        assert diff.main([str(tmp_path / "new.json"), str(tmp_path / name), "--json"]) == 0
+        documents.append(json.loads(capsys.readouterr().out)["change"]["most_loaded"])
+    assert documents[0] == documents[1]
+    assert all(link["seconds"] for link in documents[1]["b"])

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measure the size of the house, and how far a reader of one report must walk through it.
+
+    scripts/measure-house.py [ibprof-report's arguments...]
+
+Prints files and lines of the Python packages, the modules that `ibprof-report --help` imports, and its CPU time over
+that of `import numpy`. With arguments, also the files and functions that this report runs, and its CPU time in the
+same unit.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = {"ibprof": ROOT, "ibprof_converter": ROOT / "converter", "ibprof_lab": ROOT / "converter"}
+RUNS = 9
+
+TRACE = """
+import atexit, os, sys
+from ibprof_converter.cli import report
+files, functions = set(), set()
+def see(frame, event, _):
+    code = frame.f_code
+    if event == "call" and code.co_name[0] != "<" and any(f"/{name}/" in code.co_filename for name in PACKAGES):
+        files.add(code.co_filename)
+        functions.add((code.co_filename, code.co_firstlineno))
+sys.setprofile(see)
+report.main(sys.argv[1:])
+sys.setprofile(None)
+recorder = {each for each in files if "/ibprof/" in each}
+print(len(files) - len(recorder), len(recorder), len(functions), file=sys.stderr)
+"""
+MODULES = """
+import sys
+from ibprof_converter.cli import report
+try:
+    report.main(["--help"])
+except SystemExit:
+    pass
+print(sum(name.partition(".")[0] in PACKAGES for name in sys.modules), file=sys.stderr)
+"""
+
+
+def run_python(code: str, *arguments: str) -> list[int]:
+    """Return the whole numbers that a program prints last on stderr."""
+    preamble = f"PACKAGES = {tuple(PACKAGES)!r}\n"
+    done = subprocess.run(
+        [sys.executable, "-c", preamble + code, *arguments], capture_output=True, text=True, check=True
+    )
+    return [int(word) for word in done.stderr.splitlines()[-1].split()]
+
+
+def median_cpu_s(*command: str) -> float:
+    """Return the median CPU seconds of several runs of a command, user and system together."""
+    times = []
+    for _ in range(RUNS):
+        before = os.times()
+        subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+        after = os.times()
+        times.append(after.children_user + after.children_system - before.children_user - before.children_system)
+    return sorted(times)[RUNS // 2]
+
+
+def main() -> int:
+    """Measure, and print a figure a line."""
+    files = [path for name, folder in PACKAGES.items() for path in (folder / name).rglob("*.py")]
+    print(f"Python files: {len(files)}")
+    print(f"Python lines: {sum(len(path.read_text(encoding='utf-8').splitlines()) for path in files):,}")
+    print(f"own modules imported by ibprof-report --help: {run_python(MODULES)[0]}")
+    numpy_s = median_cpu_s(sys.executable, "-c", "import numpy")
+    report = (sys.executable, "-c", "from ibprof_converter.cli import report; report.main()")
+    print(f"CPU time of ibprof-report --help over import numpy: {median_cpu_s(*report, '--help') / numpy_s:.2f}")
+    if arguments := sys.argv[1:]:
+        others, recorder, functions = run_python(TRACE, *arguments)
+        print(f"files whose functions run in this report: {others} of converter and lab, {recorder} of ibprof")
+        print(f"functions that run: {functions}")
+        print(f"CPU time of this report over import numpy: {median_cpu_s(*report, *arguments) / numpy_s:.2f}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
