@@ -44,7 +44,11 @@ def test_the_wheel_holds_what_it_must() -> None:
         f"{data}/demo-fabric/README.md",
     }
     top = {path.split("/", 1)[0] for path in files}
-    assert {name for name in top if not name.startswith(("ibprof-", ".."))} == {"ibprof", "ibprof_converter"}
+    assert {name for name in top if not name.startswith(("ibprof-", ".."))} == {
+        "ibprof",
+        "ibprof_converter",
+        "ibprof_lab",
+    }
 
 
 def test_the_wheel_is_for_any_python_3_on_this_kind_of_linux() -> None:

@@ -15,6 +15,7 @@ import pytest
 from ibprof.errors import UsageError
 from ibprof.profile.profile_data import AdapterChoice, Profile
 from ibprof_converter.cli import layout, report
+from ibprof_converter.hotspots import link_report
 from ibprof_converter.hotspots.coverage import describe_coverage
 from ibprof_converter.traffic.adapter_policies import number_on_host, spread_flows
 from ibprof_converter.traffic.hosts import find_hosts
@@ -182,7 +183,7 @@ def test_large_all_to_all_as_a_matrix_is_that_of_the_flows(
 ) -> None:
     documents = []
     for limit in (1 << 20, 0):
-        monkeypatch.setattr(report, "DIAGNOSED_FLOWS", limit)
+        monkeypatch.setattr(link_report, "DIAGNOSED_FLOWS", limit)
         policy = ["--nic", nic] if nic else []
         assert report.main([str(links), "pattern:all-to-all:7", "--json", "--adaptive", *policy]) == 0
         documents.append(json.loads(capsys.readouterr().out))

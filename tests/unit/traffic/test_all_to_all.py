@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from ibprof_converter.cli import report
+from ibprof_converter.hotspots import link_report
 from ibprof_converter.hotspots.link_report import DIAGNOSED_FLOWS
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.routing.tables import UNREACHABLE
@@ -87,7 +88,7 @@ def test_reports_and_bounds_are_the_same_from_parts(
     monkeypatch.setattr(all_to_all, "_FLOWS", 100)
     said = []
     for limit in (DIAGNOSED_FLOWS, 0):
-        monkeypatch.setattr(report, "DIAGNOSED_FLOWS", limit)
+        monkeypatch.setattr(link_report, "DIAGNOSED_FLOWS", limit)
         assert report.main(["--json", "--adaptive", "xgft:2:4,4:1,2", "pattern:all-to-all:7"]) == 0
         said.append(json.loads(capsys.readouterr().out))
     for name in ("hotspots", "switch_hotspots", "adaptive", "bytes_routed", "max_link"):
