@@ -19,30 +19,34 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = {"ibprof": ROOT, "ibprof_converter": ROOT / "converter", "ibprof_lab": ROOT / "converter"}
 RUNS = 9
 
-TRACE = """
-import atexit, os, sys
-from ibprof_converter.cli import report
-files, functions = set(), set()
-def see(frame, event, _):
-    code = frame.f_code
-    if event == "call" and code.co_name[0] != "<" and any(f"/{name}/" in code.co_filename for name in PACKAGES):
-        files.add(code.co_filename)
-        functions.add((code.co_filename, code.co_firstlineno))
-sys.setprofile(see)
-report.main(sys.argv[1:])
-sys.setprofile(None)
-recorder = {each for each in files if "/ibprof/" in each}
-print(len(files) - len(recorder), len(recorder), len(functions), file=sys.stderr)
-"""
-MODULES = """
-import sys
-from ibprof_converter.cli import report
-try:
-    report.main(["--help"])
-except SystemExit:
-    pass
-print(sum(name.partition(".")[0] in PACKAGES for name in sys.modules), file=sys.stderr)
-"""
+TRACE = "\n".join(
+    (
+        "import atexit, os, sys",
+        "from ibprof_converter.cli import report",
+        "files, functions = set(), set()",
+        "def see(frame, event, _):",
+        "    code = frame.f_code",
+        '    if event == "call" and code.co_name[0] != "<" and any(f"/{name}/" in code.co_filename for name in PACKAGES):',
+        "        files.add(code.co_filename)",
+        "        functions.add((code.co_filename, code.co_firstlineno))",
+        "sys.setprofile(see)",
+        "report.main(sys.argv[1:])",
+        "sys.setprofile(None)",
+        'recorder = {each for each in files if "/ibprof/" in each}',
+        "print(len(files) - len(recorder), len(recorder), len(functions), file=sys.stderr)",
+    )
+)
+MODULES = "\n".join(
+    (
+        "import sys",
+        "from ibprof_converter.cli import report",
+        "try:",
+        '    report.main(["--help"])',
+        "except SystemExit:",
+        "    pass",
+        'print(sum(name.partition(".")[0] in PACKAGES for name in sys.modules), file=sys.stderr)',
+    )
+)
 
 
 def run_python(code: str, *arguments: str) -> list[int]:
