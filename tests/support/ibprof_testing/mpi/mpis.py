@@ -234,8 +234,8 @@ def check_accounted(recording: Path) -> None:
     assert find_unaccounted(run) == []
 
 
-def _compiler(mpi: Mpi, name: str) -> list[str | Path]:
-    """A compiler and what it is told to find the MPI by. PyPI's Intel MPI has no headers; MPICH's say the same."""
+def compiler(mpi: Mpi, name: str) -> list[str | Path]:
+    """Return a compiler, and its options to find the MPI. PyPI's Intel MPI has no headers; MPICH's say the same."""
     if mpi.name == INTEL and name == "mpifort":
         shown = processes.run([find_mpich_like(MPICH_SYSTEM).program(name), "-show"], check=True)
         return ["gfortran", *(word for word in shown.stdout.split() if word.startswith("-I"))]
@@ -255,7 +255,7 @@ def build(mpi: Mpi, source: str, folder: Path, *options: str) -> Path:
     if program.exists():
         return program
     suffix = Path(source).suffix
-    command: list[str | Path] = [*_compiler(mpi, COMPILERS[suffix]), "-O1"]
+    command: list[str | Path] = [*compiler(mpi, COMPILERS[suffix]), "-O1"]
     if suffix in STANDARDS:
         # Open MPI 4 declares MPI_UNWEIGHTED in a way that gcc takes for an array of no items, and casts functions;
         # MPICH has names of its own of the former kind.

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small programs whose ranks wait, or do not, in a known way: waits NAME MILLISECONDS BYTES ROUNDS.
+// benchmarks/waits.py and tests/mpi/test_waits.py compare the waiting that ibprof finds with that of a tracer.
+#include <mpi.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static char *out, *in;
+static int rank, ranks, bytes, rounds, slow = 1;
+static double pause_s;
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+static void rest(double seconds)
+{
+    struct timespec left = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
+    while (nanosleep(&left, &left)) continue;
+}
+
+// For times that are shorter than the kernel's timers are exact.
+static void spin(double seconds)
+{
+    const double until = now() + seconds;
+    while (now() < until) continue;
+}
+
+// The same on all ranks.
+static unsigned draw_together(unsigned below)
+{
+    static unsigned seed = 4711;
+    seed = seed * 1664525U + 1013904223U;
+    return (seed >> 8) % below;
+}
+
+static double draw_alone(void)
+{
+    static uint64_t seed;
+    seed = (seed ? seed : (uint64_t)(rank + 1) * 0x9e3779b97f4a7c15U) * 6364136223846793005U + 1442695040888963407U;
+    return (double)(seed >> 40) / (double)(1 << 24);
+}
+
+static void sum_up(void)
+{
+    double mine = rank, sum;
+    MPI_Allreduce(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static void transpose(void)
+{
+    MPI_Alltoall(out, bytes, MPI_CHAR, in, bytes, MPI_CHAR, MPI_COMM_WORLD);
+}
+
+static void late_rank(void)
+{
+    if (rank == slow) rest(pause_s);
+    sum_up();
+}
+
+static void random_rank(void)
+{
+    if (rank == (int)draw_together((unsigned)ranks)) rest(pause_s);
+    sum_up();
+}
+
+// A late rank and large blocks: waiting and transfer in one call.
+static void late_transpose(void)
+{
+    if (rank == slow) rest(pause_s);
+    transpose();
+}
+
+static void uneven_transpose(void)
+{
+    rest(pause_s * draw_alone());
+    transpose();
+}
+
+static void noisy_sum(void)
+{
+    spin(pause_s * draw_alone());
+    sum_up();
+}
+
+// The first rank is late; each passes its delay on.
+static void pipeline(void)
+{
+    if (rank) MPI_Recv(in, bytes, MPI_CHAR, rank - 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (!rank) rest(pause_s);
+    if (rank + 1 < ranks) MPI_Send(out, bytes, MPI_CHAR, rank + 1, 1, MPI_COMM_WORLD);
+}
+
+static void exchange(void)
+{
+    MPI_Request all[4];
+    const int left = (rank + ranks - 1) % ranks, right = (rank + 1) % ranks;
+    MPI_Irecv(in, bytes, MPI_CHAR, left, 2, MPI_COMM_WORLD, &all[0]);
+    MPI_Irecv(in + bytes, bytes, MPI_CHAR, right, 3, MPI_COMM_WORLD, &all[1]);
+    MPI_Isend(out, bytes, MPI_CHAR, right, 2, MPI_COMM_WORLD, &all[2]);
+    MPI_Isend(out + bytes, bytes, MPI_CHAR, left, 3, MPI_COMM_WORLD, &all[3]);
+    MPI_Waitall(4, all, MPI_STATUSES_IGNORE);
+}
+
+static void halo(void)
+{
+    if (rank == slow) rest(pause_s);
+    exchange();
+}
+
+static void exchange_uneven(void)
+{
+    rest(pause_s * draw_alone());
+    exchange();
+}
+
+static void late_broadcast(void)
+{
+    if (!rank) rest(pause_s);
+    MPI_Bcast(in, bytes, MPI_CHAR, 0, MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void early_reduce(void)
+{
+    if (rank) rest(pause_s);
+    MPI_Reduce(out, in, bytes / 8, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+}
+
+// Two halves of the ranks, each with a late one, and then all.
+static void groups(void)
+{
+    static MPI_Comm half = MPI_COMM_NULL;
+    if (half == MPI_COMM_NULL) MPI_Comm_split(MPI_COMM_WORLD, rank % 2, -rank, &half);
+    double mine = rank, sum;
+    if (rank < 2) rest(pause_s * (1 + rank));
+    MPI_Allreduce(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, half);
+    MPI_Alltoall(out, 64, MPI_CHAR, in, 64, MPI_CHAR, MPI_COMM_WORLD);
+}
+
+static void fence(void)
+{
+    static MPI_Win window = MPI_WIN_NULL;
+    static int done;
+    if (window == MPI_WIN_NULL) MPI_Win_create(in, bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+    if (rank == slow) rest(pause_s);
+    MPI_Win_fence(0, window);
+    MPI_Put(out, bytes, MPI_CHAR, (rank + 1) % ranks, 0, bytes, MPI_CHAR, window);
+    MPI_Win_fence(0, window);
+    if (++done == rounds) MPI_Win_free(&window);
+}
+
+// A sender that is early: it blocks until the receive is posted.
+static void late_receiver(void)
+{
+    if (rank % 2) {
+        rest(pause_s);
+        MPI_Recv(in, bytes, MPI_CHAR, rank - 1, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    } else if (rank + 1 < ranks)
+        MPI_Ssend(out, bytes, MPI_CHAR, rank + 1, 4, MPI_COMM_WORLD);
+}
+
+static void nonblocking(void)
+{
+    double mine = rank, sum;
+    MPI_Request request;
+    if (rank == slow) rest(pause_s);
+    MPI_Iallreduce(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+static void server(void)
+{
+    if (rank == 0) {
+        for (int asked = 1; asked < ranks; ++asked) {
+            MPI_Status who;
+            MPI_Recv(in, bytes, MPI_CHAR, MPI_ANY_SOURCE, 5, MPI_COMM_WORLD, &who);
+            rest(pause_s);
+            MPI_Send(out, bytes, MPI_CHAR, who.MPI_SOURCE, 6, MPI_COMM_WORLD);
+        }
+    } else {
+        MPI_Send(out, bytes, MPI_CHAR, 0, 5, MPI_COMM_WORLD);
+        MPI_Recv(in, bytes, MPI_CHAR, 0, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+}
+
+// One long delay among many short calls.
+static void rare(void)
+{
+    static int round;
+    if (++round == rounds / 2 && rank == slow) rest(pause_s);
+    sum_up();
+}
+
+static const struct {
+    const char *name;
+    void (*round)(void);
+} programs[] = {
+    {"late", late_rank},
+    {"random", random_rank},
+    {"balanced", transpose},
+    {"half", late_transpose},
+    {"uneven", uneven_transpose},
+    {"noise", noisy_sum},
+    {"pipeline", pipeline},
+    {"halo", halo},
+    {"exchange", exchange},
+    {"uneven-exchange", exchange_uneven},
+    {"broadcast", late_broadcast},
+    {"reduce", early_reduce},
+    {"groups", groups},
+    {"fence", fence},
+    {"receiver", late_receiver},
+    {"nonblocking", nonblocking},
+    {"server", server},
+    {"rare", rare},
+};
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (argc < 5) MPI_Abort(MPI_COMM_WORLD, 2);
+    pause_s = atof(argv[2]) / 1000, bytes = atoi(argv[3]), rounds = atoi(argv[4]), slow %= ranks;
+    // Written once, so that no page is new in a round.
+    const size_t room = (size_t)bytes * (size_t)(ranks < 4 ? 4 : ranks) + 4096;
+    out = memset(malloc(room), 1, room), in = memset(malloc(room), 2, room);
+    int found = 0;
+    for (size_t each = 0; each < sizeof programs / sizeof *programs; ++each)
+        for (int round = 0; !strcmp(programs[each].name, argv[1]) && round < rounds; ++round)
+            programs[each].round(), found = 1;
+    if (!found) fprintf(stderr, "waits: no program %s\n", argv[1]);
+    MPI_Finalize();
+    return !found;
+}

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tracer that waiting is compared with: it keeps all calls, and sees the waiting that programs are made for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from ibprof_testing.mpi import mpis
+from ibprof_testing.waits.traced_runs import WaitPlant, run_traced
+from ibprof_testing.waits.traces import RECEIVED, SENT, Trace, find_waits, match_messages, split_by_operation
+
+
+def trace_run(mpi: mpis.Mpi, plant: WaitPlant, build: mpis.Build, folder: Path) -> list[Trace]:
+    programs = build(mpi, "waits.c", "-g").parent
+    return run_traced(mpi, plant, folder, programs)
+
+
+def count_calls(traces: Sequence[Trace], name: str) -> list[int]:
+    return [int((trace.calls["name"] == name.encode()).sum()) for trace in traces]
+
+
+def test_each_call_and_each_end_of_a_message_is_traced(mpi: mpis.Mpi, build: mpis.Build, tmp_path: Path) -> None:
+    traces = trace_run(mpi, WaitPlant("halo", 1, 2000, 30), build, tmp_path)
+    assert count_calls(traces, "Waitall") == [30] * 4
+    assert count_calls(traces, "Isend") == count_calls(traces, "Irecv") == [60] * 4
+    for side in (SENT, RECEIVED):
+        assert [int((trace.messages["side"] == side).sum()) for trace in traces] == [60] * 4
+    assert {int(size) for trace in traces for size in trace.messages["bytes"]} == {2000}
+    # No message arrives before it was sent.
+    matched = match_messages(traces)
+    assert len(matched) == 4 * 60
+    for sender, sent, receiver, received in matched:
+        assert traces[receiver].calls["exit"][received["call"]] > sent["post"]
+        assert (int(sent["peer"]), int(received["peer"])) == (receiver, sender)
+
+
+@pytest.mark.parametrize(
+    ("plant", "operation", "seconds", "waiting_ranks"),
+    [
+        # 20 rounds of 20 ms.
+        (WaitPlant("late", 20, 8, 20), "Allreduce", 0.4, 3),
+        (WaitPlant("halo", 20, 1024, 20), "Waitall", 0.4, 2),
+        (WaitPlant("broadcast", 20, 1024, 20), "Bcast", 0.4, 3),
+        (WaitPlant("reduce", 20, 1024, 20), "Reduce", 0.4, 1),
+        (WaitPlant("fence", 20, 1024, 20), "Win_fence", 0.4, 3),
+        (WaitPlant("receiver", 20, 1024, 20), "Ssend", 0.4, 2),
+        (WaitPlant("nonblocking", 20, 8, 20), "Wait", 0.4, 3),
+        (WaitPlant("groups", 20, 8, 20), "Allreduce", 0.4, 3),
+    ],
+    ids=lambda value: value.name if isinstance(value, WaitPlant) else None,
+)
+def test_waiting_is_as_long_as_the_planted_rest(
+    system_mpi: mpis.Mpi,
+    build: mpis.Build,
+    tmp_path: Path,
+    plant: WaitPlant,
+    operation: str,
+    seconds: float,
+    waiting_ranks: int,
+) -> None:
+    time_s, wait_s = split_by_operation(trace_run(system_mpi, plant, build, tmp_path))[operation]
+    # Ranks further away in a halo wait as well, and the kernel wakes ranks late.
+    assert seconds * waiting_ranks * 0.95 < wait_s <= time_s
+    assert wait_s > 0.7 * time_s
+
+
+def test_calls_without_waiting_have_none(system_mpi: mpis.Mpi, build: mpis.Build, tmp_path: Path) -> None:
+    traces = trace_run(system_mpi, WaitPlant("receiver", 5, 1024, 20), build, tmp_path)
+    for trace, waits in zip(traces, find_waits(traces), strict=True):
+        received = trace.calls["name"] == b"Recv"
+        assert waits[received].sum() < 0.2 * waits.sum() + 5_000_000

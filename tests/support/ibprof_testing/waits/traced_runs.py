@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs of planted programs under the tracer, on shared memory or on a slow network, recorded by ibprof or not."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from ibprof_testing import processes
+from ibprof_testing.lab.hosts import check_machine, run_ip, take_down
+from ibprof_testing.mpi import mpis
+from ibprof_testing.waits.traces import OUTPUT, Trace, build_tracer, read_traces
+
+PROGRAM = "waits.c"
+
+MTU = 1500
+"""Of the slow device: a packet of 64 KiB does not fit into the bucket of `tc tbf`, which drops it."""
+
+# Ranks in a network namespace that has nothing but its loopback device speak TCP.
+_OVER_TCP = {
+    "OMPI_MCA_btl": "tcp,self",
+    "OMPI_MCA_btl_tcp_if_include": "lo",
+    "OMPI_MCA_oob_tcp_if_include": "lo",
+    "OMPI_MCA_btl_tcp_flags": "1",
+    "PRTE_MCA_prte_if_include": "lo",
+    "PMIX_MCA_ptl_tcp_if_include": "lo",
+    "FI_PROVIDER": "tcp",
+    "FI_TCP_IFACE": "lo",
+    **mpis.THROUGH_NETWORK,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class WaitPlant:
+    """A program of waits.c.
+
+    Attributes:
+        name: of the program.
+        milliseconds, bytes, rounds: its arguments.
+        mbit: rate of the only network device, Mb/s; None for shared memory.
+        ranks: number of ranks.
+    """
+
+    name: str
+    milliseconds: float
+    bytes: int
+    rounds: int
+    mbit: int | None = None
+    ranks: int = 4
+
+    @property
+    def words(self) -> list[str]:
+        """The arguments of waits.c."""
+        return [self.name, f"{self.milliseconds:g}", str(self.bytes), str(self.rounds)]
+
+    @property
+    def title(self) -> str:
+        """The plant in words."""
+        network = f"{self.mbit} Mb/s" if self.mbit else "shared memory"
+        return f"{' '.join(self.words)}, {self.ranks} ranks, {network}"
+
+
+PLANTS = (
+    WaitPlant("late", 5, 8, 100),
+    WaitPlant("random", 5, 8, 100),
+    WaitPlant("balanced", 0, 1_000_000, 40),
+    WaitPlant("balanced", 0, 1_000_000, 12, mbit=400),
+    WaitPlant("half", 60, 1_000_000, 10, mbit=400),
+    WaitPlant("half", 300, 1_000_000, 10, mbit=400),
+    WaitPlant("half", 5, 1_000_000, 40),
+    WaitPlant("uneven", 10, 4_000_000, 40),
+    WaitPlant("noise", 0.06, 8, 12_000),
+    WaitPlant("pipeline", 5, 1024, 100),
+    WaitPlant("halo", 5, 1024, 100),
+    WaitPlant("halo", 40, 1_000_000, 20, mbit=400),
+    WaitPlant("exchange", 0, 1_000_000, 20, mbit=400),
+    WaitPlant("uneven-exchange", 40, 1_000_000, 20, mbit=400),
+    WaitPlant("broadcast", 5, 1024, 100),
+    WaitPlant("broadcast", 40, 1_000_000, 20, mbit=400),
+    WaitPlant("reduce", 5, 1024, 100),
+    WaitPlant("groups", 5, 8, 100),
+    WaitPlant("fence", 5, 1024, 100),
+    WaitPlant("receiver", 5, 1024, 100),
+    WaitPlant("nonblocking", 5, 8, 100),
+    WaitPlant("server", 2, 64, 50),
+    WaitPlant("rare", 400, 8, 20_000),
+)
+"""Waiting, transfer, and both, of every kind that is told apart."""
+
+
+@contextmanager
+def slow_loopback(mbit: int) -> Iterator[list[str]]:
+    """Make a network namespace whose only device passes `mbit` Mb/s; yield the words that run a command in it.
+
+    Raises:
+        MissingError: this machine cannot have one.
+    """
+    check_machine()
+    namespace = f"ibprof-{os.getpid()}-slow"
+    run_ip("netns", "add", namespace)
+    try:
+        run_ip("-n", namespace, "link", "set", "lo", "mtu", str(MTU), "up")
+        limit = ["rate", f"{mbit}mbit", "burst", "64k", "latency", "400ms"]
+        subprocess.run(["tc", "-n", namespace, "qdisc", "add", "dev", "lo", "root", "tbf", *limit], check=True)
+        yield ["ip", "netns", "exec", namespace]
+    finally:
+        take_down(namespace)
+
+
+def run_traced(
+    mpi: mpis.Mpi,
+    plant: WaitPlant,
+    folder: Path,
+    programs: Path,
+    recording: Path | None = None,
+    variables: Mapping[str, str] | None = None,
+) -> list[Trace]:
+    """Run a plant under the tracer.
+
+    Args:
+        mpi: which.
+        plant: what to run.
+        folder: for the traces; empty.
+        programs: where compiled programs are kept, one folder for each MPI.
+        recording: where ibprof records the same run; not recorded where None.
+        variables: of the environment of the ranks.
+    """
+    program = mpis.build(mpi, PROGRAM, programs, "-g")
+    preload = [str(build_tracer(mpi, programs))]
+    settings = {OUTPUT: str(folder), **(variables or {})}
+    if recording:
+        preload.append(str(mpis.library()))
+        settings["IBPROF_OUTPUT"] = str(recording)
+    settings["LD_PRELOAD"] = " ".join(preload)
+    if plant.mbit:
+        with slow_loopback(plant.mbit) as around:
+            _launch(mpi, plant, [program, *plant.words], settings | _OVER_TCP, around, folder)
+    else:
+        _launch(mpi, plant, [program, *plant.words], settings, [], folder)
+    return read_traces(folder)
+
+
+def _launch(
+    mpi: mpis.Mpi,
+    plant: WaitPlant,
+    command: list[str | Path],
+    settings: Mapping[str, str],
+    around: list[str],
+    folder: Path,
+) -> None:
+    line: list[str | Path] = [*around, mpi.program("mpirun"), "-n", str(plant.ranks)]
+    variables = mpis.environment(mpi.variables if mpi.is_mpich_like else None)
+    for name, value in settings.items():
+        line += ["-genv", name, value] if mpi.is_mpich_like else ["-x", f"{name}={value}"]
+        if name != "LD_PRELOAD":
+            variables[name] = value
+    done = processes.run([*line, *command], env=variables, cwd=folder, timeout=180)
+    assert done.returncode == 0, done.stdout + done.stderr

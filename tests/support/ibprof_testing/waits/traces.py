@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Waiting of each MPI call of a run, from the full traces of `tracer.c`, whose ranks share one clock.
+
+The definitions are Scalasca's (https://perftools.pages.jsc.fz-juelich.de/cicd/scalasca/tags/latest/help/scalasca_patterns.html).
+This is the plain form, call by call. It shares no code with ibprof.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ibprof_testing import processes
+from ibprof_testing.mpi.mpis import Mpi, compiler, environment
+
+SOURCE = Path(__file__).with_name("tracer.c")
+OUTPUT = "TRACER_OUTPUT"
+SENT, RECEIVED = 0, 1
+UNTIMED = frozenset({"Test", "Testall", "Testany", "Testsome", "Iprobe"})
+"""Calls that return whether or not something has completed: they never wait."""
+
+FROM_ROOT = frozenset({"Bcast", "Scatter", "Scatterv"})
+TO_ROOT = frozenset({"Reduce", "Gather", "Gatherv"})
+PREFIX = frozenset({"Scan", "Exscan"})
+
+_CALL = np.dtype([("name", "S24"), ("enter", "i8"), ("exit", "i8")])
+_INSTANCE = np.dtype(
+    [
+        ("name", "S24"),
+        ("communicator", "u8"),
+        *((name, "i8") for name in ("number", "size", "member", "root", "bytes", "start", "call")),
+    ]
+)
+_MESSAGE = np.dtype(
+    [
+        ("name", "S24"),
+        ("communicator", "u8"),
+        *((name, "i8") for name in ("side", "peer", "tag", "bytes", "post", "order", "call")),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """All calls of one rank.
+
+    Attributes:
+        host: its name.
+        calls: name, enter, exit (ns).
+        instances: collectives, with the number of the call that completed each.
+        messages: ends of messages, likewise.
+    """
+
+    host: str
+    calls: np.ndarray
+    instances: np.ndarray
+    messages: np.ndarray
+
+
+def build_tracer(mpi: Mpi, folder: Path) -> Path:
+    """Compile the tracer for an MPI."""
+    library = folder / "tracer.so"
+    if not library.exists():
+        unfinished = library.with_name(".tracer.so")
+        options = ["-O2", "-std=gnu11", "-shared", "-fPIC", "-w"]
+        done = processes.run([*compiler(mpi, "mpicc"), *options, "-o", unfinished, SOURCE, "-ldl"], env=environment())
+        if done.returncode:
+            raise subprocess.CalledProcessError(done.returncode, done.args, done.stdout, done.stderr)
+        unfinished.replace(library)
+    return library
+
+
+def read_traces(folder: Path) -> list[Trace]:
+    """Return the traces of a run, by rank."""
+    first = (folder / "trace.0").read_bytes()
+    ranks = int(np.frombuffer(first, np.uint64, 1)[0])
+    return [_read(folder / f"trace.{rank}") for rank in range(ranks)]
+
+
+def _read(path: Path) -> Trace:
+    data = path.read_bytes()
+    host = data[16:272].split(b"\0")[0].decode()
+    at, arrays = 272, []
+    for layout in (_CALL, _INSTANCE, _MESSAGE):
+        used, size = (int(each) for each in np.frombuffer(data, np.uint64, 2, at))
+        assert size == layout.itemsize, path
+        arrays.append(np.frombuffer(data, layout, used, at + 16))
+        at += 16 + used * size
+    return Trace(host, *arrays)
+
+
+def find_waits(traces: Sequence[Trace]) -> list[np.ndarray]:
+    """Return the waiting inside each call of each rank, ns: an array per rank, in the order of its calls.
+
+    A call waits until the last event that it needs: the start of a message that it receives (late sender), of a receive
+    that a send blocks for (late receiver), of the last member of a collective (wait at N x N, at barrier, early reduce,
+    for a prefix), or of its root (late broadcast). It cannot wait longer than it lasts.
+    """
+    waits = [np.zeros(len(trace.calls), np.int64) for trace in traces]
+
+    def wait_until(rank: int, call: int, moment: int) -> None:
+        row = traces[rank].calls[call]
+        if row["name"].decode() not in UNTIMED:
+            waited = min(moment, int(row["exit"])) - int(row["enter"])
+            waits[rank][call] = max(int(waits[rank][call]), waited, 0)
+
+    for members in _group_instances(traces).values():
+        name, size = members[0][1]["name"].decode(), int(members[0][1]["size"])
+        if len(members) != size:
+            continue  # the run ended within it
+        kind = name[1:].capitalize() if name.startswith("I") else name
+        starts = {int(row["member"]): int(row["start"]) for _, row in members}
+        root = int(members[0][1]["root"])
+        for rank, row in members:
+            me = int(row["member"])
+            if kind in FROM_ROOT:
+                needed = starts[root] if me != root else None
+            elif kind in TO_ROOT:
+                needed = max(starts.values()) if me == root else None
+            elif kind in PREFIX:
+                needed = max(start for member, start in starts.items() if member <= me)
+            else:
+                needed = max(starts.values())
+            if needed is not None:
+                wait_until(rank, int(row["call"]), needed)
+    for sender, sent, receiver, received in match_messages(traces):
+        wait_until(receiver, int(received["call"]), int(sent["post"]))
+        call = traces[sender].calls[sent["call"]]
+        if call["exit"] > received["post"]:
+            wait_until(sender, int(sent["call"]), int(received["post"]))
+    return waits
+
+
+def _group_instances(traces: Sequence[Trace]) -> dict[tuple[int, int], list[tuple[int, np.void]]]:
+    found: dict[tuple[int, int], list[tuple[int, np.void]]] = defaultdict(list)
+    for rank, trace in enumerate(traces):
+        for row in trace.instances:
+            found[int(row["communicator"]), int(row["number"])].append((rank, row))
+    return found
+
+
+def match_messages(traces: Sequence[Trace]) -> list[tuple[int, np.void, int, np.void]]:
+    """Return sender, its end, receiver, its end of each message: both in the order in which they were posted."""
+    ends: tuple[dict[tuple[int, ...], list[np.void]], ...] = (defaultdict(list), defaultdict(list))
+    for rank, trace in enumerate(traces):
+        for row in trace.messages:
+            pair = (rank, int(row["peer"])) if row["side"] == SENT else (int(row["peer"]), rank)
+            ends[row["side"]][(*pair, int(row["communicator"]), int(row["tag"]))].append(row)
+    found = []
+    for envelope, sent in ends[SENT].items():
+        received = ends[RECEIVED].get(envelope, [])
+        for one, other in zip(
+            sorted(sent, key=lambda row: int(row["order"])),
+            sorted(received, key=lambda row: int(row["order"])),
+            strict=False,
+        ):
+            found.append((envelope[0], one, envelope[1], other))
+    return found
+
+
+def split_by_operation(traces: Sequence[Trace]) -> dict[str, tuple[float, float]]:
+    """Return the time in calls and the waiting in them, by operation, s, over all ranks."""
+    found: dict[str, tuple[float, float]] = {}
+    for trace, waits in zip(traces, find_waits(traces), strict=True):
+        for name in np.unique(trace.calls["name"]):
+            rows = trace.calls["name"] == name
+            inside = int((trace.calls["exit"] - trace.calls["enter"])[rows].sum())
+            before = found.get(name.decode(), (0.0, 0.0))
+            found[name.decode()] = before[0] + inside * 1e-9, before[1] + int(waits[rows].sum()) * 1e-9
+    return found
