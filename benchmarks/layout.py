@@ -45,7 +45,7 @@ def lap(name):
 
 from ibprof_converter.analysis import load_options, load_pipeline
 from ibprof_converter.cli import layout  # all that the command imports
-from ibprof_converter.outputs import csv_file, rows
+from ibprof_converter.outputs import table_files, rows
 lap("imports")
 fabric, traffic, folder = sys.argv[1:]
 current = None
@@ -61,13 +61,13 @@ loads = load_pipeline.load_fabric(*options, progress=stage)
 lap(current)
 
 with open(f"{folder}/links.csv", "w") as file:
-    csv_file.write_csv(file, rows.LINK_COLUMNS, loads.rows())
+    table_files.write_csv(file, rows.LINK_COLUMNS, loads.rows())
 lap("writing links.csv")
 
-from ibprof_converter.outputs import yaml_file
+from ibprof_converter.outputs import yaml_files
 lap("import of yaml")
 with open(f"{folder}/links.yaml", "w") as file:
-    yaml_file.write_yaml(file, {}, [], loads.rows())
+    yaml_files.write_yaml(file, {}, [], loads.rows())
 lap("writing links.yaml")
 
 from ibprof_converter.outputs import fabric_picture

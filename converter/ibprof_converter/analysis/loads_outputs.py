@@ -20,8 +20,8 @@ from ibprof_converter.analysis.load_options import OPERATION, REGION, SITE
 from ibprof_converter.analysis.loads_view import NamedLoads, write_view
 from ibprof_converter.analysis.output_files import STDOUT, naming_file, open_output
 from ibprof_converter.layout.regular_cabling import find_dragonfly_groups
-from ibprof_converter.outputs.csv_file import write_csv
 from ibprof_converter.outputs.rows import NODE_COLUMNS, Row, link_rows
+from ibprof_converter.outputs.table_files import write_csv
 from ibprof_converter.traffic.hosts import NO_HOST
 from ibprof_converter.traffic.loaded_links import load_links
 from ibprof_converter.traffic.traffic_data import ALL
@@ -118,7 +118,7 @@ def write_outputs(loads: FabricLoads, options: LoadsOutputOptions, spell: Callab
     if options.nodes:
         _write_table(options.nodes, NODE_COLUMNS, loads.nodes())
     if options.yaml:
-        from ibprof_converter.outputs.yaml_file import write_yaml  # noqa: PLC0415  (PyYAML is slow to import)
+        from ibprof_converter.outputs.yaml_files import write_yaml  # noqa: PLC0415  (PyYAML is slow to import)
 
         with open_output(options.yaml) as file:
             write_yaml(file, loads.about(), loads.nodes(), links())
@@ -126,7 +126,7 @@ def write_outputs(loads: FabricLoads, options: LoadsOutputOptions, spell: Callab
     if options.topology_conf:
         _write_topology_conf(loads, options.topology_conf)
     if options.boxfish:
-        from ibprof_converter.outputs.boxfish_folder import write_boxfish  # noqa: PLC0415  (PyYAML is slow to import)
+        from ibprof_converter.outputs.yaml_files import write_boxfish  # noqa: PLC0415  (PyYAML is slow to import)
 
         with naming_file(options.boxfish):
             write_boxfish(options.boxfish, loads.about(), loads.nodes(), links())
@@ -144,7 +144,7 @@ def write_outputs(loads: FabricLoads, options: LoadsOutputOptions, spell: Callab
 
 def _write_table(path: Path | None, columns: tuple[str, ...], rows: Iterator[Row]) -> None:
     if path is not None and path.suffix.lower() == _PARQUET:
-        from ibprof_converter.outputs.parquet_file import write_parquet  # noqa: PLC0415  (pyarrow is slow to import)
+        from ibprof_converter.outputs.table_files import write_parquet  # noqa: PLC0415  (pyarrow is slow to import)
 
         with naming_file(path):
             write_parquet(path, columns, rows)

@@ -16,7 +16,6 @@ from ibprof_converter.analysis.load_options import FabricOptions, Progress, no_p
 from ibprof_converter.analysis.load_pipeline import Demand
 from ibprof_converter.analysis.routed_fabric import read_subnets
 from ibprof_converter.hotspots.coverage import describe_coverage
-from ibprof_converter.placement import free_hosts
 from ibprof_converter.placement.candidates import (
     RANDOM_SEEDS,
     CandidateRow,
@@ -26,7 +25,17 @@ from ibprof_converter.placement.candidates import (
 )
 from ibprof_converter.placement.lower_bound import find_bounds
 from ibprof_converter.placement.placement_problem import PlacementProblem, SlotOfRank, find_neighbours
-from ibprof_converter.placement.slots import RankSlots, assign_slots, slots_on_hosts
+from ibprof_converter.placement.slots import (
+    OWN,
+    RankSlots,
+    all_hosts,
+    assign_slots,
+    check_slots,
+    host_of_ranks,
+    own_hosts,
+    read_free_hosts,
+    slots_on_hosts,
+)
 from ibprof_converter.placement.starting_placements import random_slots, starting_placements
 from ibprof_converter.placement.swap_search import TimeBounds, search
 from ibprof_converter.placement.switch_paths import find_switch_paths
@@ -62,8 +71,8 @@ class PlaceOptions:
         rails: policy for bytes on several rails; None: the default policy.
         nic: policy for the adapter of a host in one subnet; None: the default one for ranks that are elsewhere.
         adaptive: whether to judge by the loads of adaptive routing even where no dump mentions it.
-        hosts: a file of hosts to choose from, or `free_hosts.OWN` for those the ranks are on; None: all.
-        slots: ranks that a host takes; None: 1, or as many as it has now with `free_hosts.OWN`.
+        hosts: a file of hosts to choose from, or `OWN` for those the ranks are on; None: all.
+        slots: ranks that a host takes; None: 1, or as many as it has now with `OWN`.
         seed: of the random choices.
         seconds: that set the work of the search; None: by the number of ranks.
     """
@@ -79,7 +88,7 @@ class PlaceOptions:
 
     def files(self) -> Iterator[Path]:
         """Yield the files to read; a rule for the placement is among them as a path that does not exist."""
-        named = (self.placement, None if self.hosts == free_hosts.OWN else self.hosts)
+        named = (self.placement, None if self.hosts == OWN else self.hosts)
         yield from (Path(name) for name in named if name is not None)
 
     def check(self) -> None:
@@ -88,7 +97,7 @@ class PlaceOptions:
         Raises:
             UsageError: a number is out of its range.
         """
-        free_hosts.check_slots(self.slots)
+        check_slots(self.slots)
         if not 0 <= self.seed < _SEEDS:
             raise UsageError(f"--seed {self.seed}: expected a number from 0 to {_SEEDS - 1}")
         if self.seconds is not None and not 0 < self.seconds < 1e6:
@@ -230,7 +239,7 @@ def _given_hosts(
         placement = place_ranks_as_recorded(demand.profile, hosts, fabrics, demand.ranks)
     else:
         return None
-    return free_hosts.host_of_ranks(placement, hosts, fabrics)
+    return host_of_ranks(placement, hosts, fabrics)
 
 
 def _find_slots(
@@ -238,13 +247,13 @@ def _find_slots(
 ) -> tuple[RankSlots, tuple[str, ...]]:
     notes: tuple[str, ...] = ()
     if options.hosts is None:
-        free, notes = free_hosts.all_hosts(hosts, options.slots or 1, ranks)
-    elif options.hosts == free_hosts.OWN:
+        free, notes = all_hosts(hosts, options.slots or 1, ranks)
+    elif options.hosts == OWN:
         if given is None:
             raise UsageError("--hosts own: the hosts of the ranks are unknown; --placement states them")
-        free = free_hosts.own_hosts(given, options.slots)
+        free = own_hosts(given, options.slots)
     else:
-        free = free_hosts.read_free_hosts(Path(options.hosts), hosts, options.slots or 1)
+        free = read_free_hosts(Path(options.hosts), hosts, options.slots or 1)
     return assign_slots(hosts, free, ranks, options.nic), notes
 
 
@@ -274,7 +283,7 @@ def _judge_elsewhere(
     subnets: Sequence[Subnet], hosts: Hosts, demand: RankTraffic, given: npt.NDArray[np.int32], options: PlaceOptions
 ) -> CandidateRow:
     """Judge the present placement, which is on other hosts than those to choose from."""
-    slots = assign_slots(hosts, free_hosts.own_hosts(given, None), len(given), options.nic)
+    slots = assign_slots(hosts, own_hosts(given, None), len(given), options.nic)
     slot_of_rank = slots_on_hosts(slots, given)
     assert slot_of_rank is not None
     problem = _make_problem(demand, options, slots, subnets)

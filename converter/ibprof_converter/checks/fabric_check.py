@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run every check on every rail of a fabric."""
+"""Run all checks on all rails of a fabric; the result as JSON and as text."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
 import numpy as np
@@ -12,9 +13,8 @@ import numpy as np
 from ibprof.errors import InconsistentError, InputError
 from ibprof.text.notebook_html import NotebookView
 from ibprof_converter.checks.cabling_check import check_cabling
-from ibprof_converter.checks.dump_check import check_dumps
 from ibprof_converter.checks.fabric_findings import FabricFinding, FindingKind
-from ibprof_converter.checks.route_check import check_routes, check_tables
+from ibprof_converter.checks.route_check import check_dumps, check_routes, check_tables
 from ibprof_converter.fabric.assemble import DuplicateLidError
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.layout.neighbours import find_chassis
@@ -24,6 +24,8 @@ from ibprof_converter.routing.subnet import Subnet, check_rails, read_rail, read
 from ibprof_converter.routing.table_search import MissingTablesError
 from ibprof_converter.traffic.hosts import Hosts, find_hosts
 from ibprof_converter.traffic.traffic_data import NO_LID
+
+_WIDTH = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,3 +205,42 @@ def check_rails_alike(fabrics: Sequence[Fabric], hosts: Hosts) -> Iterator[Fabri
 
 def _count_switch_links(fabric: Fabric) -> int:
     return int((fabric.node_kind[fabric.link_node] == NodeKind.SWITCH).all(axis=1).sum())
+
+
+def describe_health(health: FabricHealth) -> Iterator[str]:
+    """Yield lines on what was checked and on each finding, the gravest first."""
+    for number, rail in enumerate(health.rails):
+        yield _describe_rail(number, rail)
+        if max(rail.hosts_by_adapters, default=1) > 1:
+            yield f"rail {number}: {_describe_hosts(rail.hosts_by_adapters)}"
+        for director in rail.directors:
+            yield f"rail {number}: director {director}"
+        yield from rail.unused
+    if not health.findings:
+        yield "nothing is wrong"
+    for finding in health.findings:
+        meaning = finding.kind.value
+        yield ""
+        yield f"rail {finding.rail}: {meaning.name}: {finding.line}"
+        # The mark is what to look for where the list is long.
+        text = f"{'ROUTES CANNOT BE TRUSTED: ' if meaning.untrusted else ''}{meaning.text}"
+        yield from textwrap.wrap(text, _WIDTH, initial_indent="    ", subsequent_indent="    ")
+
+
+def _describe_hosts(hosts_by_adapters: Mapping[int, int]) -> str:
+    parts = [
+        f"{hosts} {'host' if hosts == 1 else 'hosts'} with {ports} {'adapter' if ports == 1 else 'adapters'}"
+        for ports, hosts in hosts_by_adapters.items()
+    ]
+    return f"{', '.join(parts)} in one subnet"
+
+
+def _describe_rail(number: int, rail: RailSummary) -> str:
+    if rail.tables_from is None:
+        return f"rail {number}: {rail.links_from}: cannot be used"
+    routers = f", {rail.routers} routers" if rail.routers else ""
+    adaptive = "; switches route adaptively: the tables give one of the paths" if rail.adaptive else ""
+    return (
+        f"rail {number}: {rail.links_from}: {rail.switches} switches, {rail.adapters} adapters{routers}, "
+        f"{rail.links} links; {rail.tables} tables from {rail.tables_from}{adaptive}"
+    )

@@ -79,7 +79,7 @@ def _place(argv: Sequence[str] | None) -> None:
     elif options.files.output == STDOUT:
         print_warnings(NAME, routes)
     else:
-        from ibprof_converter.placement.placement_table import print_placements  # noqa: PLC0415  (rich is slow to import)
+        from ibprof_converter.placement.candidates import print_placements  # noqa: PLC0415  (rich is slow to import)
 
         print_lines(routes)
         print_captured(lambda console: print_placements(console, comparison))

@@ -13,9 +13,14 @@ import numpy.typing as npt
 from ibprof.native.kernel_library import sum_exactly
 from ibprof.profile.exact_sums import add_by_key
 from ibprof_converter.fabric.fabric_graph import LIDS, Fabric
-from ibprof_converter.hotspots.alike_groups import group_alike
-from ibprof_converter.hotspots.contention import Contention, FlowCounter
-from ibprof_converter.hotspots.link_order import BY_BYTES, BY_TIME, joins_switches, measure_line_rate_s, rank_directions
+from ibprof_converter.hotspots.link_order import (
+    BY_BYTES,
+    BY_TIME,
+    group_alike,
+    joins_switches,
+    measure_line_rate_s,
+    rank_directions,
+)
 from ibprof_converter.layout.lower_end import lower_ends
 from ibprof_converter.layout.positions import FabricLayout
 from ibprof_converter.routing.flow_scan import scan_flows
@@ -46,6 +51,21 @@ class LinkPort:
     guid: str
     name: str
     port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Contention:
+    """Flows that share a link direction.
+
+    Attributes:
+        flows: pairs of ports whose bytes pass it.
+        host_flows: of these pairs' ports, the most pairs that any one sends or receives.
+        ratio: of the two; above 1 more flows meet here than on any of their hosts' own links.
+    """
+
+    flows: int
+    host_flows: int
+    ratio: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +227,38 @@ class LinkHeat:
     max_link: int
     mean_link: float
     max_switch_link: int
+
+
+class FlowCounter:
+    """Counts pairs of ports by port and rail: int64 [rail, LID] of those that it sends to, and that it hears from."""
+
+    def __init__(self, rails: int) -> None:
+        self._sent, self._received = np.zeros((rails, LIDS), np.int64), np.zeros((rails, LIDS), np.int64)
+
+    def add(self, rail: int, source_lid: npt.NDArray[np.int32], destination_lid: npt.NDArray[np.int32]) -> None:
+        """Count flows of one rail, none of whose pairs was counted before."""
+        pairs = _pairs(source_lid, destination_lid)
+        self._sent[rail] += np.bincount(pairs // LIDS, minlength=LIDS)
+        self._received[rail] += np.bincount(pairs % LIDS, minlength=LIDS)
+
+    def compare(self, rail: int, flows: Traffic) -> Contention:
+        """Compare the flows of one rail that pass a link direction with all that were counted."""
+        pairs = _pairs(flows.source_lid, flows.destination_lid)
+        most = max(self._sent[rail, pairs // LIDS].max(initial=0), self._received[rail, pairs % LIDS].max(initial=0))
+        return Contention(len(pairs), int(most), len(pairs) / max(int(most), 1))
+
+
+def _pairs(source: npt.NDArray[np.int32], destination: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+    """Return each pair of LIDs once, as one number."""
+    key = source.astype(np.int64) * LIDS + destination
+    # Rows of a pattern are sorted and different already, and may be very many.
+    if len(key) < 2 or bool((key[1:] > key[:-1]).all()):
+        return key
+    # np.unique hashes such numbers since numpy 2.3, which takes many times as long.
+    key.sort()
+    is_first = np.ones(len(key), np.bool_)
+    is_first[1:] = key[1:] != key[:-1]
+    return key[is_first]
 
 
 class LinkDirections:

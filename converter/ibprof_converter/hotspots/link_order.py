@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order of link directions from the most loaded on, which the verdict, lists, pictures and files share."""
+"""The order of link directions, the most loaded first, and groups of equally loaded ones.
+
+The verdict, lists, pictures and files share this order.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,9 @@ from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 BY_TIME = "time"
 BY_BYTES = "bytes"
 RANKINGS = (BY_TIME, BY_BYTES)
+
+ALIKE = 0.99
+"""Share of a link direction's time from which on another one of its kind is as busy."""
 
 
 def measure_line_rate_s(
@@ -59,3 +65,26 @@ def joins_switches(fabric: Fabric) -> npt.NDArray[np.bool_]:
     """Return whether each link joins two switches: bool [link]."""
     joins: npt.NDArray[np.bool_] = (fabric.node_kind[fabric.link_node] == NodeKind.SWITCH).all(axis=1)
     return joins
+
+
+def group_alike(
+    amounts: npt.NDArray[np.float64], kind: npt.NDArray[np.integer], groups: int
+) -> list[npt.NDArray[np.intp]]:
+    """Return the busiest groups, the busiest first.
+
+    Args:
+        amounts: float64 [direction], time at line rate or bytes, the largest first.
+        kind: int [direction], equal for those that may share a group.
+        groups: number of groups at most.
+
+    Returns:
+        Indices of each group, ascending; the first one is its busiest direction.
+    """
+    left = np.ones(len(amounts), np.bool_)
+    found: list[npt.NDArray[np.intp]] = []
+    while len(found) < groups and left.any():
+        first = int(left.argmax())
+        members = np.flatnonzero(left & (kind == kind[first]) & (amounts >= ALIKE * amounts[first]))
+        left[members] = False
+        found.append(members)
+    return found

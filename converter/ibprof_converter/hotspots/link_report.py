@@ -7,12 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from ibprof_converter.hotspots.causes.call_advice import advise_on_call
 from ibprof_converter.hotspots.causes.diagnosis import Diagnosis, Progress, diagnose
+from ibprof_converter.hotspots.causes.job_flows import PairBytes, find_rank_flows
 from ibprof_converter.hotspots.causes.load_cause import LoadCause
 from ibprof_converter.hotspots.causes.loaded_by import find_alike, find_loaders
-from ibprof_converter.hotspots.causes.pair_bytes import PairBytes
-from ibprof_converter.hotspots.causes.rank_flows import find_rank_flows
+from ibprof_converter.hotspots.causes.sender_causes import advise_on_call
 from ibprof_converter.hotspots.causes.situation import Situation
 from ibprof_converter.hotspots.hot_links import Hotspot, LinkDirections, LinkGroup, LinkHeat
 from ibprof_converter.hotspots.link_order import BY_TIME

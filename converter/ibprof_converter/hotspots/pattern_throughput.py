@@ -11,7 +11,7 @@ High-Performance Networks", Cluster 2008, whose simulator ORCS counts so, with l
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -155,3 +155,20 @@ def _count_meeting(
         group = np.zeros(len(source), np.uint32)
         loads = spread(subnet.routes, source, destination, np.ones(len(source), np.uint64), group, 1)
     return loads.bytes.reshape(-1).astype(np.float64)
+
+
+def describe_patterns(results: Iterable[PatternThroughput]) -> Iterator[str]:
+    """Yield two lines on what is measured, then a line for each pattern and rail."""
+    yield "share of its own speed that a pair of hosts gets: mean, standard deviation, worst and best sample;"
+    yield (
+        "behind it the same relative to what the hosts' own links alone would leave (100%: the network takes nothing)"
+    )
+    for each in results:
+        pair = _quadruple(each.pair_mean, each.pair_deviation, each.pair_least, each.pair_most)
+        network = _quadruple(each.network_mean, each.network_deviation, each.network_least, each.network_most)
+        lost = f"   {each.unrouted * 100:.1f}% of pairs are not routed" if each.unrouted else ""
+        yield f"rail {each.rail}  {each.pattern:<12} {each.samples:>5} x  {pair}   {network}{lost}"
+
+
+def _quadruple(mean: float, deviation: float, least: float, most: float) -> str:
+    return f"{mean * 100:6.2f}% +- {deviation * 100:5.2f} ({least * 100:6.2f} to {most * 100:6.2f})"

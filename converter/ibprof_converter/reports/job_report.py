@@ -16,8 +16,6 @@ from ibprof_converter.analysis.fabric_loads import FabricLoads
 from ibprof_converter.analysis.judged_loads import judge_links
 from ibprof_converter.analysis.load_options import TOP, FabricOptions, Progress, TrafficOptions, no_progress
 from ibprof_converter.analysis.load_pipeline import Demand, load_fabric
-from ibprof_converter.hotspots.adaptive_bounds_text import bounds_as_json, describe_bounds
-from ibprof_converter.hotspots.counter_text import agreement_as_json, describe_agreement
 from ibprof_converter.hotspots.coverage import Coverage, describe_coverage
 from ibprof_converter.hotspots.dump_requests import REQUESTS, DumpRequest
 from ibprof_converter.hotspots.link_order import BY_TIME
@@ -45,6 +43,8 @@ from ibprof_converter.reports.recorded_job import (
 )
 from ibprof_converter.reports.sender_balance import SenderBalance, sender_imbalance
 from ibprof_converter.traffic.chosen_traffic import choose_demand
+from ibprof_converter.traffic.counter_agreement import agreement_as_json, describe_agreement
+from ibprof_converter.traffic.rail_bounds import bounds_as_json, describe_bounds
 from ibprof_converter.traffic.traffic_data import RankTraffic, Traffic
 from ibprof_converter.traffic.traffic_reader import read_traffic
 

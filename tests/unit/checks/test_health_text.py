@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from ibprof_converter.checks.fabric_check import FabricHealth, RailSummary
+from ibprof_converter.checks.fabric_check import FabricHealth, RailSummary, describe_health
 from ibprof_converter.checks.fabric_findings import FabricFinding, FindingKind
-from ibprof_converter.checks.health_text import describe_health
 
 RAIL = RailSummary("a.lst", "a.fdbs", switches=2, adapters=44, links=45, tables=2)
 

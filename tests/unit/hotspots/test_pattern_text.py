@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from ibprof_converter.hotspots.pattern_text import describe_patterns
-from ibprof_converter.hotspots.pattern_throughput import PatternThroughput
+from ibprof_converter.hotspots.pattern_throughput import PatternThroughput, describe_patterns
 
 
 def test_a_pattern_is_a_line_of_shares_in_percent() -> None:

@@ -19,10 +19,10 @@ from matplotlib.image import imread
 
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.layout.positions import FabricLayout, lay_out
-from ibprof_converter.outputs.csv_file import write_csv
 from ibprof_converter.outputs.fabric_picture import write_picture
 from ibprof_converter.outputs.rows import LINK_COLUMNS, NODE_COLUMNS, link_rows, node_rows
-from ibprof_converter.outputs.yaml_file import write_yaml
+from ibprof_converter.outputs.table_files import write_csv
+from ibprof_converter.outputs.yaml_files import write_yaml
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.loaded_links import Group, Loads
 from ibprof_converter.traffic.traffic_data import ALL

@@ -17,10 +17,9 @@ from ibprof.errors import UsageError
 from ibprof_converter.cli import layout, place
 from ibprof_converter.placement.lower_bound import find_bounds
 from ibprof_converter.placement.placement_problem import PlacementProblem, find_neighbours
-from ibprof_converter.placement.search_round import Energy, Goal, SearchRound
 from ibprof_converter.placement.slots import RankSlots, assign_slots
 from ibprof_converter.placement.starting_placements import packed_slots, random_slots
-from ibprof_converter.placement.swap_search import search
+from ibprof_converter.placement.swap_search import Energy, Goal, SearchRound, search
 from ibprof_converter.placement.switch_paths import find_switch_paths
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.traffic_data import RankTraffic

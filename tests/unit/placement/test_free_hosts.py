@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ibprof.errors import InputError
-from ibprof_converter.placement.free_hosts import read_free_hosts
+from ibprof_converter.placement.slots import read_free_hosts
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_testing.samples.fabrics import IBDIAGNET, load_sample
 

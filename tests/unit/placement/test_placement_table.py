@@ -8,9 +8,8 @@ import io
 import numpy as np
 from rich.console import Console
 
-from ibprof_converter.placement.candidates import CandidateRow, PlacementComparison
+from ibprof_converter.placement.candidates import CandidateRow, PlacementComparison, print_placements
 from ibprof_converter.placement.placement_problem import PlacementScore
-from ibprof_converter.placement.placement_table import print_placements
 from ibprof_converter.placement.swap_search import SearchResult, TimeBounds
 
 

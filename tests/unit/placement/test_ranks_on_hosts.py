@@ -9,9 +9,13 @@ import pytest
 from ibprof_converter.analysis.load_options import FabricOptions, no_progress
 from ibprof_converter.analysis.routed_fabric import read_subnets
 from ibprof_converter.placement.lower_bound import find_bounds
-from ibprof_converter.placement.partition_starts import TrafficDivider, divide_along
 from ibprof_converter.placement.placement_problem import PlacementProblem, PlacementScore
-from ibprof_converter.placement.starting_placements import packed_slots, starting_placements
+from ibprof_converter.placement.starting_placements import (
+    TrafficDivider,
+    divide_along,
+    packed_slots,
+    starting_placements,
+)
 from ibprof_converter.placement.swap_search import search
 from ibprof_converter.traffic.traffic_data import RankTraffic
 from ibprof_testing.samples.placements import hosts_on_all_rails, make_demand, make_problem, shuffled_halo

@@ -13,18 +13,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ibprof_converter.analysis.placement_outputs import placement_csv
 from ibprof_converter.placement import swap_search as search_module
-from ibprof_converter.placement.launcher_files import placement_csv
 from ibprof_converter.placement.lower_bound import bound_max_seconds, find_bounds
 from ibprof_converter.placement.placement_problem import PlacementProblem, SlotOfRank
-from ibprof_converter.placement.search_round import Energy, Goal, SearchRound
 from ibprof_converter.placement.starting_placements import (
     fabric_aware_slots,
     packed_slots,
     random_slots,
     spread_slots,
 )
-from ibprof_converter.placement.swap_search import search
+from ibprof_converter.placement.swap_search import Energy, Goal, SearchRound, search
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.lid_traffic import map_to_lids
 from ibprof_converter.traffic.loaded_links import load_links

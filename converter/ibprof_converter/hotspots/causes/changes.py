@@ -11,7 +11,6 @@ import numpy as np
 
 from ibprof.text.quantities import format_bytes, format_seconds
 from ibprof_converter.fabric.fabric_graph import NodeKind
-from ibprof_converter.hotspots.causes.change import Change
 from ibprof_converter.hotspots.causes.load_cause import (
     GAIN,
     HOSTS,
@@ -23,6 +22,7 @@ from ibprof_converter.hotspots.causes.load_cause import (
     ROUTING,
     TABLES,
     TABLES_GAIN,
+    Change,
     list_some,
     name_end,
     name_node,

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from ibprof_converter.hotspots.causes.change import Change
 from ibprof_converter.hotspots.causes.changes import name_cut, try_changes
 from ibprof_converter.hotspots.causes.load_cause import (
     GAIN,
@@ -22,6 +21,7 @@ from ibprof_converter.hotspots.causes.load_cause import (
     PROGRAM,
     REPAIR,
     SMALL_GAIN,
+    Change,
     LoadCause,
     TriedChange,
     list_some,

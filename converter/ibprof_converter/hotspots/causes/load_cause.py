@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cause that was found, with its evidence and what its remedy would change."""
+"""A change applied to the model, and the cause that it names."""
 
 from __future__ import annotations
 
@@ -44,6 +44,37 @@ GAIN = 0.8
 
 NEAR_BEST = 1.05
 """Times the best predicted time, up to which a cheaper change is preferred."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change in the model.
+
+    Attributes:
+        cause: name of what it is the remedy of.
+        kind: of `KINDS`.
+        what: the change, in words.
+        after: the situation with it; None where it was not tried or is impossible.
+        most: share of the largest time that it must leave at most.
+        why_not: why it was not tried, or cannot be a remedy.
+        at, evidence, advice, change: as in `LoadCause`.
+    """
+
+    cause: str
+    kind: str
+    what: str
+    after: Situation | None
+    most: float = GAIN
+    why_not: str = ""
+    at: tuple[str, ...] = ()
+    evidence: tuple[str, ...] = ()
+    advice: str = ""
+    change: str = ""
+
+    @property
+    def rank(self) -> int:
+        """Its place among the kinds, the cheapest first."""
+        return KINDS.index(self.kind)
 
 
 @dataclass(frozen=True, slots=True)

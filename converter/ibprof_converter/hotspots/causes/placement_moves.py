@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ibprof.errors import UsageError
 from ibprof.profile.exact_sums import find_distinct
-from ibprof_converter.hotspots.causes.pair_bytes import PairBytes
+from ibprof_converter.hotspots.causes.job_flows import PairBytes
 from ibprof_converter.hotspots.causes.situation import Situation
 from ibprof_converter.placement.placement_problem import RAIL_LIMIT, PlacementProblem, SlotOfRank, find_neighbours
 from ibprof_converter.placement.slots import RankSlots, assign_slots, slots_on_hosts

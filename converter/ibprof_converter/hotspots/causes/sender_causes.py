@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Causes that lie in who sends to whom: a rail that is not used, many hosts that talk to few."""
+"""Causes in who sends to whom: an unused rail, many hosts that talk to few; and advice for each MPI call."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from ibprof.profile.exact_sums import find_distinct, number_keys
 from ibprof.text.quantities import format_bytes, format_seconds, printable
-from ibprof_converter.hotspots.causes.change import Change
+from ibprof_converter.hotspots.causes.job_flows import PairBytes
 from ibprof_converter.hotspots.causes.load_cause import (
     ADAPTERS,
     FEW_TO_MANY,
@@ -18,9 +19,10 @@ from ibprof_converter.hotspots.causes.load_cause import (
     ONE_ADAPTER,
     ONE_RAIL,
     PROGRAM,
+    Change,
+    LoadCause,
     list_some,
 )
-from ibprof_converter.hotspots.causes.pair_bytes import PairBytes
 from ibprof_converter.hotspots.causes.situation import LinkDirection, Situation
 from ibprof_converter.routing.flow_index import FlowIndex
 from ibprof_converter.traffic.hosts import NO_HOST
@@ -39,6 +41,38 @@ _ALL_ADAPTERS = (
 
 _SEVERAL = 2.5
 """How many partners of equal weight make many."""
+
+_GATHER = "use more roots, or let ranks write their own parts: a tree of messages leaves what a root receives as it is"
+
+_REDUCE = "let the MPI reduce along a tree, in which no rank receives from many; or reduce over fewer ranks at a time"
+
+_SCATTER = "use more roots, or let ranks read their own parts: a tree of messages leaves what a root sends as it is"
+
+_BROADCAST = "let the MPI broadcast along a tree or a pipeline, in which the root sends to few ranks"
+
+_EVENLY = "share out what {} evenly over the ranks: other algorithms leave the sums of each rank as they are"
+
+_RECEIVERS = "use more ranks that receive (aggregators, servers), on hosts of their own"
+
+_SENDERS = "use more ranks that send (servers, readers), on hosts of their own"
+
+_ADVICE: Mapping[str, Mapping[str, str]] = {
+    MANY_TO_FEW: {
+        "gather": _GATHER,
+        "reduce": _REDUCE,
+        "allreduce": _REDUCE,
+        "alltoall": _EVENLY.format("is received"),
+        "send": _RECEIVERS,
+        "put": _RECEIVERS,
+    },
+    FEW_TO_MANY: {
+        "scatter": _SCATTER,
+        "bcast": _BROADCAST,
+        "alltoall": _EVENLY.format("is sent"),
+        "send": _SENDERS,
+        "get": _SENDERS,
+    },
+}
 
 
 def find_unshared(situation: Situation) -> Iterator[Change]:
@@ -243,3 +277,23 @@ def _relieve(
     if receiving:
         return PairBytes.add_up(flows.rail, flows.source_lid, lid, flows.bytes)
     return PairBytes.add_up(flows.rail, lid, flows.destination_lid, flows.bytes)
+
+
+def advise_on_call(cause: LoadCause) -> LoadCause:
+    """Return a cause with the advice for the call that loads the link most, where there is one."""
+    operation = cause.loaded_by.operation if cause.loaded_by else None
+    advice = _ADVICE.get(cause.cause, {}).get(_family(operation or ""))
+    if advice is None:
+        return cause
+    return replace(cause, advice=f"{operation}: {advice}")
+
+
+def _family(operation: str) -> str:
+    """Return the kind of a call: `gather` of MPI_Igatherv, `send` of MPI_Isend and MPI_Rsend."""
+    name = operation.removeprefix("MPI_").lower().removesuffix("_init")
+    families = ("allreduce", "reduce", "gather", "scatter", "alltoall", "bcast", "send", "put", "get")
+    for family in families:
+        stems = {family, f"i{family}"} | ({f"{mode}{family}" for mode in ("b", "s", "r", "ib", "is", "ir")})
+        if name in stems or name.removesuffix("v") in stems or name.removesuffix("w") in stems:
+            return family
+    return ""

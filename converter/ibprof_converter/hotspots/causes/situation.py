@@ -10,8 +10,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.hotspots.causes.pair_bytes import PairBytes
-from ibprof_converter.hotspots.causes.rank_flows import RankFlows
+from ibprof_converter.hotspots.causes.job_flows import PairBytes, RankFlows
 from ibprof_converter.hotspots.link_order import joins_switches, measure_line_rate_s, rank_directions
 from ibprof_converter.layout.node_levels import find_levels
 from ibprof_converter.placement.placement_problem import SlotOfRank

@@ -11,9 +11,9 @@ from pathlib import Path
 from ibprof.text.quantities import count_of
 from ibprof_converter.hotspots.coverage import Coverage
 from ibprof_converter.layout.positions import lay_out
-from ibprof_converter.outputs.csv_file import write_csv
 from ibprof_converter.outputs.fabric_picture import write_picture
 from ibprof_converter.outputs.rows import Row, link_columns, link_rows
+from ibprof_converter.outputs.table_files import write_csv
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.loaded_links import load_links
 from ibprof_converter.traffic.traffic_data import no_counters

@@ -1,18 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links and nodes as Parquet, for pandas, DuckDB, Spark."""
+"""Rows of links and nodes as CSV, and as Parquet for pandas, DuckDB and Spark."""
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from ibprof.errors import MissingToolError
-from ibprof_converter.outputs.rows import Row
+from ibprof_converter.outputs.rows import Row, Value
 
 _BYTES = frozenset(f"{end}_{what}" for end in "ab" for what in ("bytes", "counted", "shared", "most"))
+
 _INTEGERS = frozenset({"rail", "a_port", "b_port", "a_level", "b_level", "level"})
+
 _NUMBERS = frozenset({"gbps", "a_x", "a_y", "b_x", "b_y", "x", "y"})
+
+
+def write_csv(file: TextIO, columns: Sequence[str], rows: Iterable[Row]) -> None:
+    """Write a header and a line a row; the numbers of a list stand in one field, apart by blanks; None is empty."""
+    plain = csv.writer(file, lineterminator="\n")
+    # The csv module does not quote a lone carriage return, which readers take for the end of the row.
+    careful = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL)
+    plain.writerow(columns)
+    for row in rows:
+        fields = [_as_text(row[column]) for column in columns]
+        (careful if "\r" in "".join(fields) else plain).writerow(fields)
+
+
+def _as_text(value: Value) -> str:
+    if type(value) is int:
+        return str(value)
+    if isinstance(value, list):
+        return " ".join(map(str, value))
+    if isinstance(value, float):
+        return f"{value:.10g}"
+    # Python's csv before 3.11 neither writes nor reads a NUL.
+    return "" if value is None else str(value).replace("\0", r"\x00")
 
 
 def write_parquet(path: Path, columns: Sequence[str], rows: Iterable[Row]) -> None:
