@@ -60,7 +60,7 @@ def test_hosts_that_stay_keep_their_adapters() -> None:
 
 
 def test_bytes_that_are_shared_out_over_subnets_keep_their_adapters() -> None:
-    shared = sender_causes._share_out(make_situation(rails=2))
+    shared = sender_causes._share_over_rails(make_situation(rails=2))
     one, two = HOSTS.ports[GPU[0], 0].tolist(), HOSTS.ports[GPU[1], 0].tolist()
     expected = set()
     for n in range(ADAPTERS):

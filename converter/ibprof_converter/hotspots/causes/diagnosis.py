@@ -4,23 +4,25 @@
 Two lower bounds come first. No network needs less than the largest time of a host's own link. No routing needs less
 than the bytes that cross the narrowest cut over the speed of its links.
 
-Faults that are there come first: each is undone, alone and with others. Then all other changes are tried. Of those
-within 5% of the best one, the cheapest is the remedy. The next cause is searched for on top of it.
+Faults come next: each repair is tried, alone and with others. Then all other changes are tried. Of those within 5% of
+the best one, the cheapest is the remedy. The next cause is searched for with that remedy applied.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ibprof_converter.hotspots.causes.changes import name_cut, try_changes
 from ibprof_converter.hotspots.causes.load_cause import (
     GAIN,
+    KINDS,
     LINKS,
     NEAR_BEST,
     PROGRAM,
     REPAIR,
     SMALL_GAIN,
+    TABLES_GAIN,
     Change,
     LoadCause,
     TriedChange,
@@ -28,19 +30,24 @@ from ibprof_converter.hotspots.causes.load_cause import (
     name_end,
 )
 from ibprof_converter.hotspots.causes.loaded_by import AlikeLinks, LoadedBy
-from ibprof_converter.hotspots.causes.narrowest_cut import SwitchCut, narrowest_cut
-from ibprof_converter.hotspots.causes.repaired import Repairs, RepairTrials
+from ibprof_converter.hotspots.causes.narrowest_cut import SwitchCut, name_cut, narrowest_cut, try_links
+from ibprof_converter.hotspots.causes.placement_moves import try_placements
 from ibprof_converter.hotspots.causes.repairs import Repair, find_repairs
+from ibprof_converter.hotspots.causes.sender_causes import try_adapters, try_partners
 from ibprof_converter.hotspots.causes.situation import LinkDirection, Situation
-from ibprof_converter.hotspots.causes.table_rules import RULES, TableMaker
+from ibprof_converter.hotspots.causes.table_rules import BALANCED, RULES, TableMaker, try_tables
 from ibprof_converter.traffic.rail_bounds import ESTIMATE, STATIC
 
 _MOST_CAUSES = 3
 
-_DEAR = {PROGRAM, LINKS}
+_MOST_TRIED = 8
+"""Number of repairs of one cause that are tried one by one, those at the most loaded links first."""
+
+_EXPENSIVE = {PROGRAM, LINKS}
 _SPLITS = "bytes would arrive nowhere"
 
 Progress = Callable[[str], None]
+Repairs = tuple[Repair, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +57,18 @@ class Diagnosis:
     Attributes:
         busiest: the link direction of the largest time, in words.
         max_time_s: its time.
-        max_host_link_s: the largest time of a host's own link, which no network can go below.
+        max_host_link_s: the largest time of a host's own link, a lower bound for any network.
         max_switch_link_s: the largest time of a link between switches.
-        cut: the narrowest cut; None where nothing crosses one.
+        cut: the narrowest cut; None where no bytes cross one.
         cut_at: its switches, in words.
-        ideal_routing_s: what the same traffic, placed as it is, would need on ideal routing: the larger one of
-            `max_host_link_s` and of the cut's time.
+        ideal_routing_s: a lower bound for any routing of this traffic: the larger one of `max_host_link_s` and of the
+            cut's time.
         causes: the first one first; empty where no network problem is found.
         load_basis: loads whose times these are, `static` or `estimate`.
         tried: all changes that were tried, and those that were not, with the reason.
-        loaded_by: ranks, call, line and region that load that link direction most; None where that is not known.
+        loaded_by: ranks, call, line and region that load that link direction most; None where they are not known.
         busiest_at: that link direction; None where it is not known by number.
-        alike: link directions of its kind that are as busy; None where that is not known.
+        alike: link directions of its kind that are as busy; None where their number is not known.
     """
 
     busiest: str
@@ -133,7 +140,7 @@ def diagnose(situation: Situation, progress: Progress = lambda _: None) -> Diagn
 
 
 def _find_causes(situation: Situation, progress: Progress) -> tuple[list[LoadCause], list[TriedChange]]:
-    """Find one cause after the other, each in what the remedy of the one before leaves."""
+    """Find one cause after the other, each with the remedies of those before applied."""
     causes: list[LoadCause] = []
     tried: list[TriedChange] = []
     maker = TableMaker()
@@ -148,11 +155,11 @@ def _find_causes(situation: Situation, progress: Progress) -> tuple[list[LoadCau
         if found is None:
             break
         if causes and (found.cause, found.advice) == (causes[-1].cause, causes[-1].advice):
-            # The same command twice is one remedy, which does what both do.
+            # The same command twice is one remedy, with the effect of both.
             first = causes.pop()
             found = replace(found, at=first.at, max_time_s=first.max_time_s)
         causes.append(found)
-        if found.kind in _DEAR:
+        if found.kind in _EXPENSIVE:
             break  # With other partners it is another program. Bought links are as many as are needed.
         situation = found.remedy
     return causes, tried
@@ -161,16 +168,16 @@ def _find_causes(situation: Situation, progress: Progress) -> tuple[list[LoadCau
 def _find_fault(situation: Situation, maker: TableMaker, before: int, tried: list[TriedChange]) -> LoadCause | None:
     """Find the fault whose repair lowers the largest time most: of those within 5%, the one of the fewest repairs.
 
-    Tables after a repair are made as those in use were made. Where that hides what the fault costs, they are made by
-    the rules of ibprof, with and without the fault.
+    Tables after a repair are computed by the rule of those in use. Where that rule hides the cost of a fault, they are
+    computed by the rules of ibprof, with and without the fault.
     """
     repairs = find_repairs(situation)
     if not repairs:
         return None
-    best: tuple[RepairTrials, Repairs] | None = None
-    all_trials: list[RepairTrials] = []
+    best: tuple[_RepairTrials, Repairs] | None = None
+    all_trials: list[_RepairTrials] = []
     for rules in ((None,), RULES):
-        for trials in (RepairTrials(situation, repairs, maker, rule) for rule in rules):
+        for trials in (_RepairTrials(situation, repairs, maker, rule) for rule in rules):
             all_trials.append(trials)
             chosen = trials.choose()
             if chosen and (best is None or trials.undo(chosen).max_seconds < best[0].undo(best[1]).max_seconds):
@@ -178,53 +185,142 @@ def _find_fault(situation: Situation, maker: TableMaker, before: int, tried: lis
         if best is not None or not any(each.remakes_tables for each in repairs) or situation.is_adaptive:
             break
     for trials in all_trials:
-        _list_repairs(situation, trials, best, before, tried)
+        tables = f", forwarding tables by the rule {trials.rule}" if trials.rule else ""
+        for some, after in trials.tried.values():
+            what = f"undone: {list_some([f'{each.cause} at {each.at}' for each in some], 2)}{tables}"
+            splits = after.lost_bytes > situation.lost_bytes
+            if splits:
+                why_not = _SPLITS
+            elif after.max_seconds > SMALL_GAIN * situation.max_seconds:
+                why_not = "costs this job less than 5%"
+            else:
+                why_not = "another repair comes first" if best else "new tables alone leave about as little"
+            is_best = best == (trials, some)
+            seconds = None if splits else after.max_seconds
+            tried.append(TriedChange(what, REPAIR, before, seconds, None if is_best else why_not))
     if best is None:
         return None
     trials, chosen = best
-    after = trials.undo(chosen)
-    anew = f"forwarding tables made anew by the rule {trials.rule}" if trials.rule else ""
+    changes = [each.change for each in chosen]
+    advice = "; ".join([*changes[:3], *([f"and {len(chosen) - 3} more"] if len(chosen) > 3 else [])])
+    if any(each.remakes_tables for each in chosen):
+        advice += ", and have the forwarding tables recomputed"
+    new_tables = [f"forwarding tables recomputed by the rule {trials.rule}"] if trials.rule else []
     return LoadCause(
         cause=chosen[0].cause,
         kind=REPAIR,
         at=tuple(each.at for each in chosen),
-        evidence=(*(each.evidence for each in chosen), *((f"predicted with {anew}",) if anew else ())),
-        advice=_advise_repair(chosen),
-        change="; ".join([*(each.change for each in chosen), *((anew,) if anew else ())]),
+        evidence=(*(each.evidence for each in chosen), *(f"predicted with {each}" for each in new_tables)),
+        advice=advice,
+        change="; ".join([*changes, *new_tables]),
         max_time_s=situation.max_seconds,
-        max_time_after_s=after.max_seconds,
-        remedy=after,
+        max_time_after_s=trials.undo(chosen).max_seconds,
+        remedy=trials.undo(chosen),
     )
 
 
-def _list_repairs(
-    situation: Situation,
-    trials: RepairTrials,
-    best: tuple[RepairTrials, Repairs] | None,
-    before: int,
-    tried: list[TriedChange],
-) -> None:
-    tables = f", forwarding tables by the rule {trials.rule}" if trials.rule else ""
-    for repairs, after in trials.tried():
-        what = list_some([f"{each.cause} at {each.at}" for each in repairs], 2) + tables
-        why_not = None if best == (trials, repairs) else _say_why_not(situation, after, best is not None)
-        seconds = None if trials.splits(repairs) else after.max_seconds
-        tried.append(TriedChange(f"undone: {what}", REPAIR, before, seconds, why_not))
+class _RepairTrials:
+    """Repairs applied to the model, alone and together.
+
+    Args:
+        situation: with the faults.
+        repairs: of all faults, those at the most loaded links first.
+        maker: of tables.
+        rule: rule of the tables after repairs; None: that of those in use.
+
+    Attributes:
+        tried: applied repairs with the situation after them, by the repairs' identities.
+    """
+
+    def __init__(
+        self, situation: Situation, repairs: Sequence[Repair], maker: TableMaker, rule: str | None = None
+    ) -> None:
+        self.rule = rule
+        self.tried: dict[tuple[int, ...], tuple[Repairs, Situation]] = {}
+        self._situation = situation
+        self._repairs = tuple(repairs)
+        self._maker = maker
+        self._rules: dict[int, str] = {}
+
+    def choose(self) -> Repairs | None:
+        """Return the repairs that lower the largest time most, as few as come within 5% of it; None for none.
+
+        Each cause is considered alone first. Where no single cause's repairs help, all faults are repaired together.
+        """
+        groups = []
+        for cause in dict.fromkeys(repair.cause for repair in self._repairs):
+            groups.append(self._fewest(tuple(repair for repair in self._repairs if repair.cause == cause)))
+        helpful = [group for group in groups if self._helps(group)]
+        if not helpful and len(groups) > 1:
+            helpful = [group for group in [self._fewest(self._repairs)] if self._helps(group)]
+        return min(helpful, key=self._seconds, default=None)
+
+    def undo(self, repairs: Repairs) -> Situation:
+        """Return the situation without some faults."""
+        key = tuple(sorted(map(id, repairs)))
+        if key not in self.tried:
+            rails = [*self._situation.subnets]
+            for rail in {repair.rail for repair in repairs}:
+                here = [repair for repair in repairs if repair.rail == rail]
+                fabric = rails[rail].fabric
+                for repair in here:
+                    fabric = repair.apply(fabric)
+                changed = replace(rails[rail], fabric=fabric)
+                if any(repair.remakes_tables for repair in here):
+                    made = self._maker.make(self._rule(rail), changed).subnet
+                    changed = made or self._maker.make(BALANCED, changed).subnet or changed
+                rails[rail] = changed
+            self.tried[key] = repairs, self._situation.changed(subnets=rails)
+        return self.tried[key][1]
+
+    def _helps(self, repairs: Repairs) -> bool:
+        """Return whether repairs gain more than new tables alone would."""
+        seconds = self._seconds(repairs)
+        if math.isinf(seconds):
+            return False
+        remade = math.inf
+        for rule in (None,) if self.rule is None else RULES:
+            rails = [*self._situation.subnets]
+            for rail in {repair.rail for repair in repairs if repair.remakes_tables}:
+                rails[rail] = self._maker.make(rule or self._rule(rail), rails[rail]).subnet or rails[rail]
+            remade = min(remade, self._situation.changed(subnets=rails).max_seconds)
+        gain = SMALL_GAIN if self.rule is None else TABLES_GAIN
+        return seconds <= gain * min(self._situation.max_seconds, remade)
+
+    def _seconds(self, repairs: Repairs) -> float:
+        """Return the largest time after repairs; infinite where bytes then arrive nowhere.
+
+        That is so where a misplaced cable alone joins two parts.
+        """
+        after = self.undo(repairs)
+        return math.inf if after.lost_bytes > self._situation.lost_bytes else after.max_seconds
+
+    def _fewest(self, repairs: Repairs) -> Repairs:
+        """Return the fewest of some repairs that come within 5% of all of them: a single one, or the first ones."""
+        enough = NEAR_BEST * self._seconds(repairs)
+        if len(repairs) == 1 or not self._helps(repairs):
+            return repairs
+        some: list[Repairs] = [(repair,) for repair in repairs[:_MOST_TRIED]]
+        some += [repairs[:count] for count in range(2, min(len(repairs), _MOST_TRIED))]
+        return next((each for each in some if self._seconds(each) <= enough), repairs)
+
+    def _rule(self, rail: int) -> str:
+        """Return the rule of the tables of a rail."""
+        if self.rule is not None:
+            return self.rule
+        if rail not in self._rules:
+            self._rules[rail] = self._maker.find_rule(self._situation, rail)
+        return self._rules[rail]
 
 
-def _advise_repair(repairs: Sequence[Repair]) -> str:
-    some = "; ".join(each.change for each in repairs[:3])
-    more = f"; and {len(repairs) - 3} more" if len(repairs) > 3 else ""
-    anew = ", and have the forwarding tables made anew" if any(each.remakes_tables for each in repairs) else ""
-    return f"{some}{more}{anew}"
-
-
-def _say_why_not(situation: Situation, after: Situation, other_is_better: bool) -> str:
-    if after.lost_bytes > situation.lost_bytes:
-        return _SPLITS
-    if after.max_seconds > SMALL_GAIN * situation.max_seconds:
-        return "costs this job less than 5%"
-    return "another repair comes first" if other_is_better else "new tables alone leave about as little"
+def _try_changes(situation: Situation, maker: TableMaker) -> Iterator[Change]:
+    """Yield all changes that are no repairs, applied to the model."""
+    yield from try_placements(situation)
+    yield from try_adapters(situation)
+    yield from try_partners(situation)
+    cut = narrowest_cut(situation)
+    yield from try_tables(situation, maker, max(situation.max_host_seconds, cut.seconds if cut else 0.0))
+    yield from try_links(situation, cut)
 
 
 def _find_change(situation: Situation, maker: TableMaker, before: int, tried: list[TriedChange]) -> LoadCause | None:
@@ -232,63 +328,48 @@ def _find_change(situation: Situation, maker: TableMaker, before: int, tried: li
 
     New links, and another program, are considered the best only where they leave a fifth less than all other changes.
     """
-    changes = list(try_changes(situation, maker))
+    changes = [*_try_changes(situation, maker)]
+    seconds = [math.inf if each.after is None else each.after.max_seconds for each in changes]
+    arrives = [each.after is not None and each.after.lost_bytes <= situation.lost_bytes for each in changes]
     useful = [
-        each
-        for each in changes
-        if _arrives(situation, each) and not each.why_not and _seconds(each) <= each.most * situation.max_seconds
+        index
+        for index, each in enumerate(changes)
+        if arrives[index] and not each.why_not and seconds[index] <= each.most * situation.max_seconds
     ]
-    chosen = _choose(useful)
-    for each in changes:
-        seconds = _seconds(each) if _arrives(situation, each) else None
-        why_not = None if each is chosen else each.why_not or _compare(situation, each, useful, chosen)
-        tried.append(TriedChange(each.what, each.kind, before, seconds, why_not))
-    if chosen is None or chosen.after is None:
+    affordable = [index for index in useful if changes[index].kind not in _EXPENSIVE]
+    limit = GAIN * min((seconds[index] for index in affordable), default=math.inf)
+    candidates = [index for index in useful if index not in affordable and seconds[index] < limit] or affordable
+    enough = NEAR_BEST * min((seconds[index] for index in candidates), default=math.inf)
+    near = [index for index in candidates if seconds[index] <= enough]
+    chosen = min(near, key=lambda index: KINDS.index(changes[index].kind), default=None)
+    for index, each in enumerate(changes):
+        gain = 1 - seconds[index] / situation.max_seconds
+        if each.why_not:
+            why_not = each.why_not
+        elif not arrives[index]:
+            why_not = _SPLITS
+        elif index not in useful and gain > 0:
+            why_not = f"takes {100 * gain:.0f}% off; less than {100 * (1 - each.most):.0f}% is not reported"
+        elif index not in useful:
+            why_not = "does not help"
+        elif chosen is not None and seconds[index] > NEAR_BEST * seconds[chosen]:
+            why_not = "another change leaves less"
+        else:
+            why_not = "another change is cheaper or comes first"
+        after_s = seconds[index] if arrives[index] else None
+        tried.append(TriedChange(each.what, each.kind, before, after_s, None if index == chosen else why_not))
+    if chosen is None:
         return None
+    change, after = changes[chosen], changes[chosen].after
+    assert after is not None
     return LoadCause(
-        cause=chosen.cause,
-        kind=chosen.kind,
-        at=chosen.at,
-        evidence=chosen.evidence,
-        advice=chosen.advice,
-        change=chosen.change,
+        cause=change.cause,
+        kind=change.kind,
+        at=change.at,
+        evidence=change.evidence,
+        advice=change.advice,
+        change=change.change,
         max_time_s=situation.max_seconds,
-        max_time_after_s=chosen.after.max_seconds,
-        remedy=chosen.after,
+        max_time_after_s=after.max_seconds,
+        remedy=after,
     )
-
-
-def _arrives(situation: Situation, change: Change) -> bool:
-    """Return whether a change was tried, and all bytes arrive that do without it."""
-    return change.after is not None and change.after.lost_bytes <= situation.lost_bytes
-
-
-def _seconds(change: Change) -> float:
-    return change.after.max_seconds if change.after is not None else float("inf")
-
-
-def _choose(useful: Sequence[Change]) -> Change | None:
-    """Return the cheapest change within 5% of the best; None for none."""
-    free = [each for each in useful if each.kind not in _DEAR]
-    best = min(map(_seconds, free), default=float("inf"))
-    dear = [each for each in useful if each.kind in _DEAR and _seconds(each) < GAIN * best]
-    candidates = dear or free
-    best = min(map(_seconds, candidates), default=float("inf"))
-    near = [each for each in candidates if _seconds(each) <= NEAR_BEST * best]
-    return min(near, key=lambda each: each.rank, default=None)
-
-
-def _compare(situation: Situation, change: Change, useful: Sequence[Change], chosen: Change | None) -> str:
-    if not _arrives(situation, change):
-        return _SPLITS
-    gain = 1 - _seconds(change) / situation.max_seconds
-    if change not in useful:
-        least = 1 - change.most
-        return (
-            f"takes {100 * gain:.0f}% off; less than {100 * least:.0f}% is not reported"
-            if gain > 0
-            else "does not help"
-        )
-    if chosen is not None and _seconds(change) > NEAR_BEST * _seconds(chosen):
-        return "another change leaves less"
-    return "another change is cheaper or comes first"

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -81,10 +81,6 @@ class RankFlows:
         """Number of ranks."""
         return len(self.slot_of_rank)
 
-    def moved(self, slot_of_rank: SlotOfRank) -> RankFlows:
-        """Return them with the ranks on other slots."""
-        return replace(self, slot_of_rank=slot_of_rank)
-
     def on_network(self, rails: int) -> PairBytes:
         """Return the bytes that leave their host, from LID to LID.
 
@@ -110,26 +106,33 @@ class RankFlows:
 
     def as_demand(self) -> RankTraffic:
         """Return them as traffic of any rail."""
-        nothing = np.zeros(len(self.source), np.int32)
-        return RankTraffic(
-            source=self.source,
-            destination=self.destination,
-            bytes=self.bytes,
-            messages=np.ones(len(self.source), np.uint64),
-            region=nothing,
-            operation=nothing,
-            regions=(ALL,),
-            operations=(ALL,),
-            ranks=self.ranks,
-            unmapped={},
-            origin="flows between ranks",
-        )
+        return make_demand(self.source, self.destination, self.bytes, self.ranks)
+
+
+def make_demand(
+    source: npt.NDArray[np.int32], destination: npt.NDArray[np.int32], amount: npt.NDArray[np.uint64], ranks: int
+) -> RankTraffic:
+    """Return bytes between ranks as a traffic without regions and operations; arrays [flow]."""
+    nothing = np.zeros(len(source), np.int32)
+    return RankTraffic(
+        source=source,
+        destination=destination,
+        bytes=amount,
+        messages=np.ones(len(source), np.uint64),
+        region=nothing,
+        operation=nothing,
+        regions=(ALL,),
+        operations=(ALL,),
+        ranks=ranks,
+        unmapped={},
+        origin="flows of the model",
+    )
 
 
 def find_rank_flows(
     placed: Traffic, demand: RankTraffic | None, hosts: Hosts, subnets: Sequence[Subnet]
 ) -> RankFlows | None:
-    """Return the traffic between the ranks of a job; None where it is not known which ranks all bytes are of.
+    """Return the traffic between the ranks of a job; None where the ranks of some bytes are not known.
 
     Args:
         placed: the flows on the network.
@@ -161,12 +164,12 @@ def find_rank_flows(
     share = by_rail / by_rail.sum() if by_rail.sum() else np.full(len(subnets), 1 / len(subnets))
     used = np.flatnonzero(share)
     parts = [(demand.bytes[within] * share[rail]).astype(np.uint64) for rail in used]
+    source = np.concatenate([placed.source_rank, np.tile(demand.source[within], len(used))])
+    destination = np.concatenate([placed.destination_rank, np.tile(demand.destination[within], len(used))])
     return RankFlows(
-        source=np.concatenate([placed.source_rank, *(demand.source[within] for _ in used)]).astype(np.int32),
-        destination=np.concatenate([placed.destination_rank, *(demand.destination[within] for _ in used)]).astype(
-            np.int32
-        ),
-        rail=np.concatenate([placed.rail, *(np.full(len(within), rail) for rail in used)]).astype(np.int32),
+        source=source.astype(np.int32),
+        destination=destination.astype(np.int32),
+        rail=np.concatenate([placed.rail, np.repeat(used, len(within))]).astype(np.int32),
         bytes=np.concatenate([placed.bytes, *parts]),
         slots=slots,
         slot_of_rank=slot_of_rank,

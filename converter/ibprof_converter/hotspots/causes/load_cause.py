@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from ibprof.text.quantities import printable
 from ibprof_converter.fabric.fabric_graph import Fabric
@@ -26,24 +26,24 @@ REPAIR = "repair"
 RANK_ORDER = "rank-order"
 ADAPTERS = "adapters"
 HOSTS = "hosts"
-TABLES = "forwarding-tables"
+FORWARDING_TABLES = "forwarding-tables"
 PROGRAM = "program"
 LINKS = "links"
 
-KINDS = (REPAIR, RANK_ORDER, ADAPTERS, HOSTS, TABLES, PROGRAM, LINKS)
+KINDS = (REPAIR, RANK_ORDER, ADAPTERS, HOSTS, FORWARDING_TABLES, PROGRAM, LINKS)
 """Kinds of changes, the cheapest first; repairs come before all others."""
 
 SMALL_GAIN = 0.95
-"""Share of the largest time that a repair must leave at most, to be reported."""
+"""A repair is reported if it leaves at most this share of the largest time."""
 
 TABLES_GAIN = 0.9
-"""The same for other forwarding tables."""
+"""The same share for other forwarding tables."""
 
 GAIN = 0.8
-"""The same for all other changes: another placement, other receivers, more links."""
+"""The same share for all other changes: another placement, other receivers, more links."""
 
 NEAR_BEST = 1.05
-"""Times the best predicted time, up to which a cheaper change is preferred."""
+"""A cheaper change is preferred if it leaves at most this many times the best predicted time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +51,11 @@ class Change:
     """A change in the model.
 
     Attributes:
-        cause: name of what it is the remedy of.
-        kind: of `KINDS`.
+        cause: the cause that it removes, one of the names above.
+        kind: one of `KINDS`.
         what: the change, in words.
-        after: the situation with it; None where it was not tried or is impossible.
-        most: share of the largest time that it must leave at most.
+        after: the situation with the change; None where it was not tried or is impossible.
+        most: the largest share of the largest time that the change may leave.
         why_not: why it was not tried, or cannot be a remedy.
         at, evidence, advice, change: as in `LoadCause`.
     """
@@ -71,11 +71,6 @@ class Change:
     advice: str = ""
     change: str = ""
 
-    @property
-    def rank(self) -> int:
-        """Its place among the kinds, the cheapest first."""
-        return KINDS.index(self.kind)
-
 
 @dataclass(frozen=True, slots=True)
 class LoadCause:
@@ -83,15 +78,15 @@ class LoadCause:
 
     Attributes:
         cause: one of the names above.
-        kind: of its remedy, one of `KINDS`.
-        at: switches, links or hosts that it is at.
-        evidence: what it rests on, a sentence each.
-        advice: what to do, in words.
+        kind: kind of its remedy, one of `KINDS`.
+        at: the switches, links or hosts concerned.
+        evidence: facts that show the cause, a sentence each.
+        advice: the remedy, in words.
         change: the exact command, setting or cable.
-        max_time_s: the largest time as it is.
-        max_time_after_s: what the remedy is predicted to leave of it.
+        max_time_s: the largest time before the remedy.
+        max_time_after_s: the largest time that is predicted with the remedy.
         remedy: the situation with the remedy.
-        loaded_by: what loads the link that is the busiest before this remedy; None where that is not known.
+        loaded_by: senders of the link direction that is busiest before this remedy; None where they are not known.
     """
 
     cause: str
@@ -106,7 +101,7 @@ class LoadCause:
     loaded_by: LoadedBy | None = None
 
     def as_json(self) -> dict[str, object]:
-        """Return it as plain values."""
+        """Return all but the remedy as plain values."""
         return {
             "cause": self.cause,
             "kind": self.kind,
@@ -127,7 +122,7 @@ class TriedChange:
     Attributes:
         what: the change, in words.
         kind: one of `KINDS`.
-        causes_before: number of causes whose remedies it is on top of.
+        causes_before: number of causes whose remedies were applied before.
         max_time_after_s: predicted largest time; None where it was not tried.
         why_not: why it is not the remedy; None where it is.
     """
@@ -140,13 +135,7 @@ class TriedChange:
 
     def as_json(self) -> dict[str, object]:
         """Return it as plain values."""
-        return {
-            "what": self.what,
-            "kind": self.kind,
-            "causes_before": self.causes_before,
-            "max_time_after_s": self.max_time_after_s,
-            "why_not": self.why_not,
-        }
+        return asdict(self)
 
 
 def name_node(fabric: Fabric, node: int) -> str:
@@ -155,7 +144,7 @@ def name_node(fabric: Fabric, node: int) -> str:
 
 
 def name_end(situation: Situation, end: LinkDirection) -> str:
-    """Name a link direction: who sends, from which port, to whom, and on which rail, where there are several."""
+    """Name a link direction: sender, port, receiver, and the rail where there are several."""
     fabric = situation.subnets[end.rail].fabric
     node, port = fabric.link_node[end.link], fabric.link_port[end.link]
     sender, receiver = name_node(fabric, int(node[end.end])), name_node(fabric, int(node[1 - end.end]))

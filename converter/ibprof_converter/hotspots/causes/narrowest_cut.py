@@ -1,40 +1,62 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lower bound of any routing: bytes that must leave or enter a part of the fabric, over the speed of all its links.
 
-Parts are single switches with their hosts, what hangs together below each level of a tree (leaves, pods), and what a
-partitioner finds on any fabric.
+Parts are single switches with their hosts, connected parts below each level of a tree (leaves, pods), and bisections
+that a partitioner finds on any fabric. Faster links across the narrowest cut are the remedy of oversubscription.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.profile.exact_sums import find_distinct
+from ibprof.text.quantities import format_bytes, format_seconds
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
+from ibprof_converter.hotspots.causes.load_cause import LINKS, OVERSUBSCRIPTION, Change, list_some, name_node
 from ibprof_converter.hotspots.causes.situation import Situation
+from ibprof_converter.layout.neighbours import find_parts
 
 _CLEARLY = 1.01
-"""Times that a partitioner's cut must need longer than one of the fabric's levels to be named in its place."""
+"""A partitioner's cut must need this many times as long as a cut between levels, to be named in its place."""
+
+
+_BUSY = 0.9
+"""Share of the most loaded link between switches above which hosts' own links are about as busy."""
+
+SWITCHES_LIMIT = 1200
+"""Largest number of switches for which bisections are searched."""
+
+_HALVES = 96
+"""Number of links whose nearer halves are tried."""
+
+_EIGENVECTORS = 4
+
+_IMPROVED = 4
+"""Number of candidates that are improved, the best first."""
+
+HALF = "nearer half of a link, improved by moving switches"
+SWEEP = "sweep along an eigenvector, improved by moving switches"
+
+Floats = npt.NDArray[np.float64]
+Sides = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
 class SwitchCut:
-    """A part of a fabric whose border is narrow for what crosses it.
+    """A part of a fabric whose border is narrow for the bytes that cross it.
 
     Attributes:
         rail: the rail.
         level: highest level of its switches.
-        nodes: of it; its hosts included.
-        bytes: that cross its border, the one way in which they need longer.
-        gbps: of all links that cross it, one direction.
-        inside_gbps: of the hosts' links within it.
-        seconds: that the bytes need on all of these links.
+        nodes: its nodes, hosts included.
+        bytes: bytes that cross its border, in the direction of more bytes.
+        gbps: speed of all links that cross it, in one direction.
+        inside_gbps: speed of the hosts' links within it.
+        seconds: time of the bytes on all crossing links.
         found_by: how its switches were chosen.
-        parts, used_parts: parts at this level that have hosts, and those whose hosts send or receive something.
-        needed_parts: parts that would do for all hosts that send or receive.
     """
 
     rail: int
@@ -44,83 +66,90 @@ class SwitchCut:
     gbps: float
     inside_gbps: float
     seconds: float
-    parts: int
-    used_parts: int
-    needed_parts: int
     found_by: str = "levels of the fabric"
 
 
 def narrowest_cut(situation: Situation) -> SwitchCut | None:
-    """Find the part whose border needs longest, of all rails; None where nothing crosses any."""
-    cuts = [cut for rail in range(len(situation.subnets)) for cut in _cuts_of_rail(situation, rail)]
-    best = max(cuts, key=lambda cut: cut.seconds, default=None)
-    for rail in range(len(situation.subnets)):
-        cut = _bisect(situation, rail)
+    """Return the part of any rail whose border needs longest; None where no bytes cross a border."""
+    best: SwitchCut | None = None
+    bisections = []
+    for rail, subnet in enumerate(situation.subnets):
+        fabric, level = subnet.fabric, situation.levels[rail]
+        here = situation.flows.rail == rail
+        lids = situation.flows.source_lid[here], situation.flows.destination_lid[here]
+        flows = fabric.lid_node[lids[0]], fabric.lid_node[lids[1]], situation.flows.bytes[here].astype(np.float64)
+        is_switch = fabric.node_kind == NodeKind.SWITCH
+        for top in range(int(level.max(initial=0)) + 1):
+            if top:
+                joined = (~is_switch | (level <= top))[fabric.link_node].all(axis=1)
+            else:  # each switch by itself, for fabrics whose leaves are cabled to each other
+                joined = ~is_switch[fabric.link_node].all(axis=1)
+            part = np.unique(find_parts(fabric.nodes, fabric.link_node[joined]), return_inverse=True)[1]
+            cut = _narrowest(fabric, rail, top, part, *flows)
+            if cut is not None and (best is None or cut.seconds > best.seconds):
+                best = cut
+        found = find_narrow_bisection(fabric, *flows)
+        if found is not None:
+            cut = _narrowest(fabric, rail, 0, found.inside.astype(np.int64), *flows)
+            bisections += [replace(cut, found_by=found.method)] if cut else []
+    for cut in bisections:
         # Parts of a tree are easier to name, and to widen.
-        if cut is not None and cut.seconds > _CLEARLY * (best.seconds if best else 0.0):
+        if cut.seconds > _CLEARLY * (best.seconds if best else 0.0):
             best = cut
     return best
 
 
-def _bisect(situation: Situation, rail: int) -> SwitchCut | None:
-    """Return the narrowest bisection that a partitioner finds."""
-    fabric = situation.subnets[rail].fabric
-    source, destination, amount = _find_nodes(situation, rail)
-    found = find_narrow_bisection(fabric, source, destination, amount)
-    if found is None:
-        return None
-    part = found.inside.astype(np.int64)
-    cut = _narrowest(situation, rail, 0, part, source, destination, amount)
-    return replace(cut, found_by=found.method) if cut else None
-
-
-def _find_nodes(
-    situation: Situation, rail: int
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.float64]]:
-    """Return source node, destination node and bytes of the flows of a rail."""
-    fabric = situation.subnets[rail].fabric
-    here = situation.flows.rail == rail
-    return (
-        fabric.lid_node[situation.flows.source_lid[here]],
-        fabric.lid_node[situation.flows.destination_lid[here]],
-        situation.flows.bytes[here].astype(np.float64),
+def try_links(situation: Situation, cut: SwitchCut | None) -> Iterator[Change]:
+    """Try more links around all parts like the narrowest one, up to the speed of their hosts' links."""
+    if cut is None or situation.max_host_seconds > _BUSY * situation.max_switch_seconds:
+        return
+    needed = cut.seconds / max(situation.max_host_seconds, 1e-300)
+    factor = min(needed, cut.inside_gbps / cut.gbps)
+    if cut.inside_gbps <= cut.gbps:
+        why_not = "not tried: the narrowest cut is as wide as the links of the hosts behind it"
+        yield Change(OVERSUBSCRIPTION, LINKS, "more or faster links", None, why_not=why_not)
+        return
+    if factor <= 1 or not np.isfinite(factor):
+        return
+    name = name_cut(situation, cut)
+    yield Change(
+        cause=OVERSUBSCRIPTION,
+        kind=LINKS,
+        what=f"{factor:.2f} times as many links, or as fast ones, across such cuts",
+        after=_widen(situation, cut, factor),
+        at=(name,),
+        evidence=(
+            f"{format_bytes(cut.bytes)} cross the links around {name}, {cut.gbps:g} Gb/s total, where hosts have "
+            f"{cut.inside_gbps:g} Gb/s ({cut.inside_gbps / cut.gbps:.2f} to 1): {format_seconds(cut.seconds)} at best, "
+            "on any routes",
+        ),
+        advice=f"spread the job over more leaves, keep partners on one, or add links: {factor:.2f} times as many",
+        change=f"{factor:.2f} times as many links, or as fast ones, around {name}, and around all parts alike",
     )
 
 
-def _cuts_of_rail(situation: Situation, rail: int) -> list[SwitchCut]:
-    fabric, level = situation.subnets[rail].fabric, situation.levels[rail]
-    source, destination, amount = _find_nodes(situation, rail)
-    cuts = []
-    is_switch = fabric.node_kind == NodeKind.SWITCH
-    highest = int(level.max(initial=0))
-    for top in range(highest + 1):
-        # `top` 0: each switch by itself, for fabrics whose leaves are cabled to each other.
-        inner = ~is_switch | (level <= top)
-        joined = inner[fabric.link_node].all(axis=1)
-        if top == 0:
-            joined = ~is_switch[fabric.link_node].all(axis=1)
-        part = _hang_together(fabric.nodes, fabric.link_node[joined])
-        cut = _narrowest(situation, rail, top, part, source, destination, amount)
-        if cut is not None:
-            cuts.append(cut)
-    return cuts
+def _widen(situation: Situation, cut: SwitchCut, factor: float) -> Situation:
+    """Return the situation with faster links above the level of a cut; where it has none, between all switches."""
+    subnets = []
+    for subnet, level in zip(situation.subnets, situation.levels, strict=True):
+        fabric = subnet.fabric
+        upper = np.maximum(level[fabric.link_node[:, 0]], level[fabric.link_node[:, 1]])
+        between = (fabric.node_kind[fabric.link_node] == NodeKind.SWITCH).all(axis=1)
+        wide = between & (upper > cut.level) if cut.level else between
+        gbps = np.where(wide, fabric.link_gbps * factor, fabric.link_gbps)
+        subnets.append(replace(subnet, fabric=replace(fabric, link_gbps=gbps)))
+    return situation.changed(subnets=subnets)
 
 
-def _hang_together(nodes: int, links: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-    """Number what hangs together by links: int64 [node], from 0."""
-    label = np.arange(nodes)
-    while True:
-        low = label.copy()
-        np.minimum.at(low, links[:, 0], label[links[:, 1]])
-        np.minimum.at(low, links[:, 1], label[links[:, 0]])
-        low = low[low]
-        if (low == label).all():
-            return np.unique(label, return_inverse=True)[1].astype(np.int64)
-        label = low
+def name_cut(situation: Situation, cut: SwitchCut) -> str:
+    """Name the switches of a cut in a sentence."""
+    fabric = situation.subnets[cut.rail].fabric
+    switches = [name_node(fabric, int(node)) for node in cut.nodes if fabric.node_kind[node] == NodeKind.SWITCH]
+    return list_some(switches, 3)
 
 
 def _narrowest(
-    situation: Situation,
+    fabric: Fabric,
     rail: int,
     level: int,
     part: npt.NDArray[np.int64],
@@ -128,14 +157,13 @@ def _narrowest(
     destination: npt.NDArray[np.int32],
     amount: npt.NDArray[np.float64],
 ) -> SwitchCut | None:
-    fabric = situation.subnets[rail].fabric
+    """Return the part that needs longest of `part`, int64 [node]; None where no bytes cross a border."""
     parts = int(part.max(initial=0)) + 1
     gbps = np.nan_to_num(fabric.link_gbps)
     of_ends = part[fabric.link_node]
     crossing = of_ends[:, 0] != of_ends[:, 1]
     border = np.bincount(of_ends[crossing].ravel(), weights=np.repeat(gbps[crossing], 2), minlength=parts)
-    is_host = fabric.node_kind == NodeKind.CA
-    host_link = is_host[fabric.link_node].any(axis=1)
+    host_link = (fabric.node_kind[fabric.link_node] == NodeKind.CA).any(axis=1)
     inside = np.bincount(of_ends[host_link, 0], weights=gbps[host_link], minlength=parts)
     apart = part[source] != part[destination]
     out = np.bincount(part[source[apart]], weights=amount[apart], minlength=parts)
@@ -146,9 +174,6 @@ def _narrowest(
     worst = int(seconds.argmax())
     if seconds[worst] <= 0:
         return None
-    talking = find_distinct(source[source >= 0], destination[destination >= 0])
-    hosts_of_part = np.bincount(part[is_host], minlength=parts)
-    in_order = np.sort(hosts_of_part)[::-1]
     return SwitchCut(
         rail=rail,
         level=level,
@@ -157,28 +182,7 @@ def _narrowest(
         gbps=float(border[worst]),
         inside_gbps=float(inside[worst]),
         seconds=float(seconds[worst]),
-        parts=int((hosts_of_part > 0).sum()),
-        used_parts=len(np.unique(part[talking])),
-        needed_parts=1 + int(np.searchsorted(np.cumsum(in_order), len(talking))),
     )
-
-
-SWITCHES_LIMIT = 1200
-"""Switches beyond which no bisections are looked for."""
-
-_HALVES = 96
-"""Links whose nearer halves are tried."""
-
-_EIGENVECTORS = 4
-
-_IMPROVED = 4
-"""Best candidates that are improved."""
-
-HALF = "nearer half of a link, improved by moving switches"
-SWEEP = "sweep along an eigenvector, improved by moving switches"
-
-Floats = npt.NDArray[np.float64]
-Sides = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Effect of another placement: what hosts send is moved from host to host, or ranks from slot to slot."""
+"""Other placements as remedies: ranks are moved from slot to slot, or all traffic of a host to another host."""
 
 from __future__ import annotations
 
+import math
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +13,9 @@ import numpy.typing as npt
 
 from ibprof.errors import UsageError
 from ibprof.profile.exact_sums import find_distinct
-from ibprof_converter.hotspots.causes.job_flows import PairBytes
+from ibprof.text.quantities import format_seconds
+from ibprof_converter.hotspots.causes.job_flows import PairBytes, make_demand
+from ibprof_converter.hotspots.causes.load_cause import GAIN, HOSTS, PLACEMENT, RANK_ORDER, Change, name_end
 from ibprof_converter.hotspots.causes.situation import Situation
 from ibprof_converter.placement.placement_problem import RAIL_LIMIT, PlacementProblem, SlotOfRank, find_neighbours
 from ibprof_converter.placement.slots import RankSlots, assign_slots, slots_on_hosts
@@ -27,16 +30,16 @@ from ibprof_converter.placement.switch_paths import find_switch_paths
 from ibprof_converter.traffic.adapter_policies import SPREAD
 from ibprof_converter.traffic.hosts import NO_HOST, Hosts
 from ibprof_converter.traffic.rail_policies import SPLIT
-from ibprof_converter.traffic.traffic_data import ALL, NO_LID, RankTraffic
+from ibprof_converter.traffic.traffic_data import NO_LID, RankTraffic
 
 _SECONDS, _RANKS, _MOST_SECONDS = 0.4, 64, 4.0
-"""Seconds set the work of a search for up to `_RANKS` ranks; with more ranks they grow in proportion, up to a limit."""
+"""Seconds set the work of a search for up to `_RANKS` ranks. With more ranks they grow in proportion, up to a limit."""
 
 _SEED = 1
 _RANDOM_SEEDS = 5
 
 PAIRS_LIMIT = 1_000_000
-"""Pairs of hosts beyond which a search takes longer than a report may."""
+"""Largest number of pairs of hosts: a search among more takes too long for a report."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,58 @@ class PlacementMove:
 
     after: Situation
     random_seconds: float
+
+
+def try_placements(situation: Situation) -> Iterator[Change]:
+    """Try another order of the ranks on their hosts, then other hosts."""
+    ranks = situation.ranks
+    slots = ranks.slots.most_of_a_host if ranks else 1
+    why_not = ""
+    if slots == 1 and not _is_network_busier(situation):
+        why_not = "hosts' own links are about as busy as those between switches"
+    elif (pairs := len(ranks.bytes if ranks and slots > 1 else situation.flows.bytes)) > PAIRS_LIMIT:
+        why_not = f"{pairs:,} pairs; the limit is {PAIRS_LIMIT:,}"
+    if why_not:
+        yield Change(PLACEMENT, RANK_ORDER, "another rank placement", None, why_not=f"not tried: {why_not}")
+        return
+    order = reorder_ranks(situation) if slots > 1 else move_hosts(situation, own_hosts_only=True)
+    yield _as_change(situation, order, RANK_ORDER, "in another order on the same hosts", " --hosts own")
+    groupings = [situation, order.after] if slots > 1 and order else [situation]
+    tried = [move_hosts(each, own_hosts_only=False) for each in groupings if _is_network_busier(each)]
+    if tried:
+        best = min((each for each in tried if each), key=lambda each: each.after.max_seconds, default=None)
+        options, free = f" --slots {slots}" if slots > 1 else "", "; --hosts FILE names the hosts that are free"
+        yield _as_change(situation, best, HOSTS, "on any hosts of this fabric, free or not", options, free)
+
+
+def _is_network_busier(situation: Situation) -> bool:
+    """Return whether links between switches are clearly busier than hosts' own, which move with the hosts."""
+    return situation.max_host_seconds <= GAIN * situation.max_switch_seconds
+
+
+def _as_change(
+    situation: Situation, move: PlacementMove | None, kind: str, where: str, options: str, more: str = ""
+) -> Change:
+    what = f"ranks {where}"
+    if move is None:
+        return Change(PLACEMENT, kind, what, None, why_not="nothing can be moved")
+    own, own_after = situation.max_host_seconds, move.after.max_host_seconds
+    then = "" if math.isclose(own, own_after, rel_tol=1e-3) else f", and {format_seconds(own_after)} then"
+    return Change(
+        cause=PLACEMENT,
+        kind=kind,
+        what=what,
+        after=move.after,
+        at=(name_end(situation, situation.most_loaded()),),
+        evidence=(
+            f"another placement {where.removeprefix('in another order ')} needs "
+            f"{format_seconds(move.after.max_seconds)} on the most loaded link; random ones need "
+            f"{format_seconds(move.random_seconds)} (median)",
+            f"hosts' own links need {format_seconds(own)}{then}",
+        ),
+        advice=f"place the ranks as ibprof-place{options} finds it, which also writes the rank file{more}",
+        change=f"ibprof-place LST... TRAFFIC{options}",
+    )
 
 
 def reorder_ranks(situation: Situation) -> PlacementMove | None:
@@ -71,14 +126,14 @@ def reorder_ranks(situation: Situation) -> PlacementMove | None:
 
 
 def move_hosts(situation: Situation, own_hosts_only: bool) -> PlacementMove | None:
-    """Search for a better placement of what the hosts send.
+    """Search for a better placement of the traffic of hosts.
 
     Args:
         situation: as it is.
         own_hosts_only: whether only hosts that send or receive may be used, else all that are on every rail.
 
     Returns:
-        The best one found; None where there is nothing to move or too much.
+        The best one found; None for fewer than two hosts, and for too many pairs.
     """
     source, destination = situation.flow_hosts
     known = (source != NO_HOST) & (destination != NO_HOST) & (source != destination)
@@ -92,7 +147,8 @@ def move_hosts(situation: Situation, own_hosts_only: bool) -> PlacementMove | No
         on_all = np.flatnonzero((situation.hosts.lid != NO_LID).all(axis=1))
         chosen = np.union1d(talking, on_all)
     slots = _one_slot_each(situation.hosts, chosen, len(talking))
-    demand = _as_demand(rank_of[source[known]], rank_of[destination[known]], situation.flows.bytes[known], len(talking))
+    rank = rank_of.astype(np.int32)
+    demand = make_demand(rank[source[known]], rank[destination[known]], situation.flows.bytes[known], len(talking))
     problem = _pose(demand, slots, situation)
     present = slots_on_hosts(slots, talking.astype(np.int32))
     if present is None:
@@ -122,7 +178,7 @@ def _search(
     seconds: float,
     moved: Callable[[SlotOfRank], Situation],
 ) -> PlacementMove:
-    """Search from some placements; `moved` returns the situation with one."""
+    """Return the best placement found from some starts; `moved` returns the situation with a placement."""
     best = search(problem, starts, _SEED, seconds).slot_of_rank
     after = moved(best)
     if situation.is_adaptive:  # the search goes by static routes
@@ -132,7 +188,7 @@ def _search(
 
 
 def _one_slot_each(hosts: Hosts, chosen: npt.NDArray[np.integer], count: int) -> RankSlots:
-    """Return a slot for all that a host sends, which the search takes to be spread over its adapters, if it can."""
+    """Return one slot for each host, spread over its adapters where the search can."""
     slots = dict.fromkeys(chosen.tolist(), 1)
     if hosts.has_several and hosts.ports.shape[2] <= RAIL_LIMIT:
         try:
@@ -142,29 +198,10 @@ def _one_slot_each(hosts: Hosts, chosen: npt.NDArray[np.integer], count: int) ->
     return assign_slots(hosts, slots, count)
 
 
-def _as_demand(
-    source: npt.NDArray[np.int64], destination: npt.NDArray[np.int64], amount: npt.NDArray[np.uint64], ranks: int
-) -> RankTraffic:
-    nothing = np.zeros(len(source), np.int32)
-    return RankTraffic(
-        source=source.astype(np.int32),
-        destination=destination.astype(np.int32),
-        bytes=amount,
-        messages=np.ones(len(source), np.uint64),
-        region=nothing,
-        operation=nothing,
-        regions=(ALL,),
-        operations=(ALL,),
-        ranks=ranks,
-        unmapped={},
-        origin="pairs of hosts",
-    )
-
-
 def _move(situation: Situation, rank_of: npt.NDArray[np.int64], host: npt.NDArray[np.int32]) -> PairBytes:
-    """Send every flow from and to the hosts that its hosts' traffic has moved to, on the same rail where it can.
+    """Return the flows between the hosts that their traffic has moved to, on the same rail where possible.
 
-    What left by the n-th adapter of a host leaves by the n-th of the other, modulo its number of adapters.
+    Bytes from the n-th adapter of a host leave by the n-th of the other, modulo its number of adapters.
     """
     flows, hosts = situation.flows, situation.hosts
     new = []

@@ -35,17 +35,14 @@ class Cable:
 
 def remove_links(fabric: Fabric, ports: Iterable[PortOfNode]) -> Fabric:
     """Return the fabric without the links at some ports."""
-    gone = {(each.node, each.port) for each in ports}
-    kept = [
-        index
-        for index, ends in enumerate(zip(fabric.link_node.tolist(), fabric.link_port.tolist(), strict=True))
-        if not any(end in gone for end in zip(*ends, strict=True))
-    ]
+    kept = np.ones(fabric.links, np.bool_)
+    for port in ports:
+        kept &= ~((fabric.link_node == port.node) & (fabric.link_port == port.port)).any(axis=1)
     return replace(fabric, **{name: getattr(fabric, name)[kept] for name in _OF_LINKS})
 
 
 def add_cables(fabric: Fabric, cables: Sequence[Cable]) -> Fabric:
-    """Return the fabric with more links; in the place of a port that is in use, the node's next free one is taken."""
+    """Return the fabric with more links. A port that is in use is replaced by the next free one of its node."""
     if not cables:
         return fabric
     free = FreePorts(fabric)
@@ -64,14 +61,10 @@ def add_cables(fabric: Fabric, cables: Sequence[Cable]) -> Fabric:
     return replace(fabric, **columns)
 
 
-def set_speeds(fabric: Fabric, speeds: dict[PortOfNode, float]) -> Fabric:
-    """Return the fabric with other data rates, in Gb/s, of the links whose first end is a given port."""
-    gbps = fabric.link_gbps.copy()
-    for index, (node, port) in enumerate(
-        zip(fabric.link_node[:, 0].tolist(), fabric.link_port[:, 0].tolist(), strict=True)
-    ):
-        gbps[index] = speeds.get(PortOfNode(node, port), gbps[index])
-    return replace(fabric, link_gbps=gbps)
+def set_speed(fabric: Fabric, port: PortOfNode, gbps: float) -> Fabric:
+    """Return the fabric with another data rate, in Gb/s, of the link whose first end is a port."""
+    is_link = (fabric.link_node[:, 0] == port.node) & (fabric.link_port[:, 0] == port.port)
+    return replace(fabric, link_gbps=np.where(is_link, gbps, fabric.link_gbps))
 
 
 class FreePorts:

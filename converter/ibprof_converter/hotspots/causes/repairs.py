@@ -26,7 +26,7 @@ from ibprof_converter.hotspots.causes.recabling import (
     PortOfNode,
     add_cables,
     remove_links,
-    set_speeds,
+    set_speed,
     usual_speed,
 )
 from ibprof_converter.hotspots.causes.situation import Situation
@@ -44,7 +44,7 @@ _LOCAL = 1.25
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """A fault that is there, and the fabric without it.
+    """A fault of a fabric, and its repair.
 
     Attributes:
         cause: its name.
@@ -77,53 +77,43 @@ def find_repairs(situation: Situation) -> list[Repair]:
         fitted = fit_regular_cabling(subnet.fabric)
         moved = _find_misfits(situation, rail, fitted) if fitted else []
         found += moved
-        # A fitted fabric has been looked at switch by switch.
+        # In a fabric that fits a regular one, all switches were compared.
         if not moved:
-            found += _find_few(situation, rail)
+            found += _find_few_uplinks(situation, rail)
     return sorted(found, key=lambda repair: -repair.heat)
 
 
 def _find_slow_links(situation: Situation, rail: int) -> Iterator[Repair]:
     fabric = situation.subnets[rail].fabric
-    usual = find_usual_speeds(fabric, situation.levels[rail])
+    usual = _find_usual_speeds(fabric, situation.levels[rail])
     seconds = situation.seconds[rail].max(axis=1, initial=0.0)
     level = np.sort(situation.levels[rail][fabric.link_node], axis=1)
     slow = np.flatnonzero((fabric.link_gbps < _SLOWER * usual) & (seconds > 0))
-    by_design = [
-        link
-        for pair in np.unique(level[slow], axis=0)
-        for link in _find_alike(fabric, np.flatnonzero((level == pair).all(axis=1)))
-    ]
-    for link in np.setdiff1d(slow, by_design).tolist():
-        ends = [
-            (int(node), int(port)) for node, port in zip(fabric.link_node[link], fabric.link_port[link], strict=True)
-        ]
+    by_design = np.zeros(fabric.links, np.bool_)
+    for pair in np.unique(level[slow], axis=0):
+        peers = np.flatnonzero((level == pair).all(axis=1))
+        by_design[peers] = find_alike_links(fabric, peers)
+    for link in slow[~by_design[slow]].tolist():
+        ends = _list_ends(fabric, link)
         end = int(situation.seconds[rail][link].argmax())
-        (sender, port), (receiver, far) = ends[end], ends[1 - end]
-        at = f"{name_node(fabric, sender)} port {port} to {name_node(fabric, receiver)}"
-        speeds = {PortOfNode(*ends[0]): float(usual[link])}
+        sender, receiver = ends[end], ends[1 - end]
+        at = f"{_name_port(fabric, sender)} to {name_node(fabric, receiver.node)}"
         yield Repair(
             cause=SLOW_LINK,
             rail=rail,
             at=at,
             evidence=f"the link from {at} runs at {fabric.link_gbps[link]:g} Gb/s; most links between the same two "
             f"levels run at {usual[link]:g} Gb/s",
-            change=f"replace or reseat the cable between {name_node(fabric, sender)} port {port} and "
-            f"{name_node(fabric, receiver)} port {far}, so that it runs at {usual[link]:g} Gb/s",
+            change=f"replace or reseat the cable between {_name_port(fabric, sender)} and "
+            f"{_name_port(fabric, receiver)}, so that it runs at {usual[link]:g} Gb/s",
             heat=float(seconds[link]),
-            apply=partial(set_speeds, speeds=speeds),
+            apply=partial(set_speed, port=ends[0], gbps=float(usual[link])),
             remakes_tables=False,
         )
 
 
-def _find_alike(fabric: Fabric, peers: npt.NDArray[np.intp]) -> list[int]:
-    """Return the links of some of which one end is a switch that has several, all of one width and speed."""
-    alike: list[int] = peers[find_alike_links(fabric, peers)].tolist()
-    return alike
-
-
 def _find_misfits(situation: Situation, rail: int, fitted: RegularCabling) -> list[Repair]:
-    """Group the cables that do not fit: each one in the wrong place, with what its switches lack; then the others."""
+    """Return a repair for each misplaced cable, with the cables that its switches lack, then for other missing ones."""
     fabric = situation.subnets[rail].fabric
     lacking = [(int(low), int(high)) for low, high in fitted.missing.tolist()]
     repairs = []
@@ -146,11 +136,8 @@ def _describe_move(
     situation: Situation, rail: int, fitted: RegularCabling, link: int, pairs: list[tuple[int, int]]
 ) -> Repair:
     fabric = situation.subnets[rail].fabric
-    ends = [
-        PortOfNode(int(node), int(port))
-        for node, port in zip(fabric.link_node[link], fabric.link_port[link], strict=True)
-    ]
-    names = [f"{name_node(fabric, end.node)} port {end.port}" for end in ends]
+    ends = _list_ends(fabric, link)
+    names = [_name_port(fabric, end) for end in ends]
     cables = _plan_cables(fabric, pairs, ends)
     wanted = " and ".join(_name_cable(fabric, cable) for cable in cables)
     unplugged = f"unplug the cable between {names[0]} and {names[1]}"
@@ -185,20 +172,90 @@ def _describe_missing(situation: Situation, rail: int, fitted: RegularCabling, p
     )
 
 
-def _find_few(situation: Situation, rail: int) -> Iterator[Repair]:
-    for few in find_few_uplinks(situation, rail):
-        cables = few.cables
-        fabric = situation.subnets[rail].fabric
-        yield Repair(
-            cause=few.cause,
-            rail=rail,
-            at=name_node(fabric, few.node),
-            evidence=few.evidence,
-            change="plug cables between " + " and ".join(_name_cable(fabric, cable) for cable in cables),
-            heat=_heat(situation, rail, [few.node]),
-            apply=partial(add_cables, cables=cables),
-            remakes_tables=True,
-        )
+def _find_few_uplinks(situation: Situation, rail: int) -> Iterator[Repair]:
+    """Find the switches at the most loaded link direction between switches that have too few links up.
+
+    A switch that lacks a cable or two has lost them. One that lacks more than a quarter is oversubscribed. On a level
+    without a switch above it, links within the level count.
+    """
+    busiest = situation.most_loaded_between_switches()
+    if busiest is None or busiest.rail != rail:
+        return
+    fabric, level = situation.subnets[rail].fabric, situation.levels[rail]
+    is_switch = fabric.node_kind == NodeKind.SWITCH
+    of_ends = level[fabric.link_node]
+    upward = is_switch[fabric.link_node].all(axis=1)[:, np.newaxis] & (of_ends <= of_ends[:, ::-1])
+    uplinks = np.bincount(fabric.link_node[upward], minlength=fabric.nodes)
+    at_hosts = np.broadcast_to(~is_switch[fabric.link_node].all(axis=1)[:, np.newaxis], upward.shape)
+    hosts = np.bincount(fabric.link_node[at_hosts], minlength=fabric.nodes)
+    gbps = np.broadcast_to(np.nan_to_num(fabric.link_gbps)[:, np.newaxis], upward.shape)
+    host_gbps, up_gbps = (
+        np.bincount(fabric.link_node[each], weights=gbps[each], minlength=fabric.nodes) for each in (at_hosts, upward)
+    )
+    ratio = host_gbps / np.maximum(up_gbps, 1e-9)
+    for node in fabric.link_node[busiest.link].tolist():
+        peers = np.flatnonzero(is_switch & (level == level[node]))
+        counts, often = np.unique(uplinks[peers], return_counts=True)
+        usual = int(counts[often.argmax()])
+        is_rare = (uplinks[peers] < usual).mean() <= max(_FEW, 1.01 / len(peers))
+        missing = usual - int(uplinks[node]) if is_rare and 2 * often.max() > len(peers) else 0
+        leaves = peers[host_gbps[peers] > 0]
+        usual_ratio = float(np.median(ratio[leaves])) if len(leaves) else 0.0
+        is_narrow = ratio[node] > max(1.0, _LOCAL * usual_ratio)
+        name = name_node(fabric, node)
+        if missing > 0 and not (is_narrow and missing > max(1, usual // 4)):
+            cause, count = MISSING_UPLINK, missing
+            evidence = f"{name} has {uplinks[node]} links up; most switches of its level have {usual}"
+        elif is_narrow:
+            cause = OVERSUBSCRIPTION
+            wanted = ratio[node] / max(1.0, usual_ratio) * uplinks[node]
+            count = int(np.ceil(wanted - 1e-9)) - int(uplinks[node])
+            evidence = (
+                f"{name} has {hosts[node]} hosts on {uplinks[node]} links up: {ratio[node]:.2f} times their speed; "
+                f"usual is {usual_ratio:.2f}"
+            )
+        else:
+            continue
+        cables = _plan_uplinks(fabric, level, node, count) if uplinks[node] else []
+        if cables:
+            yield Repair(
+                cause=cause,
+                rail=rail,
+                at=name,
+                evidence=evidence,
+                change="plug cables between " + " and ".join(_name_cable(fabric, cable) for cable in cables),
+                heat=_heat(situation, rail, [node]),
+                apply=partial(add_cables, cables=cables),
+                remakes_tables=True,
+            )
+
+
+def _plan_uplinks(fabric: Fabric, level: npt.NDArray[np.int32], node: int, count: int) -> list[Cable]:
+    """Plan links from a switch to the switches above it with the fewest links to it; empty where no port is free.
+
+    Switches that its siblings are cabled to are preferred; where there are none, all of the next level are candidates.
+    """
+    is_switch = fabric.node_kind == NodeKind.SWITCH
+    is_top = not (level[is_switch] > level[node]).any()
+    candidates = np.flatnonzero(is_switch & (level == level[node] + (0 if is_top else 1)))
+    candidates = candidates[candidates != node]
+    near, far = np.concatenate([fabric.link_node, fabric.link_node[:, ::-1]]).T
+    leads_up = level[far] > level[near]
+    siblings = near[(level[near] == level[node]) & np.isin(far, far[leads_up & (near == node)])]
+    shared = candidates[np.isin(candidates, far[leads_up & np.isin(near, siblings)])]
+    links = {each: int((far[near == node] == each).sum()) for each in (shared if len(shared) else candidates).tolist()}
+    downs = np.bincount(near[is_switch[near] & is_switch[far]], minlength=fabric.nodes)
+    ports, gbps = FreePorts(fabric), usual_speed(fabric, node)
+    cables: list[Cable] = []
+    while links and len(cables) < count:
+        other = min(links, key=lambda each: (links[each], int(downs[each]), each))
+        one, end = ports.take(node), ports.take(other)
+        if one is None or end is None:
+            return []
+        cables.append(Cable(one, end, gbps))
+        links[other] += 1
+        downs[other] += 1
+    return cables
 
 
 def _plan_cables(fabric: Fabric, pairs: Iterable[tuple[int, int]], freed: list[PortOfNode]) -> list[Cable]:
@@ -212,6 +269,16 @@ def _plan_cables(fabric: Fabric, pairs: Iterable[tuple[int, int]], freed: list[P
     return cables
 
 
+def _list_ends(fabric: Fabric, link: int) -> list[PortOfNode]:
+    return [
+        PortOfNode(*end) for end in zip(fabric.link_node[link].tolist(), fabric.link_port[link].tolist(), strict=True)
+    ]
+
+
+def _name_port(fabric: Fabric, end: PortOfNode) -> str:
+    return f"{name_node(fabric, end.node)} port {end.port}"
+
+
 def _name_cable(fabric: Fabric, cable: Cable) -> str:
     one, other = (f"{name_node(fabric, end.node)} (port {end.port})" for end in (cable.one, cable.other))
     return f"{one} and {other}"
@@ -222,14 +289,14 @@ def _name_pair(fabric: Fabric, pair: tuple[int, int]) -> str:
 
 
 def _heat(situation: Situation, rail: int, nodes: list[int]) -> float:
-    """Return the largest time of a link direction between switches at some switches."""
+    """Return the largest time of the link directions between switches at some switches."""
     fabric = situation.subnets[rail].fabric
     here = np.isin(fabric.link_node, nodes).any(axis=1)
     here &= (fabric.node_kind[fabric.link_node] == NodeKind.SWITCH).all(axis=1)
     return float(situation.seconds[rail][here].max(initial=0.0))
 
 
-def find_usual_speeds(fabric: Fabric, level: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
+def _find_usual_speeds(fabric: Fabric, level: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
     """Return the commonest speed among the peers of each link: those between the same two levels.
 
     Returns:
@@ -245,169 +312,3 @@ def find_usual_speeds(fabric: Fabric, level: npt.NDArray[np.int32]) -> npt.NDArr
         if len(speeds) and 2 * counts.max() > len(members):
             usual[members] = speeds[counts.argmax()]
     return usual
-
-
-@dataclass(frozen=True, slots=True)
-class _Switch:
-    """A switch, and how it is cabled compared with the others of its level.
-
-    Attributes:
-        node: its node.
-        uplinks: links to switches above (on a level with no switch above: to all switches).
-        usual_uplinks: that most switches of its level have.
-        is_fault: whether only few have fewer than that.
-        ratio: speed of its hosts' links over that of its uplinks.
-        usual_ratio: median of the switches of its level that have hosts.
-        hosts: links to hosts.
-    """
-
-    node: int
-    uplinks: int
-    usual_uplinks: int
-    is_fault: bool
-    ratio: float
-    usual_ratio: float
-    hosts: int
-
-
-@dataclass(frozen=True, slots=True)
-class FewUplinks:
-    """A switch with too few links up.
-
-    Attributes:
-        cause: `MISSING_UPLINK` where a cable or two are gone, else `OVERSUBSCRIPTION`.
-        node: the switch.
-        evidence: a sentence.
-        cables: that it lacks.
-    """
-
-    cause: str
-    node: int
-    evidence: str
-    cables: list[Cable]
-
-
-def find_few_uplinks(situation: Situation, rail: int) -> Iterator[FewUplinks]:
-    """Find the switches at the most loaded link direction between switches that have too few links up.
-
-    Where a cable or two are gone, they are missing. Where more than a quarter are, the switch is oversubscribed.
-    """
-    busiest = situation.most_loaded_between_switches()
-    if busiest is None or busiest.rail != rail:
-        return
-    fabric, level = situation.subnets[rail].fabric, situation.levels[rail]
-    for node in fabric.link_node[busiest.link].tolist():
-        switch = _look_at(situation, rail, node)
-        name = name_node(fabric, node)
-        missing = switch.usual_uplinks - switch.uplinks if switch.is_fault else 0
-        is_narrow = switch.ratio > max(1.0, _LOCAL * switch.usual_ratio)
-        if missing > 0 and not (is_narrow and missing > max(1, switch.usual_uplinks // 4)):
-            cause, count = MISSING_UPLINK, missing
-            evidence = f"{name} has {switch.uplinks} links up; most switches of its level have {switch.usual_uplinks}"
-        elif is_narrow:
-            cause = OVERSUBSCRIPTION
-            wanted = switch.ratio / max(1.0, switch.usual_ratio) * switch.uplinks
-            count = int(np.ceil(wanted - 1e-9)) - switch.uplinks
-            evidence = (
-                f"{name} has {switch.hosts} hosts on {switch.uplinks} links up: {switch.ratio:.2f} times their speed; "
-                f"usual is {switch.usual_ratio:.2f}"
-            )
-        else:
-            continue
-        cables = _plan_uplinks(fabric, level, node, count)
-        if cables:
-            yield FewUplinks(cause, node, evidence, cables)
-
-
-def _plan_uplinks(fabric: Fabric, level: npt.NDArray[np.int32], node: int, count: int) -> list[Cable]:
-    """Plan links from a switch to switches above it that it has fewest links to; empty where no port is free."""
-    upward = _is_uplink(fabric, level)
-    if not (upward & (fabric.link_node == node)).any():
-        return []
-    same_level = not (level[(fabric.node_kind == NodeKind.SWITCH)] > level[node]).any()
-    wanted = level[node] if same_level else level[node] + 1
-    candidates = np.flatnonzero((fabric.node_kind == NodeKind.SWITCH) & (level == wanted))
-    candidates = _within_reach(fabric, level, node, candidates[candidates != node])
-    between = (fabric.node_kind[fabric.link_node] == NodeKind.SWITCH).all(axis=1)
-    links = dict.fromkeys(candidates.tolist(), 0)
-    for a, b in fabric.link_node[between].tolist():
-        if node in (a, b) and (other := a + b - node) in links:
-            links[other] += 1
-    downs = np.bincount(fabric.link_node[between].ravel(), minlength=fabric.nodes)
-    ports, gbps = FreePorts(fabric), usual_speed(fabric, node)
-    cables = []
-    for _ in range(count):
-        if not links:
-            return []
-        other = min(links, key=lambda each: (links[each], int(downs[each]), each))
-        one, far = ports.take(node), ports.take(other)
-        if one is None or far is None:
-            return []
-        cables.append(Cable(one, far, gbps))
-        links[other] += 1
-        downs[other] += 1
-    return cables
-
-
-def _look_at(situation: Situation, rail: int, node: int) -> _Switch:
-    fabric, level = situation.subnets[rail].fabric, situation.levels[rail]
-    up = _count_uplinks(fabric, level)
-    peers = np.flatnonzero((level == level[node]) & (fabric.node_kind == NodeKind.SWITCH))
-    counts, often = np.unique(up[peers], return_counts=True)
-    usual = int(counts[often.argmax()])
-    is_fault = 2 * int(often.max()) > len(peers) and float((up[peers] < usual).mean()) <= max(_FEW, 1.01 / len(peers))
-    gbps = np.nan_to_num(fabric.link_gbps)
-    host_link = (fabric.node_kind[fabric.link_node] != NodeKind.SWITCH).any(axis=1)
-    of_hosts = np.bincount(
-        fabric.link_node[host_link].ravel(), weights=np.repeat(gbps[host_link], 2), minlength=fabric.nodes
-    )
-    hosts = np.bincount(fabric.link_node[host_link].ravel(), minlength=fabric.nodes)
-    upward = _is_uplink(fabric, level)
-    of_uplinks = np.zeros(fabric.nodes)
-    for end in (0, 1):
-        np.add.at(of_uplinks, fabric.link_node[upward[:, end], end], gbps[upward[:, end]])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(of_hosts > 0, of_hosts / np.maximum(of_uplinks, 1e-9), 0.0)
-    leaves = peers[of_hosts[peers] > 0]
-    return _Switch(
-        node=node,
-        uplinks=int(up[node]),
-        usual_uplinks=usual,
-        is_fault=is_fault,
-        ratio=float(ratio[node]),
-        usual_ratio=float(np.median(ratio[leaves])) if len(leaves) else 0.0,
-        hosts=int(hosts[node]),
-    )
-
-
-def _is_uplink(fabric: Fabric, level: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
-    """Tell which ends of links are the lower one between switches; of links within a level both: bool [link, end]."""
-    between = (fabric.node_kind[fabric.link_node] == NodeKind.SWITCH).all(axis=1)
-    of_ends = level[fabric.link_node]
-    return np.asarray(between[:, np.newaxis] & (of_ends <= of_ends[:, ::-1]))
-
-
-def _count_uplinks(fabric: Fabric, level: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-    upward = _is_uplink(fabric, level)
-    return np.bincount(fabric.link_node[upward], minlength=fabric.nodes)
-
-
-def _within_reach(
-    fabric: Fabric, level: npt.NDArray[np.int32], node: int, candidates: npt.NDArray[np.intp]
-) -> npt.NDArray[np.intp]:
-    """Keep the switches above that siblings, which share some with this one, have too; where there are none, all."""
-    near = {a + b - node for a, b in fabric.link_node.tolist() if node in (a, b) and level[a + b - node] > level[node]}
-    siblings = {
-        low
-        for a, b in fabric.link_node.tolist()
-        for low, high in ((a, b), (b, a))
-        if high in near and level[low] == level[node]
-    }
-    shared = {
-        high
-        for a, b in fabric.link_node.tolist()
-        for low, high in ((a, b), (b, a))
-        if low in siblings and level[high] > level[low]
-    }
-    kept = np.array([each for each in candidates.tolist() if each in shared], np.intp)
-    return kept if len(kept) else candidates

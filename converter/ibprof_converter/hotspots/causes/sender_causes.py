@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,8 +25,8 @@ from ibprof_converter.hotspots.causes.load_cause import (
     LoadCause,
     list_some,
 )
-from ibprof_converter.hotspots.causes.situation import LinkDirection, Situation
-from ibprof_converter.routing.flow_index import FlowIndex
+from ibprof_converter.hotspots.causes.situation import Situation
+from ibprof_converter.routing.flow_scan import scan_flows
 from ibprof_converter.traffic.hosts import NO_HOST
 from ibprof_converter.traffic.traffic_data import NO_LID
 
@@ -41,20 +43,15 @@ _ALL_ADAPTERS = (
 
 _SEVERAL = 2.5
 """How many partners of equal weight make many."""
-
 _GATHER = "use more roots, or let ranks write their own parts: a tree of messages leaves what a root receives as it is"
-
 _REDUCE = "let the MPI reduce along a tree, in which no rank receives from many; or reduce over fewer ranks at a time"
-
 _SCATTER = "use more roots, or let ranks read their own parts: a tree of messages leaves what a root sends as it is"
-
 _BROADCAST = "let the MPI broadcast along a tree or a pipeline, in which the root sends to few ranks"
-
 _EVENLY = "share out what {} evenly over the ranks: other algorithms leave the sums of each rank as they are"
-
 _RECEIVERS = "use more ranks that receive (aggregators, servers), on hosts of their own"
-
 _SENDERS = "use more ranks that send (servers, readers), on hosts of their own"
+
+_FAMILIES = ("allreduce", "reduce", "gather", "scatter", "alltoall", "bcast", "send", "put", "get")
 
 _ADVICE: Mapping[str, Mapping[str, str]] = {
     MANY_TO_FEW: {
@@ -75,7 +72,7 @@ _ADVICE: Mapping[str, Mapping[str, str]] = {
 }
 
 
-def find_unshared(situation: Situation) -> Iterator[Change]:
+def try_adapters(situation: Situation) -> Iterator[Change]:
     """Try an even share of each pair of hosts over its rails, and over its adapters in each subnet."""
     rails = len(situation.subnets)
     flows = situation.flows
@@ -90,7 +87,7 @@ def find_unshared(situation: Situation) -> Iterator[Change]:
             cause=ONE_RAIL,
             kind=ADAPTERS,
             what="each pair of hosts shared evenly over its rails",
-            after=situation.changed(flows=_share_out(situation)),
+            after=situation.changed(flows=_share_over_rails(situation)),
             why_not="" if share * rails >= _UNEVEN else "the rails carry about the same",
             at=(f"rail {busiest}",),
             evidence=(f"of {rails} rails, rail {busiest} carries {share * 100:.0f}% of the bytes ({amounts})",),
@@ -118,25 +115,17 @@ def _share_over_adapters(situation: Situation) -> PairBytes:
     known = (source != NO_HOST) & (destination != NO_HOST)
     adapters = hosts.adapters
     count = np.where(known, np.maximum(adapters[source, flows.rail], adapters[destination, flows.rail]), 1)
-    rail, first, last, amount = [], [], [], []
+    parts = [_unchanged(flows, np.flatnonzero(~known))]
     for number in range(int(count.max(initial=1))):
         here = np.flatnonzero((count > number) & known)
         part = np.full(len(here), number)
-        shares = count[here].astype(np.uint64)
-        rail.append(flows.rail[here])
-        first.append(hosts.port(source[here], flows.rail[here], part))
-        last.append(hosts.port(destination[here], flows.rail[here], part))
-        amount.append(flows.bytes[here] // shares + (np.uint64(number) < flows.bytes[here] % shares))
-    rest = np.flatnonzero(~known)
-    return PairBytes.add_up(
-        np.concatenate([*rail, flows.rail[rest]]),
-        np.concatenate([*first, flows.source_lid[rest]]),
-        np.concatenate([*last, flows.destination_lid[rest]]),
-        np.concatenate([*amount, flows.bytes[rest]]),
-    )
+        rail = flows.rail[here]
+        ends = hosts.port(source[here], rail, part), hosts.port(destination[here], rail, part)
+        parts.append((rail, *ends, _even_share(flows.bytes[here], count[here], part)))
+    return PairBytes.add_up(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
-def _share_out(situation: Situation) -> PairBytes:
+def _share_over_rails(situation: Situation) -> PairBytes:
     """Share each pair of hosts out evenly over the rails that both are on, by adapters of the same number."""
     flows, hosts = situation.flows, situation.hosts
     source, destination = situation.flow_hosts
@@ -144,22 +133,31 @@ def _share_out(situation: Situation) -> PairBytes:
     known = (source != NO_HOST) & (destination != NO_HOST)
     usable = (hosts.lid[source] != NO_LID) & (hosts.lid[destination] != NO_LID) & known[:, np.newaxis]
     count = usable.sum(axis=1)
-    movable = np.flatnonzero(count > 1)
-    parts = [np.flatnonzero(count <= 1)]
-    rail, first, last = [flows.rail[parts[0]]], [flows.source_lid[parts[0]]], [flows.destination_lid[parts[0]]]
-    amount = [flows.bytes[parts[0]]]
+    parts = [_unchanged(flows, np.flatnonzero(count <= 1))]
     for number in range(len(situation.subnets)):
-        here = movable[usable[movable, number]]
-        turn = (np.cumsum(usable[here], axis=1)[:, number] - 1).astype(np.uint64)
-        shares = count[here].astype(np.uint64)
-        rail.append(np.full(len(here), number, np.int32))
-        first.append(hosts.port(source[here], number, of_source[here]))
-        last.append(hosts.port(destination[here], number, of_destination[here]))
-        amount.append(flows.bytes[here] // shares + (turn < flows.bytes[here] % shares))
-    return PairBytes.add_up(np.concatenate(rail), np.concatenate(first), np.concatenate(last), np.concatenate(amount))
+        here = np.flatnonzero((count > 1) & usable[:, number])
+        turn = np.cumsum(usable[here], axis=1)[:, number] - 1
+        ends = (
+            hosts.port(source[here], number, of_source[here]),
+            hosts.port(destination[here], number, of_destination[here]),
+        )
+        parts.append((np.full(len(here), number, np.int32), *ends, _even_share(flows.bytes[here], count[here], turn)))
+    return PairBytes.add_up(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
-def find_concentration(situation: Situation) -> Iterator[Change]:
+def _unchanged(flows: PairBytes, rows: npt.NDArray[np.intp]) -> tuple[npt.NDArray[Any], ...]:
+    return flows.rail[rows], flows.source_lid[rows], flows.destination_lid[rows], flows.bytes[rows]
+
+
+def _even_share(
+    amount: npt.NDArray[np.uint64], count: npt.NDArray[np.integer], number: npt.NDArray[np.integer]
+) -> npt.NDArray[np.uint64]:
+    """Return part `number` of bytes divided into `count` parts; the first parts take the remainder."""
+    shares = count.astype(np.uint64)
+    return amount // shares + (number.astype(np.uint64) < amount % shares)
+
+
+def try_partners(situation: Situation) -> Iterator[Change]:
     """Try other partners where the most loaded link direction is hot since many hosts send to few, or few to many."""
     source, destination = situation.flow_hosts
     known = (source != NO_HOST) & (destination != NO_HOST)
@@ -234,16 +232,13 @@ def _concentrated(
     few = few[partners >= _SEVERAL]
     if not len(few):
         return few
-    passing = _flows_on(situation, situation.most_loaded())
+    busiest = situation.most_loaded()
+    here = np.flatnonzero(situation.flows.rail == busiest.rail)
+    lids = situation.flows.source_lid[here], situation.flows.destination_lid[here]
+    (rows,) = scan_flows(situation.subnets[busiest.rail].routes, *lids, [2 * busiest.link + busiest.end])
+    passing = here[rows]
     share = amount[passing][np.isin(one[passing], few)].sum() / max(amount[passing].sum(), 1e-300)
     return few if share >= 0.5 else few[:0]
-
-
-def _flows_on(situation: Situation, end: LinkDirection) -> npt.NDArray[np.intp]:
-    here = np.flatnonzero(situation.flows.rail == end.rail)
-    routes = situation.subnets[end.rail].routes
-    index = FlowIndex(routes, situation.flows.source_lid[here], situation.flows.destination_lid[here])
-    return here[index.on(end.link, end.end)]
 
 
 def _relieve(
@@ -291,9 +286,5 @@ def advise_on_call(cause: LoadCause) -> LoadCause:
 def _family(operation: str) -> str:
     """Return the kind of a call: `gather` of MPI_Igatherv, `send` of MPI_Isend and MPI_Rsend."""
     name = operation.removeprefix("MPI_").lower().removesuffix("_init")
-    families = ("allreduce", "reduce", "gather", "scatter", "alltoall", "bcast", "send", "put", "get")
-    for family in families:
-        stems = {family, f"i{family}"} | ({f"{mode}{family}" for mode in ("b", "s", "r", "ib", "is", "ir")})
-        if name in stems or name.removesuffix("v") in stems or name.removesuffix("w") in stems:
-            return family
-    return ""
+    match = re.fullmatch(f"(?:i|i?[bsr])?({'|'.join(_FAMILIES)})[vw]?", name)
+    return match[1] if match else ""

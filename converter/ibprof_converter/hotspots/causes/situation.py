@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traffic on a fabric as times of link directions: where causes are looked for, and what a remedy changes."""
+"""Traffic on a fabric as times of link directions: the model in which causes are found and remedies are tried."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -23,7 +23,7 @@ from ibprof_converter.traffic.hosts import NO_HOST, Hosts
 
 @dataclass(frozen=True, slots=True)
 class LinkDirection:
-    """One end of a link: it stands for what its node sends on the link."""
+    """A link direction: the end of a link whose node sends."""
 
     rail: int
     link: int
@@ -36,9 +36,9 @@ class Situation:
     Attributes:
         subnets: the rails.
         hosts: of the rails.
-        flows: what is sent.
+        flows: bytes from port to port.
         is_adaptive: whether switches route adaptively; times are then those of the estimated loads.
-        ranks: what the flows are of; None where that is not known.
+        ranks: the same bytes between ranks; None where the ranks are not known.
     """
 
     def __init__(
@@ -179,17 +179,14 @@ class Situation:
         return numbers[0], numbers[1]
 
     def changed(self, subnets: Sequence[Subnet] | None = None, flows: PairBytes | None = None) -> Situation:
-        """Return the situation with other rails or other flows; hosts stay the same ones.
-
-        Of other flows it is not known which ranks they are of.
-        """
+        """Return the situation with other rails or other flows on the same hosts; ranks of other flows are unknown."""
         ranks = None if flows else self.ranks
         return self._with(subnets or self.subnets, flows or self.flows, ranks, has_same_links=not subnets)
 
     def reordered(self, slot_of_rank: SlotOfRank) -> Situation:
         """Return the situation with its ranks on other slots of their hosts."""
         assert self.ranks is not None
-        ranks = self.ranks.moved(slot_of_rank)
+        ranks = replace(self.ranks, slot_of_rank=slot_of_rank)
         return self._with(self.subnets, ranks.on_network(len(self.subnets)), ranks, has_same_links=True)
 
     def _with(

@@ -4,17 +4,28 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ibprof.errors import IbprofError, MissingToolError
+from ibprof.text.quantities import format_seconds
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
+from ibprof_converter.hotspots.causes.load_cause import (
+    FORWARDING_TABLES,
+    NEAR_BEST,
+    ROUTING,
+    TABLES_GAIN,
+    Change,
+    name_end,
+)
 from ibprof_converter.hotspots.causes.situation import Situation
-from ibprof_converter.lab import CYCLE, FREE, classify_deadlock
+from ibprof_converter.lab import BY_LANES, CYCLE, FREE, classify_deadlock
 from ibprof_converter.routing.balanced_tables import balance_tables
 from ibprof_converter.routing.modelled_tables import D_MOD_K, MIN_HOP, model_tables
 from ibprof_converter.routing.opensm_run import route_by_opensm
+from ibprof_converter.routing.route_choice import are_modelled
 from ibprof_converter.routing.subnet import TABLES, Subnet
 from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
 
@@ -147,3 +158,73 @@ def _pick(tables: ForwardingTables, fabric: Fabric, lids: np.ndarray) -> np.ndar
     inside = lids < tables.port.shape[1]
     picked[np.ix_(known, inside)] = tables.port[np.ix_(row[known], lids[inside])]
     return picked
+
+
+def try_tables(situation: Situation, maker: TableMaker, bound: float) -> Iterator[Change]:
+    """Try the tables of OpenSM's engines, and of rules whose tables OpenSM loads from a file.
+
+    Args:
+        situation: as it is.
+        maker: of tables.
+        bound: a lower bound on the largest time with any tables.
+    """
+    busiest = situation.most_loaded_between_switches()
+    why_not = ""
+    if situation.is_adaptive:
+        why_not = "switches route adaptively"
+    elif are_modelled(situation.subnets):
+        why_not = "the present tables are not known"
+    elif busiest is None or situation.max_switch_seconds <= situation.max_host_seconds:
+        why_not = "a host's own link is the busiest"
+    elif bound > TABLES_GAIN * situation.max_seconds:
+        why_not = f"no tables need less than {format_seconds(bound)} (the narrowest cut)"
+    if why_not or busiest is None:
+        yield Change(ROUTING, FORWARDING_TABLES, "other forwarding tables", None, why_not=f"not tried: {why_not}")
+        return
+    place = name_end(situation, busiest)
+    best = ""
+    for name in (*TRIED_ENGINES, *(rule for rule in RULES if rule != MIN_HOP)):
+        is_rule = name in RULES
+        what = f"forwarding tables by the rule {name}" if is_rule else f"OpenSM's engine {name}"
+        if best:
+            why_not = f"not tried: {best} leaves the least that any tables can"
+            yield Change(ROUTING, FORWARDING_TABLES, what, None, why_not=why_not)
+            continue
+        made = [maker.make(name, subnet) for subnet in situation.subnets]
+        subnets = [each.subnet for each in made if each.subnet is not None]
+        why_not = next((each.why_not for each in made if each.why_not), "")
+        if len(subnets) < len(made):
+            yield Change(ROUTING, FORWARDING_TABLES, what, None, why_not=why_not)
+            continue
+        if any(each.deadlock == CYCLE for each in made):
+            why_not = "can deadlock on one virtual lane"
+        after = situation.changed(subnets=subnets)
+        if not why_not and after.max_seconds <= NEAR_BEST * bound:
+            best = what
+        if is_rule:
+            advice = (
+                f"let OpenSM load tables by the rule {name} from a file: `ibprof-routes write` writes it; write it "
+                "again when cables change"
+            )
+            command = f"ibprof-routes write --rule {name} LST -o tables.lft"
+            change = f"opensm -R file -U tables.lft (tables.lft by: {command})"
+        else:
+            by_lanes = any(each.deadlock == BY_LANES for each in made)
+            lanes = ", with virtual lanes (`qos TRUE`)" if by_lanes else ""
+            advice = f"let the subnet manager route by the engine {name}{lanes}: `routing_engine {name}` in opensm.conf"
+            change = f"opensm -R {name}{' -Q' if by_lanes else ''}"
+        yield Change(
+            cause=ROUTING,
+            kind=FORWARDING_TABLES,
+            what=what,
+            after=after,
+            most=TABLES_GAIN,
+            why_not=why_not,
+            at=(place,),
+            evidence=(
+                f"with {what}, the same traffic needs {format_seconds(after.max_seconds)} on the most loaded link",
+                f"no tables need less than {format_seconds(bound)}",
+            ),
+            advice=advice,
+            change=change,
+        )
