@@ -65,7 +65,7 @@ class CandidateRow:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PlacementComparison(NotebookView):
-    """The outcome of a search, with the candidates it was compared with.
+    """The result of a search, and the candidates that it is compared with.
 
     Attributes:
         rows: the best placement first.
@@ -130,17 +130,25 @@ class PlacementComparison(NotebookView):
 
 
 class CandidateTimes:
-    """Times of placements on a fabric, access links of hosts included."""
+    """Times of the placements of one problem, access links of hosts included.
+
+    Args:
+        problem: the ranks to place.
+        subnets: the subnet of each column of its slots' LIDs. Several columns can be adapters in one subnet.
+        is_adaptive: whether switches route adaptively; times between switches are then estimates.
+    """
 
     def __init__(self, problem: PlacementProblem, subnets: Sequence[Subnet], is_adaptive: bool = False) -> None:
         self._problem = problem
-        self._estimate = AdaptiveTimes(problem, subnets) if is_adaptive else None
+        self._subnets = tuple(subnets)
+        distinct = {id(subnet): subnet for subnet in subnets} if is_adaptive else {}
+        self._adaptive = [(each, AdaptivePaths(each.routes.network, each.adaptive)) for each in distinct.values()]
 
     def row(self, name: str, slot_of_rank: SlotOfRank) -> CandidateRow:
         """Return the times of one placement."""
         load = self._problem.load(slot_of_rank)
         score = self._problem.score_load(load)
-        seconds = score.max_seconds if self._estimate is None else self._estimate.max_seconds(slot_of_rank)
+        seconds = self._estimate_max_seconds(slot_of_rank) if self._adaptive else score.max_seconds
         host = self._problem.host_seconds(load)
         return CandidateRow(name, max(seconds, host), seconds, host, score.lost)
 
@@ -157,35 +165,16 @@ class CandidateTimes:
         )
         return median, replace(min(rows, key=order_of_row), name="random_best")
 
-
-def order_of_row(row: CandidateRow) -> tuple[int, float, float]:
-    """Return the order in which candidates are preferred, best first."""
-    return row.lost_bytes, row.bottleneck_seconds, row.max_link_seconds
-
-
-class AdaptiveTimes:
-    """Estimated times of the placements of one problem.
-
-    Args:
-        problem: the ranks to place.
-        subnets: of each column of its slots' LIDs. Several columns can be adapters in one subnet.
-    """
-
-    def __init__(self, problem: PlacementProblem, subnets: Sequence[Subnet]) -> None:
-        self._problem = problem
-        self._distinct = list({id(subnet): subnet for subnet in subnets}.values())
-        self._columns = [[rail for rail, other in enumerate(subnets) if other is each] for each in self._distinct]
-        self._paths = [AdaptivePaths(subnet.routes.network, subnet.adaptive) for subnet in self._distinct]
-
-    def max_seconds(self, slot_of_rank: SlotOfRank) -> float:
-        """Return the largest time of a link direction between switches."""
+    def _estimate_max_seconds(self, slot_of_rank: SlotOfRank) -> float:
+        """Return the estimated largest time of a link direction between switches."""
         neighbours, slots = self._problem.neighbours, self._problem.slots
         port = slots.port_of_slot[slot_of_rank]
         source, destination = port[neighbours.owner()], port[neighbours.rank]
         row = neighbours.row_of_rails[slots.rails[source] & slots.rails[destination]]
         sent = neighbours.sent[np.arange(len(row)), row].astype(np.uint64)
         largest = 0.0
-        for subnet, columns, paths in zip(self._distinct, self._columns, self._paths, strict=True):
+        for subnet, paths in self._adaptive:
+            columns = [rail for rail, other in enumerate(self._subnets) if other is subnet]
             flows = [(slots.lid[source, rail], slots.lid[destination, rail], sent[:, rail]) for rail in columns]
             fabric = subnet.fabric
             between = (fabric.node_kind[fabric.link_node] == NodeKind.SWITCH).all(axis=1)
@@ -193,6 +182,11 @@ class AdaptiveTimes:
             seconds = estimate_adaptive(paths, flows) * seconds_per_byte[:, np.newaxis]
             largest = max(largest, float(seconds[between].max(initial=0.0)))
         return largest
+
+
+def order_of_row(row: CandidateRow) -> tuple[int, float, float]:
+    """Return the order in which candidates are preferred, best first."""
+    return row.lost_bytes, row.bottleneck_seconds, row.max_link_seconds
 
 
 def print_placements(console: Console, comparison: PlacementComparison) -> None:
@@ -230,9 +224,11 @@ def print_placements(console: Console, comparison: PlacementComparison) -> None:
     )
     console.print(table)
     found = comparison.found
-    said = f"{found.proposals:,} changes tried, {found.accepted:,} made, in {found.seconds:.1f} s"
+    summary = f"{found.proposals:,} changes tried, {found.accepted:,} made, in {found.seconds:.1f} s"
     if comparison.load_basis == STATIC and bounds.bottleneck_seconds > 0:
-        said += f"; no placement is more than {(1 - bounds.bottleneck_seconds / best) * 100 if best else 0:.0f}% better"
-    console.print(Text(said))
+        summary += (
+            f"; no placement is more than {(1 - bounds.bottleneck_seconds / best) * 100 if best else 0:.0f}% better"
+        )
+    console.print(Text(summary))
     for note in (*comparison.notes, comparison.limits):
         console.print(Text(f"note: {printable(note)}"))

@@ -186,16 +186,12 @@ def _spread_ports(ports: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
 
 def slots_on_hosts(slots: RankSlots, host_of_rank: npt.NDArray[np.int32]) -> npt.NDArray[np.uint32] | None:
     """Return a slot for each rank on the host that it runs on: uint32 [rank]; None if a host has too few slots."""
-    in_order = list(enumerate(slots.host.tolist()))
-    first = {host: int(np.searchsorted(slots.host_of_slot, index)) for index, host in in_order}
-    last = {host: int(np.searchsorted(slots.host_of_slot, index, "right")) for index, host in in_order}
-    slot_of_rank = np.zeros(len(host_of_rank), np.uint32)
-    for rank, host in enumerate(host_of_rank.tolist()):
-        if host not in first or first[host] == last[host]:
-            return None
-        slot_of_rank[rank] = first[host]
-        first[host] += 1
-    return slot_of_rank
+    if not np.isin(host_of_rank, slots.host).all():
+        return None
+    index = np.searchsorted(slots.host, host_of_rank)
+    first = slots.first_slot_of_host.astype(np.int64)
+    slot = first[index] + adapter_policies.number_on_host(host_of_rank)
+    return None if (slot >= first[index + 1]).any() else slot.astype(np.uint32)
 
 
 def slots_as_taken(

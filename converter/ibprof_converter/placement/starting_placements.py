@@ -202,21 +202,16 @@ def divide_along(slots: npt.NDArray[np.uint32], strength: npt.NDArray[np.float64
     pending = [(np.arange(len(slots)), 0, 0)]
     while pending:
         ranks, begin, depth = pending.pop()
-        size = _find_split(strength[begin : begin + len(ranks) - 1])
-        if size == 0:
+        gaps = strength[begin : begin + len(ranks) - 1]
+        if gaps.max(initial=0.0) <= 0:
             slot_of_rank[ranks] = slots[begin : begin + len(ranks)]
             continue
+        # Of equal gaps, the one nearest to the middle.
+        strongest = np.flatnonzero(gaps == gaps.max()) + 1
+        size = int(strongest[np.argmin(np.abs(2 * strongest - len(ranks)))])
         is_first = divide(ranks, size, depth)
         pending += [(ranks[is_first], begin, depth + 1), (ranks[~is_first], begin + size, depth + 1)]
     return slot_of_rank
-
-
-def _find_split(strength: npt.NDArray[np.float64]) -> int:
-    """Return how many slots are before the strongest gap, of alike ones the one nearest to the middle; 0 for none."""
-    if not len(strength) or strength.max() <= 0:
-        return 0
-    strongest = np.flatnonzero(strength == strength.max()) + 1
-    return int(strongest[np.argmin(np.abs(2 * strongest - len(strength) - 1))])
 
 
 class TrafficDivider:
@@ -227,7 +222,6 @@ class TrafficDivider:
         self._rank = neighbours.rank.astype(np.int64)
         self._volume = neighbours.volume().astype(np.float64)
         self._seed = seed
-        self._kernels = load_kernels()
 
     def __call__(self, ranks: npt.NDArray[np.int64], size: int, depth: int) -> npt.NDArray[np.bool_]:
         """Divide ranks, as `Divide`."""
@@ -240,9 +234,8 @@ class TrafficDivider:
         inside = other >= 0
         first = np.concatenate([[0], np.cumsum(np.bincount(owner[inside], minlength=len(ranks)))]).astype(np.uint64)
         arrays = (first, other[inside].astype(np.uint32), self._volume[entry[inside]])
-        kernels, part = self._kernels, np.zeros(len(ranks), np.uint8)
-        pointers = (kernels.pointer(each) for each in arrays)
-        graph = kernels.ffi.new("struct ibp_graph *", (len(ranks), *pointers))
+        kernels, part = load_kernels(), np.zeros(len(ranks), np.uint8)
+        graph = kernels.ffi.new("struct ibp_graph *", (len(ranks), *map(kernels.pointer, arrays)))
         seed = (self._seed << 32) + (int(ranks[0]) << 6) + depth
         check_status(kernels.lib.ibp_bisect(graph, size, seed, kernels.pointer(part)))
         return np.asarray(part == 0)
@@ -280,14 +273,9 @@ def find_grids(neighbours: Neighbours) -> list[npt.NDArray[np.int64]]:
             if stride > strides[-1] and stride % strides[-1] == 0 and stride * 2 <= ranks:
                 strides.append(stride)
         if len(strides) > 1 and tuple(strides) not in found:
-            found[tuple(strides)] = place_on_grid(np.arange(ranks), strides)
+            axes, rest = [], np.arange(ranks)
+            for stride in reversed(strides):
+                place, rest = np.divmod(rest, stride)
+                axes.append(place)
+            found[tuple(strides)] = np.stack(axes[::-1], axis=1)
     return list(found.values())
-
-
-def place_on_grid(ranks: npt.NDArray[np.int64], strides: list[int]) -> npt.NDArray[np.int64]:
-    """Return the place of ranks on a grid, from the distance of neighbours along each axis: int64 [rank, axis]."""
-    axes = []
-    for stride in reversed(strides):
-        axes.append(ranks // stride)
-        ranks = ranks % stride
-    return np.stack(axes[::-1], axis=1)

@@ -16,8 +16,7 @@ from ibprof_converter.analysis.fabric_loads import FabricLoads
 from ibprof_converter.analysis.judged_loads import judge_links
 from ibprof_converter.analysis.load_options import TOP, FabricOptions, Progress, TrafficOptions, no_progress
 from ibprof_converter.analysis.load_pipeline import Demand, load_fabric
-from ibprof_converter.hotspots.coverage import Coverage, describe_coverage
-from ibprof_converter.hotspots.dump_requests import REQUESTS, DumpRequest
+from ibprof_converter.hotspots.coverage import REQUESTS, Coverage, DumpRequest, describe_coverage
 from ibprof_converter.hotspots.link_order import BY_TIME
 from ibprof_converter.hotspots.link_report import LinkReport, links_as_json, report_on_links
 from ibprof_converter.hotspots.run_sums import RunSummary, summarise

@@ -15,8 +15,7 @@ from ibprof.text.call_names import name_call
 from ibprof.text.mpi_names import name_mpi
 from ibprof.text.quantities import count_of
 from ibprof_converter.analysis.fabric_loads import FabricLoads
-from ibprof_converter.hotspots.coverage import Coverage
-from ibprof_converter.hotspots.dump_requests import DumpRequest
+from ibprof_converter.hotspots.coverage import Coverage, DumpRequest
 from ibprof_converter.hotspots.run_sums import HostSum, NamedSum, RunSummary
 from ibprof_converter.reports.job_report import JobReport
 from ibprof_converter.reports.link_sections import (
