@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The link directions that carry most, and who loads them."""
+"""The most loaded link directions, and their senders and receivers."""
 
 from __future__ import annotations
 
@@ -31,17 +31,15 @@ from ibprof_converter.traffic.traffic_data import NO_RANK, Traffic, join_parts
 
 NAMED_PAIRS = 3
 NAMED_SHARES = 5
-"""How many rank pairs, and how many regions and operations, are named for each link direction; the rest is added up."""
+"""Numbers of rank pairs, and of regions and operations, that are named for a link direction; the rest is summed."""
 
 GROUPS = 8
-"""Groups of link directions that are named."""
+"""Number of groups of link directions that are named."""
 
 HOST_LINK = "host"
 SWITCH_LINK = "switch"
 
 REST = "others"
-
-"""By what link directions are ranked: their time at line rate, or their bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +56,9 @@ class Contention:
     """Flows that share a link direction.
 
     Attributes:
-        flows: pairs of ports whose bytes pass it.
-        host_flows: of these pairs' ports, the most pairs that any one sends or receives.
-        ratio: of the two; above 1 more flows meet here than on any of their hosts' own links.
+        flows: number of pairs of ports whose bytes pass it.
+        host_flows: the largest number of pairs that any of these ports sends or receives.
+        ratio: `flows` over `host_flows`; above 1 more flows meet here than on any of their hosts' own links.
     """
 
     flows: int
@@ -73,9 +71,9 @@ class NamedShare:
     """Part of the bytes of a link direction.
 
     Attributes:
-        name: of a region, an operation or a call site; `REST` for those that are not named one by one.
-        bytes: of this part.
-        share: of the link direction's bytes, 0 to 1.
+        name: region, operation, call site, job or host; `REST` for those that are not named one by one.
+        bytes: bytes of this part.
+        share: share of the link direction's bytes, 0 to 1.
     """
 
     name: str
@@ -88,10 +86,10 @@ class PairShare:
     """Bytes of one pair on a link direction.
 
     Attributes:
-        source_rank, destination_rank: as their job counts them; None where the traffic knows no ranks.
-        source, destination: node descriptions of the hosts, or LIDs' numbers where there are none.
+        source_rank, destination_rank: rank numbers in their job; None where the traffic knows no ranks.
+        source, destination: node descriptions of the hosts.
         bytes, share: as in `NamedShare`.
-        job: of the pair; None where there is but one.
+        job: the pair's job; None where there is only one.
     """
 
     source_rank: int | None
@@ -108,7 +106,7 @@ class OtherPairs:
     """The pairs that are not named one by one.
 
     Attributes:
-        pairs: how many.
+        pairs: their number.
         bytes, share: as in `NamedShare`.
     """
 
@@ -124,11 +122,11 @@ class Contributors:
     Attributes:
         rank_pairs: the `NAMED_PAIRS` largest.
         other_pairs: the pairs that are not among them.
-        regions, operations: with one entry `REST` at the end for those that are not named.
-        jobs: the same; empty where there is but one.
+        regions, operations: shares, with one entry `REST` at the end for those that are not named.
+        jobs: the same; empty where there is only one.
         sites: the same by call site; empty where they are not known.
-        sources, destinations: hosts that send these bytes, and those that receive them, in the same way.
-        contention: how many flows meet here.
+        sources, destinations: the same by sending host, and by receiving host.
+        contention: number of flows that meet here.
     """
 
     rank_pairs: tuple[PairShare, ...]
@@ -152,13 +150,13 @@ class Hotspot:
         end: "a" or "b", the side that sends these bytes.
         kind: `HOST_LINK` or `SWITCH_LINK` (between switches).
         gbps: None where the speed is not known.
-        bytes: sent by that side; with adaptive routing the estimate.
-        share: of the bytes of the traffic that are on links.
-        ratio_to_mean: `bytes` over the mean of all link directions that carry anything.
-        line_rate_s: in which the link could carry the bytes at its data rate; None where that is not known.
-        contributors: along static routes; None where the bytes were counted at the ports, which know no sender, and
-            with adaptive routing where no static route passes.
-        static_bytes: by the forwarding tables, with adaptive routing; else None.
+        bytes: bytes that this side sends; with adaptive routing the estimate.
+        share: share of all bytes on links.
+        ratio_to_mean: `bytes` over the mean of all used link directions.
+        line_rate_s: time of the bytes at the link's data rate; None where that is not known.
+        contributors: senders along static routes; None for bytes counted at ports, which know no sender, and with
+            adaptive routing where no static route passes.
+        static_bytes: bytes along the forwarding tables, with adaptive routing; else None.
     """
 
     rail: int
@@ -176,7 +174,7 @@ class Hotspot:
 
 
 def compare_times(spot: Hotspot, first: Hotspot) -> float:
-    """Return the time of a link direction over that of the busiest one; their bytes where a speed is not known."""
+    """Return the time of a link direction over the time of the busiest one; over bytes where a speed is not known."""
     if spot.line_rate_s is None or not first.line_rate_s:
         return min(spot.bytes / first.bytes, 1.0)
     return spot.line_rate_s / first.line_rate_s
@@ -187,7 +185,7 @@ class LinkGroup:
     """Link directions between the same two levels that are about as busy.
 
     Attributes:
-        busiest: the one that speaks for all.
+        busiest: the busiest one.
         members: intp [direction, 3]: rail, link, end; the busiest first.
     """
 
@@ -200,9 +198,9 @@ class BusyLinks:
     """The most loaded link directions at line rate, the busiest first.
 
     Attributes:
-        hotspots: of all.
-        switch_hotspots: of those between switches.
-        groups: of all, alike ones together.
+        hotspots: of all link directions.
+        switch_hotspots: of link directions between switches.
+        groups: all link directions, equally loaded ones together.
     """
 
     hotspots: tuple[Hotspot, ...]
@@ -212,14 +210,14 @@ class BusyLinks:
 
 @dataclass(frozen=True, slots=True)
 class LinkHeat:
-    """How the loads of all link directions compare; with adaptive routing those of the estimate.
+    """Loads of all link directions compared; with adaptive routing those of the estimate.
 
     Attributes:
-        links: of all rails.
-        links_used: that carry anything, either way.
-        max_link: bytes of the link direction that carries most.
-        mean_link: bytes, the mean of the link directions that carry anything.
-        max_switch_link: as `max_link`, between switches alone.
+        links: number of links of all rails.
+        links_used: number of links that carry bytes in either direction.
+        max_link: bytes of the most loaded link direction.
+        mean_link: mean bytes of the used link directions.
+        max_switch_link: as `max_link`, between switches only.
     """
 
     links: int
@@ -230,13 +228,13 @@ class LinkHeat:
 
 
 class FlowCounter:
-    """Counts pairs of ports by port and rail: int64 [rail, LID] of those that it sends to, and that it hears from."""
+    """Counts the pairs of ports that each port of each rail sends to, and receives from."""
 
     def __init__(self, rails: int) -> None:
         self._sent, self._received = np.zeros((rails, LIDS), np.int64), np.zeros((rails, LIDS), np.int64)
 
     def add(self, rail: int, source_lid: npt.NDArray[np.int32], destination_lid: npt.NDArray[np.int32]) -> None:
-        """Count flows of one rail, none of whose pairs was counted before."""
+        """Count flows of one rail; their pairs must not have been counted before."""
         pairs = _pairs(source_lid, destination_lid)
         self._sent[rail] += np.bincount(pairs // LIDS, minlength=LIDS)
         self._received[rail] += np.bincount(pairs % LIDS, minlength=LIDS)
@@ -262,7 +260,7 @@ def _pairs(source: npt.NDArray[np.int32], destination: npt.NDArray[np.int32]) ->
 
 
 class LinkDirections:
-    """All link directions of all rails in one list, with what they carry."""
+    """All link directions of all rails in one list, with their loads."""
 
     def __init__(
         self,
@@ -298,7 +296,7 @@ class LinkDirections:
         self._mean = sum_exactly(self._bytes) / used if used else 0.0
 
     def heat(self) -> LinkHeat:
-        """Compare the loads of all link directions."""
+        """Return the loads of all link directions compared."""
         return LinkHeat(
             links=self._links,
             links_used=self._links_used,
@@ -308,12 +306,12 @@ class LinkDirections:
         )
 
     def most_loaded(self, count: int, by: str = BY_TIME, groups: int = GROUPS) -> BusyLinks:
-        """Return the link directions that come first, of all and of those between switches, and groups of alike ones.
+        """Return the first link directions, of all and of those between switches, and groups of equally loaded ones.
 
         Args:
-            count: how many link directions.
+            count: number of link directions.
             by: one of `RANKINGS`.
-            groups: how many groups.
+            groups: number of groups.
         """
         order = rank_directions([each.fabric for each in self._subnets], self._totals, by_bytes=by == BY_BYTES)
         busiest: list[int] = order[:count].tolist()
@@ -340,7 +338,7 @@ class LinkDirections:
         return np.stack([rail, link, end], axis=1)
 
     def _collect_flows(self, traffic: Traffic, indices: Sequence[int]) -> None:
-        """Find the flows on some link directions, all at once: to go over all flows is what costs."""
+        """Find the flows on some link directions in one pass, since following all flows is expensive."""
         taken: dict[int, list[Traffic]] = {index: [] for index in indices}
         for part in traffic.parts():
             for rail, subnet in enumerate(self._subnets):
@@ -362,8 +360,8 @@ class LinkDirections:
         gbps = float(fabric.link_gbps[link])
         return Hotspot(
             rail=rail,
-            a=_node(fabric, link, lower),
-            b=_node(fabric, link, 1 - lower),
+            a=_find_port(fabric, link, lower),
+            b=_find_port(fabric, link, 1 - lower),
             end="a" if end == lower else "b",
             kind=SWITCH_LINK if self._between_switches[index] else HOST_LINK,
             gbps=None if math.isnan(gbps) else gbps,
@@ -382,32 +380,32 @@ class LinkDirections:
         rail = int(self._rail[index])
         fabric = self._subnets[rail].fabric
         rank_pairs, other_pairs = _pair_shares(flows, fabric, amount)
+
+        def shares(key: npt.NDArray[np.int32], names: Sequence[str]) -> tuple[NamedShare, ...]:
+            return _shares(key, flows.bytes, names, amount)
+
         return Contributors(
             rank_pairs=rank_pairs,
             other_pairs=other_pairs,
-            regions=_shares(flows.region, flows.bytes, flows.regions, amount),
-            operations=_shares(flows.operation, flows.bytes, flows.operations, amount),
-            jobs=_shares(flows.job, flows.bytes, flows.jobs, amount) if len(flows.jobs) > 1 else (),
-            sites=_shares(flows.site, flows.bytes, flows.sites, amount) if len(flows.sites) > 1 else (),
-            sources=_shares(fabric.lid_node[flows.source_lid], flows.bytes, fabric.node_name, amount),
-            destinations=_shares(fabric.lid_node[flows.destination_lid], flows.bytes, fabric.node_name, amount),
+            regions=shares(flows.region, flows.regions),
+            operations=shares(flows.operation, flows.operations),
+            jobs=shares(flows.job, flows.jobs) if len(flows.jobs) > 1 else (),
+            sites=shares(flows.site, flows.sites) if len(flows.sites) > 1 else (),
+            sources=shares(fabric.lid_node[flows.source_lid], fabric.node_name),
+            destinations=shares(fabric.lid_node[flows.destination_lid], fabric.node_name),
             contention=self._counter.compare(rail, flows),
         )
 
 
 def _number_kinds(fabric: Fabric, layout: FabricLayout) -> npt.NDArray[np.int64]:
-    """Return a number for the levels that each link direction leads from and to: int64 [2 * link]."""
+    """Return a number for the two levels of each link direction: int64 [2 * link + end]."""
     level = layout.level[fabric.link_node].astype(np.int64)
     return (level << 32 | level[:, ::-1]).reshape(-1)
 
 
-def _node(fabric: Fabric, link: int, end: int) -> LinkPort:
-    node = int(fabric.link_node[link, end])
-    return LinkPort(
-        guid=f"0x{int(fabric.node_guid[node]):016x}",
-        name=fabric.node_name[node],
-        port=int(fabric.link_port[link, end]),
-    )
+def _find_port(fabric: Fabric, link: int, end: int) -> LinkPort:
+    node = fabric.link_node[link, end]
+    return LinkPort(f"0x{int(fabric.node_guid[node]):016x}", fabric.node_name[node], int(fabric.link_port[link, end]))
 
 
 def add_up(

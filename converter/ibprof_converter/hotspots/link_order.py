@@ -18,7 +18,7 @@ BY_BYTES = "bytes"
 RANKINGS = (BY_TIME, BY_BYTES)
 
 ALIKE = 0.99
-"""Share of a link direction's time from which on another one of its kind is as busy."""
+"""A link direction is equally busy if it needs this share of the time of the busiest one of its kind."""
 
 
 def measure_line_rate_s(
@@ -74,8 +74,8 @@ def group_alike(
 
     Args:
         amounts: float64 [direction], time at line rate or bytes, the largest first.
-        kind: int [direction], equal for those that may share a group.
-        groups: number of groups at most.
+        kind: int [direction], equal for directions that may share a group.
+        groups: largest number of groups.
 
     Returns:
         Indices of each group, ascending; the first one is its busiest direction.

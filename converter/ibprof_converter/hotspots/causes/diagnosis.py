@@ -204,7 +204,7 @@ def _find_fault(situation: Situation, maker: TableMaker, before: int, tried: lis
     changes = [each.change for each in chosen]
     advice = "; ".join([*changes[:3], *([f"and {len(chosen) - 3} more"] if len(chosen) > 3 else [])])
     if any(each.remakes_tables for each in chosen):
-        advice += ", and have the forwarding tables recomputed"
+        advice += ", and recompute the forwarding tables"
     new_tables = [f"forwarding tables recomputed by the rule {trials.rule}"] if trials.rule else []
     return LoadCause(
         cause=chosen[0].cause,

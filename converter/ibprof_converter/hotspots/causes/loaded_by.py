@@ -13,25 +13,23 @@ from ibprof.profile.exact_sums import find_distinct, number_keys
 from ibprof.text.call_names import name_call
 from ibprof.text.quantities import count_of, printable
 from ibprof_converter.hotspots.causes.situation import LinkDirection, Situation
+from ibprof_converter.hotspots.link_order import ALIKE
 from ibprof_converter.routing.flow_scan import scan_flows
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.traffic_data import ALL, NO_RANK, Traffic
 
-_ALIKE = 0.99
-"""Share of a link direction's time from which on another one of its kind is as busy."""
-
 
 @dataclass(frozen=True, slots=True)
 class LoadedBy:
-    """Senders that load a link direction most.
+    """The senders that load a link direction most.
 
     Attributes:
-        ranks: number of ranks that send it; None where the traffic knows no ranks.
-        hosts: number of adapters that send it.
-        receiver: the rank that receives all of it; None for several or no ranks.
+        ranks: number of sending ranks; None where the traffic knows no ranks.
+        hosts: number of sending adapters.
+        receiver: the rank that receives all of the bytes; None for several or no ranks.
         operation, site, region: names; None where they are not known.
-        bytes: of these ranks in this call, line and region.
-        share: of the link direction's bytes, 0 to 1.
+        bytes: bytes of these senders in this call, line and region.
+        share: share of the link direction's bytes, 0 to 1.
     """
 
     ranks: int | None
@@ -45,7 +43,7 @@ class LoadedBy:
 
     @property
     def text(self) -> str:
-        """It in words."""
+        """The senders in words."""
         number, noun = (self.hosts, "host") if self.ranks is None else (self.ranks, "rank")
         words = count_of(number, noun)
         if self.operation:
@@ -70,7 +68,7 @@ class AlikeLinks:
 
     @property
     def text(self) -> str:
-        """It in words."""
+        """The senders in words."""
         return f"{self.count} {self.kind} alike"
 
     def as_json(self) -> dict[str, object]:
@@ -79,10 +77,10 @@ class AlikeLinks:
 
 
 def find_loaders(traffic: Traffic, subnets: Sequence[Subnet], direction: LinkDirection) -> LoadedBy | None:
-    """Return what loads a link direction most, of all combinations of region, operation and call site.
+    """Return the senders of the region, operation and call site that load a link direction most.
 
     Returns:
-        None where no flow takes the link along the forwarding tables.
+        None where the forwarding tables lead no flow along the link.
     """
     here = np.flatnonzero(traffic.rail == direction.rail)
     routes = subnets[direction.rail].routes
@@ -116,10 +114,9 @@ def find_loaders(traffic: Traffic, subnets: Sequence[Subnet], direction: LinkDir
 
 
 def find_alike(situation: Situation) -> AlikeLinks:
-    """Return how many link directions of its kind are as busy as the busiest one."""
-    busiest = situation.most_loaded()
-    kind = _kind_of(situation, busiest)
-    least = _ALIKE * situation.max_seconds
+    """Return the number of link directions that are as busy as the busiest one of their kind."""
+    kind = _kind_of(situation, situation.most_loaded())
+    least = ALIKE * situation.max_seconds
     count = 0
     for rail, seconds in enumerate(situation.seconds):
         for link, end in np.argwhere(seconds >= least).tolist():
