@@ -12,6 +12,7 @@ import numpy as np
 
 from ibprof.errors import InconsistentError, InputError
 from ibprof.text.notebook_html import NotebookView
+from ibprof.text.quantities import count_of
 from ibprof_converter.checks.cabling_check import check_cabling
 from ibprof_converter.checks.fabric_findings import FabricFinding, FindingKind
 from ibprof_converter.checks.route_check import check_dumps, check_routes, check_tables
@@ -34,12 +35,12 @@ class RailSummary:
 
     Attributes:
         links_from, tables_from: the files; the latter is None where the rail could not be read.
-        switches, adapters, routers, links, tables: how many.
+        switches, adapters, routers, links, tables: their numbers.
         adaptive: whether switches are known to route adaptively.
         hosts_by_adapters: ports of a host in this subnet -> number of such hosts.
-        remarks: what else the files leave open, a sentence each.
+        remarks: further gaps of the files, a sentence each.
         directors: chassis with several switch chips, each in words.
-        unused: files that were found and are not used, a sentence each.
+        unused: files that were found and not used, a sentence each.
     """
 
     links_from: str
@@ -58,11 +59,11 @@ class RailSummary:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class FabricHealth(NotebookView):
-    """All that was found.
+    """All findings on a fabric.
 
     Attributes:
-        rails: what was looked at.
-        findings: the gravest first.
+        rails: the checked rails.
+        findings: the most severe first.
     """
 
     rails: tuple[RailSummary, ...]
@@ -90,8 +91,8 @@ def check_fabric_files(rails: Sequence[RailFiles], progress: Callable[[str], Non
     """Read rails and check them.
 
     Raises:
-        InputError: a file is not what it should be.
-        InconsistentError: two rails are one.
+        InputError: a file is invalid.
+        InconsistentError: two rails are the same subnet.
     """
     findings: list[FabricFinding] = []
     summaries: list[RailSummary] = []
@@ -194,7 +195,10 @@ def check_rails_alike(fabrics: Sequence[Fabric], hosts: Hosts) -> Iterator[Fabri
             )
     for what, sizes in (
         ("switches", [int((fabric.node_kind == NodeKind.SWITCH).sum()) for fabric in fabrics]),
-        ("links between switches", [_count_switch_links(fabric) for fabric in fabrics]),
+        (
+            "links between switches",
+            [int((fabric.node_kind[fabric.link_node] == NodeKind.SWITCH).all(axis=1).sum()) for fabric in fabrics],
+        ),
         ("hosts", [int((hosts.lid[:, rail] != NO_LID).sum()) for rail in range(len(fabrics))]),
     ):
         if len(set(sizes)) > 1:
@@ -203,12 +207,8 @@ def check_rails_alike(fabrics: Sequence[Fabric], hosts: Hosts) -> Iterator[Fabri
             yield FabricFinding(FindingKind.RAILS_DIFFER, smallest, words, (f"rail {smallest}",))
 
 
-def _count_switch_links(fabric: Fabric) -> int:
-    return int((fabric.node_kind[fabric.link_node] == NodeKind.SWITCH).all(axis=1).sum())
-
-
 def describe_health(health: FabricHealth) -> Iterator[str]:
-    """Yield lines on what was checked and on each finding, the gravest first."""
+    """Yield lines on what was checked and on each finding, the most severe first."""
     for number, rail in enumerate(health.rails):
         yield _describe_rail(number, rail)
         if max(rail.hosts_by_adapters, default=1) > 1:
@@ -222,15 +222,14 @@ def describe_health(health: FabricHealth) -> Iterator[str]:
         meaning = finding.kind.value
         yield ""
         yield f"rail {finding.rail}: {meaning.name}: {finding.line}"
-        # The mark is what to look for where the list is long.
+        # The mark stands out in a long list.
         text = f"{'ROUTES CANNOT BE TRUSTED: ' if meaning.untrusted else ''}{meaning.text}"
         yield from textwrap.wrap(text, _WIDTH, initial_indent="    ", subsequent_indent="    ")
 
 
 def _describe_hosts(hosts_by_adapters: Mapping[int, int]) -> str:
     parts = [
-        f"{hosts} {'host' if hosts == 1 else 'hosts'} with {ports} {'adapter' if ports == 1 else 'adapters'}"
-        for ports, hosts in hosts_by_adapters.items()
+        f"{count_of(hosts, 'host')} with {count_of(ports, 'adapter')}" for ports, hosts in hosts_by_adapters.items()
     ]
     return f"{', '.join(parts)} in one subnet"
 

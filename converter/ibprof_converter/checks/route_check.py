@@ -20,23 +20,17 @@ from ibprof_converter.routing.subnet_routes import SubnetRoutes
 from ibprof_converter.routing.tables import UNREACHABLE
 
 _FLOWS = 1 << 22
-"""Switches x LIDs looked at together."""
+"""Number of pairs of switch and LID that are followed together."""
 
-_KINDS = {
-    DamageKind.LOST: FindingKind.DAMAGED,
-    DamageKind.NO_ANSWER: FindingKind.NO_ANSWER,
-    DamageKind.STRAY: FindingKind.STRAY_LINES,
-}
-
-_WORDS = {
-    DamageKind.LOST: ("damaged part", "damaged parts"),
-    DamageKind.NO_ANSWER: ("part with missing answers", "parts with missing answers"),
-    DamageKind.STRAY: ("part that does not belong to it", "parts that do not belong to it"),
+_DAMAGE = {
+    DamageKind.LOST: (FindingKind.DAMAGED, "damaged part", "damaged parts"),
+    DamageKind.NO_ANSWER: (FindingKind.NO_ANSWER, "part with missing answers", "parts with missing answers"),
+    DamageKind.STRAY: (FindingKind.STRAY_LINES, "part that does not belong to it", "parts that do not belong to it"),
 }
 
 
 def check_tables(rail: int, subnet: Subnet) -> Iterator[FabricFinding]:
-    """Find what tables or links lack of each other."""
+    """Find tables and links that do not fit each other."""
     fabric, tables = subnet.fabric, subnet.tables
     network = subnet.routes.network
     foreign = tables.switch_guid[~np.isin(tables.switch_guid, fabric.node_guid)]
@@ -67,9 +61,9 @@ def check_tables(rail: int, subnet: Subnet) -> Iterator[FabricFinding]:
 
 
 def check_routes(rail: int, subnet: Subnet) -> Iterator[FabricFinding]:
-    """Follow the tables from every switch that has hosts to every host, and find where that does not lead there.
+    """Follow the tables from every switch with hosts to every host, and find routes that do not arrive.
 
-    Other switches need not know the way: a spine of a fat-tree has none to other spines, and no packet asks for it.
+    Other switches need no routes: a spine of a fat-tree has none to other spines, and no packet asks for one.
     """
     fabric = subnet.fabric
     network = subnet.routes.network
@@ -116,7 +110,7 @@ def _count_lost(routes: SubnetRoutes, lids: npt.NDArray[np.integer]) -> npt.NDAr
 
 
 def _find_overlaps(fabric: Fabric) -> tuple[str, ...]:
-    """Find ports whose LIDs, by their LMC, another port has too."""
+    """Return the ports whose LIDs, by their LMC, another port has too."""
     places = []
     for index, (lid, lmc) in enumerate(zip(fabric.port_lid.tolist(), fabric.port_lmc.tolist(), strict=True)):
         if (fabric.lid_port[lid : lid + (1 << lmc)] != index).any():
@@ -140,18 +134,16 @@ def _name_lid(fabric: Fabric, lid: int) -> str:
 
 
 def check_dumps(rail: int, subnet: Subnet) -> Iterator[FabricFinding]:
-    """Find what of the dumps is not used or missing, with the switch and its loss."""
+    """Find unused and missing parts of the dumps, with the switch that each concerns."""
     fabric, adaptive = subnet.fabric, subnet.adaptive
     dumps = [(fabric.name, fabric.damage), (subnet.tables.name, subnet.tables.damage)]
     if adaptive is not None and adaptive.tables is not subnet.tables:
         dumps.append((adaptive.name, adaptive.damage))
     for name, damages in dumps:
-        for kind, finding in _KINDS.items():
-            found = [damage for damage in damages if damage.kind is kind]
-            if found:
-                places = tuple(_describe(fabric, damage) for damage in found)
-                what = f"{name}: {len(found)} {_WORDS[kind][len(found) > 1]}"
-                yield FabricFinding(finding, rail, what, places)
+        for kind, (finding, *words) in _DAMAGE.items():
+            places = tuple(_describe(fabric, damage) for damage in damages if damage.kind is kind)
+            if places:
+                yield FabricFinding(finding, rail, f"{name}: {len(places)} {words[len(places) > 1]}", places)
     short = tuple(_find_short_tables(subnet))
     if short:
         what = f"{subnet.tables.name}: {count_of(len(short), 'table')} shorter than the others"

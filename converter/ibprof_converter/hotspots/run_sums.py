@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ibprof.native.kernel_library import sum_exactly
 from ibprof.profile.port_sums import PortSum, sum_ports
-from ibprof.profile.profile_data import Port, Profile
+from ibprof.profile.profile_data import Port
 from ibprof_converter.traffic.traffic_data import RankTraffic
 
 
@@ -100,6 +100,8 @@ def summarise(demand: RankTraffic, with_hosts: bool = True) -> RunSummary:
         with_hosts: whether the hosts that it was recorded on are those that are spoken of.
     """
     total = sum_exactly(demand.bytes) + sum(demand.unmapped.values())
+    ports = sum_ports(demand.profile) if demand.profile else ()
+    has_bytes = demand.profile and len(demand.profile.transfers.bytes)
     hosts = _sum_by_host(demand) if with_hosts else ()
     return RunSummary(
         bytes_total=total,
@@ -110,13 +112,8 @@ def summarise(demand: RankTraffic, with_hosts: bool = True) -> RunSummary:
         hosts=hosts,
         balance_ranks=_balance(add_by(demand.source, demand.bytes, demand.ranks).tolist()),
         balance_hosts=_balance([host.bytes_sent for host in hosts]) if hosts else None,
-        ports=_sum_told_ports(demand.profile) if demand.profile else (),
+        ports=ports if has_bytes or any(port.hardware_sent is not None for port in ports) else (),
     )
-
-
-def _sum_told_ports(run: Profile) -> tuple[PortSum, ...]:
-    sums = sum_ports(run)
-    return sums if len(run.transfers.bytes) or any(port.hardware_sent is not None for port in sums) else ()
 
 
 def add_by(key: npt.NDArray[np.int32], amounts: npt.NDArray[np.uint64], length: int) -> npt.NDArray[np.uint64]:

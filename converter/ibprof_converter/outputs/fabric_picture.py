@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fabric as a picture: nodes by level, each half of a link coloured by what the node at that end sends on it."""
+"""The fabric as a picture: nodes by level, each half of a link coloured by the bytes that its node sends."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection
-from matplotlib.colors import Colormap, LinearSegmentedColormap, Normalize
+from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
@@ -34,29 +34,29 @@ _TWO_COLUMNS = 4
 
 _MOST_PANELS = 8
 _TITLE_WIDTH = 150
-"""Letters on a line."""
+"""Number of letters on a line."""
 
 _REST = "(all others)"
 _VECTOR = ("svg", "pdf")
 
 _RASTER_FROM = 10_000
-"""Half links from which on they are pixels in an SVG or PDF too, which would take many MB else."""
+"""Above this number of half links they are pixels in an SVG or PDF, which would otherwise take many MB."""
 
 _DOTS_PER_INCH = 150
 _UNUSED = "#dcdfe3"
 _NODE = "#39424e"
 
 _LOW_TO_HIGH = ("#fbd26a", "#f58c46", "#d94a6a", "#8a2a86", "#260c51")
-"""Light to dark without a step back, so that it reads in grey and by eyes that tell red from green badly."""
+"""Steadily light to dark, so that it is readable in grey and by colour-blind readers."""
 
 _BUNDLE_HEIGHT = 0.34
-"""How far the outermost of parallel links within a level bend away from the straight line, in levels."""
+"""Distance of the outermost parallel link within a level from the straight line, in levels."""
 
 _BUNDLE_STEP = 0.004
-"""How far apart parallel links between levels are at most, as a part of the picture's width."""
+"""Largest distance of parallel links between levels, as a share of the picture's width."""
 
 _INK = 26.0
-"""Width of lines, in points, times the root of their number: the more there are, the thinner they must be."""
+"""Width of lines in points, times the square root of their number: more lines are thinner."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +65,8 @@ class _Halves:
 
     Attributes:
         line: float64 [half, 2 points, 2], from a node to the middle of its link.
-        bytes: uint64 [half], what the node sends.
-        idle: bool [half], whether the whole link carries nothing.
+        bytes: uint64 [half], bytes that the node sends.
+        idle: bool [half], whether neither direction of the link carries bytes.
     """
 
     line: npt.NDArray[np.float64]
@@ -89,10 +89,10 @@ def write_picture(
 
     Args:
         file: a path, SVG or PDF by its suffix, else PNG; or an open file, which becomes a PNG.
-        title, subtitle: what is shown; plain text.
+        title, subtitle: plain text.
         fabrics, layouts: the rails.
         loads: of their links.
-        panels: a picture for each `region`, `operation`, `site` or `job`, all of one scale; None: one of their sum.
+        panels: `region`, `operation`, `site` or `job`: a picture for each, all of one scale; None: one of their sum.
         only_used: whether to leave out links without traffic.
         full_scale: bytes of the darkest colour, for pictures to be compared; None: those of the most loaded direction.
     """
@@ -107,8 +107,12 @@ def write_picture(
     greatest = full_scale or max((int(each.max(initial=0)) for panel in drawn for each in panel.by_rail), default=0)
     shown = None
     for axes, panel in zip(grid.flat, drawn, strict=False):
-        mapped = _draw_panel(axes, panel, fabrics, layouts, float(greatest), only_used)
-        shown = mapped or shown
+        parts = [_halve(*each) for each in zip(fabrics, layouts, panel.by_rail, strict=True)]
+        halves = _Halves(*(np.concatenate([getattr(part, name) for part in parts]) for name in _Halves.__slots__))
+        shown = _draw_links(axes, halves, float(greatest), only_used) or shown
+        for fabric, layout in zip(fabrics, layouts, strict=True):
+            _draw_nodes(axes, fabric, layout)
+        _label_levels(axes, layouts)
         if len(drawn) > 1:
             axes.set_title(panel.name, loc="left", fontsize=11, parse_math=False)
     for axes in grid.flat[len(drawn) :]:
@@ -140,11 +144,11 @@ class LoadPanel:
 
 
 def split_loads(loads: Loads, panels: str | None) -> list[LoadPanel]:
-    """Cut loads into panels, in the order in which they were recorded; beyond `_MOST_PANELS` the least are one.
+    """Return loads by panel, in recorded order; beyond `_MOST_PANELS` the smallest share one panel.
 
     Args:
-        loads: of links, distinguished by what `panels` says.
-        panels: `region`, `operation`, `site` or `job`; None for the whole.
+        loads: of links, by region, operation, site or job.
+        panels: `region`, `operation`, `site` or `job`; None for their sum.
     """
     if panels is None:
         return [LoadPanel("", tuple(loaded.sum(axis=2, dtype=np.uint64) for loaded in loads.by_rail))]
@@ -166,23 +170,6 @@ def split_loads(loads: Loads, panels: str | None) -> list[LoadPanel]:
     ]
 
 
-def _draw_panel(
-    axes: Axes,
-    panel: LoadPanel,
-    fabrics: Sequence[Fabric],
-    layouts: Sequence[FabricLayout],
-    greatest: float,
-    only_used: bool,
-) -> LineCollection | None:
-    parts = [_halve(*each) for each in zip(fabrics, layouts, panel.by_rail, strict=True)]
-    halves = _Halves(*(np.concatenate([getattr(part, name) for part in parts]) for name in _Halves.__slots__))
-    shown = _draw_links(axes, halves, greatest, only_used)
-    for fabric, layout in zip(fabrics, layouts, strict=True):
-        _draw_nodes(axes, fabric, layout)
-    _label_levels(axes, layouts)
-    return shown
-
-
 def _write_titles(figure: Figure, axes: Axes, title: str, subtitle: str, single: bool) -> None:
     # Titles hold names from files: a `$` in them is no formula.
     if single:
@@ -196,7 +183,7 @@ def _write_titles(figure: Figure, axes: Axes, title: str, subtitle: str, single:
 
 
 def _halve(fabric: Fabric, layout: FabricLayout, loaded: npt.NDArray[np.uint64]) -> _Halves:
-    """Cut each link in its middle; parallel links are bent apart, so that each is seen."""
+    """Return the two halves of each link; parallel links are bent apart, so that each is visible."""
     ends = np.stack([layout.x[fabric.link_node], layout.y[fabric.link_node]], axis=2)
     middle = ends.mean(axis=1) + _bend(fabric, layout)
     line = np.stack([ends, np.repeat(middle[:, None], 2, axis=1)], axis=2)
@@ -205,7 +192,7 @@ def _halve(fabric: Fabric, layout: FabricLayout, loaded: npt.NDArray[np.uint64])
 
 
 def _bend(fabric: Fabric, layout: FabricLayout) -> npt.NDArray[np.float64]:
-    """Return how far the middle of each link is moved, so that parallel ones fan out: float64 [link, 2]."""
+    """Return the offset of the middle of each link, by which parallel links fan out: float64 [link, 2]."""
     pair = np.sort(fabric.link_node, axis=1)
     _, bundle, size = np.unique(pair, axis=0, return_inverse=True, return_counts=True)
     bundle = bundle.reshape(-1)
@@ -224,7 +211,7 @@ def _bend(fabric: Fabric, layout: FabricLayout) -> npt.NDArray[np.float64]:
 
 
 def _draw_links(axes: Axes, halves: _Halves, greatest: float, only_used: bool) -> LineCollection | None:
-    """Draw directions without bytes faintly, then the others, the most loaded last; return what the colours are of."""
+    """Draw unused directions faintly, then the others, the most loaded last; return the coloured lines."""
     many = len(halves.bytes) > _RASTER_FROM
     width = float(np.clip(_INK / np.sqrt(len(halves.bytes) + 1), 0.5, 2.4))
     faint = (halves.bytes == 0) & ~(halves.idle & only_used)
@@ -237,7 +224,7 @@ def _draw_links(axes: Axes, halves: _Halves, greatest: float, only_used: bool) -
     most_loaded_last = used[np.argsort(halves.bytes[used], kind="stable")]
     shown = LineCollection(
         list(halves.line[most_loaded_last]),
-        cmap=_colours(),
+        cmap=LinearSegmentedColormap.from_list("load", _LOW_TO_HIGH),
         norm=Normalize(0, greatest),
         linewidths=width,
         zorder=2,
@@ -246,10 +233,6 @@ def _draw_links(axes: Axes, halves: _Halves, greatest: float, only_used: bool) -
     shown.set_rasterized(many)
     axes.add_collection(shown)
     return shown
-
-
-def _colours() -> Colormap:
-    return LinearSegmentedColormap.from_list("load", _LOW_TO_HIGH)
 
 
 def _draw_nodes(axes: Axes, fabric: Fabric, layout: FabricLayout) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fabric as a graph: networkx, Graphviz DOT, TGF. An edge a direction: what a node sends on a link."""
+"""The fabric as a graph in GraphML, Graphviz DOT and TGF, with an edge for each link direction."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _ADDITIONAL = ("shared", "most", "counted")
 
 
 class Edge(NamedTuple):
-    """One end of a link, in a region, operation and job: what `source` sends to `destination`.
+    """The bytes of one link direction in a region, operation and job.
 
     Attributes:
         source, destination: keys of nodes.
-        attributes: port and peer_port, bytes, and what else the row of the link says of both ends.
+        attributes: port, peer_port, bytes, and the further columns of the link.
     """
 
     source: str
@@ -30,12 +30,12 @@ class Edge(NamedTuple):
 
 
 def node_key(rail: Value, guid: Value) -> str:
-    """Name a node: a GUID is of one rail alone, where an adapter is not."""
+    """Return the key of a node: adapters of several rails may share a GUID."""
     return f"{rail}:{guid}"
 
 
 def list_edges(links: Iterable[Row]) -> Iterator[Edge]:
-    """Return both directions of each row of links.csv; what is empty there is left out."""
+    """Yield both directions of each row of links.csv, without empty columns."""
     for row in links:
         for near, far in (("a", "b"), ("b", "a")):
             attributes: dict[str, Value] = {
@@ -52,9 +52,9 @@ def list_edges(links: Iterable[Row]) -> Iterator[Edge]:
 
 
 def to_networkx(nodes: Iterable[Row], links: Iterable[Row]) -> nx.MultiDiGraph:
-    """Make a graph whose nodes are `RAIL:GUID` with the columns of nodes.csv, an edge a direction of each link.
+    """Return a graph whose nodes are `RAIL:GUID` with the columns of nodes.csv, with an edge for each link direction.
 
-    Lists, which GraphML has no place for, are text apart by blanks.
+    Lists, which GraphML does not have, are text separated by blanks.
     """
     import networkx as nx  # noqa: PLC0415  (slow to import)
 
@@ -78,7 +78,7 @@ def write_graphml(path: Path, nodes: Iterable[Row], links: Iterable[Row]) -> Non
 
 
 def write_dot(file: TextIO, nodes: Iterable[Row], links: Iterable[Row]) -> None:
-    """Write the graph for Graphviz, each node where the layout has it (`neato -n2`, or `-n` in points)."""
+    """Write the graph for Graphviz, with the positions of the layout (`neato -n2`, or `-n` in points)."""
     file.write("digraph fabric {\n  node [shape=box];\n")
     for row in nodes:
         shown = {"label": row["name"], "kind": row["kind"], "level": row["level"], "pos": f"{row['x']},{row['y']}!"}
@@ -89,7 +89,7 @@ def write_dot(file: TextIO, nodes: Iterable[Row], links: Iterable[Row]) -> None:
 
 
 def write_tgf(file: TextIO, nodes: Iterable[Row], links: Iterable[Row]) -> None:
-    """Write the graph as Trivial Graph Format: a line a node with its name, `#`, a line an edge, `name=value` each."""
+    """Write the graph as Trivial Graph Format: lines of nodes, `#`, lines of edges with `name=value` pairs."""
     for row in nodes:
         file.write(f"{node_key(row['rail'], row['guid'])} {quote_line(str(row['name']))}\n")
     file.write("#\n")
@@ -105,12 +105,12 @@ def _list(attributes: dict[str, Value]) -> str:
 
 
 def quote_dot(value: Value) -> str:
-    """Return a DOT string; a backslash stands for itself, not for Graphviz's escapes."""
+    """Return a DOT string in which a backslash is no escape of Graphviz."""
     text = quote_line(str(value)).replace("\\", "\\\\").replace('"', '\\"')
     return f'"{text}"'
 
 
 def quote_line(text: str) -> str:
-    """Make names, which are anyone's text, fit for lines and XML: no control characters, no half characters."""
+    """Return a name for one line and for XML: without control characters and lone surrogates."""
     printable = "".join(letter if letter >= " " and letter not in "\x7f\ufffe\uffff" else "\ufffd" for letter in text)
     return printable.encode("utf-8", "backslashreplace").decode()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slurm's `topology.conf` for the plugin topology/tree: which hosts are on which leaf switch, and what joins those.
+"""Slurm's `topology.conf` for the plugin topology/tree: the hosts of each leaf switch, and the switches above.
 
-The plugin wants a tree, where each switch hangs on one other. A fat-tree is none, so switches of a level that share
-children are one here: what Slurm is to know is which hosts are near one another, not by which spine. The groups of a
-dragonfly are a level between its switches and all of it.
+The plugin needs a tree, in which each switch has one parent. A fat-tree has several, so switches of a level that share
+children are one here. Slurm learns which hosts are near each other, not by which spine. The groups of a dragonfly are a
+level between its switches and the whole.
 
 Source: Slurm's manual, topology.conf(5).
 """
@@ -11,7 +11,8 @@ Source: Slurm's manual, topology.conf(5).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from itertools import groupby
 from types import MappingProxyType
 from typing import TextIO
 
@@ -27,13 +28,13 @@ _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 def write_topology(
     file: TextIO, links: Iterable[Row], host_of: dict[str, str], origin: str, group_of: Mapping[str, int] = NO_GROUPS
 ) -> None:
-    """Write the tree of the first rail, without what can be no host's name: it would end or change a line.
+    """Write the tree of the first rail, without invalid host names, which would end or change a line.
 
     Args:
         file: where to.
         links: rows of links.csv.
         host_of: node GUID of an adapter on the first rail -> name of its host.
-        origin: what it is made of, for the first line.
+        origin: its source, for the first line.
         group_of: node GUID of a switch of a dragonfly -> number of its group.
     """
     hosts: dict[str, list[str]] = {}
@@ -78,7 +79,7 @@ def _write_upper(
     levels: dict[str, int],
     taken: set[str],
 ) -> None:
-    """Write what joins switches, level by level.
+    """Write the switches above the leaves, level by level.
 
     Args:
         file: where to.
@@ -129,30 +130,20 @@ def compress(names: Iterable[str]) -> str:
             plain.append(name)
     parts = []
     for (prefix, width), numbers in rows.items():
-        runs = [_run(first, last, width) for first, last in _runs(sorted(set(numbers)))]
+        runs = []
+        # The difference of number and index is constant within a run.
+        for _, members in groupby(enumerate(sorted(set(numbers))), key=lambda each: each[1] - each[0]):
+            run = [f"{number:0{width}}" for _, number in members]
+            runs.append(run[0] if len(run) == 1 else f"{run[0]}-{run[-1]}")
         single = len(runs) == 1 and "-" not in runs[0]
         parts.append(f"{prefix}{runs[0]}" if single else f"{prefix}[{','.join(runs)}]")
     return ",".join([*parts, *plain])
 
 
-def _runs(numbers: list[int]) -> Iterator[tuple[int, int]]:
-    first = last = numbers[0]
-    for number in numbers[1:]:
-        if number != last + 1:
-            yield first, last
-            first = number
-        last = number
-    yield first, last
-
-
-def _run(first: int, last: int, width: int) -> str:
-    return f"{first:0{width}}" if first == last else f"{first:0{width}}-{last:0{width}}"
-
-
 def _join(
     front: dict[str, list[str]], parents: dict[str, set[str]], levels: dict[str, int], level: int
 ) -> list[tuple[list[str], list[str]]] | None:
-    """Bring switches together that share a parent of the next level; at the top, that are linked at all.
+    """Group the switches that share a parent of the next level; at the top, those that are linked.
 
     Returns:
         For each group its children and the switches that join them; None where nothing more can be joined.
@@ -190,7 +181,7 @@ def _join(
 
 
 def _name_switch(name: str, taken: set[str]) -> str:
-    """Return a name that Slurm takes and no other switch has."""
+    """Return a name that is valid in Slurm and unique."""
     base = _ODD.sub("_", name).strip("_") or "switch"
     chosen, number = base, 1
     while chosen in taken:

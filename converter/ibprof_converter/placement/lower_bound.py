@@ -56,10 +56,7 @@ def bound_max_seconds(problem: PlacementProblem) -> float:
     Returns:
         Seconds; 0 where all ranks fit behind one leaf.
     """
-    return max(
-        (_bound_of_rail(problem, rail) for rail in range(len(problem.paths.leaf_of_port))),
-        default=0.0,
-    )
+    return max((_bound_of_rail(problem, rail) for rail in range(len(problem.paths.leaf_of_port))), default=0.0)
 
 
 def _bound_of_rail(problem: PlacementProblem, rail: int) -> float:
@@ -126,7 +123,10 @@ def _largest_rate_into_port(paths: SwitchPaths, rail: int, rate: npt.NDArray[np.
     for begin in range(0, ports, step):
         these = np.arange(begin, min(begin + step, ports))
         _, last = _border_ends(paths, rail, np.arange(paths.leaves), these)
-        largest = max(largest, float(_add_up_distinct(last, rate).max(initial=0.0)))
+        in_order = np.sort(last, axis=0)
+        again = np.zeros(in_order.shape, np.bool_)
+        again[1:] = in_order[1:] == in_order[:-1]
+        largest = max(largest, float(np.where(again, 0.0, rate[in_order]).sum(axis=0).max(initial=0.0)))
     return largest
 
 
@@ -137,12 +137,3 @@ def _border_ends(
     first, last = paths.borders(rail, np.repeat(leaves, len(ports)), np.tile(ports, len(leaves)))
     shape = (len(leaves), len(ports))
     return first.reshape(shape), last.reshape(shape)
-
-
-def _add_up_distinct(ends: npt.NDArray[np.int64], value: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return for each column the sum of the values of its distinct link directions."""
-    in_order = np.sort(ends, axis=0)
-    again = np.zeros(in_order.shape, np.bool_)
-    again[1:] = in_order[1:] == in_order[:-1]
-    total: npt.NDArray[np.float64] = np.where(again, 0.0, value[in_order]).sum(axis=0)
-    return total

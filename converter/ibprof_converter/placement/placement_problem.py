@@ -180,7 +180,10 @@ class PlacementProblem:
             },
         )
         self._keep_paths()
-        self.hosts_are_alike = self._find_whether_alike()
+        own = paths.seconds_per_byte[paths.between_switches : -1]
+        on_all = (slots.rails == (1 << slots.lid.shape[1]) - 1).all()
+        # Each host takes one rank, by links of one rate.
+        self.hosts_are_alike = bool(on_all and not slots.has_several and len(np.unique(own)) <= 1)
 
     def space_for_path(self) -> npt.NDArray[np.uint32]:
         """Return an array that one path fits into."""
@@ -208,12 +211,6 @@ class PlacementProblem:
         """Return the largest time of a link direction of a host, from the loads of all."""
         own = slice(self.paths.between_switches, -1)
         return float((load[own] * self.paths.seconds_per_byte[own]).max(initial=0.0))
-
-    def _find_whether_alike(self) -> bool:
-        """Return whether each host takes one rank, by links of one rate."""
-        own = self.paths.seconds_per_byte[self.paths.between_switches : -1]
-        on_all = (self.slots.rails == (1 << self.slots.lid.shape[1]) - 1).all()
-        return bool(on_all and not self.slots.has_several and len(np.unique(own)) <= 1)
 
     def _keep_paths(self) -> None:
         """Follow all paths once, where they take little memory."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forwarding tables made anew: by rules of ibprof and, where it is installed, by OpenSM's engines."""
+"""Other forwarding tables as a remedy: by rules of ibprof and, where it is installed, by OpenSM's engines."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
 
 BALANCED = "balanced"
 RULES = (MIN_HOP, D_MOD_K, BALANCED)
-"""Rules of ibprof. Files with their tables are loaded by OpenSM."""
+"""Rules of ibprof. OpenSM loads their tables from a file."""
 
 TRIED_ENGINES = ("minhop", "updn", "ftree", "dor", "sssp", "dfsssp")
 
 HOSTS_LIMIT = 3000
-"""Hosts of a rail beyond which making tables takes longer than a report may."""
+"""Largest number of hosts of a rail: computing tables for more takes too long for a report."""
 
 OPENSM_HOSTS_LIMIT = 600
-"""The same for OpenSM, which takes one second for 150 hosts and twenty for 1,500."""
+"""The same for OpenSM, which needs one second for 150 hosts and twenty for 1,500."""
 
 
 _ALIKE = math.log(1.02)
-"""Largest difference of the logarithms of two times that are about the same."""
+"""Largest difference of the logarithms of two times that count as equal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class RemadeTables:
     """Tables of one rail by one rule or engine.
 
     Attributes:
-        subnet: the rail with them; None where there are none.
+        subnet: the rail with these tables; None where there are none.
         deadlock: as `classify_deadlock` returns it.
         why_not: why there are none.
     """
@@ -62,7 +62,7 @@ class RemadeTables:
 
 
 class TableMaker:
-    """Makes tables, and remembers them."""
+    """Computes tables, each once."""
 
     def __init__(self) -> None:
         self._made: dict[tuple[str, int], tuple[Fabric, RemadeTables]] = {}
@@ -112,7 +112,7 @@ class TableMaker:
     def find_rule(self, situation: Situation, rail: int) -> str:
         """Return the rule or engine whose tables are those of a rail, or load its links most like them.
 
-        Repairs change the cabling, so that tables have to be made anew: as those that are in use were made.
+        Repairs change the cabling, so tables are recomputed in the same way as those in use.
         """
         subnet = situation.subnets[rail]
         kind, _, made_by = subnet.route_source.partition(":")
@@ -126,20 +126,15 @@ class TableMaker:
                     continue
                 if _are_equal(subnet, made):
                     return name
-                seconds = replace_rail(situation, rail, made).max_seconds
+                rails = [*situation.subnets]
+                rails[rail] = made
+                seconds = situation.changed(subnets=rails).max_seconds
                 distance = abs(math.log(max(seconds, 1e-300) / situation.max_seconds))
                 if distance < nearest - 1e-9:
                     nearest, chosen = distance, name
             if nearest <= _ALIKE:
                 break
         return chosen
-
-
-def replace_rail(situation: Situation, rail: int, subnet: Subnet) -> Situation:
-    """Return the situation with another rail in the place of one."""
-    rails = [*situation.subnets]
-    rails[rail] = subnet
-    return situation.changed(subnets=rails)
 
 
 def _are_equal(one: Subnet, other: Subnet) -> bool:
