@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Throughput of patterns: against values worked out by hand, and against a count of pairs along traced routes."""
+"""Throughput of patterns: values calculated by hand, a count of pairs along traced routes, and the printed lines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,12 @@ import numpy as np
 import pytest
 
 from ibprof_converter.cli import layout
-from ibprof_converter.hotspots.pattern_throughput import SEEDED, PatternThroughput, measure_throughput
+from ibprof_converter.hotspots.pattern_throughput import (
+    SEEDED,
+    PatternThroughput,
+    describe_patterns,
+    measure_throughput,
+)
 from ibprof_converter.routing.hop_trace import trace
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.routing.synthetic.spec import generate
@@ -85,3 +90,18 @@ def test_the_command_lists_all_patterns(capsys: pytest.CaptureFixture[str]) -> N
 def test_what_it_has_no_use_for_is_refused(extra: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert layout.main(["--patterns", str(find_sample("testbed44", IBDIAGNET)), *extra]) in {2, 3}
     assert capsys.readouterr().err
+
+
+def test_a_pattern_is_a_line_of_shares_in_percent() -> None:
+    bisect = PatternThroughput(1, "bisect", 20, 0.5, 0.025, 0.25, 1.0, 0.75, 0.0, 0.75, 0.75, unrouted=0.125)
+    shift = PatternThroughput(0, "shift", 3, 1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, unrouted=0.0)
+    head, relative, first, second = describe_patterns([shift, bisect])
+    assert "mean, standard deviation, worst and best sample" in head
+    assert "the hosts' own links alone" in relative
+    assert first == (
+        "rail 0  shift            3 x  100.00% +-  0.00 (100.00 to 100.00)   100.00% +-  0.00 (100.00 to 100.00)"
+    )
+    assert second == (
+        "rail 1  bisect          20 x   50.00% +-  2.50 ( 25.00 to 100.00)    75.00% +-  0.00 ( 75.00 to  75.00)"
+        "   12.5% of pairs are not routed"
+    )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The check finds each defect that was planted into a captured fabric, and none in fabrics that have none."""
+"""The check finds each planted defect of a captured fabric, and none in faultless ones; the text names all findings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from ibprof_converter.checks.cabling_check import check_cabling
-from ibprof_converter.checks.fabric_check import FabricHealth, check_fabric_files
+from ibprof_converter.checks.fabric_check import FabricHealth, RailSummary, check_fabric_files, describe_health
+from ibprof_converter.checks.fabric_findings import FabricFinding, FindingKind
 from ibprof_converter.cli import layout
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.layout.node_levels import find_leaves, find_levels
@@ -252,3 +253,43 @@ def test_the_command_lists_findings_and_ends_with_status_5(capsys: pytest.Captur
     assert document["rails"][0]["switches"] == 2
     assert layout.main(["--check", whole, "--png", "x.png"]) == 2
     assert layout.main([whole, "pattern:shift:1", "--json"]) == 2
+
+
+RAIL = RailSummary("a.lst", "a.fdbs", switches=2, adapters=44, links=45, tables=2)
+
+
+def test_a_fabric_without_findings_is_said_to_be_so() -> None:
+    assert list(describe_health(FabricHealth((RAIL,), ()))) == [
+        "rail 0: a.lst: 2 switches, 44 adapters, 45 links; 2 tables from a.fdbs",
+        "nothing is wrong",
+    ]
+
+
+def test_routers_adaptive_routing_and_unusable_rails_are_named() -> None:
+    other = RailSummary("b.lst", "b.fdbs", switches=1, adapters=1, routers=3, links=1, tables=1, adaptive=True)
+    first, second, *_ = describe_health(FabricHealth((other, RailSummary("c.lst", None)), ()))
+    assert first == (
+        "rail 0: b.lst: 1 switches, 1 adapters, 3 routers, 1 links; 1 tables from b.fdbs; switches route adaptively: "
+        "the tables give one of the paths"
+    )
+    assert second == "rail 1: c.lst: cannot be used"
+
+
+def test_findings_that_make_routes_unreliable_are_marked() -> None:
+    findings = (
+        FabricFinding(FindingKind.LOOP, 1, "1 LID", ("7",)),
+        FabricFinding(FindingKind.SLOW_LINK, 0, "2 links", ("x", "y")),
+    )
+    lines = list(describe_health(FabricHealth((RAIL, RAIL), findings)))[2:]
+    assert lines[:2] == ["", "rail 1: loop: 1 LID: 7"]
+    assert lines[2].startswith("    ROUTES CANNOT BE TRUSTED: packets to these LIDs go round without end: ")
+    assert lines[3:5] == ["", "rail 0: slow-link: 2 links: x, y"]
+    assert "CANNOT BE TRUSTED" not in "".join(lines[3:])
+    assert all(line.startswith("    ") and len(line) <= 120 for line in lines[5:])
+
+
+def test_hosts_with_several_adapters_are_counted() -> None:
+    many = RailSummary("a.lst", "a.fdbs", hosts_by_adapters={8: 140, 1: 1})
+    lines = list(describe_health(FabricHealth((many, RAIL), ())))
+    assert lines[1] == "rail 0: 140 hosts with 8 adapters, 1 host with 1 adapter in one subnet"
+    assert lines[2].startswith("rail 1: a.lst")
