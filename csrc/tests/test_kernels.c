@@ -6,6 +6,7 @@
 #include "check.h"
 #include "ibprof_kernels.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,6 +49,57 @@ static void test_whole_dump(void)
     CHECK(lid[1] == 2 && port[1] == 255);
     CHECK(lid[2] == 3 && port[2] == 254);
     CHECK(lid[3] == 0xbfff && port[3] == 0);
+}
+
+static const char link[] =
+    "{ CA Ports:01 SystemGUID:0002c90300000013 NodeGUID:0002c90300000010 "
+    "PortGUID:0002c90300000011 VenID:0002C9 DevID:1003 Rev:000000A1 {a} LID: b} LID:000B PN:01 } "
+    "{ SW Ports:24 SystemGUID:0002c90200000020 NodeGUID:0002c90200000020 "
+    "PortGUID:0002c90200000020 VenID:0002C9 DevID:BD36 Rev:000000A1 {} LID:0010 PN:16 } "
+    "PHY=4x LOG=ACT SPD=10 GBPS=1.5";
+
+/* A line of a `.lst` cut after every byte: it is invalid up to the speed, and names its first missing field. */
+static void test_cut_links(void)
+{
+    const size_t speed = sizeof link - sizeof " GBPS=1.5";
+
+    for (size_t size = 1; size < sizeof link; size++) {
+        uint64_t system_guid[2], node_guid[2], port_guid[2], number[1], packed[1];
+        int32_t name[2];
+        uint16_t lid[2];
+        uint8_t kind[2], ports[2], port[2], lanes[1], active[1];
+        double gbps[1];
+        struct ibp_span names[2];
+        uint32_t slot[4] = {0};
+        struct ibp_lst lst = {.system_guid = system_guid,
+                              .node_guid = node_guid,
+                              .port_guid = port_guid,
+                              .name = name,
+                              .lid = lid,
+                              .kind = kind,
+                              .ports = ports,
+                              .port = port,
+                              .line = number,
+                              .speed = packed,
+                              .gbps = gbps,
+                              .lanes = lanes,
+                              .active = active,
+                              .names = names,
+                              .slot = slot,
+                              .slots = 4};
+        uint8_t *text = malloc(size);
+        memcpy(text, link, size);
+        int is_invalid = ibp_read_lst(text, size, &lst);
+        /* Whole are `SPD=1`, `SPD=10`, a blank behind it, `GBPS=1` and `GBPS=1.5`. */
+        bool is_whole = size + 1 >= speed && (size <= speed + 1 || size == speed + 7 || size == speed + 9);
+        CHECK(is_invalid == !is_whole);
+        CHECK(lst.links == !is_invalid && lst.lines == 1);
+        CHECK(!is_invalid || (lst.end == size && lst.mismatch <= size && lst.expected));
+        free(text);
+        if (size < sizeof link - 1) continue;
+        CHECK(kind[0] == IBP_NODE_CA && kind[1] == IBP_NODE_SWITCH && lid[0] == 0xb && port[1] == 0x16);
+        CHECK(names[0].end - names[0].begin == 9 && names[1].end == names[1].begin && gbps[0] == 1.5);
+    }
 }
 
 /* A LID that a table sends to two ports has none, in whichever order they are listed; another row is not concerned. */
@@ -172,6 +224,7 @@ int main(void)
     test_trees();
     test_cut_dumps();
     test_whole_dump();
+    test_cut_links();
     test_contradicting_entries();
     test_all_to_all();
     return 0;

@@ -13,7 +13,7 @@ from ibprof.errors import InconsistentError, InputError
 from ibprof.text.quantities import count_of
 from ibprof_converter.fabric.damage import DamageLog
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
-from ibprof_converter.fabric.listing import NOT_CONFIGURED_LID, NOT_GIVEN, PORTS, Listing, drop_invalid_rows, take_equal
+from ibprof_converter.fabric.listing import NOT_CONFIGURED_LID, NOT_GIVEN, PORTS, Groups, Listing, drop_invalid_rows
 from ibprof_converter.fabric.node_names import show_some
 
 _OLD_TOP_SPEED = "10"
@@ -32,26 +32,32 @@ def assemble(listing: Listing) -> Fabric:
         InputError: no link is valid, or none is active.
         InconsistentError: two lines contradict each other.
     """
-    listing = drop_contradicting_links(_drop_unconfigured_lids(drop_invalid_rows(listing)))
-    links = _match_rows(listing)
+    listing = _drop_unconfigured_lids(drop_invalid_rows(listing))
+    links = _Links.match(listing)
+    if kept := _drop_contradicting_links(listing, links):
+        listing = kept
+        links = _Links.match(listing)
+    links.ports.take_equal(listing, np.stack([links.of_row, links.of_row], axis=1), "the link of a port")
     if not links.active.any():
         raise InputError(listing.path, None, "at least one active link", "none")
-    active = listing.select(np.flatnonzero(links.active[links.of_row]))
-    node_guid, node = np.unique(active.node_guid, return_inverse=True)
-    node = node.reshape(active.node_guid.shape)
-    number, port_guid, port_lid, lmc = _collect_ports(active, node)
+    active, nodes = listing, links.nodes
+    if not links.active.all():
+        active = listing.select(np.flatnonzero(links.active[links.of_row]))
+        nodes = Groups.by(active.node_guid)
+    node_guid = nodes.key.astype(np.uint64)
+    number, port_guid, port_lid, lmc = _collect_ports(active, nodes.of_end)
     has_lid = port_lid > 0
     lmc_known = not (lmc == NOT_GIVEN).any()
-    active_ends = _split(links.ends[links.active])
-    guids = np.unique(listing.node_guid)
+    link_end = links.ends[links.active]
+    names = active.node_names(np.ones(active.name.shape, np.bool_))
     return Fabric(
         name=listing.path,
         node_guid=node_guid,
-        node_kind=take_equal(active, node, active.kind, "the type of a node"),
-        node_name=_choose_names(active, node),
-        system_guid=take_equal(active, node, active.system_guid, "the SystemGUID of a node"),
-        link_node=np.searchsorted(node_guid, guids[active_ends[0]]).astype(np.int32),
-        link_port=active_ends[1].astype(np.int32),
+        node_kind=nodes.take_equal(active, active.kind, "the type of a node"),
+        node_name=tuple(names.values()),
+        system_guid=nodes.take_equal(active, active.system_guid, "the SystemGUID of a node"),
+        link_node=np.searchsorted(nodes.key, links.nodes.key[link_end // PORTS]).astype(np.int32),
+        link_port=(link_end % PORTS).astype(np.int32),
         link_gbps=links.gbps[links.active],
         port_node=(number // PORTS)[has_lid].astype(np.int32),
         port_number=(number % PORTS)[has_lid].astype(np.int32),
@@ -84,7 +90,9 @@ class _Links:
     """Links, each once, ordered by (node, port) of the lower end, then of the other; nodes are numbered by their GUIDs.
 
     Attributes:
-        ends: int64 [link, 2], node * PORTS + port.
+        nodes: the ends of each node.
+        ports: the ends of each port; the key is node * PORTS + port.
+        ends: int64 [link, 2], keys of its ports.
         row: int64 [link], the first row that lists it.
         of_row: int64 [row], the link of each row.
         listed: int64 [link], number of rows that list it.
@@ -94,6 +102,8 @@ class _Links:
         rates_differ: bool [link], true where its rows have different widths or speeds.
     """
 
+    nodes: Groups
+    ports: Groups
     ends: npt.NDArray[np.int64]
     row: npt.NDArray[np.int64]
     of_row: npt.NDArray[np.int64]
@@ -103,6 +113,29 @@ class _Links:
     lanes: npt.NDArray[np.uint8]
     rates_differ: npt.NDArray[np.bool_]
 
+    @classmethod
+    def match(cls, listing: Listing) -> _Links:
+        """Match the rows that list one link, once or from both ends."""
+        nodes = Groups.by(listing.node_guid)
+        end = nodes.of_end * PORTS + listing.port
+        ends = np.sort(end, axis=1)
+        _, row, of_row, listed = np.unique(
+            ends[:, 0] << 32 | ends[:, 1], return_index=True, return_inverse=True, return_counts=True
+        )
+        active = np.ones(len(row), np.bool_)
+        np.logical_and.at(active, of_row, listing.active)
+        slowest = np.full(len(row), np.inf)
+        fastest = np.zeros(len(row))
+        with np.errstate(invalid="ignore"):  # nan, an unknown rate, stays nan
+            np.minimum.at(slowest, of_row, listing.gbps)
+            np.maximum.at(fastest, of_row, listing.gbps)
+        widest, narrowest = np.zeros(len(row), np.uint8), np.full(len(row), 255, np.uint8)
+        np.maximum.at(widest, of_row, listing.lanes)
+        np.minimum.at(narrowest, of_row, listing.lanes)
+        differ = (slowest < fastest) | (narrowest < widest)
+        ports = Groups.by(end)
+        return cls(nodes, ports, ends[row], row, of_row, listed, active, slowest, narrowest, differ)
+
     @property
     def half(self) -> npt.NDArray[np.bool_]:
         """bool [link], links listed from one end only in a file that lists others from both."""
@@ -110,68 +143,51 @@ class _Links:
         return once if not once.all() else np.zeros(len(once), np.bool_)
 
 
-def _match_rows(listing: Listing) -> _Links:
-    """Match the rows that list one link, once or from both ends."""
-    _, node = np.unique(listing.node_guid, return_inverse=True)
-    end = node.reshape(listing.port.shape).astype(np.int64) * PORTS + listing.port
-    ends = np.sort(end, axis=1)
-    _, row, of_row, listed = np.unique(
-        ends[:, 0] << 32 | ends[:, 1], return_index=True, return_inverse=True, return_counts=True
-    )
-    take_equal(listing, end, np.stack([of_row, of_row], axis=1), "the link of a port")
-    active = np.ones(len(row), np.bool_)
-    np.logical_and.at(active, of_row, listing.active)
-    slowest = np.full(len(row), np.inf)
-    fastest = np.zeros(len(row))
-    with np.errstate(invalid="ignore"):  # nan, an unknown rate, stays nan
-        np.minimum.at(slowest, of_row, listing.gbps)
-        np.maximum.at(fastest, of_row, listing.gbps)
-    widest, narrowest = np.zeros(len(row), np.uint8), np.full(len(row), 255, np.uint8)
-    np.maximum.at(widest, of_row, listing.lanes)
-    np.minimum.at(narrowest, of_row, listing.lanes)
-    differ = (slowest < fastest) | (narrowest < widest)
-    return _Links(ends[row], row, of_row, listed, active, slowest, narrowest, differ)
+def _drop_contradicting_links(listing: Listing, links: _Links) -> Listing | None:
+    """Return a listing without the rows of ports that have several links: any of them may be wrong.
+
+    The rows become damage. Where there are none, or nothing else would be left, return None.
+    """
+    ports, number = np.unique(links.ends, return_counts=True)
+    several = ports[number > 1]
+    if not len(several):
+        return None
+    end = links.ends[links.of_row]
+    dropped = np.isin(end, several).any(axis=1)
+    if dropped.all():
+        return None
+    log = DamageLog(listing.path)
+    for port, count in zip(several.tolist(), number[number > 1].tolist(), strict=True):
+        lines = listing.line[(end == port).any(axis=1)].tolist()
+        what = f"port {port % PORTS} has {count} different links, none of them is used"
+        log.miss(what, int(links.nodes.key[port // PORTS]), lines)
+    return replace(listing.select(np.flatnonzero(~dropped)), damage=(*listing.damage, *log.report()))
 
 
 def _describe_unequal(listing: Listing, links: _Links, link: int) -> str:
-    """Return a link of whose ends each has a width or speed of its own, in words."""
+    """Return a link whose ends have different widths or speeds, in words."""
     rows = np.flatnonzero(links.of_row == link)[:2].tolist()
     rates = [f"{listing.lanes[row]}x {listing.gbps[row]:.4g} Gb/s" for row in rows]
-    (a, b), (a_port, b_port) = listing.name[rows[0]], listing.port[rows[0]]
-    return f"{a!r} port {a_port} has {rates[0]}, {b!r} port {b_port} has {rates[-1]}"
-
-
-def _split(ends: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    return ends // PORTS, ends % PORTS
+    a, b = (listing.describe_end(rows[0], end) for end in (0, 1))
+    return f"{a} has {rates[0]}, {b} has {rates[-1]}"
 
 
 def _collect_ports(
-    listing: Listing, node: npt.NDArray[np.int64]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64], npt.NDArray[np.integer], npt.NDArray[np.integer]]:
+    listing: Listing, node: npt.NDArray[np.intp]
+) -> tuple[npt.NDArray[np.integer], npt.NDArray[np.uint64], npt.NDArray[np.integer], npt.NDArray[np.integer]]:
     """Return each addressable port once: node * PORTS + number, GUID, base LID, LMC. A switch has only port 0."""
-    number = node.astype(np.int64) * PORTS + np.where(listing.kind == NodeKind.SWITCH, 0, listing.port)
-    guid = take_equal(listing, number, listing.port_guid, "the PortGUID of a port")
-    lid = take_equal(listing, number, listing.lid, "the LID of a port")
+    ports = Groups.by(node * PORTS + np.where(listing.kind == NodeKind.SWITCH, 0, listing.port))
+    guid = ports.take_equal(listing, listing.port_guid, "the PortGUID of a port")
+    lid = ports.take_equal(listing, listing.lid, "the LID of a port")
     used, count = np.unique(lid[lid > 0], return_counts=True)
     if (count > 1).any():
         raise DuplicateLidError(_describe_twice(listing, int(used[count > 1][0])))
-    return np.unique(number), guid, lid, take_equal(listing, number, listing.lmc, "the LMC of a port")
+    return ports.key, guid, lid, ports.take_equal(listing, listing.lmc, "the LMC of a port")
 
 
 def _describe_twice(listing: Listing, lid: int) -> str:
-    places = sorted(
-        {f"{listing.name[row][end]!r} port {listing.port[row, end]}" for row, end in np.argwhere(listing.lid == lid)}
-    )
+    places = sorted({listing.describe_end(row, end) for row, end in np.argwhere(listing.lid == lid)})
     return f"{listing.path}: LID {lid:#06x} belongs to more than one port: {show_some(places)}"
-
-
-def _choose_names(listing: Listing, node: npt.NDArray[np.int64]) -> tuple[str, ...]:
-    """Return each node's description: the last in alphabetical order where it changed within the file."""
-    return tuple(name for _, name in sorted(dict(sorted(_pair_names(listing, node))).items()))
-
-
-def _pair_names(listing: Listing, node: npt.NDArray[np.int64]) -> set[tuple[int, str]]:
-    return set(zip(node.ravel().tolist(), (name for pair in listing.name for name in pair), strict=True))
 
 
 def _warn(listing: Listing, links: _Links, kept_guid: npt.NDArray[np.uint64]) -> Iterable[str]:
@@ -181,7 +197,7 @@ def _warn(listing: Listing, links: _Links, kept_guid: npt.NDArray[np.uint64]) ->
         yield f"{_links(listing, links.row[~links.active])}: not active, left out"
     lost = np.flatnonzero(~np.isin(listing.node_guid.ravel(), kept_guid))
     if len(lost):
-        names = sorted({repr(listing.name[end // 2][end % 2]) for end in lost})
+        names = sorted({repr(listing.names[name]) for name in listing.name.ravel()[lost].tolist()})
         yield f"{_count(names, 'node')}: no active link, left out"
     if links.half.any():
         yield f"{_links(listing, links.row[links.half])}: listed from one end only; the file may be truncated"
@@ -200,25 +216,3 @@ def _links(listing: Listing, rows: npt.NDArray[np.int64]) -> str:
 
 def _count(items: Sequence[str], noun: str) -> str:
     return f"{count_of(len(items), noun)} ({show_some(items)})"
-
-
-def drop_contradicting_links(listing: Listing) -> Listing:
-    """Return a listing without the rows of ports that have several links: any of them may be wrong.
-
-    The rows become damage. Where nothing else would be left, all rows stay, and `assemble` reports the contradiction.
-    """
-    guids, node = np.unique(listing.node_guid, return_inverse=True)
-    end = node.reshape(listing.port.shape).astype(np.int64) * PORTS + listing.port
-    low, high = end.min(axis=1), end.max(axis=1)
-    links = np.unique(np.stack([low, high], axis=1), axis=0)
-    ports, number = np.unique(links, return_counts=True)
-    several = ports[number > 1]
-    dropped = np.isin(end, several).any(axis=1)
-    if not len(several) or dropped.all():
-        return listing
-    log = DamageLog(listing.path)
-    for port, count in zip(several.tolist(), number[number > 1].tolist(), strict=True):
-        lines = listing.line[(end == port).any(axis=1)].tolist()
-        what = f"port {port % PORTS} has {count} different links, none of them is used"
-        log.miss(what, int(guids[port // PORTS]), lines)
-    return replace(listing.select(np.flatnonzero(~dropped)), damage=(*listing.damage, *log.report()))

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum, IntEnum
+from enum import Enum, IntEnum, auto
 
 import numpy as np
 import numpy.typing as npt
@@ -21,9 +21,10 @@ NO_NODE = -1
 class NodeKind(IntEnum):
     """The kind of a node, in InfiniBand's terms."""
 
-    CA = 0
-    SWITCH = 1
-    ROUTER = 2
+    _generate_next_value_ = kernels_headers().numbers_of("ibp_node_kind", "IBP_NODE_")
+    CA = auto()
+    SWITCH = auto()
+    ROUTER = auto()
 
 
 class Origin(Enum):

@@ -36,12 +36,13 @@ class Listing:
         kind: uint8 [row, 2], of `NodeKind`.
         ports: uint8 [row, 2], number of ports of the node.
         system_guid, node_guid, port_guid: uint64 [row, 2].
-        name: NodeDescriptions, a pair per row.
+        name: int32 [row, 2], index into `names`.
         lid: int [row, 2], base LID of the port (port 0 of a switch), 0 for none yet.
         port: int [row, 2], port number.
         active: bool [row], true if the link's logical state is active.
         lanes: uint8 [row], width of the link, 0 where unknown.
         gbps: float64 [row], data rate of one direction, nan where unknown.
+        names: NodeDescriptions.
         lmc: int [row, 2], LMC of the port, `NOT_GIVEN` where the format lacks it.
         top_speed: the fastest lane speed as a `.lst` prints it; empty for formats that show every speed.
         remarks: limitations of the format, a sentence each.
@@ -56,13 +57,14 @@ class Listing:
     system_guid: npt.NDArray[np.uint64]
     node_guid: npt.NDArray[np.uint64]
     port_guid: npt.NDArray[np.uint64]
-    name: list[tuple[str, str]]
+    name: npt.NDArray[np.int32]
     lid: npt.NDArray[np.integer]
     port: npt.NDArray[np.integer]
     active: npt.NDArray[np.bool_]
     lanes: npt.NDArray[np.uint8]
     gbps: npt.NDArray[np.float64]
     lmc: npt.NDArray[np.integer]
+    names: tuple[str, ...]
     top_speed: str = ""
     remarks: tuple[str, ...] = ()
     damage: tuple[Damage, ...] = ()
@@ -78,7 +80,7 @@ class Listing:
             system_guid=self.system_guid[rows],
             node_guid=self.node_guid[rows],
             port_guid=self.port_guid[rows],
-            name=[self.name[row] for row in rows],
+            name=self.name[rows],
             lid=self.lid[rows],
             port=self.port[rows],
             active=self.active[rows],
@@ -87,10 +89,28 @@ class Listing:
             lmc=self.lmc[rows],
         )
 
+    def node_names(self, chosen: npt.NDArray[np.bool_]) -> dict[int, str]:
+        """Return the name of each node by its NODE GUID: the last in alphabetical order where rows differ.
+
+        Args:
+            chosen: bool [row, 2], the ends whose nodes are wanted.
+        """
+        pairs = np.stack([self.node_guid[chosen], self.name[chosen].astype(np.uint64)])
+        pairs = pairs[:, np.lexsort(pairs[::-1])]
+        differs = np.ones(pairs.shape[1], np.bool_)
+        differs[1:] = (pairs[:, 1:] != pairs[:, :-1]).any(axis=0)
+        names: dict[int, str] = {}
+        for guid, name in pairs[:, differs].T.tolist():
+            names[guid] = max(names.get(guid, ""), self.names[name])
+        return names
+
+    def describe_end(self, row: int, end: int) -> str:
+        """Return the name and port of an end for a message."""
+        return f"{self.names[self.name[row, end]]!r} port {self.port[row, end]}"
+
     def describe_link(self, row: int) -> str:
         """Return a link's name for a message."""
-        (a, b), (a_port, b_port) = self.name[row], self.port[row]
-        return f"{a!r} port {a_port} to {b!r} port {b_port} (line {self.line[row]})"
+        return f"{self.describe_end(row, 0)} to {self.describe_end(row, 1)} (line {self.line[row]})"
 
 
 def drop_invalid_rows(listing: Listing) -> Listing:
@@ -129,31 +149,45 @@ def _switch_of(listing: Listing, row: int) -> int:
     return int(listing.node_guid[row, end])
 
 
-def take_equal(
-    listing: Listing, key: npt.NDArray[np.integer], values: npt.NDArray[AnyInteger], what: str
-) -> npt.NDArray[AnyInteger]:
-    """Return the value that all ends of equal key share.
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """The ends of links, grouped by a key: those of one node or of one port, for example.
 
-    Args:
-        listing: for messages.
-        key: int [row, 2].
-        values: int [row, 2].
-        what: the value's name, for the message.
-
-    Returns:
-        A value for each distinct key, in ascending order of the keys.
-
-    Raises:
-        InconsistentError: ends of equal key have different values.
+    Attributes:
+        key: [group], ascending.
+        first: int [group], the first end of each; end e of row r is 2 * r + e.
+        of_end: int [row, 2], the group of each end.
     """
-    flat = values.ravel()
-    _, first, inverse = np.unique(key.ravel(), return_index=True, return_inverse=True)
-    differing = np.flatnonzero(flat[first][inverse] != flat)
-    if len(differing):
-        other, end = divmod(int(differing[0]), 2)
-        line = listing.line[first[inverse[differing[0]]] // 2]
-        raise InconsistentError(
-            f"{listing.path}:{listing.line[other]}: {what} differs from line {line}: "
-            f"{listing.name[other][end]!r} port {listing.port[other, end]}"
-        )
-    return flat[first]
+
+    key: npt.NDArray[np.integer]
+    first: npt.NDArray[np.intp]
+    of_end: npt.NDArray[np.intp]
+
+    @classmethod
+    def by(cls, key: npt.NDArray[np.integer]) -> Groups:
+        """Group ends by a key: int [row, 2]."""
+        keys, first, group = np.unique(key, return_index=True, return_inverse=True)
+        return cls(keys, first, group.reshape(key.shape))
+
+    def take_equal(self, listing: Listing, values: npt.NDArray[AnyInteger], what: str) -> npt.NDArray[AnyInteger]:
+        """Return the value that all ends of a group share.
+
+        Args:
+            listing: the links.
+            values: int [row, 2].
+            what: the value's name, for the message.
+
+        Returns:
+            [group].
+
+        Raises:
+            InconsistentError: ends of a group have different values.
+        """
+        shared = values.ravel()[self.first]
+        differing = np.argwhere(shared[self.of_end] != values)
+        if len(differing):
+            row, end = differing[0].tolist()
+            line = listing.line[self.first[self.of_end[row, end]] // 2]
+            place = f"{listing.path}:{listing.line[row]}"
+            raise InconsistentError(f"{place}: {what} differs from line {line}: {listing.describe_end(row, end)}")
+        return shared

@@ -52,6 +52,7 @@ def list_rows(rows: Sequence[LinkRow], log: DamageLog) -> Listing:
     if not rows:
         raise log.first_error or InputError(log.path, None, "at least one link", "none")
     ends = [(row.a, row.b) for row in rows]
+    number: dict[str, int] = {}
 
     def column(name: str, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
         return np.array([(getattr(a, name), getattr(b, name)) for a, b in ends], dtype)
@@ -64,12 +65,13 @@ def list_rows(rows: Sequence[LinkRow], log: DamageLog) -> Listing:
         system_guid=column("system_guid", np.uint64),
         node_guid=column("node_guid", np.uint64),
         port_guid=column("port_guid", np.uint64),
-        name=[(a.name, b.name) for a, b in ends],
+        name=np.array([[number.setdefault(end.name, len(number)) for end in pair] for pair in ends], np.int32),
         lid=column("lid", np.int32),
         port=column("port", np.int32),
         active=np.array([row.active for row in rows]),
         lanes=np.array([row.lanes for row in rows], np.uint8),
         gbps=np.array([row.gbps for row in rows]),
         lmc=column("lmc", np.int32),
+        names=tuple(number),
         damage=log.report(),
     )

@@ -9,14 +9,12 @@ S-0008f10500108c5c spine3                (NAME without quotes; GUID as ibnetdisc
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from ibprof.errors import InputError, quote_found
 from ibprof_converter.fabric.damage import DamageLog, describe_damages
@@ -76,13 +74,14 @@ def read_name_map(path: str | PathLike[str]) -> tuple[dict[int, str], tuple[str,
 
 def rename_nodes(listing: Listing, names: Mapping[int, str]) -> Listing:
     """Return the listing with the names of a map, NODE GUID -> name; other nodes keep theirs."""
-    if not names:
+    guids, of_end = np.unique(listing.node_guid, return_inverse=True)
+    number = np.array([index if guid in names else -1 for index, guid in enumerate(guids.tolist())])
+    changed = number[of_end].reshape(listing.name.shape)
+    if not (changed >= 0).any():
         return listing
-    renamed = [
-        (names.get(a, a_name), names.get(b, b_name))
-        for (a, b), (a_name, b_name) in zip(listing.node_guid.tolist(), listing.name, strict=True)
-    ]
-    return replace(listing, name=renamed)
+    added = tuple(names.get(guid, "") for guid in guids.tolist())
+    name = np.where(changed >= 0, changed + len(listing.names), listing.name).astype(np.int32)
+    return replace(listing, name=name, names=(*listing.names, *added))
 
 
 def distinguish_switches(listing: Listing) -> Listing:
@@ -91,25 +90,14 @@ def distinguish_switches(listing: Listing) -> Listing:
     All unmanaged switches of one model have one description. `NAME (..66fe)` has as many digits as distinguish all that
     share the name.
     """
-    is_switch = listing.kind == NodeKind.SWITCH
-    ends = zip(listing.node_guid[is_switch].tolist(), _names_of(listing, is_switch), strict=True)
-    name_of = dict(sorted(set(ends)))
-    shared = {name for name, count in Counter(name_of.values()).items() if count > 1}
+    name_of = listing.node_names(listing.kind == NodeKind.SWITCH)
+    sharing: dict[str, list[int]] = {}
+    for guid, name in name_of.items():
+        sharing.setdefault(name, []).append(guid)
     names: dict[int, str] = {}
-    for name in shared:
-        digits = {guid: f"{guid:016x}" for guid, of in name_of.items() if of == name}
-        length = next(
-            n for n in range(_SHORTEST_TAIL, 17) if len({each[-n:] for each in digits.values()}) == len(digits)
-        )
-        names |= {guid: f"{name} (..{each[-length:]})".lstrip() for guid, each in digits.items()}
-    return rename_nodes(listing, names)
-
-
-def _names_of(listing: Listing, chosen: npt.NDArray[np.bool_]) -> list[str]:
-    """Return the names of the chosen ends: bool [row, 2]."""
-    return [
-        name
-        for pair, ends in zip(listing.name, chosen.tolist(), strict=True)
-        for name, is_chosen in zip(pair, ends, strict=True)
-        if is_chosen
-    ]
+    for name, guids in sharing.items():
+        if len(guids) > 1:
+            digits = [f"{guid:016x}" for guid in guids]
+            length = next(n for n in range(_SHORTEST_TAIL, 17) if len({each[-n:] for each in digits}) == len(digits))
+            names |= {guid: f"{name} (..{each[-length:]})".lstrip() for guid, each in zip(guids, digits, strict=True)}
+    return rename_nodes(listing, names) if names else listing

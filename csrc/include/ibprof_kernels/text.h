@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Tables as text: pairs of names written as CSV, dumps of forwarding tables read.
+ * Tables as text: pairs of names written as CSV; lists of links and dumps of forwarding tables read.
  */
 #ifndef IBPROF_KERNELS_TEXT_H
 #define IBPROF_KERNELS_TEXT_H
@@ -58,6 +58,47 @@ void ibp_read_entries(const uint8_t *text, uint64_t size, enum ibp_entry_form fo
  * -1. */
 int64_t ibp_fill_tables(const struct ibp_entries *entries, const uint64_t *begin, const int32_t *row, uint64_t stanzas,
                         uint8_t *table, uint64_t width);
+
+enum ibp_node_kind {
+    IBP_NODE_CA = 0,
+    IBP_NODE_SWITCH = 1,
+    IBP_NODE_ROUTER = 2,
+};
+
+/* A part of a text, in bytes. */
+struct ibp_span {
+    uint64_t begin, end;
+};
+
+/* A `.lst` line has at least this number of bytes, so that a text of n bytes has at most n / IBP_LST_LINE links. */
+#define IBP_LST_LINE 256
+
+/* The links of a `.lst`, and the progress of reading them. */
+struct ibp_lst {
+    /* [link, 2]; `kind` is of ibp_node_kind, a LID is 0 where none is printed, `name` numbers `names` */
+    uint64_t *system_guid, *node_guid, *port_guid;
+    int32_t *name;
+    uint16_t *lid;
+    uint8_t *kind, *ports, *port;
+    /* [link]; `speed` is 8 characters, `gbps` a measured rate, or nan */
+    uint64_t *line, *speed;
+    double *gbps;
+    uint8_t *lanes, *active;
+    /* [2 * link], each name once */
+    struct ibp_span *names;
+    /* [slots], zeros at first: a hash table of names. `slots` is a power of two, larger than the number of names. */
+    uint32_t *slot;
+    uint64_t slots;
+    /* Zero at first: bytes and lines that are read, links and names in the arrays. */
+    uint64_t at, lines, links, name_count;
+    /* An invalid line without its line break, the first byte of its first invalid field, and the expected content. */
+    uint64_t begin, end, mismatch;
+    const char *expected;
+};
+
+/* Read the links of a `.lst` up to the next invalid line; blank lines and those that begin with `#` are passed over.
+ * Returns 1 for an invalid line; a further call continues behind it. Returns 0 at the end of the text. */
+int ibp_read_lst(const uint8_t *text, uint64_t size, struct ibp_lst *lst);
 
 /* -- cffi ends -- */
 

@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  */
+#include "digits.h"
 #include "ibprof_kernels/text.h"
 
 #include <stdbool.h>
 #include <string.h>
 
 enum { LAST_UNICAST_LID = 0xbfff, LONGEST_READ = 20 };
-
-static const uint8_t digit_value[256] = {
-    /* one more than the digit, so that all other bytes are 0 */
-    ['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,  ['6'] = 7,  ['7'] = 8,
-    ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
-    ['A'] = 11, ['B'] = 12, ['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
-};
 
 uint64_t ibp_count_line_breaks(const uint8_t *text, uint64_t size)
 {

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * The links of `ibdiagnet.lst` and `opensm-subnet.lst`. A description may contain what separates fields, so every place
+ * that may end it is tried. The first attempt that fails explains an invalid line.
+ */
+#include "digits.h"
+#include "ibprof_kernels/text.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+/* A description has at most 64 bytes; the bound leaves space for escapes and limits the time for a hostile line. */
+enum { LONGEST_NAME = 256, UNPRINTED_LANES = 2, SPEED_BYTES = 8 };
+
+struct end {
+    uint64_t system_guid, node_guid, port_guid, ports, lid, port;
+    const uint8_t *name;
+    size_t name_bytes;
+    uint8_t kind;
+};
+
+struct line {
+    const uint8_t *stop;
+    struct end end[2];
+    uint64_t lanes, speed;
+    double gbps;
+    bool active;
+    /* The first field that did not fit. */
+    const uint8_t *mismatch;
+    const char *expected;
+};
+
+static bool skip(struct line *line, const uint8_t **at, const char *word)
+{
+    size_t bytes = strlen(word);
+    if ((size_t)(line->stop - *at) < bytes || memcmp(*at, word, bytes)) return false;
+    *at += bytes;
+    return true;
+}
+
+static bool read_hex(struct line *line, const uint8_t **at, int least, int most, uint64_t *number)
+{
+    int digits = 0;
+    for (*number = 0; digits < most && *at < line->stop && digit_value[**at]; digits++)
+        *number = *number << 4 | (digit_value[*(*at)++] - 1u);
+    return digits >= least;
+}
+
+/* Read decimal digits, at most the given numbers of them before and behind a point. */
+static bool read_decimal(struct line *line, const uint8_t **at, int most, int most_behind, double *number)
+{
+    double sum = 0, unit = 1;
+    const uint8_t *begin = *at;
+    for (; *at < line->stop && *at - begin < most && **at >= '0' && **at <= '9'; ++*at) sum = sum * 10 + (**at - '0');
+    if (*at == begin) return false;
+    if (line->stop - *at > 1 && **at == '.' && (*at)[1] >= '0' && (*at)[1] <= '9')
+        for (++*at; *at < line->stop && most_behind-- && **at >= '0' && **at <= '9'; ++*at, unit *= 10)
+            sum = sum * 10 + (**at - '0');
+    /* Both are whole numbers below 2^53, so the quotient is rounded once. */
+    *number = sum / unit;
+    return true;
+}
+
+static bool read_kind(struct line *line, const uint8_t **at, uint8_t *kind)
+{
+    if (skip(line, at, "CA"))
+        *kind = IBP_NODE_CA;
+    else if (skip(line, at, "SW"))
+        *kind = IBP_NODE_SWITCH;
+    else if (skip(line, at, "RTR") || skip(line, at, "RT") || skip(line, at, "Rt"))
+        *kind = IBP_NODE_ROUTER;
+    else
+        return false;
+    skip(line, at, "-SM");
+    return skip(line, at, " ");
+}
+
+static bool read_lid(struct line *line, const uint8_t **at, uint64_t *lid)
+{
+    *lid = 0;
+    return skip(line, at, " ") || (read_hex(line, at, 4, 4, lid) && skip(line, at, " "));
+}
+
+static bool read_lanes(struct line *line, const uint8_t **at, uint64_t *lanes)
+{
+    static const struct {
+        const char *text;
+        uint64_t lanes;
+    } widths[] = {{"1x", 1}, {"2x", 2}, {"4x", 4}, {"8x", 8}, {"12x", 12}};
+
+    /* ibdiagnet 1.5.7 prints no width for 2x. */
+    *lanes = UNPRINTED_LANES;
+    if (!skip(line, at, " PHY=")) return false;
+    for (size_t i = 0; i < sizeof widths / sizeof *widths; i++)
+        if (skip(line, at, widths[i].text)) *lanes = widths[i].lanes;
+    return true;
+}
+
+static bool read_state(struct line *line, const uint8_t **at, bool *active)
+{
+    if (!skip(line, at, " LOG=") || line->stop - *at < 3) return false;
+    for (int i = 0; i < 3; i++)
+        if ((*at)[i] < 'A' || (*at)[i] > 'Z') return false;
+    *active = !memcmp(*at, "ACT", 3);
+    *at += 3;
+    return true;
+}
+
+static bool read_speed(struct line *line, const uint8_t **at, uint64_t *speed)
+{
+    double number;
+    if (!skip(line, at, " SPD=")) return false;
+    const uint8_t *begin = *at;
+    if (!read_decimal(line, at, 4, 3, &number) && !skip(line, at, "FDR10") && !skip(line, at, "EDR20")) return false;
+    *speed = 0;
+    memcpy(speed, begin, (size_t)(*at - begin));
+    return true;
+}
+
+/* ibprof adds the rate where it was measured. */
+static void read_rate(struct line *line, const uint8_t **at, double *gbps)
+{
+    const uint8_t *behind = *at;
+    if (!skip(line, &behind, " GBPS=") || !read_decimal(line, &behind, 6, 9, gbps))
+        *gbps = NAN;
+    else
+        *at = behind;
+}
+
+static bool is_blank(const uint8_t *at, const uint8_t *stop)
+{
+    while (at < stop && (*at == ' ' || (*at >= '\t' && *at <= '\r'))) at++;
+    return at == stop;
+}
+
+static bool mismatch(struct line *line, const uint8_t *at, const char *expected)
+{
+    if (!line->mismatch) {
+        line->mismatch = at;
+        line->expected = expected;
+    }
+    return false;
+}
+
+/* Read a field from `at` on, or return from the caller. */
+#define READ(expected, condition)                                                                                      \
+    do {                                                                                                               \
+        const uint8_t *field = at;                                                                                     \
+        if (!(condition)) return mismatch(line, field, expected);                                                      \
+    } while (0)
+
+static bool read_rates(struct line *line, const uint8_t *at)
+{
+    READ("PHY=, a width", read_lanes(line, &at, &line->lanes));
+    READ("LOG=, a state", read_state(line, &at, &line->active));
+    READ("SPD=, a speed", read_speed(line, &at, &line->speed));
+    read_rate(line, &at, &line->gbps);
+    READ("the end of the line", is_blank(at, line->stop));
+    return true;
+}
+
+static bool read_end(struct line *line, const uint8_t *at, int number);
+
+/* Read on behind the description of an end. */
+static bool read_address(struct line *line, const uint8_t *at, int number)
+{
+    struct end *end = &line->end[number];
+
+    READ("a LID, 4 hex digits or none", read_lid(line, &at, &end->lid));
+    READ("PN:, 2 hex digits", skip(line, &at, "PN:") && read_hex(line, &at, 2, 2, &end->port) && skip(line, &at, " }"));
+    if (number) return read_rates(line, at);
+    READ("a second end", skip(line, &at, " "));
+    return read_end(line, at, 1);
+}
+
+static bool read_end(struct line *line, const uint8_t *at, int number)
+{
+    struct end *end = &line->end[number];
+    uint64_t unused;
+
+#define NUMBER(name, least, most, to)                                                                                  \
+    (skip(line, &at, name) && read_hex(line, &at, least, most, to) && skip(line, &at, " "))
+    READ("an end, `{`", skip(line, &at, "{ "));
+    READ("type CA, SW or Rt", read_kind(line, &at, &end->kind));
+    READ("Ports:, 2 hex digits", NUMBER("Ports:", 2, 2, &end->ports));
+    READ("SystemGUID:, 16 hex digits", NUMBER("SystemGUID:", 16, 16, &end->system_guid));
+    READ("NodeGUID:, 16 hex digits", NUMBER("NodeGUID:", 16, 16, &end->node_guid));
+    READ("PortGUID:, 16 hex digits", NUMBER("PortGUID:", 16, 16, &end->port_guid));
+    READ("VenID:, 6 to 8 hex digits", NUMBER("VenID:", 6, 8, &unused));
+    READ("DevID:, 4 to 8 hex digits", NUMBER("DevID:", 4, 8, &unused));
+    READ("Rev:, 8 hex digits", NUMBER("Rev:", 8, 8, &unused));
+#undef NUMBER
+    const uint8_t *field = at;
+    if (skip(line, &at, "{"))
+        for (end->name = at; at <= line->stop && at - end->name <= LONGEST_NAME; at++) {
+            const uint8_t *behind = at;
+            if (!skip(line, &behind, "} LID:")) continue;
+            end->name_bytes = (size_t)(at - end->name);
+            if (read_address(line, behind, number)) return true;
+        }
+    return mismatch(line, field, "{description} LID:");
+}
+#undef READ
+
+/* Return the number of a name, after the first time that of the equal one before. */
+static int32_t number_name(const uint8_t *text, struct ibp_lst *lst, const struct end *end)
+{
+    uint64_t hash = 14695981039346656037u;
+    for (size_t i = 0; i < end->name_bytes; i++) hash = (hash ^ end->name[i]) * 1099511628211u;
+    for (uint64_t i = hash ^ hash >> 32;; i++) {
+        uint32_t *slot = &lst->slot[i & (lst->slots - 1)];
+        if (!*slot) {
+            uint64_t begin = (uint64_t)(end->name - text);
+            lst->names[lst->name_count++] = (struct ibp_span){begin, begin + end->name_bytes};
+            *slot = (uint32_t)lst->name_count;
+        }
+        const struct ibp_span *known = &lst->names[*slot - 1];
+        if (known->end - known->begin == end->name_bytes && !memcmp(text + known->begin, end->name, end->name_bytes))
+            return (int32_t)(*slot - 1);
+    }
+}
+
+static void keep(const uint8_t *text, struct ibp_lst *lst, const struct line *line)
+{
+    uint64_t link = lst->links++;
+
+    for (uint64_t i = 0; i < 2; i++) {
+        const struct end *end = &line->end[i];
+        uint64_t to = 2 * link + i;
+        lst->system_guid[to] = end->system_guid;
+        lst->node_guid[to] = end->node_guid;
+        lst->port_guid[to] = end->port_guid;
+        lst->name[to] = number_name(text, lst, end);
+        lst->lid[to] = (uint16_t)end->lid;
+        lst->kind[to] = end->kind;
+        lst->ports[to] = (uint8_t)end->ports;
+        lst->port[to] = (uint8_t)end->port;
+    }
+    lst->line[link] = lst->lines;
+    lst->speed[link] = line->speed;
+    lst->gbps[link] = line->gbps;
+    lst->lanes[link] = (uint8_t)line->lanes;
+    lst->active[link] = line->active;
+}
+
+int ibp_read_lst(const uint8_t *text, uint64_t size, struct ibp_lst *lst)
+{
+    while (lst->at < size) {
+        const uint8_t *begin = text + lst->at;
+        const uint8_t *stop = memchr(begin, '\n', size - lst->at);
+        if (!stop) stop = text + size;
+        lst->at = (uint64_t)(stop - text) + 1;
+        lst->lines++;
+        if (*begin == '#' || is_blank(begin, stop)) continue;
+        struct line line = {.stop = stop};
+        if (read_end(&line, begin, 0)) {
+            keep(text, lst, &line);
+            continue;
+        }
+        lst->begin = (uint64_t)(begin - text);
+        lst->end = (uint64_t)(stop - text);
+        lst->mismatch = (uint64_t)(line.mismatch - text);
+        lst->expected = line.expected;
+        return 1;
+    }
+    return 0;
+}
