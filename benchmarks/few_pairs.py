@@ -13,9 +13,9 @@ import time
 
 import numpy as np
 
+from ibprof_lab.topology.infer.few_pairs import PairSearch
 from ibprof_lab.topology.infer.inference import InferenceEffort, infer
 from ibprof_lab.topology.infer.pair_delays import PairDelays
-from ibprof_lab.topology.infer.pair_search import PairSearch
 from ibprof_testing.samples.topologies import SHAPES, Made, Matrix, disturb, tree
 
 SECONDS_OF_A_DIRECTION, SECONDS_OF_A_BARRIER = (11 + 1.5) * 1e-3, 3e-4

@@ -22,8 +22,8 @@ import numpy as np
 
 from ibprof_lab.latency.files.delay_files import write_delays
 from ibprof_lab.latency.model.delays import Delays
-from ibprof_lab.topology.files.topology_json import read_topology
-from ibprof_lab.topology.throughput.throughput_measurement import ThroughputMeasurement
+from ibprof_lab.topology.model.topology_files import read_topology
+from ibprof_lab.topology.throughput.link_throughput import ThroughputMeasurement
 
 LEAF, POD = 20, 500
 SCRIPTS = Path(sysconfig.get_path("scripts"))

@@ -15,7 +15,7 @@ from itertools import product
 import numpy as np
 
 from ibprof_lab.topology.model.inferred_topology import InferredTopology
-from ibprof_lab.topology.space.vertex_positions import GAMMA, METHODS, position_vertices
+from ibprof_lab.topology.outputs.vertex_positions import GAMMA, METHODS, position_vertices
 
 REFERENCE_EDGES = 200_000
 """The published descent runs only where it ends within minutes."""

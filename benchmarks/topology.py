@@ -23,11 +23,10 @@ from pathlib import Path
 import numpy as np
 
 from ibprof_lab.latency.model.delays import Delays
-from ibprof_lab.topology.infer.bannikov_salnikov import infer_bannikov_salnikov
-from ibprof_lab.topology.infer.bufe import infer_bufe
 from ibprof_lab.topology.infer.inference import InferenceEffort, infer
 from ibprof_lab.topology.infer.model_choice import choose_model, find_unconfirmed
 from ibprof_lab.topology.infer.pair_delays import PairDelays, take_pair_delays
+from ibprof_lab.topology.infer.published_methods import infer_bannikov_salnikov, infer_bufe
 from ibprof_lab.topology.model.inferred_topology import InferredTopology
 from ibprof_testing.samples.topologies import SHAPES, Made, Matrix, disturb
 

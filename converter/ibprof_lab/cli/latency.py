@@ -6,13 +6,38 @@ from __future__ import annotations
 import argparse
 import logging
 from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
 
 from ibprof.cli.command import run_command
 from ibprof.cli.parsers import make_parser
-from ibprof_converter.cli.subcommands import add_subcommands
-from ibprof_lab.cli.latency_measure import add_measure
-from ibprof_lab.cli.latency_queries import add_convert, add_diff, add_features, add_show
-from ibprof_lab.cli.ranks import run_on_ranks
+from ibprof.errors import THRESHOLD_CROSSED
+from ibprof_converter.cli.arguments import count_in, fill_options, number_in, parse_share, type_of
+from ibprof_converter.cli.printing import print_document
+from ibprof_converter.cli.subcommands import Subcommands, add_subcommand, add_subcommands
+from ibprof_lab.cli.lab_commands import add_unit, run_on_ranks
+from ibprof_lab.latency.features.outliers import LEAST_CHANGE
+from ibprof_lab.latency.features.pair_clusters import BY
+from ibprof_lab.latency.files.delay_files import NO_CLUSTER
+from ibprof_lab.latency.measure.delay_measurement import MeasureOptions, measure_delays
+from ibprof_lab.latency.measure.measurement_plan import MODES, SCHEDULES, BackgroundNoise, MeasurementPlan
+from ibprof_lab.latency.measure.mpi_job import work_together
+from ibprof_lab.latency.measure.timed_loops import Sampling
+from ibprof_lab.latency.model.delays import STATISTICS
+from ibprof_lab.latency.model.typed_quantities import parse_budget, parse_duration, parse_length, parse_lengths
+from ibprof_lab.latency.outputs import delay_tables
+from ibprof_lab.latency.outputs.delay_queries import (
+    ConvertDelaysOptions,
+    DiffDelaysOptions,
+    FeaturesOptions,
+    ShowDelaysOptions,
+    convert_delays,
+    query_changes,
+    query_delays,
+    query_features,
+)
+from ibprof_lab.latency.outputs.delay_tables import describe_change
+from ibprof_lab.topology.infer.few_pairs import PairSearch
 
 NAME = "ibprof-latency"
 
@@ -23,6 +48,51 @@ examples:
   ibprof-latency features delays.nc -o features
   ibprof-latency diff monday.nc delays.nc
 """
+
+_MEASURE_EXAMPLES = """\
+examples:
+  mpirun -n 64 ibprof-latency measure -o delays.nc
+  mpirun -n 64 ibprof-latency measure --lengths 0,64,1K:1M:x2 --max-time 10m -o delays.nc
+  mpirun -n 64 ibprof-latency measure --lengths 0,64,1K:1M:x2 --resume -o delays.nc
+  mpirun -n 1000 ibprof-latency measure --few-pairs -o delays.nc
+  mpirun -n 64 ibprof-latency measure --mode bandwidth --lengths 1M -o bandwidth.nc
+  mpirun -n 64 ibprof-latency measure --schedule sequential --noise-processes 8 --noise-messages 4 \\
+      --noise-length 64K -o noisy.nc
+"""
+
+_count = count_in(1, 1_000_000)
+_number = count_in(0)
+_length = type_of(parse_length)
+_lengths = type_of(parse_lengths)
+_duration = type_of(parse_duration)
+_budget = type_of(parse_budget)
+
+_SHOW_EXAMPLES = """\
+examples:
+  ibprof-latency show delays.nc
+  ibprof-latency show delays.nc --length 1M --bandwidth --png bandwidth.png
+"""
+
+_FEATURES_EXAMPLES = """\
+examples:
+  ibprof-latency features delays.nc
+  ibprof-latency features delays.nc -o features --clusters 4 --threshold 0.25
+"""
+
+_DIFF_EXAMPLES = """\
+examples:
+  ibprof-latency diff monday.nc today.nc
+  ibprof-latency diff monday.nc today.nc --least 20% --fail -o changed.csv
+"""
+
+_CONVERT_EXAMPLES = """\
+examples:
+  ibprof-latency convert network_median.nc delays.nc
+  ibprof-latency convert delays.nc --length 0 delays.csv
+  ibprof-latency convert delays.nc --clustbench network
+"""
+
+_print = partial(print_document, indent=1, pipe_width=delay_tables.PIPE_WIDTH)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -45,3 +115,130 @@ def _parser() -> argparse.ArgumentParser:
     add_diff(commands)
     add_convert(commands)
     return parser
+
+
+def add_measure(commands: Subcommands) -> None:
+    """Add the command `measure`."""
+    summary = "measure, on all processes of an MPI job"
+    parser = add_subcommand(commands, "measure", summary, _MEASURE_EXAMPLES, _build_measure_options, _measure)
+    add = parser.add_argument
+    add("-o", "--output", metavar="FILE", type=Path, required=True, help="delays as NetCDF-4, such as delays.nc")
+    add(
+        "--lengths",
+        metavar="LIST",
+        type=type_of(parse_lengths),
+        default="0",
+        help="bytes: 0,64,1K:1M:x2 or 1K:64K:1K (default: 0)",
+    )
+    add("--mode", choices=MODES, default=MODES[0], help="what a pair does, as in network_tests2 (default: one_to_one)")
+    add("--schedule", choices=tuple(SCHEDULES), default="rounds", help="who measures at the same time: disjoint pairs, "
+        "one pair, Bufe's halves, all processes (default: rounds)")  # fmt: skip
+    add("--repetitions", metavar="N", type=_count, default=11, help="batches of a pair and length (default: 11)")
+    add("--batch-time", metavar="T", type=_duration, default=1e-3, help="shortest time of a batch (default: 1ms)")
+    add("--one-way", action="store_true", help="answer with empty messages, so that directions can differ")
+    add("--window", metavar="N", type=_count, default=64, help="messages in flight in --mode bandwidth (default: 64)")
+    add("--noise-processes", metavar="N", type=_number, default=0, help="others that exchange messages meanwhile, an "
+        "even number (default: 0)")  # fmt: skip
+    add("--noise-messages", metavar="N", type=_count, default=1, help="of one burst of noise (default: 1)")
+    add("--noise-length", metavar="BYTES", type=_length, default="64K", help="of a message of noise (default: 64K)")
+    add("--seed", metavar="N", type=_number, default=0, help="of random choices (default: 0)")
+    add("--again", metavar="BUDGET", type=_budget, default=(0.05, None), help="of outlying pairs to measure "
+        "again: a share such as 5%% (default) or a time")  # fmt: skip
+    add("--pairs", metavar="FILE", type=Path, help="measure these again and nothing else: sender,receiver a line")
+    add("--few-pairs", action="store_true", help="choose pairs by what was measured, one process of each host: enough "
+        "for `ibprof-topology infer` where switches are nested; otherwise all are measured")  # fmt: skip
+    add("--resume", action="store_true", help="keep what FILE has, measure the rest")
+    add("--max-time", metavar="T", type=_duration, help="stop after it, such as 90s, 10m or 2h; --resume goes on")
+    add("--save-every", metavar="T", type=_duration, default=30.0, help="save results so far (default: 30s)")
+    add("--dry-run", action="store_true", help="only estimate how long it would take")
+
+
+def _build_measure_options(arguments: argparse.Namespace) -> MeasureOptions:
+    plan = fill_options(
+        MeasurementPlan,
+        arguments,
+        sampling=Sampling(arguments.repetitions, arguments.batch_time),
+        noise=BackgroundNoise(arguments.noise_processes, arguments.noise_messages, arguments.noise_length),
+        save_every_s=arguments.save_every,
+        limit_s=arguments.max_time,
+        again=arguments.again[0],
+        again_s=arguments.again[1],
+    )
+    return fill_options(MeasureOptions, arguments, plan=plan)
+
+
+def _measure(options: MeasureOptions) -> int:
+    search = partial(PairSearch, seed=options.plan.seed)
+    return work_together(lambda module: measure_delays(module, options, search))
+
+
+def add_show(commands: Subcommands) -> None:
+    """Add the command `show`."""
+    summary = "ranges of what was measured, and one matrix"
+    parser = add_subcommand(commands, "show", summary, _SHOW_EXAMPLES, ShowDelaysOptions, _show)
+    _add_input(parser)
+    add = parser.add_argument
+    add("--length", metavar="BYTES", type=_length, help="the matrix of this length (default: the shortest)")
+    add("--statistic", choices=STATISTICS, default="median", help="of the repetitions (default: median)")
+    add("--bandwidth", action="store_true", help="the matrix as bandwidth")
+    add("--png", metavar="FILE", type=Path, help="the matrix as a heat map (png, svg or pdf)")
+    add("--json", action="store_true", help="for programs, with the matrix (of up to 512 processes, or with --length)")
+
+
+def _show(options: ShowDelaysOptions) -> None:
+    _print(query_delays(options), delay_tables.show_delays, options.json)
+
+
+def add_features(commands: Subcommands) -> None:
+    """Add the command `features`."""
+    summary = "peaks, steps, clusters, outlying processes"
+    parser = add_subcommand(commands, "features", summary, _FEATURES_EXAMPLES, FeaturesOptions, _find_features)
+    _add_input(parser)
+    add, threshold = parser.add_argument, number_in(0, 1)
+    add("-o", "--output", metavar="DIR", type=Path, help="pictures, steps.html, clusters.npz (compressed "
+        "delays), features.json")  # fmt: skip
+    add("--threshold", metavar="X", type=threshold, help="of peaks and steps, such as 0.25 (default: from the data)")
+    add("--peak-threshold", metavar="X", type=threshold, help="of peaks alone")
+    add("--step-threshold", metavar="X", type=threshold, help="of steps alone")
+    add("--clusters", metavar="K", type=count_in(1, NO_CLUSTER), help="number of clusters (default: elbow of the SSE)")
+    add("--by", choices=BY, default=BY[0], help="what the pairs of a cluster share (default: delays)")
+    add("--seed", metavar="N", type=int, default=0, help="of the clusters' first centres (default: 0)")
+    add("--json", action="store_true", help="the same for programs")
+
+
+def _find_features(options: FeaturesOptions) -> None:
+    _print(query_features(options), delay_tables.show_features, options.json)
+
+
+def add_diff(commands: Subcommands) -> None:
+    """Add the command `diff`."""
+    parser = add_subcommand(commands, "diff", "which pairs changed", _DIFF_EXAMPLES, DiffDelaysOptions, _diff)
+    add = parser.add_argument
+    add("before", metavar="BEFORE", type=Path, help="delays, in any format that is read")
+    add("after", metavar="AFTER", type=Path, help="delays of the same cluster, later")
+    add("--least", metavar="SHARE", type=parse_share, default=LEAST_CHANGE, help="that is a change (default: 10%%)")
+    add("--fail", action="store_true", help="exit with status 1 when a pair changed, vanished or appeared")
+    add("-o", "--output", metavar="FILE", type=Path, help="changed pairs as CSV, for `measure --pairs`")
+    add_unit(parser)
+    add("--json", action="store_true", help="the same for programs")
+
+
+def _diff(options: DiffDelaysOptions) -> int:
+    change = query_changes(options)
+    _print(describe_change(change), delay_tables.show_change, options.json)
+    return THRESHOLD_CROSSED if options.fail and change.count else 0
+
+
+def add_convert(commands: Subcommands) -> None:
+    """Add the command `convert`."""
+    summary = "from one format of delays to another"
+    parser = add_subcommand(commands, "convert", summary, _CONVERT_EXAMPLES, ConvertDelaysOptions, convert_delays)
+    _add_input(parser)
+    parser.add_argument("output", metavar="FILE", type=Path, help="NetCDF-4, or CSV of one length (.csv), or a prefix")
+    parser.add_argument("--length", metavar="BYTES", type=_length, help="this length alone")
+    parser.add_argument("--clustbench", action="store_true", help="write clustbench's five files; FILE is their prefix")
+
+
+def _add_input(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("delays", metavar="DELAYS", type=Path, help="delays.nc, clustbench's, a CSV or numpy matrix")
+    add_unit(parser)

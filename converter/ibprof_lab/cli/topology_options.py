@@ -9,14 +9,13 @@ import sys
 from pathlib import Path
 
 from ibprof_converter.cli.arguments import count_in, fill_options, number_in, parse_positive, type_of
-from ibprof_lab.cli.delay_unit import add_unit
-from ibprof_lab.latency.model.message_lengths import parse_length
+from ibprof_lab.cli.lab_commands import add_unit
+from ibprof_lab.latency.model.typed_quantities import parse_length
 from ibprof_lab.topology.infer.inference_methods import METHODS, STATISTICS, InferenceMethod
 from ibprof_lab.topology.model.inferred_topology import InferredTopology
-from ibprof_lab.topology.outputs.inferred_outputs import write_inferred
-from ibprof_lab.topology.outputs.topology_writers import TopologyOutputs
-from ibprof_lab.topology.space.vertex_positions import GAMMA
-from ibprof_lab.topology.space.vertex_positions import METHODS as POSITION_METHODS
+from ibprof_lab.topology.outputs.topology_outputs import TopologyOutputs, write_inferred
+from ibprof_lab.topology.outputs.vertex_positions import GAMMA
+from ibprof_lab.topology.outputs.vertex_positions import METHODS as POSITION_METHODS
 
 _ALIASES = {"bannikov": "bannikov-salnikov"}
 _SPEEDS = ("SDR", "DDR", "QDR", "FDR", "EDR", "HDR", "NDR", "XDR")

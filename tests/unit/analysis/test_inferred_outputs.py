@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from ibprof_lab.topology.model.inferred_topology import InferredTopology
-from ibprof_lab.topology.outputs import inferred_outputs
-from ibprof_lab.topology.outputs.inferred_outputs import write_inferred
-from ibprof_lab.topology.outputs.topology_writers import TopologyOutputs
-from ibprof_lab.topology.space.vertex_positions import GAMMA, METHODS, VertexPositions, position_vertices
+from ibprof_lab.topology.outputs import topology_outputs
+from ibprof_lab.topology.outputs.topology_outputs import TopologyOutputs, write_inferred
+from ibprof_lab.topology.outputs.vertex_positions import GAMMA, METHODS, VertexPositions, position_vertices
 
 # Three hosts on a switch.
 STAR = InferredTopology(
@@ -35,7 +34,7 @@ def searches(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, float]]:
         made.append((method, gamma))
         return position_vertices(topology, method, gamma)
 
-    monkeypatch.setattr(inferred_outputs, "position_vertices", search)
+    monkeypatch.setattr(topology_outputs, "position_vertices", search)
     return made
 
 

@@ -6,8 +6,7 @@ from __future__ import annotations
 import pytest
 
 from ibprof.errors import UsageError
-from ibprof_lab.latency.measure.budgets import parse_budget, parse_duration
-from ibprof_lab.latency.model.message_lengths import parse_length
+from ibprof_lab.latency.model.typed_quantities import parse_budget, parse_duration, parse_length
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from netCDF4 import Dataset
 
 from ibprof.errors import InconsistentError, InputError
-from ibprof_lab.latency.files.delay_files import read_delays, write_classic_delays, write_delays
+from ibprof_lab.latency.files.delay_files import read_delays, write_delays
+from ibprof_lab.latency.files.netcdf_files import write_classic
 from ibprof_lab.latency.model.delays import STATISTICS, Delays, clear_diagonal, empty_delays
 
 Form = Literal["NETCDF3_CLASSIC", "NETCDF3_64BIT_OFFSET", "NETCDF3_64BIT_DATA", "NETCDF4_CLASSIC", "NETCDF4"]
@@ -153,7 +154,7 @@ def test_clustbenchs_files_that_contradict_are_refused(tmp_path: Path) -> None:
 
 def test_what_is_written_for_clustbench_has_its_layout(tmp_path: Path) -> None:
     delays = sample()
-    written = write_classic_delays(tmp_path / "run", delays)
+    written = write_classic(tmp_path / "run", delays)
     ends = ["median", "average", "deviation", "min"]
     assert [path.name for path in written] == [*(f"run_{end}.nc" for end in ends), "run_hosts.txt"]
     with Dataset(tmp_path / "run_average.nc") as dataset:
@@ -166,7 +167,7 @@ def test_what_is_written_for_clustbench_has_its_layout(tmp_path: Path) -> None:
     back = read_delays(tmp_path / "run_average.nc")
     assert np.array_equal(back.mean, delays.mean, equal_nan=True)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="evenly spaced"):
-        write_classic_delays(tmp_path / "odd", sample(lengths=(0, 1, 8)))
+        write_classic(tmp_path / "odd", sample(lengths=(0, 1, 8)))
 
 
 @pytest.mark.parametrize(
@@ -282,7 +283,7 @@ def test_a_damaged_byte_ends_in_delays_or_an_input_error(place: int, value: int)
             if make == "netcdf":
                 write_delays(path, sample())
             else:
-                write_classic_delays(Path(folder) / "run", sample())
+                write_classic(Path(folder) / "run", sample())
             content = bytearray(path.read_bytes())
             content[place % min(len(content), 4096)] = value
             path.write_bytes(content)

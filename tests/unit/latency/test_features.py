@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from ibprof_lab.cli.latency import main
-from ibprof_lab.latency.features.delay_changes import compare_delays
 from ibprof_lab.latency.features.delay_features import correlate_with_units, detrend, filter_median, find_features
-from ibprof_lab.latency.features.outlying_processes import find_outlying_processes
+from ibprof_lab.latency.features.outliers import compare_delays, find_outlying_processes
 from ibprof_lab.latency.features.pair_clusters import cluster_pairs, find_elbow, write_compressed
 from ibprof_lab.latency.files.delay_files import read_delays, write_delays
 from ibprof_lab.latency.model.delays import Delays

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from ibprof.errors import InputError
-from ibprof_lab.latency.files.delay_files import check_heaps, read_delays, write_delays
+from ibprof_lab.latency.files.delay_files import read_delays, write_delays
+from ibprof_lab.latency.files.netcdf_files import check_heaps
 from ibprof_lab.latency.model.delays import Delays
 
 READ = "import sys; from ibprof_lab.latency.files.delay_files import read_delays; read_delays(sys.argv[1])"

@@ -12,19 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ibprof.errors import InputError, UsageError
+from ibprof_lab.latency.features.outliers import find_outlier_pairs
 from ibprof_lab.latency.files.pair_files import read_pairs, write_pairs
-from ibprof_lab.latency.measure.batch_samples import Sampling, sample_batches, summarise
-from ibprof_lab.latency.measure.measurement_plan import BackgroundNoise, MeasurementPlan
-from ibprof_lab.latency.measure.outlier_pairs import find_outlier_pairs
-from ibprof_lab.latency.measure.schedules import (
+from ibprof_lab.latency.measure.measurement_plan import (
     SCHEDULES,
+    BackgroundNoise,
+    MeasurementPlan,
     color_pairs,
     count_rounds,
     halving,
     round_robin,
     shifts,
 )
-from ibprof_lab.latency.model.message_lengths import parse_lengths
+from ibprof_lab.latency.measure.timed_loops import Sampling, sample_batches, summarise
+from ibprof_lab.latency.model.typed_quantities import parse_lengths
 from ibprof_testing.samples.delays import make_delays
 
 

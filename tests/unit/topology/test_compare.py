@@ -18,14 +18,13 @@ from ibprof.errors import InconsistentError, InputError
 from ibprof_lab.cli import topology
 from ibprof_lab.latency.files.delay_files import write_delays
 from ibprof_lab.latency.model.delays import Delays
-from ibprof_lab.topology.files.dot_graph import read_dot
 from ibprof_lab.topology.infer.inference import InferenceEffort, infer
 from ibprof_lab.topology.infer.pair_delays import take_pair_delays
+from ibprof_lab.topology.model.dot_graph import read_dot
 from ibprof_lab.topology.model.inferred_topology import InferredTopology
-from ibprof_lab.topology.reference.differences import REGULAR
-from ibprof_lab.topology.reference.link_times import average_processes, spread_delays
+from ibprof_lab.topology.reference.differences import REGULAR, average_processes
 from ibprof_lab.topology.reference.reference_comparison import compare_with_reference
-from ibprof_lab.topology.reference.reference_paths import ReferencePaths, find_reference_paths
+from ibprof_lab.topology.reference.reference_paths import ReferencePaths, find_reference_paths, spread_delays
 from ibprof_lab.topology.reference.reference_topology import read_reference
 from ibprof_testing.paths import DATA
 from ibprof_testing.samples.topologies import SHAPES, Made, disturb, line, three_levels, torus, tree, two_levels

@@ -11,9 +11,9 @@ import pytest
 from ibprof_lab.cli import topology
 from ibprof_lab.latency.files.delay_files import write_delays
 from ibprof_lab.latency.model.delays import Delays
-from ibprof_lab.topology.files.dot_graph import read_dot
 from ibprof_lab.topology.infer.inference import InferenceEffort, infer
 from ibprof_lab.topology.infer.pair_delays import take_pair_delays
+from ibprof_lab.topology.model.dot_graph import read_dot
 from ibprof_lab.topology.reference.reference_comparison import compare_with_reference
 from ibprof_lab.topology.reference.reference_topology import Reference, read_reference
 from ibprof_testing.samples.fabrics import FABRICS, load_of_traces, load_traces

@@ -6,9 +6,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ibprof_lab.topology.infer.few_pairs import PairSearch
 from ibprof_lab.topology.infer.inference import Inference, InferenceEffort, infer
 from ibprof_lab.topology.infer.pair_delays import PairDelays
-from ibprof_lab.topology.infer.pair_search import PairSearch
 from ibprof_testing.samples.topologies import SHAPES, Matrix, disturb, tree
 
 SECONDS_OF_A_ROUND = (11 + 1.5) * 1e-3 + 3e-4

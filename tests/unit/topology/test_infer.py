@@ -9,10 +9,10 @@ import pytest
 
 from ibprof_lab.latency.files.delay_files import read_delays
 from ibprof_lab.latency.model.delays import Delays
+from ibprof_lab.topology.infer.candidate import OUTLYING
 from ibprof_lab.topology.infer.inference import Inference, InferenceEffort, infer
 from ibprof_lab.topology.infer.model_choice import choose_model, find_unconfirmed
 from ibprof_lab.topology.infer.pair_delays import PairDelays, take_pair_delays
-from ibprof_lab.topology.infer.residual_pattern import OUTLYING
 from ibprof_lab.topology.model.inferred_topology import InferredTopology
 from ibprof_testing.paths import DATA
 from ibprof_testing.samples.topologies import SHAPES, Made, disturb, line, star, three_levels, torus
@@ -174,6 +174,14 @@ class TestWhatIsSaidOfAnAnswer:
         topology = infer(make_values(matrix), QUICK).topology
         assert topology.hosts == ("n0", "n1", "n2", "n3", "n4")
         assert any("n5" in note for note in topology.notes)
+
+    def test_of_two_halves_that_nothing_connects_one_is_left_out(self) -> None:
+        matrix = star(40).delays()
+        matrix[:20, 20:] = matrix[20:, :20] = np.nan
+        topology = infer(make_values(matrix), QUICK).topology
+        assert topology.hosts in (tuple(f"n{host}" for host in range(first, first + 20)) for first in (0, 20))
+        assert len(topology.switches) == 1
+        assert any("20 hosts are left out" in note for note in topology.notes)
 
     def test_thousands_of_hosts_and_a_wrong_value(self) -> None:
         hosts, leaf = 2100, 30

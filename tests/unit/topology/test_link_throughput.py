@@ -14,10 +14,13 @@ from ibprof_lab.topology.infer.inference import InferenceEffort, infer
 from ibprof_lab.topology.infer.pair_delays import PairDelays
 from ibprof_lab.topology.model.inferred_routes import InferredRoutes
 from ibprof_lab.topology.model.inferred_topology import InferredTopology, LinkThroughput
-from ibprof_lab.topology.throughput.concurrent_measurement import find_ranks
-from ibprof_lab.topology.throughput.pair_jobs import put_into_rounds
-from ibprof_lab.topology.throughput.throughput_measurement import ThroughputMeasurement
-from ibprof_lab.topology.throughput.throughput_plan import pair_neighbours, pair_through_switch, split_evenly
+from ibprof_lab.topology.throughput.link_throughput import (
+    ThroughputMeasurement,
+    pair_neighbours,
+    pair_through_switch,
+    split_evenly,
+)
+from ibprof_lab.topology.throughput.pair_jobs import find_ranks, put_into_rounds
 from ibprof_testing.samples.fair_network import FairNetwork, rounds_on, with_rates
 from ibprof_testing.samples.topologies import Made, line, star, three_levels, torus, tree
 

@@ -13,18 +13,18 @@ from scipy.spatial.distance import squareform
 
 from ibprof.errors import UsageError
 from ibprof_lab.latency.files.delay_files import read_delays
-from ibprof_lab.topology.infer.bannikov_salnikov import infer_bannikov_salnikov
 from ibprof_lab.topology.infer.binary_trees import BinaryTree, join_neighbours, link_average, prune
-from ibprof_lab.topology.infer.bufe import (
+from ibprof_lab.topology.infer.direct_networks import find_detours
+from ibprof_lab.topology.infer.inference_methods import join_models
+from ibprof_lab.topology.infer.published_methods import (
     build_basic_model,
     group_latencies,
+    infer_bannikov_salnikov,
     infer_bufe,
     is_less,
     probability_of_no_error,
 )
-from ibprof_lab.topology.infer.direct_networks import find_detours
 from ibprof_lab.topology.model.inferred_topology import InferredTopology
-from ibprof_lab.topology.model.joined_models import join_models
 from ibprof_testing.paths import DATA
 from ibprof_testing.samples.topologies import Made, disturb, line, mixed_speeds, three_levels, torus
 

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from ibprof_lab.cli.topology import main
-from ibprof_lab.topology.infer.edge_support import split_errors
-from ibprof_lab.topology.infer.host_factors import find_host_factors
+from ibprof_lab.topology.infer.candidate import find_pattern
+from ibprof_lab.topology.infer.delay_factors import find_host_factors
 from ibprof_lab.topology.infer.inference import Inference, InferenceEffort, infer
 from ibprof_lab.topology.infer.nested_levels import find_levels
 from ibprof_lab.topology.infer.pair_delays import PairDelays
-from ibprof_lab.topology.infer.residual_pattern import find_pattern
+from ibprof_lab.topology.infer.reliability import split_errors
 from ibprof_testing.samples.machines import measure
 from ibprof_testing.samples.shared_errors import RAILS, Sample, over_two_rails, processor, with_errors
 from ibprof_testing.samples.topologies import SHAPES, Matrix, disturb, star, two_levels

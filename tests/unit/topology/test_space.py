@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ibprof_lab.topology.model.inferred_topology import InferredTopology
-from ibprof_lab.topology.space.vertex_positions import METHODS, EdgeLengths, find_lengths, position_vertices
+from ibprof_lab.topology.outputs.vertex_positions import METHODS, EdgeLengths, find_lengths, position_vertices
 from ibprof_testing.samples.topologies import SHAPES
 
 Floats = npt.NDArray[np.float64]

@@ -207,11 +207,7 @@ def choose_threshold(correlations: Profiles, of_noise: npt.NDArray[np.floating])
     """Choose a threshold from the data: a value that noise as broad as most of the data hardly ever exceeds.
 
     A median filter changes the tails of noise, and so does the number of lengths. The tails are therefore those of
-    noise that went through the same filter: one profile of a thousand exceeds the threshold.
-
-    Args:
-        correlations: [P, n], of the data.
-        of_noise: [profile, n], of Gaussian noise.
+    Gaussian noise, [profile, n], that went through the same filter: one profile of a thousand exceeds the threshold.
     """
     if not correlations.size:
         return PAPERS_THRESHOLD

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ibprof_converter.outputs.atomic_write import write_atomically
 from ibprof_lab.latency.features.delay_features import DelayFeatures
-from ibprof_lab.latency.files.matrix_files import NO_CLUSTER
+from ibprof_lab.latency.files.delay_files import NO_CLUSTER
 from ibprof_lab.latency.model.delays import Delays
 
 MOST = 12

@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading and writing delays in all formats; a file's first bytes determine its format."""
+"""Delays in files of all formats, and numpy's among them; a file's first bytes determine its format."""
 
 from __future__ import annotations
 
 import logging
-import mmap
-import os
-import re
-import struct
+import zipfile
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
@@ -16,15 +13,28 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InputError, quote_found
-from ibprof_lab.latency.files.classic_netcdf import CLASSIC_MAGICS, has_layout, read_classic, write_classic
-from ibprof_lab.latency.files.matrix_files import NUMPY_MAGIC, read_numpy, read_text_matrix, write_text_matrix
-from ibprof_lab.latency.files.netcdf4_files import NETCDF4_MAGIC, read_netcdf, write_netcdf
-from ibprof_lab.latency.model.delays import LOCATIONS, STATISTICS, Delays, clear_diagonal
+from ibprof_lab.latency.files.matrix_files import make_median_delays, read_text_matrix, write_text_matrix
+from ibprof_lab.latency.files.netcdf_files import (
+    CLASSIC_MAGICS,
+    NETCDF4_MAGIC,
+    check_heaps,
+    check_memory,
+    has_layout,
+    read_classic,
+    read_netcdf,
+    write_netcdf,
+)
+from ibprof_lab.latency.model.delays import STATISTICS, Delays, clear_diagonal
 
 MICROSECOND = 1e-6
 
 UNITS = {"s": 1.0, "ms": 1e-3, "us": MICROSECOND, "ns": 1e-9}
 """Units that a CSV or numpy matrix may be in -> seconds."""
+
+NO_CLUSTER = 255
+"""Label of a pair that is in no cluster."""
+
+_NUMPY_MAGIC = (b"\x93NUMPY", b"PK\x03\x04")
 
 _log = logging.getLogger(__name__)
 
@@ -34,7 +44,7 @@ def read_delays(
     statistics: Sequence[str] = STATISTICS,
     unit: float = MICROSECOND,
 ) -> Delays:
-    """Read delays: NetCDF-4 as ibprof writes it, clustbench's classic NetCDF, a CSV matrix, or numpy's .npy or .npz.
+    """Read delays in any format: ibprof's NetCDF-4, clustbench's classic NetCDF, text, or numpy's .npy or .npz.
 
     Any of clustbench's four files may be named; its siblings are read with it. Values that no time can have (negative,
     infinite) become NaN, "not measured", and are counted in a warning. The diagonal becomes 0.
@@ -42,7 +52,7 @@ def read_delays(
     Args:
         path: the file.
         statistics: to read where there are several; the median is always read. Others take no memory.
-        unit: seconds of 1 in a CSV or numpy matrix, which do not say; microseconds by default. Ignored for NetCDF.
+        unit: seconds of 1 in a text or numpy matrix that does not say it.
 
     Raises:
         InputError: the file has another format, or is damaged.
@@ -61,8 +71,8 @@ def read_delays(
         delays = read_classic(path, wanted)
     elif magic.startswith(NETCDF4_MAGIC):
         delays = read_netcdf(path, wanted)
-    elif magic.startswith(NUMPY_MAGIC):
-        delays = read_numpy(path, unit)
+    elif magic.startswith(_NUMPY_MAGIC):
+        delays = _read_numpy(path, unit)
     else:
         delays = read_text_matrix(path, unit)
     _forget_impossible(path, delays)
@@ -85,11 +95,6 @@ def write_delays(path: str | PathLike[str], delays: Delays) -> None:
         write_netcdf(path, delays)
 
 
-def write_classic_delays(prefix: str | PathLike[str], delays: Delays) -> list[Path]:
-    """Write `PREFIX_average.nc`, `_median.nc`, `_deviation.nc`, `_min.nc`, `_hosts.txt`, as clustbench does."""
-    return write_classic(Path(os.fspath(prefix)), delays)
-
-
 def _forget_impossible(path: Path, delays: Delays) -> None:
     """Replace values that cannot be a time by NaN, in place, and log their number."""
     for name, cube in delays.present.items():
@@ -101,43 +106,47 @@ def _forget_impossible(path: Path, delays: Delays) -> None:
                 path, found, name, quote_found(str(cube[first])), first,
             )  # fmt: skip
             cube[impossible] = np.nan
-        if name in LOCATIONS or name == "deviation":
-            clear_diagonal(cube)
+        clear_diagonal(cube)
 
 
-__all__ = ["InputError", "read_delays", "write_classic_delays", "write_delays"]
-
-
-_HEAP = re.compile(rb"GCOL\x01\0\0\0")
-_HEAP_HEAD = struct.Struct("<8xQ")
-"""Of a heap: its size, which includes this head."""
-_OBJECT_HEAD = struct.Struct("<HHxxxxQ")
-"""Of an object: its number, its references, its size."""
-_FREE = 0
-"""The number of what is no object but free space, whose size includes its head."""
-
-
-def check_heaps(path: Path) -> None:
-    """Refuse a file with a heap that the library would never leave.
+def _read_numpy(path: Path, unit: float) -> Delays:
+    """Read an array [n, n] or [L, n, n] from .npy, or from .npz with `delays` and, if present, `hosts` and `lengths`.
 
     Raises:
-        InputError: there is one.
-        OSError: the file cannot be read.
+        InputError: the file holds something else.
     """
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        for heap in _HEAP.finditer(data):
-            if len(data) - heap.start() < _HEAP_HEAD.size or not _has_end(data, heap.start()):
-                raise InputError(path, None, "delays as NetCDF-4", f"a damaged heap at byte {heap.start()}")
+    try:
+        with path.open("rb") as file:
+            loaded = np.load(file, allow_pickle=False)
+            members = dict(loaded) if isinstance(loaded, np.lib.npyio.NpzFile) else {"delays": loaded}
+    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
+        raise InputError(path, None, "a numpy file", f"a damaged one ({error})") from error
+    if {"centroids", "labels"} <= set(members):
+        members["delays"], unit = _expand(path, members), 1.0
+    if "delays" not in members:
+        raise InputError(path, None, "an array `delays`", f"{sorted(members)}")
+    values = members["delays"]
+    if values.ndim not in (2, 3) or values.shape[-1] != values.shape[-2] or values.dtype.kind not in "fiu":
+        raise InputError(path, None, "numbers of the shape [n, n] or [L, n, n]", f"{values.dtype} {values.shape}")
+    cube = np.atleast_3d(values) if values.ndim == 3 else values[None]
+    hosts = members.get("hosts", np.arange(cube.shape[1]))
+    lengths = members.get("lengths", np.arange(len(cube)))
+    if hosts.shape != cube.shape[1:2] or lengths.shape != cube.shape[:1] or lengths.dtype.kind not in "iu":
+        raise InputError(path, None, f"hosts and lengths of {cube.shape}", f"{hosts.shape} and {lengths.shape}")
+    if np.any(np.diff(lengths) <= 0):
+        raise InputError(path, None, "lengths that ascend", quote_found(str(lengths.tolist())))
+    return make_median_delays(tuple(str(each) for each in hosts), cube * unit, lengths.astype(np.int64))
 
 
-def _has_end(data: mmap.mmap, start: int) -> bool:
-    """Return whether the steps from object to object leave a heap, or the file."""
-    (size,) = _HEAP_HEAD.unpack_from(data, start)
-    end, place = min(start + size, len(data)), start + _HEAP_HEAD.size
-    while place + _OBJECT_HEAD.size <= end:
-        number, _, length = _OBJECT_HEAD.unpack_from(data, place)
-        step = length if number == _FREE else _OBJECT_HEAD.size + -(-length // 8) * 8
-        if step % (1 << 64) == 0:
-            return False
-        place += step
-    return True
+def _expand(path: Path, members: dict[str, npt.NDArray[np.generic]]) -> npt.NDArray[np.float32]:
+    """Return the cube of a file of `ibprof-latency features`: each pair gets its cluster's centroid."""
+    centroids, labels = np.asarray(members["centroids"]), np.asarray(members["labels"])
+    if centroids.ndim != 2 or labels.ndim != 2 or labels.dtype != np.uint8 or len(centroids) > NO_CLUSTER:
+        raise InputError(path, None, "centroids [K, L] and labels [n, n], uint8", f"{centroids.shape}, {labels.shape}")
+    if np.any((labels >= len(centroids)) & (labels != NO_CLUSTER)):
+        raise InputError(
+            path, None, f"labels of {len(centroids)} clusters", f"label {labels[labels != NO_CLUSTER].max()}"
+        )
+    check_memory((centroids.shape[1], *labels.shape), 2)
+    known = np.vstack((centroids, np.full((NO_CLUSTER + 1 - len(centroids), centroids.shape[1]), np.nan)))
+    return np.ascontiguousarray(known[labels].transpose(2, 0, 1), np.float32)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Delays of users who have only a matrix: text with or without names, or numpy's files."""
+"""Matrices of delays as text, with or without names."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import codecs
 import csv
 import math
 import re
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,10 +15,14 @@ import numpy.typing as npt
 
 from ibprof.errors import InputError, quote_found
 from ibprof_converter.outputs.atomic_write import write_atomically
-from ibprof_lab.latency.files.benchmark_runs import has_benchmark_runs, read_benchmark_runs
-from ibprof_lab.latency.files.captioned_tables import find_captions, read_captioned_table
-from ibprof_lab.latency.files.netcdf4_files import check_memory
-from ibprof_lab.latency.files.pair_rows import (
+from ibprof_lab.latency.files.benchmark_output import (
+    find_captions,
+    has_benchmark_runs,
+    read_benchmark_runs,
+    read_captioned_table,
+)
+from ibprof_lab.latency.files.netcdf_files import check_memory
+from ibprof_lab.latency.files.pair_files import (
     MISSING,
     NUMBER,
     find_bracketed_unit,
@@ -27,11 +30,6 @@ from ibprof_lab.latency.files.pair_rows import (
     read_pair_rows,
 )
 from ibprof_lab.latency.model.delays import Delays
-
-NUMPY_MAGIC = (b"\x93NUMPY", b"PK\x03\x04")
-
-NO_CLUSTER = 255
-"""Label of a pair that is in no cluster."""
 
 _SEPARATORS = (";", "\t", ",")
 _EXCEL = re.compile(r"sep=.")
@@ -64,7 +62,7 @@ def read_text_matrix(path: Path, unit: float) -> Delays:
         return read_benchmark_runs(path, lines)
     if captions := find_captions(lines):
         names_of_table, seconds = read_captioned_table(path, lines, captions)
-        return _as_delays(names_of_table, seconds[None])
+        return make_median_delays(names_of_table, seconds[None])
     rows = [
         (number, line)
         for number, line in enumerate(lines, 1)
@@ -77,7 +75,7 @@ def read_text_matrix(path: Path, unit: float) -> Delays:
     fields = _drop_last_separators([(number, _split(line, separator)) for number, line in rows])
     if (column := find_value_column(fields)) is not None:
         ends, lengths, cube = read_pair_rows(path, fields, column, unit)
-        return _as_delays(ends, cube, lengths)
+        return make_median_delays(ends, cube, lengths)
     if _has_first_column_of_names(fields):
         fields = [(0, ["", *(parts[0] for _, parts in fields)]), *fields]
     fields, unit = _take_units(fields, unit)
@@ -100,7 +98,7 @@ def read_text_matrix(path: Path, unit: float) -> Delays:
         if len(parts) != size:
             raise InputError(path, number, f"{size} delays", f"{len(parts)}")
         values[row] = [_read_value(path, number, part) for part in parts]
-    return _as_delays(names or tuple(str(each) for each in range(size)), values[None] * unit)
+    return make_median_delays(names or tuple(str(each) for each in range(size)), values[None] * unit)
 
 
 def _read_text(path: Path) -> str:
@@ -174,9 +172,7 @@ def _read_header(path: Path, rows: list[tuple[int, list[str]]]) -> tuple[str, ..
 def _take_units(rows: list[tuple[int, list[str]]], unit: float) -> tuple[list[tuple[int, list[str]]], float]:
     """Return rows without the unit in brackets that the first or all other fields of the first row have, and the unit.
 
-    Args:
-        rows: line numbers and fields.
-        unit: seconds of 1, where the first row has no unit.
+    `unit` is returned where the first row has none.
     """
     number, first = rows[0]
     of_fields = [find_bracketed_unit(part) for part in first]
@@ -206,52 +202,16 @@ def _read_value(path: Path, line: int, part: str) -> float:
     return float(part)
 
 
-def read_numpy(path: Path, unit: float) -> Delays:
-    """Read an array [n, n] or [L, n, n] from .npy, or from .npz with `delays` and, if present, `hosts` and `lengths`.
-
-    Raises:
-        InputError: the file holds something else.
-    """
-    try:
-        with path.open("rb") as file:
-            loaded = np.load(file, allow_pickle=False)
-            members = dict(loaded) if isinstance(loaded, np.lib.npyio.NpzFile) else {"delays": loaded}
-    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
-        raise InputError(path, None, "a numpy file", f"a damaged one ({error})") from error
-    if {"centroids", "labels"} <= set(members):
-        members["delays"], unit = _expand(path, members), 1.0
-    if "delays" not in members:
-        raise InputError(path, None, "an array `delays`", f"{sorted(members)}")
-    values = members["delays"]
-    if values.ndim not in (2, 3) or values.shape[-1] != values.shape[-2] or values.dtype.kind not in "fiu":
-        raise InputError(path, None, "numbers of the shape [n, n] or [L, n, n]", f"{values.dtype} {values.shape}")
-    cube = np.atleast_3d(values) if values.ndim == 3 else values[None]
-    hosts = members.get("hosts", np.arange(cube.shape[1]))
-    lengths = members.get("lengths", np.arange(len(cube)))
-    if hosts.shape != cube.shape[1:2] or lengths.shape != cube.shape[:1] or lengths.dtype.kind not in "iu":
-        raise InputError(path, None, f"hosts and lengths of {cube.shape}", f"{hosts.shape} and {lengths.shape}")
-    if np.any(np.diff(lengths) <= 0):
-        raise InputError(path, None, "lengths that ascend", quote_found(str(lengths.tolist())))
-    return _as_delays(tuple(str(each) for each in hosts), cube * unit, lengths.astype(np.int64))
-
-
-def _expand(path: Path, members: dict[str, npt.NDArray[np.generic]]) -> npt.NDArray[np.float32]:
-    """Return the cube of a file of `ibprof-latency features`: each pair gets its cluster's centroid."""
-    centroids, labels = np.asarray(members["centroids"]), np.asarray(members["labels"])
-    if centroids.ndim != 2 or labels.ndim != 2 or labels.dtype != np.uint8 or len(centroids) > NO_CLUSTER:
-        raise InputError(path, None, "centroids [K, L] and labels [n, n], uint8", f"{centroids.shape}, {labels.shape}")
-    if np.any((labels >= len(centroids)) & (labels != NO_CLUSTER)):
-        raise InputError(
-            path, None, f"labels of {len(centroids)} clusters", f"label {labels[labels != NO_CLUSTER].max()}"
-        )
-    check_memory((centroids.shape[1], *labels.shape), 2)
-    known = np.vstack((centroids, np.full((NO_CLUSTER + 1 - len(centroids), centroids.shape[1]), np.nan)))
-    return np.ascontiguousarray(known[labels].transpose(2, 0, 1), np.float32)
-
-
-def _as_delays(
+def make_median_delays(
     hosts: tuple[str, ...], seconds: npt.NDArray[np.floating], lengths: npt.NDArray[np.int64] | None = None
 ) -> Delays:
+    """Return delays of which only one statistic is known, in single precision.
+
+    Args:
+        hosts: a name for each process.
+        seconds: [L, n, n].
+        lengths: int64 [L], bytes; None for a single unknown one, 0.
+    """
     with np.errstate(over="ignore"):
         median = np.ascontiguousarray(seconds, np.float32)
     return Delays(hosts, np.zeros(1, np.int64) if lengths is None else lengths, median)
@@ -278,14 +238,11 @@ _ZERO = re.compile(r"0+\.?0*|\.0+")
 
 
 def complete_triangle(rows: Sequence[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
-    """Return rows of equal length: of a triangle the other half, and the diagonal if it has none, stay empty.
+    """Return rows of equal length: the missing half of a triangle stays empty.
 
-    Rows that get longer by one field are the lower triangle, rows that get shorter are the upper one. The diagonal is
-    in the file if each row has a zero or nothing in its place; otherwise the file has no zero. Other rows are returned
-    as they are.
-
-    Args:
-        rows: line numbers and fields, without names.
+    Rows have line numbers and fields, without names. Rows that get longer by one field are the lower triangle, rows
+    that get shorter are the upper one. The diagonal is in the file if each row has a zero or nothing in its place;
+    otherwise the file has no zero. Other rows are returned as they are.
     """
     lengths = [len(fields) for _, fields in rows]
     count = len(rows)
@@ -312,10 +269,8 @@ def pad_row(fields: list[str], row: int, size: int) -> list[str]:
 def align_named_upper(rows: Sequence[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
     """Return rows of full length of a named upper triangle: each is shorter by one than the one above.
 
-    The diagonal may be missing, so that the last row has no delays. Other rows are returned as they are.
-
-    Args:
-        rows: line numbers and fields, a name and the delays behind it.
+    Each row has a line number and fields, a name and the delays behind it. The diagonal may be missing, so that the
+    last row has no delays. Other rows are returned as they are.
     """
     count = len(rows)
     lengths = [len(fields) for _, fields in rows]

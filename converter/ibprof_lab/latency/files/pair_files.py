@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of pairs of processes: those to measure again, those that changed."""
+"""Files with a line for each pair of processes: delays; pairs to measure again."""
 
 from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,17 +15,144 @@ import numpy.typing as npt
 from ibprof.errors import InputError, quote_found
 from ibprof_converter.outputs.atomic_write import write_atomically
 
+Fields = Sequence[tuple[int, list[str]]]
+"""Line numbers, and the fields of each line."""
+
+MISSING = {"", "-", "na", "n/a", "nan", "none", "null"}
+"""Fields in place of delays that were not measured, in lower case."""
+
+SECONDS = {
+    "s": 1.0, "sec": 1.0, "seconds": 1.0, "ms": 1e-3, "msec": 1e-3, "milliseconds": 1e-3,
+    "us": 1e-6, "usec": 1e-6, "microseconds": 1e-6, "µs": 1e-6, "μs": 1e-6,
+    "ns": 1e-9, "nsec": 1e-9, "nanoseconds": 1e-9,
+}  # fmt: skip
+"""Units of captions and columns, in lower case."""
+
+NUMBER = re.compile(r"[-+]?((\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|inf(inity)?)", re.I)
+ENDS = re.compile(
+    r"(a|b|i|j|from|to|sender|receiver|client|server|local|remote|"
+    r"(src|dst|source|dest|destination|target|host|node|rank|core|cpu|proc|process|peer)\W?\w*)",
+    re.I,
+)
+"""Names of the first two columns of a file of pairs."""
+
+_DELAY = re.compile(r"(.*\b)?_?(latency|delay|time|rtt|ping|median|mean|avg|average|value)(?=\b|_).*", re.I)
+_LENGTH = re.compile(r"((msg|message|packet)[\W_]*)?(bytes|size|length|len)\W*(b|bytes)?\W*", re.I)
+_IN_BRACKETS = re.compile(r"(.*?)\s*[\[(]\s*(\S+?)\s*[\])]")
+_UNITS = re.compile(r"(time\W?)?units?", re.I)
+_WHOLE = re.compile(r"\d+")
+_COLUMN_UNIT = re.compile(r"(?:.*[\W_])?([a-zµμ]+)\W*", re.I)
+_NAME = re.compile(rf"(?!{NUMBER.pattern}$).+", re.I)
+_FEWEST, _MATRIX = 2, 3
+_SENDER, _RECEIVER, _VALUE = 0, 1, 2
+_MOST = 0.5
+
 HEADER = ("sender", "receiver")
 
 
-def read_pairs(path: Path, labels: Sequence[str]) -> npt.NDArray[np.int64]:
-    """Read `sender,receiver` a line: numbers of processes, or their labels, or the names of hosts.
+def find_bracketed_unit(text: str) -> tuple[str, float] | None:
+    """Return a name without the unit of time in brackets behind it, and that unit in seconds; None without a unit."""
+    found = _IN_BRACKETS.fullmatch(text)
+    unit = SECONDS.get(found.group(2).lower()) if found else None
+    return (found.group(1), unit) if found and unit is not None else None
 
-    A host's name stands for all of its processes. Further columns are ignored; a header is skipped.
+
+def find_value_column(rows: Fields) -> int | None:
+    """Return the column of the delays in a file of pairs; None where the file has another form.
+
+    A header names two ends, such as `a,b,latency` or `src,dst,bytes,latency_us`. With three columns it may be in any
+    language. Without one, lines have two names and a number, or more than three lines two numbers of ranks and a
+    number.
+    """
+    _, first = rows[0]
+    if len(first) <= _VALUE or [fields[0] for _, fields in rows[1:]] == first[1:]:
+        return None
+    if all(ENDS.fullmatch(field) for field in first[:_VALUE]) and not NUMBER.fullmatch(first[_VALUE]):
+        named = [column for column in range(_VALUE, len(first)) if _DELAY.fullmatch(first[column])]
+        return named[0] if named else _VALUE
+    if len(rows) < _FEWEST or any(len(fields) != _VALUE + 1 for _, fields in rows):
+        return None
+    body = rows[1:] if all(_NAME.fullmatch(field) for field in first) else rows
+    is_long = _are_pairs(body, _NAME) or (len(body) >= _MATRIX and len(rows) > _MATRIX and _are_pairs(body, _WHOLE))
+    return _VALUE if is_long else None
+
+
+def _are_pairs(rows: Fields, end: re.Pattern[str]) -> bool:
+    """Return whether all lines have two ends of a form, and most a delay or nothing measured; one has a delay."""
+    values = [fields[_VALUE] for _, fields in rows]
+    delays = sum(NUMBER.fullmatch(value) is not None for value in values)
+    missing = sum(value.lower() in MISSING for value in values)
+    ends = all(end.fullmatch(fields[_SENDER]) and end.fullmatch(fields[_RECEIVER]) for _, fields in rows)
+    return ends and delays > 0 and delays + missing > _MOST * len(rows)
+
+
+def read_pair_rows(
+    path: Path, rows: Fields, column: int, unit: float
+) -> tuple[tuple[str, ...], npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    """Return the names of the ends in the order of their first lines, message lengths, and the delays between them.
 
     Args:
-        path: the file.
-        labels: of the processes, `Delays.labels`.
+        path: the file, for errors.
+        rows: its lines.
+        column: of the delays, from `find_value_column`.
+        unit: seconds of 1, where the column's name does not end with a unit, and no column has units.
+
+    Returns:
+        Names, int64 [length], ascending (0 where the file has none), and float64 [length, n, n], seconds: the median
+        where a pair has several lines, nan where it has none.
+
+    Raises:
+        InputError: with the line.
+    """
+    header = rows[0][1]
+    title = header[column]
+    start = 0 if NUMBER.fullmatch(title) else 1
+    named = _COLUMN_UNIT.fullmatch(title)
+    unit = SECONDS.get(named.group(1).lower(), unit) if named else unit
+    units = [each for each in range(_VALUE, len(header)) if start and _UNITS.fullmatch(header[each])]
+    sizes = [
+        each for each in range(_VALUE, len(header)) if start and each != column and _LENGTH.fullmatch(header[each])
+    ]
+    place: dict[str, int] = {}
+    found: dict[tuple[int, int, int], list[float]] = {}
+    for line, fields in rows[start:]:
+        if len(fields) <= column:
+            raise InputError(path, line, f"two ends and a delay in column {column + 1}", quote_found(",".join(fields)))
+        if any(fields[len(header) :]):
+            raise InputError(path, line, f"{len(header)} fields, as in the first line", f"{len(fields)}")
+        if not all(fields[:_VALUE]):
+            raise InputError(path, line, "two ends and a delay", quote_found(",".join(fields)))
+        ends = tuple(place.setdefault(name, len(place)) for name in fields[:_VALUE])
+        if fields[column].lower() in MISSING:
+            continue
+        if not NUMBER.fullmatch(fields[column]):
+            raise InputError(path, line, "a delay", quote_found(fields[column]))
+        size = fields[sizes[0]] if sizes else "0"
+        if not _WHOLE.fullmatch(size):
+            raise InputError(path, line, f"a number of bytes in column {sizes[0] + 1}", quote_found(size))
+        scale = unit
+        if units:
+            scale = SECONDS.get(fields[units[0]].lower(), 0.0) if len(fields) > units[0] else 0.0
+            if not scale:
+                raise InputError(path, line, f"a unit of time in column {units[0] + 1}", quote_found(",".join(fields)))
+        found.setdefault((int(size), ends[_SENDER], ends[_RECEIVER]), []).append(float(fields[column]) * scale)
+    if not found:
+        raise InputError(path, rows[-1][0], "two ends and a delay", "no line with a delay")
+    lengths = sorted({length for length, _, _ in found})
+    values = np.full((len(lengths), len(place), len(place)), np.nan)
+    for (length, sender, receiver), delays in found.items():
+        # What cannot be a time counts only where a pair has nothing else; it is reported then.
+        times = [each for each in delays if 0 <= each < np.inf] or delays
+        values[lengths.index(length), sender, receiver] = np.median(times)
+    values[:, range(len(place)), range(len(place))] = 0.0
+    return tuple(place), np.array(lengths, np.int64), values
+
+
+def read_pairs(path: Path, labels: Sequence[str]) -> npt.NDArray[np.int64]:
+    """Read `sender,receiver` a line: numbers of processes, their labels, or names of hosts.
+
+    A host's name stands for all of its processes. Further columns are ignored; a header is skipped. `labels` are those
+    of the processes, `Delays.labels`.
 
     Returns:
         Pairs of processes, int64 [p, 2].

@@ -1,31 +1,369 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A whole measurement of delays on all processes of a job: options in, the file out."""
+"""A measurement of delays on all processes of a job, from its options to the file."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+import platform
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
 
 from ibprof.errors import UsageError
+from ibprof_lab.latency.features.outliers import find_outlier_pairs
 from ibprof_lab.latency.files.pair_files import read_pairs
-from ibprof_lab.latency.measure.measurement_plan import MeasurementPlan
-from ibprof_lab.latency.measure.schedules import color_pairs
-from ibprof_lab.latency.measure.session import Chooser, ChooserFactory, MeasurementSession
+from ibprof_lab.latency.measure.delay_store import DelayStore, check_writable, continue_delays, now
+from ibprof_lab.latency.measure.measurement_plan import (
+    AGAIN_MORE,
+    ALL_TO_ALL,
+    SCHEDULES,
+    SYNCHRONISING_S,
+    MeasurementPlan,
+    Round,
+    color_pairs,
+    count_rounds,
+    round_robin,
+    shifts,
+)
+from ibprof_lab.latency.measure.mpi_job import GO_ON, SAVE, STOP, RoundBarrier, describe_mpi, describe_place, on_first
+from ibprof_lab.latency.measure.progress_meter import ProgressMeter, show_seconds
+from ibprof_lab.latency.measure.round_measurer import RoundMeasurer
+from ibprof_lab.latency.measure.timed_loops import PingPong, Sampling, end_batches, follow_batches, lead_batch
+from ibprof_lab.latency.model.delays import Delays, empty_delays
+
+Chooser: TypeAlias = Callable[[Delays], Sequence[Round]]
+
+_TRIED = 24
+"""Number of lengths that are tried for an estimate."""
+
+
+class PairChooser(Protocol):
+    """Chooses pairs by the delays so far; `is_hierarchy` is False when it gave up, and all pairs are needed."""
+
+    is_hierarchy: bool
+
+    def choose_pairs(self, seconds: npt.NDArray[np.floating]) -> list[tuple[int, int]] | None:
+        """Return disjoint pairs for the next round, by delays [n, n]; None at the end."""
+
+
+ChooserFactory: TypeAlias = Callable[[int], PairChooser]
+"""Makes one for a number of hosts."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeasurementOutcome:
+    """How a measurement ended.
+
+    Attributes:
+        delays: results on the first process; None on the others.
+        stopped: whether delays are missing, because of a signal or the limit of time.
+        signal: the number of the signal that ended it, or 0.
+        again: number of pairs that were measured again, of all lengths.
+    """
+
+    delays: Delays | None
+    stopped: bool
+    signal: int
+    again: int
+
+
+class MeasurementSession:
+    """A measurement into the file `path`; every process of the job makes one and calls the same methods."""
+
+    def __init__(self, module: Any, plan: MeasurementPlan, path: Path) -> None:
+        self.module, self.plan, self.path = module, plan, path
+        self.comm = module.COMM_WORLD.Dup()
+        self.is_first = self.comm.rank == 0
+        self.size: int = self.comm.size
+        self.measurer = RoundMeasurer(self.comm, plan)
+        self.barrier = RoundBarrier(self.comm)
+        self.meter = ProgressMeter(self.say)
+        self.store: DelayStore | None = None
+        self.stopped = False
+        self.begin = time.monotonic()
+        self._places: list[tuple[str, str]] = self.comm.allgather(describe_place(module))
+
+    def say(self, line: str) -> None:
+        """Print a line on stderr, once a job."""
+        if self.is_first:
+            print(f"ibprof-latency: {line}", file=sys.stderr, flush=True)
+
+    def report(self, outcome: MeasurementOutcome) -> None:
+        """Print on the first process how many delays were measured, and whether some are missing."""
+        delays = outcome.delays
+        if delays is None:
+            return
+        found, all_pairs = int(delays.measured.sum()), len(delays.lengths) * self.size * (self.size - 1)
+        if outcome.stopped:
+            self.say(f"stopped: {self.path} has {found:,} of {all_pairs:,} delays; the same line with --resume goes on")
+        else:
+            self.say(f"{self.path}: {found:,} delays in {show_seconds(float(delays.attributes['elapsed_s']))}")
+
+    def estimate(self) -> float:
+        """Try one message of each length, and return the expected time of the measurement, seconds."""
+        plan = self.plan
+        at_once = self.measurer.at_once
+        rounds = 1 if plan.mode == ALL_TO_ALL else count_rounds(plan.schedule, self.size)
+        turns = self._try_turns() * (plan.window if plan.mode == "bandwidth" else 1)
+        if plan.mode == ALL_TO_ALL:
+            turns = turns * max(self.size - 1, 1)
+        # The search for the turns of a batch takes about a batch and a half.
+        batches = plan.sampling.repetitions + 1.5
+        parts = (1 if at_once else 2) * (2 if plan.one_way else 1)
+        a_round = parts * batches * np.maximum(turns, plan.sampling.batch_s) + SYNCHRONISING_S
+        seconds = float(rounds * a_round.sum()) if self.size > 1 else 0.0
+        hosts = len({host for host, _ in self._places})
+        self.say(
+            f"processes: {self.size}, hosts: {hosts}, ordered pairs: {self.size * (self.size - 1):,}, "
+            f"message lengths: {len(plan.lengths)}, rounds of each: {rounds:,}; about {show_seconds(seconds)}"
+        )
+        return seconds
+
+    def measure(
+        self, resume: bool, choose: Chooser | None = None, search: ChooserFactory | None = None
+    ) -> MeasurementOutcome:
+        """Measure what is missing, then outlying pairs again, and write the file.
+
+        Args:
+            resume: keep what the file has, and measure the rest.
+            choose: measure only the rounds that it chooses by the delays in the file; called on the first process.
+            search: makes the chooser of few pairs, each round by those before, on the first process.
+
+        Raises:
+            IbprofError: a file cannot be read or written, or is of another measurement.
+        """
+        self.plan.check(self.size)
+        self._open_store(resume or choose is not None)
+        again = 0
+        with self.barrier:
+            try:
+                if choose is not None:
+                    again = self._measure_chosen(choose)
+                elif search is None or not self._measure_few(search):
+                    self._measure_missing()
+                    again = self._measure_outliers()
+            finally:
+                self.meter.stop()
+            on_first(self.comm, lambda: self._opened_store.save(measured_again=again))
+        delays = self.store.delays if self.store is not None else None
+        return MeasurementOutcome(
+            delays, self.stopped, self.comm.allreduce(self.barrier.signal, self.module.MAX), again
+        )
+
+    # -- the delays and their file
+
+    @property
+    def _opened_store(self) -> DelayStore:
+        assert self.store is not None
+        return self.store
+
+    def _open_store(self, goes_on: bool) -> None:
+        hosts, cores = (tuple(each) for each in zip(*self._places, strict=True))
+        attributes = self.plan.describe() | {
+            "mpi": describe_mpi(self.module),
+            "ibprof": version("ibprof"),
+            "python": platform.python_version(),
+            "command": " ".join(sys.argv),
+        }
+
+        def open_it() -> DelayStore:
+            check_writable(self.path)
+            lengths = self.plan.lengths
+            if goes_on and self.path.exists():
+                delays = continue_delays(self.path, hosts, cores, lengths, attributes)
+            else:
+                delays = empty_delays(hosts, lengths, cores, {**attributes, "started": now(), "complete": 0})
+            return DelayStore(self.path, delays, self.plan.save_every_s)
+
+        self.store = on_first(self.comm, open_it)
+
+    # -- rounds
+
+    def _measure_missing(self) -> None:
+        """Measure the rounds of the schedule that lack a value."""
+        todo = self.comm.bcast(self._find_missing() if self.is_first else None)
+        if self.is_first:
+            self.meter.start("measuring", sum(len(numbers) for numbers in todo))
+        for index, numbers in enumerate(todo):
+            if self.stopped:
+                break
+            chosen = set(numbers)
+            rounds = (pairs for number, pairs in enumerate(self._schedule()) if number in chosen)
+            self._run(index, rounds, self.plan.sampling, self.measurer.at_once, keep_lower=False)
+
+    def _schedule(self) -> Iterable[Round]:
+        if self.plan.mode == ALL_TO_ALL:
+            everything = list(shifts(self.size))
+            return [np.concatenate(everything)] if everything else []
+        return SCHEDULES[self.plan.schedule](self.size)
+
+    def _find_missing(self) -> list[list[int]]:
+        median = self._opened_store.delays.median
+        rounds: list[list[int]] = [[] for _ in self.plan.lengths]
+        for number, pairs in enumerate(self._schedule()):
+            one, other = pairs.T
+            there = np.isfinite(median[:, one, other]).all(axis=1)
+            if not self.measurer.at_once:
+                there &= np.isfinite(median[:, other, one]).all(axis=1)
+            for index in np.flatnonzero(~there):
+                rounds[index].append(number)
+        return rounds
+
+    def _measure_outliers(self) -> int:
+        """Measure outlying pairs again, within the budget; return their number."""
+        plan = self.plan
+        if self.size < 2 or self.measurer.at_once or self.stopped:
+            return 0
+        lengths = range(len(plan.lengths))
+        budget = math.ceil(plan.again * self.size * (self.size - 1) / 2)
+        if plan.again_s is not None:
+            budget = int(plan.again_s / plan.seconds_of_pair_again / len(plan.lengths))
+        found = (
+            [find_outlier_pairs(self._opened_store.delays, index, budget) for index in lengths]
+            if self.is_first
+            else None
+        )
+        alone = plan.schedule == "sequential"
+        rounds_of = [color_pairs(pairs, alone) for pairs in self.comm.bcast(found)]
+        return self._repeat(rounds_of, "measuring outlying pairs again")
+
+    def _measure_chosen(self, choose: Chooser) -> int:
+        rounds = self.comm.bcast(on_first(self.comm, lambda: choose(self._opened_store.delays)))
+        return self._repeat([rounds] * len(self.plan.lengths), "measuring pairs again")
+
+    def _measure_few(self, make: ChooserFactory) -> bool:
+        """Measure the pairs that a search chooses, one process of each host; return False if it needs all pairs."""
+        processes = self._leading_processes()
+        search = make(len(processes)) if self.is_first else None
+        if self.is_first:
+            self.meter.start("measuring chosen pairs", count_rounds("rounds", len(processes)))
+        measured = 0
+        while not self.stopped:
+            pairs = self.comm.bcast(self._next_pairs(search, processes))
+            if pairs is None:
+                break
+            measured += len(pairs)
+            for index in range(len(self.plan.lengths)):
+                if not self.stopped:
+                    rounds = color_pairs(pairs, self.plan.schedule == "sequential")
+                    both = self.plan.is_directed
+                    self._run(index, rounds, self.plan.sampling, False, keep_lower=False, both_directions=both)
+        is_enough: bool = self.comm.bcast(search is None or search.is_hierarchy or self.stopped)
+        everything = len(processes) * (len(processes) - 1) // 2
+        self.say(
+            f"{measured:,} of {everything:,} pairs of {len(processes):,} hosts measured"
+            if is_enough
+            else "the first hosts are not explained by nested switches: all pairs are measured"
+        )
+        return is_enough
+
+    def _leading_processes(self) -> npt.NDArray[np.int64]:
+        """Return the first process of each host, or all processes where there is one host."""
+        hosts = [host for host, _ in self._places]
+        first = [hosts.index(host) for host in dict.fromkeys(hosts)]
+        return np.array(first if len(first) > 1 else range(self.size), np.int64)
+
+    def _next_pairs(self, search: PairChooser | None, processes: npt.NDArray[np.int64]) -> Round | None:
+        """Return the pairs of the next round that were not measured yet; on the first process."""
+        if search is None:
+            return None
+        while True:
+            median = self._opened_store.delays.median
+            pairs = search.choose_pairs(median[0][np.ix_(processes, processes)])
+            if pairs is None:
+                return None
+            chosen = processes[np.array(pairs, np.int64).reshape(-1, 2)]
+            missing = ~np.isfinite(median[:, chosen[:, 0], chosen[:, 1]]).all(axis=0)
+            if missing.any():
+                return chosen[missing].astype(np.int32)
+
+    def _repeat(self, rounds_of: Sequence[Sequence[Round]], what: str) -> int:
+        sampling = replace(self.plan.sampling, repetitions=AGAIN_MORE * self.plan.sampling.repetitions)
+        total = sum(len(pairs) for rounds in rounds_of for pairs in rounds)
+        if not total:
+            return 0
+        self.say(f"{what}: {total:,}")
+        if self.is_first:
+            self.meter.start(what, sum(len(rounds) for rounds in rounds_of))
+        for index, rounds in enumerate(rounds_of):
+            if not self.stopped:
+                self._run(index, rounds, sampling, at_once=False, keep_lower=True)
+        return total
+
+    def _run(
+        self,
+        index: int,
+        rounds: Iterable[Round],
+        sampling: Sampling,
+        at_once: bool,
+        keep_lower: bool,
+        both_directions: bool = True,
+    ) -> None:
+        """Measure rounds of one message length, until all processes stop."""
+        for pairs in rounds:
+            self.measurer.measure(index, pairs, sampling, at_once, both_directions)
+            word = self.barrier.wait(self._wish())
+            if self.is_first:
+                self.meter.advance(1)
+            if word == SAVE:
+                self._collect(keep_lower)
+                if self.is_first:
+                    self._opened_store.save_if_possible()
+            if word == STOP:
+                self.stopped = True
+                break
+        self._collect(keep_lower)
+
+    def _wish(self) -> int:
+        if not self.is_first:
+            return GO_ON
+        limit = self.plan.limit_s
+        if limit is not None and time.monotonic() - self.begin >= limit:
+            return STOP
+        return SAVE if self._opened_store.is_due else GO_ON
+
+    def _collect(self, keep_lower: bool) -> None:
+        """Gather all results on the first process."""
+        found = self.comm.gather(self.measurer.take_rows())
+        if found is not None:
+            for rows in found:
+                self._opened_store.add(rows, keep_lower)
+
+    def _try_turns(self) -> npt.NDArray[np.float64]:
+        """Return the time of a round trip of each length, seconds, float64 [L]: the slowest pair of the first round.
+
+        Of many lengths some are tried, and the others interpolated.
+        """
+        lengths = self.plan.lengths
+        chosen = np.unique(np.linspace(0, len(lengths) - 1, min(len(lengths), _TRIED)).astype(int))
+        took = np.zeros(len(chosen))
+        for pairs in islice(round_robin(self.size), 1):
+            for pair in pairs[(pairs == self.comm.rank).any(axis=1)].tolist():
+                leads = pair[0] == self.comm.rank
+                for index, length in enumerate(lengths[chosen]):
+                    kernel = PingPong(self.comm, pair[leads], int(length))
+                    if leads:
+                        lead_batch(kernel, 1)
+                        took[index] = lead_batch(kernel, 1)
+                        end_batches(kernel)
+                    else:
+                        follow_batches(kernel)
+        slowest = np.zeros_like(took)
+        self.comm.Allreduce(took, slowest, self.module.MAX)
+        return np.interp(lengths, lengths[chosen], slowest)
 
 
 @dataclass(frozen=True, slots=True)
 class MeasureOptions:
-    """The plan of a measurement, and where to keep it.
-
-    Attributes:
-        output: the file of delays.
-        plan: lengths, mode, schedule and so on.
-        resume: whether to keep what the file has and measure the rest.
-        pairs: file of pairs to measure again, and nothing else; None for all.
-        few_pairs: whether to choose pairs by what was measured, in place of all.
-        dry_run: whether only to estimate the time.
-    """
+    """The arguments of `ibprof-latency measure`; those of the measurement itself are its plan."""
 
     output: Path
     plan: MeasurementPlan
@@ -41,7 +379,7 @@ def measure_delays(module: Any, options: MeasureOptions, search: ChooserFactory)
     Args:
         module: `mpi4py.MPI`.
         options: the same on all processes.
-        search: makes what chooses few pairs.
+        search: makes the chooser of few pairs.
 
     Returns:
         The number of the signal that ended it, with the results so far in the file; 0 for none.
@@ -57,12 +395,11 @@ def measure_delays(module: Any, options: MeasureOptions, search: ChooserFactory)
     session.estimate()
     if options.dry_run:
         return 0
-    choose = _choose(options.pairs, options.plan) if options.pairs else None
-    outcome = session.measure(options.resume, choose, search if options.few_pairs else None)
+
+    def choose(delays: Delays) -> Sequence[Round]:
+        assert options.pairs is not None
+        return color_pairs(read_pairs(options.pairs, delays.labels), options.plan.schedule == "sequential")
+
+    outcome = session.measure(options.resume, choose if options.pairs else None, search if options.few_pairs else None)
     session.report(outcome)
     return outcome.signal
-
-
-def _choose(path: Path, plan: MeasurementPlan) -> Chooser:
-    """Return what chooses the pairs of a file."""
-    return lambda delays: color_pairs(read_pairs(path, delays.labels), plan.schedule == "sequential")

@@ -29,13 +29,7 @@ _SAME = ("mode", "schedule", "one_way", "window", "noise_mes_length", "num_noise
 
 
 class DelayStore:
-    """The delays during a measurement, on the process that keeps them.
-
-    Args:
-        path: the file.
-        delays: with every statistic.
-        save_every_s: shortest interval between two savings, seconds.
-    """
+    """The delays during a measurement, on the process that keeps them; saved every `save_every_s` seconds at most."""
 
     def __init__(self, path: Path, delays: Delays, save_every_s: float) -> None:
         self.path, self.save_every_s = path, save_every_s
@@ -49,8 +43,7 @@ class DelayStore:
 
         Args:
             rows: float64 [k, 10]: index of the length, sender, receiver, statistics, repetitions.
-            keep_lower: whether a pair that has a value keeps the one with the lower median: other load on the machine
-                or the network only adds to a delay.
+            keep_lower: whether a pair keeps the result with the lower median: other load only adds to a delay.
         """
         places = tuple(rows[:, column].astype(np.int64) for column in range(3))
         medians = rows[:, 3]
@@ -94,16 +87,6 @@ class DelayStore:
             self.save()
         except OSError as error:
             _log.warning("%s: not saved now (%s); measuring goes on", self.path, error.strerror or error)
-
-
-def new_delays(
-    hosts: tuple[str, ...],
-    cores: tuple[str, ...],
-    lengths: npt.NDArray[np.int64],
-    attributes: Mapping[str, Attribute],
-) -> Delays:
-    """Return delays with nothing measured yet."""
-    return empty_delays(hosts, lengths, cores, {**attributes, "started": now(), "complete": 0})
 
 
 def continue_delays(

@@ -15,11 +15,7 @@ _FIRST_LINE_S = 10.0
 
 
 class ProgressMeter:
-    """Progress of a measurement, on stderr.
-
-    Args:
-        say: prints a line.
-    """
+    """Progress of a measurement: a bar on stderr, or lines that `say` prints."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self.say = say

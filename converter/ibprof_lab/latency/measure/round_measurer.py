@@ -8,19 +8,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_lab.latency.measure.batch_samples import Sampling, sample_batches, summarise
-from ibprof_lab.latency.measure.concurrent_echoes import ConcurrentEchoes, sample_echoes
-from ibprof_lab.latency.measure.measurement_plan import ALL_TO_ALL, ASYNC, BANDWIDTH, MeasurementPlan
-from ibprof_lab.latency.measure.schedules import Round
+from ibprof_lab.latency.measure.concurrent_loops import ConcurrentEchoes, sample_echoes
+from ibprof_lab.latency.measure.measurement_plan import ALL_TO_ALL, ASYNC, BANDWIDTH, MeasurementPlan, Round
 from ibprof_lab.latency.measure.timed_loops import (
     Exchange,
     OneWay,
     PingPong,
+    Sampling,
     Stream,
     TimedLoop,
     end_batches,
     follow_batches,
     lead_batch,
+    sample_batches,
+    summarise,
 )
 
 _NOISY, _QUIET = 5, 6
@@ -31,12 +32,7 @@ Row = list[float]
 
 
 class RoundMeasurer:
-    """This process's part in all rounds.
-
-    Args:
-        comm: the communicator, of mpi4py.
-        plan: what to measure.
-    """
+    """This process's part in all rounds of a plan."""
 
     def __init__(self, comm: Any, plan: MeasurementPlan) -> None:
         self.comm, self.plan = comm, plan
@@ -48,14 +44,14 @@ class RoundMeasurer:
     def measure(
         self, index: int, pairs: Round, sampling: Sampling, at_once: bool, both_directions: bool = True
     ) -> None:
-        """Take part in a round, with the message length of that index; add results to `rows`.
+        """Take part in a round, and add results to `rows`.
 
         Args:
             index: of the message length.
             pairs: int [k, 2].
             sampling: batches of a pair.
             at_once: whether all pairs of the round are measured by concurrent echoes.
-            both_directions: whether the second process of a pair leads too, or the first one alone.
+            both_directions: whether the second process of a pair leads too.
         """
         self.rounds += 1
         length = int(self.plan.lengths[index])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The timed loops of two processes.
+"""Timed loops of two processes, in batches, and the statistics of these samples.
 
 One process of the pair leads: it sets the number of turns of a batch and times it. The other follows. The loops call
 MPI's own Send and Recv on buffers of bytes; docs/how-to/measure-delays.md has the cost that Python adds to a message.
@@ -9,24 +9,26 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+
+from ibprof_lab.latency.model.delays import STATISTICS
 
 TURN, CONTROL = 1, 2
 """Tags of timed messages, and of control messages."""
 
 _END = 0
 
+_MOST_TURNS = 1 << 20
+_GROWTH = 10
+
 
 class TimedLoop(ABC):
-    """A timed loop with one peer, for one message length.
-
-    Args:
-        comm: the communicator, of mpi4py.
-        peer: rank of the other process.
-        length: bytes of a message.
-    """
+    """A timed loop with one peer, for messages of `length` bytes."""
 
     def __init__(self, comm: Any, peer: int, length: int) -> None:
         from mpi4py import MPI  # noqa: PLC0415  (starts MPI)
@@ -175,3 +177,48 @@ def follow_batches(kernel: TimedLoop) -> None:
             return
         comm.Send(kernel.empty, peer, CONTROL)
         kernel.follow(int(turns[0]))
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """Number of batches of a pair and length, and the shortest time of a batch, seconds.
+
+    A batch is long compared with a clock's resolution and the overhead of a batch.
+    """
+
+    repetitions: int = 11
+    batch_s: float = 1e-3
+
+
+def sample_batches(sampling: Sampling, run: Callable[[int], float]) -> tuple[npt.NDArray[np.float64], int]:
+    """Find the number of turns that fill a batch, then time the batches; `run` times a batch of some turns, seconds.
+
+    The search is not counted: the first messages of a pair set up connections and caches.
+
+    Returns:
+        Seconds of each batch, float64 [repetitions], and the turns of a batch.
+    """
+    turns = 1
+    elapsed = run(turns)
+    while elapsed < sampling.batch_s and turns < _MOST_TURNS:
+        turns = next_turns(turns, elapsed, sampling.batch_s)
+        elapsed = run(turns)
+    return np.array([run(turns) for _ in range(sampling.repetitions)]), turns
+
+
+def next_turns(turns: int, elapsed: float, batch_s: float) -> int:
+    """Return the number of turns to try next: an estimate of a batch, limited since the first turns are slow."""
+    needed = 1.05 * turns * batch_s / max(elapsed, 1e-9)
+    return min(int(min(needed, _GROWTH * turns)) + 1, _MOST_TURNS)
+
+
+def summarise(samples: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return the statistics in the order of `STATISTICS`: float64 [6] of samples [r], or [6, k] of [r, k].
+
+    Quartiles are interpolated as numpy does; the deviation is the sample's, NaN for a single sample.
+    """
+    low, middle, high = np.percentile(samples, (25, 50, 75), axis=0)
+    spread = samples.std(axis=0, ddof=1) if len(samples) > 1 else np.full(samples.shape[1:], np.nan)
+    summary = np.array([middle, samples.min(axis=0), low, high, samples.mean(axis=0), spread])
+    assert len(summary) == len(STATISTICS)
+    return summary

@@ -17,9 +17,6 @@ Attribute: TypeAlias = str | int | float
 STATISTICS = ("median", "minimum", "lower_quartile", "upper_quartile", "mean", "deviation")
 """Statistics of the samples of a pair and length; each is a field of `Delays`, seconds."""
 
-LOCATIONS = STATISTICS[:5]
-"""Those that are a delay, and not the width of a distribution."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Delays:

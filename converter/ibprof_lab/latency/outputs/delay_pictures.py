@@ -17,7 +17,7 @@ from ibprof.text.quantities import printable
 from ibprof_lab.latency.features.delay_features import DelayFeatures
 from ibprof_lab.latency.features.pair_clusters import PairClusters
 from ibprof_lab.latency.model.delays import Delays
-from ibprof_lab.latency.model.message_lengths import format_length
+from ibprof_lab.latency.model.typed_quantities import format_length
 
 _COLOURS = ("#0b4f8a", "#d97706", "#0f8a6a", "#a2307c", "#6b5b95", "#7a6a10", "#2b9ed8", "#c2452d",
             "#5a8f29", "#8d6e63", "#3f51b5", "#607d8b")  # fmt: skip

@@ -4,27 +4,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from ibprof.errors import InconsistentError, UsageError
-from ibprof_lab.latency.features.delay_changes import DelayChange, compare_delays
-from ibprof_lab.latency.features.delay_features import FEWEST_LENGTHS, DelayFeatures, find_features
-from ibprof_lab.latency.features.outlying_processes import find_outlying_processes
-from ibprof_lab.latency.features.pair_clusters import PairClusters, cluster_pairs, write_compressed
-from ibprof_lab.latency.files.delay_files import UNITS, read_delays, write_classic_delays, write_delays
+from ibprof_lab.latency.features.delay_features import FEWEST_LENGTHS, find_features
+from ibprof_lab.latency.features.outliers import DelayChange, compare_delays, find_outlying_processes
+from ibprof_lab.latency.features.pair_clusters import cluster_pairs, write_compressed
+from ibprof_lab.latency.files.delay_files import UNITS, read_delays, write_delays
+from ibprof_lab.latency.files.netcdf_files import write_classic
 from ibprof_lab.latency.files.pair_files import write_pairs
 from ibprof_lab.latency.model.delays import Delays
-from ibprof_lab.latency.outputs.delay_document import (
+from ibprof_lab.latency.outputs.delay_tables import (
+    MOST_SHOWN,
     Document,
     describe_delays,
     describe_features,
     describe_matrix,
 )
-from ibprof_lab.latency.outputs.delay_tables import MOST_SHOWN
 
 _MOST_IN_JSON = 512
 """Processes whose matrix is in the JSON document without --length."""
@@ -34,17 +33,7 @@ _QUARTILES = ("lower_quartile", "upper_quartile")
 
 @dataclass(frozen=True, slots=True)
 class ShowDelaysOptions:
-    """The measurement to show, and how.
-
-    Attributes:
-        delays: the file.
-        unit: of a CSV or numpy matrix, of `UNITS`.
-        length: of the messages of the matrix, in bytes; None for the shortest.
-        statistic: of `STATISTICS`.
-        bandwidth: whether the matrix is in bytes/s.
-        png: the matrix as a picture.
-        json: whether the document is for programs.
-    """
+    """The arguments of `ibprof-latency show`."""
 
     delays: Path
     unit: str
@@ -80,18 +69,7 @@ def query_delays(options: ShowDelaysOptions) -> Document:
 
 @dataclass(frozen=True, slots=True)
 class FeaturesOptions:
-    """How to find features of delays.
-
-    Attributes:
-        delays, unit: as in `ShowDelaysOptions`.
-        output: folder for pictures, the page of steps, clusters.npz and features.json; None for none.
-        threshold: of peaks and steps, 0 to 1; None to choose it from the data.
-        peak_threshold, step_threshold: of one of both alone; None for `threshold`.
-        clusters: number of clusters; None to choose it by the elbow of the SSE.
-        by: what the pairs of a cluster share, of `BY`.
-        seed: of the clusters' first centres.
-        json: whether the document is for programs.
-    """
+    """The arguments of `ibprof-latency features`."""
 
     delays: Path
     unit: str
@@ -105,15 +83,8 @@ class FeaturesOptions:
     json: bool
 
 
-WritePage = Callable[[Path, Delays, DelayFeatures, PairClusters], None]
-
-
-def query_features(options: FeaturesOptions, write_page: WritePage) -> Document:
+def query_features(options: FeaturesOptions) -> Document:
     """Return peaks, steps, clusters and outlying processes, and write the files of the output folder.
-
-    Args:
-        options: how to find them.
-        write_page: writes the page of steps in space.
 
     Raises:
         InputError: the file cannot be read.
@@ -131,11 +102,12 @@ def query_features(options: FeaturesOptions, write_page: WritePage) -> Document:
         clusters = cluster_pairs(features, options.clusters, options.by, options.seed)
         if options.output:
             from ibprof_lab.latency.outputs.delay_pictures import draw_all  # noqa: PLC0415  (slow to import)
+            from ibprof_lab.latency.outputs.space_page import write_steps_page  # noqa: PLC0415  (the same)
 
             options.output.mkdir(parents=True, exist_ok=True)
             compressed = write_compressed(options.output / "clusters.npz", delays, features, clusters)
             draw_all(options.output, delays, features, clusters)
-            write_page(options.output / "steps.html", delays, features, clusters)
+            write_steps_page(options.output / "steps.html", delays, features, clusters)
     document = describe_features(delays, features, clusters, compressed, find_outlying_processes(delays))
     if options.output and clusters is not None:
         (options.output / "features.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
@@ -144,16 +116,7 @@ def query_features(options: FeaturesOptions, write_page: WritePage) -> Document:
 
 @dataclass(frozen=True, slots=True)
 class DiffDelaysOptions:
-    """Which two measurements to compare.
-
-    Attributes:
-        before, after: the files.
-        unit: as in `ShowDelaysOptions`.
-        least: relative difference that counts as a change.
-        output: changed pairs as CSV; None for none.
-        fail: whether a change is an exit status of 1.
-        json: whether the document is for programs.
-    """
+    """The arguments of `ibprof-latency diff`."""
 
     before: Path
     after: Path
@@ -183,14 +146,7 @@ def query_changes(options: DiffDelaysOptions) -> DelayChange:
 
 @dataclass(frozen=True, slots=True)
 class ConvertDelaysOptions:
-    """Which delays to write in another format.
-
-    Attributes:
-        delays, unit: as in `ShowDelaysOptions`.
-        output: the file, or the prefix of clustbench's files.
-        length: the only one to keep, in bytes; None for all.
-        clustbench: whether to write clustbench's five files.
-    """
+    """The arguments of `ibprof-latency convert`."""
 
     delays: Path
     unit: str
@@ -211,7 +167,7 @@ def convert_delays(options: ConvertDelaysOptions) -> None:
     if options.length is not None:
         delays = delays.select(lengths=[_find_length(delays, options.length)])
     if options.clustbench:
-        write_classic_delays(options.output, delays)
+        write_classic(options.output, delays)
     else:
         write_delays(options.output, delays)
 

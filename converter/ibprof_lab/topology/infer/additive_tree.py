@@ -23,8 +23,7 @@ from ibprof_lab.topology.infer.binary_trees import (
     join_neighbours,
     prune,
 )
-from ibprof_lab.topology.infer.candidate import FLOOR, Candidate, Floats, graph_of_tree
-from ibprof_lab.topology.infer.residual_pattern import find_pattern
+from ibprof_lab.topology.infer.candidate import FLOOR, Candidate, Floats, find_pattern, graph_of_tree
 
 _ROUNDS = 8
 _SETTLED = 0.01

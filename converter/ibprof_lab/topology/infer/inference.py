@@ -11,11 +11,16 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
-from ibprof_lab.topology.infer.candidate import Candidate, Floats, Integers
+from ibprof_lab.topology.infer.candidate import Candidate, Floats, Integers, find_pattern
 from ibprof_lab.topology.infer.clock_steps import ClockSteps, find_clock_steps
-from ibprof_lab.topology.infer.edge_support import find_support
-from ibprof_lab.topology.infer.host_factors import MOST_EXCEPTIONS, HostFactors, find_host_factors
-from ibprof_lab.topology.infer.many_hosts import choose_for_many
+from ibprof_lab.topology.infer.delay_factors import (
+    MOST_EXCEPTIONS,
+    HostFactors,
+    TwoRails,
+    find_host_factors,
+    find_two_rails,
+)
+from ibprof_lab.topology.infer.few_pairs import attach_hosts, find_complete_hosts
 from ibprof_lab.topology.infer.model_choice import (
     CLOSE,
     LARGEST_ADDITIVE,
@@ -24,21 +29,19 @@ from ibprof_lab.topology.infer.model_choice import (
     MUCH_LESS,
     ModelChoice,
     choose_model,
-    fill_gaps,
     find_unconfirmed,
 )
-from ibprof_lab.topology.infer.pair_delays import PairDelays
-from ibprof_lab.topology.infer.refusal import (
+from ibprof_lab.topology.infer.nested_levels import choose_for_many
+from ibprof_lab.topology.infer.pair_delays import PairDelays, fill_gaps
+from ibprof_lab.topology.infer.reliability import (
     WEAK,
     describe_near,
     find_hidden_switch,
+    find_support,
     name_some,
     refuse,
     refuse_steps,
 )
-from ibprof_lab.topology.infer.residual_pattern import find_pattern
-from ibprof_lab.topology.infer.sampled_pairs import attach_hosts, find_complete_hosts
-from ibprof_lab.topology.infer.two_rails import TwoRails, find_two_rails
 from ibprof_lab.topology.model.inferred_topology import InferredTopology
 
 _NOISY = 0.25
@@ -56,6 +59,8 @@ _ALIKE = 0.01
 """Difference of factors below which one stands for all."""
 
 _MANY_HOSTS = 2048
+
+NO_PAIRS: npt.NDArray[np.integer] = np.zeros((0, 2), np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +111,15 @@ def infer(values: PairDelays, effort: InferenceEffort | None = None) -> Inferenc
     notes = [*values.notes, *(text.format(name_some(values.hosts, which)) for text, which in said)]
     hosts = tuple(values.hosts[host] for host in chosen)
     if len(chosen) < 3:
-        return Inference(_explain_few(hosts, values.seconds[np.ix_(chosen, chosen)], notes), _no_pairs())
+        return Inference(_explain_few(hosts, values.seconds[np.ix_(chosen, chosen)], notes), NO_PAIRS)
     if len(chosen) > _MANY_HOSTS:
         seconds = values.seconds if len(chosen) == len(values.hosts) else values.seconds[np.ix_(chosen, chosen)]
         many = choose_for_many(seconds)
-        topology = _describe(many.candidate, hosts, many.noise, notes, _doubts_of_many(len(hosts), many.unexplained))
+        doubt = (
+            f"{len(hosts)} hosts: only levels were tried, and their residuals have a pattern; additive trees "
+            f"(up to {LARGEST_ADDITIVE} hosts) and direct networks (up to {LARGEST_DIRECT}) may explain a part better"
+        )
+        topology = _describe(many.candidate, hosts, many.noise, notes, [doubt] if many.unexplained else [])
         return Inference(topology, chosen[many.again])
     delays = values.seconds[np.ix_(chosen, chosen)].astype(np.float64)
     choice = choose_model(delays, effort.models)
@@ -179,6 +188,8 @@ def _resample(choice: ModelChoice, delays: Floats, hosts: tuple[str, ...], effor
 def _infer_from_core(values: PairDelays, core: npt.NDArray[np.integer], effort: InferenceEffort) -> Inference | None:
     """Infer the topology of hosts of which all pairs were measured, and attach the others; None without switches."""
     chosen, said = _leave_out(values.seconds)
+    if not np.isin(core, chosen).all():
+        return None
     names = tuple(values.hosts[host] for host in chosen)
     seconds = values.seconds[np.ix_(chosen, chosen)].astype(np.float64)
     inside = np.searchsorted(chosen, core)
@@ -350,22 +361,14 @@ def _describe(
     unknown: list[str],
     support: Floats | None = None,
 ) -> InferredTopology:
-    topology = _as_topology(candidate, hosts, support)
-    unknown = list(unknown)
     if candidate.switches == 1 and candidate.model != "direct":
-        unknown.append(
+        unknown = [
+            *unknown,
             "all hosts are on one switch, or on several whose delays differ by less than these delays can show, "
-            f"about {max(2 * noise, 0.01):.0%}"
-        )
-    return InferredTopology(
-        **{name: getattr(topology, name) for name in ("method", "hosts", "switches", "edge", "latency_seconds")},
-        support=topology.support,
-        probability=topology.probability,
-        overhead_seconds=topology.overhead_seconds,
-        noise=noise,
-        notes=tuple(notes),
-        unknown=tuple(unknown),
-    )
+            f"about {max(2 * noise, 0.01):.0%}",
+        ]
+    topology = _as_topology(candidate, hosts, support)
+    return replace(topology, noise=noise, notes=tuple(notes), unknown=tuple(unknown))
 
 
 def _doubts(choice: ModelChoice, support: Floats | None, hosts: tuple[str, ...]) -> list[str]:
@@ -391,18 +394,3 @@ def _doubts(choice: ModelChoice, support: Floats | None, hosts: tuple[str, ...])
         limit = LARGEST_ADDITIVE if model == "additive" else LARGEST_DIRECT
         doubts.append(f"{len(hosts)} hosts: the model {model} was not tried, which takes up to {limit}")
     return doubts
-
-
-def _doubts_of_many(hosts: int, unexplained: bool) -> list[str]:
-    return (
-        [
-            f"{hosts} hosts: only levels were tried, and their residuals have a pattern; additive trees "
-            f"(up to {LARGEST_ADDITIVE} hosts) and direct networks (up to {LARGEST_DIRECT}) may explain a part better"
-        ]
-        if unexplained
-        else []
-    )
-
-
-def _no_pairs() -> npt.NDArray[np.integer]:
-    return np.zeros((0, 2), np.int64)

@@ -1,23 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The inference methods by name, their options, and the delays that they take."""
+"""The inference methods by name, their options and delays; a model of hosts joined with one of their inside."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ibprof.errors import InputError, UsageError
 from ibprof_lab.latency.files.delay_files import UNITS, read_delays
 from ibprof_lab.latency.model.delays import Delays
-from ibprof_lab.topology.files.topology_json import read_topology
-from ibprof_lab.topology.infer.bannikov_salnikov import infer_bannikov_salnikov
-from ibprof_lab.topology.infer.bufe import infer_bufe
-from ibprof_lab.topology.infer.inference import Inference, InferenceEffort, infer
+from ibprof_lab.topology.infer.inference import NO_PAIRS, Inference, InferenceEffort, infer
 from ibprof_lab.topology.infer.model_choice import MODELS
 from ibprof_lab.topology.infer.pair_delays import PairDelays, take_pair_delays
+from ibprof_lab.topology.infer.published_methods import infer_bannikov_salnikov, infer_bufe
 from ibprof_lab.topology.model.inferred_topology import InferredTopology
-from ibprof_lab.topology.model.joined_models import join_models
+from ibprof_lab.topology.model.topology_files import read_topology
 
 METHODS = ("auto", *MODELS, "bufe", "bannikov-salnikov")
 STATISTICS = ("median", "minimum", "lower_quartile", "upper_quartile", "mean")
@@ -74,7 +72,6 @@ def apply_method(method: InferenceMethod, delays: Delays) -> tuple[Inference, Pa
     Raises:
         UsageError: delays of that length were not measured.
     """
-    no_pairs = np.zeros((0, 2), np.int64)
     if method.method == "bannikov-salnikov":
         rows = slice(None)
         if method.length is not None:
@@ -83,11 +80,11 @@ def apply_method(method: InferenceMethod, delays: Delays) -> tuple[Inference, Pa
                 raise UsageError(f"--length: {method.length} bytes were not measured")
             rows = slice(int(place[0]), int(place[0]) + 1)
         found = infer_bannikov_salnikov(delays.median[rows], delays.labels, method.epsilon_s, method.epsilon_d)
-        return Inference(found, no_pairs), None
+        return Inference(found, NO_PAIRS), None
     values = take_pair_delays(delays, method.length, method.statistic)
     if method.method == "bufe":
         found = infer_bufe(values.seconds, values.hosts, method.epsilon, method.clique_seconds)
-        return Inference(found, no_pairs), values
+        return Inference(found, NO_PAIRS), values
     models = MODELS if method.method == "auto" else (method.method,)
     return infer(values, InferenceEffort(models, method.bootstrap, method.seconds, method.seed)), values
 
@@ -107,17 +104,7 @@ def read_or_infer(name: str, unit: str = "us") -> InferredTopology:
 
 @dataclass(frozen=True, slots=True)
 class JoinOptions:
-    """Which models to join.
-
-    Attributes:
-        outer: file of delays between hosts.
-        inner: file of delays between the cores of one host and one core of another host.
-        external: name of that core of another host.
-        core: the core that the hosts were measured from; None for the nearest to the external one.
-        method: `auto` or `bufe`, for both models.
-        epsilon: relative tolerance of Bufe's method.
-        unit: of both files, of `UNITS`.
-    """
+    """The arguments of `ibprof-topology join`."""
 
     outer: str
     inner: str
@@ -142,3 +129,51 @@ def infer_joined(options: JoinOptions) -> InferredTopology:
         if name is not None and name not in inner.hosts:
             raise UsageError(f"{options.inner} has no core {name!r}, but {', '.join(inner.hosts[:10])}")
     return join_models(outer, inner, options.external, options.core)
+
+
+def join_models(
+    outer: InferredTopology, inner: InferredTopology, external: str, measured_from: str | None = None
+) -> InferredTopology:
+    """Put a copy of the inner model in the place of each host.
+
+    Args:
+        outer: of the hosts.
+        inner: of the cores of one host, and of one core of another host, the external vertex.
+        external: name of that core in the inner model.
+        measured_from: the core from which the outer model's delays were measured; these include its path to the host's
+            edge. None for the core nearest to the external vertex.
+
+    Source: Bufe (see `published_methods`), section 2.7.
+    """
+    outside = inner.hosts.index(external)
+    leads_out = (inner.edge == outside).any(axis=1)
+    latency = inner.latency_seconds.copy()
+    # The outer model has the shortest link out of the host already; the rest shows which cores are farther from it.
+    latency[leads_out] -= latency[leads_out].min(initial=np.inf) if leads_out.any() else 0.0
+    cores = [core for core in range(len(inner.hosts)) if core != outside]
+    within = replace(inner, latency_seconds=latency).explain_delays()
+    own = within[outside, inner.hosts.index(measured_from)] if measured_from else within[outside, cores].min()
+    hosts = tuple(f"{host}/{inner.hosts[core]}" for host in outer.hosts for core in cores)
+    switches = [*outer.hosts, *outer.switches]
+    edges = [outer.edge + len(hosts)]
+    hosts_at = (outer.edge < len(outer.hosts)).sum(axis=1)
+    latencies = [np.maximum(outer.latency_seconds - own * hosts_at, 0.0)]
+    for place, host in enumerate(outer.hosts):
+        vertex = np.zeros(inner.vertices, np.int32)
+        vertex[cores] = place * len(cores) + np.arange(len(cores))
+        vertex[outside] = len(hosts) + place
+        vertex[len(inner.hosts) :] = len(hosts) + len(switches) + np.arange(len(inner.switches))
+        switches += [f"{host}/{name}" for name in inner.switches]
+        edges.append(vertex[inner.edge])
+        latencies.append(latency)
+    return InferredTopology(
+        method=outer.method,
+        hosts=hosts,
+        switches=tuple(switches),
+        edge=np.sort(np.concatenate(edges), axis=1).astype(np.int32),
+        latency_seconds=np.concatenate(latencies),
+        support=np.concatenate([outer.support, *[inner.support] * len(outer.hosts)]),
+        probability=np.concatenate([outer.probability, *[inner.probability] * len(outer.hosts)]),
+        notes=(*outer.notes, *inner.notes),
+        unknown=(*outer.unknown, *inner.unknown),
+    )

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_lab.topology.infer.additive_tree import find_additive
-from ibprof_lab.topology.infer.candidate import FLOOR, Candidate, Floats, score
+from ibprof_lab.topology.infer.candidate import FLOOR, NORMAL, OUTLYING, Candidate, Floats, find_pattern, score
 from ibprof_lab.topology.infer.direct_networks import find_direct, find_switched
 from ibprof_lab.topology.infer.nested_levels import (
     Levels,
@@ -20,9 +20,9 @@ from ibprof_lab.topology.infer.nested_levels import (
     as_candidate,
     find_levels,
     find_levels_robustly,
+    join_slow_hosts,
 )
-from ibprof_lab.topology.infer.residual_pattern import NORMAL, OUTLYING, find_pattern
-from ibprof_lab.topology.infer.slow_hosts import join_slow_hosts
+from ibprof_lab.topology.infer.pair_delays import fill_gaps
 
 MODELS = ("levels", "additive", "direct")
 
@@ -259,32 +259,3 @@ def find_unconfirmed(candidate: Candidate, hosts: int) -> npt.NDArray[np.bool_]:
         pairs[np.ix_(own, own)] = True
     np.fill_diagonal(pairs, False)
     return pairs
-
-
-def fill_gaps(delays: npt.NDArray[np.floating], measured: npt.NDArray[np.bool_]) -> Floats:
-    """Insert likely delays where nothing was measured: the least, over all paths by other hosts, of their largest step.
-
-    Args:
-        delays: [n, n], symmetric.
-        measured: bool [n, n].
-
-    Raises:
-        ValueError: the measured pairs do not connect the hosts.
-    """
-    filled = np.where(measured, delays, 0.0)
-    missing = ~measured
-    np.fill_diagonal(missing, False)
-    while missing.any():
-        rows = np.flatnonzero(missing.any(axis=1))
-        steps = np.where(filled > 0, filled, np.inf)
-        guess = filled.copy()
-        for row in rows:
-            columns = np.flatnonzero(missing[row])
-            guess[row, columns] = np.maximum(steps[row][:, None], steps[:, columns]).min(axis=0)
-        gained = missing & np.isfinite(guess) & (guess > 0)
-        if not gained.any():
-            raise ValueError("the measured pairs do not connect the hosts")
-        filled = np.where(gained, guess, filled)
-        filled = np.where(gained & gained.T, np.minimum(filled, filled.T), filled)
-        missing &= ~gained
-    return filled

@@ -4,24 +4,43 @@
 Average linkage on the logarithm of the delays gives a binary tree; its nodes are merged into those above them while a
 penalised fit improves. Errors of a delay are relative. Then nodes are merged that differ too little for errors that
 pairs share.
+
+Where some hosts of a switch have slower links, levels put the others on a switch below one with the slow hosts. Two
+facts distinguish slow links from that: slow hosts are twice as far from one another, and farther from everything beyond
+as well.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from ibprof_lab.topology.infer.binary_trees import PrunedTree, RootedTree, link_average, prune
-from ibprof_lab.topology.infer.candidate import FLOOR, Candidate, Floats, graph_of_tree
-from ibprof_lab.topology.infer.residual_pattern import NORMAL, find_pattern, sample_hosts
+from ibprof_lab.topology.infer.candidate import (
+    FLOOR,
+    NORMAL,
+    OUTLYING,
+    Candidate,
+    Floats,
+    Integers,
+    find_pattern,
+    graph_of_tree,
+    sample_hosts,
+    score,
+)
+from ibprof_lab.topology.infer.pair_delays import fill_gaps
 
 _ROUNDS = 8
 _SETTLED = 0.01
 
 _ENOUGH = 0.7
 """Difference of logarithms, a factor of 2, beyond which two delays differ, by how much does not count."""
+
+_SAMPLED = 192
+_MOST_AGAIN = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +214,139 @@ def as_candidate(levels: Levels) -> Candidate:
     """Return nested switches as a graph with the delays that it explains."""
     tree = levels.pruned.tree
     delay = np.exp(levels.pruned.height)
-    edge, latency, switches = graph_of_tree(tree, delay[tree.node_of_leaf] / 2, (delay[tree.parent] - delay) / 2)
+    edge, latency, switches = _graph_of_levels(tree, delay)
     explained: Floats = delay[tree.meeting_nodes()]
     np.fill_diagonal(explained, 0.0)
     return Candidate("levels", switches, edge, latency, 0.0, explained, tree.nodes)
+
+
+def _graph_of_levels(tree: RootedTree, delay: Floats, extra: Floats | float = 0.0) -> tuple[Integers, Floats, int]:
+    """Return nested switches as `graph_of_tree`, by the delay of each node; hosts' links may be longer by `extra`."""
+    return graph_of_tree(tree, delay[tree.node_of_leaf] / 2 + extra, (delay[tree.parent] - delay) / 2)
+
+
+def join_slow_hosts(levels: Levels, plain: Candidate, delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate | None:
+    """Merge switches into those above them while slow links of hosts explain the delays better.
+
+    Args:
+        levels: nested switches.
+        plain: the same as a candidate.
+        delays: float64 [n, n], seconds, symmetric.
+        known: bool [n, n], which delays count.
+
+    Returns:
+        The best candidate with slow links; None where none is better than `plain`.
+    """
+    tree, height = levels.pruned.tree, np.exp(levels.pruned.height)
+    tried: set[bytes] = set()
+    step = _find_step(tree, tried)
+    if step is None:
+        return None
+    extra = np.zeros(len(delays))
+    best, least = None, score(plain, delays, known)
+    meeting = tree.meeting_nodes()
+    while step is not None:
+        node, slow = step
+        tried.add(np.packbits(slow).tobytes())
+        above = tree.parent[node]
+        near = np.isin(np.arange(len(delays)), tree.leaves_below(node))
+        pairs = known & slow[:, None] & near
+        more = extra.copy()
+        if pairs.any():
+            beyond = (delays - extra[:, None] - extra)[pairs]
+            more[slow] += max(float(np.median(beyond)) - height[node], 0.0)
+        changed = height.copy()
+        changed[above] = height[node]
+        explained = changed[meeting] + more[:, None] + more
+        np.fill_diagonal(explained, 0.0)
+        candidate = Candidate("levels", 0, plain.edge, plain.latency, 0.0, explained, plain.parameters)
+        if (reached := score(candidate, delays, known)) < least:
+            least, height, extra = reached, changed, more
+            tree, height = tree.without_node(node), np.delete(height, node)
+            meeting = tree.meeting_nodes()
+            edge, latency, switches = _graph_of_levels(tree, height, extra)
+            best = Candidate("levels", switches, edge, latency, 0.0, explained, plain.parameters)
+            tried.clear()
+        step = _find_step(tree, tried)
+    return best
+
+
+def _find_step(tree: RootedTree, tried: set[bytes]) -> tuple[int, npt.NDArray[np.bool_]] | None:
+    """Find a switch that is the only one below another, and the hosts next to it there."""
+    switches = np.bincount(tree.parent[1:], minlength=tree.nodes)
+    for node in range(tree.nodes - 1, 0, -1):
+        above = tree.parent[node]
+        slow = tree.node_of_leaf == above
+        # One host next to a switch at the root has a longer link already.
+        if switches[above] == 1 and slow.sum() > (above == 0) and np.packbits(slow).tobytes() not in tried:
+            return node, slow
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class ManyHosts:
+    """Levels of thousands of hosts.
+
+    Attributes:
+        candidate: the graph, without the matrix of explained delays.
+        noise: typical relative deviation of a delay.
+        unexplained: whether the residuals have a pattern.
+        again: int [pair, 2], delays that deviate too far.
+    """
+
+    candidate: Candidate
+    noise: float
+    unexplained: bool
+    again: npt.NDArray[np.integer]
+
+
+def choose_for_many(delays: npt.NDArray[np.floating]) -> ManyHosts:
+    """Find nested switches and the delays that deviate from them.
+
+    Args:
+        delays: [n, n], seconds, symmetric, nan where not measured.
+    """
+    measured = ~np.isnan(delays)
+    np.fill_diagonal(measured, False)
+    working = delays if measured.sum() == measured.size - len(delays) else fill_gaps(delays, measured)
+    levels = find_levels(working)
+    rows = np.linspace(0, len(delays) - 1, _SAMPLED).astype(int)
+    sampled = np.stack([each for _, each in _residuals(levels, working, rows)])
+    left = float(np.median(np.abs(sampled[measured[rows]])))
+    limit = OUTLYING * NORMAL * max(left, FLOOR)
+    found: list[npt.NDArray[np.integer]] = []
+    count = 0
+    for row, residuals in _residuals(levels, working, np.arange(len(delays))):
+        far = np.flatnonzero((np.abs(residuals[row + 1 :]) > limit) & measured[row, row + 1 :]) + row + 1
+        found.append(np.stack([np.full(len(far), row), far], axis=1))
+        count += len(far)
+        if count > _MOST_AGAIN:
+            break
+    tree = levels.pruned.tree
+    edge, latency, switches = _graph_of_levels(tree, np.exp(levels.pruned.height))
+    return ManyHosts(
+        Candidate("levels", switches, edge, latency, 0.0, np.zeros((0, 0)), tree.nodes),
+        NORMAL * left,
+        find_pattern(sampled[:, rows], measured[np.ix_(rows, rows)]).is_certain,
+        np.concatenate(found),
+    )
+
+
+def _residuals(
+    levels: Levels, delays: npt.NDArray[np.floating], rows: npt.NDArray[np.integer]
+) -> Iterator[tuple[int, npt.NDArray[np.floating]]]:
+    """Yield rows of the logarithm of each delay over the explained one; 0 on the diagonal."""
+    tree, height = levels.pruned.tree, levels.pruned.height.astype(np.float32)
+    order, begin, end = tree.order_leaves()
+    back = np.argsort(order)
+    ordered = np.empty(len(order), np.float32)
+    for row in rows.tolist():
+        path = [int(tree.node_of_leaf[row])]
+        while path[-1]:
+            path.append(int(tree.parent[path[-1]]))
+        for node in reversed(path):
+            ordered[begin[node] : end[node]] = height[node]
+        with np.errstate(divide="ignore"):
+            residuals = np.log(delays[row]) - ordered[back]
+        residuals[row] = 0.0
+        yield row, residuals

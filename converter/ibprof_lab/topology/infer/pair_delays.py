@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from ibprof.errors import UsageError
 from ibprof_lab.latency.model.delays import Delays
+from ibprof_lab.topology.infer.candidate import Floats
 
 _STATISTICS = ("median", "lower_quartile", "minimum")
 _ONE_WAY = 1.5
@@ -149,3 +150,32 @@ def _join_directions(matrix: npt.NDArray[np.floating]) -> tuple[npt.NDArray[np.f
             f"number {first[0]} and {first[1]}: the shorter direction counts"
         )
     return joined, notes
+
+
+def fill_gaps(delays: npt.NDArray[np.floating], measured: npt.NDArray[np.bool_]) -> Floats:
+    """Insert likely delays where nothing was measured: the least, over all paths by other hosts, of their largest step.
+
+    Args:
+        delays: [n, n], symmetric.
+        measured: bool [n, n].
+
+    Raises:
+        ValueError: the measured pairs do not connect the hosts.
+    """
+    filled = np.where(measured, delays, 0.0)
+    missing = ~measured
+    np.fill_diagonal(missing, False)
+    while missing.any():
+        rows = np.flatnonzero(missing.any(axis=1))
+        steps = np.where(filled > 0, filled, np.inf)
+        guess = filled.copy()
+        for row in rows:
+            columns = np.flatnonzero(missing[row])
+            guess[row, columns] = np.maximum(steps[row][:, None], steps[:, columns]).min(axis=0)
+        gained = missing & np.isfinite(guess) & (guess > 0)
+        if not gained.any():
+            raise ValueError("the measured pairs do not connect the hosts")
+        filled = np.where(gained, guess, filled)
+        filled = np.where(gained & gained.T, np.minimum(filled, filled.T), filled)
+        missing &= ~gained
+    return filled

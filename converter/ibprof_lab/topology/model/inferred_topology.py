@@ -80,10 +80,13 @@ class InferredTopology:
         """A name for each vertex."""
         return self.hosts + self.switches
 
-    @property
-    def is_direct(self) -> bool:
-        """True where hosts are linked with one another, without switches."""
-        return not self.switches
+    def hosts_of_switches(self) -> list[list[str]]:
+        """Return the names of the hosts directly on each switch."""
+        found: list[list[str]] = [[] for _ in self.switches]
+        for a, b in np.sort(self.edge, axis=1).tolist():
+            if a < len(self.hosts) <= b:
+                found[b - len(self.hosts)].append(self.hosts[a])
+        return found
 
     def adjacency(self) -> csr_matrix:
         """Return the latencies as a sparse matrix [vertex, vertex], seconds; symmetric unless `directed`."""

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A comparison with a reference topology: as JSON, and the reference coloured by its differences, DOT and SVG."""
+"""A comparison with a reference topology: text, JSON, and the reference coloured by its differences as DOT and SVG."""
 
 from __future__ import annotations
 
 import json
 from collections import deque
+from collections.abc import Iterator
 from html import escape
 from math import isnan
 from pathlib import Path
@@ -16,10 +17,11 @@ from matplotlib.colors import to_hex, to_rgb
 
 from ibprof_converter.outputs.atomic_write import write_text
 from ibprof_converter.outputs.graph_files import quote_dot, quote_line
-from ibprof_lab.topology.reference.differences import REGULAR
-from ibprof_lab.topology.reference.host_groups import find_leaves
-from ibprof_lab.topology.reference.link_times import NOT_PASSED
+from ibprof_converter.outputs.slurm_topology import compress
+from ibprof_lab.topology.reference.differences import REGULAR, Names, TopologyDifferences
 from ibprof_lab.topology.reference.reference_comparison import ReferenceComparison
+from ibprof_lab.topology.reference.reference_paths import NOT_PASSED
+from ibprof_lab.topology.reference.switch_groups import find_leaves
 
 COMPARISON_ENDINGS = (".dot", ".svg", ".json")
 
@@ -29,6 +31,9 @@ _NEVER_PASSED = "#e0e0e0"
 _NOT_THERE = "not in the reference"
 _PALEST = 0.25
 _WIDTH, _ROW = 1200.0, 160.0
+
+_MOST_SHOWN = 20
+_MOST_NAMES = 200
 
 
 def write_comparison(path: Path, comparison: ReferenceComparison) -> None:
@@ -270,3 +275,56 @@ def _mean_below(
 ) -> float:
     below = [x[other] for other in near[vertex] if level[other] < level[vertex]]
     return float(np.mean(below)) if below else 0.0
+
+
+def describe_comparison_lines(comparison: ReferenceComparison) -> Iterator[str]:
+    """Yield the lines of a comparison: the verdict, each difference, and what is unknown."""
+    found, reference = comparison.comparison, comparison.reference
+    alike = f"; {100 * found.similarity:.1f}% alike" if found.kind == REGULAR else ""
+    yield f"{len(found.hosts)} hosts compared with {reference.origin}, {found.kind}{alike}"
+    yield f"{comparison.differences} differences" if comparison.differences else "no difference"
+    if found.not_in_reference:
+        yield f"not in the reference: {_names(found.not_in_reference)}"
+    yield from _describe_cabling(found)
+    for what, pairs in (("missing", found.missing), ("not in the reference", found.extra)):
+        for a, b in pairs[:_MOST_SHOWN]:
+            yield f"link {what}: {a} to {b}"
+    for link in comparison.slow[:_MOST_SHOWN]:
+        a, b = (reference.names[end] for end in reference.link[link.link].tolist())
+        yield f"slow: {a} to {b}: {link.why}"
+    lists = (found.misplaced, found.separated, found.missing, found.extra, comparison.slow)
+    if any(len(each) > _MOST_SHOWN for each in lists):
+        yield "and more: --json has all"
+    if found.not_measured:
+        yield f"note: not measured: {_names(found.not_measured)}"
+    for switches in found.merged[:_MOST_SHOWN]:
+        yield f"unknown: {_names(switches)}: by the delays their hosts are on one switch"
+    for text in found.unknown:
+        yield f"unknown: {text}"
+
+
+def _describe_cabling(found: TopologyDifferences) -> Iterator[str]:
+    for host in found.misplaced[:_MOST_SHOWN]:
+        yield (
+            f"wrong cable: {host.host} is measured with {_names(host.found_peers)} of {host.found_switch}; the "
+            f"reference has it on {host.switch} with {_names(host.peers) or 'no other host'}"
+        )
+    for part in found.separated[:_MOST_SHOWN]:
+        yield (
+            f"separated: {_names(part.hosts)}, on {part.switch} by the reference, farther than "
+            f"{_names(part.others)} there"
+        )
+    for switch in found.recabled[:_MOST_SHOWN]:
+        yield (
+            f"wrong cable: {switch.switch} with {_names(switch.hosts)} is measured nearest to "
+            f"{_names(switch.found_near)}; by the reference it is to {_names(switch.near)}"
+        )
+    for group in found.regrouped[:_MOST_SHOWN]:
+        yield (
+            f"grouped differently: near to one another by the reference: {_names(group.expected) or 'no such group'}; "
+            f"by the delays: {_names(group.found) or 'no such group'}"
+        )
+
+
+def _names(names: Names) -> str:
+    return compress(names[:_MOST_NAMES]) + (", ..." if len(names) > _MOST_NAMES else "")

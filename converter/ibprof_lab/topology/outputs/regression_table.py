@@ -12,8 +12,8 @@ from typing import Any, TextIO
 import numpy as np
 
 from ibprof_converter.outputs.atomic_write import write_text
-from ibprof_lab.topology.outputs.inferred_graph import describe_topology
-from ibprof_lab.topology.reference.file_regression import RegressedLinks
+from ibprof_lab.topology.outputs.inferred_text import describe_topology
+from ibprof_lab.topology.reference.link_regression import RegressedLinks
 
 _SHOWN = 40
 

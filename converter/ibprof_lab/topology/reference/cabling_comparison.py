@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Comparison of an inferred topology with its reference: differences of cabling.
 
-Source of the similarity: P. S. Bannikov, A. N. Salnikov (see `bannikov_salnikov`), comparison of topologies, step d.
+Source of the similarity: P. S. Bannikov, A. N. Salnikov (see `published_methods`), comparison of topologies, step d.
 """
 
 from __future__ import annotations
@@ -20,24 +20,22 @@ from ibprof_lab.topology.model.inferred_topology import InferredTopology
 from ibprof_lab.topology.reference.differences import (
     HIERARCHICAL,
     REGULAR,
+    MatchedHosts,
     Names,
     RegroupedHosts,
     TopologyDifferences,
 )
-from ibprof_lab.topology.reference.host_groups import (
+from ibprof_lab.topology.reference.reference_topology import Reference
+from ibprof_lab.topology.reference.switch_groups import (
     compare_groups,
+    compare_switch_links,
     find_leaves,
     find_nearer,
+    find_recabled_switches,
     group_by_switch,
     join_moved,
-    number_groups,
-)
-from ibprof_lab.topology.reference.host_matching import MatchedHosts
-from ibprof_lab.topology.reference.reference_topology import Reference
-from ibprof_lab.topology.reference.switch_distances import (
-    compare_switch_links,
-    find_recabled_switches,
     measure_switch_distances,
+    number_groups,
 )
 
 Floats = npt.NDArray[np.float64]
@@ -226,13 +224,7 @@ def _expect(reference: Reference, matched: MatchedHosts, graph: nx.Graph) -> Inf
 def _restrict(topology: InferredTopology, places: Sequence[int], kept: Sequence[int]) -> set[frozenset[int]] | None:
     """Return the splits of a tree restricted to some hosts, each as the side without the first of them.
 
-    Args:
-        topology: with the splits.
-        places: the topology's vertex of each host.
-        kept: numbers of hosts, ascending.
-
-    Returns:
-        None where the topology is no tree.
+    `kept` are these hosts, ascending, and `places` the topology's vertices of all. None where the topology is no tree.
     """
     host_of = {places[host]: host for host in kept}
     found = set()

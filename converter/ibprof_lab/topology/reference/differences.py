@@ -1,14 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Differences between an inferred topology and its reference."""
+"""Hosts that a measurement and its reference share, and the differences between the two."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import nan
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.errors import InconsistentError
+from ibprof_lab.topology.reference.reference_topology import Reference
 
 Names = tuple[str, ...]
 
 REGULAR, HIERARCHICAL = "regular", "hierarchical"
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+_OF_PROCESS = re.compile(r"#\d+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,3 +130,87 @@ class TopologyDifferences:
         """Number of differences."""
         found = (self.not_in_reference, self.missing, self.extra, self.misplaced, self.separated)
         return sum(map(len, found)) + len(self.recabled) + len(self.regrouped)
+
+
+@dataclass(frozen=True, slots=True)
+class MatchedHosts:
+    """The hosts that an inferred topology and a reference share.
+
+    Attributes:
+        names: of the hosts.
+        of_inferred: for each of them the vertices of the inferred topology: one, or one for each process.
+        vertex: int64 [host], of the reference.
+        not_in_reference, not_measured: as in `TopologyDifferences`.
+    """
+
+    names: Names
+    of_inferred: tuple[tuple[int, ...], ...]
+    vertex: Integers
+    not_in_reference: Names
+    not_measured: Names
+
+
+def match_hosts(labels: Sequence[str], reference: Reference) -> MatchedHosts:
+    """Find measured hosts in a reference by their names; where none is found, processes by their hosts' names.
+
+    Raises:
+        InconsistentError: the reference has none of them, or two of them are one vertex.
+    """
+    vertex = reference.find_hosts(labels)
+    members: dict[str, list[int]] = {name: [place] for place, name in enumerate(labels)}
+    if (vertex < 0).all():
+        members = {}
+        for place, label in enumerate(labels):
+            members.setdefault(_OF_PROCESS.sub("", label), []).append(place)
+        vertex = reference.find_hosts(tuple(members))
+    if (vertex < 0).all():
+        known = ", ".join([reference.names[host] for host in np.flatnonzero(reference.may_be_host)[:5].tolist()])
+        raise InconsistentError(
+            f"{reference.origin}: none of the {len(labels)} hosts ({', '.join(labels[:5])}) is there, but {known}"
+        )
+    there = vertex >= 0
+    left = reference.is_end.copy()
+    left[vertex[there]] = False
+    names = tuple(members)
+    return MatchedHosts(
+        names=tuple(name for name, known in zip(names, there, strict=True) if known),
+        of_inferred=tuple(tuple(each) for each, known in zip(members.values(), there, strict=True) if known),
+        vertex=vertex[there],
+        not_in_reference=tuple(name for name, known in zip(names, there, strict=True) if not known),
+        not_measured=tuple(reference.names[host] for host in np.flatnonzero(left).tolist()),
+    )
+
+
+_MOST_PAIRS = 300_000
+
+
+def choose_pairs(matrix: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    """Return the pairs of hosts that have a delay, int64 [pair, 2]; a sample of them where there are very many."""
+    hosts = len(matrix)
+    if hosts * (hosts - 1) > _MOST_PAIRS:
+        draw = np.unique(np.random.default_rng(0).integers(hosts * hosts, size=_MOST_PAIRS))
+        pair = np.stack(np.divmod(draw, hosts), axis=1)
+        pair = pair[pair[:, 0] != pair[:, 1]]
+    else:
+        pair = np.argwhere(~np.eye(hosts, dtype=bool))
+    value = matrix[tuple(pair.T)]
+    there: npt.NDArray[np.int64] = pair[np.isfinite(value) & (value > 0)]
+    return there
+
+
+def average_processes(matrix: npt.NDArray[np.floating], members: Sequence[Sequence[int]]) -> Floats:
+    """Return the mean delay between the processes of two hosts, float64 [host, host]. Source: formula (3)."""
+    order = np.concatenate([np.asarray(each, np.int64) for each in members])
+    values: Floats = matrix[np.ix_(order, order)].astype(np.float64)
+    if len(order) == len(members):
+        return values
+    there = np.isfinite(values)
+    first = np.cumsum([0, *map(len, members[:-1])])
+    sums, count = (
+        np.add.reduceat(np.add.reduceat(each, first, axis=0), first, axis=1)
+        for each in (np.where(there, values, 0.0), there.astype(np.float64))
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        means: Floats = sums / count
+    np.fill_diagonal(means, 0.0)
+    return means

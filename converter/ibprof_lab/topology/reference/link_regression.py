@@ -1,32 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Latencies of all links at the same time, from delays along their paths: Bufe's linear regression.
+"""Latencies of all links of a known topology at the same time, from delays along their paths: Bufe's linear regression.
 
-Source: A. Bufe (see `bufe`), section 2.4.
+Source: A. Bufe (see `published_methods`), section 2.4.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import nan
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import shortest_path
 
 from ibprof.errors import UsageError
-from ibprof_lab.topology.reference.reference_paths import ReferencePaths
-from ibprof_lab.topology.reference.reference_topology import Reference
+from ibprof_lab.topology.infer.inference_methods import read_host_delays
+from ibprof_lab.topology.infer.pair_delays import take_pair_delays
+from ibprof_lab.topology.model.inferred_topology import InferredTopology
+from ibprof_lab.topology.model.topology_files import READERS, read_graph
+from ibprof_lab.topology.reference.differences import average_processes, choose_pairs, match_hosts
+from ibprof_lab.topology.reference.reference_paths import ReferencePaths, find_reference_paths, keep_unique
+from ibprof_lab.topology.reference.reference_topology import Reference, read_reference, take_topology
 
 Floats = npt.NDArray[np.float64]
 
 NONE, MINIMUM, STORE_AND_FORWARD = "none", "minimum", "store-and-forward"
 CORRECTIONS = (NONE, MINIMUM, STORE_AND_FORWARD)
 
-LARGEST_WITH_CYCLES = 1024
 _BITS = 8
 _GIGA = 1e9
 _NOTHING = 1e-6
+
+UNIQUE, SHORTEST = "unique", "shortest"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +85,7 @@ def correct_for_size(paths: ReferencePaths, delays: Floats, gbps: Floats, length
 def regress(paths: ReferencePaths, delays: Floats, links: int, corrected: str = NONE) -> LinkRegression:
     """Fit the links' latencies by ordinary least squares: their sums along the paths approximate the delays.
 
-    Args:
-        paths: of the pairs.
-        delays: float64 [pair], seconds.
-        links: number of links.
-        corrected: how the delays were corrected, for the record.
+    `delays` are float64 [pair], seconds; the result keeps how they were `corrected`.
     """
     used = (paths.hops > 0) & np.isfinite(delays)
     matrix = csr_matrix((np.ones(len(paths.link)), paths.link, paths.offset), (len(delays), links))[used]
@@ -104,46 +106,89 @@ def regress(paths: ReferencePaths, delays: Floats, links: int, corrected: str = 
     return LinkRegression(latency, r_squared, len(target), corrected)
 
 
-def keep_unique(
-    reference: Reference, paths: ReferencePaths, source: npt.NDArray[np.int64], epsilon: float
-) -> ReferencePaths:
-    """Leave out paths where another one has roughly the same length.
+@dataclass(frozen=True, slots=True)
+class RegressOptions:
+    """The arguments of `ibprof-topology regress`."""
 
-    Args:
-        reference: without tables; in a tree each path is unique.
-        paths: shortest ones.
-        source: int64 [pair], vertices from which they start.
-        epsilon: relative difference of lengths that distinguishes paths.
+    topology: str
+    delays: str
+    correct: str | None
+    gbps: float | None
+    paths: str
+    epsilon: float
+    length: int | None
+    unit: str = "us"
+
+    @property
+    def is_fabric(self) -> bool:
+        """True where the topology is a fabric's own file, by the name's end."""
+        return Path(self.topology).suffix not in READERS
+
+
+@dataclass(frozen=True, slots=True)
+class RegressedLinks:
+    """Latencies of the links of a topology or fabric.
+
+    Attributes:
+        reference: the links.
+        gbps: float64 [link], data rates that corrected the delays; nan where unknown.
+        regression: the latencies.
+        topology: with these latencies; None of a fabric.
+    """
+
+    reference: Reference
+    gbps: npt.NDArray[np.float64]
+    regression: LinkRegression
+    topology: InferredTopology | None
+
+
+def regress_files(options: RegressOptions) -> RegressedLinks:
+    """Read a topology and delays, and regress.
 
     Raises:
-        UsageError: the graph has cycles, and is too large to search for other paths.
+        InputError: a file is damaged.
+        UsageError: the topology is directed, no throughput is known for the correction, or the graph is too large.
+        InconsistentError: the two have no host in common.
     """
-    if reference.routes is not None or len(reference.link) < reference.vertices:
-        return paths
-    if reference.vertices > LARGEST_WITH_CYCLES:
-        raise UsageError(
-            f"{reference.origin}: expected at most {LARGEST_WITH_CYCLES} vertices with cycles to search for other "
-            f"paths of the same length, found {reference.vertices}; --paths shortest needs no search"
-        )
-    between = shortest_path(reference.adjacency(weighted=True), directed=False)
-    a, b = reference.link.T
-    length = between[a, b]
-    ends = _last_vertices(reference, paths, source)
-    kept = np.zeros(len(ends), bool)
-    for start in np.unique(source).tolist():
-        of_start = np.flatnonzero((source == start) & (paths.hops > 0))
-        to = between[ends[of_start]]
-        on_way = np.minimum(between[start, a] + to[:, b], between[start, b] + to[:, a]) + length
-        near = on_way <= (1 + epsilon) * between[start, ends[of_start]][:, None]
-        kept[of_start] = near.sum(axis=1) == paths.hops[of_start]
-    hops = np.where(kept, paths.hops, 0)
-    return ReferencePaths(np.concatenate([[0], np.cumsum(hops)]), paths.link[kept[paths.pair]])
+    topology = None if options.is_fabric else read_graph(options.topology)
+    if topology is not None and topology.directed:
+        raise UsageError(f"{options.topology}: arcs of one direction have no common latency")
+    reference = read_reference(options.topology) if topology is None else take_topology(options.topology, topology)
+    known = reference.gbps > 0
+    gbps = reference.gbps if options.gbps is None else np.where(known, reference.gbps, options.gbps)
+    found = _regress(options, reference, gbps, topology.overhead_seconds if topology else 0.0)
+    if topology is not None:
+        topology = _set_latencies(topology, reference, found)
+    return RegressedLinks(reference, gbps, found, topology)
 
 
-def _last_vertices(reference: Reference, paths: ReferencePaths, source: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    here = source.copy()
-    for hop in range(int(paths.hops.max(initial=0))):
-        on = np.flatnonzero(paths.hops > hop)
-        a, b = reference.link[paths.link[paths.offset[on] + hop]].T
-        here[on] = np.where(a == here[on], b, a)
-    return here
+def _regress(
+    options: RegressOptions, reference: Reference, gbps: npt.NDArray[np.float64], overhead: float
+) -> LinkRegression:
+    values = take_pair_delays(read_host_delays(options.delays, options.unit), options.length, "median")
+    matched = match_hosts(values.hosts, reference)
+    matrix = average_processes(values.seconds, matched.of_inferred)
+    pair = choose_pairs(matrix)
+    pair = pair[pair[:, 0] < pair[:, 1]]
+    source, destination = matched.vertex[pair].T
+    paths = find_reference_paths(reference, source, destination)
+    if options.paths == UNIQUE:
+        paths = keep_unique(reference, paths, source, options.epsilon)
+    correction = options.correct or (MINIMUM if (gbps > 0).any() else NONE)
+    seconds = correct_for_size(paths, matrix[tuple(pair.T)] - overhead, gbps, values.length, correction)
+    return regress(paths, seconds, len(reference.link), correction)
+
+
+def _set_latencies(topology: InferredTopology, reference: Reference, found: LinkRegression) -> InferredTopology:
+    """Return a topology with regressed latencies; those that the delays do not determine stay as they were."""
+    new = {tuple(ends): seconds for ends, seconds in zip(reference.link.tolist(), found.latency_seconds, strict=True)}
+    seconds = np.array([new[min(a, b), max(a, b)] for a, b in topology.edge.tolist()])
+    unknown = list(topology.unknown)
+    if hidden := int(np.isnan(seconds).sum()):
+        unknown.append(f"the delays do not determine the latencies of {hidden} links, which stay as they were")
+    return replace(
+        topology,
+        latency_seconds=np.where(np.isnan(seconds), topology.latency_seconds, seconds),
+        notes=(*topology.notes, f"latencies by linear regression, R2 {found.r_squared:.6g}"),
+        unknown=tuple(unknown),
+    )

@@ -4,20 +4,35 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from ibprof.errors import UsageError
+from ibprof_converter.routing.rail_files import has_links
+from ibprof_converter.routing.synthetic.spec import is_synthetic
 from ibprof_lab.latency.model.delays import Delays
+from ibprof_lab.topology.infer.inference_methods import InferenceMethod, apply_method, read_host_delays
 from ibprof_lab.topology.model.inferred_topology import InferredTopology
+from ibprof_lab.topology.model.topology_files import READERS, read_graph
 from ibprof_lab.topology.reference.cabling_comparison import are_linked_in_cycles, compare_cabling, reduce_graph
-from ibprof_lab.topology.reference.differences import SeparatedHosts, TopologyDifferences
-from ibprof_lab.topology.reference.host_groups import find_leaves, find_nearer, number_groups
-from ibprof_lab.topology.reference.host_matching import MatchedHosts, match_hosts
-from ibprof_lab.topology.reference.link_regression import LARGEST_WITH_CYCLES, keep_unique
-from ibprof_lab.topology.reference.link_times import LinkTimes, average_processes, spread_delays
-from ibprof_lab.topology.reference.reference_paths import find_reference_paths
-from ibprof_lab.topology.reference.reference_topology import Reference
+from ibprof_lab.topology.reference.differences import (
+    MatchedHosts,
+    SeparatedHosts,
+    TopologyDifferences,
+    average_processes,
+    choose_pairs,
+    match_hosts,
+)
+from ibprof_lab.topology.reference.reference_paths import (
+    LARGEST_WITH_CYCLES,
+    LinkTimes,
+    find_reference_paths,
+    keep_unique,
+    spread_delays,
+)
+from ibprof_lab.topology.reference.reference_topology import Reference, read_reference
 from ibprof_lab.topology.reference.slow_link_detection import (
     LEAST_DELAY,
     LEAST_SPEED,
@@ -25,11 +40,13 @@ from ibprof_lab.topology.reference.slow_link_detection import (
     find_slow_by_speed,
     find_slow_links,
 )
+from ibprof_lab.topology.reference.switch_groups import find_leaves, find_nearer, number_groups
 
-_MOST_PAIRS = 300_000
 _MOST_SWITCHES = 2048
 _MOST_ELSEWHERE = 0.5
 _LONG_MESSAGE = 4096
+
+_ONE_HOP_S = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,14 +154,10 @@ def subtract_slow_links(
     slow: list[SlowLink],
     group: npt.NDArray[np.int64] | None,
 ) -> npt.NDArray[np.float64]:
-    """Subtract what slow links add from the delays of all pairs that pass them.
+    """Subtract the excess of slow links from the delays of all pairs that pass them, float64 [host, host], seconds.
 
-    Args:
-        matrix: float64 [host, host], seconds.
-        reference: with the links.
-        vertex: int64 [host], of the reference.
-        slow: the links.
-        group: int64 [host], the number of the switch that each host is on; None to ignore links between switches.
+    `vertex` are the hosts' vertices of the reference, `group` the numbers of their switches, int64 [host]; None for the
+    latter ignores links between switches.
     """
     if not slow:
         return matrix
@@ -195,20 +208,6 @@ def _find_processes(delays: Delays, matched: MatchedHosts) -> list[list[int]]:
     return [of_host.get(name) or of_label[name] for name in matched.names]
 
 
-def choose_pairs(matrix: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-    """Return the pairs of hosts that have a delay, int64 [pair, 2]; a sample of them where there are very many."""
-    hosts = len(matrix)
-    if hosts * (hosts - 1) > _MOST_PAIRS:
-        draw = np.unique(np.random.default_rng(0).integers(hosts * hosts, size=_MOST_PAIRS))
-        pair = np.stack(np.divmod(draw, hosts), axis=1)
-        pair = pair[pair[:, 0] != pair[:, 1]]
-    else:
-        pair = np.argwhere(~np.eye(hosts, dtype=bool))
-    value = matrix[tuple(pair.T)]
-    there: npt.NDArray[np.int64] = pair[np.isfinite(value) & (value > 0)]
-    return there
-
-
 def _measure_throughput(
     delays: Delays, matched: MatchedHosts, pair: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.float64] | None:
@@ -241,4 +240,56 @@ def make_observable_topology(reference: Reference) -> InferredTopology:
         latency_seconds=np.full(len(edge), 1e-6),  # of each hop, so that more hops are farther
         support=np.full(len(edge), np.nan),
         probability=np.ones(len(edge)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CompareOptions:
+    """The arguments of `ibprof-topology compare`; `method` infers a topology from delays."""
+
+    inferred: str
+    reference: str
+    rail: int
+    least: float
+    least_speed: float
+    method: InferenceMethod
+
+
+def compare_files(options: CompareOptions) -> ReferenceComparison:
+    """Read, infer where needed, and compare.
+
+    Raises:
+        InputError: a file is damaged.
+        UsageError: delays of that length were not measured.
+        InconsistentError: the two have no host in common.
+    """
+    reference, name = read_reference(options.reference, options.rail), options.inferred
+    shares = (options.least, options.least_speed)
+    if Path(name).suffix in READERS:
+        found = read_graph(name)
+        timed = not np.isnan(found.latency_seconds).any()
+        if not timed:
+            found = replace(found, latency_seconds=np.full(len(found.edge), _ONE_HOP_S))
+        return compare_with_reference(found, reference, None, options.method.length or 0, *shares, timed)
+    if is_synthetic(name) or Path(name).is_dir() or has_links(Path(name)):
+        return compare_with_reference(make_observable_topology(read_reference(name)), reference, None, timed=False)
+    return _compare_delays(options, reference)
+
+
+def _compare_delays(options: CompareOptions, reference: Reference) -> ReferenceComparison:
+    delays, length = read_host_delays(options.inferred, options.method.unit), options.method.length
+    if length is None:
+        length = int(delays.lengths[0])
+    elif length not in delays.lengths:
+        raise UsageError(f"--length: {length} bytes were not measured")
+    # The shortest messages show the topology best, whatever the length whose times are compared.
+    inferred, values = apply_method(replace(options.method, bootstrap=0, length=None), delays)
+    return compare_with_reference(
+        inferred.topology,
+        reference,
+        delays,
+        length,
+        options.least,
+        options.least_speed,
+        statistic=values.statistic if values else "median",
     )

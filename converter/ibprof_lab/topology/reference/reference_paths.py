@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths of messages between hosts of a reference topology: by its forwarding tables, or shortest paths."""
+"""Paths between hosts of a reference topology, by its forwarding tables or shortest ones; times of their links."""
 
 from __future__ import annotations
 
@@ -9,11 +9,16 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse.csgraph import shortest_path
 
+from ibprof.errors import UsageError
 from ibprof_lab.topology.reference.reference_topology import Reference
 
 Integers = npt.NDArray[np.int64]
 
 _SOURCES_AT_ONCE = 64
+
+Floats = npt.NDArray[np.float64]
+NOT_PASSED, AS_FAST, SLOWER = "white", "red", "blue"
+"""The paper's colours: no measured path has the link; its time is at most that at line rate; its time is longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +45,9 @@ class ReferencePaths:
 
 
 def find_reference_paths(reference: Reference, source: Integers, destination: Integers) -> ReferencePaths:
-    """Find the paths of pairs of vertices.
+    """Find the paths of pairs of hosts: by the reference's forwarding tables, or shortest ones where it has none.
 
-    Args:
-        reference: with forwarding tables, which are followed, or without.
-        source, destination: int [pair], vertices that are hosts, ascending by source.
+    `source` and `destination` are vertices, int [pair], ascending by source.
     """
     if reference.routes is not None and reference.host_lid is not None:
         paths = reference.routes.find_paths(reference.host_lid[source], reference.host_lid[destination])
@@ -54,13 +57,8 @@ def find_reference_paths(reference: Reference, source: Integers, destination: In
 
 def _find_shortest(reference: Reference, source: Integers, destination: Integers) -> ReferencePaths:
     graph = reference.adjacency(weighted=True)
-    number: dict[tuple[int, int], int] = {}
-    for each, (a, b) in enumerate(reference.link.tolist()):
-        number.setdefault((min(a, b), max(a, b)), each)
-    keys = np.array([a * reference.vertices + b for a, b in number], np.int64)
-    order = np.argsort(keys)
-    links = np.array(list(number.values()), np.int64)[order]
-    keys = keys[order]
+    low, high = np.sort(reference.link, axis=1).astype(np.int64).T
+    keys, links = np.unique(low * reference.vertices + high, return_index=True)
     pairs: list[Integers] = []
     passed: list[Integers] = []
     sources = np.unique(source)
@@ -85,3 +83,105 @@ def _find_shortest(reference: Reference, source: Integers, destination: Integers
     offset = np.zeros(len(source) + 1, np.int64)
     np.cumsum(np.bincount(of_pair, minlength=len(source)), out=offset[1:])
     return ReferencePaths(offset, link[::-1][by_pair])
+
+
+@dataclass(frozen=True, slots=True)
+class LinkTimes:
+    """Times of links.
+
+    Attributes:
+        seconds: float64 [link], mean time of a message on the link; nan where none passes.
+        line_rate_seconds: float64 [link], length over speed; nan where the speed is unknown.
+        paths: int64 [link], number of paths with the link, of both directions.
+    """
+
+    seconds: Floats
+    line_rate_seconds: Floats
+    paths: npt.NDArray[np.int64]
+
+    def colours(self) -> tuple[str, ...]:
+        """Return the colour of each link; a link of unknown speed has a time at line rate of 0."""
+        slower = self.seconds > np.nan_to_num(self.line_rate_seconds)
+        return tuple(
+            NOT_PASSED if not passed else (SLOWER if more else AS_FAST)
+            for passed, more in zip(self.paths, slower, strict=True)
+        )
+
+    def saturation(self) -> Floats:
+        """Return the strength of each colour, 0 to 1: the difference over the largest one, float64 [link]."""
+        difference = np.abs(np.nan_to_num(self.seconds - np.nan_to_num(self.line_rate_seconds)))
+        most = float(difference.max(initial=0.0))
+        return difference / most if most else difference
+
+
+def spread_delays(paths: ReferencePaths, delays: Floats, gbps: Floats, length: int) -> LinkTimes:
+    """Spread each pair's delay over the links of its path, inversely to their speeds, and average by link.
+
+    A link of twice the speed takes half the time of the others on the path.
+
+    Args:
+        paths: of the pairs.
+        delays: float64 [pair], seconds.
+        gbps: float64 [link]; links of unknown speed count as the median of the known ones.
+        length: bytes of the messages.
+
+    Source: Bannikov and Salnikov (see `published_methods`), comparison of topologies, steps f and g, formula (4).
+    """
+    known = gbps[gbps > 0]
+    inverse = 1 / np.where(gbps > 0, gbps, float(np.median(known)) if len(known) else 1.0)
+    on_way, pair = inverse[paths.link], paths.pair
+    whole = np.bincount(pair, on_way, len(paths.offset) - 1)
+    count = np.bincount(paths.link, minlength=len(gbps))
+    total = np.bincount(paths.link, delays[pair] * on_way / whole[pair], len(gbps))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        seconds = np.where(count > 0, total / count, np.nan)
+        at_line_rate = length * 8 / (gbps * 1e9)
+    return LinkTimes(seconds, at_line_rate, count)
+
+
+LARGEST_WITH_CYCLES = 1024
+
+
+def keep_unique(
+    reference: Reference, paths: ReferencePaths, source: npt.NDArray[np.int64], epsilon: float
+) -> ReferencePaths:
+    """Leave out shortest paths where another one has roughly the same length.
+
+    Args:
+        reference: without tables; in a tree each path is unique.
+        paths: shortest ones.
+        source: int64 [pair], vertices from which they start.
+        epsilon: relative difference of lengths that distinguishes paths.
+
+    Raises:
+        UsageError: the graph has cycles, and is too large to search for other paths.
+    """
+    if reference.routes is not None or len(reference.link) < reference.vertices:
+        return paths
+    if reference.vertices > LARGEST_WITH_CYCLES:
+        raise UsageError(
+            f"{reference.origin}: expected at most {LARGEST_WITH_CYCLES} vertices with cycles to search for other "
+            f"paths of the same length, found {reference.vertices}; --paths shortest needs no search"
+        )
+    between = shortest_path(reference.adjacency(weighted=True), directed=False)
+    a, b = reference.link.T
+    length = between[a, b]
+    ends = _last_vertices(reference, paths, source)
+    kept = np.zeros(len(ends), bool)
+    for start in np.unique(source).tolist():
+        of_start = np.flatnonzero((source == start) & (paths.hops > 0))
+        to = between[ends[of_start]]
+        on_way = np.minimum(between[start, a] + to[:, b], between[start, b] + to[:, a]) + length
+        near = on_way <= (1 + epsilon) * between[start, ends[of_start]][:, None]
+        kept[of_start] = near.sum(axis=1) == paths.hops[of_start]
+    hops = np.where(kept, paths.hops, 0)
+    return ReferencePaths(np.concatenate([[0], np.cumsum(hops)]), paths.link[kept[paths.pair]])
+
+
+def _last_vertices(reference: Reference, paths: ReferencePaths, source: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    here = source.copy()
+    for hop in range(int(paths.hops.max(initial=0))):
+        on = np.flatnonzero(paths.hops > hop)
+        a, b = reference.link[paths.link[paths.offset[on] + hop]].T
+        here[on] = np.where(a == here[on], b, a)
+    return here

@@ -22,9 +22,9 @@ from ibprof_converter.routing.subnet import Subnet, read_rail, read_without_tabl
 from ibprof_converter.routing.subnet_routes import SubnetRoutes
 from ibprof_converter.routing.table_search import MissingTablesError
 from ibprof_converter.traffic.hosts import HostIndex, find_hosts
-from ibprof_lab.topology.files.dot_graph import Attributes, DotGraph, read_dot
-from ibprof_lab.topology.files.topology_files import READERS, read_graph
+from ibprof_lab.topology.model.dot_graph import Attributes, DotGraph, read_dot
 from ibprof_lab.topology.model.inferred_topology import InferredTopology
+from ibprof_lab.topology.model.topology_files import READERS, read_graph
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

@@ -3,26 +3,32 @@
 
 Two hosts send while other pairs fill a link of that path. Where they have a link of their own their rate stays.
 
-Source: Bufe (see `bufe`), section 2.2.1. Unlike in print, a rate that stays shows a direct link only where the pairs
-are known to fill the path, and the rates of all pairs count.
+Source: Bufe (see `published_methods`), section 2.2.1. Unlike in print, a rate that stays shows a direct link only where
+the pairs are known to fill the path, and the rates of all pairs count.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import combinations, pairwise
+from typing import Any
 
 import numpy as np
 
-from ibprof_lab.topology.model.host_attachment import NO_EDGE
-from ibprof_lab.topology.model.inferred_routes import InferredRoutes
+from ibprof.text.quantities import count_of
+from ibprof_lab.topology.model.inferred_routes import NO_EDGE, InferredRoutes, attach_hosts
 from ibprof_lab.topology.model.inferred_topology import InferredTopology
-from ibprof_lab.topology.throughput.concurrent_measurement import RoundMeasurement
-from ibprof_lab.topology.throughput.link_throughput import SAME, PairJobResult
-from ibprof_lab.topology.throughput.pair_jobs import Pair, PairJob, make_job, put_into_rounds
-from ibprof_lab.topology.throughput.throughput_plan import pair_across_link
+from ibprof_lab.topology.throughput.link_throughput import SAME, pair_across_link
+from ibprof_lab.topology.throughput.pair_jobs import (
+    Pair,
+    PairJob,
+    PairJobResult,
+    RoundMeasurement,
+    make_job,
+    put_into_rounds,
+)
 
 _OVERFULL = 1 / SAME
 """Demand relative to a link's throughput from which on the link cannot carry all of it."""
@@ -55,13 +61,7 @@ class BlockedPath:
 
 @dataclass(frozen=True, slots=True)
 class BlockedRates:
-    """The rates of a blocked path.
-
-    Attributes:
-        path: that was blocked.
-        alone, others, together: of its jobs.
-        finding: whether the hosts' switches have a direct link.
-    """
+    """The rates of a blocked path's jobs, and whether the hosts' switches have a direct link."""
 
     path: BlockedPath
     alone: PairJobResult
@@ -72,12 +72,7 @@ class BlockedRates:
 
 @dataclass(frozen=True, slots=True)
 class DirectLinkResults:
-    """All blocked paths that were measured.
-
-    Attributes:
-        rates: of each.
-        left_out: number of pairs whose path is not sure, or has no link that other hosts could fill.
-    """
+    """All blocked paths that were measured; `left_out` counts pairs without a sure path that other hosts could fill."""
 
     rates: tuple[BlockedRates, ...]
     left_out: int
@@ -89,11 +84,6 @@ class DirectLinkTest:
     Args:
         topology: undirected.
         chosen: pairs of hosts; None for one of each two switches with hosts.
-
-    Attributes:
-        routes: of the topology.
-        paths: that can be blocked.
-        left_out: number of pairs whose path is not sure, or has no link that other hosts could fill.
     """
 
     def __init__(self, topology: InferredTopology, chosen: Collection[Pair] | None = None) -> None:
@@ -200,3 +190,51 @@ def add_direct_links(topology: InferredTopology, found: Iterable[BlockedRates]) 
         probability=np.append(topology.probability, np.ones(count)),
         throughput=throughput,
     )
+
+
+_WORDS = {
+    Finding.DIRECT: "a direct link",
+    Finding.NONE: "no direct link",
+    Finding.UNKNOWN: "cannot tell, the link may carry both",
+}
+
+
+def describe_direct_links(topology: InferredTopology, found: DirectLinkResults) -> Iterator[str]:
+    """Yield a line for each pair, direct links first, then how many pairs were left out."""
+    order, names = list(Finding), _name_switches(topology)
+    for each in sorted(found.rates, key=lambda each: order.index(each.finding)):
+        row = _row(topology, names, each)
+        others = f"{count_of(row['pairs'], 'pair')} between {' and '.join(row['blocked'])}"
+        yield (
+            f"{' to '.join(row['hosts'])}: {_WORDS[each.finding]}; {row['gbps']:.3g} Gb/s alone, "
+            f"{row['gbps_blocked']:.3g} while {others} send ({row['others_gbps']:.3g} Gb/s alone, "
+            f"{row['others_gbps_blocked']:.3g} then)"
+        )
+    if found.left_out:
+        yield f"not tried: {found.left_out} pairs without a sure path of several links that other hosts can fill"
+
+
+def list_direct_links(topology: InferredTopology, found: DirectLinkResults) -> dict[str, Any]:
+    """Return what was found as JSON: `direct_links[]`, and `not_tried`, the number of pairs."""
+    names = _name_switches(topology)
+    return {"direct_links": [_row(topology, names, each) for each in found.rates], "not_tried": found.left_out}
+
+
+def _name_switches(topology: InferredTopology) -> list[str]:
+    """Return the names of all switches; of a host's own switch, the host's."""
+    return [topology.names[vertex] for vertex in attach_hosts(topology).vertices()]
+
+
+def _row(topology: InferredTopology, names: Sequence[str], each: BlockedRates) -> dict[str, Any]:
+    own = float(each.together.gbps[0])
+    return {
+        "hosts": [topology.hosts[host] for host in each.path.hosts],
+        "finding": each.finding.value,
+        "path": [names[switch] for switch in each.path.switches],
+        "blocked": [names[switch] for switch in each.path.link],
+        "pairs": len(each.others.gbps),
+        "gbps": each.alone.total,
+        "gbps_blocked": own,
+        "others_gbps": each.others.total,
+        "others_gbps_blocked": each.together.total - own,
+    }

@@ -1,41 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Throughput of each link and switch, from the rates of pairs that sent at the same time."""
+"""Throughput of each link and switch: the pairs of hosts that send at the same time, and what their rates show.
+
+Unlike in print, the throughput over several links is their minimum, and so that of a node is the largest of its pairs'
+(2.3.2).
+
+Source: Bufe (see `published_methods`), section 2.3.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice, pairwise
 from math import inf, isnan, nan
 
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linprog
 
-from ibprof_lab.topology.model.host_attachment import NO_EDGE
-from ibprof_lab.topology.model.inferred_routes import InferredRoutes
-from ibprof_lab.topology.model.inferred_topology import LinkThroughput
-from ibprof_lab.topology.throughput.pair_jobs import PairJob
+from ibprof_lab.latency.measure.measurement_plan import round_robin
+from ibprof_lab.topology.model.inferred_routes import NO_EDGE, InferredRoutes
+from ibprof_lab.topology.model.inferred_topology import InferredTopology, LinkThroughput
+from ibprof_lab.topology.throughput.pair_jobs import (
+    Pair,
+    PairJob,
+    PairJobResult,
+    RoundMeasurement,
+    make_job,
+    put_into_rounds,
+)
 
 SAME = 0.9
 """Share of the bound by other links from which on these may have been the bottleneck."""
 
+_ALL_PAIRS = 8
+"""Number of hosts on a switch up to which all of their pairs are measured; with more, neighbours by latency."""
 
-@dataclass(frozen=True, slots=True)
-class PairJobResult:
-    """The rates of a job.
-
-    Attributes:
-        job: that was measured.
-        gbps: float64 [pair], of the direction in which the whole job carried less.
-    """
-
-    job: PairJob
-    gbps: npt.NDArray[np.float64]
-
-    @property
-    def total(self) -> float:
-        """Rate of all pairs together, Gb/s."""
-        return float(self.gbps.sum())
+_FEWEST_TO_SHARE = 4
+_TRIED = 32
+"""Hosts near to a link that are tried for pairs which are sure to use it."""
 
 
 def is_wide_enough(first: PairJobResult, second: PairJobResult, third: PairJobResult) -> bool:
@@ -56,7 +58,7 @@ def find_throughput(
         results: of all jobs.
         through: switch -> the result of the job for its maximum.
 
-    Source: Bufe (see `bufe`), sections 2.3.2 to 2.3.4; the bound is ibprof's.
+    Source: Bufe (see `published_methods`), sections 2.3.2 to 2.3.4; the bound is ibprof's.
     """
     edges = len(routes.topology.edge)
     gbps, best = np.full(edges, nan), np.full(edges, -1)
@@ -87,13 +89,9 @@ def _loads(result: PairJobResult) -> dict[int, float]:
 
 
 def _bound(job: PairJob, through: int | None, gbps: npt.NDArray[np.float64], aside: set[int]) -> float:
-    """Return the largest rate of a job through an edge, or in total, Gb/s, given the throughput of links.
+    """Return the largest rate of a job through an edge, or in total for None, Gb/s, given the throughput of links.
 
-    Args:
-        job: pairs and their links.
-        through: the edge; None for all pairs.
-        gbps: throughput of links; nan for those that do not limit.
-        aside: edges that do not count.
+    Links of unknown throughput (nan) do not limit, nor do the edges `aside`.
     """
     used = [row for row, links in enumerate(job.links) if through is None or through in links]
     edges = sorted({edge for row in used for edge in job.links[row]} - aside)
@@ -105,3 +103,222 @@ def _bound(job: PairJob, through: int | None, gbps: npt.NDArray[np.float64], asi
         return inf  # a pair that nothing else limits
     found = linprog(-np.ones(len(used)), A_ub=shares, b_ub=gbps[limits], bounds=(0, None))
     return -float(found.fun or 0.0) if found.success else inf
+
+
+class ThroughputMeasurement:
+    """All measurements of a topology's links and switches; at most `most` pairs send over a link at the same time."""
+
+    def __init__(self, topology: InferredTopology, most: int | None = None) -> None:
+        self._routes = InferredRoutes(topology)
+        self._probes = probe_switches(self._routes)
+        self._neighbours = pair_neighbours(self._routes)
+        cables = self._routes.attachment.cable.tolist()
+        across = [pair_across_link(self._routes, one, other, most) for one, other in cables]
+        self._through = {
+            switch: job
+            for switch in range(len(topology.switches))
+            if (job := pair_through_switch(self._routes, switch, most))
+        }
+        self._shared = put_into_rounds([*filter(None, across), *self._through.values()])
+
+    @property
+    def rounds(self) -> int:
+        """Number of rounds when all switches are wide enough."""
+        of_probes = len(put_into_rounds([job for jobs in self._probes.values() for job in jobs]))
+        of_hosts = len(put_into_rounds(pair_hosts_of_switches(self._routes)))
+        return of_probes + of_hosts + len(self._neighbours) + len(self._shared)
+
+    def run(self, measurement: RoundMeasurement, advance: Callable[[], None]) -> LinkThroughput:
+        """Measure all jobs, or as many as possible until all processes stop; return the throughput of links.
+
+        `advance` is called after each round.
+        """
+        found: dict[PairJob, PairJobResult] = {}
+
+        def do(rounds: Sequence[Sequence[PairJob]]) -> None:
+            for jobs in rounds:
+                if measurement.stopped:
+                    break
+                found.update(measurement.measure(jobs))
+                advance()
+
+        do(put_into_rounds([job for jobs in self._probes.values() for job in jobs]))
+        narrow = [
+            switch
+            for switch, jobs in self._probes.items()
+            if all(job in found for job in jobs) and not is_wide_enough(*(found[job] for job in jobs))
+        ]
+        do(put_into_rounds(pair_hosts_of_switches(self._routes, narrow)))
+        do(self._neighbours)
+        do(self._shared)
+        through = {switch: found[job] for switch, job in self._through.items() if job in found}
+        return find_throughput(self._routes, list(found.values()), through)
+
+
+def pair_neighbours(routes: InferredRoutes) -> list[list[PairJob]]:
+    """Pair hosts that are linked with one another: rounds, by paths along the links (2.3.1, algorithms 4 and 5).
+
+    A path begins at the host with most links left, goes on to its neighbour with most, and so on; every second of its
+    links is measured. A line or a ring takes two or three rounds. A host with n links takes at least n.
+    """
+    host_of = {
+        int(switch): host
+        for host, switch in enumerate(routes.attachment.host_switch)
+        if routes.attachment.host_edge[host] == NO_EDGE
+    }
+    left: dict[int, set[int]] = {host: set() for host in host_of.values()}
+    for one, other in routes.attachment.cable.tolist():
+        if one in host_of and other in host_of:
+            left[host_of[one]].add(host_of[other])
+            left[host_of[other]].add(host_of[one])
+    rounds = []
+    while any(left.values()):
+        pairs = _pair_along_paths(left)
+        for one, other in pairs:
+            left[one].discard(other)
+            left[other].discard(one)
+        rounds.append([make_job(routes, [pair]) for pair in pairs])
+    return rounds
+
+
+def _pair_along_paths(left: dict[int, set[int]]) -> list[Pair]:
+    used: set[int] = set()
+    pairs = []
+    for start in sorted(left, key=lambda host: -len(left[host])):
+        path = [] if start in used else [start]
+        while path:
+            used.add(path[-1])
+            onward = left[path[-1]] - used
+            if not onward:
+                break
+            path.append(max(onward, key=lambda host: (len(left[host]), -host)))
+        if len(path) % 2:
+            used.discard(path.pop())
+        pairs += list(zip(path[::2], path[1::2], strict=True))
+    return pairs
+
+
+def probe_switches(routes: InferredRoutes) -> dict[int, tuple[PairJob, PairJob, PairJob]]:
+    """Return for each switch of four hosts or more the jobs that show whether it carries all of them at the same time.
+
+    The jobs are all of its pairs but one, that one, and all: the third carries as much as the first two together
+    (2.3.2).
+    """
+    probes = {}
+    for switch, hosts in _hosts_by_switch(routes).items():
+        if len(hosts) >= _FEWEST_TO_SHARE:
+            pairs = list(zip(hosts[::2], hosts[1::2], strict=False))
+            alone = [_name(switch)]
+            first, second, third = (make_job(routes, chosen, alone) for chosen in (pairs[1:], pairs[:1], pairs))
+            probes[switch] = first, second, third
+    return probes
+
+
+def pair_hosts_of_switches(routes: InferredRoutes, narrow: Iterable[int] = ()) -> list[PairJob]:
+    """Pair the hosts on each switch (2.3.2); one that is alone on its switch is paired with the nearest other.
+
+    The pairs of `narrow` switches are measured one at a time.
+    """
+    jobs = []
+    narrow = set(narrow)
+    for switch, hosts in _hosts_by_switch(routes).items():
+        alone = [_name(switch)] if switch in narrow else []
+        jobs += [make_job(routes, [pair], alone) for pair in _pair_on_switch(hosts)]
+        if len(hosts) == 1 and routes.hosts > 1:
+            jobs.append(make_job(routes, [(hosts[0], routes.nearest(hosts[0]))]))
+    return jobs
+
+
+def _hosts_by_switch(routes: InferredRoutes) -> dict[int, list[int]]:
+    """Return the hosts on each switch, the nearest first."""
+    found: dict[int, list[int]] = {}
+    edge = routes.attachment.host_edge
+    for host in sorted(range(routes.hosts), key=lambda host: routes.topology.latency_seconds[edge[host]]):
+        if edge[host] != NO_EDGE:
+            found.setdefault(int(routes.attachment.host_switch[host]), []).append(host)
+    return found
+
+
+def _name(switch: int) -> str:
+    """Return the name of a switch that no two jobs of a round may use."""
+    return f"switch {switch}"
+
+
+def _pair_on_switch(hosts: list[int]) -> list[Pair]:
+    if len(hosts) <= _ALL_PAIRS:
+        return [(hosts[one], hosts[other]) for pairs in round_robin(len(hosts)) for one, other in pairs.tolist()]
+    return list(pairwise(hosts))
+
+
+def pair_across_link(
+    routes: InferredRoutes, one: int, other: int, most: int | None = None, avoid: Pair | None = None
+) -> PairJob | None:
+    """Pair as many hosts as possible such that all messages use the link between two switches (2.3.3).
+
+    Args:
+        routes: of the topology.
+        one, other: the switches; each pair's first host is on the side of the first one.
+        most: number of pairs; None for all.
+        avoid: hosts that are in no pair; no path of a pair passes the switches of both.
+
+    Returns:
+        None where no pair is sure to use it.
+    """
+    sides = (routes.behind(one, other), routes.behind(other, one))
+    near, far = ([host for host in side if avoid is None or host not in avoid] for side in sides)
+    edge = routes.edge_between(one, other)
+    ends = {int(routes.attachment.host_switch[host]) for host in avoid or ()}
+
+    def fits(pair: Pair) -> bool:
+        return edge in routes.links(*pair) and not (ends and ends.issubset(routes.switches(*pair)))
+
+    return _pair_up(routes, near, far, fits, most)
+
+
+def pair_through_switch(routes: InferredRoutes, switch: int, most: int | None = None) -> PairJob | None:
+    """Pair hosts of two groups of similar size whose messages all go through a switch (2.3.4).
+
+    The groups consist of the parts of the network without the switch: the partition problem. `most` limits the number
+    of pairs. None where no pair is sure to go through the switch.
+    """
+    hosts = np.flatnonzero(np.isfinite(routes.distance[switch, routes.attachment.host_switch]))
+    _, part, sizes = np.unique(routes.branch_of(switch, hosts), return_inverse=True, return_counts=True)
+    group = np.array(split_evenly(sizes.tolist()), np.int64)[part.ravel()]
+    near, far = (routes.spread(switch, hosts[group == side]) for side in (0, 1))
+    return _pair_up(routes, near, far, lambda pair: switch in routes.switches(*pair), most)
+
+
+def split_evenly(sizes: list[int]) -> list[int]:
+    """Split parts into two groups of sizes that differ as little as possible: 0 or 1 for each part.
+
+    All sums of some of the parts are computed, a bit each.
+    """
+    sums = [1]  # after each part, the possible sums
+    for size in sizes:
+        sums.append(sums[-1] | sums[-1] << size)
+    half = sum(sizes) // 2
+    total = (sums[-1] & ((2 << half) - 1)).bit_length() - 1
+    groups = [0] * len(sizes)
+    for row in range(len(sizes) - 1, -1, -1):
+        if not sums[row] >> total & 1:
+            groups[row] = 1
+            total -= sizes[row]
+    return groups
+
+
+def _pair_up(
+    routes: InferredRoutes, near: list[int], far: list[int], fits: Callable[[Pair], bool], most: int | None
+) -> PairJob | None:
+    """Pair hosts of two sides in their order, each with the first of the other side that is sure to fit."""
+    limit = min(len(near), len(far)) if most is None else most
+    free = dict.fromkeys(far)
+    pairs: list[Pair] = []
+    for host in near:
+        if len(pairs) >= limit:
+            break
+        for peer in islice(free, _TRIED):
+            if host != peer and fits((host, peer)) and routes.is_certain(host, peer):
+                pairs.append((host, peer))
+                del free[peer]
+                break
+    return make_job(routes, pairs) if pairs else None

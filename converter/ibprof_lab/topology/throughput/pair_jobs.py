@@ -1,14 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs: pairs of hosts that are measured together, and rounds of jobs that do not disturb one another."""
+"""Jobs: pairs of hosts that are measured together; their rounds, and the measurement on all processes of an MPI job."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
 
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.errors import InconsistentError, UsageError
+from ibprof.text.quantities import printable
+from ibprof_lab.latency.measure.concurrent_loops import ConcurrentStreams, StreamSettings
+from ibprof_lab.latency.measure.mpi_job import RoundBarrier, on_first
+from ibprof_lab.latency.measure.progress_meter import ProgressMeter, show_seconds
+from ibprof_lab.latency.model.delays import name_processes
 from ibprof_lab.topology.model.inferred_routes import InferredRoutes
+from ibprof_lab.topology.model.inferred_topology import InferredTopology
+from ibprof_lab.topology.model.topology_files import read_topology
 
 Pair = tuple[int, int]
+
+Rates = npt.NDArray[np.float64] | None
+Found_co = TypeVar("Found_co", covariant=True)
+_GBPS = 8e-9
+"""Bytes per second -> Gb/s."""
+
+_ROUND_OVERHEAD = 1.5
+"""Time of a measurement over the time that is timed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +40,7 @@ class PairJob:
     Attributes:
         pairs: hosts; none is in two pairs.
         links: for each pair, the topology's edges between the two.
-        alone: what else no other job of a round may use, such as a switch that is too narrow for two.
+        alone: other things that no other job of a round may use, such as a switch that is too narrow for two.
     """
 
     pairs: tuple[Pair, ...]
@@ -41,7 +63,7 @@ def make_job(routes: InferredRoutes, pairs: Iterable[Pair], alone: Iterable[str]
 def put_into_rounds(jobs: Sequence[PairJob]) -> list[list[PairJob]]:
     """Put jobs into rounds so that no two of a round share a link: the largest first, each into the first free round.
 
-    Source: Bufe (see `bufe`), section 2.3.3, the greedy scheme.
+    Source: Bufe (see `published_methods`), section 2.3.3, the greedy scheme.
     """
     rounds: list[list[PairJob]] = []
     taken: list[set[object]] = []
@@ -54,3 +76,173 @@ def put_into_rounds(jobs: Sequence[PairJob]) -> list[list[PairJob]]:
         rounds[place].append(job)
         taken[place] |= touched
     return rounds
+
+
+@dataclass(frozen=True, slots=True)
+class PairJobResult:
+    """The rates of a job.
+
+    Attributes:
+        job: that was measured.
+        gbps: float64 [pair], of the direction in which the whole job carried less.
+    """
+
+    job: PairJob
+    gbps: npt.NDArray[np.float64]
+
+    @property
+    def total(self) -> float:
+        """Rate of all pairs together, Gb/s."""
+        return float(self.gbps.sum())
+
+
+@dataclass(frozen=True, slots=True)
+class ConcurrentOptions:
+    """The arguments of commands that measure pairs of a topology's hosts; `streams` is how these send."""
+
+    topology: Path
+    streams: StreamSettings
+    repetitions: int
+    dry_run: bool
+
+
+class RoundsPlan(Protocol[Found_co]):
+    """All rounds of a measurement, planned on the first process."""
+
+    @property
+    def rounds(self) -> int:
+        """Number of rounds, roughly."""
+
+    def run(self, measure: RoundMeasurement, advance: Callable[[], None]) -> Found_co:
+        """Measure all rounds, or as many as possible until all processes stop; call `advance` after each."""
+
+
+class RoundMeasurement:
+    """Rounds of jobs on the first process; the others call `follow_measurement`.
+
+    `ranks` are those that measure, of each host. Each round is measured `repetitions` times; the best one of each job
+    counts, since other traffic only reduces rates.
+    """
+
+    def __init__(self, streams: ConcurrentStreams, ranks: Sequence[int], repetitions: int) -> None:
+        self._streams, self._ranks, self._repetitions = streams, ranks, repetitions
+
+    @property
+    def stopped(self) -> bool:
+        """True when all processes stop."""
+        return self._streams.stopped
+
+    def measure(self, jobs: Sequence[PairJob]) -> dict[PairJob, PairJobResult]:
+        """Measure the jobs of a round at the same time, in both directions."""
+        pairs = [(self._ranks[one], self._ranks[other]) for job in jobs for one, other in job.pairs]
+        directions = _send_both_directions(self._streams, self._streams.comm.bcast((pairs, self._repetitions)))
+        results, begin = {}, 0
+        for job in jobs:
+            own = slice(begin, begin + len(job.pairs))
+            begin = own.stop
+            of_directions = []
+            for attempts in directions:
+                rates = [attempt[own] for attempt in attempts if attempt is not None]
+                of_directions.append(max(rates, key=lambda each: float(each.sum())))
+            slower = min(of_directions, key=lambda each: float(each.sum()))
+            results[job] = PairJobResult(job, np.asarray(slower) * _GBPS)
+        return results
+
+    def end(self) -> None:
+        """Let the other processes go on."""
+        self._streams.comm.bcast(None)
+
+
+def measure_on_all(
+    module: Any,
+    options: ConcurrentOptions,
+    make_plan: Callable[[InferredTopology], RoundsPlan[Found_co]],
+    finish: Callable[[InferredTopology, Found_co], None],
+) -> int:
+    """Plan and measure; called on every process.
+
+    Args:
+        module: `mpi4py.MPI`.
+        options: the same on all processes.
+        make_plan: makes the plan of a topology, on the first process.
+        finish: takes the topology and the result, on the first process; an error of it ends all processes.
+
+    Returns:
+        The number of the signal that ended it; 0 for none.
+
+    Raises:
+        UsageError: the topology is directed, or a plan cannot be made.
+        InconsistentError: a host of the topology has no process.
+        InputError: the topology cannot be read.
+    """
+    comm = module.COMM_WORLD.Dup()
+    processors = comm.allgather(module.Get_processor_name())
+
+    def prepare() -> tuple[InferredTopology, list[int], RoundsPlan[Found_co]]:
+        topology = read_topology(options.topology)
+        if topology.directed:
+            raise UsageError(f"{options.topology}: arcs of one direction define no route; infer by another method")
+        ranks = find_ranks(topology.hosts, processors, str(options.topology))
+        return topology, ranks, make_plan(topology)
+
+    prepared = on_first(comm, prepare)
+    barrier = RoundBarrier(comm)
+    meter = ProgressMeter(lambda line: print(f"ibprof-topology: {line}", file=sys.stderr, flush=True))
+    if prepared:
+        rounds = prepared[2].rounds
+        seconds = rounds * 2 * options.repetitions * _ROUND_OVERHEAD * options.streams.seconds
+        meter.say(f"{len(prepared[1])} hosts, {rounds} rounds of measurements; about {show_seconds(seconds)}")
+    if options.dry_run:
+        return 0
+    streams = ConcurrentStreams(comm, barrier, options.streams)
+    found: list[tuple[InferredTopology, Found_co]] = []
+    with barrier:
+        if prepared:
+            topology, ranks, plan = prepared
+            measurement = RoundMeasurement(streams, ranks, options.repetitions)
+            meter.start("measuring", plan.rounds)
+            found.append((topology, plan.run(measurement, lambda: meter.advance(1))))
+            measurement.end()
+            meter.stop()
+        else:
+            follow_measurement(streams)
+    on_first(comm, lambda: finish(*found[0]))
+    return int(comm.allreduce(barrier.signal, module.MAX))
+
+
+def find_ranks(hosts: Sequence[str], processors: Sequence[str], path: str) -> list[int]:
+    """Return the rank that measures for each host: the first one there, by the host of each rank (`processors`).
+
+    Where the topology is of one host alone, its hosts are processes, `host#0` and so on. `path` is that of the
+    topology.
+
+    Raises:
+        InconsistentError: a host has no rank.
+    """
+    first: dict[str, int] = {}
+    for rank, (name, label) in enumerate(zip(processors, name_processes(processors), strict=True)):
+        first.setdefault(name, rank)
+        first.setdefault(label, rank)
+    missing = [host for host in hosts if host not in first]
+    if missing:
+        shown = ", ".join(missing[:5]) + (" and more" if len(missing) > 5 else "")
+        raise InconsistentError(
+            f"{path}: expected a process on each of its {len(hosts)} hosts, found none on {printable(shown)}"
+        )
+    return [first[host] for host in hosts]
+
+
+def follow_measurement(streams: ConcurrentStreams) -> None:
+    """Take part in what the first process has planned."""
+    while (todo := streams.comm.bcast(None)) is not None:
+        _send_both_directions(streams, todo)
+
+
+def _send_both_directions(streams: ConcurrentStreams, todo: tuple[list[Pair], int]) -> tuple[list[Rates], list[Rates]]:
+    """Let pairs of ranks send in both directions, `repetitions` times; return the rates, on the first process."""
+    pairs, repetitions = todo
+    there, back = [], []
+    for _ in range(repetitions):
+        there.append(streams.measure(pairs))
+        back.append(streams.measure([(other, one) for one, other in pairs]))
+    return there, back

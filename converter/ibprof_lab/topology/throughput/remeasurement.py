@@ -15,17 +15,15 @@ import numpy.typing as npt
 from ibprof.errors import InconsistentError
 from ibprof.text.quantities import printable
 from ibprof_lab.latency.files.delay_files import read_delays
-from ibprof_lab.latency.measure.batch_samples import Sampling
-from ibprof_lab.latency.measure.measurement_plan import BackgroundNoise, MeasurementPlan
-from ibprof_lab.latency.measure.process_agreement import on_first
-from ibprof_lab.latency.measure.schedules import Round
-from ibprof_lab.latency.measure.session import MeasurementSession
+from ibprof_lab.latency.measure.delay_measurement import MeasurementSession
+from ibprof_lab.latency.measure.measurement_plan import BackgroundNoise, MeasurementPlan, Round
+from ibprof_lab.latency.measure.mpi_job import on_first
+from ibprof_lab.latency.measure.timed_loops import Sampling
 from ibprof_lab.latency.model.delays import Delays
-from ibprof_lab.topology.files.topology_json import read_topology
-from ibprof_lab.topology.infer.residual_pattern import NORMAL, OUTLYING
-from ibprof_lab.topology.model.host_attachment import NO_EDGE
-from ibprof_lab.topology.model.inferred_routes import InferredRoutes
+from ibprof_lab.topology.infer.candidate import NORMAL, OUTLYING
+from ibprof_lab.topology.model.inferred_routes import NO_EDGE, InferredRoutes
 from ibprof_lab.topology.model.inferred_topology import InferredTopology
+from ibprof_lab.topology.model.topology_files import read_topology
 from ibprof_lab.topology.throughput.pair_jobs import Pair, PairJob, make_job, put_into_rounds
 
 _NOISE = ("num_noise_proc", "num_noise_mes", "noise_mes_length")
@@ -33,16 +31,7 @@ _NOISE = ("num_noise_proc", "num_noise_mes", "noise_mes_length")
 
 @dataclass(frozen=True, slots=True)
 class RemeasureOptions:
-    """Files, and the pairs to measure again.
-
-    Attributes:
-        topology: file of the topology, JSON.
-        delays: file of delays, which is read and written.
-        each: number of sets of representatives of a link, each of other hosts.
-        budget: share of all pairs, and seconds; the latter counts unless None.
-        repetitions: a third of the batches of a pair.
-        sequential: whether one pair is measured at a time.
-    """
+    """The arguments of `ibprof-topology remeasure`."""
 
     topology: Path
     delays: Path
@@ -55,9 +44,7 @@ class RemeasureOptions:
 def remeasure(module: Any, options: RemeasureOptions) -> int:
     """Measure pairs again that the topology does not explain, then representatives of every link.
 
-    Args:
-        module: `mpi4py.MPI`.
-        options: the same on all processes.
+    `module` is `mpi4py.MPI`; the options are the same on all processes.
 
     Returns:
         The number of the signal that ended it; 0 for none.
@@ -140,12 +127,7 @@ _FLOOR = 0.02
 
 
 def choose_representatives(routes: InferredRoutes, each: int = 1) -> list[Pair]:
-    """Return pairs that determine the latency of every link.
-
-    Args:
-        routes: of the topology.
-        each: number of sets, each of other hosts as far as possible.
-    """
+    """Return pairs that determine the latency of every link: `each` sets, of other hosts as far as possible."""
     pairs: dict[Pair, None] = {}
     for turn in range(each):
         for one, other in _of_links(routes, turn):
@@ -180,12 +162,7 @@ def _nearest(routes: InferredRoutes, host: int, count: int) -> list[int]:
 
 
 def find_unexplained_pairs(topology: InferredTopology, seconds: npt.NDArray[np.floating]) -> list[Pair]:
-    """Return the pairs whose delay the topology does not explain, the worst first.
-
-    Args:
-        topology: that is known.
-        seconds: [host, host], the measured delays of its hosts; nan where not measured.
-    """
+    """Return the pairs whose measured delay, seconds [host, host], a topology does not explain; the worst first."""
     with np.errstate(divide="ignore", invalid="ignore"):
         off = np.abs(np.log(seconds / topology.explain_delays()))
     off = np.triu(np.fmax(off, off.T), 1)

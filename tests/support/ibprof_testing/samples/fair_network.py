@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import networkx as nx
 import numpy as np
 
-from ibprof_lab.topology.throughput.concurrent_measurement import RoundMeasurement
+from ibprof_lab.topology.throughput.pair_jobs import RoundMeasurement
 from ibprof_testing.samples.topologies import Made
 
 

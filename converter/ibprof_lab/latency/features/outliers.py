@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Outliers of delays: processes, pairs, and pairs that changed between two measurements."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.errors import InconsistentError
+from ibprof_lab.latency.model.delays import Delays
+
+THRESHOLD = 3.5
+"""Robust standard deviations beyond which a value is an outlier (Iglewicz and Hoaglin's for the modified z-score)."""
+
+LEAST_CHANGE = 0.1
+"""Relative difference below which nothing is an outlier, however similar the rest is."""
+
+MAD_TO_SIGMA = 1.4826
+_ROUNDS = 3
+
+Matrix = npt.NDArray[np.float64]
+
+_NEIGHBOURS = 5
+_PIVOTS = 64
+_LARGEST = 2048
+"""Number of processes above which neighbours are not compared: n^2 medians of ten values take minutes there."""
+
+_FLOOR = 0.01
+"""Relative difference below which a pair is never an outlier."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutlyingProcess:
+    """A process whose row or column is an outlier.
+
+    Attributes:
+        label: of the process.
+        role: `sender` (its row), `receiver` (its column), or `both`.
+        ratio: of its delays to the others'; infinite when it has no value.
+        score: robust standard deviations.
+    """
+
+    label: str
+    role: str
+    ratio: float
+    score: float
+
+
+def find_outlying_processes(delays: Delays) -> list[OutlyingProcess]:
+    """Find processes whose delays to, or from, most others are outliers, the most different first.
+
+    The logarithm of the matrix, taken over all lengths, is a sum of an effect of the sender, an effect of the receiver
+    and a residual (Tukey's median polish). A sender or receiver with an outlying effect is returned.
+    """
+    if delays.processes < 3:
+        return []
+    with np.errstate(divide="ignore", invalid="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # medians of nothing but NaN
+        matrix = _level(delays)
+        rows, columns = _polish(matrix)
+        senders, receivers = _stand_out(rows), _stand_out(columns)
+    outlying = []
+    for place, label in enumerate(delays.labels):
+        found = [(name, effect[place], score[place]) for name, effect, score in
+                 (("sender", rows, senders), ("receiver", columns, receivers)) if score[place] > THRESHOLD]  # fmt: skip
+        if found:
+            role = "both" if len(found) == 2 else found[0][0]
+            effect = max((effect for _, effect, _ in found), key=abs)
+            score = max(score for _, _, score in found)
+            outlying.append(
+                OutlyingProcess(label, role, math.exp(effect) if math.isfinite(effect) else math.inf, float(score))
+            )
+    return sorted(outlying, key=lambda each: (-abs(_log(each.ratio)), each.label))
+
+
+def _log(ratio: float) -> float:
+    return math.log(ratio) if 0 < ratio < math.inf else math.inf
+
+
+def _level(delays: Delays) -> Matrix:
+    """Return the logarithm of each pair's delay over the median of its length, float64 [n, n]; median of lengths."""
+    levels = []
+    for matrix, there in zip(delays.median, delays.measured, strict=True):
+        logarithm = np.where(there & (matrix > 0), np.log(matrix.astype(np.float64)), np.nan)
+        levels.append(logarithm - np.nanmedian(logarithm))
+    return levels[0] if len(levels) == 1 else np.asarray(np.nanmedian(levels, axis=0))
+
+
+def _polish(matrix: Matrix) -> tuple[Matrix, Matrix]:
+    left = matrix.copy()
+    rows, columns = np.zeros(len(matrix)), np.zeros(len(matrix))
+    for _ in range(_ROUNDS):
+        by_row = np.nanmedian(left, axis=1)
+        left -= by_row[:, None]
+        rows += by_row
+        by_column = np.nanmedian(left, axis=0)
+        left -= by_column
+        columns += by_column
+    return rows, columns
+
+
+def _stand_out(effects: Matrix) -> Matrix:
+    """Return robust z-scores of effects, 0 for small ones, infinite where a process has no value."""
+    away = np.abs(effects - np.nanmedian(effects))
+    scale = MAD_TO_SIGMA * np.nanmedian(away)
+    score = away / max(scale, 1e-3)
+    return np.where(np.isnan(effects), np.inf, np.where(away > math.log1p(LEAST_CHANGE), score, 0))
+
+
+def find_outlier_pairs(delays: Delays, index: int, budget: int) -> npt.NDArray[np.int64]:
+    """Return at most `budget` pairs of one message length to measure again, the worst first: int64 [k, 2].
+
+    A pair is compared with its own samples, its other direction, and the delays of similar processes: processes on the
+    same switch have similar delays to the rest of the cluster. Pairs with no value come first.
+    """
+    doubt = rate_outliers(delays, index)
+    pairs = np.argwhere(doubt > THRESHOLD)
+    worst = np.argsort(-doubt[tuple(pairs.T)], kind="stable")
+    return pairs[worst][: max(budget, 0)]
+
+
+def rate_outliers(delays: Delays, index: int) -> Matrix:
+    """Return the largest of the three robust z-scores of each ordered pair, float64 [n, n].
+
+    Infinite where there is no value, 0 on the diagonal.
+    """
+    median = delays.median[index].astype(np.float64)
+    size = len(median)
+    there = np.isfinite(median) & (median > 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logarithm = np.where(there, np.log(median), np.nan)
+    np.fill_diagonal(logarithm, np.nan)
+    doubt = np.zeros((size, size))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # medians of nothing but NaN
+        if delays.lower_quartile is not None and delays.upper_quartile is not None:
+            spread = delays.upper_quartile[index].astype(np.float64) - delays.lower_quartile[index]
+            doubt = np.fmax(doubt, _score(np.where(there, spread / median, np.nan), centred=True))
+        doubt = np.fmax(doubt, _score(np.abs(logarithm - logarithm.T), centred=False))
+        if 4 <= size <= _LARGEST:
+            doubt = np.fmax(doubt, _score(np.abs(logarithm - _predict(logarithm)), centred=False))
+    doubt[~np.isfinite(delays.median[index])] = np.inf
+    np.fill_diagonal(doubt, 0)
+    return doubt
+
+
+def _score(values: Matrix, centred: bool) -> Matrix:
+    """Return one-sided robust z-scores; without `centred` the values are distances from 0 already."""
+    middle = float(np.nanmedian(values)) if centred else 0.0
+    if not np.isfinite(middle):
+        return np.zeros_like(values)
+    scale = MAD_TO_SIGMA * float(np.nanmedian(np.abs(values - middle)))
+    return np.nan_to_num((values - middle) / max(scale, _FLOOR), nan=0.0)
+
+
+def _predict(logarithm: Matrix) -> Matrix:
+    """Predict each pair by the delays of the processes most similar to its sender, and most similar to its receiver."""
+    from scipy.spatial import KDTree  # noqa: PLC0415  (slow to import, and needed on one process)
+
+    size = len(logarithm)
+    both = np.nanmedian(np.stack((logarithm, logarithm.T)), axis=0)
+    columns = np.linspace(0, size - 1, min(size, _PIVOTS)).astype(int)
+    seen = both[:, columns]
+    # The delay of a process to itself is set to its least delay.
+    nearest = np.nanmin(both, axis=1)
+    seen[columns, np.arange(len(columns))] = nearest[columns]
+    seen = np.where(np.isfinite(seen), seen, np.nanmedian(seen))
+    seen = np.nan_to_num(seen)
+    count = min(_NEIGHBOURS, size - 2)
+    # Sums of absolute differences: a single outlier must not separate two similar processes.
+    found = KDTree(seen).query(seen, k=count + 1, p=1)[1]
+    neighbours = np.asarray(found, np.int64)
+    predicted = np.empty_like(both)
+    for process in range(size):
+        like_sender = both[neighbours[process][neighbours[process] != process][:count]].T
+        like_receiver = both[process][neighbours]
+        like_receiver[neighbours == np.arange(size)[:, None]] = np.nan
+        predicted[process] = np.nanmedian(np.hstack((like_sender, like_receiver)), axis=1)
+    return predicted
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DelayChange:
+    """Changes between two measurements.
+
+    Attributes:
+        labels: processes that both have.
+        lengths: that both have, bytes.
+        overall: median of all pairs' ratios.
+        pairs: ordered pairs whose ratio differs from the overall one, as indices of `labels`, int64 [k, 2]; the largest
+            change first.
+        ratios: of those, later to earlier, median over the lengths, float64 [k].
+        appeared, vanished: ordered pairs with a value in only one, int64 [k, 2].
+        only_before, only_after: processes that only one has.
+        outlying: processes most of whose pairs changed, as in one measurement.
+    """
+
+    labels: tuple[str, ...]
+    lengths: npt.NDArray[np.int64]
+    overall: float
+    pairs: npt.NDArray[np.int64]
+    ratios: Matrix
+    appeared: npt.NDArray[np.int64]
+    vanished: npt.NDArray[np.int64]
+    only_before: tuple[str, ...]
+    only_after: tuple[str, ...]
+    outlying: tuple[OutlyingProcess, ...]
+
+    @property
+    def count(self) -> int:
+        """Number of pairs that changed, vanished or appeared."""
+        return len(self.pairs) + len(self.vanished) + len(self.appeared)
+
+
+def compare_delays(before: Delays, after: Delays, least: float = LEAST_CHANGE) -> DelayChange:
+    """Find the pairs that changed between two measurements of one cluster.
+
+    The ratio of a changed pair differs from the overall one by more than `least`, by more than `THRESHOLD` robust
+    standard deviations of all ratios, and by more than the samples scatter. Samples scatter less where the quartiles of
+    both measurements do not overlap, as far as both have them.
+
+    Args:
+        before, after: their processes are matched by label, their lengths by bytes.
+        least: relative difference below which nothing changed.
+
+    Raises:
+        InconsistentError: they have no process, or no length, in common.
+    """
+    labels = tuple(label for label in before.labels if label in set(after.labels))
+    lengths = np.intersect1d(before.lengths, after.lengths)
+    if not labels or not len(lengths):
+        what = "process" if not labels else "message length"
+        raise InconsistentError(f"expected two measurements of the same cluster, found no {what} in common")
+    one, other = (_align(each, labels, lengths) for each in (before, after))
+    with np.errstate(divide="ignore", invalid="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # medians of nothing but NaN
+        ratio = np.log(other.median.astype(np.float64) / one.median)
+        ratio[~(one.measured & other.measured & np.isfinite(ratio))] = np.nan
+        apart = _is_apart(one, other)
+        level = np.nanmedian(ratio, axis=0)
+        overall = float(np.nan_to_num(np.nanmedian(level)))
+        away = np.abs(level - overall)
+        scale = MAD_TO_SIGMA * float(np.nan_to_num(np.nanmedian(away)))
+        share = np.nanmean(np.where(np.isfinite(ratio), apart, np.nan), axis=0)
+    changed = (away > math.log1p(least)) & (away > THRESHOLD * scale) & (share >= 0.5)
+    pairs = np.argwhere(changed)
+    pairs = pairs[np.argsort(-away[tuple(pairs.T)], kind="stable")]
+    there, now = one.measured.any(axis=0), other.measured.any(axis=0)
+    ratios = Delays(labels, lengths[:1], np.nan_to_num(np.exp(level - overall), nan=np.nan)[None].astype(np.float32))
+    return DelayChange(
+        labels,
+        lengths,
+        math.exp(overall),
+        pairs,
+        np.exp(level[tuple(pairs.T)]),
+        np.argwhere(now & ~there),
+        np.argwhere(there & ~now),
+        tuple(label for label in before.labels if label not in set(after.labels)),
+        tuple(label for label in after.labels if label not in set(before.labels)),
+        tuple(find_outlying_processes(ratios)),
+    )
+
+
+def _align(delays: Delays, labels: tuple[str, ...], lengths: npt.NDArray[np.int64]) -> Delays:
+    places = {label: place for place, label in enumerate(delays.labels)}
+    return delays.select([places[label] for label in labels], np.searchsorted(delays.lengths, lengths))
+
+
+def _is_apart(one: Delays, other: Delays) -> npt.NDArray[np.bool_]:
+    """Return where the quartiles of two measurements do not overlap, bool [L, n, n]; everywhere, when one has none."""
+    quartiles = one.lower_quartile, one.upper_quartile, other.lower_quartile, other.upper_quartile
+    if any(each is None for each in quartiles):
+        return np.ones(one.median.shape, bool)
+    low, high, later_low, later_high = (np.asarray(each) for each in quartiles)
+    apart: npt.NDArray[np.bool_] = (low > later_high) | (later_low > high)
+    return apart

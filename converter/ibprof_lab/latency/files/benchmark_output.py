@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Delays in the output of benchmarks: OSU's tests and nccl-tests, a run for each pair; tables with a caption."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.errors import InputError, quote_found
+from ibprof_lab.latency.files.pair_files import ENDS, SECONDS
+from ibprof_lab.latency.model.delays import Delays
+
+Lines = Sequence[str]
+
+_OSU = re.compile(r"#\s*OSU\s.*\bTest\b")
+_OSU_LATENCY = re.compile(r"#\s*OSU \S+ (Multi |Multi-threaded |Multi-process )?Latency Test\b")
+_OSU_COLUMNS = re.compile(r"#\s*Size\s.*?(\((?:s|ms|us|ns)\))")
+_HOSTS_OPTION = re.compile(r"(?:^|\s)(?:-H|--?hosts?)[ =](\S+)")
+_PAIR = re.compile(r"[#=+\-\s]*([^\s,#=]+?)(?:\s*(?:,|<?-+>)\s*|\s+)([^\s,#=]+?)[=:\-\s]*")
+_NCCL_RANK = re.compile(r"#\s*Rank\s+(\d+)\s+(?:Group\s+\d+\s+)?Pid\s+\d+\s+on\s+(\S+)\s+device\s+(\d+)")
+_NCCL_COLUMNS = re.compile(r"#\s*(?:size|bytes)\s.*\btime\b")
+_TIME_UNITS = {"(s)": 1.0, "(ms)": 1e-3, "(us)": 1e-6, "(ns)": 1e-9}
+_MICROSECOND = 1e-6
+_PAIR_SIZE = 2
+
+_UNIT = re.compile(r"[(\[]\s*([^\s()\[\]]+)\s*[)\]]\W*$")
+_RATE = re.compile(r".*/(s|sec|second)|.*bps", re.I)
+_RULE = re.compile(r"[\s|+:=\-]*")
+_MISSING = re.compile(r"-+|x|\*|n/?a|nan", re.I)
+_WORD = re.compile(r"[^\s\[\](){}<>:]+")
+_FEWEST = 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A run of two processes: their names, and seconds by message length."""
+
+    ends: tuple[str, str]
+    seconds: dict[int, float]
+
+
+def has_benchmark_runs(lines: Lines) -> bool:
+    """Return whether a text is the output of OSU's benchmarks or of nccl-tests."""
+    return any(_OSU.match(line) or _NCCL_RANK.match(line) for line in lines)
+
+
+def read_benchmark_runs(path: Path, lines: Lines) -> Delays:
+    """Read runs of OSU's tests of latency or of nccl-tests, one for each pair, in one file.
+
+    nccl-tests name their hosts. OSU's do not: a line in front of each run has two names, or is the launcher's command
+    with `-H` or `--host`. The first process is the sender; a pair of several runs gets their median.
+
+    Raises:
+        InputError: with the line.
+    """
+    is_osu = any(_OSU.match(line) for line in lines)
+    runs = list(_read_osu(path, lines) if is_osu else _read_nccl(path, lines))
+    names = tuple(dict.fromkeys(name for run in runs for name in run.ends))
+    lengths = sorted({length for run in runs for length in run.seconds})
+    place = {name: index for index, name in enumerate(names)}
+    found: dict[tuple[int, int, int], list[float]] = {}
+    for run in runs:
+        for length, seconds in run.seconds.items():
+            found.setdefault((lengths.index(length), place[run.ends[0]], place[run.ends[1]]), []).append(seconds)
+    cube = np.full((len(lengths), len(names), len(names)), np.nan, np.float32)
+    cube[:, range(len(names)), range(len(names))] = 0
+    for where, values in found.items():
+        cube[where] = np.median(values)
+    return Delays(names, np.array(lengths, np.int64), cube)
+
+
+def _read_osu(path: Path, lines: Lines) -> Iterator[_Run]:
+    starts = [index for index, line in enumerate(lines) if _OSU.match(line)]
+    for number, start in enumerate(starts):
+        if not _OSU_LATENCY.match(lines[start]):
+            raise InputError(path, start + 1, "a test of latency between two processes", quote_found(lines[start]))
+        previous = starts[number - 1] if number else -1
+        ends = _find_ends(path, lines, previous, start)
+        stop = starts[number + 1] if number + 1 < len(starts) else len(lines)
+        seconds = {}
+        unit = _MICROSECOND
+        for index in range(start + 1, stop):
+            fields = lines[index].split()
+            if columns := _OSU_COLUMNS.match(lines[index]):
+                unit = _TIME_UNITS[columns.group(1)]
+            elif fields and fields[0].isdigit():
+                seconds[int(fields[0])] = _read_field(path, index, fields, 1) * unit
+        if not seconds:
+            raise InputError(path, start + 1, "a size and a delay", "none")
+        yield _Run(ends, seconds)
+
+
+def _find_ends(path: Path, lines: Lines, previous: int, start: int) -> tuple[str, str]:
+    """Return the names in the last line in front of a run that has any."""
+    for index in range(start - 1, previous, -1):
+        if option := _HOSTS_OPTION.search(lines[index]):
+            hosts = [name.partition(":")[0] for name in option.group(1).split(",")]
+            if len(set(hosts)) != _PAIR_SIZE:
+                raise InputError(
+                    path, index + 1, "the two hosts of a run",
+                    f"{len(set(hosts))}: osu_multi_lat prints the mean of all pairs",
+                )  # fmt: skip
+            return hosts[0], hosts[1]
+        pair = _PAIR.fullmatch(lines[index])
+        if pair and not pair.group(1).isdigit() and pair.group(1) != pair.group(2):
+            return pair.group(1), pair.group(2)
+    raise InputError(
+        path, start + 1, "a line with the two hosts in front of each run, such as `# n1 n2`", quote_found(lines[start])
+    )
+
+
+def _read_nccl(path: Path, lines: Lines) -> Iterator[_Run]:
+    devices: list[tuple[int, str, int]] = []
+    collected = []
+    for index, line in enumerate(lines):
+        if rank := _NCCL_RANK.match(line):
+            number = int(rank.group(1))
+            if number == 0:
+                devices = []
+            if len(devices) == _PAIR_SIZE:
+                raise InputError(path, index + 1, "runs of two ranks", "a third")
+            if number != len(devices):
+                raise InputError(path, index + 1, f"rank {len(devices)}", f"{number}")
+            devices.append((number, rank.group(2), int(rank.group(3))))
+        elif _NCCL_COLUMNS.match(line):
+            if len(devices) != _PAIR_SIZE:
+                raise InputError(path, index + 1, "the devices of two ranks in front of it", f"{len(devices)}")
+            seconds = _read_times(path, lines, index)
+            collected.append(([(host, device) for _, host, device in devices], seconds))
+    if not collected:
+        raise InputError(path, None, "a table of nccl-tests with the column `time`", "none")
+    seen = {end for ends, _ in collected for end in ends}
+    shared = len({host for host, _ in seen}) < len(seen)
+    for (first, second), seconds in collected:
+        yield _Run((_name(*first, shared), _name(*second, shared)), seconds)
+
+
+def _name(host: str, device: int, shared: bool) -> str:
+    return f"{host}:gpu{device}" if shared else host
+
+
+def _read_times(path: Path, lines: Lines, header: int) -> dict[int, float]:
+    """Return seconds by size of a table; the column counts from the end, since fields of `redop` may be empty."""
+    names = lines[header].lstrip("# ").split()
+    units = lines[header + 1].split() if header + 1 < len(lines) else []
+    unit = next((_TIME_UNITS[field] for field in units if field in _TIME_UNITS), None)
+    if unit is None:
+        raise InputError(path, header + 2, "a line with the unit of the times", quote_found(" ".join(units)))
+    column = names.index("time") - len(names)
+    seconds = {}
+    for index in range(header + 2, len(lines)):
+        fields = lines[index].split()
+        if not fields or not fields[0].isdigit():
+            break
+        if -column > len(fields):
+            raise InputError(path, index + 1, "a size and a time", quote_found(lines[index].strip()))
+        seconds[int(fields[0])] = _read_field(path, index, fields, column, "time") * unit
+    if not seconds:
+        raise InputError(path, header + 1, "a size and a time", "none")
+    return seconds
+
+
+def _read_field(path: Path, index: int, fields: Sequence[str], column: int, what: str = "delay") -> float:
+    try:
+        return float(fields[column])
+    except (ValueError, IndexError):
+        raise InputError(path, index + 1, f"a size and a {what}", quote_found(" ".join(fields))) from None
+
+
+def find_captions(lines: Sequence[str]) -> list[int]:
+    """Return the lines that are the caption of a table: they end with a unit of time or of a rate in brackets."""
+    return [index for index, line in enumerate(lines) if _find_unit(line) is not None and not _is_header(lines, index)]
+
+
+def _is_header(lines: Sequence[str], index: int) -> bool:
+    """Return whether a line is the header of a CSV file, and not a caption: the next one has as many fields."""
+    behind = lines[index + 1] if index + 1 < len(lines) else ""
+    return any(lines[index].count(each) == behind.count(each) >= _FEWEST for each in (";", "\t", ","))
+
+
+def _find_unit(line: str) -> str | None:
+    """Return the unit of a caption; None for other lines, such as the header of a file of pairs."""
+    found = _UNIT.search(line)
+    fields = [field.strip().strip('"') for field in re.split(r"[,;\t]", line)]
+    if found is None or (len(fields) > 1 and all(ENDS.fullmatch(field) for field in fields[:_FEWEST])):
+        return None
+    unit = found.group(1)
+    return unit if unit.lower() in SECONDS or _RATE.fullmatch(unit) else None
+
+
+def read_captioned_table(
+    path: Path, lines: Sequence[str], captions: Sequence[int]
+) -> tuple[tuple[str, ...], npt.NDArray[np.float64]]:
+    """Return the names of senders, and the delays of the only table of delays, float64 [n, n], seconds.
+
+    Delays are nan where not measured, 0 on the diagonal. `captions` are those of `find_captions`.
+
+    Raises:
+        InputError: with the line.
+    """
+    delays = [index for index in captions if (_find_unit(lines[index]) or "").lower() in SECONDS]
+    if not delays:
+        raise InputError(path, captions[0] + 1, "a table of delays", quote_found(lines[captions[0]].strip("# ")))
+    if len(delays) > 1:
+        raise InputError(path, delays[1] + 1, "one table of delays", f"another: {quote_found(lines[delays[1]])}")
+    start = delays[0] + 1
+    stop = next((index for index in captions if index >= start), len(lines))
+    rows = [
+        (index + 1, lines[index].replace("|", " ").replace(",", " ").split())
+        for index in range(start, stop)
+        if not _RULE.fullmatch(lines[index])
+    ]
+    return _read_rows(path, start, rows, (SECONDS[str(_find_unit(lines[delays[0]])).lower()]))
+
+
+def _read_rows(
+    path: Path, caption: int, rows: list[tuple[int, list[str]]], unit: float
+) -> tuple[tuple[str, ...], npt.NDArray[np.float64]]:
+    if not rows:
+        raise InputError(path, caption, "a line of names behind it", "nothing")
+    header_line, header = rows[0]
+    size = _find_size(header, [fields for _, fields in rows[1:]])
+    if size < _FEWEST:
+        raise InputError(path, header_line, "names of hosts, then a row of each", quote_found(" ".join(header)))
+    names = tuple(header[-size:])
+    values = np.full((size, size), np.nan)
+    for row, (line, fields) in enumerate(rows[1 : size + 1]):
+        label = fields[:-size]
+        if names[row] not in _WORD.findall(" ".join(label)):
+            raise InputError(path, line, f"the row of {quote_found(names[row])}", quote_found(" ".join(label)))
+        values[row] = [_read_value(path, line, field) * unit for field in fields[-size:]]
+    np.fill_diagonal(values, 0.0)
+    return names, values
+
+
+def _find_size(header: list[str], body: list[list[str]]) -> int:
+    """Return the number of hosts: the largest for which there are as many rows, each with a label and the delays."""
+    for size in range(min(len(header), len(body)), 0, -1):
+        if all(len(fields) > size for fields in body[:size]):
+            return size
+    return 0
+
+
+def _read_value(path: Path, line: int, field: str) -> float:
+    if _MISSING.fullmatch(field):
+        return math.nan
+    try:
+        return float(field)
+    except ValueError:
+        raise InputError(path, line, "a delay", quote_found(field)) from None

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MPI jobs: the start by mpi4py, errors and signals on which all ranks agree, and the end.
+
+mpi4py is imported late, so that reading delays needs no MPI.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from types import FrameType
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ibprof.errors import UNEXPECTED, IbprofError, InputError, MissingToolError
+
+_RANK = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID")
+_SIZE = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")
+
+T = TypeVar("T")
+GO_ON, SAVE, STOP = 0, 1, 2
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGXCPU)
+"""Signals with which a launcher, a user or a batch system ends a job; SIGKILL follows soon."""
+
+_SPIN_S = 2e-4
+_LONGEST_NAP_S = 1e-3
+_KILLED_BY = 128
+"""Exit status of a command that a signal ended: this plus the signal's number."""
+
+
+def launched_rank() -> int:
+    """Return this process's rank by the launcher's environment, before MPI is started; 0 without a launcher."""
+    return _read_number(_RANK, 0)
+
+
+def start_mpi() -> Any:
+    """Start MPI and return the module `mpi4py.MPI`.
+
+    Raises:
+        MissingToolError: there is no mpi4py, or it is built with another MPI than the launcher's.
+    """
+    _prefer_the_launchers()
+    try:
+        from mpi4py import MPI  # noqa: PLC0415  (starts MPI)
+    except (ImportError, RuntimeError) as error:
+        raise MissingToolError(
+            f"mpi4py of the MPI that starts the job is needed ({' '.join(str(error).split())}): "
+            "pip install mpi4py, or pip install 'ibprof[mpi]' for an MPI with it"
+        ) from error
+    launched = _read_number(_SIZE, 1)
+    if launched > 1 and MPI.COMM_WORLD.size == 1:
+        raise MissingToolError(
+            f"{launched} processes were launched, but mpi4py's MPI, {describe_mpi(MPI)}, sees one: "
+            "expected mpi4py of the launcher's MPI, see `python -m mpi4py --mpi-lib-version`"
+        )
+    return MPI
+
+
+def describe_mpi(module: Any) -> str:
+    """Return the name and version of the MPI library, on one line."""
+    text = str(module.Get_library_version()).rstrip("\0").strip()
+    first = " ".join(text.splitlines()[:1]).split(", package")[0]
+    return " ".join(first.split())
+
+
+def describe_place(module: Any) -> tuple[str, str]:
+    """Return the name of this process's host, and the cores that it may run on, as `0-3,8`."""
+    cores = sorted(os.sched_getaffinity(0))
+    starts = [core for core in cores if core - 1 not in cores]
+    ends = [core for core in cores if core + 1 not in cores]
+    spans = (str(one) if one == last else f"{one}-{last}" for one, last in zip(starts, ends, strict=True))
+    return module.Get_processor_name(), ",".join(spans)
+
+
+def _prefer_the_launchers() -> None:
+    """Select the launcher's MPI where mpi4py is built for several, not the first one that is installed."""
+    if "MPI4PY_MPIABI" in os.environ or "MPI4PY_LIBMPI" in os.environ:
+        return
+    if "OMPI_COMM_WORLD_SIZE" in os.environ:
+        os.environ["MPI4PY_MPIABI"] = "openmpi"
+
+
+def _read_number(names: tuple[str, ...], otherwise: int) -> int:
+    return next((int(os.environ[name]) for name in names if os.environ.get(name, "").isdecimal()), otherwise)
+
+
+class FirstProcessError(IbprofError):
+    """The first process has failed and reports why; this one exits with the same status, silently."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__("the first process failed")
+        self.status = status
+
+
+def on_first(comm: Any, work: Callable[[], T]) -> T | None:
+    """Do work on the first process only, such as reading a file, and return its result there; None on the others.
+
+    Raises:
+        IbprofError: on the first process, as raised by the work or by the operating system.
+        FirstProcessError: on the others, if the first one failed.
+    """
+    error: IbprofError | None = None
+    given: T | None = None
+    if comm.rank == 0:
+        try:
+            given = work()
+        except IbprofError as raised:
+            error = raised
+        except (OSError, MemoryError) as raised:
+            name = getattr(raised, "filename", None) or "this process"
+            error = InputError(
+                name, None, "space and the right to write", getattr(raised, "strerror", "") or "no memory"
+            )
+    status = comm.bcast(None if error is None else error.status)
+    if error is not None:
+        raise error
+    if status is not None:
+        raise FirstProcessError(status)
+    return given
+
+
+class RoundBarrier:
+    """The end of each round: all processes wait for all, and learn whether to save or to stop.
+
+    A waiting process sleeps most of the time. Where there are more processes than cores, or cores share a clock budget,
+    spinning would slow down those that measure.
+    """
+
+    def __init__(self, comm: Any) -> None:
+        self.comm = comm
+        self.signal = 0
+        self._mine = np.zeros(1, np.int32)
+        self._all = np.zeros(1, np.int32)
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> RoundBarrier:
+        for number in _SIGNALS:
+            self._before[number] = signal.signal(number, self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _note(self, number: int, _: FrameType | None) -> None:
+        self.signal = number
+
+    def wait(self, wish: int = GO_ON) -> int:
+        """Meet the others and return the strongest of all wishes; a signal is a wish to stop."""
+        from mpi4py import MPI  # noqa: PLC0415  (starts MPI)
+
+        self._mine[0] = STOP if self.signal else wish
+        request = self.comm.Iallreduce(self._mine, self._all, MPI.MAX)
+        begin = time.perf_counter()
+        nap = _SPIN_S / 4
+        while not request.Test():
+            if time.perf_counter() - begin > _SPIN_S:
+                time.sleep(nap)
+                nap = min(2 * nap, _LONGEST_NAP_S)
+        return int(self._all[0])
+
+
+def work_together(work: Callable[[Any], int]) -> int:
+    """Start MPI, run the same work on all ranks and return its exit status; rank 0 alone prints errors.
+
+    Args:
+        work: takes `mpi4py.MPI` and returns the number of the signal that ended it, or 0. An error that all ranks find
+        is
+          raised on all.
+    """
+    module = start_mpi()
+    if module.COMM_WORLD.rank:
+        logging.disable()
+    try:
+        signal = work(module)
+        return _KILLED_BY + signal if signal else 0
+    except FirstProcessError as error:
+        return error.status
+    except IbprofError as error:
+        if module.COMM_WORLD.rank:  # all ranks found the same error
+            return error.status
+        raise
+    except Exception:
+        # The other ranks wait for this one; only an abort releases them.
+        traceback.print_exc()
+        sys.stderr.flush()
+        module.COMM_WORLD.Abort(UNEXPECTED)
+        return UNEXPECTED

@@ -1,0 +1,447 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Topologies from few pairs: some hosts are measured in all pairs, the others are placed by a search.
+
+A tree over n hosts needs about n times its depth and degree distances, not n^2 / 2. A host descends from the root, and
+one host of each subtree shows whether it belongs there. Hosts that were placed help to place others, so that a round
+has many pairs and no host is in many rounds. `PairSearch` chooses these pairs; `attach_hosts` makes the topology.
+
+Source: S. K. Kannan, E. L. Lawler, T. J. Warnow, "Determining the evolutionary tree using experiments", J. Algorithms
+21 (1996); G. S. Brodal, R. Fagerberg, C. N. S. Pedersen, A. Ostlin, "The complexity of constructing evolutionary trees
+using experiments", ICALP 2001.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse.csgraph import shortest_path
+
+from ibprof_lab.topology.infer.candidate import FLOOR, OUTLYING, Floats
+from ibprof_lab.topology.infer.model_choice import choose_model
+from ibprof_lab.topology.infer.nested_levels import find_levels_robustly
+from ibprof_lab.topology.model.inferred_topology import InferredTopology
+
+Pair = tuple[int, int]
+
+_FIRST = 40
+_FEWEST_FIRST = 16
+"""Hosts that are measured in all pairs at the beginning: at most, and at least; half of all hosts in between."""
+
+_OF_A_SWITCH = 3
+"""Hosts of each switch that are measured in all pairs in the end: three delays show a switch, one does not."""
+
+_AGREEING = 2
+"""Delays that must agree before a host goes down, or is on a switch of its own."""
+
+_OF_LOWEST = 0.2
+"""Quantile of the heights of switches without others below them: the usual delay between two hosts of a switch."""
+
+_ANOTHER_LEVEL = 0.22
+"""Difference of logarithms, a factor of 1.25, by which two hosts are too far from each other for one switch."""
+
+_FEWEST = 16
+"""Hosts of which all pairs must have been measured."""
+
+_MOST_MEASURED = 0.5
+"""Share of the pairs above which all hosts are inferred at once."""
+
+_CAUTION = 5.0
+"""Log-likelihood by which a switch must explain a host's delays better than another one: a factor of 150."""
+
+
+@dataclass(slots=True)
+class _Subtree:
+    """A switch, or a lone host, in the tree of hosts that were placed.
+
+    Attributes:
+        height: logarithm of the delay of two hosts that meet here; for a lone host of those that would join it.
+        children: below it; none for a switch with hosts.
+        hosts: all below it.
+    """
+
+    height: float
+    hosts: list[int]
+    children: list[_Subtree] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Evidence:
+    """Counts of delays from hosts on their way down to hosts of the next switches.
+
+    Attributes:
+        near, far: int [k, children], how often a host was nearer to a host of a child than others are, or not.
+        is_complete: bool [k, children], whether it was measured with all hosts of the child.
+    """
+
+    near: npt.NDArray[np.integer]
+    far: npt.NDArray[np.integer]
+    is_complete: npt.NDArray[np.bool_]
+
+    @property
+    def belongs(self) -> npt.NDArray[np.bool_]:
+        """Return whether a host is below a child, bool [k, children]."""
+        more = self.near - self.far
+        return (more > 0) & ((more >= _AGREEING) | self.is_complete)
+
+    @property
+    def is_out(self) -> npt.NDArray[np.bool_]:
+        """Return whether a host is not below a child: one delay says so, or two if all children seem out."""
+        seems = self.far > self.near
+        others_seem = seems.sum(axis=1, keepdims=True) - seems == seems.shape[1] - 1
+        out: npt.NDArray[np.bool_] = self.is_complete | (seems & (~others_seem | (self.far - self.near >= _AGREEING)))
+        return out
+
+
+class PairSearch:
+    """The search; `choose_pairs` returns the next round until there is nothing left to measure.
+
+    Attributes:
+        is_hierarchy: whether the first hosts are explained by nested switches; the search ends where they are not.
+
+    Args:
+        hosts: their number.
+        seed: of the random choices.
+    """
+
+    def __init__(self, hosts: int, seed: int = 0) -> None:
+        self.hosts = hosts
+        self.seconds: npt.NDArray[np.float64] = np.full((hosts, hosts), np.nan)
+        self.is_hierarchy = True
+        self._lowest = 0.0
+        self._missing: dict[int, set[int]] = {}
+        self._random = np.random.default_rng(seed)
+        self._rounds = self._search()
+
+    def choose_pairs(self, seconds: npt.NDArray[np.floating]) -> list[Pair] | None:
+        """Return pairs that may be measured at the same time; None when all that is needed was measured.
+
+        Args:
+            seconds: [n, n], the delays so far, nan where not measured.
+        """
+        self.seconds = np.fmin(seconds, seconds.T).astype(np.float64)
+        return next(self._rounds, None)
+
+    def _search(self) -> Iterator[list[Pair]]:
+        order = [int(host) for host in self._random.permutation(self.hosts)]
+        first = min(max(self.hosts // 2, _FEWEST_FIRST), _FIRST)
+        core = order[:first]
+        for host in core:
+            self._join_core(host)
+        while pairs := self._match_core(set(core)):
+            yield pairs + self._pair_at_random(order[first:])
+        if len(core) == self.hosts:
+            return
+        choice = choose_model(self._between(core))
+        self.is_hierarchy = choice.candidate.model == "levels" and not choice.unexplained
+        if not self.is_hierarchy:
+            return
+        root = self._plant(core)
+        for subtree in list(_walk(root)):
+            self._represent(subtree)
+        yield from self._place(root, order[first:])
+        while pairs := self._match_core(set(self._missing)):
+            yield pairs
+
+    def _between(self, hosts: list[int]) -> npt.NDArray[np.float64]:
+        delays = self.seconds[np.ix_(hosts, hosts)]
+        np.fill_diagonal(delays, 0.0)
+        return delays
+
+    def _join_core(self, host: int) -> None:
+        """Have a host measured with all others of the core."""
+        peers = {peer for peer in self._missing if np.isnan(self.seconds[host, peer])}
+        self._missing[host] = peers
+        for peer in peers:
+            self._missing[peer].add(host)
+
+    def _match_core(self, free: set[int]) -> list[Pair]:
+        """Return disjoint pairs of the core that have no delay yet, of hosts that are free."""
+        pairs = []
+        for host in sorted(free & self._missing.keys(), key=lambda each: (-len(self._missing[each]), each)):
+            peers = self._missing[host] & free
+            if host in free and peers:
+                peer = max(peers, key=lambda each: (len(self._missing[each]), each))
+                pairs.append((min(host, peer), max(host, peer)))
+                free -= {host, peer}
+                self._forget(host, peer)
+        return pairs
+
+    def _forget(self, host: int, peer: int) -> None:
+        if host in self._missing and peer in self._missing:
+            self._missing[host].discard(peer)
+            self._missing[peer].discard(host)
+
+    def _represent(self, subtree: _Subtree) -> None:
+        """Have some hosts of a switch without others below it in the core."""
+        if not subtree.children:
+            wanted = _OF_A_SWITCH - sum(host in self._missing for host in subtree.hosts)
+            spare = [host for host in subtree.hosts if host not in self._missing]
+            for host in spare[: max(wanted, 0)]:
+                self._join_core(host)
+
+    def _plant(self, core: list[int]) -> _Subtree:
+        """Return the tree of the hosts that were measured in all pairs."""
+        levels = find_levels_robustly(self._between(core))
+        tree, height = levels.pruned.tree, levels.pruned.height
+        nodes = [_Subtree(float(each), []) for each in height]
+        for node in range(tree.nodes - 1, 0, -1):
+            nodes[tree.parent[node]].children.append(nodes[node])
+        for index, node in enumerate(tree.node_of_leaf.tolist()):
+            above = node
+            while True:
+                nodes[above].hosts.append(core[index])
+                if above == 0:
+                    break
+                above = int(tree.parent[above])
+        self._lowest = float(np.quantile([node.height for node in nodes if not node.children], _OF_LOWEST))
+        for index, node in enumerate(tree.node_of_leaf.tolist()):
+            if nodes[node].children or nodes[node].height > self._lowest + _ANOTHER_LEVEL:
+                nodes[node].children.append(_Subtree(min(self._lowest, nodes[node].height), [core[index]]))
+        return nodes[0]
+
+    def _place(self, root: _Subtree, others: list[int]) -> Iterator[list[Pair]]:
+        """Send hosts down the tree, all at once; each round pairs them with hosts that were placed."""
+        above: dict[int, list[_Subtree]] = {id(root): [root]}
+        for node in _walk(root):
+            for child in node.children:
+                above[id(child)] = [*above[id(node)], child]
+        below = {id(root): (root, list(others))}
+        while True:
+            self._move(below, above)
+            if not below:
+                return
+            free = set(root.hosts)
+            asked = [pair for node, hosts in below.values() for pair in self._ask(node, hosts, free)]
+            busy = {host for pair in asked for host in pair}
+            idle = [host for _, hosts in below.values() for host in hosts if host not in busy]
+            yield asked + self._match_core(free) + self._pair_at_random(idle)
+
+    def _move(self, below: dict[int, tuple[_Subtree, list[int]]], above: dict[int, list[_Subtree]]) -> None:
+        """Send each host as far down as its delays show, and have those that arrived placed.
+
+        Args:
+            below: the hosts on their way, by the switch that they are below of.
+            above: for each switch the switches from the root down to it.
+        """
+        waiting = [node for node, _ in below.values()]
+        while waiting:
+            node = waiting.pop()
+            _, hosts = below.pop(id(node))
+            evidence = self._weigh(node, hosts)
+            stay = []
+            is_grown = False
+            for host, belongs, more, is_out in zip(
+                hosts, evidence.belongs, evidence.near - evidence.far, evidence.is_out, strict=True
+            ):
+                if belongs.any():
+                    child = node.children[int(np.argmax(np.where(belongs, more, 0)))]
+                    if id(child) not in below:
+                        below[id(child)] = (child, [])
+                        waiting.append(child)
+                    below[id(child)][1].append(host)
+                elif not node.children:
+                    self._settle(host, above[id(node)])
+                elif is_out.all() and not is_grown:
+                    # The next ones may belong to the new switch, and are asked first.
+                    lone = _Subtree(min(self._lowest, node.height), [])
+                    node.children.append(lone)
+                    above[id(lone)] = [*above[id(node)], lone]
+                    self._settle(host, above[id(lone)])
+                    is_grown = True
+                else:
+                    stay.append(host)
+            if stay:
+                below[id(node)] = (node, stay)
+                if is_grown:
+                    waiting.append(node)
+
+    def _settle(self, host: int, path: list[_Subtree]) -> None:
+        for node in path:
+            node.hosts.append(host)
+        self._represent(path[-1])
+
+    def _weigh(self, node: _Subtree, hosts: list[int]) -> _Evidence:
+        """Return what the delays of hosts below a switch say about its children."""
+        size = len(node.children)
+        placed = [host for child in node.children for host in child.hosts]
+        of_child = np.repeat(np.arange(size), [len(child.hosts) for child in node.children])
+        limit = np.exp([(child.height + node.height) / 2 for child in node.children])
+        seconds = self.seconds[np.ix_(hosts, placed)]
+        is_of = (of_child[:, None] == np.arange(size)).astype(np.float32)
+        near = (seconds < limit[of_child]).astype(np.float32) @ is_of
+        measured = np.isfinite(seconds).astype(np.float32) @ is_of
+        return _Evidence(near.astype(int), (measured - near).astype(int), measured == is_of.sum(axis=0))
+
+    def _ask(self, node: _Subtree, hosts: list[int], free: set[int]) -> list[Pair]:
+        """Pair hosts with free ones of a child: one that seemed near, else a random one, large ones more often."""
+        evidence = self._weigh(node, hosts)
+        peers = [[host for host in child.hosts if host in free] for child in node.children]
+        for each in peers:
+            self._random.shuffle(each)
+            # Those that the core does not need in this round come first, from the end.
+            each.sort(key=lambda host: len(self._missing.get(host, ())), reverse=True)
+        sizes = np.array([max(len(each), 1) for each in peers])
+        luck = np.log(self._random.random((len(hosts), len(peers)))) / sizes
+        order = np.lexsort((-luck, evidence.far - evidence.near), axis=1)
+        is_out = evidence.is_out
+        pairs = []
+        for row, host in enumerate(hosts):
+            unmeasured = np.isnan(self.seconds[host])
+            for child in order[row]:
+                peer = next((each for each in reversed(peers[child]) if unmeasured[each]), None)
+                if peer is not None and not is_out[row, child]:
+                    peers[child].remove(peer)
+                    free.discard(peer)
+                    pairs.append((min(host, peer), max(host, peer)))
+                    break
+        return pairs
+
+    def _pair_at_random(self, hosts: list[int]) -> list[Pair]:
+        """Pair hosts that were not placed: as soon as one of them is, their delay says where the other may be."""
+        mixed = self._random.permutation(hosts).astype(int)
+        pairs = np.sort(mixed[: len(mixed) // 2 * 2].reshape(-1, 2), axis=1)
+        fresh = pairs[np.isnan(self.seconds[pairs[:, 0], pairs[:, 1]])]
+        return [(int(a), int(b)) for a, b in fresh]
+
+
+def _walk(root: _Subtree) -> Iterator[_Subtree]:
+    yield root
+    for child in root.children:
+        yield from _walk(child)
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """Hosts attached to an inferred topology.
+
+    Attributes:
+        topology: with all hosts.
+        undecided: int [k], hosts that may as well be on another switch.
+        outlying: int [pair, 2], delays of attached hosts that deviate too far.
+    """
+
+    topology: InferredTopology
+    undecided: npt.NDArray[np.integer]
+    outlying: npt.NDArray[np.integer]
+
+
+def find_complete_hosts(seconds: npt.NDArray[np.floating]) -> npt.NDArray[np.integer] | None:
+    """Return hosts of which all pairs were measured, where few of all pairs were; else None.
+
+    The host with the fewest measured pairs among those left goes first.
+
+    Args:
+        seconds: [n, n], nan where not measured.
+    """
+    measured = seconds > 0
+    hosts = len(seconds)
+    if measured.sum() > _MOST_MEASURED * hosts * (hosts - 1):
+        return None
+    left = np.ones(hosts, dtype=bool)
+    degree = measured.sum(axis=1).astype(np.int64)
+    while left.any():
+        worst = int(np.argmin(np.where(left, degree, hosts)))
+        if degree[worst] == left.sum() - 1:
+            break
+        left[worst] = False
+        degree -= measured[worst]
+    found = np.flatnonzero(left)
+    return found if _FEWEST <= len(found) < hosts else None
+
+
+def attach_hosts(
+    inner: InferredTopology, core: npt.NDArray[np.integer], hosts: tuple[str, ...], seconds: npt.NDArray[np.floating]
+) -> Attachment:
+    """Attach each other host to the switch that explains its delays best.
+
+    Args:
+        inner: the topology of the core; each of its hosts is on a switch.
+        core: int [k], its hosts' numbers.
+        hosts: a name each.
+        seconds: [n, n], delays of all hosts, nan where not measured.
+    """
+    count, size = len(hosts), len(core)
+    home = np.full(count, -1)
+    link = np.full(count, np.nan)
+    for (a, b), latency in zip(inner.edge.tolist(), inner.latency_seconds.tolist(), strict=True):
+        if a < size <= b:
+            home[core[a]], link[core[a]] = b - size, latency
+    fit = _Fit(inner, home, link, seconds)
+    others = np.setdiff1d(np.arange(count), core)
+    waiting = set(others.tolist())
+    while waiting:
+        # A host whose nearest peers have no switch yet would be attached to any.
+        decided = {host for host in sorted(waiting) if fit.attach(host, only_if_certain=True)}
+        if not decided:
+            break
+        waiting -= decided
+    for host in sorted(waiting):
+        fit.attach(host)
+    undecided = np.array([host for host in others.tolist() if not fit.attach(host)], np.int64)
+    edges = np.concatenate([
+        np.stack([np.arange(count), count + home], axis=1),
+        inner.edge[inner.edge[:, 0] >= size] + (count - size),
+    ])  # fmt: skip
+    is_inner = inner.edge[:, 0] >= size
+    support = np.full(count, np.nan)
+    support[core[inner.edge[~is_inner][:, 0]]] = inner.support[~is_inner]
+    topology = replace(
+        inner,
+        hosts=hosts,
+        edge=edges.astype(np.int32),
+        latency_seconds=np.concatenate([link, inner.latency_seconds[is_inner]]),
+        support=np.concatenate([support, inner.support[is_inner]]),
+        probability=np.ones(len(edges)),
+    )
+    return Attachment(topology, undecided, _find_outlying(topology, others, seconds, fit.error))
+
+
+class _Fit:
+    """Switches of hosts, by the delays to hosts that have one.
+
+    Args:
+        inner: the topology of the core.
+        home, link: switch of each host, -1 for none yet, and latency of its link; changed by `attach`.
+        seconds: [n, n].
+    """
+
+    def __init__(
+        self,
+        inner: InferredTopology,
+        home: npt.NDArray[np.int64],
+        link: Floats,
+        seconds: npt.NDArray[np.floating],
+    ) -> None:
+        size = len(inner.hosts)
+        self.home, self.link, self.seconds = home, link, seconds
+        self.error = max(inner.noise, FLOOR)
+        self.overhead = inner.overhead_seconds
+        self.distance: Floats = shortest_path(inner.adjacency(), directed=False)[size:, size:]
+        on_switch = [link[home == switch] for switch in range(len(inner.switches))]
+        self.usual = np.array([links.mean() if len(links) else np.nan for links in on_switch])
+
+    def attach(self, host: int, only_if_certain: bool = False) -> bool:
+        """Attach a host to the switch that explains its delays best; return whether no other does about as well."""
+        peers = np.flatnonzero((self.seconds[host] > 0) & (self.home >= 0))
+        explained = self.overhead + self.usual[:, None] + self.distance[:, self.home[peers]] + self.link[peers]
+        residual = np.log(self.seconds[host, peers] / explained) / self.error
+        cost = np.minimum(residual**2, OUTLYING**2).sum(axis=1) / 2
+        cost[np.isnan(self.usual)] = np.inf
+        best = int(np.argmin(cost))
+        is_certain = bool(np.sum(cost < cost[best] + _CAUTION) == 1) and len(peers) > 0
+        if is_certain or not only_if_certain:
+            self.home[host], self.link[host] = best, self.usual[best]
+        return is_certain
+
+
+def _find_outlying(
+    topology: InferredTopology, others: npt.NDArray[np.integer], seconds: npt.NDArray[np.floating], error: float
+) -> npt.NDArray[np.integer]:
+    explained = np.where(seconds > 0, topology.explain_delays(), 1.0)
+    residual = np.log(np.where(seconds > 0, seconds, 1.0)[others]) - np.log(explained[others])
+    rows, columns = np.nonzero(np.abs(residual) > OUTLYING * error)
+    pairs = np.sort(np.stack([others[rows], columns], axis=1), axis=1)
+    return np.unique(pairs[pairs[:, 0] != pairs[:, 1]], axis=0)

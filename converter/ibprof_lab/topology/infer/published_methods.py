@@ -1,0 +1,373 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Published inference methods, for comparison: Bufe's, and Bannikov and Salnikov's.
+
+Bufe's method links hosts where no path is as short, then puts a switch in the place of each clique of equal latencies.
+
+Bannikov and Salnikov's method finds arcs between processes, each with the share of lengths that has it. There are no
+switches: on a hierarchical network nearly all pairs become arcs, as the authors say. The delays need not be symmetric.
+
+Source: A. Bufe, "Automatic Analysis of a Supercomputer's Topology and Performance Characteristics", thesis, University
+of Hamburg, 2014, sections 1.5 and 2.2. P. S. Bannikov, A. N. Salnikov, on recognising the topology of a cluster's
+communication environment by load tests (in Russian, 2013). Formula (1) is printed with = where < is meant.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+
+import networkx as nx
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse.csgraph import shortest_path
+
+from ibprof.errors import UsageError
+from ibprof_lab.topology.infer.direct_networks import find_detours
+from ibprof_lab.topology.model.inferred_topology import InferredTopology
+
+Switch = tuple[str, int]
+Vertex = int | Switch
+
+_LATENCY = "latency"
+_ROUNDING = 1e-9
+
+Floats = npt.NDArray[np.float64]
+Arcs = npt.NDArray[np.bool_]
+_PATH_ROUNDING = 1e-6
+LARGEST = 4096
+
+
+class TookTooLong(Exception):
+    """The limit of CPU time was reached: there are too many pairs or cliques."""
+
+
+def is_less(a: float, b: float, epsilon: float) -> bool:
+    """Return whether a is less than b, roughly. Source: equation 1.9."""
+    return b - a > max(epsilon, _ROUNDING) * (a + b) / 2
+
+
+def are_equal(a: float, b: float, epsilon: float) -> bool:
+    """Return whether neither of two values is less than the other, roughly."""
+    return not is_less(a, b, epsilon) and not is_less(b, a, epsilon)
+
+
+def build_basic_model(delays: npt.NDArray[np.floating], epsilon: float, until: float = np.inf) -> nx.Graph:
+    """Link hosts, nearest first, where no path over existing links is as short.
+
+    The shortest path to b consists of one to a neighbour of b, whose length was measured, and one link more.
+
+    Args:
+        delays: [n, n], symmetric; pairs that are nan are left out.
+        epsilon: relative tolerance.
+        until: limit on the clock of this thread's CPU time, so that the load of the machine does not change the result.
+
+    Raises:
+        TookTooLong: the limit was reached.
+
+    Source: algorithm 1, equation 2.2.
+    """
+    graph = nx.Graph()
+    graph.add_nodes_from(range(len(delays)))
+    above = np.triu_indices(len(delays), 1)
+    values = delays[above]
+    for pair in np.argsort(values, kind="stable"):
+        latency = float(values[pair])
+        if np.isnan(latency):
+            break
+        if time.thread_time() > until:
+            raise TookTooLong
+        a, b = int(above[0][pair]), int(above[1][pair])
+        near = list(graph[b])
+        paths = delays[a, near] + np.array([graph.edges[b, each][_LATENCY] for each in near])
+        shortest = float(np.nanmin(paths)) if near and not np.isnan(paths).all() else np.inf
+        if shortest == np.inf or is_less(latency, shortest, epsilon):
+            graph.add_edge(a, b, latency=latency)
+    return graph
+
+
+def group_latencies(values: Iterable[float], epsilon: float) -> list[float]:
+    """Return one latency for each group of roughly equal ones, ascending: the least of each group."""
+    groups: list[float] = []
+    for value in sorted(values):
+        if not groups or is_less(groups[-1], value, epsilon):
+            groups.append(value)
+    return groups
+
+
+def probability_of_no_error(probability: float, hosts: int) -> float:
+    """Return the probability that all pairs are measured correctly. Source: equation 3.5."""
+    return float(probability ** (hosts * (hosts - 1) / 2))
+
+
+def infer_bufe(
+    delays: npt.NDArray[np.floating], hosts: Sequence[str], epsilon: float, seconds: float = 30.0
+) -> InferredTopology:
+    """Infer hosts, switches and links.
+
+    Args:
+        delays: [n, n], seconds, symmetric.
+        hosts: a name each.
+        epsilon: relative tolerance.
+        seconds: limit of CPU time for the search of cliques, whose number may grow exponentially. Beyond it the result
+            so far is returned, and the topology's `unknown` has the reason.
+    """
+    until = time.thread_time() + seconds
+    graph = nx.Graph()
+    unknown: tuple[str, ...] = ()
+    try:
+        graph = build_basic_model(delays, epsilon, until)
+        _Model(graph, epsilon, until).find_switches()
+    except TookTooLong:
+        unknown = (
+            f"the search for cliques was given up after {seconds:g} s, and the result so far is no topology: the "
+            "number of cliques grows exponentially where latencies are not clearly equal or different. Try another "
+            "--epsilon, more --clique-seconds, or --method auto",
+        )
+    return _finish(graph, hosts, unknown)
+
+
+class _Model:
+    """A graph in which cliques become switches."""
+
+    def __init__(self, graph: nx.Graph, epsilon: float, until: float) -> None:
+        self.graph, self._epsilon, self._until = graph, epsilon, until
+        self._switches = 0
+
+    def find_switches(self) -> None:
+        """Replace cliques until none is left. Source: algorithm 2; algorithm 3 after each insertion."""
+        changed = True
+        while changed:
+            changed = False
+            for latency in group_latencies(self._latencies(), self._epsilon):
+                while (clique := self._find_clique(latency)) is not None:
+                    self._replace(clique)
+                    changed = True
+
+    def _latencies(self) -> list[float]:
+        return [data[_LATENCY] for _, _, data in self.graph.edges(data=True)]
+
+    def _find_clique(self, latency: float) -> list[Vertex] | None:
+        """Return the largest clique, of hosts only or of switches only, whose edges all have about that latency."""
+        alike = {False: nx.Graph(), True: nx.Graph()}
+        for a, b, data in self.graph.edges(data=True):
+            if (of_switches := _is_switch(a)) == _is_switch(b) and are_equal(data[_LATENCY], latency, self._epsilon):
+                alike[of_switches].add_edge(a, b)
+        for of_switches in (False, True):
+            best: list[Vertex] = []
+            for clique in nx.find_cliques(alike[of_switches]):
+                if time.thread_time() > self._until:
+                    raise TookTooLong
+                if len(clique) > len(best) and (len(clique) > 2 or self._makes_three(*clique)):
+                    best = clique
+            if best:
+                return best
+        return None
+
+    def _makes_three(self, a: Vertex, b: Vertex) -> bool:
+        """Return whether a switch between two would have a third link: a vertex is as far from a as from b."""
+        return any(
+            are_equal(self.graph.edges[a, each][_LATENCY], self.graph.edges[b, each][_LATENCY], self._epsilon)
+            for each in nx.common_neighbors(self.graph, a, b)
+        )
+
+    def _replace(self, clique: list[Vertex]) -> None:
+        graph = self.graph
+        inside = [graph.edges[a, b][_LATENCY] for i, a in enumerate(clique) for b in clique[:i]]
+        half = float(np.mean(inside)) / 2
+        switch: Switch = ("switch", self._switches)
+        self._switches += 1
+        graph.remove_edges_from([(a, b) for i, a in enumerate(clique) for b in clique[:i]])
+        moved: list[tuple[Vertex, float]] = []
+        for other in set.intersection(*(set(graph[each]) for each in clique)):
+            paths = [graph.edges[each, other][_LATENCY] for each in clique]
+            if are_equal(min(paths), max(paths), self._epsilon):
+                graph.remove_edges_from([(each, other) for each in clique])
+                moved.append((other, float(np.mean(paths)) - half))
+        graph.add_edges_from(((each, switch) for each in clique), latency=half)
+        for other, latency in moved:
+            graph.add_edge(other, switch, latency=max(latency, 0.0))
+        self._rejoin(switch, half)
+        self._drop_virtual_edges()
+
+    def _rejoin(self, switch: Switch, half: float) -> None:
+        """Join switches with no latency between them: one switch with several kinds of hosts.
+
+        Source: section 2.2.5.
+        """
+        graph = self.graph
+        for other in [each for each in graph[switch] if _is_switch(each)]:
+            # Roughly 0 compared with the delay of a message from host to host by both switches.
+            if graph.edges[switch, other][_LATENCY] <= max(self._epsilon, _ROUNDING) * 2 * half:
+                for each, data in list(graph[other].items()):
+                    if each != switch and not graph.has_edge(switch, each):
+                        graph.add_edge(switch, each, **data)
+                graph.remove_node(other)
+
+    def _drop_virtual_edges(self) -> None:
+        """Drop edges that are as long as a path by a switch: between switches (algorithm 3), and hosts (table 2.3)."""
+        graph = self.graph
+        to_switches = {
+            vertex: {each: data[_LATENCY] for each, data in near.items() if _is_switch(each)}
+            for vertex, near in graph.adjacency()
+        }
+        virtual = []
+        for a, b, data in graph.edges(data=True):
+            if _is_switch(a) != _is_switch(b):
+                continue
+            near, far = to_switches[a], to_switches[b]
+            paths = [near[switch] + far[switch] for switch in near.keys() & far.keys()]
+            if paths and are_equal(data[_LATENCY], min(paths), self._epsilon):
+                virtual.append((a, b))
+        graph.remove_edges_from(virtual)
+        if time.thread_time() > self._until:
+            raise TookTooLong
+
+
+def _is_switch(vertex: Vertex) -> bool:
+    return isinstance(vertex, tuple)
+
+
+def _finish(graph: nx.Graph, hosts: Sequence[str], unknown: tuple[str, ...]) -> InferredTopology:
+    switches = sorted(vertex for vertex in graph if _is_switch(vertex))
+    number = {switch: len(hosts) + index for index, switch in enumerate(switches)}
+
+    def rows() -> Iterator[tuple[int, int, float]]:
+        for a, b, data in graph.edges(data=True):
+            first, second = sorted(number.get(each, each) for each in (a, b))
+            yield first, second, data[_LATENCY]
+
+    edges = sorted(rows())
+    return InferredTopology(
+        method="bufe",
+        hosts=tuple(hosts),
+        switches=tuple(f"switch{index + 1}" for index in range(len(switches))),
+        edge=np.array([edge[:2] for edge in edges], np.int32).reshape(-1, 2),
+        latency_seconds=np.array([edge[2] for edge in edges], np.float64),
+        support=np.full(len(edges), np.nan),
+        probability=np.ones(len(edges)),
+        unknown=unknown,
+    )
+
+
+def infer_bannikov_salnikov(
+    delays: npt.NDArray[np.floating], hosts: Sequence[str], epsilon_s: float = 0.1, epsilon_d: float = 0.5
+) -> InferredTopology:
+    """Infer a directed graph of processes.
+
+    Args:
+        delays: [L, n, n], seconds, nan where not measured; each length has a local topology.
+        hosts: a name for each process.
+        epsilon_s: how much longer than the first arc of a shared-memory group its other arcs may be; 0 to 0.5.
+        epsilon_d: how much the two directions of a duplex channel may differ; else only the shorter one is an arc. 0 to
+            1.
+
+    Raises:
+        UsageError: there are more than `LARGEST` processes; the time grows with the cube of their number.
+    """
+    count = len(hosts)
+    if count > LARGEST:
+        raise UsageError(f"--method bannikov-salnikov: expected at most {LARGEST} processes, found {count}")
+    present = np.zeros((count, count))
+    total = np.zeros((count, count))
+    for matrix in delays:
+        values = np.where(matrix > 0, matrix, np.inf).astype(np.float64)
+        np.fill_diagonal(values, np.inf)
+        arcs = find_local_topology(values, epsilon_s, epsilon_d)
+        present += arcs
+        total[arcs] += values[arcs]
+    a, b = np.nonzero(present)
+    return InferredTopology(
+        method="bannikov-salnikov",
+        hosts=tuple(hosts),
+        switches=(),
+        edge=np.stack([a, b], axis=1).astype(np.int32),
+        latency_seconds=total[a, b] / present[a, b],
+        support=np.full(len(a), np.nan),
+        probability=present[a, b] / max(len(delays), 1),
+        directed=True,
+    )
+
+
+def find_local_topology(values: Floats, epsilon_s: float, epsilon_d: float) -> Arcs:
+    """Return the arcs of one message length, bool [n, n].
+
+    Args:
+        values: float64 [n, n], inf where not measured and on the diagonal.
+        epsilon_s, epsilon_d: as for `infer_bannikov_salnikov`.
+    """
+    arcs = np.zeros(values.shape, bool)
+    _grow_skeleton(values, epsilon_s, arcs)
+    _close_cycles(values, arcs)
+    # A channel whose directions differ too much is simplex: the longer one is removed.
+    with np.errstate(invalid="ignore"):
+        arcs &= ~(values > (1 + epsilon_d) * values.T)
+    return arcs
+
+
+def _grow_skeleton(values: Floats, epsilon_s: float, arcs: Arcs) -> None:
+    """Stage 2: a shared-memory group, the shortest arc out of it, a chain of ever shorter arcs to the next group."""
+    count = len(values)
+    done = np.zeros(count, bool)
+    if count < 2 or not np.isfinite(values).any():
+        return
+    start, second = divmod(int(values.argmin()), count)
+    group = _collect([start], float(values[start, second]), values, epsilon_s, done, arcs)
+    while not done.all():
+        out = np.where(done, np.inf, values[group])
+        near, far = divmod(int(out.argmin()), count)
+        last = float(out[near, far])
+        if not np.isfinite(last):
+            far, last = int(np.argmin(done)), np.inf  # no path there was measured
+        else:
+            _connect(arcs, group[near], far)
+        done[far] = True
+        reached, inside = far, None
+        while True:
+            onward = np.where(done, np.inf, values[reached])
+            to = int(onward.argmin())
+            if not onward[to] < last:
+                break
+            _connect(arcs, reached, to)
+            last = inside = float(onward[to])
+            before, reached = reached, to
+            done[to] = True
+        members = [reached] if inside is None else [before, reached]
+        group = members if inside is None else _collect(members, inside, values, epsilon_s, done, arcs)
+
+
+def _collect(
+    members: list[int], first: float, values: Floats, epsilon_s: float, done: npt.NDArray[np.bool_], arcs: Arcs
+) -> list[int]:
+    """Collect a shared-memory group: processes not much farther from a member than the first arc is long."""
+    done[members] = True
+    todo = list(members)
+    group = list(members)
+    near = values <= first * (1 + epsilon_s)
+    while todo:
+        member = todo.pop()
+        for other in np.flatnonzero(near[member]).tolist():
+            if other in group:
+                _connect(arcs, member, other)
+            elif not done[other]:
+                _connect(arcs, member, other)
+                done[other] = True
+                group.append(other)
+                todo.append(other)
+    return group
+
+
+def _connect(arcs: Arcs, a: int, b: int) -> None:
+    arcs[a, b] = arcs[b, a] = True
+
+
+def _close_cycles(values: Floats, arcs: Arcs) -> None:
+    """Stage 3: an arc that is shorter than every path closes a cycle.
+
+    The paper calls Dijkstra's algorithm once for each process and closes cycles as it meets them, so that its result
+    depends on their order. Here arcs are added from the shortest on: those that are shorter than each path over other
+    arcs, by the measured delays.
+    """
+    distance = shortest_path(np.where(np.isfinite(values), values, 0.0), directed=True)
+    np.fill_diagonal(distance, np.inf)
+    shorter = values * (1 + _PATH_ROUNDING) < find_detours(distance)
+    arcs |= shorter & np.isfinite(values)

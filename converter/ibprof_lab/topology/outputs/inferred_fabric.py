@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An inferred topology as a fabric with forwarding tables, for all commands that take dumps, and as Slurm's tree.
+
+GUIDs, LIDs and ports are synthetic. Routes are modelled as shortest paths by latency. A host of a direct network gets
+its own switch, which forwards the others' packets.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import isnan, nan
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import dijkstra
+
+from ibprof.errors import UsageError
+from ibprof_converter.layout.positions import lay_out
+from ibprof_converter.outputs.atomic_write import write_text
+from ibprof_converter.outputs.ibdiagnet_files import write_fdbs, write_lst
+from ibprof_converter.outputs.rows import link_rows
+from ibprof_converter.outputs.slurm_topology import write_topology as write_slurm
+from ibprof_converter.routing.synthetic.build import LARGEST_PORT, SyntheticPlan, SyntheticSubnet, build
+from ibprof_converter.traffic.hosts import NO_HOST, find_hosts
+from ibprof_converter.traffic.loaded_links import Loads
+from ibprof_converter.traffic.traffic_data import ALL
+from ibprof_lab.topology.model.inferred_routes import HostAttachment, attach_hosts
+from ibprof_lab.topology.model.inferred_topology import InferredTopology
+
+
+def make_fabric(topology: InferredTopology, name: str, gbps: float = nan) -> SyntheticSubnet:
+    """Make a fabric and its tables.
+
+    Args:
+        topology: undirected, connected.
+        name: of the fabric, for messages.
+        gbps: data rate of links whose throughput was not measured, Gb/s; delays of short messages do not show it.
+
+    Raises:
+        UsageError: the topology is directed, not connected, or has too many links on a switch.
+    """
+    hosts = len(topology.hosts)
+    if topology.directed:
+        raise UsageError(f"{name}: a fabric has no arcs of one direction; write .tgf, .dot or .json")
+    if hosts < 2:
+        raise UsageError(f"{name}: a fabric needs 2 hosts, found {hosts}")
+    attachment = attach_hosts(topology)
+    switch_name, host_switch = list(attachment.switch_name), attachment.host_switch
+    used = np.zeros(len(switch_name), np.int64)
+    host_port = np.empty(hosts, np.int64)
+    for host, switch in enumerate(host_switch.tolist()):
+        used[switch] += 1
+        host_port[host] = used[switch]
+    rows = []
+    for a, b in attachment.cable.tolist():
+        used[[a, b]] += 1
+        rows.append((a, used[a], b, used[b]))
+    cable = np.array(rows, np.int64).reshape(-1, 4)
+    if used.max() > LARGEST_PORT:
+        busiest = switch_name[int(used.argmax())]
+        raise UsageError(
+            f"{name}: {busiest} has {used.max()} links, and a switch of a fabric at most {LARGEST_PORT}: it represents "
+            "several switches that delays do not distinguish; write .tgf, .dot or .json"
+        )
+    latency = topology.latency_seconds[attachment.cable_edge]
+    egress = _route(len(switch_name), host_switch, host_port, cable, latency, name)
+    plan = SyntheticPlan(name, switch_name, host_switch, host_port, cable, egress)
+    made = build(plan, _link_rates(topology, attachment, gbps), 0)
+    names = (*made.fabric.node_name[: len(switch_name)], *(f"{host} HCA-1" for host in topology.hosts))
+    return SyntheticSubnet(replace(made.fabric, node_name=names), made.tables)
+
+
+def _link_rates(topology: InferredTopology, attachment: HostAttachment, gbps: float) -> npt.NDArray[np.float64]:
+    """Return the rates of cables, then of hosts' links: as measured, else as given."""
+    edge = np.concatenate([attachment.cable_edge, attachment.host_edge])
+    rates = np.full(len(edge), gbps)
+    if topology.throughput is not None:
+        known = edge >= 0
+        measured = topology.throughput.edge_gbps[edge[known]]
+        rates[known] = np.where(np.isnan(measured), gbps, measured)
+    return rates
+
+
+def _route(
+    switches: int,
+    host_switch: npt.NDArray[np.int64],
+    host_port: npt.NDArray[np.int64],
+    cable: npt.NDArray[np.int64],
+    latency: npt.NDArray[np.float64],
+    name: str,
+) -> npt.NDArray[np.uint8]:
+    """Return egress ports along shortest paths: uint8 [switch, host]."""
+    a, _, b, _ = cable.T
+    # A latency of 0 would be no cable.
+    weight = np.maximum(latency, max(float(latency.max(initial=0.0)), 1e-9) * 1e-6)
+    graph = csr_matrix((weight, (a, b)), (switches, switches))
+    destination = np.unique(host_switch)
+    distance, before = dijkstra(graph, directed=False, indices=destination, return_predecessors=True)
+    if not np.isfinite(distance).all():
+        raise UsageError(f"{name}: not all hosts are connected; write .tgf, .dot or .json")
+    port = _ports(switches, cable)
+    egress = np.zeros((switches, len(host_switch)), np.uint8)
+    everyone = np.arange(switches)
+    row_of = np.searchsorted(destination, host_switch)
+    for row in range(len(destination)):
+        onward = np.where(before[row] >= 0, before[row], everyone)
+        egress[:, row_of == row] = port[everyone, onward][:, None]
+    egress[host_switch, np.arange(len(host_switch))] = host_port
+    return egress
+
+
+def _ports(switches: int, cable: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+    port = np.zeros((switches, switches), np.uint8)
+    a, a_port, b, b_port = cable.T
+    port[a, b], port[b, a] = a_port, b_port
+    return port
+
+
+def write_fabric(path: Path, topology: InferredTopology, remark: str, gbps: float) -> str:
+    """Write a fabric (.lst) and its forwarding tables (.fdbs); return a sentence on the latter.
+
+    Args:
+        path: the file of the fabric; its tables lie next to it.
+        topology, gbps: as for `make_fabric`.
+        remark: where the topology came from.
+    """
+    made, tables = make_fabric(topology, str(path), gbps), path.with_suffix(".fdbs")
+    speeds = "speeds are unknown" if isnan(gbps) else f"{gbps:g} Gb/s is an assumption"
+    write_text(path, lambda file: write_lst(file, made.fabric, f"{remark}; GUIDs are synthetic; {speeds}"))
+    write_text(tables, lambda file: write_fdbs(file, made.tables))
+    return f"{path}: routes in {tables} are modelled as shortest paths"
+
+
+def write_slurm_tree(path: Path, topology: InferredTopology, remark: str) -> None:
+    """Write Slurm's topology.conf."""
+    fabric = make_fabric(topology, str(path)).fabric
+    names = find_hosts([fabric])
+    host_of = {
+        f"0x{int(fabric.node_guid[node]):016x}": names.name[host]
+        for node, host in enumerate(names.of_node[0].tolist())
+        if host != NO_HOST
+    }
+    no_load = Loads((np.zeros((fabric.links, 2, 1), np.uint64),), ((ALL, ALL),), 0, 0, 0, {})
+    rows = list(link_rows([fabric], lay_out([fabric]), no_load))
+    write_text(path, lambda file: write_slurm(file, rows, host_of, remark))

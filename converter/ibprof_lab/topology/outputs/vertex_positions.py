@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Positions of an inferred topology's vertices in space, such that edges are about as long as their latencies.
+
+Both methods minimise a stress, the mean of f1 and f2. The first is the sum over edges of (d^2 - M^2)^2, with d the
+distance and M the expected one. The second is gamma times the sum of 1 / d^2 over pairs without an edge that are nearer
+than the shortest edge. The published method descends from a line. The fast one begins near the end, with distances over
+the graph to a few of the vertices, kept as well as three dimensions allow. It adapts its steps to the change of the
+slope.
+
+Source: P. S. Bannikov, A. N. Salnikov, on recognising the topology of a cluster's communication environment by load
+tests (in Russian, 2013), stages 1 and 2 of drawing; their rule for steps is that of their program. U. Brandes, C. Pich,
+"Eigensolver Methods for Progressive Multidimensional Scaling of Large Data" (2006), pivots.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import dijkstra
+
+from ibprof.native.kernel_library import load_kernels
+from ibprof_lab.topology.model.inferred_topology import InferredTopology
+
+Floats = npt.NDArray[np.float64]
+
+METHODS = ("fast", "paper")
+GAMMA = 0.5
+
+_PIVOTS = 50
+_MAJORISATIONS = 30
+_FARTHEST_STEP = 0.5
+_SHORTEST = 0.05
+_JITTER = 0.35
+_PAIRS = 1e8
+_FEWEST, _MOST = 25, 300
+_PATIENCE, _WORTH_IT = 30, 0.999
+_GROW, _SHRINK = 1.5, 16.0
+_STILL = 1e-9
+_TOO_FAR = 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class VertexPositions:
+    """Positions, and their quality.
+
+    Attributes:
+        position: float64 [vertex, 3], in units of the shortest edge, centred on 0.
+        method: of `METHODS`.
+        gamma: the weight of f2.
+        f1, f2: the parts of the stress.
+        deviation: typical deviation of an edge's length, relative to the expected one.
+        seconds: wall time.
+    """
+
+    position: Floats
+    method: str
+    gamma: float
+    f1: float
+    f2: float
+    deviation: float
+    seconds: float
+
+    @property
+    def stress(self) -> float:
+        """The stress f."""
+        return (self.f1 + self.f2) / 2
+
+    def describe(self) -> str:
+        """Return a sentence on the quality."""
+        stress, f1, f2 = (f"{round(part, 6):.4g}" for part in (self.stress, self.f1, self.f2))
+        return (
+            f"positions are chosen so that links are as long as their delays ({self.method}): lengths deviate by "
+            f"{self.deviation:.1%}; stress {stress}, of links {f1}, of others too near {f2} with gamma {self.gamma:g}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeLengths:
+    """Expected lengths of edges.
+
+    Attributes:
+        vertices: number of them.
+        edge: uint32 [edge, 2], each pair of vertices once.
+        length: float64 [edge], 1 for the shortest.
+    """
+
+    vertices: int
+    edge: npt.NDArray[np.uint32]
+    length: Floats
+
+    def stress(self, place: Floats, gamma: float) -> tuple[Floats, Floats]:
+        """Return f1, f2 and the number of pairs that are too near, and the gradient of f: float64 [3], [vertex, 3].
+
+        Raises:
+            ValueError: a position is not finite.
+        """
+        kernels = load_kernels()
+        place = np.ascontiguousarray(place)
+        gradient, stress = np.empty_like(place), np.empty(3)
+        status = kernels.lib.ibp_stress(
+            kernels.ffi.cast("double (*)[3]", place.ctypes.data),
+            self.vertices,
+            kernels.ffi.cast("uint32_t (*)[2]", self.edge.ctypes.data),
+            kernels.pointer(self.length),
+            len(self.edge),
+            gamma,
+            kernels.ffi.cast("double (*)[3]", gradient.ctypes.data),
+            kernels.pointer(stress),
+        )
+        if status:
+            raise ValueError(f"positions that are not finite: {status}")
+        return stress, gradient
+
+
+def position_vertices(
+    topology: InferredTopology, method: str = "fast", gamma: float = GAMMA, seed: int = 0
+) -> VertexPositions:
+    """Return a position for each vertex.
+
+    Args:
+        topology: of any kind, also with several components.
+        method: of `METHODS`; `paper` takes minutes for hundreds of vertices.
+        gamma: how much vertices without a common edge must keep apart, 0 to 1.
+        seed: of random displacements.
+    """
+    begun = time.monotonic()
+    wanted = find_lengths(topology)
+    if topology.vertices == 0:
+        return VertexPositions(np.zeros((0, 3)), method, gamma, 0.0, 0.0, 0.0, 0.0)
+    place = (_place_fast if method == "fast" else _place_as_published)(wanted, gamma, np.random.default_rng(seed))
+    place -= place.mean(axis=0)
+    # Along the principal axes, the longest one first: seen from the broad side.
+    place = np.ascontiguousarray(place @ np.linalg.eigh(place.T @ place)[1][:, ::-1])
+    (f1, f2, _), _ = wanted.stress(place, gamma)
+    drawn = np.linalg.norm(place[wanted.edge[:, 0]] - place[wanted.edge[:, 1]], axis=1)
+    missed = float(np.sqrt(np.mean((drawn / wanted.length - 1) ** 2))) if len(drawn) else 0.0
+    return VertexPositions(place, method, gamma, float(f1), max(float(f2), 0.0), missed, time.monotonic() - begun)
+
+
+def find_lengths(topology: InferredTopology) -> EdgeLengths:
+    """Join the two arcs of a pair, weighted by their probabilities, and scale the shortest edge to 1.
+
+    Edges without latency, which the fits of hierarchical models have, get a twentieth of the median one.
+
+    Source: formula (2).
+    """
+    ends = np.sort(topology.edge, axis=1).astype(np.int64)
+    apart = ends[:, 0] != ends[:, 1]
+    weight = np.maximum(topology.probability, 1e-12)[apart]
+    pair, which = np.unique(ends[apart], axis=0, return_inverse=True)
+    which = which.ravel()
+    total = np.bincount(which, weight, len(pair))
+    latency = np.bincount(which, weight * topology.latency_seconds[apart], len(pair)) / total
+    if len(pair):
+        usual = float(np.median(latency)) or 1.0
+        latency = np.maximum(latency, _SHORTEST * usual)
+        latency /= latency.min()
+    return EdgeLengths(topology.vertices, np.ascontiguousarray(pair.reshape(-1, 2), np.uint32), latency)
+
+
+def _place_fast(wanted: EdgeLengths, gamma: float, draw: np.random.Generator) -> Floats:
+    jitter = _JITTER * (float(np.median(wanted.length)) if len(wanted.edge) else 1.0)
+    displaced = draw.normal(0, jitter, (wanted.vertices, 3))
+    place = _keep_distances(wanted, displaced) if len(wanted.edge) else displaced
+    rounds = int(np.clip(_PAIRS / (len(wanted.edge) + 50 * wanted.vertices), _FEWEST, _MOST))
+    return _go_down(wanted, place, gamma, rounds)
+
+
+def _go_down(wanted: EdgeLengths, place: Floats, gamma: float, rounds: int) -> Floats:
+    """Descend by Barzilai's and Borwein's steps, which need no line search; return the best positions.
+
+    f2 falls from gamma to 0 where a pair is 1 apart. Positions are judged without that discontinuity, as is the slope.
+    """
+    step, best, settled = 1e-3, (np.inf, place), np.inf
+    moved, before = np.zeros_like(place), np.zeros_like(place)
+    for number in range(rounds):
+        (f1, f2, close), gradient = wanted.stress(place, gamma)
+        if (reached := f1 + f2 - gamma * close) < best[0]:
+            best = reached, place
+        if number % _PATIENCE == 0:
+            if best[0] > _WORTH_IT * settled:
+                break
+            settled = best[0]
+        if number:
+            turned = gradient - before
+            across = float((moved * turned).sum())
+            step = float((moved * moved).sum()) / across if across > 0 else 2 * step
+        before = gradient
+        moved = -step * gradient
+        # Two vertices at almost the same position would otherwise move infinitely far apart.
+        far = np.sqrt((moved * moved).sum(axis=1))
+        moved *= np.minimum(1, _FARTHEST_STEP / np.maximum(far, 1e-300))[:, None]
+        place = place + moved
+    return best[1]
+
+
+def _keep_distances(wanted: EdgeLengths, displaced: Floats) -> Floats:
+    """Return positions whose distances to pivots approximate those over the graph: float64 [vertex, 3].
+
+    The small random displacements separate vertices with the same paths to all pivots, such as the hosts of one switch.
+    """
+    pivots, distance = _find_pivots(wanted)
+    place = _scale_pivots(distance) + displaced
+    weight = 1 / np.where(distance > 0, distance, np.inf) ** 2
+    weight /= np.maximum(weight.sum(axis=1), 1e-300)[:, None]
+    # Majorisation of the stress of these pairs: a vertex moves to the mean of the positions that its pivots ask for.
+    for _ in range(_MAJORISATIONS):
+        pushed = np.empty_like(place)
+        apart = [place[:, axis, None] - place[pivots, axis] for axis in range(3)]
+        drawn = np.sqrt(apart[0] ** 2 + apart[1] ** 2 + apart[2] ** 2)
+        longer = weight * distance / np.maximum(drawn, 1e-9)
+        for axis in range(3):
+            pushed[:, axis] = (weight * place[pivots, axis]).sum(axis=1) + (longer * apart[axis]).sum(axis=1)
+        place = pushed
+    return place + 0.1 * displaced
+
+
+def _find_pivots(wanted: EdgeLengths) -> tuple[npt.NDArray[np.intp], Floats]:
+    """Choose pivots, each far from those before: their vertices, and the distances to them, float64 [vertex, pivot]."""
+    a, b = wanted.edge.T
+    count = wanted.vertices
+    graph = csr_matrix((wanted.length, (a, b)), (count, count))
+    graph = (graph + graph.T).tocsr()
+    pivots = np.zeros(min(_PIVOTS, count), np.intp)
+    distance = np.empty((count, len(pivots)))
+    nearest = np.full(count, np.inf)
+    for number in range(len(pivots)):
+        (distance[:, number],) = dijkstra(graph, directed=True, indices=pivots[number : number + 1])
+        nearest = np.minimum(nearest, distance[:, number])
+        pivots[number + 1 : number + 2] = nearest.argmax()
+    # Components are placed next to one another.
+    apart = np.isinf(distance)
+    distance[apart] = 1.5 * distance[~apart].max() + 1
+    return pivots, distance
+
+
+def _scale_pivots(distance: Floats) -> Floats:
+    """Return positions by classical scaling of distances to pivots: float64 [vertex, 3]."""
+    squared = distance**2
+    centred = -0.5 * (squared - squared.mean(axis=0) - squared.mean(axis=1)[:, None] + squared.mean())
+    axes = np.linalg.eigh(centred.T @ centred)[1][:, :-4:-1]
+    place = np.zeros((len(distance), 3))
+    place[:, : axes.shape[1]] = centred @ axes
+    spread = float(np.sqrt((place**2).sum(axis=1)).mean())
+    return place * (float(distance.mean()) / 2 / spread) if spread > 0 else place
+
+
+def _place_as_published(wanted: EdgeLengths, gamma: float, draw: np.random.Generator) -> Floats:
+    """Descend from a line: a step that reduces the stress makes the next one longer, another one is reverted.
+
+    Where a pair comes to be 1 apart, f rises by gamma, and a descent may end there. Another one then begins with other
+    displacements, while steps are left.
+    """
+    count = wanted.vertices
+    rounds = int(np.clip(100 * _PAIRS / (len(wanted.edge) + 50 * count), 100 * _FEWEST, 100 * _MOST))
+    best: tuple[float, Floats] = (np.inf, np.zeros((count, 3)))
+    while rounds > 0:
+        start = np.arange(count)[:, None] / count + draw.normal(0, 1.0, (count, 3))
+        stress, place, used = _descend(wanted, start, gamma, rounds)
+        best = min(best, (stress, place), key=lambda each: each[0])
+        rounds -= used
+    return best[1]
+
+
+def _descend(wanted: EdgeLengths, place: Floats, gamma: float, rounds: int) -> tuple[float, Floats, int]:
+    """Return the stress f1 + f2, its positions, and the number of steps that were tried."""
+    (f1, f2, _), gradient = wanted.stress(place, gamma)
+    best, step = f1 + f2, 1e-3
+    for number in range(rounds):
+        tried = place - step * gradient
+        if np.isfinite(tried).all() and np.abs(tried).max() < _TOO_FAR:
+            (f1, f2, _), slope = wanted.stress(tried, gamma)
+            if f1 + f2 < best:
+                place, gradient, best = tried, slope, f1 + f2
+                step *= _GROW
+                continue
+        step /= _SHRINK
+        if step * np.abs(gradient).max() < _STILL:
+            return best, place, number + 1
+    return best, place, rounds

@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hosts of each switch, and distances between switches, by a reference and by delays: the cables that differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import networkx as nx
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import linear_sum_assignment
+
+from ibprof_lab.topology.infer.candidate import NORMAL
+from ibprof_lab.topology.model.inferred_topology import InferredTopology
+from ibprof_lab.topology.reference.differences import (
+    MisplacedHost,
+    Names,
+    RecabledSwitch,
+    SeparatedHosts,
+    TopologyDifferences,
+    average_processes,
+)
+from ibprof_lab.topology.reference.reference_topology import Reference
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Links = tuple[tuple[str, str], ...]
+
+_AS_NEAR = 0.1
+_CLEAR = 5.0
+"""Scaled median deviations between neighbours and other switches, so that hundreds of pairs are distinguished."""
+
+_AS_FAR = 0.2
+_ROWS = 512
+"""Number of rows that are processed at the same time."""
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchDistances:
+    """Switches of a reference with hosts, and their distances.
+
+    Attributes:
+        vertex: int64 [switch], of the reference.
+        names: of the switches.
+        members: for each of them its hosts' names.
+        hops: float64 [switch, switch], links between their hosts by the reference; inf on the diagonal.
+        delay: float64 [switch, switch], seconds, the mean of their hosts', the shorter one of both directions; inf on
+            the diagonal and where not measured.
+        inside: float64 [switch], seconds, the mean delay between the hosts of each; nan for one host.
+    """
+
+    vertex: Integers
+    names: Names
+    members: tuple[Names, ...]
+    hops: Floats
+    delay: Floats
+    inside: Floats
+
+
+def measure_switch_distances(
+    reference: Reference, hosts: tuple[Names, Integers], leaf: Integers, kept: npt.NDArray[np.bool_], delays: Floats
+) -> SwitchDistances:
+    """Average the delays of hosts to those of their switches.
+
+    Args:
+        reference: the expected topology.
+        hosts: their names and vertices of the reference.
+        leaf: int64 [host], the vertex of each host's switch.
+        kept: bool [host], those that are where the reference has them.
+        delays: float64 [host, host], seconds.
+    """
+    if not kept.any():
+        return SwitchDistances(np.zeros(0, np.int64), (), (), np.zeros((0, 0)), np.zeros((0, 0)), np.zeros(0))
+    names, vertex = hosts
+    switches = np.unique(leaf[kept])
+    members = [np.flatnonzero(kept & (leaf == each)) for each in switches]
+    hops = reference.count_hops(vertex[[own[0] for own in members]]).astype(np.float64)
+    delay = average_processes(delays, [own.tolist() for own in members])
+    for each in (hops, delay):
+        np.fill_diagonal(each, np.inf)
+    delay = np.minimum(np.nan_to_num(delay, nan=np.inf), np.nan_to_num(delay.T, nan=np.inf))
+    return SwitchDistances(
+        vertex=switches,
+        names=tuple(reference.names[each] for each in switches.tolist()),
+        members=tuple(tuple(names[host] for host in own.tolist()) for own in members),
+        hops=hops,
+        delay=delay,
+        inside=np.array([_mean_inside(delays[np.ix_(own, own)]) for own in members]),
+    )
+
+
+def _mean_inside(delays: Floats) -> float:
+    there = np.isfinite(delays) & (delays > 0)
+    return float(delays[there].mean()) if there.any() else np.nan
+
+
+def find_recabled_switches(between: SwitchDistances) -> tuple[RecabledSwitch, ...]:
+    """Return the switches whose nearest ones are not the expected ones."""
+    if len(between.names) < 3:
+        return ()
+    hops, delay, names = between.hops, between.delay, np.array(between.names)
+    expected = hops <= hops.min(axis=1, keepdims=True)
+    near = delay <= (1 + _AS_NEAR) * delay.min(axis=1, keepdims=True)
+    return tuple(
+        RecabledSwitch(
+            between.names[row],
+            between.members[row],
+            tuple(names[expected[row]].tolist()),
+            tuple(names[near[row]].tolist()),
+        )
+        for row in np.flatnonzero(~(expected & near).any(axis=1) & np.isfinite(delay).any(axis=1)).tolist()
+    )
+
+
+def compare_switch_links(between: SwitchDistances, graph: nx.Graph) -> tuple[Links, Links] | None:
+    """Find links between switches that the delays lack, and links that they have in addition to the reference's.
+
+    Neighbours are one link apart and all others at least two, which is a gap in the delays without the hosts' links. A
+    link is missing where the delay is that of the path around it; a shorter one is a slow link.
+
+    Args:
+        between: all switches of the reference, except those whose hosts are elsewhere.
+        graph: of the reference.
+
+    Returns:
+        Missing links, and additional ones; None where the delays scatter too much.
+    """
+    half = np.nan_to_num(between.inside, nan=np.nan_to_num(_median(between.inside))) / 2
+    apart = between.delay - half[:, None] - half
+    count = len(half)
+    linked = np.array(
+        [[graph.has_edge(one, other) for other in between.vertex.tolist()] for one in between.vertex.tolist()], bool
+    ).reshape(count, count)
+    above = np.triu(np.isfinite(apart), 1)
+    one_link, more = apart[above & linked], apart[above & ~linked & (between.hops == _second(between.hops))]
+    if not one_link.size or not more.size:
+        return None
+    near, far = float(np.median(one_link)), float(np.median(more))
+    middle = (near + far) / 2
+    scatter = NORMAL * max(float(np.median(np.abs(values - np.median(values)))) for values in (one_link, more))
+    if middle - near <= _CLEAR * scatter:
+        return None
+
+    def name(pairs: list[list[int]]) -> Links:
+        return tuple((between.names[one], between.names[other]) for one, other in pairs)
+
+    missing = [
+        [one, other]
+        for one, other in np.argwhere(above & linked & (apart > middle)).tolist()
+        if apart[one, other] > near + (_count_around(graph, *between.vertex[[one, other]]) - 1.5) * (far - near)
+    ]
+    return name(missing), name(np.argwhere(above & ~linked & (apart < middle)).tolist())
+
+
+def _count_around(graph: nx.Graph, one: int, other: int) -> int:
+    """Return the links of a shortest path between neighbours without their own link; 1 where there is none."""
+    without = nx.restricted_view(graph, [], [(one, other)])
+    try:
+        return int(nx.shortest_path_length(without, one, other))
+    except nx.NetworkXNoPath:
+        return 1
+
+
+def _second(hops: Floats) -> float:
+    """Return the hops between switches with one other between them; nan where all are neighbours."""
+    values = np.unique(hops[np.isfinite(hops)])
+    return float(values[1]) if len(values) > 1 else np.nan
+
+
+def group_by_switch(topology: InferredTopology, hosts: Sequence[int]) -> Integers:
+    """Return the number of each host's switch, int64 [host]; of the host itself where it has none or several."""
+    degree = np.bincount(topology.edge.ravel(), minlength=topology.vertices)
+    place = np.arange(topology.vertices)
+    for a, b in topology.edge.tolist():
+        for host, other in ((a, b), (b, a)):
+            if host < len(topology.hosts) <= other and degree[host] == 1:
+                place[host] = other
+    return np.unique(place[list(hosts)], return_inverse=True)[1].ravel().astype(np.int64)
+
+
+def number_groups(leaf: Integers) -> Integers:
+    """Number hosts' switches from 0 on, int64 [host]."""
+    return np.unique(leaf, return_inverse=True)[1].ravel().astype(np.int64)
+
+
+def join_moved(now: Integers, was: Integers, nearer: Integers) -> Integers:
+    """Put each host that is clearly among those of another switch into their group, where they share one."""
+    joined = now.copy()
+    for host in np.flatnonzero(nearer != was).tolist():
+        groups = np.unique(now[(was == nearer[host]) & (nearer == was)])
+        if len(groups) == 1:
+            joined[host] = groups[0]
+    return joined
+
+
+def find_nearer(was: Integers, delays: Floats) -> Integers:
+    """Return the number of each host's switch: the expected one, unless it is among the hosts of another one.
+
+    That is where it is nearer to them than to its expected group, and as near as they are to one another. `was` are the
+    expected numbers, int64 [host]; `delays` are float64 [host, host], seconds.
+    """
+    every_host = np.arange(len(was))
+    member = np.eye(was.max() + 1)[was]
+    mean = np.empty_like(member)
+    for begin in range(0, len(was), _ROWS):
+        some = delays[begin : begin + _ROWS]
+        there = np.isfinite(some) & (some > 0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            mean[begin : begin + _ROWS] = (np.where(there, some, 0.0) @ member) / (there @ member)
+    own = mean[every_host, was]
+    nearest = np.nan_to_num(mean, nan=np.inf).argmin(axis=1)
+    among = mean[every_host, nearest]
+    inside = np.array([_median(own[was == each]) for each in range(was.max() + 1)])[nearest]
+    moved = (among < (1 - _AS_NEAR) * own) & (np.abs(among - inside) < _AS_FAR * inside)
+    return np.where(moved, nearest, was).astype(np.int64)
+
+
+def _median(values: Floats) -> float:
+    there = values[np.isfinite(values)]
+    return float(np.median(there)) if len(there) else np.nan
+
+
+def find_leaves(reference: Reference, hosts: Integers) -> Integers:
+    """Return the vertex of each host's switch in the reference, int64 [host]; the host's where it has several links."""
+    graph = reference.adjacency()
+    leaf = hosts.copy()
+    for place, vertex in enumerate(hosts.tolist()):
+        near = graph.indices[graph.indptr[vertex] : graph.indptr[vertex + 1]]
+        if len(near) == 1:
+            leaf[place] = near[0]
+    return leaf
+
+
+def compare_groups(
+    hosts: TopologyDifferences, was: Integers, now: Integers, leaf: npt.NDArray[np.str_], delays: Floats
+) -> tuple[TopologyDifferences, npt.NDArray[np.bool_]]:
+    """Compare the groups of hosts on each switch.
+
+    A host that is alone on its switch has no group; it is only reported where it is with several hosts of another
+    switch.
+
+    Args:
+        hosts: the differences so far.
+        was, now: int64 [host], numbers of the groups by the reference and by the delays.
+        leaf: names of the reference's switch of each host.
+        delays: float64 [host, host], seconds.
+
+    Returns:
+        The differences, and which hosts are elsewhere, bool [host].
+    """
+    names = np.array(hosts.hosts, dtype=object)
+    overlap = np.zeros((now.max() + 1, was.max() + 1), np.int64)
+    np.add.at(overlap, (now, was), 1)
+    taken = dict(zip(*(each.tolist() for each in linear_sum_assignment(overlap, maximize=True)), strict=True))
+    size = overlap.sum(axis=0)
+    misplaced, apart = [], []
+    merged: dict[int, set[str]] = {}
+    moved = np.zeros(len(names), bool)
+    unsure = []
+    for there, expected in np.argwhere(overlap).tolist():
+        if taken.get(there) == expected:
+            continue
+        members = np.flatnonzero((now == there) & (was == expected))
+        switch, others = str(leaf[members[0]]), np.flatnonzero((was == expected) & (now != there))
+        home = taken.get(there)
+        if home is None or not overlap[there, home]:
+            if len(others):
+                moved[members] = True
+                apart.append(SeparatedHosts(tuple(names[members]), switch, tuple(names[others])))
+            continue
+        neighbours = np.flatnonzero((now == there) & (was == home))
+        if len(members) == size[expected] > 1 and size[home] > 1:
+            merged.setdefault(there, {str(leaf[neighbours[0]])}).add(switch)
+            continue
+        for host in members.tolist() if len(neighbours) > 1 else ():
+            moved[host] = True
+            if len(others) and not _is_nearer(delays[host], neighbours, others):
+                unsure.append(str(names[host]))
+                continue
+            found = str(leaf[neighbours[0]])
+            misplaced.append(MisplacedHost(names[host], switch, tuple(names[others]), found, tuple(names[neighbours])))
+    unknown = (f"the switch of {len(unsure)} hosts ({', '.join(unsure[:5])})",) if unsure else ()
+    together = tuple(tuple(sorted(each)) for each in merged.values())
+    return replace(hosts, misplaced=tuple(misplaced), separated=tuple(apart), merged=together, unknown=unknown), moved
+
+
+def _is_nearer(delay: Floats, these: Integers, those: Integers) -> bool:
+    """Return whether a host's delays show that it is nearer to some hosts than to others."""
+    near, far = (each[np.isfinite(each)] for each in (delay[these], delay[those]))
+    return bool(len(near) and len(far) and np.median(near) < (1 - _AS_NEAR / 2) * np.median(far))
