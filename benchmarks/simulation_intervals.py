@@ -17,10 +17,8 @@ from typing import Any
 
 from scipy.stats import t
 
-from ibprof_lab.simulation.measure.message_latency import Effort
-from ibprof_lab.simulation.study.cell import Cell, Setting
-from ibprof_lab.simulation.study.cell_run import run_cell
-from ibprof_lab.simulation.study.efforts import SURVEY
+from ibprof_lab.simulation.measure.message_latency import SURVEY, Effort
+from ibprof_lab.simulation.study.cell import Cell, Setting, run_cell
 from ibprof_lab.simulation.study.result_tables import describe_latency
 from ibprof_lab.simulation.workload.workloads import IO, MPI, Role, Workload
 

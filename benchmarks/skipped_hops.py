@@ -14,8 +14,7 @@ import time
 from itertools import islice
 
 from ibprof_lab.simulation.engine.packet_engine import Simulation
-from ibprof_lab.simulation.study.cell import Cell, Setting
-from ibprof_lab.simulation.study.cell_run import set_up
+from ibprof_lab.simulation.study.cell import Cell, Setting, set_up
 from ibprof_lab.simulation.workload.workloads import IO, MPI, Role, Workload
 
 KIB, MIB, US = 1 << 10, 1 << 20, 1e3

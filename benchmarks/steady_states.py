@@ -12,9 +12,8 @@ import argparse
 from dataclasses import replace
 from itertools import islice
 
-from ibprof_lab.simulation.study.cell import Cell, Outcome, Setting
-from ibprof_lab.simulation.study.cell_run import run_cell
-from ibprof_lab.simulation.study.efforts import FULL
+from ibprof_lab.simulation.measure.message_latency import FULL
+from ibprof_lab.simulation.study.cell import Cell, Outcome, Setting, run_cell
 from ibprof_lab.simulation.workload.workloads import IO, MPI, Role, Workload
 
 KIB, US = 1 << 10, 1e3

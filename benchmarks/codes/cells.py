@@ -24,8 +24,7 @@ import numpy as np
 
 from ibprof_lab.simulation.engine.packet_engine import NOBODY, STEP, Client, Job, Simulation
 from ibprof_lab.simulation.engine.simulated_network import Hardware, SimulatedNetwork
-from ibprof_lab.simulation.study.cell import Cell, Setting
-from ibprof_lab.simulation.study.cell_run import find_assignment
+from ibprof_lab.simulation.study.cell import Cell, Setting, find_assignment
 from ibprof_lab.simulation.study.loaded_fabric import NetworkSource, load_network
 from ibprof_lab.simulation.workload.host_assignment import ServerPlacement
 from ibprof_lab.simulation.workload.workloads import IO, MPI, Role, Workload

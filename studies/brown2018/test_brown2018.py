@@ -12,8 +12,8 @@ from types import ModuleType
 import pytest
 
 from ibprof_lab.cli.sim import main
+from ibprof_lab.simulation.measure.message_latency import SURVEY
 from ibprof_lab.simulation.study.cell import make_cells
-from ibprof_lab.simulation.study.efforts import SURVEY
 from ibprof_lab.simulation.study.presets import PRESETS, plan_preset
 from ibprof_lab.simulation.study.result_tables import average_seeds, list_results, read_means
 from ibprof_lab.simulation.study.simulated_machine import MachineOptions

@@ -12,7 +12,7 @@ from thesis_figure_rows import JOBS, OTHER, pick
 from thesis_interval_bars import ALONE, SIZES, cluster_by_interval, colour_intervals, draw_legend, format_size
 from thesis_patterns import DETAIL_OTHER, DETAIL_OWN, TABLE_5_1, US
 
-from ibprof_lab.simulation.outputs.bar_clusters import (
+from ibprof_lab.simulation.reports.charts import (
     FEWER,
     Bar,
     Row,

@@ -10,7 +10,7 @@ from matplotlib.patches import Patch
 from thesis_figure_rows import pick, pick_one
 from thesis_interval_bars import ALONE, SIZES
 
-from ibprof_lab.simulation.outputs.bar_clusters import FEWER, Bar, Rows, draw_clusters, format_interval, mark_missing
+from ibprof_lab.simulation.reports.charts import FEWER, Bar, Rows, draw_clusters, format_interval, mark_missing
 
 
 def draw_placements(column: str) -> Callable[[Rows], Figure | None]:

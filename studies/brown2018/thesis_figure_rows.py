@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from ibprof_lab.simulation.outputs.bar_clusters import Row, Rows, mark_fewer_seeds
+from ibprof_lab.simulation.reports.charts import Row, Rows, mark_fewer_seeds
 
 _MACHINE = ("fabric", "servers", "packet_bytes", "lane_bytes", "switch_ns", "wire_ns", "gbps")
 JOBS = {"io": "I/O request", "mpi": "MPI message"}

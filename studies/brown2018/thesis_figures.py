@@ -21,8 +21,7 @@ from thesis_chapter6_figures import draw_placements, draw_throttle
 from thesis_figure_rows import USUAL, choose_machine, find_usual, merge_means
 from thesis_results import TABLES
 
-from ibprof_lab.simulation.outputs.bar_clusters import MARKS, Rows
-from ibprof_lab.simulation.outputs.charts import find_tables
+from ibprof_lab.simulation.reports.charts import MARKS, Rows, find_tables
 from ibprof_lab.simulation.study.result_tables import read_means
 
 _DOTS_PER_INCH = 120

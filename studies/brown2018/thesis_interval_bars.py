@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 from thesis_figure_rows import JOBS, OTHER, list_intervals
 
-from ibprof_lab.simulation.outputs.bar_clusters import Bar, Rows, choose_shades, format_interval
+from ibprof_lab.simulation.reports.charts import Bar, Rows, choose_shades, format_interval
 
 ALONE = "#111111"
 SIZES = (4096.0, 524288.0, 4194304.0)

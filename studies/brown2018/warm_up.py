@@ -20,8 +20,7 @@ from thesis_patterns import KIB, MIB, MS, TABLE_5_1, THESIS_FABRIC, US, io, mpi
 from thesis_results import TABLES
 
 from ibprof_lab.simulation.measure.message_latency import Effort
-from ibprof_lab.simulation.study.cell import Cell, Setting
-from ibprof_lab.simulation.study.cell_run import run_cell
+from ibprof_lab.simulation.study.cell import Cell, Setting, run_cell
 from ibprof_lab.simulation.study.result_tables import Mean, read_means
 from ibprof_lab.simulation.workload.workloads import IO, MPI, Workload
 

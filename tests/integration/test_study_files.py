@@ -14,8 +14,7 @@ from ibprof.errors import InputError
 from ibprof_lab.cli.sim import main
 from ibprof_lab.simulation.engine.simulated_network import Hardware
 from ibprof_lab.simulation.measure.message_latency import Effort
-from ibprof_lab.simulation.study.study_file import KEYS, read_study
-from ibprof_lab.simulation.study.study_jobs import JOB_KEYS
+from ibprof_lab.simulation.study.study_file import JOB_KEYS, KEYS, read_study
 from ibprof_lab.simulation.workload.workloads import Role
 from ibprof_testing.samples.fabrics import find_sample
 from ibprof_testing.samples.study_files import write_study

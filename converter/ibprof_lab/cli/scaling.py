@@ -19,14 +19,17 @@ from ibprof_converter.cli.arguments import count_in, fill_options, number_in, pa
 from ibprof_converter.cli.printing import print_document
 from ibprof_converter.cli.subcommands import OptionsOf, Subcommands, add_subcommand, add_subcommands, parse_subcommand
 from ibprof_lab.cli.lab_commands import add_unit
-from ibprof_lab.scaling import scaling_text
 from ibprof_lab.scaling.analytic_kernels import WORD
-from ibprof_lab.scaling.hpl import BLOCK
-from ibprof_lab.scaling.hpl_query import HplOptions, print_hpl, query_hpl
-from ibprof_lab.scaling.measured.prediction_query import STRONG, WEAK, PredictOptions, query_prediction
-from ibprof_lab.scaling.measured.prediction_text import print_prediction
-from ibprof_lab.scaling.recorded_exchange import HOSTS, RANKS
-from ibprof_lab.scaling.scaling_document import describe_systems
+from ibprof_lab.scaling.exchange_fit import HOSTS, RANKS
+from ibprof_lab.scaling.hpl import BLOCK, HplOptions, print_hpl, query_hpl
+from ibprof_lab.scaling.measured.prediction_query import (
+    STRONG,
+    WEAK,
+    PredictOptions,
+    print_prediction,
+    query_prediction,
+)
+from ibprof_lab.scaling.scaling_document import describe_systems, print_kernel, print_shares, print_study, print_systems
 from ibprof_lab.scaling.scaling_queries import (
     ClusterOptions,
     FitOptions,
@@ -78,11 +81,11 @@ def _scale(argv: Sequence[str] | None) -> None:
 
 
 def _evaluate_kernel(options: KernelOptions) -> None:
-    print_document(query_kernel(options), scaling_text.print_kernel, options.json)
+    print_document(query_kernel(options), print_kernel, options.json)
 
 
 def _fit(options: FitOptions) -> None:
-    print_document(query_recordings(options), scaling_text.print_study, options.json)
+    print_document(query_recordings(options), print_study, options.json)
 
 
 def _predict(options: PredictOptions) -> None:
@@ -94,12 +97,12 @@ def _predict_hpl(options: HplOptions) -> None:
 
 
 def _share(options: SharesOptions) -> None:
-    print_document(query_shares(options), scaling_text.print_shares, options.json)
+    print_document(query_shares(options), print_shares, options.json)
 
 
 def _list_systems(options: _ListOptions) -> None:
     document = describe_systems(read_systems(options.list, options.unit, options.word))
-    print_document(document, scaling_text.print_systems, options.json)
+    print_document(document, print_systems, options.json)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -33,7 +33,6 @@ from ibprof_lab.cli.sim_options import (
     build_study,
     build_threshold,
 )
-from ibprof_lab.simulation.outputs.charts import draw_results
 from ibprof_lab.simulation.questions.advice import (
     AdviceOptions,
     answer_advice,
@@ -47,15 +46,21 @@ from ibprof_lab.simulation.questions.congestion_threshold import (
     find_threshold,
 )
 from ibprof_lab.simulation.questions.replayed_run import ReplayOptions, answer_replay, ask_replay
-from ibprof_lab.simulation.reports.advice_report import describe_advice, format_advice
-from ibprof_lab.simulation.reports.replay_report import describe_replay, format_replay
+from ibprof_lab.simulation.reports.answers import (
+    describe_advice,
+    describe_replay,
+    describe_threshold,
+    format_advice,
+    format_replay,
+    format_threshold,
+)
+from ibprof_lab.simulation.reports.charts import draw_results
 from ibprof_lab.simulation.reports.simulated_run import describe_results, run_and_show
-from ibprof_lab.simulation.reports.threshold_report import describe_threshold, format_threshold
 from ibprof_lab.simulation.study.cell import Cell, Outcome
 from ibprof_lab.simulation.study.presets import PRESETS, describe_presets
 from ibprof_lab.simulation.study.result_tables import MEANS
 from ibprof_lab.simulation.study.sizes_and_times import parse_size
-from ibprof_lab.simulation.study.study_help import EXAMPLE, WORDS
+from ibprof_lab.simulation.study.study_file import EXAMPLE, WORDS
 from ibprof_lab.simulation.study.study_results import estimate_study, list_notes
 from ibprof_lab.simulation.study.sweep import keep_results, open_pool, run_cells
 

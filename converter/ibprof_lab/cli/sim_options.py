@@ -18,14 +18,12 @@ from ibprof_converter.cli.arguments import count_in, fill_options, number_in, ty
 from ibprof_converter.routing.route_choice import CHOICES, parse_routes
 from ibprof_converter.traffic.hostlists import read_listed_hosts
 from ibprof_lab.simulation.engine.simulated_network import RANGES, Hardware
-from ibprof_lab.simulation.measure.message_latency import Effort
+from ibprof_lab.simulation.measure.message_latency import FULL, QUICK, Effort
 from ibprof_lab.simulation.questions.advice import AdviceOptions
 from ibprof_lab.simulation.questions.congestion_threshold import ThresholdOptions
 from ibprof_lab.simulation.questions.replayed_run import ReplayOptions
-from ibprof_lab.simulation.study.efforts import FULL, QUICK
-from ibprof_lab.simulation.study.named_hosts import DRAWN
 from ibprof_lab.simulation.study.presets import plan_preset
-from ibprof_lab.simulation.study.simulated_machine import HOSTS_PER_SERVER, MachineOptions
+from ibprof_lab.simulation.study.simulated_machine import DRAWN, HOSTS_PER_SERVER, MachineOptions
 from ibprof_lab.simulation.study.sizes_and_times import parse_size
 from ibprof_lab.simulation.study.study_file import MOST_SEEDS, StudyPlan, read_study
 from ibprof_lab.simulation.study.study_results import StudyOutput

@@ -1,12 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results as JSON documents: plain objects; infinite and unknown values are null."""
+"""Results as JSON documents, whose infinite and unknown values are null, and as tables of these documents."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from rich import box
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from ibprof.text.quantities import format_bytes, format_seconds, printable
 from ibprof_lab.scaling.analytic_kernels import AnalyticKernel
 from ibprof_lab.scaling.exchange_fit import ExchangeFit
 from ibprof_lab.scaling.scaling_model import (
@@ -22,6 +30,20 @@ from ibprof_lab.scaling.scaling_study import RegionStudy, ScalingStudy
 from ibprof_lab.scaling.top500 import ListedSystem, correlate_with_rank
 
 Document = dict[str, Any]
+
+NOT_MEANT = (
+    "b_eff is not the bandwidth of a link, of a host, nor of a bisection: it is the one bandwidth that would explain "
+    "R_max if all bytes of a system passed through it. It grows with the number of processes",
+    "R_max per core is not a peak: it contains the time of communicating",
+    "a rank correlation is not a cause: R_max, which decides the rank, is a factor of both quantities",
+)
+"""Misreadings of a list's numbers."""
+
+_OPTIMUM = (
+    ("p_half", "p_1/2, half of the peak is reached"),
+    ("p_max", "p_max, performance is largest"),
+    ("l_max", "l_max, that performance"),
+)
 
 
 def describe_kernel(kernel: AnalyticKernel, cluster: Cluster, processes: list[int]) -> Document:
@@ -57,15 +79,6 @@ def describe_kernel(kernel: AnalyticKernel, cluster: Cluster, processes: list[in
 def describe_shares(shares: WorkShares) -> Document:
     """Return processing units that differ."""
     return _finite(asdict(shares))
-
-
-NOT_MEANT = (
-    "b_eff is not the bandwidth of a link, of a host, nor of a bisection: it is the one bandwidth that would explain "
-    "R_max if all bytes of a system passed through it. It grows with the number of processes",
-    "R_max per core is not a peak: it contains the time of communicating",
-    "a rank correlation is not a cause: R_max, which decides the rank, is a factor of both quantities",
-)
-"""Misreadings of a list's numbers."""
 
 
 def describe_systems(systems: list[ListedSystem]) -> Document:
@@ -134,3 +147,181 @@ def _finite_value(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_finite_value(each) for each in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def new_table(*columns: str) -> Table:
+    """Return a table without a frame, its first column flush left and the others flush right."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for number, column in enumerate(columns):
+        table.add_column(column, justify="right" if number else "left", overflow="fold")
+    return table
+
+
+def show_table(console: Console, heading: str, table: Table) -> None:
+    """Print a table under its heading."""
+    console.print(Text(heading, style="bold"))
+    console.print(Padding(table, (0, 0, 1, 2)))
+
+
+def show_notes(console: Console, notes: Sequence[str]) -> None:
+    """Print notes, a line each."""
+    for note in notes:
+        console.print(Text(f"note: {printable(note)}"))
+
+
+def _number(value: float | None, none: str = "none") -> str:
+    if value is None:
+        return none
+    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e7 else f"{value:.5g}"
+
+
+def _flops(value: float | None) -> str:
+    return "none" if value is None else format_bytes(value).replace("B", "Flop/s")
+
+
+def _rate(value: float | None) -> str:
+    return "unknown" if value is None else format_bytes(value) + "/s"
+
+
+def print_kernel(console: Console, document: Document) -> None:
+    """Print a kernel: optimum, formulas, curve."""
+    table = new_table("", "exact", "slide")
+    for key, label in _OPTIMUM:
+        write = _flops if key == "l_max" else _number
+        table.add_row(label, write(document[key]["exact"]), write(document[key]["slide"]))
+    show_table(console, f"{document['kernel']}: limits of scaling", table)
+    table = new_table("quantity", "value", "slide", "formula")
+    table.columns[3].justify = "left"
+    for each in document["formulas"]:
+        table.add_row(each["quantity"], _number(each["value"]), str(each["slide"]), each["text"])
+    show_table(console, "the slides' formulas", table)
+    table = new_table("p", "x", "speed-up", "performance", "speed-up, simplified")
+    for each in document["curve"]:
+        table.add_row(
+            str(each["processes"]),
+            _number(each["x"], "no communication"),
+            _number(each["speed_up"]),
+            _flops(each["performance"]),
+            _number(each["speed_up_simplified"]),
+        )
+    show_table(console, "what to expect", table)
+    show_notes(console, document["notes"])
+
+
+def print_shares(console: Console, document: Document) -> None:
+    """Print processing units that differ."""
+    table = new_table("unit", "operations", "data", "l_peak", "a_k, Flop/B", "x_k", "time")
+    for number, each in enumerate(document["units"]):
+        table.add_row(
+            f"{number}{' *' if number == document['slowest'] else ''}",
+            f"{each['operations']:.4g}",
+            f"{each['data']:.4g}",
+            _flops(each["peak"]),
+            _number(each["intensity"]),
+            _number(each["balance"], "no communication"),
+            format_seconds(each["time"]),
+        )
+    show_table(console, "processing units (* determines the time)", table)
+    console.print(
+        f"time {format_seconds(document['time'])}, performance {_flops(document['performance'])}, "
+        f"speed-up {_number(document['speed_up'])}"
+    )
+
+
+def print_systems(console: Console, document: Document) -> None:
+    """Print the effective bandwidths of a list."""
+    table = new_table("rank", "system", "R_max", "N_max", "per core", "b_eff")
+    table.columns[1].justify = "left"
+    left_out = 0
+    for each in document["systems"]:
+        if each["bandwidth"] is None:
+            left_out += 1
+            continue
+        table.add_row(
+            str(each["rank"]),
+            printable(each["name"]),
+            _flops(each["r_max"]),
+            _number(each["n_max"]),
+            _flops(each["per_core"]),
+            _rate(each["bandwidth"]),
+        )
+    show_table(console, "effective bandwidth in Linpack (slide 22)", table)
+    for name, value in document["rank_correlation"].items():
+        correlation = "unknown" if value is None else f"{value:.3f}"
+        console.print(f"rank correlation of {name} with the list's order: {correlation} (-1 predicts it best)")
+    if left_out:
+        console.print(f"note: {left_out} systems without N_max are left out")
+    show_notes(console, document["notes"])
+
+
+def print_study(console: Console, document: Document) -> None:
+    """Print the results of recordings: regions, curves, bandwidths."""
+    regions = [document["whole"], *document["regions"]]
+    table = new_table("region", "#x(n, p)", "95%", "p_1/2", "p_max", "l_max")
+    table.columns[1].justify = "left"
+    for each in regions:
+        exchange = each["exchange"]
+        table.add_row(
+            _name(each),
+            f"{exchange['coefficient']['value']:.6g} B x {exchange['form']}" if exchange else "nothing",
+            _interval(exchange["coefficient"]) if exchange else "",
+            _number(each["p_half"]),
+            _number(each["p_max"]),
+            _flops(each["l_max"]),
+        )
+    between = document["between"]
+    show_table(console, f"bytes between {between} as measured, and where scaling ends for n = {document['n']:g}", table)
+    for each in regions:
+        if each["exchange"] and each["exchange"]["alternatives"]:
+            forms = ", ".join(each["exchange"]["alternatives"])
+            console.print(f"note: for {_name(each)} these forms of #x fit as well: {forms}")
+    if document["first_to_stop"] is not None:
+        console.print(Text(f"stops scaling first: {printable(document['first_to_stop'])}", style="bold"))
+    console.print()
+    table = new_table("p", *(_name(each) for each in regions), "#x", "r = #b / #x", "beyond the data")
+    for row, p in enumerate(each["processes"] for each in document["whole"]["curve"]):
+        curves = [each["curve"][row] if each["curve"] else None for each in regions]
+        beyond = document["whole"]["curve"][row]["beyond"]
+        table.add_row(
+            str(p),
+            *(_curve(point) for point in curves),
+            format_bytes(document["whole"]["curve"][row]["exchanged"]),
+            _with_interval(document["whole"]["curve"][row], "ratio"),
+            "" if beyond <= 1 else f"{beyond:.3g} times",
+        )
+    show_table(console, "speed-up to expect (95% interval)", table)
+    table = new_table("n", "p", "#x", "r = #b / #x", "wall", "computing, at least", "bandwidth got")
+    for each in document["whole"]["got"]:
+        table.add_row(
+            f"{each['size']:g}",
+            str(each["processes"]),
+            format_bytes(each["exchanged"]),
+            "infinite" if each["ratio"] is None else f"{each['ratio']:.4g}",
+            "unknown" if each["seconds"] is None else format_seconds(each["seconds"]),
+            format_seconds(each["computing"]),
+            _rate(each["bandwidth"]),
+        )
+    show_table(console, "what the runs got", table)
+    show_notes(console, document["notes"])
+
+
+def _name(region: Document) -> str:
+    return "all regions" if region["name"] == "*" else printable(region["name"])
+
+
+def _interval(value: Document) -> str:
+    return "one point" if value["low"] is None else f"{value['low']:.4g} to {value['high']:.4g}"
+
+
+def _curve(point: Document | None) -> str:
+    if point is None:
+        return "no operations"
+    return _with_interval({**point, "speed_up_low": point["low"], "speed_up_high": point["high"]}, "speed_up")
+
+
+def _with_interval(point: Document, name: str) -> str:
+    value, low, high = (point[key] for key in (name, f"{name}_low", f"{name}_high"))
+    if value is None:
+        return "infinite"
+    width = "" if low is None or f"{low:.3g}" == f"{high:.3g}" else f" ({low:.3g} to {high:.3g})"
+    return f"{value:.4g}{width}"

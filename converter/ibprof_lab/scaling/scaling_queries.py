@@ -17,8 +17,8 @@ from ibprof_converter.routing.rail_files import find_rails
 from ibprof_converter.routing.subnet import read_rail_fabric
 from ibprof_lab.latency.files.delay_files import MICROSECOND, read_delays
 from ibprof_lab.scaling.analytic_kernels import KERNELS
+from ibprof_lab.scaling.exchange_fit import choose_ends, sum_exchange
 from ibprof_lab.scaling.formula import parse_formula, read_operations
-from ibprof_lab.scaling.recorded_exchange import choose_ends, sum_exchange
 from ibprof_lab.scaling.scaling_document import Document, describe_kernel, describe_shares, describe_study
 from ibprof_lab.scaling.scaling_model import Cluster, find_optimum, share_work
 from ibprof_lab.scaling.scaling_study import study_runs

@@ -7,8 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ibprof_lab.scaling.exchange_fit import ExchangeFit, fit_exchange
-from ibprof_lab.scaling.recorded_exchange import WHOLE, RecordedExchange
+from ibprof_lab.scaling.exchange_fit import WHOLE, ExchangeFit, RecordedExchange, fit_exchange
 from ibprof_lab.scaling.scaling_model import (
     Cluster,
     Optimum,

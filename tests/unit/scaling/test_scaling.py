@@ -24,8 +24,7 @@ from ibprof_lab.scaling.analytic_kernels import (
     matrix_product,
     scalar_product,
 )
-from ibprof_lab.scaling.exchange_fit import fit_exchange
-from ibprof_lab.scaling.recorded_exchange import HOSTS, RANKS, WHOLE, choose_ends, sum_exchange
+from ibprof_lab.scaling.exchange_fit import HOSTS, RANKS, WHOLE, choose_ends, fit_exchange, sum_exchange
 from ibprof_lab.scaling.scaling_model import (
     Cluster,
     Work,

@@ -22,8 +22,7 @@ from ibprof_lab.simulation.engine.simulated_network import (
 )
 from ibprof_lab.simulation.measure.latency_measurement import measure
 from ibprof_lab.simulation.measure.message_latency import Effort
-from ibprof_lab.simulation.study.cell import Cell, Setting
-from ibprof_lab.simulation.study.cell_run import run_cell, set_up
+from ibprof_lab.simulation.study.cell import Cell, Setting, run_cell, set_up
 from ibprof_lab.simulation.workload.workloads import Role, Workload
 
 TREE = "xgft:2:4,2:1,4@100"

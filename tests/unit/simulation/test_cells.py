@@ -14,16 +14,14 @@ import pytest
 
 from ibprof.errors import UsageError
 from ibprof_lab.simulation.engine.simulated_network import Hardware
-from ibprof_lab.simulation.measure.message_latency import Effort
-from ibprof_lab.simulation.study.cell import Setting, make_cells
-from ibprof_lab.simulation.study.cell_run import run_cell
+from ibprof_lab.simulation.measure.message_latency import FULL, QUICK, Effort
+from ibprof_lab.simulation.study.cell import Setting, make_cells, run_cell
 from ibprof_lab.simulation.study.cost_estimate import (
     estimate_hops,
     estimate_seconds,
     find_bottleneck_ns,
     find_mean_hops,
 )
-from ibprof_lab.simulation.study.efforts import FULL, QUICK
 from ibprof_lab.simulation.study.presets import PRESETS, plan_preset
 from ibprof_lab.simulation.study.simulated_machine import MachineOptions
 from ibprof_lab.simulation.study.sweep import STORE, run_cells

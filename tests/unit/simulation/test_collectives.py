@@ -12,26 +12,28 @@ import pytest
 from ibprof_converter.routing.subnet import read_subnet
 from ibprof_lab.simulation.engine.packet_engine import Client, Job, Simulation, Step, Stop
 from ibprof_lab.simulation.engine.simulated_network import Hardware, index_network
-from ibprof_lab.simulation.measure.collective_operations import Operations
-from ibprof_lab.simulation.workload.collective_schedules import (
-    Part,
+from ibprof_lab.simulation.measure.run_observer import Operations
+from ibprof_lab.simulation.workload.host_assignment import HostAssignment
+from ibprof_lab.simulation.workload.job_clients import make_clients
+from ibprof_lab.simulation.workload.workloads import (
+    SCHEDULES,
+    CollectivePart,
+    Role,
     Schedule,
+    Workload,
     all_gather,
     all_reduce,
     all_to_all,
     barrier,
     broadcast,
 )
-from ibprof_lab.simulation.workload.host_assignment import HostAssignment
-from ibprof_lab.simulation.workload.job_clients import make_clients
-from ibprof_lab.simulation.workload.workloads import SCHEDULES, Role, Workload
 
 SIZES = range(2, 18)
 Message = tuple[int, int, int]
 """Sender, receiver, and slot at the receiver."""
 
 
-def play(parts: list[Part]) -> Iterator[Message]:
+def play(parts: list[CollectivePart]) -> Iterator[Message]:
     """Carry a collective out, each step as soon as the slots that it awaits have come; fails where it cannot end."""
     came: list[set[int]] = [set() for _ in parts]
     position = [0] * len(parts)

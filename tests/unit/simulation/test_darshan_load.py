@@ -13,7 +13,7 @@ import pytest
 from ibprof.errors import InputError
 from ibprof_lab.cli.sim import main
 from ibprof_lab.simulation.questions.advice import AdviceOptions, ask_advice
-from ibprof_lab.simulation.study.cell_run import set_up
+from ibprof_lab.simulation.study.cell import set_up
 from ibprof_lab.simulation.study.simulated_machine import MachineOptions
 from ibprof_lab.simulation.workload.darshan_load import READ_REQUEST, read_darshan_load
 from ibprof_testing.samples.darshan_logs import write_reads

@@ -13,11 +13,9 @@ import pytest
 from ibprof.errors import InconsistentError, InputError
 from ibprof_lab.cli.sim import main
 from ibprof_lab.simulation.measure.message_latency import Effort, Latency
-from ibprof_lab.simulation.study.cell import Cell, Setting
-from ibprof_lab.simulation.study.cell_run import find_assignment, run_cell
-from ibprof_lab.simulation.study.run_notes import list_run_notes
+from ibprof_lab.simulation.study.cell import Cell, Setting, find_assignment, run_cell
 from ibprof_lab.simulation.workload.goal_trace import load_goal
-from ibprof_lab.simulation.workload.workloads import Role, Workload
+from ibprof_lab.simulation.workload.workloads import Role, Workload, list_run_notes
 
 MACHINE = Setting("xgft:2:4,4:1,4@100", effort=Effort(messages=20, background=0, warm_up=0))
 PACKET = 4096 * 8 / 100

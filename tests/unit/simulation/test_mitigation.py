@@ -15,7 +15,7 @@ import pytest
 from ibprof.archive.otf2_archive import write_archive
 from ibprof_lab.cli.sim import main
 from ibprof_lab.simulation.engine.packet_engine import Simulation
-from ibprof_lab.simulation.measure.seed_statistics import BySeed, average
+from ibprof_lab.simulation.measure.latency_statistics import BySeed, average
 from ibprof_lab.simulation.questions.advice import find_shared_links
 from ibprof_lab.simulation.questions.mitigation import (
     OpenChange,
@@ -24,8 +24,7 @@ from ibprof_lab.simulation.questions.mitigation import (
     list_scenarios,
     recommend,
 )
-from ibprof_lab.simulation.study.cell import Cell, Outcome
-from ibprof_lab.simulation.study.cell_run import set_up
+from ibprof_lab.simulation.study.cell import Cell, Outcome, set_up
 from ibprof_lab.simulation.study.sweep import STORE
 from ibprof_lab.simulation.workload.host_assignment import JobPlacement
 from ibprof_lab.simulation.workload.workloads import IO, MPI

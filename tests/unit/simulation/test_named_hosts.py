@@ -21,11 +21,10 @@ from ibprof.errors import InconsistentError, InputError, UsageError
 from ibprof_lab.cli.sim import main
 from ibprof_lab.simulation.engine.simulated_network import Hardware
 from ibprof_lab.simulation.questions.mitigation import list_scenarios
-from ibprof_lab.simulation.study.cell import Cell, Setting
-from ibprof_lab.simulation.study.cell_run import set_up
+from ibprof_lab.simulation.study.cell import Cell, Setting, set_up
 from ibprof_lab.simulation.study.cost_estimate import find_bottleneck_ns
 from ibprof_lab.simulation.study.loaded_fabric import NetworkSource, load_network
-from ibprof_lab.simulation.study.named_hosts import NamedHosts, give_hosts
+from ibprof_lab.simulation.study.simulated_machine import NamedHosts, give_hosts
 from ibprof_lab.simulation.study.study_file import read_study
 from ibprof_lab.simulation.study.sweep import STORE
 from ibprof_lab.simulation.workload.host_assignment import (

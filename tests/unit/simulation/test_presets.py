@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ibprof_lab.cli.sim import main
-from ibprof_lab.simulation.outputs.charts import draw_means
+from ibprof_lab.simulation.reports.charts import draw_means
 from ibprof_lab.simulation.study.cell import Outcome, make_cells
 from ibprof_lab.simulation.study.result_tables import average_seeds, list_results, read_means, write_table
 from ibprof_lab.simulation.workload.workloads import IO, MPI

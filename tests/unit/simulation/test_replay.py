@@ -16,8 +16,7 @@ from ibprof.profile.profile_data import Direction, Intervals, Profile
 from ibprof_converter.routing.subnet import read_subnet
 from ibprof_lab.simulation.engine.packet_engine import Simulation, Stop
 from ibprof_lab.simulation.engine.simulated_network import Hardware, SimulatedNetwork, index_network
-from ibprof_lab.simulation.study.cell import Cell, Setting
-from ibprof_lab.simulation.study.cell_run import run_cell
+from ibprof_lab.simulation.study.cell import Cell, Setting, run_cell
 from ibprof_lab.simulation.study.result_tables import list_results, list_whole_times
 from ibprof_lab.simulation.workload import recorded_messages
 from ibprof_lab.simulation.workload.host_assignment import JobPlacement, ServerPlacement, assign_hosts

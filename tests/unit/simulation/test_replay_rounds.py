@@ -15,11 +15,9 @@ from ibprof_converter.routing.subnet import read_subnet
 from ibprof_lab.simulation.engine.packet_engine import Client, Job, Simulation, Step
 from ibprof_lab.simulation.engine.simulated_network import Hardware, SimulatedNetwork, index_network
 from ibprof_lab.simulation.measure.latency_measurement import measure
-from ibprof_lab.simulation.measure.message_latency import Effort, Latency
+from ibprof_lab.simulation.measure.message_latency import QUICK, Effort, Latency
 from ibprof_lab.simulation.measure.run_observer import Watch, bin_values
-from ibprof_lab.simulation.study.cell import Cell, Outcome, Setting
-from ibprof_lab.simulation.study.cell_run import run_cell
-from ibprof_lab.simulation.study.efforts import QUICK
+from ibprof_lab.simulation.study.cell import Cell, Outcome, Setting, run_cell
 from ibprof_lab.simulation.workload.workloads import Role, Workload
 from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
 

@@ -13,7 +13,7 @@ import yaml
 from ibprof.archive.otf2_archive import write_archive
 from ibprof.profile.profile_data import AdapterChoice
 from ibprof_converter.traffic.hosts import find_hosts
-from ibprof_lab.simulation.study.cell_run import set_up
+from ibprof_lab.simulation.study.cell import set_up
 from ibprof_lab.simulation.study.study_file import StudyPlan, read_study
 from ibprof_testing.samples.many_adapters import make_subnet, write_dumps
 from ibprof_testing.samples.profiles import Count, make_host, make_port, make_profile, make_rank

@@ -11,10 +11,9 @@ import pytest
 from scipy.signal import lfilter
 
 from ibprof_lab.cli.sim import main
-from ibprof_lab.simulation.measure.steady_state import LEAST, SteadyState, find_half
-from ibprof_lab.simulation.study.cell import Cell, Outcome
-from ibprof_lab.simulation.study.cell_run import run_cell
-from ibprof_lab.simulation.study.efforts import FULL
+from ibprof_lab.simulation.measure.latency_statistics import LEAST, SteadyState, find_half
+from ibprof_lab.simulation.measure.message_latency import FULL
+from ibprof_lab.simulation.study.cell import Cell, Outcome, run_cell
 from ibprof_lab.simulation.workload.workloads import IO, MPI, Workload
 from ibprof_testing.samples.simulated_jobs import KIB, SMALL, US, io, mpi
 

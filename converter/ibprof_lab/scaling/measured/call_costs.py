@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time of collective operations from the rounds of their algorithms.
+"""Time of collective operations from the rounds of their algorithms, and how much their messages share links.
 
-Of the algorithms for an operation the quickest one counts, as MPI libraries choose by size and number of ranks.
+Of the algorithms for an operation the quickest one counts, as MPI libraries choose by size and number of ranks. A share
+is the time of the most loaded link direction over that of a message alone on a host's link. It is the inverse of an
+effective bandwidth: that of `DOUBLING` in its last round is one of a bisection.
 
 Source: R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of collective communication operations in MPICH",
 International Journal of High Performance Computing Applications 19(1), 2005, sections 3 to 4.5. What they call alpha
@@ -12,8 +14,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.errors import InconsistentError
+from ibprof_converter.fabric.fabric_graph import NodeKind
+from ibprof_converter.routing.spread import spread
+from ibprof_converter.routing.subnet import Subnet
+from ibprof_converter.traffic.hosts import Hosts, find_hosts
+from ibprof_converter.traffic.rank_placement import place_ranks_by_rule
+from ibprof_converter.traffic.traffic_data import NO_LID
 
 DOUBLING = "doubling"
 """Rounds in which rank i talks to rank i XOR 2^k."""
@@ -28,6 +41,17 @@ ROOT = "root"
 """Everything goes to or from one rank, whose link decides."""
 
 PATTERNS = (DOUBLING, RING, ALL_PAIRS, ROOT)
+
+Shares = Callable[[str, int], float]
+"""Pattern and number of ranks -> time of the most loaded link over that of a message alone."""
+
+Ints = npt.NDArray[np.int64]
+
+_UNIT = 1 << 20
+"""Bytes of each message; only ratios count."""
+
+_MOST_PAIRS = 1 << 22
+"""All pairs of more ranks are sampled by shifts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +78,6 @@ class MessageTimes(Protocol):
 
     def times(self, length: float) -> tuple[float, float]:
         """Return the part that does not depend on the length, and the other one, in seconds."""
-
-
-Shares = Callable[[str, int], float]
-"""Pattern and number of ranks -> time of the most loaded link over that of a message alone."""
 
 
 def _rounds(p: int) -> int:
@@ -144,3 +164,89 @@ def time_collective(operation: str, ranks: int, size: float, network: MessageTim
         math.fsum(time_stage(stage, ranks, network, share) for stage in stages)
         for stages in ALGORITHMS[operation](ranks, size)
     )
+
+
+def list_messages(pattern: str, ranks: int) -> tuple[Ints, Ints, Ints]:
+    """Return sender, receiver and round of each message, int64 [message]; rounds that may overlap have one number."""
+    all_ranks = np.arange(ranks, dtype=np.int64)
+    if pattern == RING:
+        return all_ranks, (all_ranks + 1) % ranks, np.zeros(ranks, np.int64)
+    if pattern == DOUBLING:
+        turns = [(all_ranks, all_ranks ^ (1 << turn)) for turn in range((ranks - 1).bit_length())]
+        kept = [to < ranks for _, to in turns]
+        return (
+            np.concatenate([own[keep] for (own, _), keep in zip(turns, kept, strict=True)]),
+            np.concatenate([to[keep] for (_, to), keep in zip(turns, kept, strict=True)]),
+            np.repeat(np.arange(len(turns)), [keep.sum() for keep in kept]),
+        )
+    if pattern == ROOT:
+        return all_ranks[1:], np.zeros(ranks - 1, np.int64), np.zeros(ranks - 1, np.int64)
+    distances = np.arange(1, ranks)
+    if ranks * (ranks - 1) > _MOST_PAIRS:
+        distances = np.unique(np.linspace(1, ranks - 1, _MOST_PAIRS // ranks).astype(np.int64))
+    return (
+        np.tile(all_ranks, len(distances)),
+        ((all_ranks + distances[:, None]) % ranks).ravel(),
+        np.zeros(ranks * len(distances), np.int64),
+    )
+
+
+@dataclass(slots=True)
+class LinkSharing:
+    """Shares on one subnet, with ranks placed by a rule.
+
+    Attributes:
+        subnet: fabric and tables.
+        rule: as of `--placement`.
+        slots: consecutive ranks of a host; None: as few as fit.
+    """
+
+    subnet: Subnet
+    rule: str = "packed"
+    slots: int | None = None
+    _hosts: Hosts = field(init=False)
+    _known: dict[tuple[str, int], float] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._hosts = find_hosts([self.subnet.fabric])
+
+    @property
+    def most_ranks(self) -> int | None:
+        """Ranks that the hosts take; None for any number."""
+        return len(self._hosts.name) * self.slots if self.slots else None
+
+    def share(self, pattern: str, ranks: int) -> float:
+        """Return the share of a pattern, as a mean over its rounds.
+
+        Raises:
+            UsageError: the ranks do not fit.
+            InconsistentError: a message has no route, or no link has a known speed.
+        """
+        key = pattern, ranks
+        if key not in self._known:
+            self._known[key] = self._measure(pattern, ranks)
+        return self._known[key]
+
+    def _measure(self, pattern: str, ranks: int) -> float:
+        fabric = self.subnet.fabric
+        slots = self.slots or -(-ranks // len(self._hosts.name))
+        lid = place_ranks_by_rule(self.rule, self._hosts, [fabric], ranks, slots).lid[:, 0]
+        source, target, turn = list_messages(pattern, ranks)
+        rounds = int(turn.max()) + 1
+        is_known = (lid[source] != NO_LID) & (lid[target] != NO_LID)
+        apart = is_known & (lid[source] != lid[target])
+        loads = spread(
+            self.subnet.routes, lid[source[apart]], lid[target[apart]], np.full(int(apart.sum()), _UNIT, np.uint64),
+            turn[apart], rounds,
+        )  # fmt: skip
+        if loads.unrouted or not is_known.all():
+            raise InconsistentError(f"{fabric.name}: some of the {ranks} ranks have no route to each other")
+        rates = fabric.link_gbps
+        of_hosts = rates[(fabric.node_kind[fabric.link_node] == NodeKind.CA).any(axis=1)]
+        if np.isnan(rates).any() or not len(of_hosts):
+            raise InconsistentError(f"{fabric.name}: expected links of known speed")
+        busiest = (loads.bytes.max(axis=1) / rates[:, None]).max(axis=0)
+        share = busiest * float(np.median(of_hosts)) / _UNIT
+        # A rank's messages of all rounds follow each other; what a message alone takes is one of them.
+        each = {ALL_PAIRS: len(source) / ranks, ROOT: float(ranks - 1)}.get(pattern, 1.0)
+        return float(share.mean()) / each

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Query of predicted run times: options in, JSON document out; a picture on request."""
+"""Query of predicted run times: options in; JSON document, tables and picture out."""
 
 from __future__ import annotations
 
@@ -9,22 +9,29 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+from rich.text import Text
+
 from ibprof.errors import InconsistentError, UsageError
 from ibprof.load import load_profile
+from ibprof.text.quantities import format_bytes, format_seconds, printable
 from ibprof_converter.routing.rail_files import find_rails
 from ibprof_converter.routing.route_choice import describe_routes, read_routed_rail
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_lab.latency.files.delay_files import UNITS
 from ibprof_lab.scaling.formula import parse_formula
-from ibprof_lab.scaling.measured.link_sharing import LinkSharing
+from ibprof_lab.scaling.measured.call_costs import LinkSharing
 from ibprof_lab.scaling.measured.loggp import LogGP, read_loggp
 from ibprof_lab.scaling.measured.recorded_calls import read_calls
 from ibprof_lab.scaling.measured.time_prediction import OutOfRangeError, PredictedTime, TimeModel
+from ibprof_lab.scaling.scaling_document import new_table, show_notes, show_table
 
 STRONG = "strong"
 WEAK = "weak"
 
 _RULES = ("packed", "spread")
+
+_BLUE, _ORANGE = "#0b4f8a", "#d97706"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +106,7 @@ def query_prediction(options: PredictOptions) -> dict[str, Any]:
         "notes": notes,
     }
     if options.figure:
-        from ibprof_lab.scaling.measured.prediction_picture import draw_prediction  # noqa: PLC0415  (slow to import)
-
-        draw_prediction(options.figure, document, [(run.size, run.processes, run.seconds) for run in runs])
+        _draw_prediction(options.figure, document, [(run.size, run.processes, run.seconds) for run in runs])
     return document
 
 
@@ -176,3 +181,100 @@ def _describe_curve(curve: Sequence[PredictedTime], scaling: str) -> list[dict[s
             }
         )
     return rows
+
+
+def print_prediction(console: Console, document: dict[str, Any]) -> None:
+    """Print predictions: the sentence, the curve, the network, and each run predicted from the others."""
+    curve, (least, most) = document["curve"], document["range"]["processes"]
+    best = min(curve, key=lambda row: row["seconds"])
+    kind = "Weak scaling" if document["scaling"] == "weak" else f"Strong scaling of n = {curve[0]['n']:g}"
+    console.print(
+        Text(
+            f"{kind}: {_time(curve[-1])} with {curve[-1]['processes']} processes, an efficiency of "
+            f"{curve[-1]['efficiency']:.0%} compared with {curve[0]['processes']}; shortest with {best['processes']}. "
+            f"Predictions hold for {least:g} to {most:g} processes.",
+            style="bold",
+        )
+    )
+    table = new_table("p", "n", "wall time (95% interval)", "computing", "MPI", "most of it", "efficiency", "beyond")
+    for row in curve:
+        inside = sum(row["operations"].values())
+        most_of = max(row["operations"], key=lambda name: row["operations"][name], default="")
+        table.add_row(
+            str(row["processes"]),
+            f"{row['n']:.6g}",
+            _time(row),
+            format_seconds(row["computing"]),
+            format_seconds(inside),
+            printable(most_of) if inside else "",
+            f"{row['efficiency']:.0%}",
+            "" if row["beyond"] <= 1 else f"{row['beyond']:.3g} times",
+        )
+    show_table(console, "predicted", table)
+    table = new_table("messages", "L + 2o (95% interval)", "1 / G (95% interval)")
+    for segment in document["network"]["segments"]:
+        first, last = segment["bytes"]
+        start, slope = segment["start_s"], segment["s_per_byte"]
+        rates = [format_bytes(1 / each) + "/s" if each else "infinite" for each in (slope[0], slope[2], slope[1])]
+        table.add_row(
+            f"{format_bytes(first)} to {format_bytes(last)}",
+            _add_interval([format_seconds(each) for each in start]),
+            _add_interval(rates),
+        )
+    show_table(
+        console,
+        f"network, from {document['network']['pairs']} pairs; {document['network']['misfit']:.0%} off at most",
+        table,
+    )
+    table = new_table("run", "n", "p", "measured", "predicted from the others", "error")
+    for check in document["checks"]:
+        table.add_row(
+            printable(check["name"]),
+            f"{check['size']:g}",
+            str(check["processes"]),
+            format_seconds(check["measured"]),
+            format_seconds(check["predicted"]),
+            f"{check['predicted'] / check['measured'] - 1:+.1%}",
+        )
+    show_table(console, "recorded runs", table)
+    show_notes(console, [*filter(None, [document["stop"]]), *document["notes"]])
+
+
+def _time(row: dict[str, Any]) -> str:
+    return f"{format_seconds(row['seconds'])} ({format_seconds(row['low'])} to {format_seconds(row['high'])})"
+
+
+def _add_interval(texts: list[str]) -> str:
+    """Return a value with the ends of its interval; two processes alone show none."""
+    value, low, high = texts
+    return value if low == high else f"{value} ({low} to {high})"
+
+
+def _draw_prediction(path: Path, document: dict[str, Any], runs: Sequence[tuple[float, int, float]]) -> None:
+    """Draw wall time over processes.
+
+    Args:
+        path: png, svg or pdf.
+        document: of `query_prediction`.
+        runs: n, p and seconds of the recorded runs.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415  (slow to import)
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
+    figure = Figure(figsize=(8, 5), dpi=150, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots()
+    curve = document["curve"]
+    p = [row["processes"] for row in curve]
+    axes.fill_between(
+        p, [row["low"] for row in curve], [row["high"] for row in curve], color=_BLUE, alpha=0.2, label="95% interval"
+    )
+    axes.plot(p, [row["seconds"] for row in curve], color=_BLUE, marker=".", label="predicted wall time")
+    axes.plot(p, [row["computing"] for row in curve], color=_BLUE, lw=1, ls=":", label="of which computing")
+    sizes = {round(row["processes"]): row["n"] for row in curve}
+    shown = [(count, seconds) for size, count, seconds in runs if abs(sizes.get(count, size) / size - 1) < 1e-6]
+    axes.plot(*zip(*shown, strict=True) if shown else ([], []), "o", color=_ORANGE, label="recorded")
+    axes.set(xscale="log", yscale="log", xlabel="processes", ylabel="seconds", title=f"{document['scaling']} scaling")
+    axes.set_xticks(p, [str(each) for each in p])
+    axes.legend(fontsize=8)
+    figure.savefig(path)

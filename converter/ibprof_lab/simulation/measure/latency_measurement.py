@@ -14,28 +14,30 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_lab.simulation.engine.packet_engine import Simulation, Stop
+from ibprof_lab.simulation.measure.latency_statistics import (
+    BATCHES,
+    SteadyState,
+    average_batches,
+    average_parts,
+    find_drift,
+    find_warm_up,
+    half_interval,
+)
 from ibprof_lab.simulation.measure.message_latency import (
+    CHUNKS,
     NOTHING,
     Effort,
     Latency,
+    MeanOperation,
     describe,
-    half_interval,
+    find_first_chunk,
+    leave_hosts,
+    list_limits,
     say_all_sent,
     say_deadlock,
 )
 from ibprof_lab.simulation.measure.replay_rounds import Rounds
 from ibprof_lab.simulation.measure.run_observer import Watch
-from ibprof_lab.simulation.measure.sampling import (
-    BATCHES,
-    CHUNKS,
-    MeanOperation,
-    average_batches,
-    find_first_chunk,
-    leave_hosts,
-    list_limits,
-)
-from ibprof_lab.simulation.measure.stationarity import find_drift, find_warm_up
-from ibprof_lab.simulation.measure.steady_state import SteadyState
 
 
 def measure(
@@ -135,7 +137,7 @@ def _summarise(
         return NOTHING
     # A message of each client makes a point of the series that is looked at for its warm-up.
     points = max(len(taken) // max(clients, 1), 1)
-    series = np.array([part.mean() for part in np.array_split(taken, points)])
+    series = average_parts(taken, points)
     cut = min(find_warm_up(series) if precision else points, looked_at)
     kept = samples[sum(len(part) for part in np.array_split(taken, points)[:cut]) :]
     if not len(kept):

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,13 +13,24 @@ import numpy.typing as npt
 
 from ibprof_lab.simulation.engine.deadlock import describe_deadlock
 from ibprof_lab.simulation.engine.packet_engine import Simulation
-from ibprof_lab.simulation.measure.run_observer import bin_values, list_bins
-from ibprof_lab.simulation.measure.stationarity import Slice
+from ibprof_lab.simulation.measure.latency_statistics import Slice, average_batches, half_interval
+from ibprof_lab.simulation.measure.run_observer import Operations, bin_values, list_bins
 
 _SLICES = 40
 """Of the measured time, for means over time."""
 
 QUANTILES = (0.25, 0.5, 0.75, 0.95, 0.99)
+
+CHUNKS = 40
+"""Parts in which simulated time is extended at first."""
+
+NO_END = 1 << 62
+"""Messages of a client without a limit."""
+
+_FIRST_CHUNK_NS = 50e3
+
+_LEAST = 10
+"""Operations of a collective that are measured at least: tens of messages of a rank can be less than one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +64,15 @@ class Effort:
     def left_out(self, limit: int) -> int:
         """Return the number of messages of a client that are always left out; `limit` is 0 for a job without an end."""
         return 0 if limit else min(self.least_warm_up, self.warm_up)
+
+
+QUICK = Effort(warm_up=20, least_warm_up=0, messages=20, background=5, hops=1e9)
+SURVEY = Effort(least_warm_up=0, messages=60, background=20, hops=2e10)
+"""For hundreds of simulations, which take four times as long with 50 messages of warm-up each."""
+FULL = Effort(precision=0.0, warm_up=50, least_warm_up=0, messages=1000, background=50, hops=1e13, steady=0.005)
+"""Steady states are skipped; `replace(FULL, steady=0.0)` has every message."""
+
+EFFORTS: Mapping[str, Effort] = {"quick": QUICK, "survey": SURVEY, "full": FULL}
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,15 +172,6 @@ def _average_over_time(
     )
 
 
-def half_interval(means: npt.NDArray[np.float64]) -> float:
-    """Half of the 95% interval of the mean of means; nan where there are fewer than two."""
-    from scipy.stats import t  # noqa: PLC0415  (slow to import)
-
-    if len(means) < 2:
-        return math.nan
-    return float(t.ppf(0.975, len(means) - 1) * means.std(ddof=1) / math.sqrt(len(means)))
-
-
 def say_deadlock(latency: Latency, simulation: Simulation) -> Latency:
     """Return what was measured as no result, with the cycle that packets wait in."""
     cycle = describe_deadlock(simulation.network, simulation.find_waits(only_stuck=True))
@@ -171,3 +183,58 @@ def say_all_sent(latency: Latency, effort: Effort, stay: bool) -> Latency:
     early = f"all messages were sent before the other jobs had made {effort.background} requests of each client"
     note = "all messages were sent" if latency.messages else ON_HOSTS if stay else early
     return replace(latency, is_settled=latency.messages > 0, note=note)
+
+
+def list_limits(simulation: Simulation) -> npt.NDArray[np.uint64]:
+    """Return the total number of messages of each client."""
+    return np.array([job.limit or NO_END for job in simulation.jobs], np.uint64)[simulation.job_of_client]
+
+
+def find_first_chunk(simulation: Simulation) -> int:
+    """Return for how many ticks a simulation goes on at a time at first."""
+    return max(simulation.network.ticks(_FIRST_CHUNK_NS), 1)
+
+
+def leave_hosts(
+    simulation: Simulation, clients: npt.NDArray[np.bool_], samples: npt.NDArray[Any]
+) -> npt.NDArray[np.bool_]:
+    """Return which messages are of some clients and leave their hosts."""
+    client = samples["client"]
+    chosen: npt.NDArray[np.bool_] = clients[client] & (samples["host"] != simulation.host_of_client[client])
+    return chosen
+
+
+class MeanOperation:
+    """The durations of a collective's operations; nothing for other jobs."""
+
+    def __init__(self, simulation: Simulation, clients: npt.NDArray[np.bool_]) -> None:
+        job = int(simulation.job_of_client[clients][0])
+        self._of = Operations(simulation, job) if simulation.is_collective[job] else None
+        self._to_ns = simulation.network.to_ns(1)
+        self._begin: list[npt.NDArray[np.int64]] = []
+        self._ticks: list[npt.NDArray[np.int64]] = []
+
+    def note(self, samples: npt.NDArray[Any]) -> None:
+        """Take note of the next messages."""
+        if self._of:
+            begin, ticks = self._of.note(samples)
+            self._begin.append(begin)
+            self._ticks.append(ticks)
+
+    def add_to(self, latency: Latency) -> Latency:
+        """Add those that began after the warm-up."""
+        if not self._of:
+            return latency
+        ticks = np.concatenate(self._ticks)[np.concatenate(self._begin) * self._to_ns >= latency.left_out_ns]
+        durations = ticks * self._to_ns
+        mean = float(durations.mean()) if len(ticks) else math.nan
+        half = half_interval(average_batches(durations, _LEAST))
+        return replace(latency, operations=len(ticks), operation_mean=mean, operation_half=half)
+
+    def are_enough(self, latency: Latency) -> bool:
+        """Return whether there are as many operations as it takes; of jobs without any, there are."""
+        return not self._of or latency.operations >= _LEAST
+
+    def is_narrow(self, latency: Latency, precision: float) -> bool:
+        """Return whether the interval of their mean is; of jobs without any, it is."""
+        return not self._of or latency.operation_half <= precision * latency.operation_mean

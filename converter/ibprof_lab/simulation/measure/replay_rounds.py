@@ -10,27 +10,23 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_lab.simulation.engine.packet_engine import SAMPLE, Simulation, Stop
-from ibprof_lab.simulation.measure.collective_operations import count_turns
+from ibprof_lab.simulation.measure.latency_statistics import BATCHES, half_interval
 from ibprof_lab.simulation.measure.message_latency import (
+    CHUNKS,
+    NO_END,
     NOTHING,
     ON_HOSTS,
     Effort,
     Latency,
-    describe,
-    half_interval,
-    say_all_sent,
-    say_deadlock,
-)
-from ibprof_lab.simulation.measure.run_observer import Watch
-from ibprof_lab.simulation.measure.sampling import (
-    BATCHES,
-    CHUNKS,
-    NO_END,
     MeanOperation,
+    describe,
     find_first_chunk,
     leave_hosts,
     list_limits,
+    say_all_sent,
+    say_deadlock,
 )
+from ibprof_lab.simulation.measure.run_observer import Watch, count_turns
 
 _ROUNDS = 10
 """Of a recorded run that are measured at most, however much they differ."""

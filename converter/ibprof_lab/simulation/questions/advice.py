@@ -23,20 +23,37 @@ from ibprof_lab.simulation.questions.mitigation import (
     list_cells,
     recommend,
 )
-from ibprof_lab.simulation.study.cell import Cell, Setting
-from ibprof_lab.simulation.study.cell_run import Prepared, find_assignment, set_up
+from ibprof_lab.simulation.study.cell import Cell, Prepared, Setting, find_assignment, set_up
 from ibprof_lab.simulation.study.loaded_fabric import can_route_adaptively, list_fabric_notes, load_network
-from ibprof_lab.simulation.study.named_hosts import DRAWN, NamedHosts, give_named, share_rest, stay_as_recorded
-from ibprof_lab.simulation.study.run_notes import list_run_notes
-from ibprof_lab.simulation.study.simulated_machine import MachineOptions, make_setting, refuse_option
+from ibprof_lab.simulation.study.simulated_machine import (
+    DRAWN,
+    MachineOptions,
+    NamedHosts,
+    give_named,
+    make_setting,
+    refuse_option,
+    share_rest,
+    stay_as_recorded,
+)
 from ibprof_lab.simulation.study.sizes_and_times import parse_interval, parse_size
 from ibprof_lab.simulation.workload.darshan_load import DarshanLoad, is_darshan_log, read_darshan_load
-from ibprof_lab.simulation.workload.workloads import IO, MPI, Role, Workload
+from ibprof_lab.simulation.workload.workloads import IO, MPI, Role, Workload, list_run_notes
 
 _LIKE_A_SIZE = re.compile(r"[0-9.]+ ?\w*")
 
 SERVERS = "servers"
 """Name of the I/O servers among jobs."""
+
+_HOPS = 3e7
+"""Packet hops after which loads of links are looked at in any case."""
+
+_MESSAGES = 20
+"""Of each client, or a round of a recorded run, after which they are."""
+
+_CHUNK_NS = 1e6
+
+_PARTS = 20
+"""Of the time so far: by one of them it goes on at a time, where that is more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,17 +235,6 @@ def _describe_mpi(options: AdviceOptions) -> Workload:
     if isinstance(options.mpi, Path):
         return Workload(MPI, Role.PROFILE, 1, interval_ns=interval, share=share, profile=str(options.mpi))
     return Workload(MPI, Role.PAIRS, options.mpi, interval_ns=interval, share=share)
-
-
-_HOPS = 3e7
-"""Packet hops after which loads of links are looked at in any case."""
-
-_MESSAGES = 20
-"""Of each client, or a round of a recorded run, after which they are."""
-
-_CHUNK_NS = 1e6
-_PARTS = 20
-"""Of the time so far: by one of them it goes on at a time, where that is more."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,9 @@ from itertools import product
 
 import numpy as np
 
+from ibprof_lab.simulation.measure.latency_statistics import BySeed, Figure, average, compare
 from ibprof_lab.simulation.measure.message_latency import Latency
-from ibprof_lab.simulation.measure.seed_statistics import BySeed, Figure, average, compare
-from ibprof_lab.simulation.study.cell import Cell, Outcome, Setting
-from ibprof_lab.simulation.study.cell_run import set_up
+from ibprof_lab.simulation.study.cell import Cell, Outcome, Setting, set_up
 from ibprof_lab.simulation.study.cost_estimate import find_cycle_ns
 from ibprof_lab.simulation.study.loaded_fabric import can_route_adaptively
 from ibprof_lab.simulation.study.sizes_and_times import format_time

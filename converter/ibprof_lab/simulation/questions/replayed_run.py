@@ -14,14 +14,19 @@ from pathlib import Path
 from ibprof.errors import InconsistentError, UsageError
 from ibprof_lab.simulation.measure.message_latency import Effort, Latency
 from ibprof_lab.simulation.questions.congestion_threshold import Simulate
-from ibprof_lab.simulation.study.cell import Cell, Setting
-from ibprof_lab.simulation.study.cell_run import set_up
+from ibprof_lab.simulation.study.cell import Cell, Setting, set_up
 from ibprof_lab.simulation.study.loaded_fabric import list_fabric_notes, load_network
-from ibprof_lab.simulation.study.named_hosts import NamedHosts, give_named, share_rest, stay_as_recorded
-from ibprof_lab.simulation.study.run_notes import list_run_notes
-from ibprof_lab.simulation.study.simulated_machine import MachineOptions, make_setting, refuse_option
+from ibprof_lab.simulation.study.simulated_machine import (
+    MachineOptions,
+    NamedHosts,
+    give_named,
+    make_setting,
+    refuse_option,
+    share_rest,
+    stay_as_recorded,
+)
 from ibprof_lab.simulation.workload.recorded_program import RecordedProgram, load_program
-from ibprof_lab.simulation.workload.workloads import Role, Workload, load_recorded
+from ibprof_lab.simulation.workload.workloads import Role, Workload, list_run_notes, load_recorded
 
 JOB, OTHER = "job", "other"
 """Names of the recorded job and of the one next to it."""

@@ -13,8 +13,7 @@ from ibprof_lab.simulation.engine.simulated_network import Hardware
 from ibprof_lab.simulation.study.cell import Setting
 from ibprof_lab.simulation.study.simulated_machine import MachineOptions, make_setting
 from ibprof_lab.simulation.study.study_file import StudyPlan, list_variants, open_study, plan_study, read_effort
-from ibprof_lab.simulation.study.study_reader import StudyReader, YamlMapping
-from ibprof_lab.simulation.study.study_variations import choose_quick
+from ibprof_lab.simulation.study.study_reader import StudyReader, YamlMapping, choose_quick
 
 _FOLDER = files(__package__) / "presets"
 

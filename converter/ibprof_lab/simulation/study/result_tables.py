@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from ibprof.errors import InputError, MissingToolError, quote_found
-from ibprof_lab.simulation.measure.message_latency import NOTHING, QUANTILES, Latency, half_interval
+from ibprof_lab.simulation.measure.latency_statistics import half_interval
+from ibprof_lab.simulation.measure.message_latency import NOTHING, QUANTILES, Latency
 from ibprof_lab.simulation.study.cell import Cell, Outcome
 from ibprof_lab.simulation.workload.workloads import Role
 

@@ -1,20 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machine that a command's options describe: fabric, hardware, servers, placements and effort."""
+"""The machine that options describe, and its hosts by name: those of servers, of jobs and of recorded runs."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
-from ibprof.errors import UsageError, quote_found
+import numpy as np
+
+from ibprof.errors import IbprofError, UsageError, quote_found
+from ibprof.load import load_profile
+from ibprof_converter.fabric.node_names import show_some
+from ibprof_converter.traffic.adapter_policies import choose_adapters, describe_nic, number_on_host
+from ibprof_converter.traffic.hosts import HostIndex, find_hosts
+from ibprof_converter.traffic.other_rails import describe_other_rails
+from ibprof_converter.traffic.rank_placement import place_ranks_as_recorded
 from ibprof_lab.simulation.engine.simulated_network import Hardware
 from ibprof_lab.simulation.measure.message_latency import Effort
 from ibprof_lab.simulation.study.cell import Setting
 from ibprof_lab.simulation.study.loaded_fabric import NetworkSource, load_network
-from ibprof_lab.simulation.study.named_hosts import NamedHosts, Refuse
 from ibprof_lab.simulation.workload.host_assignment import JobPlacement, ServerPlacement
+from ibprof_lab.simulation.workload.recorded_messages import Recorded
+from ibprof_lab.simulation.workload.workloads import Workload, load_recorded
 
 HOSTS_PER_SERVER = 18
 """Hosts of the fabric for each I/O server, where the number of servers is not given."""
+
+DRAWN = "drawn"
+"""In place of names: the hosts of a recorded run are sampled as those of other jobs, whatever the recording says."""
+
+Refuse = Callable[[str, str], IbprofError]
+"""Makes the error of what was expected and what was found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,3 +100,201 @@ def make_setting(options: MachineOptions) -> Setting:
 def refuse_option(name: str) -> Refuse:
     """Return what makes the errors of an option's value."""
     return lambda expected, found: UsageError(f"{name}: expected {expected}, found {quote_found(found)}")
+
+
+class NamedHosts:
+    """The hosts of a simulated fabric by their names.
+
+    A simulated host is one adapter: a machine with several in one subnet is several of them.
+    """
+
+    def __init__(self, setting: Setting) -> None:
+        _, network, _ = load_network(setting.network, setting.hardware)
+        self._fabric = network.subnet.fabric
+        self._hosts = find_hosts([self._fabric])
+        self._index = HostIndex(self._hosts.name, self._hosts.shared)
+        self._of_lid = {lid: host for host, lid in enumerate(self._fabric.port_lid[network.host_port].tolist())}
+        self._node = self._fabric.port_node[network.host_port]
+
+    def number(self, names: Sequence[str], refuse: Refuse) -> tuple[int, ...]:
+        """Return the numbers of hosts, in their order; of one with several adapters those of each.
+
+        Raises:
+            IbprofError: what `refuse` makes, of a name that is no host's, and of a host that is named twice.
+        """
+        return tuple(host for machine in self._find_machines(names, refuse) for host in self._adapters_of(machine))
+
+    def _find_machines(self, names: Sequence[str], refuse: Refuse) -> list[int]:
+        """Return the machines of names, each an index into `Hosts`; raises as `number` does."""
+        found: dict[int, None] = {}
+        for name in names:
+            machine = self._index.find(name)
+            if machine is None or not self._adapters_of(machine):
+                why = ", which several adapters are called" if self._index.is_shared(name) else ""
+                raise refuse(f"hosts of the fabric ({show_some(self._hosts.name)})", name + why)
+            if machine in found:
+                raise refuse("each host once", f"{name} again")
+            found[machine] = None
+        return list(found)
+
+    def _adapters_of(self, machine: int) -> list[int]:
+        """Return the simulated hosts that are a machine's adapters, in the natural order of their names."""
+        lids = self._hosts.ports[machine, 0].tolist()
+        return [self._of_lid[lid] for lid in lids if lid in self._of_lid]
+
+    def replay_on(self, names: Sequence[str], recorded: Recorded, refuse: Refuse) -> ReplayedPorts:
+        """Return what the ranks of a run send by on machines that are named in the order of their first ranks.
+
+        Ranks of a machine take its adapters in turn, by their number on it.
+
+        Raises:
+            IbprofError: what `refuse` makes, as by `number`, and where the machines are not as many as the run's.
+        """
+        machines = self._find_machines(names, refuse)
+        first = np.unique(recorded.host, return_index=True)[1]
+        if len(machines) != len(first):
+            raise refuse(f"as many as the run's {len(first)}", str(len(machines)))
+        machine = np.array(machines)[np.argsort(np.argsort(first))][recorded.host]
+        turn = number_on_host(recorded.host)
+        adapters = [self._adapters_of(each) for each in machine.tolist()]
+        return ReplayedPorts.of(
+            [some[number % len(some)] for some, number in zip(adapters, turn.tolist(), strict=True)], recorded
+        )
+
+    def name(self, host: int) -> str:
+        """Return the name of a host by its number."""
+        return self._hosts.name[self._machine(host)]
+
+    def _machine(self, host: int) -> int:
+        return int(self._hosts.of_node[0][self._node[host]])
+
+    def find_recorded(self, profile: str, recorded: Recorded) -> tuple[ReplayedPorts, tuple[str, ...]]:
+        """Find the hosts that a run was on, and the adapters that its ranks chose, as `ibprof-view` does.
+
+        Returns:
+            What the ranks send by, nothing where the fabric lacks a host; and what to tell the user.
+        """
+        run = load_profile(Path(profile))
+        placed = place_ranks_as_recorded(run, self._hosts, [self._fabric], run.world_size)
+        chosen = choose_adapters(placed, None)
+        first = np.unique(recorded.host, return_index=True)[1]
+        found = [self._of_lid.get(lid) for lid in placed.lid[first, 0].tolist()]
+        machines = {self._machine(host) for host in found if host is not None}
+        if len(machines) == len(found):
+            adapter = f"which adapter of its host a rank uses: {describe_nic(chosen.nic)}" if chosen.nic else None
+            notes = filter(None, (adapter, describe_other_rails(run, self._fabric)))
+            ports = [self._of_lid[lid] for lid in chosen.lid[:, 0].tolist()]
+            return ReplayedPorts.of(ports, recorded), tuple(f"{profile}: {note}" for note in (*placed.notes, *notes))
+        lacking = [number for number, host in zip(placed.host[first].tolist(), found, strict=True) if host is None]
+        if any(number < 0 for number in lacking):
+            why = "not all of its ranks were recorded"
+        elif lacking:
+            why = f"the fabric has no {show_some([quote_found(run.hosts[number].name) for number in lacking])}"
+        else:
+            why = "several of its hosts are one of the fabric"
+        sampled = f"{profile}: its hosts are sampled: {why}"
+        if self._hosts.has_several:
+            sampled += "; each is simulated with a single adapter, although hosts of the fabric have several"
+        return ReplayedPorts((), ()), (sampled,)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayedPorts:
+    """Simulated hosts of a recorded run.
+
+    Attributes:
+        hosts, adapters: as in `Workload`.
+    """
+
+    hosts: tuple[int, ...]
+    adapters: tuple[int, ...]
+
+    @classmethod
+    def of(cls, ports: Sequence[int], recorded: Recorded) -> ReplayedPorts:
+        """Take the simulated host of each rank."""
+        of_host = dict(zip(recorded.host.tolist(), ports, strict=True))
+        if all(of_host[host] == port for host, port in zip(recorded.host.tolist(), ports, strict=True)):
+            return cls(tuple(of_host[host] for host in sorted(of_host)), ())
+        hosts = tuple(dict.fromkeys(ports))
+        index = {port: number for number, port in enumerate(hosts)}
+        return cls(hosts, tuple(index[port] for port in ports))
+
+
+def give_hosts(
+    setting: Setting, workload: Workload, hosts: tuple[int, ...], adapters: tuple[int, ...] = ()
+) -> Workload:
+    """Return a job hosts of its own instead of a share of them."""
+    _, network, _ = load_network(setting.network, setting.hardware)
+    return replace(workload, hosts=hosts, adapters=adapters, share=len(hosts) / (network.hosts - setting.servers))
+
+
+def give_named(
+    setting: Setting, workload: Workload, names: Sequence[str], named: NamedHosts, taken: dict[int, str], refuse: Refuse
+) -> Workload:
+    """Return a job the hosts that are named for it; those of a recorded run are in the order of their first ranks.
+
+    Args:
+        setting: of the fabric and the number of servers.
+        workload: the job.
+        names: of hosts.
+        named: the fabric's hosts.
+        taken: hosts that have a use already, and which; the job's are added.
+        refuse: makes the errors.
+
+    Raises:
+        IbprofError: what `refuse` makes, of names that are no host's, of hosts that have a use already or are named
+            twice, and where they are not as many as the recorded run's.
+    """
+    replayed = ReplayedPorts((), ())
+    if workload.is_recorded:
+        replayed = named.replay_on(names, load_recorded(workload), refuse)
+    hosts = replayed.hosts or named.number(names, refuse)
+    for host in hosts:
+        if host in taken:
+            raise refuse("hosts of nothing else", f"{named.name(host)}, which is of {taken[host]}")
+    taken |= dict.fromkeys(hosts, f"job {workload.name}")
+    return give_hosts(setting, workload, hosts, replayed.adapters)
+
+
+def share_rest(workloads: Sequence[Workload], open_ones: Collection[str]) -> list[Workload]:
+    """Let jobs whose share nobody states have no more than what those leave whose hosts are known."""
+    left = max(1 - sum(each.share for each in workloads if each.hosts), 0.0)
+    free = [each for each in workloads if each.name in open_ones and not each.hosts]
+    return [replace(each, share=min(each.share, left / len(free))) if each in free else each for each in workloads]
+
+
+def stay_as_recorded(
+    setting: Setting, workloads: Sequence[Workload], named: NamedHosts, sampled: Collection[str]
+) -> tuple[list[Workload], list[str]]:
+    """Put recorded runs that were given no hosts where they ran, if they can be there.
+
+    A run on one host stays nowhere: each of its ranks is given a host of its own.
+
+    Args:
+        setting: with the servers' hosts.
+        workloads: the jobs, those that were named hosts with them.
+        named: the fabric's hosts.
+        sampled: names of jobs whose hosts are to be sampled in any case.
+
+    Returns:
+        The jobs, and what to tell the user.
+    """
+    taken = dict.fromkeys(setting.server_hosts, "a server")
+    taken |= {host: f"job {each.name}" for each in workloads for host in each.hosts}
+    placed: list[Workload] = []
+    notes: list[str] = []
+    for each in workloads:
+        replayed = ReplayedPorts((), ())
+        if each.is_recorded and not each.hosts and each.name not in sampled:
+            recorded = load_recorded(each)
+            if not recorded.was_on_one_host:
+                replayed, told = named.find_recorded(each.profile, recorded)
+                if clashes := [f"{named.name(host)} is of {taken[host]}" for host in replayed.hosts if host in taken]:
+                    replayed, told = (
+                        ReplayedPorts((), ()),
+                        (f"{each.profile}: its hosts are sampled: {show_some(clashes)}",),
+                    )
+                notes += told
+        taken |= dict.fromkeys(replayed.hosts, f"job {each.name}")
+        placed.append(give_hosts(setting, each, replayed.hosts, replayed.adapters) if replayed.hosts else each)
+    return placed, notes

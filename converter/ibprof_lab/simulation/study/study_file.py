@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Studies as YAML files: a user's own, and the presets."""
+"""Studies as YAML files, a user's own and the presets: what they may hold, and the simulations that they stand for."""
 
 from __future__ import annotations
 
@@ -14,16 +14,13 @@ import numpy as np
 from ibprof.errors import InconsistentError, UsageError
 from ibprof_converter.routing.route_choice import CHOICES, parse_routes
 from ibprof_lab.simulation.engine.simulated_network import Hardware
-from ibprof_lab.simulation.measure.message_latency import Effort
-from ibprof_lab.simulation.study.cell import Cell, Setting, make_cells
-from ibprof_lab.simulation.study.cell_run import refuse_long_times
-from ibprof_lab.simulation.study.efforts import EFFORTS
+from ibprof_lab.simulation.measure.message_latency import EFFORTS, Effort
+from ibprof_lab.simulation.study.cell import Cell, Setting, make_cells, refuse_long_times
 from ibprof_lab.simulation.study.loaded_fabric import load_network
-from ibprof_lab.simulation.study.named_hosts import DRAWN, NamedHosts, give_named, share_rest, stay_as_recorded
 from ibprof_lab.simulation.study.result_tables import PATTERN_COLUMNS, SETTING_COLUMNS
-from ibprof_lab.simulation.study.study_jobs import JOB_KEYS, read_jobs
-from ibprof_lab.simulation.study.study_reader import StudyReader, YamlMapping, load_yaml
-from ibprof_lab.simulation.study.study_variations import expand_variations, varies
+from ibprof_lab.simulation.study.simulated_machine import DRAWN, NamedHosts, give_named, share_rest, stay_as_recorded
+from ibprof_lab.simulation.study.sizes_and_times import UNITS_OF_SIZE, UNITS_OF_TIME
+from ibprof_lab.simulation.study.study_reader import StudyReader, YamlMapping, expand_variations, load_yaml, varies
 from ibprof_lab.simulation.workload.host_assignment import JobPlacement, ServerPlacement, assign_hosts
 from ibprof_lab.simulation.workload.workloads import Role, Workload
 
@@ -31,6 +28,82 @@ MOST_SEEDS = 1000
 
 KEYS = ("summary", "fabric", "routes", "routing", "servers", "server_placement", "job_placement", "hardware", "effort",
         "seeds", "measured", "jobs", "by", "vary", "cases", "quick")  # fmt: skip
+
+_MOST_READS = (1 << 32) - 1
+"""Bytes of a request, which the engine counts in 32 bits."""
+
+JOB_KEYS = ("name", "role", "bytes", "interval", "window", "jitter", "share", "limit", "reads", "profile",
+             "goal", "hosts")  # fmt: skip
+
+_TAKEN = ("packet", "lane", "half")
+"""Names that no job has: `packet_bytes`, `lane_bytes` and `half_interval_us` are other columns of the tables."""
+
+_ROLES = tuple(role for role in Role if role is not Role.REPLAY)
+"""A replay has what `ibprof-sim replay` finds for it."""
+
+_NEEDS = {Role.PROFILE.value: "profile", Role.GOAL.value: "goal", Role.BARRIER.value: "name"}
+"""Required key of a job by its role, where it is not bytes."""
+
+_ROLES_WITH: dict[str, tuple[Role, ...]] = {
+    "window": (Role.PAIRS, Role.IO),
+    "reads": (Role.PAIRS, Role.IO, Role.PROFILE),
+    "limit": tuple(role for role in _ROLES if role not in {Role.BROADCAST, Role.ALL_REDUCE, Role.GOAL}),
+    "profile": (Role.PROFILE,),
+    "goal": (Role.GOAL,),
+    "jitter": tuple(role for role in _ROLES if role is not Role.GOAL),
+    "bytes": tuple(role for role in _ROLES if role not in {Role.PROFILE, Role.GOAL, Role.BARRIER}),
+}
+"""Key -> roles whose jobs may have it. Ranks of those without a limit send unequal numbers of messages."""
+
+EXAMPLE = """\
+fabric: xgft:3:8,8,4:1,8,2:1,1,4@100   # or a LST
+routes: tables                         # or modelled, opensm:ENGINE (default: tables, or else modelled)
+routing: static                        # or adaptive
+servers: 16                            # or node[01-16]
+server_placement: isolated             # spread, random
+job_placement: random-node             # random-switch
+hardware: {packet_bytes: 4096, lane_bytes: 65536, switch_ns: 90}
+effort: {messages: 20, background: 5}
+seeds: 2
+measured: mpi
+jobs:
+  - {name: io, role: io, bytes: 4 MiB, share: 0.5}
+  - {name: mpi, role: pairs, bytes: 4 KiB, interval: 500 us, share: 0.5}
+"""
+
+WORDS = """\
+roles: io, pairs, ring, all-to-all, allgather, allreduce, bcast, barrier, profile,
+  goal
+
+further keys of a job:
+  hosts: [n1, "n[3-9]"]  in place of share; for a profile as many as its run had, in the order of their first ranks.
+                         Without it a profile stays on its recorded hosts, if the fabric has them; "drawn" samples them.
+  interval: 500 us       from a message's arrival, or a collective's end, to the next start (default: none)
+  window: 2 ms           of io and pairs: shortest time from start to start, a throttle
+  jitter: 0.05           interval and window vary by up to this part (default: 0.05)
+  limit: 1000            messages of each client, after which it ends
+  reads: 256 B           of io, pairs and profile: the other host is sent a request of this size, and answers with bytes
+  goal: trace.goal       of the role goal: what ranks compute, send and wait for (LogGOPSim's text format)
+  profile: profile.otf2  of the role profile: a recorded run, by its time line or with an interval
+
+further keys of hardware: wire_ns, nic_gap_ns (between packets of a host), tick_ns,
+  gbps (of all links; default: as in the fabric)
+further keys of effort: precision (0.05), warm_up (50), least_warm_up (50), hops (1e10);
+  messages (200), background (50), steady (0; 0.005 ends in a steady state whose mean is known to 0.5%)
+effort may also be a name: quick, survey, full
+
+a study that varies something:
+  vary:                                # axes: every combination is simulated
+    - job_placement: [random-node, random-switch]
+    - jobs: {mpi: {interval: [50 us, 500 us]}}
+  cases:                               # with each combination
+    - measured: [io, mpi]
+  by: [job_placement, mpi_interval_us] # columns of means.csv that distinguish the slow-downs
+  summary, quick                       # of presets: a line of text; vary and cases of --quick
+
+sizes: B, kB, MB, GB, TB, KiB, MiB, GiB, TiB; times: 1 ns, 1 us, 1 ms, 1 s
+files: next to the study, or else in the current folder
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,3 +359,67 @@ def _check_hosts(reader: StudyReader, setting: Setting, workloads: Sequence[Work
     random = np.random.default_rng(1)
     assign_hosts(network, workloads, setting.servers, setting.server_placement, setting.job_placement, random,
          setting.server_hosts)  # fmt: skip
+
+
+def read_jobs(reader: StudyReader, jobs: object) -> list[Workload]:
+    """Read the jobs of a study, without their hosts.
+
+    Raises:
+        InputError: a job is invalid.
+    """
+    if not isinstance(jobs, list) or not jobs:
+        raise reader.fail("jobs", "a list of jobs", jobs)
+    made: list[Workload] = []
+    for number, value in enumerate(jobs, start=1):
+        where = f"job {number}"
+        job = reader.mapping(where, value, JOB_KEYS, f"{where}'s {{}}")
+        role = job.get("role")
+        needed = _NEEDS.get(role, "bytes") if isinstance(role, str) else "bytes"
+        for key in ("name", "role", needed):
+            if key not in job:
+                raise reader.fail(where, f"a mapping with name, role and {needed}", f"no {key}")
+        name = reader.text(f"{where}'s name", job["name"])
+        if not name.isprintable() or not name.strip():
+            raise reader.fail(f"{where}'s name", "printable", name)
+        if name in {*(each.name for each in made), *_TAKEN}:
+            raise reader.fail(f"{where}'s name", "of its own", name)
+        made.append(
+            Workload(
+                name=name,
+                role=Role(reader.choice(f"{where}'s role", role, _ROLES)),
+                bytes=round(reader.quantity(f"{where}'s bytes", job.get("bytes", "1 B"), UNITS_OF_SIZE, 1)),
+                interval_ns=reader.quantity(f"{where}'s interval", job.get("interval", 0), UNITS_OF_TIME, 0),
+                window_ns=reader.quantity(f"{where}'s window", job.get("window", 0), UNITS_OF_TIME, 0),
+                jitter=reader.number(f"{where}'s jitter", job.get("jitter", 0.05), 0, 1),
+                share=reader.number(f"{where}'s share", job.get("share", 1 / len(jobs)), 0, 1),
+                limit=reader.whole(f"{where}'s limit", job.get("limit", 0), 0, 1 << 40),
+                profile=_read_trace(reader, where, job),
+                reads=round(reader.quantity(f"{where}'s reads", job.get("reads", 0), UNITS_OF_SIZE, 0, _MOST_READS)),
+            )
+        )
+        _check_role(reader, where, job, made[-1])
+    return made
+
+
+def _read_trace(reader: StudyReader, where: str, job: Mapping[str, Any]) -> str:
+    """Return the path of a job's profile or GOAL file, empty without one."""
+    key = "goal" if "goal" in job else "profile"
+    return reader.file(f"{where}'s {key}", job[key]) if key in job else ""
+
+
+def _check_role(reader: StudyReader, where: str, job: Mapping[str, Any], workload: Workload) -> None:
+    """Refuse what would have no effect.
+
+    Raises:
+        InputError: the job has what its role has not.
+    """
+    for key, roles in _ROLES_WITH.items():
+        if job.get(key) and workload.role not in roles:
+            allowed = f"of a job whose role is {', '.join(role.value for role in roles)}"
+            raise reader.fail(f"{where}'s {key}", allowed, f"{job[key]} of {workload.role.value}")
+    if job.get("hosts") == DRAWN and workload.role is not Role.PROFILE:
+        raise reader.fail(f"{where}'s hosts", "names, as those of other jobs than a profile are drawn anyway", DRAWN)
+    if "share" in job and job.get("hosts", DRAWN) != DRAWN:
+        raise reader.fail(f"{where}'s share", "of a job without hosts of its own", job["share"])
+    if job.get("jitter") and workload.follows_time_line:
+        raise reader.fail(f"{where}'s jitter", "of a profile with an interval; a time line is as it was", job["jitter"])

@@ -13,8 +13,7 @@ from typing import Any
 
 from ibprof.text.notebook_html import NotebookView
 from ibprof.text.quantities import printable
-from ibprof_lab.simulation.study.cell import Cell
-from ibprof_lab.simulation.study.cell_run import set_up
+from ibprof_lab.simulation.study.cell import Cell, set_up
 from ibprof_lab.simulation.study.cost_estimate import estimate_hops, estimate_seconds
 from ibprof_lab.simulation.study.loaded_fabric import count_lanes, list_fabric_notes, name_route_source
 from ibprof_lab.simulation.study.result_tables import (
@@ -29,9 +28,9 @@ from ibprof_lab.simulation.study.result_tables import (
     need_parquet,
     write_table,
 )
-from ibprof_lab.simulation.study.run_notes import list_run_notes
 from ibprof_lab.simulation.study.study_file import StudyPlan
 from ibprof_lab.simulation.study.sweep import find_stored, run_cells
+from ibprof_lab.simulation.workload.workloads import list_run_notes
 
 SUMMARY = "summary.json"
 

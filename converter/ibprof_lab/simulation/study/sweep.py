@@ -23,8 +23,7 @@ from zlib import crc32
 from ibprof.errors import InconsistentError, MissingToolError, UsageError
 from ibprof_lab.simulation.engine.packet_engine import interrupted
 from ibprof_lab.simulation.measure.message_latency import Latency
-from ibprof_lab.simulation.study.cell import RESULT_SCHEMA, Cell, Outcome
-from ibprof_lab.simulation.study.cell_run import run_cell
+from ibprof_lab.simulation.study.cell import RESULT_SCHEMA, Cell, Outcome, run_cell
 from ibprof_lab.simulation.study.cost_estimate import estimate_seconds
 
 STORE = "results.jsonl"

@@ -2,7 +2,7 @@
 """The I/O load of a job that Darshan recorded: size, number and time of its requests.
 
 Source: the POSIX module of Darshan's logs (darshan-util manual, "Additional modules"), which counts all requests that
-reach the file system's client, of MPI-IO and HDF5 too.
+reach the file system's client, of MPI-IO and HDF5 too. `python -m` this module prints the sums over a log as JSON.
 """
 
 from __future__ import annotations
@@ -12,15 +12,19 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ibprof.errors import InputError, MissingToolError, quote_found
-from ibprof_lab.simulation.workload import darshan_sums
 
 READ_REQUEST = 256
 """Bytes of what a client sends to be answered with what it reads; a log does not have them."""
 
 _ENDING = ".darshan"
 _LONGEST_S = 600
+_MODULE = "POSIX"
+
+_NOT_INSTALLED = 4
+"""Exit status of the process that reads the log, where PyDarshan is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +83,58 @@ def read_darshan_load(path: Path) -> DarshanLoad:
     with path.open("rb"):
         pass  # Darshan's library has no message for a file that is missing
     # In a process of its own: the library aborts on damaged logs.
-    line = [sys.executable, "-m", darshan_sums.__name__, str(path)]
+    line = [sys.executable, "-m", __name__, str(path)]
     done = subprocess.run(line, capture_output=True, text=True, errors="replace", timeout=_LONGEST_S, check=False)
-    if done.returncode == darshan_sums.NOT_INSTALLED:
+    if done.returncode == _NOT_INSTALLED:
         raise MissingToolError(f"{path}: logs of Darshan need PyDarshan: pip install darshan")
     if done.returncode:
         said = done.stderr.strip().splitlines()
         found = quote_found(said[-1]) if done.returncode > 0 and said else "what Darshan's library ends at"
         raise InputError(path, None, "a log of Darshan", found)
-    sums = json.loads(done.stdout.splitlines()[-1])
-    load = DarshanLoad(**sums)
+    load = DarshanLoad(**json.loads(done.stdout.splitlines()[-1]))
     if not load.requests or not load.bytes or load.span_ns <= 0:
         raise InputError(path, None, "requests with times in the module POSIX", f"{load.requests} of them")
     return load
+
+
+def main() -> int:
+    """Print the fields of `DarshanLoad` for the log that the first argument names."""
+    try:
+        import darshan  # noqa: PLC0415  (an optional dependency)
+    except ImportError:
+        return _NOT_INSTALLED
+    report = darshan.DarshanReport(sys.argv[1], read_all=False)
+    if _MODULE in report.modules:
+        report.mod_read_all_records(_MODULE, dtype="pandas")
+    tables = [table for table in report.records.get(_MODULE, ()) if len(table["counters"])]
+    written, read = (_sum(tables, f"POSIX_BYTES_{kind}") for kind in ("WRITTEN", "READ"))
+    begin, end = _find_span(tables)
+    sums = {
+        "processes": int(report.metadata["job"]["nprocs"]),
+        "requests": _sum(tables, "POSIX_WRITES") + _sum(tables, "POSIX_READS"),
+        "bytes": written + read,
+        "read_bytes": read,
+        "span_ns": (end - begin) * 1e9,
+    }
+    print(json.dumps(sums))
+    return 0
+
+
+def _sum(tables: list[dict[str, Any]], counter: str) -> int:
+    """Return the sum over files; unknown values are below 0."""
+    return sum(int(table["counters"][counter].clip(lower=0).sum()) for table in tables)
+
+
+def _find_span(tables: list[dict[str, Any]]) -> tuple[float, float]:
+    """Return first start and last end of a request, in seconds from the job's start; files without any have 0."""
+    starts, ends = [], []
+    for table in tables:
+        for kind in ("READ", "WRITE"):
+            start, end = (table["fcounters"][f"POSIX_F_{kind}_{what}_TIMESTAMP"] for what in ("START", "END"))
+            starts += start[end > 0].tolist()
+            ends += end[end > 0].tolist()
+    return min(starts, default=0.0), max(ends, default=0.0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

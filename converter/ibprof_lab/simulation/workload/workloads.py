@@ -2,20 +2,28 @@
 """The tasks of jobs: MPI pairs, I/O, a collective or a recorded run, with their sizes and times.
 
 Source: K. A. Brown, "Resource Contention due to Data Movement on HPC Systems", doctoral thesis, Tokyo Institute of
-Technology, 2018, chapters 5 and 6.
+Technology, 2018, chapters 5 and 6. Messages of collectives: R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of
+collective communication operations in MPICH", International Journal of High Performance Computing Applications 19(1),
+2005, sections 3 to 4.5; the dissemination barrier of D. Hensgen, R. Finkel and U. Manber, International Journal of
+Parallel Programming 17(1), 1988.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ibprof.errors import InconsistentError
-from ibprof_lab.simulation.workload import collective_schedules
+from ibprof.load import load_profile
+from ibprof.profile.gaps import describe_gaps
+from ibprof_lab.simulation.engine.packet_engine import STEP
 from ibprof_lab.simulation.workload.goal_trace import load_goal
 from ibprof_lab.simulation.workload.program_steps import RankProgram
 from ibprof_lab.simulation.workload.recorded_messages import Recorded, load_messages
@@ -47,13 +55,85 @@ class Role(str, Enum):
 MPI, IO = "mpi", "io"
 """Names of the two jobs whose interference is asked for."""
 
-SCHEDULES: dict[Role, collective_schedules.Schedule] = {
-    Role.RING: collective_schedules.send_to_neighbour,
-    Role.ALL_TO_ALL: collective_schedules.all_to_all,
-    Role.ALL_GATHER: collective_schedules.all_gather,
-    Role.ALL_REDUCE: collective_schedules.all_reduce,
-    Role.BROADCAST: collective_schedules.broadcast,
-    Role.BARRIER: collective_schedules.barrier,
+
+@dataclass(frozen=True, slots=True)
+class CollectivePart:
+    """Messages of one rank in a collective operation.
+
+    Attributes:
+        steps: `STEP` [message]; `client` is the rank that it goes to, host and times are 0.
+        arrivals: messages that come to it.
+    """
+
+    steps: npt.NDArray[Any]
+    arrivals: int
+
+
+def _part(to: Any, size: int, slot: Any, awaits: Any, arrivals: int) -> CollectivePart:
+    steps = np.zeros(len(to), STEP)
+    steps["client"], steps["bytes"], steps["slot"], steps["awaits"] = to, size, slot, awaits
+    return CollectivePart(steps, arrivals)
+
+
+def send_to_neighbour(rank: int, ranks: int, size: int) -> CollectivePart:
+    """Each sends to the next one."""
+    return _part([(rank + 1) % ranks], size, 0, 0, 1)
+
+
+def broadcast(rank: int, ranks: int, size: int) -> CollectivePart:
+    """Binomial tree from rank 0: each hands on to ever nearer ranks, the largest subtree first."""
+    reach = rank & -rank if rank else 1 << (ranks - 1).bit_length()
+    children = [rank + (1 << bit) for bit in reversed(range(reach.bit_length() - 1)) if rank + (1 << bit) < ranks]
+    return _part(children, size, 0, int(rank > 0), int(rank > 0))
+
+
+def all_gather(rank: int, ranks: int, size: int) -> CollectivePart:
+    """Ring: each hands on what came from the one before, until all have all. `size` is one rank's share."""
+    turn = np.arange(ranks - 1)
+    return _part(np.full(ranks - 1, (rank + 1) % ranks), size, turn, turn, ranks - 1)
+
+
+def all_to_all(rank: int, ranks: int, size: int) -> CollectivePart:
+    """Pairwise: in turn k each sends to the rank k further on, and waits for the one k before."""
+    turn = np.arange(ranks - 1)
+    return _part((rank + 1 + turn) % ranks, size, turn, turn, ranks - 1)
+
+
+def all_reduce(rank: int, ranks: int, size: int) -> CollectivePart:
+    """Recursive doubling; the ranks beyond a power of two take part through a neighbour."""
+    rounds = ranks.bit_length() - 1
+    beyond = ranks - (1 << rounds)
+    if rank < 2 * beyond and rank % 2 == 0:
+        return _part([rank + 1], size, 0, 0, 1)
+    through = int(rank < 2 * beyond)
+    number = rank // 2 if through else rank - beyond
+    partners = [number ^ 1 << turn for turn in range(rounds)]
+    to = [2 * partner + 1 if partner < beyond else partner + beyond for partner in partners]
+    # What comes from the neighbour has slot 0, where there is one: a partner's slots are later by that.
+    slot = [turn + int(partner < beyond) for turn, partner in enumerate(partners)]
+    awaits = [turn + through for turn in range(rounds)]
+    if through:
+        to, slot, awaits = [*to, rank - 1], [*slot, 0], [*awaits, rounds + 1]
+    return _part(to, size, slot, awaits, rounds + through)
+
+
+def barrier(rank: int, ranks: int, size: int) -> CollectivePart:
+    """Dissemination: in turn k each sends to the rank 2**k further on."""
+    rounds = (ranks - 1).bit_length()
+    turn = np.arange(rounds)
+    return _part([(rank + (1 << k)) % ranks for k in range(rounds)], size, turn, turn, rounds)
+
+
+Schedule = Callable[[int, int, int], CollectivePart]
+"""Rank, number of ranks, bytes of a message."""
+
+SCHEDULES: dict[Role, Schedule] = {
+    Role.RING: send_to_neighbour,
+    Role.ALL_TO_ALL: all_to_all,
+    Role.ALL_GATHER: all_gather,
+    Role.ALL_REDUCE: all_reduce,
+    Role.BROADCAST: broadcast,
+    Role.BARRIER: barrier,
 }
 
 
@@ -149,3 +229,34 @@ def digest_messages(workload: Workload) -> str:
     for array in (recorded.host, recorded.source, recorded.destination, recorded.bytes, recorded.begin_ns):
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()[:16]
+
+
+def list_gaps(workload: Workload) -> list[str]:
+    """Return what a recorded run's profile lacks; nothing of other jobs."""
+    path = workload.profile if workload.is_recorded else ""
+    return [f"{path}: {gap}" for gap in describe_gaps(load_profile(Path(path)))] if path else []
+
+
+def list_run_notes(workloads: Iterable[Workload]) -> list[str]:
+    """Return which recorded runs have more hosts than they had, fewer messages than they sent, or gaps.
+
+    Of traces, those that are simplified.
+    """
+    notes: list[str] = []
+    for each in workloads:
+        if each.role is Role.GOAL and load_goal(Path(each.profile)).is_simplified:
+            notes.append(
+                f"{each.profile}: cpu and nic are ignored: each rank does one thing at a time, and has one adapter"
+            )
+        if not each.is_recorded:
+            continue
+        recorded = load_messages(Path(each.profile), with_times=each.follows_time_line)
+        if recorded.was_on_one_host:
+            notes.append(
+                f"{each.profile} was recorded on one host, where nothing crosses a network: each rank is simulated on "
+                "a host of its own"
+            )
+        if recorded.one_of > 1:
+            notes.append(f"{each.profile} has too many messages: one of {recorded.one_of} is simulated, in each size")
+        notes += list_gaps(each)
+    return list(dict.fromkeys(notes))

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ibprof_lab.simulation.measure.message_latency import NOTHING, QUANTILES, Latency
+from ibprof_lab.simulation.measure.message_latency import NOTHING, QUANTILES, QUICK, Latency
 from ibprof_lab.simulation.study.cell import Setting
-from ibprof_lab.simulation.study.efforts import QUICK
 from ibprof_lab.simulation.workload.workloads import IO, MPI, Role, Workload
 
 KIB, MIB = 1 << 10, 1 << 20

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from ibprof_lab.simulation.study.study_help import EXAMPLE
+from ibprof_lab.simulation.study.study_file import EXAMPLE
 
 _SMALL = yaml.safe_load(EXAMPLE) | {"fabric": "xgft:2:4,8:1,4@100", "servers": 8, "seeds": 1}
 

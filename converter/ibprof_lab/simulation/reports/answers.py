@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Advice on two jobs that share a fabric as text and as JSON."""
+"""Answers to questions that simulations answer, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -9,13 +9,23 @@ from dataclasses import asdict
 from typing import Any
 
 from ibprof.text.host_expressions import join_hosts
-from ibprof.text.quantities import format_change, printable
+from ibprof.text.quantities import count_of, format_change, printable
+from ibprof_lab.simulation.measure.latency_statistics import BySeed, Figure, average
 from ibprof_lab.simulation.measure.message_latency import ON_HOSTS
-from ibprof_lab.simulation.measure.seed_statistics import BySeed, Figure, average
 from ibprof_lab.simulation.questions.advice import SERVERS, Advice
+from ibprof_lab.simulation.questions.congestion_threshold import NEAR, Threshold, ThresholdQuestion
 from ibprof_lab.simulation.questions.mitigation import OpenChange, Scenario
-from ibprof_lab.simulation.study.sizes_and_times import format_time
+from ibprof_lab.simulation.questions.replayed_run import ReplayedTime, ReplayQuestion
+from ibprof_lab.simulation.study.sizes_and_times import format_size, format_time
 from ibprof_lab.simulation.workload.workloads import IO, MPI, Role
+
+_OTHERS = {
+    False: ("the I/O job", "I/O requests", "I/O request"),
+    True: ("the second job", "Messages of the second job", "its message"),
+}
+"""The job that is not MPI's, its messages and one of them, by whether it is a recorded run."""
+
+_NAMES = {SERVERS: "servers", IO: "the other job", MPI: "the MPI job"}
 
 
 def describe_advice(advice: Advice) -> dict[str, Any]:
@@ -96,15 +106,6 @@ def format_advice(advice: Advice) -> str:
         *_format_notes(advice),
     ]
     return "\n".join(lines)
-
-
-_OTHERS = {
-    False: ("the I/O job", "I/O requests", "I/O request"),
-    True: ("the second job", "Messages of the second job", "its message"),
-}
-"""The job that is not MPI's, its messages and one of them, by whether it is a recorded run."""
-
-_NAMES = {SERVERS: "servers", IO: "the other job", MPI: "the MPI job"}
 
 
 def _format_hosts(advice: Advice) -> Iterator[str]:
@@ -189,3 +190,98 @@ def _times(ratio: Figure | None) -> str:
 
 def _half(figure: Figure, scale: float, digits: int) -> str:
     return "" if math.isnan(figure.half) else f"± {scale * figure.half:.{digits}f} "
+
+
+def describe_threshold(question: ThresholdQuestion, found: Threshold) -> dict[str, Any]:
+    """Return a threshold as JSON has it."""
+    return {
+        "request_bytes": question.job.bytes,
+        "reads": bool(question.job.reads),
+        "clients": question.clients,
+        "servers": question.setting.servers,
+        "alone_us": _us(found.alone_ns),
+        "without_pause_us": _us(found.without_pause_ns),
+        "threshold_us": None
+        if found.below_ns is None
+        else {"from": _us(found.below_ns), "to": _us(found.above_ns), "about": _us(found.about_ns)},
+        "seeds": found.seeds,
+        "crossing_us": _us(found.crossing_ns),
+        "bound_us": _us(found.bound_ns),
+        "tried": [{"interval_us": _us(interval), "mean_us": _us(mean)} for interval, mean in found.tried],
+    }
+
+
+def format_threshold(question: ThresholdQuestion, found: Threshold) -> str:
+    """Return a threshold as text."""
+    clients, servers = count_of(question.clients, "client"), count_of(question.setting.servers, "server")
+    kind = "Reads" if question.job.reads else "Requests"
+    lines = [
+        f"{kind} of {format_size(question.job.bytes)} from {clients} to {servers} of "
+        f"{printable(question.setting.fabric)}:",
+        f"  one takes {_time(found.alone_ns)} alone, {_time(found.without_pause_ns)} without a pause between them",
+        *_format_bounds(found),
+        "",
+        f"  {'interval':>12}  {'request':>12}",
+    ]
+    lines += [f"  {_time(interval):>12}  {_time(mean):>12}" for interval, mean in found.tried]
+    return "\n".join(lines)
+
+
+def _format_bounds(found: Threshold) -> list[str]:
+    if found.below_ns is None or found.above_ns is None or found.about_ns is None:
+        return ["  no I/O-congestion threshold: even without a pause requests hardly delay each other"]
+    by = "1 sample of hosts: others differ, try --seeds N" if found.seeds == 1 else f"{found.seeds} samples of hosts"
+    return [
+        f"  I/O-congestion threshold: about {_time(found.about_ns)}, between {_time(found.below_ns)} and "
+        f"{_time(found.above_ns)}, from a request's end to the next one's start,",
+        f"    up to which the job has {100 * NEAR:.0f}% of the throughput that it has without a pause",
+        f"    by {by}",
+        f"  as a corner, without a pause less alone: {_time(found.crossing_ns)}",
+        f"  by the servers' links alone, N S/(n B) - S/B: {_time(max(found.bound_ns, 0))}",
+    ]
+
+
+def _us(nanoseconds: float | None) -> float | None:
+    return None if nanoseconds is None else round(nanoseconds / 1e3, 3)
+
+
+def _time(nanoseconds: float | None) -> str:
+    return "?" if nanoseconds is None else format_time(nanoseconds)
+
+
+def describe_replay(question: ReplayQuestion, found: ReplayedTime) -> dict[str, Any]:
+    """Return a prediction as JSON has it."""
+    return {
+        "seconds": _round(found.seconds),
+        "low": _round(found.low),
+        "high": _round(found.high),
+        "measured_s": _round(found.measured),
+        "computing_s": _round(found.computing),
+        "replayed_s": found.replayed
+        and {"waits_early": _round(found.replayed[0]), "waits_late": _round(found.replayed[1])},
+        "predicted_s": {"waits_early": _round(found.predicted[0]), "waits_late": _round(found.predicted[1])},
+        "interval_s": _round(question.run.interval),
+    }
+
+
+def format_replay(found: ReplayedTime) -> str:
+    """Return a prediction as text."""
+    lines = [
+        f"predicted {found.seconds:.3g} s ({found.low:.3g} to {found.high:.3g}), {_compare(found)}",
+        f"recorded  {found.measured:.3g} s, of which {found.computing:.3g} s outside of MPI",
+    ]
+    if found.replayed:
+        early, late = found.replayed
+        lines.append(f"replayed  {early:.3g} s as recorded, {late:.3g} s where ranks wait as late as they can have")
+    else:
+        lines.append("not calibrated: it was recorded on one host, where nothing crosses a network")
+    return "\n".join(lines)
+
+
+def _compare(found: ReplayedTime) -> str:
+    change = round(100 * (found.seconds / found.measured - 1))
+    return f"{abs(change)}% {'more' if change > 0 else 'less'} than recorded" if change else "as recorded"
+
+
+def _round(seconds: float) -> float:
+    return round(seconds, 6)
