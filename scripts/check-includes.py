@@ -1,6 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Check that each file of csrc is in a room and includes only rooms to its left, without cycles; else status 1."""
+"""Check that each file of csrc is in a room and includes only rooms to its left, without cycles; else status 1.
+
+A module is a header and the source of its name. It needs another one where it includes its header, or uses a function
+or variable that its source defines, whichever header declares it. No modules need each other in a cycle.
+"""
 
 from __future__ import annotations
 
@@ -19,15 +23,21 @@ RECORDER = """include < preload/mpi.def < preload/platform < preload/python < pr
 KERNELS = """include < kernels/support
     < kernels/sums | kernels/text | kernels/routes | kernels/archive | kernels/topology
     < kernels/spread | kernels/placement
-    < kernels/simulation/state < kernels/simulation/agenda | kernels/simulation/packets
-    < kernels/simulation/routing | kernels/simulation/deadlock < kernels/simulation/queues
-    < kernels/simulation/whole_messages < kernels/simulation/clear_paths < kernels/simulation/injection
-    < kernels/simulation/clients < kernels/simulation/events
+    < kernels/simulation/state < kernels/simulation/agenda < kernels/simulation/queues < kernels/simulation/clear_paths
+    < kernels/simulation/clients
     < kernels/simulation/run | kernels/simulation/setup | kernels/simulation/observation
     < tests"""
 ORDERS = [[place.split(" | ") for place in " ".join(text.split()).split(" < ")] for text in (RECORDER, KERNELS)]
 
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^">]+)[">]')
+# What uses no name of another file: comments, strings and names of types.
+NO_USE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\b(?:struct|union|enum)\s+\w+', re.DOTALL)
+# A function or variable that other files may use: it begins its line, and no keyword makes it private or a declaration.
+DEFINED = re.compile(
+    r"^(?!static\b|extern\b|typedef\b)[A-Za-z_][\w ,*()]*?\b(ibp_\w+)"
+    r"(?:\((?:[^;{}()]|\([^()]*\))*\)\s*\{|(?:\[[^\]]*\])*\s*(?:=|;))",
+    re.MULTILINE,
+)
 
 Include = tuple[Path, int, Path]
 
@@ -48,6 +58,18 @@ def includes() -> Iterator[Include]:
                     yield file, number, candidates[0] if candidates else CSRC / found[2]
 
 
+def uses() -> Iterator[Include]:
+    """Yield each use of a name that another file defines, as (file, line, defining file)."""
+    written = {
+        file: file.read_text() for file in sources() if file.suffix == ".c" and CSRC / "tests" not in file.parents
+    }
+    defined = {name: file for file, text in written.items() for name in DEFINED.findall(text)}
+    for file, text in written.items():
+        code = NO_USE.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+        for number, line in enumerate(code.splitlines(), 1):
+            yield from ((file, number, defined[name]) for name in re.findall(r"\bibp_\w+", line) if name in defined)
+
+
 def place_of(file: Path, order: list[list[str]]) -> tuple[int, str]:
     """Return the position of a file's room and its name; position -1 where it has none."""
     name = file.relative_to(CSRC).as_posix()
@@ -66,7 +88,7 @@ def points_right(file: Path, included: Path) -> bool:
 
 
 def find_cycles(found: list[Include]) -> Iterator[Include]:
-    """Yield each include that closes a cycle of modules: a module is a header and the source of its name."""
+    """Yield each include or use that closes a cycle of modules."""
     edges: dict[Path, list[Include]] = {}
     for include in found:
         edges.setdefault(include[0].with_suffix(""), []).append(include)
@@ -91,7 +113,7 @@ def find_cycles(found: list[Include]) -> Iterator[Include]:
 def main() -> int:
     found = list(includes())
     problems = [(include, "stands to the right") for include in found if points_right(include[0], include[2])]
-    problems += [(include, "closes a cycle") for include in find_cycles(found)]
+    problems += [(include, "closes a cycle") for include in find_cycles([*found, *uses()])]
     for (file, line, included), problem in problems:
         print(f"{file.relative_to(CSRC.parent)}:{line}: {included.relative_to(CSRC)} {problem}", file=sys.stderr)
     strays = [file for file in sources() if all(place_of(file, order)[0] < 0 for order in ORDERS)]

@@ -5,7 +5,10 @@ from __future__ import annotations
 
 import re
 import runpy
+import subprocess
+import sys
 from pathlib import Path
+from shutil import copyfile
 
 from importlinter.api import read_configuration
 
@@ -66,6 +69,23 @@ def test_the_recorders_rooms_are_in_the_order_that_is_checked() -> None:
     order = script["ORDERS"][0][1:-1]  # between the headers for everybody and the tests
     printed = " < ".join(", ".join(room.removeprefix("preload/") for room in rooms) for rooms in order)
     assert f"    {printed}\n" in PAGE
+
+
+def test_files_that_call_each_other_through_one_header_are_reported(tmp_path: Path) -> None:
+    """Where a header declares what another source defines, includes alone show no cycle."""
+    script = tmp_path / "scripts" / "check-includes.py"
+    room = tmp_path / "csrc" / "kernels" / "spread"
+    for folder in (script.parent, room):
+        folder.mkdir(parents=True)
+    copyfile(ROOT / "scripts" / "check-includes.py", script)
+    (room / "whole.h").write_text("int ibp_part(void);\n")
+    (room / "whole.c").write_text('#include "spread/whole.h"\nint ibp_whole(void)\n{\n    return ibp_part();\n}\n')
+    (room / "part.c").write_text('#include "spread/whole.h"\nint ibp_part(void)\n{\n    return 1;\n}\n')
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "closes a cycle" in done.stderr
+    (room / "part.c").write_text("int ibp_part(void)\n{\n    return 1;\n}\n")
+    assert subprocess.run([sys.executable, script], check=False).returncode == 0
 
 
 def test_the_page_on_the_recording_names_every_struct_of_the_header() -> None:

@@ -9,11 +9,15 @@
  * have left that queue when the first packet of the other message can reach it: `earliest` ensures that.
  *
  * So start and latency of each message are those of a simulation of every hop. Loads of links are not counted.
+ *
+ * Where the whole path is clear, the message has one event, at its completion. Its packets leave the host one after the
+ * other, at times that are known. A message of another process that shares a queue breaks it up: packets that have not
+ * reached the first switch are put where they would be.
  */
 #ifndef IBP_SIMULATION_CLEAR_PATHS_H
 #define IBP_SIMULATION_CLEAR_PATHS_H
 
-#include "simulation/whole_messages.h"
+#include "simulation/queues.h"
 
 /* A message of a process starts. Returns whether it can be sent as a whole. Only where hops are skipped. */
 bool ibp_sim_use_path(struct ibp_sim *sim, uint32_t process);
@@ -26,5 +30,8 @@ static inline bool ibp_sim_is_path_clear(const struct ibp_sim *sim, const struct
 {
     return sim->path && packet->hop >= sim->path[packet->client].clear_from;
 }
+
+/* Send a process's message as a whole, from a host that sends nothing else. */
+void ibp_sim_send_whole(struct ibp_sim *sim, uint32_t process);
 
 #endif

@@ -1,12 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Processes: when they send, what they wait for, and how long it took.
+ * Processes: when they send, what they wait for, and how long it took. Their hosts put packets on the network; waiting
+ * packets get on when buffer is released.
  */
 #ifndef IBP_SIMULATION_CLIENTS_H
 #define IBP_SIMULATION_CLIENTS_H
 
-#include "simulation/injection.h"
+#include "simulation/clear_paths.h"
+
+/* Admit packets to every queue that released buffer. Each packet that moves on releases buffer upstream. */
+void ibp_sim_admit_waiting(struct ibp_sim *sim);
+
+/* Release buffer of a queue, and admit packets wherever that makes progress possible. */
+static inline void ibp_sim_free_buffer(struct ibp_sim *sim, uint32_t queue, uint32_t bytes)
+{
+    ibp_sim_release(sim, queue, bytes);
+    if (sim->freed_count) ibp_sim_admit_waiting(sim);
+}
 
 /* Start a process's next step, if what it awaits has arrived. */
 void ibp_sim_act(struct ibp_sim *sim, uint32_t process);

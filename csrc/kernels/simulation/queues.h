@@ -1,13 +1,67 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Queues: admission, waiting, and credits. Inline, because every hop of every packet calls them.
+ * The packets on the network, and the queues that they pass: free packets, the queue by which a packet leaves a node,
+ * admission, waiting and credits, deadlocks. Inline is what every hop of every packet calls.
  */
 #ifndef IBP_SIMULATION_QUEUES_H
 #define IBP_SIMULATION_QUEUES_H
 
 #include "simulation/agenda.h"
-#include "simulation/routing.h"
+
+/* -- packets -- */
+
+/* Take a packet from the list of free ones, its contents unset. IBP_SIM_NOTHING when memory is short. */
+uint32_t ibp_sim_take_packet(struct ibp_sim *sim);
+
+/* Put a packet that is not in flight into the list of free ones. */
+static inline void ibp_sim_drop_packet(struct ibp_sim *sim, uint32_t packet)
+{
+    sim->packet[packet].next = sim->free_packet;
+    sim->free_packet = packet;
+}
+
+/* Put a packet that has arrived back into the list of free ones. */
+static inline void ibp_sim_free_packet(struct ibp_sim *sim, uint32_t packet)
+{
+    ibp_sim_drop_packet(sim, packet);
+    sim->state.in_flight--;
+}
+
+/* -- routing -- */
+
+static inline uint32_t ibp_sim_queue_of_port(const struct ibp_sim *sim, uint32_t at, uint32_t port, unsigned lane)
+{
+    return ibp_sim_port_of_switch(sim, at, port) * sim->network.lanes + lane;
+}
+
+/* Return the queue that the forwarding tables name for a packet at a node, or IBP_SIM_NOTHING. It is looked up when the
+ * packet departs: nothing waits for the answer yet. */
+static inline uint32_t ibp_sim_look_up(const struct ibp_sim *sim, uint32_t node, const struct ibp_sim_packet *packet)
+{
+    const struct ibp_sim_network *network = &sim->network;
+
+    if (node < network->hosts) return IBP_SIM_NOTHING;
+    const uint32_t at = node - network->hosts;
+    const uint32_t port = network->egress[(uint64_t)at * network->hosts + packet->host];
+    return port < network->width ? ibp_sim_queue_of_port(sim, at, port, packet->lane) : IBP_SIM_NOTHING;
+}
+
+/* Return the least occupied of the queues on shortest routes, a random one of equals. */
+uint32_t ibp_sim_choose_queue(struct ibp_sim *sim, uint32_t at, uint32_t leaf, unsigned lane);
+
+/* Return the queue by which a packet leaves a switch, or IBP_SIM_NOTHING. */
+static inline uint32_t ibp_sim_next_queue(struct ibp_sim *sim, uint32_t at, const struct ibp_sim_packet *packet)
+{
+    const struct ibp_sim_network *network = &sim->network;
+    const uint32_t leaf = network->host_leaf[packet->host];
+
+    if (network->minimal && at != leaf) return ibp_sim_choose_queue(sim, at, leaf, packet->lane);
+    if (packet->ahead == IBP_SIM_NOTHING) return IBP_SIM_NOTHING;
+    return ibp_sim_shared(sim, packet->ahead, packet->lane)->to == IBP_SIM_NOTHING ? IBP_SIM_NOTHING : packet->ahead;
+}
+
+/* -- queues -- */
 
 /* Make space for more queues in the list of those that released buffer. Returns false when memory is short. */
 bool ibp_sim_grow_freed(struct ibp_sim *sim);
@@ -123,5 +177,11 @@ static inline void ibp_sim_release(struct ibp_sim *sim, uint32_t number, uint32_
     if (queue->first == IBP_SIM_NOTHING && !ibp_sim_belongs_to_host(sim, number)) return;
     if (sim->freed_count < sim->freed_capacity || ibp_sim_grow_freed(sim)) sim->freed[sim->freed_count++] = number;
 }
+
+/* -- deadlock -- */
+
+/* Return whether some packets wait for each other so that they never move again, whether or not others go on. Takes time
+ * by queues. */
+bool ibp_sim_is_stuck(struct ibp_sim *sim);
 
 #endif

@@ -10,9 +10,7 @@
  *
  * The module's files from low to high; each calls only those before it:
  *
- *     state < agenda < routing < queues < whole_messages < clear_paths < injection < clients < events < run
- *     state < packets < whole_messages
- *     state < deadlock < run
+ *     state < agenda < queues < clear_paths < clients < run
  *     state < agenda < setup
  *     state < observation
  */
@@ -133,7 +131,7 @@ struct ibp_sim_path {
     /* The same where no other message uses its queues, and where all of them may. */
     uint8_t alone_from, always_from;
     uint8_t hops;
-    /* Nothing else in its path says that packets must have events of their own (whole_messages.h). */
+    /* Nothing else in its path says that packets must have events of their own (clear_paths.h). */
     bool may_be_whole;
     uint32_t queue[IBP_SIM_PATH_MAX];
     /* [hop], ticks from the arrival at its queue to the arrival at the host */

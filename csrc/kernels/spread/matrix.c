@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  */
-#include "spread/matrix.h"
+#include "spread/matrix_threads.h"
 #include "ibprof_kernels/sums.h"
 #include "support/workers.h"
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
+ * The work of the threads that spread a matrix.
+ *
  * A matrix is read once, row by row (source by source), since memory is fastest that way; the rows of a leaf switch are
  * summed meanwhile. What each leaf sends then runs down the in-tree of each destination. So the cost is that of reading
  * the matrix and of (leaves + the spines that are used) x destinations, not of pairs x hops.
  */
-#ifndef IBP_SPREAD_MATRIX_H
-#define IBP_SPREAD_MATRIX_H
+#ifndef IBP_SPREAD_MATRIX_THREADS_H
+#define IBP_SPREAD_MATRIX_THREADS_H
 
 #include "ibprof_kernels/spread.h"
 #include "routes/step.h"
