@@ -33,12 +33,7 @@ from ibprof_lab.cli.sim_options import (
     build_study,
     build_threshold,
 )
-from ibprof_lab.simulation.questions.advice import (
-    AdviceOptions,
-    answer_advice,
-    ask_advice,
-    parse_messages,
-)
+from ibprof_lab.simulation.questions.advice import AdviceOptions, answer_advice, ask_advice, parse_messages
 from ibprof_lab.simulation.questions.congestion_threshold import (
     Simulate,
     ThresholdOptions,

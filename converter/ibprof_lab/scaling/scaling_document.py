@@ -17,15 +17,7 @@ from rich.text import Text
 from ibprof.text.quantities import format_bytes, format_seconds, printable
 from ibprof_lab.scaling.analytic_kernels import AnalyticKernel
 from ibprof_lab.scaling.exchange_fit import ExchangeFit
-from ibprof_lab.scaling.scaling_model import (
-    Cluster,
-    Optimum,
-    WorkShares,
-    balance,
-    find_optimum,
-    performance,
-    speed_up,
-)
+from ibprof_lab.scaling.scaling_model import Cluster, Optimum, WorkShares, balance, find_optimum, performance, speed_up
 from ibprof_lab.scaling.scaling_study import RegionStudy, ScalingStudy
 from ibprof_lab.scaling.top500 import ListedSystem, correlate_with_rank
 

@@ -21,12 +21,7 @@ from ibprof.errors import InconsistentError
 from ibprof_converter.lab import BY_LANES, CYCLE, FREE
 from ibprof_converter.routing.indexed_network import NONE
 from ibprof_converter.routing.subnet import Subnet
-from ibprof_lab.simulation.engine.simulated_network import (
-    Hardware,
-    SimulatedNetwork,
-    find_minimal_ports,
-    index_network,
-)
+from ibprof_lab.simulation.engine.simulated_network import Hardware, SimulatedNetwork, find_minimal_ports, index_network
 
 Ints = npt.NDArray[np.int64]
 

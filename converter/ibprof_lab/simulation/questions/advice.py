@@ -16,13 +16,7 @@ from ibprof_converter.routing.spread import spread
 from ibprof_lab.simulation.engine.packet_engine import Simulation, Stop
 from ibprof_lab.simulation.measure.run_tables import find_busy
 from ibprof_lab.simulation.questions.congestion_threshold import Simulate
-from ibprof_lab.simulation.questions.mitigation import (
-    OpenChange,
-    Scenario,
-    compare_scenarios,
-    list_cells,
-    recommend,
-)
+from ibprof_lab.simulation.questions.mitigation import OpenChange, Scenario, compare_scenarios, list_cells, recommend
 from ibprof_lab.simulation.study.cell import Cell, Prepared, Setting, find_assignment, set_up
 from ibprof_lab.simulation.study.loaded_fabric import can_route_adaptively, list_fabric_notes, load_network
 from ibprof_lab.simulation.study.simulated_machine import (

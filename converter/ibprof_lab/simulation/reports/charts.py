@@ -29,13 +29,7 @@ from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter
 
 from ibprof.errors import InputError
-from ibprof_lab.simulation.study.result_tables import (
-    MEANS,
-    PATTERN_COLUMNS,
-    SETTING_COLUMNS,
-    is_means,
-    read_means,
-)
+from ibprof_lab.simulation.study.result_tables import MEANS, PATTERN_COLUMNS, SETTING_COLUMNS, is_means, read_means
 from ibprof_lab.simulation.study.sizes_and_times import format_size
 
 _ALONE = "#111111"

@@ -21,8 +21,8 @@ from ibprof_converter.hotspots.coverage import Coverage
 from ibprof_converter.layout.positions import lay_out
 from ibprof_converter.outputs.fabric_picture import write_picture
 from ibprof_converter.outputs.rows import Row, link_columns, link_rows
-from ibprof_converter.reports.result_html import join_parts, render_head, render_sentences
 from ibprof_converter.outputs.table_files import write_csv
+from ibprof_converter.reports.result_html import join_parts, render_head, render_sentences
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.loaded_links import load_links
 from ibprof_converter.traffic.traffic_data import no_counters
@@ -39,13 +39,7 @@ from ibprof_lab.simulation.study.loaded_fabric import load_network
 from ibprof_lab.simulation.study.result_tables import MEANS, RESULTS
 from ibprof_lab.simulation.study.sizes_and_times import format_size, format_time
 from ibprof_lab.simulation.study.study_file import StudyPlan
-from ibprof_lab.simulation.study.study_results import (
-    SUMMARY,
-    StudyOutput,
-    StudyResults,
-    choose_shown,
-    run_study,
-)
+from ibprof_lab.simulation.study.study_results import SUMMARY, StudyOutput, StudyResults, choose_shown, run_study
 from ibprof_lab.simulation.workload.workloads import Role, Workload, list_gaps
 
 FILES = (

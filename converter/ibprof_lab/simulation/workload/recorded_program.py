@@ -21,12 +21,7 @@ import numpy.typing as npt
 from ibprof.errors import InconsistentError
 from ibprof.load import load_profile
 from ibprof.profile.profile_data import Profile
-from ibprof_lab.simulation.workload.program_steps import (
-    LEAST_RENDEZVOUS,
-    Operation,
-    RankProgram,
-    lay_out_program,
-)
+from ibprof_lab.simulation.workload.program_steps import LEAST_RENDEZVOUS, Operation, RankProgram, lay_out_program
 from ibprof_lab.simulation.workload.recorded_messages import lay_out_messages
 
 _NEAR = 2
