@@ -8,7 +8,6 @@ from os import PathLike
 from pathlib import Path
 
 from ibprof.errors import UsageError, with_plain_errors
-from ibprof_lab.simulation.reports import study_html  # noqa: F401  (registers how notebooks show results)
 from ibprof_lab.simulation.reports.simulated_run import run_and_show
 from ibprof_lab.simulation.study.study_file import read_study
 from ibprof_lab.simulation.study.study_results import StudyOutput, StudyResults
