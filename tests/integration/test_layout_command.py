@@ -245,10 +245,10 @@ def test_what_cannot_be_ends_with_one_line_and_its_status(
     [
         (["pattern:all-to-all"], "covers all hosts of a fabric"),
         (["counters.csv"], "without a fabric"),
-        (["pairs.csv", "--placement", "packed"], "need a fabric"),
-        (["matrix.csv", "--strict"], "need a fabric"),
+        (["pairs.csv", "--placement", "packed"], "only with a fabric"),
+        (["matrix.csv", "--strict"], "only with a fabric"),
         (["matrix.csv", "mistyped.lst"], "mistyped.lst: no such file"),
-        (["matrix.csv", "--top", "3"], "need a fabric"),
+        (["matrix.csv", "--top", "3"], "only with a fabric"),
     ],
 )
 def test_a_report_without_a_fabric_needs_ranks(

@@ -15,10 +15,10 @@ from ibprof.profile.folded_stacks import fold_stacks
 from ibprof.text.call_names import name_call
 from ibprof_converter.analysis.fabric_loads import FabricLoads
 from ibprof_converter.analysis.judged_loads import judge_loads
-from ibprof_converter.analysis.links_over_time import find_busiest, name_end
 from ibprof_converter.analysis.load_options import OPERATION, REGION, SITE
 from ibprof_converter.analysis.loads_view import NamedLoads, write_view
 from ibprof_converter.analysis.output_files import STDOUT, naming_file, open_output
+from ibprof_converter.analysis.traffic_over_time import find_busiest, name_end
 from ibprof_converter.layout.regular_cabling import find_dragonfly_groups
 from ibprof_converter.outputs.rows import NODE_COLUMNS, Row, link_rows
 from ibprof_converter.outputs.table_files import write_csv
@@ -168,7 +168,7 @@ def _write_graphs(loads: FabricLoads, options: LoadsOutputOptions, links: Callab
 
 
 def _write_trace(loads: FabricLoads, path: Path) -> None:
-    from ibprof_converter.analysis.links_over_time import follow_links  # noqa: PLC0415  (wanted seldom)
+    from ibprof_converter.analysis.traffic_over_time import follow_links  # noqa: PLC0415  (wanted seldom)
     from ibprof_converter.outputs.trace_events import write_trace  # noqa: PLC0415
 
     run = loads.demand.profile if loads.demand else None

@@ -7,29 +7,29 @@ import argparse
 import shlex
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from ibprof.cli.command import run_command
 from ibprof.cli.parsers import add_row_arguments, make_parser, row_options
-from ibprof.errors import THRESHOLD_CROSSED, UsageError
+from ibprof.errors import THRESHOLD_CROSSED
 from ibprof_converter.analysis.output_files import check_files
-from ibprof_converter.analysis.path_redactor import FULL_PATHS, PathRedactor
 from ibprof_converter.cli.arguments import type_of
 from ibprof_converter.cli.input_arguments import (
     add_fabric_arguments,
     add_provenance_argument,
+    list_fabric_arguments,
     parse_count,
     reading_options,
+    refuse_options,
     shorten_paths,
 )
 from ibprof_converter.cli.printing import print_captured, print_json, show_stages
 from ibprof_converter.reports.compared_sides import DiffOptions, compare_runs, pair_runs
 from ibprof_converter.reports.comparison_sections import describe_comparison, page_of_comparison
-from ibprof_converter.reports.fail_conditions import HELP, parse_condition
 from ibprof_converter.reports.report_page import write_report_page
-from ibprof_converter.reports.run_comparison import RunComparison
-from ibprof_converter.reports.terminal_text import print_sections
+from ibprof_converter.reports.report_text import print_sections
+from ibprof_converter.reports.run_comparison import HELP, parse_condition
 
 NAME = "ibprof diff"
 
@@ -47,34 +47,15 @@ A and B are profiles, recordings, report.json of `ibprof-report --json`, links.c
 """
 
 
-@dataclass(frozen=True, slots=True)
-class DiffOutputs:
-    """How `ibprof diff` shows a comparison; `paths` are those that the page has without their folders."""
-
-    top: int
-    html: Path | None
-    as_json: bool
-    paths: PathRedactor = FULL_PATHS
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `ibprof diff`."""
     return run_command(NAME, _diff, argv)
 
 
 def _diff(argv: Sequence[str] | None) -> int:
-    options, outputs = _diff_options(_parser().parse_args(argv))
-    command = shlex.join([*NAME.split(), *(sys.argv[1:] if argv is None else argv)])
-    with show_stages() as progress:
-        comparison = compare_runs(options, command, progress)
-    _write(comparison, outputs)
-    return THRESHOLD_CROSSED if comparison.fails else 0
-
-
-def _diff_options(arguments: argparse.Namespace) -> tuple[DiffOptions, DiffOutputs]:
-    of_fabric = (arguments.placement, arguments.rails, arguments.nic, arguments.fdbs, arguments.routes)
-    if not arguments.fabric and any(of_fabric):
-        raise UsageError("--placement, --rails, --nic, --fdbs and --routes need --fabric LST...")
+    arguments = _parser().parse_args(argv)
+    if not arguments.fabric:
+        refuse_options(arguments, list_fabric_arguments(), "only with --fabric LST...")
     runs = pair_runs(
         arguments.a,
         arguments.b,
@@ -87,20 +68,19 @@ def _diff_options(arguments: argparse.Namespace) -> tuple[DiffOptions, DiffOutpu
     fabric = reading_options(arguments, tuple(arguments.fabric)) if arguments.fabric else None
     options = DiffOptions(*runs, fabric, tuple(arguments.fail_on))
     check_files(options.files(), {"--html": arguments.html})
-    named = map(Path, (*arguments.fabric, arguments.a, arguments.b))
-    files = [*options.files(), *named, *filter(None, [arguments.html])]
-    paths = shorten_paths(arguments.provenance, files)
-    return options, DiffOutputs(arguments.top, arguments.html, arguments.json, paths)
-
-
-def _write(comparison: RunComparison, outputs: DiffOutputs) -> None:
-    if outputs.html:
-        page = page_of_comparison(comparison, outputs.top)
-        write_report_page(outputs.html, replace(page, spell=outputs.paths.in_html().apply))
-    if outputs.as_json:
+    command = shlex.join([*NAME.split(), *(sys.argv[1:] if argv is None else argv)])
+    with show_stages() as progress:
+        comparison = compare_runs(options, command, progress)
+    if arguments.html:
+        named = [*map(Path, (*arguments.fabric, arguments.a, arguments.b)), arguments.html]
+        paths = shorten_paths(arguments.provenance, [*options.files(), *named])
+        page = page_of_comparison(comparison, arguments.top)
+        write_report_page(arguments.html, replace(page, spell=paths.in_html().apply))
+    if arguments.json:
         print_json(comparison.as_json())
     else:
-        print_captured(lambda console: print_sections(console, describe_comparison(comparison, outputs.top)))
+        print_captured(lambda console: print_sections(console, describe_comparison(comparison, arguments.top)))
+    return THRESHOLD_CROSSED if comparison.fails else 0
 
 
 def _parser() -> argparse.ArgumentParser:

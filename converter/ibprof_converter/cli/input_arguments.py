@@ -10,17 +10,43 @@ from pathlib import Path
 from ibprof.cli.parsers import add_row_arguments, row_options
 from ibprof.errors import UsageError
 from ibprof_converter.analysis.load_options import (
-    AttributeFiles,
     FabricOptions,
     TrafficOptions,
     parse_pattern,
     split_names,
 )
-from ibprof_converter.analysis.path_redactor import FULL_PATHS, PathRedactor
+from ibprof_converter.analysis.output_files import FULL_PATHS, PathRedactor
 from ibprof_converter.cli.arguments import type_of
 from ibprof_converter.routing.route_choice import CHOICES, parse_routes
 from ibprof_converter.traffic import adapter_policies, rail_policies
 from ibprof_converter.traffic.rank_placement import FORMS
+
+NAMES = "names"
+FULL = "full"
+
+
+def refuse_options(arguments: argparse.Namespace, names: Iterable[str], why: str) -> None:
+    """Refuse options that do not apply.
+
+    Args:
+        arguments: as parsed; None, False or empty where the user typed no such option.
+        names: of the refused arguments.
+        why: reason, for the message.
+
+    Raises:
+        UsageError: the user typed one of these options.
+    """
+    values = {f"--{name.replace('_', '-')}": getattr(arguments, name) for name in names}
+    typed = [name for name, value in values.items() if not (value is None or value is False or value in ([], ()))]
+    if typed:
+        raise UsageError(f"{', '.join(typed)}: {why}")
+
+
+def list_fabric_arguments() -> list[str]:
+    """Return the names of the arguments that `add_fabric_arguments` adds."""
+    parser = argparse.ArgumentParser(add_help=False)
+    add_fabric_arguments(parser)
+    return list(vars(parser.parse_args([])))
 
 
 def add_input_arguments(parser: argparse.ArgumentParser, fabric_needed: bool) -> None:
@@ -96,10 +122,6 @@ def add_fabric_arguments(parser: argparse.ArgumentParser) -> None:
         help="fail when any byte cannot be routed, or when forwarding tables lead to switches, LIDs or links that "
         "LST lacks",
     )
-
-
-NAMES = "names"
-FULL = "full"
 
 
 def add_provenance_argument(parser: argparse.ArgumentParser) -> None:
@@ -208,8 +230,3 @@ def traffic_options(arguments: argparse.Namespace, flows_limit: int | None = Non
         flows_limit=flows_limit,
         chosen=row_options(arguments),
     )
-
-
-def attribute_options(arguments: argparse.Namespace) -> AttributeFiles:
-    """Return the files of the user's data on ranks and nodes."""
-    return AttributeFiles(arguments.rank_data, arguments.node_data)

@@ -23,8 +23,7 @@ from ibprof_converter.analysis.load_options import (
 from ibprof_converter.analysis.load_pipeline import load_fabric
 from ibprof_converter.analysis.loads_outputs import JOB, OUTPUT_FILES, LoadsOutputOptions, write_outputs
 from ibprof_converter.analysis.measured_patterns import SAMPLES, measure_patterns
-from ibprof_converter.analysis.output_files import check_files
-from ibprof_converter.analysis.path_redactor import FULL_PATHS, PathRedactor
+from ibprof_converter.analysis.output_files import FULL_PATHS, PathRedactor, check_files
 from ibprof_converter.checks.fabric_check import check_fabric_files, describe_health
 from ibprof_converter.cli.arguments import count_in, fill_options, type_of
 from ibprof_converter.cli.input_arguments import (

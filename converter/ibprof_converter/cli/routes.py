@@ -14,9 +14,9 @@ from ibprof.errors import UsageError, quote_found
 from ibprof_converter.analysis.compared_engines import compare_engines, describe_engines
 from ibprof_converter.analysis.load_options import FabricOptions, TrafficOptions
 from ibprof_converter.analysis.written_tables import WRITTEN_RULES, write_rule_tables
+from ibprof_converter.cli.arguments import add_subcommand, add_subcommands, parse_subcommand
 from ibprof_converter.cli.input_arguments import add_input_arguments, fabric_options, traffic_options
 from ibprof_converter.cli.printing import print_result, show_stages
-from ibprof_converter.cli.subcommands import add_subcommand, add_subcommands, parse_subcommand
 from ibprof_converter.routing.opensm_run import ENGINES
 
 NAME = "ibprof-routes"

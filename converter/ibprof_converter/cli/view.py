@@ -21,15 +21,13 @@ from ibprof_converter.analysis.load_options import (
 )
 from ibprof_converter.analysis.load_pipeline import load_traffic
 from ibprof_converter.analysis.loads_view import NamedLoads, write_view
-from ibprof_converter.analysis.output_files import check_files
-from ibprof_converter.analysis.path_redactor import PathRedactor
+from ibprof_converter.analysis.output_files import PathRedactor, check_files
 from ibprof_converter.analysis.routed_fabric import read_routed_fabric
 from ibprof_converter.cli.input_arguments import (
     add_attribute_arguments,
     add_counters_argument,
     add_input_arguments,
     add_provenance_argument,
-    attribute_options,
     fabric_options,
     shorten_paths,
     traffic_options,
@@ -91,7 +89,7 @@ def _judge(loads: FabricLoads, traffic: TrafficOptions, progress: Progress) -> N
 def _view_options(arguments: argparse.Namespace) -> ViewOptions:
     fabric = fabric_options(arguments)
     own = traffic_options(arguments, FLOW_LIMIT)
-    attributes = attribute_options(arguments)
+    attributes = AttributeFiles(arguments.rank_data, arguments.node_data)
     compared = tuple(map(Path, (*arguments.compare, *arguments.compare_placement)))
     files = (*fabric.files(), *own.files(), *compared, *attributes.files())
     check_files(files, {"--output": arguments.output})

@@ -26,10 +26,9 @@ from ibprof_converter.reports.comparison_side import (
     read_report,
     side_of_report,
 )
-from ibprof_converter.reports.fail_conditions import FailCondition
 from ibprof_converter.reports.job_report import report_on_demand, report_on_loads
 from ibprof_converter.reports.provenance import NOWHERE, describe_provenance
-from ibprof_converter.reports.run_comparison import RunComparison, compare
+from ibprof_converter.reports.run_comparison import FailCondition, RunComparison, compare
 from ibprof_converter.traffic.chosen_traffic import choose_demand
 from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic
 from ibprof_converter.traffic.traffic_reader import read_traffic

@@ -12,7 +12,7 @@ from ibprof.text.quantities import count_of, format_seconds
 from ibprof.verdict.verdict_data import WORTH_HAVING, Verdict, VerdictKind
 from ibprof_converter.analysis.load_options import AttributeFiles
 from ibprof_converter.analysis.loads_view import render_view
-from ibprof_converter.analysis.path_redactor import FULL_PATHS, PathRedactor, shorten_command
+from ibprof_converter.analysis.output_files import FULL_PATHS, PathRedactor, shorten_command
 from ibprof_converter.hotspots.causes.diagnosis import Diagnosis
 from ibprof_converter.hotspots.causes.load_cause import LINKS, PROGRAM, REPAIR, LoadCause
 from ibprof_converter.hotspots.coverage import Coverage
@@ -23,8 +23,16 @@ from ibprof_converter.reports.job_report import JobReport
 from ibprof_converter.reports.job_sections import describe_report
 from ibprof_converter.reports.link_sections import ends_of, name_basis, name_loaders
 from ibprof_converter.reports.network_picture import draw_network
-from ibprof_converter.reports.report_figures import draw_amounts, draw_bar, draw_matrix, draw_timeline
-from ibprof_converter.reports.report_page import ReportPage, escape, show_number, write_report_page
+from ibprof_converter.reports.report_page import (
+    ReportPage,
+    draw_amounts,
+    draw_bar,
+    draw_matrix,
+    draw_timeline,
+    escape,
+    show_number,
+    write_report_page,
+)
 from ibprof_converter.reports.report_sections import ValueKind
 
 _NAMED = 3

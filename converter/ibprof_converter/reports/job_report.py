@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -21,15 +22,7 @@ from ibprof_converter.hotspots.link_order import BY_TIME
 from ibprof_converter.hotspots.link_report import LinkReport, links_as_json, report_on_links
 from ibprof_converter.hotspots.run_sums import RunSummary, summarise
 from ibprof_converter.hotspots.verdict_links import judge_job
-from ibprof_converter.reports.pair_matrix import (
-    PairMatrix,
-    matrix_of_hosts,
-    matrix_of_lids,
-    matrix_of_ranks,
-    matrix_of_recorded_hosts,
-)
 from ibprof_converter.reports.provenance import Provenance, describe_provenance
-from ibprof_converter.reports.rail_sums import LevelSum, RailSum, sum_levels, sum_rails
 from ibprof_converter.reports.recorded_job import (
     RecordedJob,
     RegionTime,
@@ -40,7 +33,20 @@ from ibprof_converter.reports.recorded_job import (
     follow_time,
     measure_regions,
 )
-from ibprof_converter.reports.sender_balance import SenderBalance, sender_imbalance
+from ibprof_converter.reports.traffic_sums import (
+    LevelSum,
+    PairMatrix,
+    RailSum,
+    SenderBalance,
+    matrix_of_hosts,
+    matrix_of_lids,
+    matrix_of_ranks,
+    matrix_of_recorded_hosts,
+    sender_imbalance,
+    sum_levels,
+    sum_rails,
+)
+from ibprof_converter.traffic.adapter_policies import NEAR
 from ibprof_converter.traffic.chosen_traffic import choose_demand
 from ibprof_converter.traffic.counter_agreement import agreement_as_json, describe_agreement
 from ibprof_converter.traffic.rail_bounds import bounds_as_json, describe_bounds
@@ -49,6 +55,11 @@ from ibprof_converter.traffic.traffic_reader import read_traffic
 
 SCHEMA = 2
 """Number of the JSON's schema, raised when a key changes its meaning."""
+
+_PLACE = "ibprof-place LST... TRAFFIC"
+
+
+_ONE_FABRIC = " LST -o "
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +190,41 @@ def read_and_report(
         return report_on_demand(demand, describe_provenance(command, files))
     loads = load_fabric(fabric, traffic, progress)
     # Reading may collect a recording into a profile, whose hash belongs to the provenance.
-    return report_on_loads(loads, describe_provenance(command, files), top, progress, rank_by)
+    report = report_on_loads(loads, describe_provenance(command, files), top, progress, rank_by)
+    return _name_files(report, fabric, traffic)
+
+
+def _name_files(report: JobReport, fabric: FabricOptions, traffic: TrafficOptions) -> JobReport:
+    """Return a report whose advised commands name the files and options of this report, ready to be typed."""
+    if report.links is None or report.links.diagnosis is None:
+        return report
+    diagnosis = report.links.diagnosis
+    place = shlex.join(["ibprof-place", *fabric.names, *traffic.names, *_list_options(fabric, traffic)])
+    one = f" {shlex.quote(fabric.names[0])} -o " if len(fabric.names) == 1 else _ONE_FABRIC
+    causes = tuple(
+        replace(cause, change=cause.change.replace(_PLACE, place).replace(_ONE_FABRIC, one))
+        for cause in diagnosis.causes
+    )
+    return replace(report, links=replace(report.links, diagnosis=replace(diagnosis, causes=causes)))
+
+
+def _list_options(fabric: FabricOptions, traffic: TrafficOptions) -> Iterator[str]:
+    """Yield options that `ibprof-place` shares with a report, with their values."""
+    if fabric.tables:
+        yield from ("--fdbs", *fabric.tables)
+    options = {
+        "--node-name-map": fabric.name_map,
+        "--host-names": fabric.host_names.pattern if fabric.host_names else None,
+        "--routes": fabric.routes,
+        "--placement": traffic.placements[0] if traffic.placements else None,
+        "--rails": traffic.rails,
+        "--nic": None if traffic.nic == NEAR else traffic.nic,  # ranks that are placed anew have no cores yet
+    }
+    for option, value in options.items():
+        if value is not None:
+            yield from (option, value)
+    if traffic.adaptive:
+        yield "--adaptive"
 
 
 def report_on_loads(

@@ -25,7 +25,6 @@ from ibprof_converter.reports.link_sections import (
     describe_hot_ends,
     describe_rails,
 )
-from ibprof_converter.reports.pair_matrix import PairMatrix
 from ibprof_converter.reports.provenance import Provenance
 from ibprof_converter.reports.recorded_job import RecordedJob
 from ibprof_converter.reports.report_sections import (
@@ -37,6 +36,7 @@ from ibprof_converter.reports.report_sections import (
     limit_table,
     tabulate,
 )
+from ibprof_converter.reports.traffic_sums import PairMatrix
 from ibprof_converter.routing.route_choice import are_modelled, describe_routes
 from ibprof_converter.traffic.adapter_policies import describe_nic
 

@@ -3,16 +3,80 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
 import numpy as np
+import numpy.typing as npt
 
 from ibprof_converter.analysis.fabric_loads import FabricLoads
 from ibprof_converter.hotspots.hot_links import LinkGroup
-from ibprof_converter.reports.level_picture import draw_levels
-from ibprof_converter.reports.picture_parts import NARROW, WIDE
+from ibprof_converter.reports.picture_parts import (
+    BOX,
+    NARROW,
+    WIDE,
+    Curve,
+    Form,
+    Point,
+    ThickLink,
+    choose_fitting,
+    draw_box,
+    draw_curves,
+    draw_thick,
+    open_picture,
+    place_badges,
+)
 from ibprof_converter.reports.plane_picture import draw_plane
 from ibprof_converter.reports.used_part import UsedPart, find_used_part
 
 _SAID = "The used part of the network; its most loaded links are thick, with the numbers of the list"
+
+_ROWS = 14
+"""Boxes of a column up to which nothing is folded."""
+
+
+_FEWEST = 2
+"""Names of a column from which on their common ending is left out."""
+
+
+_ROW = 24.0
+
+
+_TOP = 40.0
+
+
+_LEAST_ROWS = {WIDE: 13, NARROW: 8}
+"""Rows that a form has space for in any case: the list next to the wide one is long."""
+
+
+_BOX_PART = 0.65
+"""Part of a column that its boxes take; links need the rest."""
+
+
+_MOST_COLUMNS = 5
+"""Columns of the narrow form; two rails of more are then one below the other."""
+
+
+_APART = 10.0
+"""Distance of thick links at the same side of a box."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Box:
+    """A unit, or several that are folded."""
+
+    units: tuple[int, ...]
+    name: str
+    kind: str
+    shorter: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    title: str
+    used: int
+    units: int
+    boxes: tuple[_Box, ...]
 
 
 def draw_network(loads: FabricLoads, groups: tuple[LinkGroup, ...], has_fault: bool) -> str:
@@ -43,3 +107,174 @@ def _explain(part: UsedPart) -> str:
         f"The part in use: {' and '.join(parts)}. Numbered arrows: the links of the list, the way their bytes go. "
         "Thinner lines of the same colour: links as busy as one of these. Dashed boxes: idle."
     )
+
+
+def draw_levels(part: UsedPart, form: Form, tones: Sequence[str], said: str) -> str:
+    """Draw the used part level by level.
+
+    Args:
+        part: what is used.
+        form: the form of the picture.
+        tones: class of each thick link.
+        said: what the picture shows, in words.
+    """
+    columns = _fill_columns(part, form)
+    pitch = form.width / len(columns)
+    width, left = pitch * _BOX_PART, form.width / 2
+    rows = max(_LEAST_ROWS[form], *(len(column.boxes) for column in columns))
+    height = _TOP + rows * _ROW
+    middle_of = np.full((len(part.names), 2), np.nan)
+    heads, placed = [], []
+    for number, column in enumerate(columns):
+        x = _spread(number, len(columns), form.width, width)
+        heads.append(_draw_head(column, number, len(columns), form))
+        space = rows * _ROW / len(column.boxes)
+        for row, box in enumerate(column.boxes):
+            middle_of[list(box.units)] = (x, _TOP + (row + 0.5) * space)
+            placed.append((box, (x, _TOP + (row + 0.5) * space), space - 6))
+    thick, height_of = _place_thick(part, middle_of, width, left, {middle: space for _, middle, space in placed})
+    alike = _join(middle_of, part.alike, width, left)
+    used = [curve for curve in _join(middle_of, part.links, width, left) if curve not in set(alike)]
+    return (
+        open_picture(form, height, said)
+        + draw_curves(used, "used")
+        + draw_curves(alike, "alike")
+        + "".join(heads)
+        + "".join(
+            draw_box(middle, width, box.name, box.kind, height_of.get(middle, BOX), box.shorter)
+            for box, middle, _ in placed
+        )
+        + draw_thick(thick, tones, place_badges(thick))
+        + "</svg>"
+    )
+
+
+def _draw_head(column: _Column, number: int, count: int, form: Form) -> str:
+    """Draw what a column is of, and how much of it is in use."""
+    pitch = form.width / count
+    anchor = "start" if number == 0 else "end" if number == count - 1 else "middle"
+    x = {"start": 1.0, "middle": _spread(number, count, form.width, pitch * _BOX_PART), "end": form.width - 1.0}[anchor]
+    all_used = f"all {column.units:,}" if column.used == column.units else f"{column.used:,} of {column.units:,}"
+    shown = choose_fitting((all_used, f"{column.used:,}/{column.units:,}", f"{column.used:,}"), pitch)
+    return (
+        f'<text class="level" x="{x:.1f}" y="12" text-anchor="{anchor}">{column.title}</text>'
+        f'<text x="{x:.1f}" y="26" text-anchor="{anchor}">{shown}</text>'
+    )
+
+
+def _spread(number: int, count: int, width: float, box: float) -> float:
+    """Return the middle of a column: the outer ones are at the edges."""
+    return width / 2 if count == 1 else box / 2 + 1 + number * (width - box - 2) / (count - 1)
+
+
+def _fill_columns(part: UsedPart, form: Form) -> list[_Column]:
+    y, x = part.y, part.x
+    if form is NARROW and len(np.unique(y[part.is_used])) > _MOST_COLUMNS:
+        x = x + np.where(y < 0, 1.0 + float(np.ptp(x)), 0.0)
+        y = np.abs(y)
+    named = {unit for mark in part.marks for unit in (mark.sender, mark.receiver)}
+    columns = []
+    for level in np.unique(y[part.is_used]):
+        here = np.flatnonzero(y == level)
+        here = here[np.argsort(x[here], kind="stable")]
+        used = here[part.is_used[here]]
+        boxes = _cut_endings([*_fold(used.tolist(), named, part.names)])
+        if idle := len(here) - len(used):
+            boxes.append(_Box((), f"{idle:,} idle", "idle", (f"{idle:,}",)))
+        title = "hosts" if not level else f"level {abs(int(level))}"
+        columns.append(_Column(title, len(used), len(here), tuple(boxes)))
+    return columns
+
+
+def _fold(units: Sequence[int], named: set[int], names: Sequence[str]) -> Iterator[_Box]:
+    """Yield the boxes of a column: all units if they are few, else neighbours without a name as one."""
+    run: list[int] = []
+    few = len(units) <= _ROWS
+    for unit in (*units, -1):
+        if run and (unit in named or unit < 0):
+            if len(run) == 1:
+                yield _Box((run[0],), names[run[0]], "plain")
+            else:
+                yield _Box(tuple(run), f"{len(run):,} more", "folded", (f"+{len(run):,}",))
+            run = []
+        if unit in named:
+            yield _Box((unit,), names[unit], "named")
+        elif unit >= 0 and few:
+            yield _Box((unit,), names[unit], "plain")
+        elif unit >= 0:
+            run.append(unit)
+
+
+def _cut_endings(boxes: list[_Box]) -> list[_Box]:
+    """Let names be shown without the domain that all of a column share."""
+    units = [box.name for box in boxes if box.kind != "folded"]
+    if len(units) < _FEWEST:
+        return boxes
+    parts = [name.split(".") for name in units]
+    same = 0
+    while all(len(part) > same + 1 and part[-1 - same] == parts[0][-1 - same] for part in parts):
+        same += 1
+    if not same:
+        return boxes
+    return [
+        box if box.kind == "folded" else replace(box, shorter=(".".join(box.name.split(".")[:-same]),)) for box in boxes
+    ]
+
+
+def _join(middle_of: npt.NDArray[np.float64], pairs: npt.NDArray[np.intp], width: float, left: float) -> list[Curve]:
+    """Return the curves between boxes, each once."""
+    ends = middle_of[pairs].reshape(-1, 4)
+    ends = np.unique(np.round(ends[~np.isnan(ends).any(axis=1)], 1), axis=0)
+    curves = {_bend((x1, y1), (x2, y2), width, left) for x1, y1, x2, y2 in ends.tolist() if (x1, y1) <= (x2, y2)}
+    curves |= {_bend((x2, y2), (x1, y1), width, left) for x1, y1, x2, y2 in ends.tolist() if (x1, y1) > (x2, y2)}
+    return sorted(curves)
+
+
+def _bend(start: Point, end: Point, width: float, left: float) -> Curve:
+    """Return the curve from the side of one box to that of another, which faces it.
+
+    Args:
+        start, end: middles of the boxes.
+        width: of the boxes.
+        left: x from which on links within a column are to the left of it.
+    """
+    if start[0] == end[0]:
+        way = -1 if start[0] > left else 1
+        side = start[0] + way * width / 2
+        out = side + way * width * 0.35
+        return (side, start[1]), (out, start[1]), (out, end[1]), (side, end[1])
+    way = 1 if end[0] > start[0] else -1
+    x1, x2 = start[0] + way * width / 2, end[0] - way * width / 2
+    middle = (x1 + x2) / 2
+    return (x1, start[1]), (middle, start[1]), (middle, end[1]), (x2, end[1])
+
+
+def _place_thick(
+    part: UsedPart, middle_of: npt.NDArray[np.float64], width: float, left: float, space_of: Mapping[Point, float]
+) -> tuple[list[ThickLink], dict[Point, float]]:
+    """Return the thick links, and the heights of the boxes where several of them end next to one another.
+
+    Args:
+        part: what is used.
+        middle_of: float64 [unit, 2], the middle of each one's box.
+        width, left: as for `_bend`.
+        space_of: largest height of each box, by its middle.
+    """
+    ends = [[tuple(middle_of[unit].tolist()) for unit in (mark.sender, mark.receiver)] for mark in part.marks]
+    at_side: dict[tuple[Point, bool], list[tuple[float, int, int]]] = {}
+    for number, pair in enumerate(ends):
+        for side, (here, there) in enumerate((pair, pair[::-1])):
+            at_side.setdefault((here, there[0] < here[0]), []).append((there[1], number, side))
+    height_of: dict[Point, float] = {}
+    for (box, _), links in at_side.items():
+        height = max(BOX, min(_APART * len(links), space_of[box]))
+        height_of[box] = max(height, height_of.get(box, 0.0))
+        for place, (_, number, side) in enumerate(sorted(links)):
+            aside = height / len(links) * (place - (len(links) - 1) / 2)
+            ends[number][side] = (box[0], box[1] + aside)
+    curves = [_bend(start, end, width, left) for start, end in ends]
+    thick = [
+        ThickLink(number, curve, mark.part)
+        for number, (curve, mark) in enumerate(zip(curves, part.marks, strict=True), 1)
+    ]
+    return thick, height_of

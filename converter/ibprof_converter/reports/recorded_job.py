@@ -11,7 +11,7 @@ import numpy as np
 from ibprof.profile.exact_sums import sum_by_group
 from ibprof.profile.profile_data import SIZE_BINS, Direction, Kind, Profile, Source
 from ibprof.verdict.region_shares import RegionShare
-from ibprof_converter.analysis.interval_sums import sum_until
+from ibprof_converter.analysis.traffic_over_time import sum_until
 
 _NS = 1e-9
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,6 @@ from ibprof_converter.layout.regular_cabling import find_dragonfly_groups
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.hosts import Hosts
 from ibprof_converter.traffic.traffic_data import ALL, PortCounters, Traffic
-from ibprof_converter.viewer.link_values import LinkValue, describe_link_values
 from ibprof_converter.viewer.packing import NONE, VERSION, Arrays, pack_document
 from ibprof_converter.viewer.user_attributes import RankGrid, UserAttribute
 from ibprof_converter.viewer.view_runs import (
@@ -28,6 +27,31 @@ from ibprof_converter.viewer.view_runs import (
     share_names,
     spread_ranks,
 )
+
+_AXES = ("x", "y", "z")
+
+
+_ROUNDS = 8
+
+
+_OFFSET = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class LinkValue:
+    """A property of links other than the bytes on them.
+
+    Attributes:
+        name: its name.
+        unit: `s`, `Gb/s`, or empty.
+        value: float64 [2 * link], by link direction; NaN where the value is unknown or the link does not lead that
+            way. `describe_link_values` expects the link directions of the page; `encode_document` those of the
+            fabrics, one rail after the other.
+    """
+
+    name: str
+    unit: str
+    value: npt.NDArray[np.float64]
 
 
 def encode_document(
@@ -189,11 +213,6 @@ def _describe_attributes(
     return arrays | ({"rank_place": spread(grid.place, NONE).ravel()} if grid else {})
 
 
-_AXES = ("x", "y", "z")
-_ROUNDS = 8
-_OFFSET = 0.3
-
-
 def split_positions(
     attributes: Sequence[UserAttribute], subnets: Sequence[Subnet]
 ) -> tuple[list[UserAttribute], npt.NDArray[np.float64] | None]:
@@ -245,3 +264,9 @@ def _usual_length(place: npt.NDArray[np.float64], ends: npt.NDArray[np.integer])
         return float(np.median(length))
     spread = float(np.nanmax(place) - np.nanmin(place))
     return spread / 10 if spread > 0 else 1.0
+
+
+def describe_link_values(header: dict[str, object], arrays: Arrays, values: Sequence[LinkValue]) -> None:
+    """Add properties of links to a header and its arrays."""
+    header["link_values"] = [{"name": each.name, "unit": each.unit} for each in values]
+    arrays |= {f"link_value_{number}": each.value for number, each in enumerate(values)}

@@ -15,9 +15,8 @@ from typing import Any
 from ibprof.cli.command import run_command
 from ibprof.cli.parsers import make_parser
 from ibprof.cli.progress import show_progress
-from ibprof_converter.cli.arguments import number_in, type_of
+from ibprof_converter.cli.arguments import Subcommands, add_subcommand, add_subcommands, number_in, type_of
 from ibprof_converter.cli.printing import print_json, print_warnings
-from ibprof_converter.cli.subcommands import Subcommands, add_subcommand, add_subcommands
 from ibprof_lab.cli.sim_options import (
     QuestionOptions,
     StudyOptions,

@@ -10,8 +10,7 @@ import pytest
 
 from ibprof.cli.parsers import make_parser
 from ibprof.errors import UsageError
-from ibprof_converter.cli.arguments import count_in, type_of
-from ibprof_converter.cli.subcommands import add_subcommand, add_subcommands, parse_subcommand
+from ibprof_converter.cli.arguments import add_subcommand, add_subcommands, count_in, parse_subcommand, type_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,11 +17,10 @@ from ibprof_converter.analysis.load_options import FabricOptions, TrafficOptions
 from ibprof_converter.analysis.load_pipeline import load_demands
 from ibprof_converter.analysis.routed_fabric import read_routed_fabric
 from ibprof_converter.hotspots.hot_links import HOST_LINK, SWITCH_LINK
-from ibprof_converter.reports.brief_report import describe_in_brief
 from ibprof_converter.reports.job_report import JobReport, report_on_demand, report_on_loads
 from ibprof_converter.reports.job_sections import describe_report
 from ibprof_converter.reports.provenance import NOWHERE
-from ibprof_converter.reports.terminal_text import print_sections
+from ibprof_converter.reports.report_text import describe_in_brief, print_sections
 from ibprof_converter.routing.hop_trace import trace
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.recorded_traffic import profile_traffic

@@ -14,7 +14,7 @@ from ibprof.text.quantities import format_bytes
 from ibprof_converter.cli import report
 from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.outputs.ibdiagnet_files import write_fdbs, write_lst
-from ibprof_converter.reports.brief_report import LINES
+from ibprof_converter.reports.report_text import LINES
 from ibprof_converter.routing.synthetic.spec import generate
 from ibprof_testing.paths import DATA
 

@@ -15,7 +15,7 @@ import pytest
 from ibprof.archive.otf2_archive import write_archive
 from ibprof.errors import UsageError
 from ibprof_converter.cli import diff, layout, report
-from ibprof_converter.reports.fail_conditions import parse_condition
+from ibprof_converter.reports.run_comparison import parse_condition
 from ibprof_testing.paths import DATA
 from ibprof_testing.samples.fabrics import FABRICS
 from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
@@ -205,7 +205,7 @@ def test_a_wrong_threshold_is_explained(threshold: str, said: str, capsys: pytes
         (["--fail-on", "max_link>+10%"], "give --fabric LST..."),
         (["--fail-on", "bytes[FOO]>+10%"], "they have BCAST, SEND, halo, main"),
         (["--fail-on", "link[x]>1"], "give --fabric LST..."),
-        (["--placement", "packed"], "need --fabric"),
+        (["--placement", "packed"], "only with --fabric"),
     ],
 )
 def test_what_cannot_be_compared_is_a_wrong_use(

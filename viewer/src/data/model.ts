@@ -70,7 +70,7 @@ export interface FileHeader {
 
 export type Header = FileHeader & RunHeader;
 
-/** Flows, and the forwarding tables that they follow: see ibprof_converter/viewer/flow_arrays.py. */
+/** Flows, and the forwarding tables that they follow: see ibprof_converter/viewer/view_runs.py. */
 export interface Flows {
   count: number;
   addressNode: NumberArray;

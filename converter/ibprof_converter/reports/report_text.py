@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report in fifteen lines: the verdict, the most loaded link directions, and where the rest is."""
+"""The text of a report: fifteen lines, or all its sections as tables for a terminal or a pipe."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from ibprof.text.call_names import name_call
 from ibprof.text.quantities import format_bytes, format_seconds, printable
@@ -12,7 +13,12 @@ from ibprof_converter.hotspots.hot_links import HOST_LINK, REST, Hotspot, LinkGr
 from ibprof_converter.hotspots.link_order import BY_BYTES
 from ibprof_converter.reports.job_report import JobReport
 from ibprof_converter.reports.link_sections import ends_of, name_basis
+from ibprof_converter.reports.report_sections import Section, Table, Value, ValueKind, format_lines
 from ibprof_converter.traffic.traffic_data import ALL
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table as RichTable
 
 LINES = 15
 """Lines of the whole, at 80 columns."""
@@ -33,6 +39,8 @@ _SHORTENED = " ... (--full)"
 
 _AROUND = 26
 """Columns around the two names of a link direction."""
+
+_INDENT = (0, 0, 0, 2)
 
 
 def describe_in_brief(report: JobReport, names: tuple[str, ...], width: int = 80) -> Iterator[str]:
@@ -131,3 +139,60 @@ def _say_most(spot: Hotspot) -> str:
         (f", {part.share:.0%} {what}" for what, part in parts if part.share >= _MOST and part.name not in {ALL, REST}),
         "",
     )
+
+
+def print_sections(console: Console, sections: Sequence[Section], head: str = "") -> None:
+    """Print sections.
+
+    Args:
+        console: with markup off, since names are anyone's text.
+        sections: what to print; empty ones are left out.
+        head: text in front of them; empty for none.
+    """
+    from rich.padding import Padding  # noqa: PLC0415  (rich is slow to import, and the brief report needs none of it)
+    from rich.text import Text  # noqa: PLC0415
+
+    def say(sentence: str) -> None:
+        console.print(Padding(Text(sentence), _INDENT))
+
+    if head:
+        console.print(Text(printable(head)), end="\n\n")
+    for number, section in enumerate(each for each in sections if not each.is_empty()):
+        if number:
+            console.print()
+        console.print(Text(section.title, style="bold"))
+        for fact in section.facts:
+            say(f"{fact.label}: {_show(fact.value, fact.kind)}")
+        for label, sentence in section.sentences:
+            say(printable(f"{label}: {sentence}" if label else sentence))
+        for place, table in enumerate(table for table in section.tables if table.rows):
+            if place or table.caption:
+                console.print()
+            if table.caption:
+                say(f"{printable(table.caption)}:")
+            console.print(Padding(_draw_table(table), _INDENT))
+            if table.left_out:
+                say(f"and {table.left_out:,} more, which --json lists")
+        for command, remarks in section.commands:
+            # A command must be copied whole, so it is never wrapped.
+            console.print(f"\n  $ {printable(command)}", soft_wrap=True)
+            for remark in remarks:
+                console.print(Padding(Text(printable(remark)), (0, 0, 0, 4)))
+
+
+def _draw_table(table: Table) -> RichTable:
+    from rich import box  # noqa: PLC0415  (as above)
+    from rich.table import Table as RichTable  # noqa: PLC0415
+
+    shown = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for column in table.columns:
+        shown.add_column(column.label, justify="left" if column.kind is ValueKind.TEXT else "right", overflow="fold")
+    has_parts = any(isinstance(value, tuple) for row in table.rows for value in row)
+    for row in table.rows:
+        cells = (_show(value, column.kind) for value, column in zip(row, table.columns, strict=True))
+        shown.add_row(*cells, end_section=has_parts)
+    return shown
+
+
+def _show(value: Value, kind: ValueKind) -> str:
+    return "\n".join(format_lines(value, kind))

@@ -6,9 +6,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.profile.profile_data import UNKNOWN_PEER, Intervals
+from ibprof.profile.profile_data import UNKNOWN_PEER, Intervals, IntervalTimes
 from ibprof_converter.analysis.fabric_loads import FabricLoads
-from ibprof_converter.analysis.interval_sums import sum_until
 from ibprof_converter.outputs.trace_events import LinkUse
 from ibprof_converter.routing.flow_scan import scan_flows
 from ibprof_converter.traffic.traffic_data import NO_RANK, Traffic
@@ -95,3 +94,34 @@ def name_end(loads: FabricLoads, rail: int, link: int, end: int) -> str:
     node, port = fabric.link_node[link], fabric.link_port[link]
     rail_of = f"rail {rail}: " if len(loads.fabric.fabrics) > 1 else ""
     return f"{rail_of}{fabric.node_name[node[end]]} port {int(port[end])} -> {fabric.node_name[node[1 - end]]}"
+
+
+_CELLS_AT_ONCE = 1 << 22
+
+
+def sum_until(
+    intervals: Intervals | IntervalTimes,
+    amounts: npt.NDArray[np.uint64] | npt.NDArray[np.float64],
+    first: int,
+    edges: npt.NDArray[np.float64],
+) -> npt.NDArray[np.float64]:
+    """Return the sum of the intervals' amounts until each moment, 0 at the first.
+
+    Args:
+        intervals: of a run.
+        amounts: [row], or [row, kind] for several kinds.
+        first: Unix time from which on moments count, ns.
+        edges: float64 [moment], ns.
+
+    Returns:
+        float64 [moment], or [moment, kind].
+    """
+    sums = np.zeros((len(edges), *amounts.shape[1:]))
+    rows_at_once = max(1, _CELLS_AT_ONCE // len(edges))
+    for begin in range(0, len(amounts), rows_at_once):
+        rows = slice(begin, begin + rows_at_once)
+        starts = (intervals.begin_ns[rows] - np.uint64(first)).astype(np.float64)
+        lengths = (intervals.end_ns[rows] - intervals.begin_ns[rows]).astype(np.float64)
+        part = (edges[1:, None] - starts) / np.maximum(lengths, 1.0)
+        sums[1:] += np.clip(part, 0.0, 1.0) @ amounts[rows].astype(np.float64)
+    return sums

@@ -1,0 +1,345 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sums of a job's traffic: who sends to whom, the load of each rail and level, the balance of senders."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.native.kernel_library import sum_exactly
+from ibprof.profile.exact_sums import find_distinct
+from ibprof_converter.analysis.fabric_loads import FabricLoads
+from ibprof_converter.fabric.fabric_graph import LIDS, NodeKind
+from ibprof_converter.hotspots.hot_links import add_up
+from ibprof_converter.hotspots.run_sums import RunSummary
+from ibprof_converter.layout.lower_end import lower_ends
+from ibprof_converter.layout.positions import FabricLayout
+from ibprof_converter.routing.subnet import Subnet
+from ibprof_converter.traffic.hosts import NO_HOST, Hosts
+from ibprof_converter.traffic.loaded_links import Loads
+from ibprof_converter.traffic.traffic_data import RankTraffic, Traffic
+
+_MOST_ROWS = 64
+"""Largest number of rows and columns of a matrix. Beyond, neighbours share one."""
+
+_NAMED_PAIRS = 10
+
+RANK = "rank"
+HOST = "host"
+LID = "LID"
+
+_SENT = "sent"
+_RECEIVED = "received"
+
+
+@dataclass(frozen=True, slots=True)
+class PairSum:
+    """Bytes of one pair.
+
+    Attributes:
+        source, destination: ranks' numbers or hosts' names.
+        bytes: the total.
+        share: of the bytes in the matrix.
+    """
+
+    source: str
+    destination: str
+    bytes: int
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class PairMatrix:
+    """Bytes from each sender to each receiver.
+
+    Attributes:
+        by: `RANK`, `HOST` or `LID`.
+        names: of the first rank, host or LID in each row.
+        size: number of ranks, hosts or LIDs.
+        block: number of neighbours that share a row.
+        bytes: [row][column], from row to column.
+        pairs: the ten that send most, the largest first.
+        pairs_in_all: number of pairs that send.
+    """
+
+    by: str
+    names: tuple[str, ...]
+    size: int
+    block: int
+    bytes: tuple[tuple[int, ...], ...]
+    pairs: tuple[PairSum, ...]
+    pairs_in_all: int
+
+
+def matrix_of_ranks(demand: RankTraffic) -> PairMatrix:
+    """Return the bytes from rank to rank."""
+    names = [str(rank) for rank in range(demand.ranks)]
+    return _build(RANK, names, demand.source, demand.destination, demand.bytes)
+
+
+def matrix_of_recorded_hosts(demand: RankTraffic) -> PairMatrix | None:
+    """Return the bytes from host to host as recorded, those within hosts too; None for a single host."""
+    run = demand.profile
+    if run is None or len(run.hosts) < 2:
+        return None
+    host = np.full(demand.ranks, NO_HOST, np.int32)
+    for rank in run.ranks:
+        if rank.rank < demand.ranks:
+            host[rank.rank] = rank.host
+    return _build_known([each.name for each in run.hosts], host[demand.source], host[demand.destination], demand.bytes)
+
+
+def matrix_of_lids(traffic: Traffic) -> PairMatrix | None:
+    """Return the bytes from LID to LID, for traffic without a fabric; None where nothing is sent."""
+    if not len(traffic.bytes):
+        return None
+    rails = 1 + int(traffic.rail.max())
+    both = [traffic.rail.astype(np.int64) * LIDS + lid for lid in (traffic.source_lid, traffic.destination_lid)]
+    used = np.unique(np.concatenate(both))
+    names = [f"{key // LIDS}:{key % LIDS}" if rails > 1 else str(key) for key in used.tolist()]
+    source, destination = (np.searchsorted(used, each) for each in both)
+    return _build(LID, names, source, destination, traffic.bytes)
+
+
+def matrix_of_hosts(placed: Traffic, subnets: Sequence[Subnet], hosts: Hosts) -> PairMatrix | None:
+    """Return the bytes from host to host of the fabric over links; None where no host sends."""
+    return _build_known(hosts.name, *_find_hosts(placed, subnets, hosts), placed.bytes)
+
+
+def _find_hosts(
+    placed: Traffic, subnets: Sequence[Subnet], hosts: Hosts
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """Return the hosts that flows leave and enter, `NO_HOST` for none: int32 [flow] each."""
+    of_lid = np.full((len(subnets), LIDS), NO_HOST, np.int32)
+    for number, subnet in enumerate(subnets):
+        node = subnet.fabric.lid_node[:LIDS]
+        of_lid[number, : len(node)] = np.where(node >= 0, hosts.of_node[number][node], NO_HOST)
+    rail = placed.rail if len(subnets) > 1 else np.zeros(len(placed.bytes), np.int32)
+    # LID 0 is of no port.
+    known = [np.where((lid > 0) & (lid < LIDS), lid, 0) for lid in (placed.source_lid, placed.destination_lid)]
+    return of_lid[rail, known[0]], of_lid[rail, known[1]]
+
+
+def _build_known(
+    names: Sequence[str],
+    source: npt.NDArray[np.int32],
+    destination: npt.NDArray[np.int32],
+    amounts: npt.NDArray[np.uint64],
+) -> PairMatrix | None:
+    """Build the matrix of the used hosts only: a fabric may have thousands of hosts, and a job four."""
+    both = (source != NO_HOST) & (destination != NO_HOST)
+    used = find_distinct(source[both], destination[both])
+    if not len(used):
+        return None
+    row, column = np.searchsorted(used, source[both]), np.searchsorted(used, destination[both])
+    return _build(HOST, [names[number] for number in used.tolist()], row, column, amounts[both])
+
+
+def _build(
+    by: str,
+    names: Sequence[str],
+    source: npt.NDArray[np.integer],
+    destination: npt.NDArray[np.integer],
+    amounts: npt.NDArray[np.uint64],
+) -> PairMatrix:
+    size = len(names)
+    block = max(-(-size // _MOST_ROWS), 1)
+    rows = -(-size // block)
+    cells = np.zeros((rows, rows), np.uint64)
+    np.add.at(cells, (source // block, destination // block), amounts)
+    pairs, sums = add_up(source.astype(np.int64) * max(size, 1) + destination, amounts)
+    total = sum_exactly(amounts)
+    named = [
+        PairSum(names[pair // size], names[pair % size], amount, amount / total)
+        for pair, amount in zip(pairs[:_NAMED_PAIRS].tolist(), sums[:_NAMED_PAIRS].tolist(), strict=True)
+        if amount
+    ]
+    return PairMatrix(
+        by=by,
+        names=tuple(names[::block]),
+        size=size,
+        block=block,
+        bytes=tuple(tuple(row) for row in cells.tolist()),
+        pairs=tuple(named),
+        pairs_in_all=int(np.count_nonzero(sums)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RailSum:
+    """Load of one rail.
+
+    Attributes:
+        rail: its number.
+        name: of the fabric.
+        bytes_sent: bytes that the hosts' adapters inject.
+        share: of the bytes injected into all rails.
+        links, links_used: number of all links, and of those with traffic.
+        max_link: bytes of the most loaded link direction.
+    """
+
+    rail: int
+    name: str
+    bytes_sent: int
+    share: float
+    links: int
+    links_used: int
+    max_link: int
+
+
+@dataclass(frozen=True, slots=True)
+class LevelSum:
+    """Load of the links between two levels of a rail. Bytes count once on each link that they pass.
+
+    Attributes:
+        rail: its number.
+        lower, upper: the levels; hosts are on level 0.
+        links, links_used: as in `RailSum`.
+        bytes_up, bytes_down: away from the hosts, and towards them.
+        max_link: as in `RailSum`.
+        max_link_seconds: the longest time of a link direction at line rate; None without a known speed.
+    """
+
+    rail: int
+    lower: int
+    upper: int
+    links: int
+    links_used: int
+    bytes_up: int
+    bytes_down: int
+    max_link: int
+    max_link_seconds: float | None
+
+
+def sum_rails(subnets: Sequence[Subnet], loads: Loads) -> tuple[RailSum, ...]:
+    """Return the load of each rail."""
+    totals = [loaded.sum(axis=2, dtype=np.uint64) for loaded in loads.by_rail]
+    sent = [
+        sum_exactly(total[subnet.fabric.node_kind[subnet.fabric.link_node] == NodeKind.CA])
+        for subnet, total in zip(subnets, totals, strict=True)
+    ]
+    whole = sum(sent)
+    return tuple(
+        RailSum(
+            rail=rail,
+            name=subnet.fabric.name,
+            bytes_sent=sent[rail],
+            share=sent[rail] / whole if whole else 0.0,
+            links=len(total),
+            links_used=int(total.any(axis=1).sum()),
+            max_link=int(total.max(initial=0)),
+        )
+        for rail, (subnet, total) in enumerate(zip(subnets, totals, strict=True))
+    )
+
+
+def sum_levels(subnets: Sequence[Subnet], layouts: Sequence[FabricLayout], loads: Loads) -> tuple[LevelSum, ...]:
+    """Return the load of the links between each two levels."""
+    sums = []
+    for rail, (subnet, layout, loaded) in enumerate(zip(subnets, layouts, loads.by_rail, strict=True)):
+        fabric = subnet.fabric
+        total = loaded.sum(axis=2, dtype=np.uint64)
+        links = np.arange(len(total))
+        lower = lower_ends(fabric, layout)
+        levels = layout.level[fabric.link_node]
+        pair = np.stack([levels[links, lower], levels[links, 1 - lower]], axis=1)
+        seconds = total.max(axis=1, initial=0) * 8 / (fabric.link_gbps * 1e9)
+        for between in np.unique(pair, axis=0):
+            here = np.flatnonzero((pair == between).all(axis=1))
+            longest = float(np.nanmax(seconds[here])) if not np.isnan(seconds[here]).all() else None
+            sums.append(
+                LevelSum(
+                    rail=rail,
+                    lower=int(between[0]),
+                    upper=int(between[1]),
+                    links=len(here),
+                    links_used=int(total[here].any(axis=1).sum()),
+                    bytes_up=sum_exactly(total[here, lower[here]]),
+                    bytes_down=sum_exactly(total[here, 1 - lower[here]]),
+                    max_link=int(total[here].max(initial=0)),
+                    max_link_seconds=longest,
+                )
+            )
+    return tuple(sums)
+
+
+@dataclass(frozen=True, slots=True)
+class SenderBalance:
+    """Balance of the bytes over senders, or over receivers.
+
+    Attributes:
+        of: "ranks", "hosts" or "rails".
+        count: their number.
+        max_bytes, mean_bytes, min_bytes: bytes of one.
+        ratio: max/mean; 1 is even, 0 without traffic.
+        greatest: name of the one with most bytes.
+        bytes: of each, in their order.
+        direction: `sent` or `received`.
+    """
+
+    of: str
+    count: int
+    max_bytes: int
+    mean_bytes: float
+    min_bytes: int
+    ratio: float
+    greatest: str
+    bytes: tuple[int, ...]
+    direction: str
+
+
+def sender_imbalance(
+    demand: RankTraffic | None, run: RunSummary | None, rails: Sequence[RailSum], loads: FabricLoads | None
+) -> tuple[SenderBalance, ...]:
+    """Return the balance of ranks, hosts and rails, as far as they are known.
+
+    Args:
+        demand: the traffic between ranks.
+        run: sums of the run that it was recorded in.
+        rails: sums of rails; empty without a fabric.
+        loads: of the fabric's links.
+    """
+    weighed = []
+    for direction in (_SENT, _RECEIVED):
+        if demand is not None and demand.ranks:
+            amounts = np.zeros(demand.ranks, np.uint64)
+            np.add.at(amounts, demand.source if direction == _SENT else demand.destination, demand.bytes)
+            names = [f"rank {rank}" for rank in range(demand.ranks)]
+            weighed.append(_balance("ranks", names, amounts.tolist(), direction))
+        if run and len(run.hosts) > 1:
+            sums = [host.bytes_sent if direction == _SENT else host.bytes_received for host in run.hosts]
+            weighed.append(_balance("hosts", [host.name for host in run.hosts], sums, direction))
+        elif loads and loads.traffic:
+            fabric, placed = loads.fabric, loads.traffic
+            ends = dict(zip((_SENT, _RECEIVED), _find_hosts(placed, fabric.subnets, fabric.hosts), strict=True))
+            used = find_distinct(*(host[host != NO_HOST] for host in ends.values()))
+            if len(used) > 1:
+                host = ends[direction]
+                amounts = np.zeros(len(fabric.hosts.name), np.uint64)
+                np.add.at(amounts, host[host != NO_HOST], placed.bytes[host != NO_HOST])
+                names = [fabric.hosts.name[each] for each in used.tolist()]
+                weighed.append(_balance("hosts", names, amounts[used].tolist(), direction))
+        if len(rails) > 1 and direction == _SENT:
+            names = [f"rail {each.rail}" for each in rails]
+            weighed.append(_balance("rails", names, [each.bytes_sent for each in rails], direction))
+    return tuple(weighed)
+
+
+def _balance(of: str, names: Sequence[str], amounts: Sequence[int], direction: str) -> SenderBalance:
+    greatest = max(range(len(amounts)), key=amounts.__getitem__)
+    mean = sum(amounts) / len(amounts)
+    most = amounts[greatest]
+    return SenderBalance(
+        of=of,
+        count=len(amounts),
+        max_bytes=most,
+        mean_bytes=mean,
+        min_bytes=min(amounts),
+        ratio=most / mean if mean else 0.0,
+        greatest=names[greatest],
+        bytes=tuple(amounts),
+        direction=direction,
+    )
