@@ -31,10 +31,10 @@ from ibprof_converter.checks.fabric_check import FabricHealth, check_fabric_file
 from ibprof_converter.hotspots.link_report import DIAGNOSED_FLOWS
 from ibprof_converter.placement.candidates import PlacementComparison
 from ibprof_converter.reports import result_html  # noqa: F401  (registers how notebooks show results)
-from ibprof_converter.reports.compared_sides import DiffOptions, compare_runs, pair_runs
+from ibprof_converter.reports.compared_run import pair_runs
 from ibprof_converter.reports.job_report import JobReport, report_on_demand, report_on_loads
 from ibprof_converter.reports.provenance import NOWHERE
-from ibprof_converter.reports.run_comparison import RunComparison, parse_condition
+from ibprof_converter.reports.run_comparison import DiffOptions, RunComparison, compare_runs, parse_condition
 from ibprof_converter.routing.rail_files import find_rails
 from ibprof_converter.routing.route_choice import parse_routes
 from ibprof_converter.traffic import traffic_reader

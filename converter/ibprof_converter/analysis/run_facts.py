@@ -94,6 +94,13 @@ class RankPairs:
         """Add up the bytes of each pair."""
         return cls(*add_by_key(source.astype(np.int64) << 32 | destination.astype(np.int64), amounts))
 
+    def by_name(self) -> dict[str, int]:
+        """Return the bytes of each pair, by `SENDER -> RECEIVER`."""
+        ranks = ((key >> 32, key & 0xFFFFFFFF) for key in self.key.tolist())
+        return {
+            f"{source} -> {receiver}": each for (source, receiver), each in zip(ranks, self.bytes.tolist(), strict=True)
+        }
+
     def differ(self, other: RankPairs) -> int:
         """Return the sum of the changes of all pairs, in bytes."""
         key, inverse = number_keys(np.concatenate([self.key, other.key]))
@@ -165,7 +172,7 @@ def facts_of_loads(loads: FabricLoads, links: LinkReport) -> RunFacts:
         pairs=RankPairs.of_ranks(demand.source, demand.destination, demand.bytes) if demand else None,
         rank_host=_find_rank_hosts(loads, traffic) if traffic and len(traffic.rank_lid) else None,
         most_loaded=most_loaded,
-        carried={each.key: each.bytes for each in (*most_loaded, *rows)},
+        carried={each.key: each.bytes for each in most_loaded} | add_up_directions(rows),
         knows_all_links=is_static,
         ranks_at=_count_ranks(loads, traffic) if traffic and len(traffic.rank_lid) else {},
         links=links.heat.links,
@@ -213,7 +220,7 @@ def _name_largest_call(operations: Any, sites: Any) -> str:
 
 def list_directions(rows: Iterable[Mapping[str, Any]]) -> list[LoadedDirection]:
     """Return the link directions with traffic of rows of links.csv, those of one link direction added up."""
-    found: dict[tuple[int, str, int], LoadedDirection] = {}
+    found: dict[tuple[object, ...], LoadedDirection] = {}
     for row in rows:
         gbps = float(row["gbps"] or "nan")
         for near, far in (("a", "b"), ("b", "a")):
@@ -229,10 +236,19 @@ def list_directions(rows: Iterable[Mapping[str, Any]]) -> list[LoadedDirection]:
                     guid=row[f"{near}_guid"],
                     is_host_link=str(row["a_level"]) == "0",
                 )
-                amount += found[direction.key].bytes if direction.key in found else 0
+                key = (*direction.key, direction.receiver, direction.far_port)  # names of switches may be alike
+                amount += found[key].bytes if key in found else 0
                 seconds = amount / gbps * 8e-9 if gbps > 0 else None
-                found[direction.key] = replace(direction, bytes=amount, seconds=seconds)
+                found[key] = replace(direction, bytes=amount, seconds=seconds)
     return list(found.values())
+
+
+def add_up_directions(directions: Iterable[LoadedDirection]) -> dict[tuple[int, str, int], int]:
+    """Return the bytes of link directions by `LoadedDirection.key`."""
+    carried: Counter[tuple[int, str, int]] = Counter()
+    for each in directions:
+        carried[each.key] += each.bytes
+    return dict(carried)
 
 
 def sort_by_time(directions: Iterable[LoadedDirection]) -> list[LoadedDirection]:

@@ -25,11 +25,11 @@ from ibprof_converter.cli.input_arguments import (
     shorten_paths,
 )
 from ibprof_converter.cli.printing import print_captured, print_json, show_stages
-from ibprof_converter.reports.compared_sides import DiffOptions, compare_runs, pair_runs
+from ibprof_converter.reports.compared_run import pair_runs
 from ibprof_converter.reports.comparison_sections import describe_comparison, page_of_comparison
 from ibprof_converter.reports.report_page import write_report_page
 from ibprof_converter.reports.report_text import print_sections
-from ibprof_converter.reports.run_comparison import HELP, parse_condition
+from ibprof_converter.reports.run_comparison import HELP, DiffOptions, compare_runs, parse_condition
 
 NAME = "ibprof diff"
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from ibprof.text.call_names import name_call
-from ibprof_converter.reports.comparison_side import LINK, OPERATION, PAIR, REGION, SITE, SIZE
+from ibprof_converter.reports.compared_run import LINK, OPERATION, PAIR, REGION, SITE, SIZE
 from ibprof_converter.reports.job_sections import describe_provenance
 from ibprof_converter.reports.report_page import ReportPage, escape
 from ibprof_converter.reports.report_sections import (
@@ -15,7 +15,13 @@ from ibprof_converter.reports.report_sections import (
     ValueKind,
     format_value,
 )
-from ibprof_converter.reports.run_comparison import AmountChange, DimensionChange, RunComparison, ThresholdVerdict
+from ibprof_converter.reports.run_comparison import (
+    METRICS,
+    AmountChange,
+    DimensionChange,
+    RunComparison,
+    ThresholdVerdict,
+)
 
 _TITLES = {
     OPERATION: "By operation",
@@ -28,8 +34,6 @@ _TITLES = {
 _CHANGE = "change"
 """The section that the page has in its head."""
 
-_SECONDS = ("elapsed", "max_link_seconds")
-_COUNTS = ("messages", "links_used")
 _WORDS = {
     "elapsed": "from MPI_Init to MPI_Finalize",
     "bytes": "bytes from rank to rank",
@@ -132,15 +136,9 @@ def _describe_totals(comparison: RunComparison) -> Section:
     )
     rows = []
     for total in comparison.totals:
-        kind = (
-            ValueKind.SECONDS
-            if total.name in _SECONDS
-            else ValueKind.COUNT
-            if total.name in _COUNTS
-            else ValueKind.BYTES
-        )
+        kind = METRICS[total.name]
         written = (format_value(total.a, kind), format_value(total.b, kind))
-        rows.append((_WORDS.get(total.name, total.name), *written, total.relative))
+        rows.append((_WORDS[total.name], *written, total.relative))
     title = "Totals" + (", changes of bytes by share" if comparison.by_share else "")
     return Section("totals", title, tables=(Table("totals", columns, tuple(rows)),))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two runs compared: what changed, sorted by weight, and which thresholds that crosses.
+"""Two runs compared: what changed, sorted by weight, and the thresholds that the change crosses (`max_link>+10%`).
 
 Runs of different size are compared by share: each amount of bytes as a part of all bytes of its run.
 """
@@ -10,21 +10,50 @@ import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from ibprof.errors import UsageError
 from ibprof.text.notebook_html import NotebookView
 from ibprof.text.quantities import printable, spell_unit
+from ibprof_converter.analysis.load_options import FabricOptions, Progress, TrafficOptions, no_progress
+from ibprof_converter.analysis.load_pipeline import Demand
+from ibprof_converter.analysis.routed_fabric import RoutedFabric, read_routed_fabric
 from ibprof_converter.analysis.run_change import RunChange, explain_change
-from ibprof_converter.reports.comparison_side import DIMENSIONS, LINK, OPERATION, PAIR, REGION, SITE, ComparedRun
-from ibprof_converter.reports.provenance import Provenance
-
-_NOT_OF_BYTES = ("elapsed", "messages", "links_used", "max_link_seconds")
+from ibprof_converter.reports.compared_run import (
+    DIMENSIONS,
+    LINK,
+    OPERATION,
+    PAIR,
+    REGION,
+    SITE,
+    ComparedRun,
+    has_loads,
+    read_side,
+)
+from ibprof_converter.reports.provenance import Provenance, describe_provenance
+from ibprof_converter.reports.report_sections import ValueKind
 
 _NAMED_PARTS = (OPERATION, REGION, SITE)
 """Dimensions that `bytes[NAME]` looks for a name in."""
 
-_LINK_METRICS = ("max_link", "max_switch_link", "mean_link", "links_used", "max_link_seconds", "bytes_routed", "link")
+METRICS = {
+    "elapsed": ValueKind.SECONDS,
+    "bytes": ValueKind.BYTES,
+    "messages": ValueKind.COUNT,
+    "bytes_on_host": ValueKind.BYTES,
+    "bytes_routed": ValueKind.BYTES,
+    "bytes_unrouted": ValueKind.BYTES,
+    "max_link": ValueKind.BYTES,
+    "max_switch_link": ValueKind.BYTES,
+    "mean_link": ValueKind.BYTES,
+    "links_used": ValueKind.COUNT,
+    "max_link_seconds": ValueKind.SECONDS,
+}
+"""Totals of a run."""
+
+_NAMED_METRICS = ("bytes", "messages", "share", "link")
+"""Metrics that take a name in brackets."""
 
 HELP = """\
 thresholds (--fail-on, several; status 1 when one holds):
@@ -40,42 +69,22 @@ thresholds (--fail-on, several; status 1 when one holds):
   units: B, kB, MB, GB, TB, KiB, MiB, GiB, TiB; `ns`, `us`, `ms`, `s`"""
 
 
-METRICS = (
-    *("elapsed", "bytes", "messages", "bytes_on_host", "bytes_routed", "bytes_unrouted"),
-    *("max_link", "max_switch_link", "mean_link", "links_used", "max_link_seconds"),
-)
-
-
-OF_PARTS = ("bytes", "messages", "share", "link")
-"""Metrics that take a name in brackets."""
-
-
 _FORM = re.compile(
     r"\s*(?P<metric>[a-z_]+)\s*(?:\[(?P<name>.*)\])?\s*(?P<than>>=|<=|>|<)\s*"
     r"(?P<sign>[+-]?)\s*(?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)\s*(?P<unit>%|[A-Za-z\u00b5\u03bc]*)\s*"
 )
-
-
-_BYTES = {"B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12} | {
-    f"{letter}iB": 1 << 10 * power for power, letter in enumerate("KMGT", 1)
+_UNITS: dict[ValueKind, dict[str, float]] = {
+    ValueKind.BYTES: {"B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+    | {f"{letter}iB": 1 << 10 * power for power, letter in enumerate("KMGT", 1)},
+    ValueKind.SECONDS: {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0},
+    ValueKind.COUNT: {},
 }
-
-
-_SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
-
-
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
     ">": operator.gt,
     ">=": operator.ge,
     "<": operator.lt,
     "<=": operator.le,
 }
-
-
-_IN_SECONDS = ("elapsed", "max_link_seconds")
-
-
-_COUNTS = ("messages", "links_used")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +112,29 @@ class FailCondition:
     def holds(self, value: float) -> bool:
         """Return whether the threshold is crossed."""
         return _COMPARE[self.than](value, self.limit)
+
+
+@dataclass(frozen=True, slots=True)
+class DiffOptions:
+    """Runs to compare.
+
+    Attributes:
+        a, b: the runs.
+        fabric: to put both on; None: none.
+        conditions: thresholds.
+    """
+
+    a: TrafficOptions
+    b: TrafficOptions
+    fabric: FabricOptions | None = None
+    conditions: tuple[FailCondition, ...] = ()
+
+    def files(self) -> Iterator[Path]:
+        """Yield the files to read."""
+        for side in (self.a, self.b):
+            if self.fabric:
+                yield from self.fabric.files()
+            yield from side.files()
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,17 +253,17 @@ def parse_condition(text: str) -> FailCondition:
     if not found:
         raise UsageError(f"{text!r}: expected METRIC>LIMIT, such as 'max_link>+10%' or 'bytes[BCAST]>+5%'")
     metric, name = found["metric"], found["name"]
-    if metric not in METRICS and metric not in OF_PARTS:
+    if metric not in METRICS and metric not in _NAMED_METRICS:
         known = ", ".join([*METRICS, "share[NAME]", "link[NAME]"])
         raise UsageError(f"{text!r}: there is no metric {metric!r}; known are {known}")
-    if name is not None and metric not in OF_PARTS:
+    if name is not None and metric not in _NAMED_METRICS:
         raise UsageError(f"{text!r}: {metric} is of the whole run: leave out [{name}]")
     if not name and metric not in METRICS:
         raise UsageError(f"{text!r}: {metric} needs a name: {metric}[NAME]")
     percent = found["unit"] == "%"
     if percent and not found["sign"] and metric != "share":
         raise UsageError(f"{text!r}: a part of A is a change: write {found['than']}+{found['number']}%")
-    limit = float(found["number"]) * _unit(text, metric, spell_unit(found["unit"]))
+    limit = float(found["number"]) * _find_factor(text, metric, spell_unit(found["unit"]))
     return FailCondition(
         text=text,
         metric=metric,
@@ -243,21 +275,45 @@ def parse_condition(text: str) -> FailCondition:
     )
 
 
-def _unit(text: str, metric: str, unit: str) -> float:
+def _find_factor(text: str, metric: str, unit: str) -> float:
+    """Return the factor of a unit, for bytes, seconds, counts or parts of 1."""
     if unit == "%":
         return 0.01
     if metric == "share":
         raise UsageError(f"{text!r}: a share is in %")
-    if metric in _COUNTS:
-        units: dict[str, float] = {"": 1}
-    elif metric in _IN_SECONDS:
-        units = {"": 1.0, **_SECONDS}
-    else:
-        units = {"": 1, **_BYTES}
+    units = {"": 1.0, **_UNITS[METRICS.get(metric, ValueKind.BYTES)]}
     if unit not in units:
         known = ", ".join(each for each in units if each) or "no unit"
         raise UsageError(f"{text!r}: {metric} is in {known}, not {unit}")
     return units[unit]
+
+
+def compare_runs(
+    options: DiffOptions,
+    command: str = "",
+    progress: Progress = no_progress,
+    fabric: RoutedFabric | None = None,
+    demands: tuple[Demand | None, Demand | None] = (None, None),
+) -> RunComparison:
+    """Read two runs and compare them.
+
+    Args:
+        options: which runs, and thresholds.
+        command: that made the comparison, as it was typed.
+        progress: receives each stage.
+        fabric: to put both runs on, in place of the one of the options.
+        demands: the traffic of each run; None where it is to be read.
+
+    Raises:
+        InputError: a file is not what it should be.
+        UsageError: options or thresholds do not fit the runs.
+    """
+    sides = (options.a, options.b)
+    if fabric is None and options.fabric and not all(has_loads(side.names[0]) for side in sides):
+        fabric = read_routed_fabric(options.fabric, progress)
+    a, b = (read_side(side, fabric, progress, demand) for side, demand in zip(sides, demands, strict=True))
+    # Reading may collect a recording into a profile, whose hash belongs to the provenance.
+    return compare(a, b, options.conditions, describe_provenance(command, options.files()))
 
 
 def compare(
@@ -322,7 +378,7 @@ def _whole(side: ComparedRun, dimension: str) -> float:
 
 
 def _compare_total(name: str, a: ComparedRun, b: ComparedRun, by_share: bool) -> AmountChange:
-    shared = by_share and name not in _NOT_OF_BYTES and name != "bytes"
+    shared = by_share and METRICS[name] is ValueKind.BYTES and name != "bytes"
     whole_a, whole_b = (a.totals.get("bytes", 0), b.totals.get("bytes", 0)) if shared else (0, 0)
     return _change(name, a.totals[name], b.totals[name], whole_a, whole_b, shared)
 
@@ -373,13 +429,13 @@ def _find_total(condition: FailCondition, a: ComparedRun, b: ComparedRun, by_sha
     metric = condition.metric
     for side in (a, b):
         if metric not in side.totals:
-            hint = ": give --fabric LST..." if metric in _LINK_METRICS else ""
+            hint = ": give --fabric LST..." if "link" in metric or metric == "bytes_routed" else ""
             raise UsageError(f"--fail-on {condition.text!r}: {side.name} has no {metric}{hint}")
     return _compare_total(metric, a, b, by_share)
 
 
 def _find_part(condition: FailCondition, a: ComparedRun, b: ComparedRun) -> tuple[str, str]:
-    """Tell whether an operation, a region or a call site is meant."""
+    """Return the dimension and the name that a threshold is of: an operation, a region or a call site."""
     text = condition.name or ""
     head, colon, rest = text.partition(":")
     if colon and head in _NAMED_PARTS:

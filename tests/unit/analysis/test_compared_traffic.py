@@ -9,7 +9,7 @@ import pytest
 
 from ibprof.errors import UsageError
 from ibprof_converter.analysis.load_options import TrafficOptions, list_compared, parse_columns
-from ibprof_converter.reports.compared_sides import pair_runs
+from ibprof_converter.reports.compared_run import pair_runs
 
 OWN = TrafficOptions(("a",), ("packed",), "split", counters=("before.txt",), flows_limit=5)
 JOBS = TrafficOptions(("a", "b"), ("packed", "spread"))

@@ -1,30 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One of two runs to be compared: its totals, and its bytes by operation, region, size, pair and link."""
+"""One of two compared runs: its totals, and its bytes by operation, region, site, size, pair of ranks and link."""
 
 from __future__ import annotations
 
 import csv
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ibprof.errors import InputError, quote_found
+from ibprof.errors import InputError, UsageError, quote_found
+from ibprof.profile.row_choice import ALL_ROWS, RowChoice
+from ibprof_converter.analysis.load_options import Progress, TrafficOptions, no_progress
+from ibprof_converter.analysis.load_pipeline import Demand, load_demands, load_traffic
+from ibprof_converter.analysis.routed_fabric import RoutedFabric
 from ibprof_converter.analysis.run_facts import (
     LoadedDirection,
     RankPairs,
     RunFacts,
+    add_up_directions,
     direction_of_hotspot,
+    facts_of_loads,
     list_directions,
     sort_by_time,
 )
-from ibprof_converter.outputs.rows import LINK_COLUMNS, Row
+from ibprof_converter.hotspots.link_report import DIAGNOSED_FLOWS
+from ibprof_converter.outputs.rows import LINK_COLUMNS
+from ibprof_converter.reports.job_report import report_on_demand, report_on_loads
+from ibprof_converter.reports.provenance import NOWHERE
+from ibprof_converter.traffic.chosen_traffic import choose_demand
 from ibprof_converter.traffic.rail_bounds import STATIC
-from ibprof_converter.traffic.traffic_data import RankTraffic
+from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic
+from ibprof_converter.traffic.traffic_reader import read_traffic
 
 OPERATION = "operation"
 REGION = "region"
@@ -69,7 +80,99 @@ class ComparedRun:
     facts: RunFacts = field(default_factory=RunFacts)
 
 
-def side_of_report(name: str, document: Mapping[str, Any]) -> ComparedRun:
+def pair_runs(
+    a: str,
+    b: str,
+    placements: Sequence[str | None] = (),
+    rails: str | None = None,
+    strict: bool = False,
+    nic: str | None = None,
+    chosen: RowChoice = ALL_ROWS,
+) -> tuple[TrafficOptions, TrafficOptions]:
+    """Return how to read two runs, and how to put them on a fabric.
+
+    Args:
+        a, b: names of the runs.
+        placements: where the ranks are: one for both runs, or one for each; None or no one: as recorded.
+        rails: policy for bytes whose rail was not measured; None: the default policy.
+        strict: whether bytes that cannot be routed are an error.
+        nic: policy for the adapter of a host in one subnet; None: as measured or recorded, else the default policy.
+        chosen: the calls to compare, in both runs.
+
+    Raises:
+        UsageError: there are more than two placements.
+    """
+    if len(placements) > 2:
+        raise UsageError("--placement: expected one for both runs, or one for each")
+    of_a, of_b = placements if len(placements) == 2 else [*placements, None][:1] * 2
+    before, after = (
+        TrafficOptions(
+            names=(name,),
+            placements=(rule,) if rule is not None else (),
+            rails=rails,
+            nic=nic,
+            strict=strict,
+            flows_limit=DIAGNOSED_FLOWS,
+            chosen=chosen,
+        )
+        for name, rule in ((a, of_a), (b, of_b))
+    )
+    return before, after
+
+
+def read_side(
+    traffic: TrafficOptions, fabric: RoutedFabric | None, progress: Progress = no_progress, demand: Demand | None = None
+) -> ComparedRun:
+    """Return a run as far as it can be compared: of a report, of links.csv, or of traffic, on a fabric if there is one.
+
+    Args:
+        traffic: which run, and how to put it on a fabric.
+        fabric: None for none.
+        progress: receives each stage.
+        demand: the traffic of the run; None: it is read.
+
+    Raises:
+        InputError, UsageError: as `compare_runs` does.
+    """
+    name = traffic.names[0]
+    if demand is None and has_loads(name):
+        if traffic.chosen:
+            raise UsageError(f"{traffic.chosen}: {name}: only recorded runs know the calls that bytes are of")
+        return _read_report(Path(name)) if _is_report(Path(name)) else _read_links(Path(name))
+    if fabric:
+        return _load_side(traffic, fabric, progress, demand)
+    if demand is None:
+        progress("reading the traffic")
+        demand = read_traffic(name, None)
+    demand = choose_demand(demand, traffic.chosen, name)
+    if isinstance(demand, PortCounters):
+        raise UsageError(f"{demand.origin}: port counters are compared on a fabric: give --fabric LST...")
+    side = _side_of_report(name, report_on_demand(demand, NOWHERE).as_json())
+    return _with_all_pairs(side, demand) if isinstance(demand, RankTraffic) else side
+
+
+def _load_side(traffic: TrafficOptions, fabric: RoutedFabric, progress: Progress, demand: Demand | None) -> ComparedRun:
+    """Put a run on the fabric, with every link direction and every pair instead of those that a report names."""
+    if demand is None:
+        loads = load_traffic(fabric, traffic, progress)
+    else:
+        loads = load_demands(fabric, [demand], traffic, progress)
+    report = report_on_loads(loads, NOWHERE)
+    side = _side_of_report(traffic.names[0], report.as_json())
+    if report.links:
+        side = replace(side, facts=facts_of_loads(loads, report.links))
+    links = _name_links(list_directions(loads.rows(only_used=True)))
+    side = replace(side, parts={**side.parts, LINK: links})
+    return _with_all_pairs(side, loads.demand) if loads.demand else side
+
+
+def _with_all_pairs(side: ComparedRun, demand: RankTraffic) -> ComparedRun:
+    """Return a run with all pairs of ranks; a report adds up the pairs of many ranks."""
+    pairs = RankPairs.of_ranks(demand.source, demand.destination, demand.bytes)
+    return replace(side, parts={**side.parts, PAIR: pairs.by_name()}, facts=replace(side.facts, pairs=pairs))
+
+
+def _side_of_report(name: str, document: Mapping[str, Any]) -> ComparedRun:
     """Make a side of a report's JSON.
 
     Raises:
@@ -96,9 +199,9 @@ def side_of_report(name: str, document: Mapping[str, Any]) -> ComparedRun:
         totals["messages"] = sum(messages[OPERATION].values())
     parts[SIZE] = {row["name"]: row["messages"] for row in document.get("message_sizes", ())}
     if (matrix := document.get("matrix_ranks")) is not None:
-        parts[PAIR] = _name_pairs(matrix) if matrix["block"] == 1 else {}
-    if spots := [*document.get("hotspots", ()), *document.get("switch_hotspots", ())]:
-        parts[LINK] = {_name_spot(spot): spot["bytes"] for spot in spots}
+        parts[PAIR] = _pairs_of_matrix(matrix).by_name() if matrix["block"] == 1 else {}
+    if spots := _list_spots(document):
+        parts[LINK] = _name_links(spots)
     ranks = job.get("ranks") if job else matrix["size"] if matrix else None
     basis = document.get("load_basis", STATIC)
     return ComparedRun(
@@ -118,8 +221,8 @@ def side_of_report(name: str, document: Mapping[str, Any]) -> ComparedRun:
 def _facts_of_report(
     document: Mapping[str, Any], ranks: int | None, basis: str, operations: Mapping[str, int]
 ) -> RunFacts:
-    spots = [*document.get("hotspots", ()), *document.get("switch_hotspots", ())]
-    most_loaded = sort_by_time({each.key: each for each in map(direction_of_hotspot, spots)}.values())
+    most_loaded = sort_by_time({each.key: each for each in _list_spots(document)}.values())
+    links = {frozenset(((each.sender, each.port), (each.receiver, each.far_port))) for each in most_loaded}
     matrix = document.get("matrix_ranks")
     hosts: dict[int, str] = {rank: host["name"] for host in document.get("hosts", ()) for rank in host["ranks"]}
     has_hosts = ranks is not None and len(hosts) == ranks
@@ -131,16 +234,24 @@ def _facts_of_report(
         rank_host=tuple(hosts.get(rank) for rank in range(len(hosts))) if has_hosts else None,
         most_loaded=tuple(most_loaded) if "hotspots" in document else None,
         carried={each.key: each.bytes for each in most_loaded},
-        knows_all_links="links_used" in document and _count_links(most_loaded) == document["links_used"],
+        knows_all_links="links_used" in document and len(links) == document["links_used"],
         links=document.get("links"),
         fabric=_fabric_of_report(document),
         load_basis=basis,
     )
 
 
-def _count_links(directions: Iterable[LoadedDirection]) -> int:
-    """Return the number of links that directions are of."""
-    return len({frozenset(((each.sender, each.port), (each.receiver, each.far_port))) for each in directions})
+def _list_spots(document: Mapping[str, Any]) -> list[LoadedDirection]:
+    """Return the most loaded link directions of a report."""
+    return [direction_of_hotspot(each) for key in ("hotspots", "switch_hotspots") for each in document.get(key, ())]
+
+
+def _name_links(directions: Iterable[LoadedDirection]) -> dict[str, int]:
+    """Return the bytes of link directions by their names."""
+    return {
+        f"rail {each.rail}: {each.sender} port {each.port} -> {each.receiver} port {each.far_port}": each.bytes
+        for each in directions
+    }
 
 
 def _pairs_of_matrix(matrix: Mapping[str, Any]) -> RankPairs:
@@ -173,64 +284,7 @@ def _list_limits(document: Mapping[str, Any], links: int) -> Iterator[str]:
         yield f"the report names only its {links} most loaded link directions"
 
 
-def _name_pairs(matrix: Mapping[str, Any]) -> dict[str, int]:
-    return {
-        name_pair(source, destination): amount
-        for source, row in enumerate(matrix["bytes"])
-        for destination, amount in enumerate(row)
-        if amount
-    }
-
-
-def name_pair(source: int, destination: int) -> str:
-    """Name a pair of ranks."""
-    return f"{source} -> {destination}"
-
-
-def _name_spot(spot: Mapping[str, Any]) -> str:
-    link = spot["link"]
-    sender, receiver = (link["a"], link["b"]) if spot["end"] == "a" else (link["b"], link["a"])
-    return _name_end(
-        link["rail"],
-        *(sender["name"] or sender["guid"], sender["port"]),
-        *(receiver["name"] or receiver["guid"], receiver["port"]),
-    )
-
-
-def _name_end(rail: int, sender: str, port: int, receiver: str, far_port: int) -> str:
-    return f"rail {rail}: {sender} port {port} -> {receiver} port {far_port}"
-
-
-def pairs_of_demand(demand: RankTraffic) -> dict[str, int]:
-    """Return the bytes of each pair of ranks."""
-    sums: dict[tuple[int, int], int] = {}
-    for source, destination, amount in zip(
-        demand.source.tolist(), demand.destination.tolist(), demand.bytes.tolist(), strict=True
-    ):
-        sums[source, destination] = sums.get((source, destination), 0) + amount
-    return {name_pair(*pair): amount for pair, amount in sums.items()}
-
-
-def links_of_rows(rows: Iterable[Row | Mapping[str, Any]]) -> dict[str, int]:
-    """Return the bytes of each link direction that carries any, of rows of links.csv."""
-    links: dict[str, int] = {}
-    for row in rows:
-        for near, far in (("a", "b"), ("b", "a")):
-            if amount := int(row[f"{near}_bytes"]):  # type: ignore[arg-type]
-                sender, receiver = (row[f"{end}_name"] or row[f"{end}_guid"] for end in (near, far))
-                name = _name_end(row["rail"], sender, row[f"{near}_port"], receiver, row[f"{far}_port"])  # type: ignore[arg-type]
-                links[name] = links.get(name, 0) + amount
-    return links
-
-
-def totals_of_links(links: Mapping[str, int]) -> dict[str, float]:
-    """Return what conditions can ask of link directions alone."""
-    loads = links.values()
-    mean = sum(loads) / len(links) if links else 0.0
-    return {"max_link": max(loads, default=0), "mean_link": mean}
-
-
-def read_report(path: Path) -> ComparedRun:
+def _read_report(path: Path) -> ComparedRun:
     """Read what `ibprof-report --json` wrote.
 
     Raises:
@@ -241,41 +295,45 @@ def read_report(path: Path) -> ComparedRun:
     except (ValueError, RecursionError) as error:
         raise InputError(path, getattr(error, "lineno", None), "JSON of ibprof-report --json", str(error)) from None
     try:
-        side = side_of_report(str(path), document)
+        side = _side_of_report(str(path), document)
         return replace(side, notes=(*side.notes, *_list_limits(document, len(side.parts.get(LINK, ())))))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         found = f"one without {error}" if isinstance(error, KeyError) else quote_found(str(error))
         raise InputError(path, None, "a report as ibprof-report --json writes it", found) from None
 
 
-def looks_like_report(path: Path) -> bool:
-    """Tell a report's JSON from other files."""
-    return path.is_file() and _first_line(path).lstrip().startswith("{")
-
-
-def looks_like_links(path: Path) -> bool:
-    """Tell links.csv from other tables."""
-    return path.is_file() and _first_line(path).startswith(",".join(LINK_COLUMNS[:4]))
-
-
 def _first_line(path: Path) -> str:
+    """Return the begin of a file; empty where there is none."""
+    if not path.is_file():
+        return ""
     with path.open("rb") as file:
         return file.readline(4096).decode("utf-8", "replace")
 
 
-def read_links(path: Path) -> ComparedRun:
+def _is_report(path: Path) -> bool:
+    return _first_line(path).lstrip().startswith("{")
+
+
+def _is_links_csv(path: Path) -> bool:
+    return _first_line(path).startswith(",".join(LINK_COLUMNS[:4]))
+
+
+def has_loads(name: str) -> bool:
+    """Return whether a file holds loads already, so that no fabric is needed: a report's JSON, or links.csv."""
+    return _is_report(Path(name)) or _is_links_csv(Path(name))
+
+
+def _read_links(path: Path) -> ComparedRun:
     """Read a links.csv.
 
     Raises:
         InputError: a line is not what it should be.
     """
-    rows = list(_check_rows(path))
-    links = links_of_rows(rows)
-    most_loaded = sort_by_time(list_directions(rows))
-    facts = RunFacts(
-        most_loaded=tuple(most_loaded), carried={each.key: each.bytes for each in most_loaded}, knows_all_links=True
-    )
-    return ComparedRun(str(path), None, totals_of_links(links), {LINK: links}, facts=facts)
+    most_loaded = tuple(sort_by_time(list_directions(_check_rows(path))))
+    facts = RunFacts(most_loaded=most_loaded, carried=add_up_directions(most_loaded), knows_all_links=True)
+    loads = [each.bytes for each in most_loaded]
+    totals = {"max_link": max(loads, default=0), "mean_link": sum(loads) / len(loads) if loads else 0.0}
+    return ComparedRun(str(path), None, totals, {LINK: _name_links(most_loaded)}, facts=facts)
 
 
 def _check_rows(path: Path) -> Iterator[dict[str, str]]:
