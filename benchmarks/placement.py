@@ -16,8 +16,8 @@ from placement_cases import CASES, PlacementCase
 from placement_libraries import LIBRARIES, Library, RankGraph
 
 from ibprof_converter.analysis.load_options import FabricOptions, no_progress
+from ibprof_converter.analysis.load_pipeline import read_subnets
 from ibprof_converter.analysis.rank_placing import default_seconds
-from ibprof_converter.analysis.routed_fabric import read_subnets
 from ibprof_converter.placement.lower_bound import find_bounds
 from ibprof_converter.placement.placement_problem import PlacementScore
 from ibprof_converter.placement.starting_placements import packed_slots, starting_placements

@@ -13,7 +13,7 @@ from ibprof.errors import UsageError, with_plain_errors
 from ibprof.profile.profile_data import Profile
 from ibprof.profile.row_choice import RowChoice
 from ibprof_converter.analysis import load_pipeline
-from ibprof_converter.analysis.fabric_loads import FabricLoads
+from ibprof_converter.analysis.fabric_loads import FabricLoads, RoutedFabric
 from ibprof_converter.analysis.judged_loads import judge_loads
 from ibprof_converter.analysis.load_options import (
     TOP,
@@ -23,10 +23,9 @@ from ibprof_converter.analysis.load_options import (
     parse_columns,
     parse_pattern,
 )
-from ibprof_converter.analysis.load_pipeline import Demand
+from ibprof_converter.analysis.load_pipeline import Demand, read_routed_fabric
 from ibprof_converter.analysis.loads_view import NamedLoads, NetworkView, render_view
 from ibprof_converter.analysis.rank_placing import PlaceOptions, place_ranks, require_ranks
-from ibprof_converter.analysis.routed_fabric import RoutedFabric, read_routed_fabric
 from ibprof_converter.checks.fabric_check import FabricHealth, check_fabric_files
 from ibprof_converter.hotspots.link_report import DIAGNOSED_FLOWS
 from ibprof_converter.placement.candidates import PlacementComparison

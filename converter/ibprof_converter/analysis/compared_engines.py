@@ -10,10 +10,9 @@ import numpy as np
 
 from ibprof.errors import InconsistentError
 from ibprof.text.quantities import format_bytes, format_seconds
-from ibprof_converter.analysis.fabric_loads import FabricLoads
+from ibprof_converter.analysis.fabric_loads import FabricLoads, RoutedFabric
 from ibprof_converter.analysis.load_options import FabricOptions, Progress, TrafficOptions, no_progress
 from ibprof_converter.analysis.load_pipeline import load_traffic
-from ibprof_converter.analysis.routed_fabric import RoutedFabric
 from ibprof_converter.lab import BY_LANES, CYCLE, FREE, classify_deadlock
 from ibprof_converter.layout.positions import lay_out
 from ibprof_converter.routing.opensm_run import route_by_opensm

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The loads of a fabric's links, with everything they rest on."""
+"""Fabrics with forwarding tables, and the loads of their links with everything that the loads rest on."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -12,14 +13,16 @@ import numpy.typing as npt
 from ibprof.profile.profile_data import Profile
 from ibprof.text.notebook_html import NotebookView
 from ibprof.text.quantities import format_bytes, printable
-from ibprof_converter.analysis.routed_fabric import RoutedFabric
+from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.hotspots.coverage import Coverage
 from ibprof_converter.hotspots.hot_links import Hotspot, LinkDirections, LinkHeat
+from ibprof_converter.layout.positions import FabricLayout
 from ibprof_converter.outputs.rows import Row, link_columns, link_rows, node_rows
-from ibprof_converter.routing.route_choice import describe_routes
-from ibprof_converter.routing.subnet import TABLES
+from ibprof_converter.routing.route_choice import describe_routes, name_routes
+from ibprof_converter.routing.subnet import TABLES, Subnet
 from ibprof_converter.traffic.adapter_policies import MODELLED, describe_nic
 from ibprof_converter.traffic.counter_agreement import Agreement
+from ibprof_converter.traffic.hosts import Hosts
 from ibprof_converter.traffic.loaded_links import Loads
 from ibprof_converter.traffic.rail_bounds import Bounds
 from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic, describe_origin
@@ -28,6 +31,65 @@ STATIC_PARTS = (
     "switches route adaptively: the estimate ranks links and judges; pictures, the view, graphs and the hosts that "
     "load a link are those of static routes"
 )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RoutedFabric(NotebookView):
+    """Fabrics, a rail each.
+
+    Attributes:
+        subnets: fabric and forwarding tables of each rail.
+        layouts: level and position of each node, by rail.
+        hosts: machines of all rails.
+    """
+
+    subnets: tuple[Subnet, ...]
+    layouts: tuple[FabricLayout, ...]
+    hosts: Hosts
+
+    def __repr__(self) -> str:
+        links = sum(fabric.links for fabric in self.fabrics)
+        return printable(
+            f"<RoutedFabric {self.name}: {len(self.hosts.name)} hosts, {self.switches} switches, {links} links, "
+            f"{len(self.subnets)} rail(s)>"
+        )
+
+    @property
+    def fabrics(self) -> tuple[Fabric, ...]:
+        """The fabric of each rail."""
+        return tuple(subnet.fabric for subnet in self.subnets)
+
+    @property
+    def switches(self) -> int:
+        """Number of switches on all rails."""
+        return sum(int((fabric.node_kind == NodeKind.SWITCH).sum()) for fabric in self.fabrics)
+
+    @property
+    def name(self) -> str:
+        """Names of the rails with their last folders, since dumps of all fabrics have the same file names."""
+        return " and ".join("/".join(Path(fabric.name).parts[-2:]) for fabric in self.fabrics)
+
+    @property
+    def route_source(self) -> str:
+        """Where routes come from: `tables`, `modelled:MODEL` or `opensm:ENGINE`, by rail where they differ."""
+        return name_routes(self.subnets)
+
+    def has_links_of(self, other: RoutedFabric) -> bool:
+        """Return whether both have the same links between the same nodes, on each rail."""
+        return len(self.fabrics) == len(other.fabrics) and all(
+            np.array_equal(getattr(mine, name), getattr(theirs, name))
+            for mine, theirs in zip(self.fabrics, other.fabrics, strict=True)
+            for name in ("node_guid", "link_node", "link_port")
+        )
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Oddities of the dumps and of how forwarding tables fit them, a sentence each."""
+        return tuple(warning for subnet in self.subnets for warning in subnet.warnings)
+
+    def nodes(self) -> Iterator[Row]:
+        """Yield the rows of nodes.csv as dicts; `pandas.DataFrame(fabric.nodes())` takes them."""
+        return node_rows(self.fabrics, self.layouts, self.hosts, None)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

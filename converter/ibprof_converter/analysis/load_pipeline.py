@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Put traffic on the links of a fabric: read, place, route, compare with counters."""
+"""Read fabrics, put traffic on their links, and compare the loads with port counters."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ibprof.errors import InconsistentError, UsageError
 from ibprof.profile.gaps import describe_gaps
 from ibprof.profile.profile_data import Profile
 from ibprof.profile.site_choice import NO_SITES
-from ibprof_converter.analysis.fabric_loads import STATIC_PARTS, FabricLoads
+from ibprof_converter.analysis.fabric_loads import STATIC_PARTS, FabricLoads, RoutedFabric
 from ibprof_converter.analysis.load_options import (
     OPERATION,
     REGION,
@@ -21,12 +21,15 @@ from ibprof_converter.analysis.load_options import (
     TrafficOptions,
     no_progress,
 )
-from ibprof_converter.analysis.routed_fabric import RoutedFabric, read_routed_fabric
 from ibprof_converter.hotspots.coverage import describe_coverage
+from ibprof_converter.layout.positions import lay_out
+from ibprof_converter.routing.route_choice import read_routed_rail
+from ibprof_converter.routing.subnet import TABLES, Subnet, check_rails
 from ibprof_converter.traffic.adapter_policies import SPREAD
 from ibprof_converter.traffic.all_to_all import load_all_to_all
 from ibprof_converter.traffic.chosen_traffic import choose_demand
 from ibprof_converter.traffic.counter_agreement import Agreement, compare_counters
+from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.lid_traffic import map_to_lids
 from ibprof_converter.traffic.loaded_links import Loads, load_counted, load_links
 from ibprof_converter.traffic.merged_jobs import merge_jobs
@@ -38,6 +41,34 @@ from ibprof_converter.traffic.traffic_reader import read_traffic
 
 Demand = RankTraffic | Traffic | PortCounters
 """The traffic of one job as it was read."""
+
+
+def read_subnets(options: FabricOptions, progress: Progress = no_progress) -> tuple[Subnet, ...]:
+    """Return the rails: each a fabric with its forwarding tables. Missing ones are modelled, but not with `strict`.
+
+    Raises:
+        InputError: a file is not what it should be, or tables are missing though they are asked for.
+        InconsistentError: two rails are one; with `strict`, forwarding tables lead to what the dumps lack.
+        MissingToolError: OpenSM is asked for, and it or ibsim is not installed.
+    """
+    progress("reading the fabric")
+    routes = options.routes or (TABLES if options.strict else None)
+    subnets = tuple(read_routed_rail(files, rail, routes) for rail, files in enumerate(options.find_rails()))
+    check_rails(subnets)
+    if options.strict and (gaps := [gap for subnet in subnets for gap in subnet.gaps]):
+        raise InconsistentError(f"--strict: {'; '.join(gaps)}")
+    return subnets
+
+
+def read_routed_fabric(options: FabricOptions, progress: Progress = no_progress) -> RoutedFabric:
+    """Return the fabrics with levels, positions and hosts.
+
+    Raises:
+        IbprofError: as `read_subnets` does.
+    """
+    subnets = read_subnets(options, progress)
+    fabrics = [subnet.fabric for subnet in subnets]
+    return RoutedFabric(subnets, tuple(lay_out(fabrics, options.level_hosts)), find_hosts(fabrics, options.host_names))
 
 
 def load_fabric(fabric: FabricOptions, traffic: TrafficOptions, progress: Progress = no_progress) -> FabricLoads:

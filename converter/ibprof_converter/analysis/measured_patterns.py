@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ibprof.errors import UsageError
 from ibprof_converter.analysis.load_options import FabricOptions, Progress, no_progress
-from ibprof_converter.analysis.routed_fabric import read_subnets
+from ibprof_converter.analysis.load_pipeline import read_subnets
 from ibprof_converter.hotspots.pattern_throughput import PatternThroughput, describe_patterns, measure_throughput
 from ibprof_converter.routing.route_choice import describe_routes, name_routes
 from ibprof_converter.routing.subnet import Subnet

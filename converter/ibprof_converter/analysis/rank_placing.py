@@ -13,8 +13,7 @@ import numpy.typing as npt
 from ibprof.errors import UsageError
 from ibprof.profile.row_choice import ALL_ROWS, RowChoice
 from ibprof_converter.analysis.load_options import FabricOptions, Progress, no_progress
-from ibprof_converter.analysis.load_pipeline import Demand
-from ibprof_converter.analysis.routed_fabric import read_subnets
+from ibprof_converter.analysis.load_pipeline import Demand, read_subnets
 from ibprof_converter.hotspots.coverage import describe_coverage
 from ibprof_converter.placement.candidates import (
     RANDOM_SEEDS,

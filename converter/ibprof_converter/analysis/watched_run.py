@@ -14,9 +14,9 @@ from typing import Any
 from ibprof.load import load_profile
 from ibprof.profile.call_sums import CallSum, sum_calls
 from ibprof.profile.profile_data import Profile, Rank
+from ibprof_converter.analysis.fabric_loads import RoutedFabric
 from ibprof_converter.analysis.load_options import TrafficOptions
 from ibprof_converter.analysis.load_pipeline import load_traffic
-from ibprof_converter.analysis.routed_fabric import RoutedFabric
 from ibprof_converter.hotspots.hot_links import Hotspot
 
 KEYS = ("region", "operation", "site")

@@ -19,10 +19,9 @@ from ibprof_converter.analysis.load_options import (
     TrafficOptions,
     list_compared,
 )
-from ibprof_converter.analysis.load_pipeline import load_traffic
+from ibprof_converter.analysis.load_pipeline import load_traffic, read_routed_fabric
 from ibprof_converter.analysis.loads_view import NamedLoads, write_view
 from ibprof_converter.analysis.output_files import PathRedactor, check_files
-from ibprof_converter.analysis.routed_fabric import read_routed_fabric
 from ibprof_converter.cli.input_arguments import (
     add_attribute_arguments,
     add_counters_argument,

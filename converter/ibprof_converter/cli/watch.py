@@ -18,8 +18,9 @@ from ibprof.errors import InputError
 from ibprof.text.call_chains import shorten_site
 from ibprof.text.call_names import name_call
 from ibprof.text.quantities import format_bytes, format_seconds, printable
+from ibprof_converter.analysis.fabric_loads import RoutedFabric
 from ibprof_converter.analysis.load_options import FabricOptions
-from ibprof_converter.analysis.routed_fabric import RoutedFabric, read_routed_fabric
+from ibprof_converter.analysis.load_pipeline import read_routed_fabric
 from ibprof_converter.analysis.watched_run import WatchedRun, look_at_run, name_direction, watch_until_end
 from ibprof_converter.cli.arguments import number_in
 from ibprof_converter.cli.printing import print_captured, print_json

@@ -15,9 +15,9 @@ import numpy as np
 
 from ibprof.errors import InputError, UsageError, quote_found
 from ibprof.profile.row_choice import ALL_ROWS, RowChoice
+from ibprof_converter.analysis.fabric_loads import RoutedFabric
 from ibprof_converter.analysis.load_options import Progress, TrafficOptions, no_progress
 from ibprof_converter.analysis.load_pipeline import Demand, load_demands, load_traffic
-from ibprof_converter.analysis.routed_fabric import RoutedFabric
 from ibprof_converter.analysis.run_facts import (
     LoadedDirection,
     RankPairs,

@@ -13,10 +13,9 @@ from ibprof.text.call_names import name_call
 from ibprof.text.notebook_html import escape, render_html, render_table
 from ibprof.text.quantities import format_bytes, format_change, format_seconds
 from ibprof.verdict.verdict_data import Verdict
-from ibprof_converter.analysis.fabric_loads import FabricLoads
+from ibprof_converter.analysis.fabric_loads import FabricLoads, RoutedFabric
 from ibprof_converter.analysis.loads_outputs import draw_loads
 from ibprof_converter.analysis.loads_view import NetworkView
-from ibprof_converter.analysis.routed_fabric import RoutedFabric
 from ibprof_converter.checks.fabric_check import FabricHealth
 from ibprof_converter.hotspots.coverage import Coverage
 from ibprof_converter.hotspots.hot_links import Hotspot

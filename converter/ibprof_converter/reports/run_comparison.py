@@ -16,9 +16,9 @@ from typing import Any
 from ibprof.errors import UsageError
 from ibprof.text.notebook_html import NotebookView
 from ibprof.text.quantities import printable, spell_unit
+from ibprof_converter.analysis.fabric_loads import RoutedFabric
 from ibprof_converter.analysis.load_options import FabricOptions, Progress, TrafficOptions, no_progress
-from ibprof_converter.analysis.load_pipeline import Demand
-from ibprof_converter.analysis.routed_fabric import RoutedFabric, read_routed_fabric
+from ibprof_converter.analysis.load_pipeline import Demand, read_routed_fabric
 from ibprof_converter.analysis.run_change import RunChange, explain_change
 from ibprof_converter.reports.compared_run import (
     DIMENSIONS,
@@ -74,7 +74,7 @@ _FORM = re.compile(
     r"(?P<sign>[+-]?)\s*(?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)\s*(?P<unit>%|[A-Za-z\u00b5\u03bc]*)\s*"
 )
 _UNITS: dict[ValueKind, dict[str, float]] = {
-    ValueKind.BYTES: {"B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+    ValueKind.BYTES: {"B": 1.0, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
     | {f"{letter}iB": 1 << 10 * power for power, letter in enumerate("KMGT", 1)},
     ValueKind.SECONDS: {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0},
     ValueKind.COUNT: {},
