@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof demo`: the whole chain on this machine."""
+"""`ibprof demo`: the whole chain on this machine, by the commands that a user would type.
+
+Only the fabric is not at hand: the ranks of this machine are placed on the hosts of a captured one that ibprof ships.
+"""
 
 from __future__ import annotations
 
@@ -23,40 +26,6 @@ from ibprof.errors import IbprofError, MissingToolError
 from ibprof.launch.preload_settings import Launcher, identify_launcher
 from ibprof.native.installed_files import find_include
 from ibprof.text.quantities import format_seconds
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run `ibprof demo`."""
-    return run_command("ibprof demo", _demo, argv)
-
-
-def _demo(argv: Sequence[str] | None) -> None:
-    folder: Path = _parser().parse_args(argv).folder
-    outcome = run_demo(folder, lambda line: print(line, file=sys.stderr, flush=True))
-    width = max(len(str(path)) for path in outcome.files)
-    for path, meaning in outcome.files.items():
-        print(f"{path!s:{width}}  {meaning}")
-    print("", *outcome.sentences, outcome.page, sep="\n")
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = make_parser(
-        "ibprof demo",
-        f"Record a small MPI program of {RANKS} ranks on this machine, put its ranks on the hosts of a "
-        "fat-tree that comes with ibprof, in an order that loads one uplink. Find that, and a better order. Leave the "
-        "profile, the link loads, a picture, and a report before and after.",
-        "example:  ibprof demo /tmp/demo",
-    )
-    parser.add_argument(
-        "folder",
-        metavar="DIR",
-        nargs="?",
-        type=Path,
-        default=Path("ibprof-demo"),
-        help="where to leave everything (default: %(default)s)",
-    )
-    return parser
-
 
 RANKS = 16
 FABRIC = "fabric/opensm-subnet.lst"
@@ -266,3 +235,36 @@ def _copy_data(name: str, folder: Path) -> None:
 def _show(command: Sequence[str], into: str | None = None) -> str:
     redirection = f" > {into}" if into else ""
     return f"$ {shlex.join(command)}{redirection}"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `ibprof demo`."""
+    return run_command("ibprof demo", _demo, argv)
+
+
+def _demo(argv: Sequence[str] | None) -> None:
+    folder: Path = _parser().parse_args(argv).folder
+    outcome = run_demo(folder, lambda line: print(line, file=sys.stderr, flush=True))
+    width = max(len(str(path)) for path in outcome.files)
+    for path, meaning in outcome.files.items():
+        print(f"{path!s:{width}}  {meaning}")
+    print("", *outcome.sentences, outcome.page, sep="\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = make_parser(
+        "ibprof demo",
+        f"Record a small MPI program of {RANKS} ranks on this machine, put its ranks on the hosts of a "
+        "fat-tree that comes with ibprof, in an order that loads one uplink. Find that, and a better order. Leave the "
+        "profile, the link loads, a picture, and a report before and after.",
+        "example:  ibprof demo /tmp/demo",
+    )
+    parser.add_argument(
+        "folder",
+        metavar="DIR",
+        nargs="?",
+        type=Path,
+        default=Path("ibprof-demo"),
+        help="where to leave everything (default: %(default)s)",
+    )
+    return parser

@@ -51,139 +51,9 @@ examples:
 """
 
 
-@dataclass(frozen=True, slots=True)
-class CompareRoutesOptions:
-    """Inputs of `ibprof-routes compare`, and the engines."""
-
-    fabric: FabricOptions
-    traffic: TrafficOptions
-    engines: tuple[str, ...]
-    as_json: bool
-
-
-@dataclass(frozen=True, slots=True)
-class WriteRoutesOptions:
-    """Input of `ibprof-routes write`, the rule and the file."""
-
-    links: str
-    rule: str
-    output: Path
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run `ibprof-routes`."""
-    return run_command(NAME, lambda words: parse_subcommand(_parser(), words)(), argv)
-
-
-def _compare(options: CompareRoutesOptions) -> None:
-    with show_stages() as progress:
-        comparison = compare_engines(options.fabric, options.traffic, options.engines, progress)
-    print_result(comparison.as_json(), describe_engines(comparison), options.as_json)
-
-
-def _compare_options(arguments: argparse.Namespace) -> CompareRoutesOptions:
-    engines = tuple(arguments.engines.split(","))
-    if unknown := [engine for engine in engines if engine not in ENGINES]:
-        raise UsageError(f"--engines: expected some of {', '.join(ENGINES)}, found {quote_found(unknown[0])}")
-    if arguments.routes is not None:
-        raise UsageError("--routes does not apply: engines are compared, and the tables if there are any")
-    return CompareRoutesOptions(fabric_options(arguments), traffic_options(arguments, 0), engines, arguments.json)
-
-
-def _write(options: WriteRoutesOptions) -> None:
-    made = write_rule_tables(options.links, options.rule, options.output)
-    print(
-        f"{options.output}: tables of {made.switches} switches by the rule {made.rule}; load them with "
-        f"`opensm -R file -U {options.output}`"
-    )
-
-
-def _write_options(arguments: argparse.Namespace) -> WriteRoutesOptions:
-    return WriteRoutesOptions(arguments.links, arguments.rule, Path(arguments.output))
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = make_parser(NAME, "Put a traffic on other routes than those that a fabric has.", _EXAMPLE)
-    subcommands = add_subcommands(parser)
-    compare = add_subcommand(
-        subcommands,
-        "compare",
-        "compare OpenSM's routing engines for a traffic",
-        _EXAMPLE,
-        _compare_options,
-        _compare,
-        "Let the installed OpenSM route the fabric's links on ibsim, by each engine, and put the traffic on them.",
-    )
-    add_input_arguments(compare, fabric_needed=True)
-    compare.add_argument(
-        "--engines",
-        metavar="NAME,..",
-        default=",".join(ENGINES),
-        help=f"routing engines (default: {','.join(ENGINES)})",
-    )
-    compare.add_argument("--json", action="store_true", help="the comparison for programs")
-    write = add_subcommand(
-        subcommands,
-        "write",
-        "write forwarding tables by a rule, for OpenSM to load",
-        _EXAMPLE,
-        _write_options,
-        _write,
-        "Make forwarding tables for the links of a fabric by a rule, and write them in the form that OpenSM loads.",
-    )
-    write.add_argument("links", metavar="LST", help="the links of the fabric, of one rail")
-    write.add_argument(
-        "--rule", choices=WRITTEN_RULES, default=WRITTEN_RULES[0], help=f"the rule (default: {WRITTEN_RULES[0]})"
-    )
-    write.add_argument("-o", "--output", metavar="FILE", required=True, help="the file to write")
-    return parser
-
+PRESENT = "present tables"
 
 WRITTEN_RULES = (BALANCED, D_MOD_K, MIN_HOP)
-
-
-@dataclass(frozen=True, slots=True)
-class WrittenTables:
-    """Tables that were written: their number, and the rule."""
-
-    switches: int
-    rule: str
-
-
-def write_rule_tables(links: str, rule: str, output: Path) -> WrittenTables:
-    """Make forwarding tables of one rail by a rule, and write them.
-
-    Args:
-        links: the list of links, or a synthetic fabric.
-        rule: one of `WRITTEN_RULES`.
-        output: the file.
-
-    Raises:
-        InputError: the links cannot be read, or are of several rails.
-        InconsistentError: the rule makes no tables for the fabric, or some that can deadlock.
-    """
-    rails = find_rails([links])
-    if len(rails) != 1:
-        raise InputError(
-            links, None, "the links of one rail", f"{len(rails)}: {show_some([str(rail.links) for rail in rails])}"
-        )
-    try:
-        subnet = read_rail(rails[0])
-    except MissingTablesError:
-        fabric = read_rail_fabric(rails[0])
-        subnet = join_subnet(fabric, model_tables(fabric, MIN_HOP)[0])
-    made = TableMaker().make(rule, subnet)
-    if made.subnet is None:
-        raise InconsistentError(f"{links}: no tables by the rule {rule}: {made.why_not}")
-    if made.deadlock == CYCLE:
-        raise InconsistentError(f"{links}: tables by the rule {rule} can deadlock on one virtual lane")
-    fabric = made.subnet.fabric
-    with open_output(output) as file:
-        file.writelines(write_lft_text(fabric, add_switch_routes(fabric, made.subnet.tables)))
-    return WrittenTables(len(made.subnet.tables.switch_guid), rule)
-
-
-PRESENT = "present tables"
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,3 +235,106 @@ def _describe_deadlock(row: EngineLoads) -> str:
     if row.deadlock == CYCLE:
         return "can deadlock on one virtual lane"
     return FREE
+
+
+def write_rule_tables(links: str, rule: str, output: Path) -> int:
+    """Compute forwarding tables of one rail by a rule, and write them in the form that OpenSM loads.
+
+    Args:
+        links: the list of links, or a synthetic fabric.
+        rule: one of `WRITTEN_RULES`.
+        output: the file.
+
+    Returns:
+        The number of switches.
+
+    Raises:
+        InputError: the links cannot be read, or are of several rails.
+        InconsistentError: the rule makes no tables for the fabric, or some that can deadlock.
+    """
+    rails = find_rails([links])
+    if len(rails) != 1:
+        raise InputError(
+            links, None, "the links of one rail", f"{len(rails)}: {show_some([str(rail.links) for rail in rails])}"
+        )
+    try:
+        subnet = read_rail(rails[0])
+    except MissingTablesError:
+        fabric = read_rail_fabric(rails[0])
+        subnet = join_subnet(fabric, model_tables(fabric, MIN_HOP)[0])
+    made = TableMaker().make(rule, subnet)
+    if made.subnet is None:
+        raise InconsistentError(f"{links}: no tables by the rule {rule}: {made.why_not}")
+    if made.deadlock == CYCLE:
+        raise InconsistentError(f"{links}: tables by the rule {rule} can deadlock on one virtual lane")
+    fabric = made.subnet.fabric
+    with open_output(output) as file:
+        file.writelines(write_lft_text(fabric, add_switch_routes(fabric, made.subnet.tables)))
+    return len(made.subnet.tables.switch_guid)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `ibprof-routes`."""
+    return run_command(NAME, lambda words: parse_subcommand(_parser(), words)(), argv)
+
+
+def _read_compare(arguments: argparse.Namespace) -> argparse.Namespace:
+    """Check the options of `ibprof-routes compare`."""
+    arguments.engines = tuple(arguments.engines.split(","))
+    if unknown := [engine for engine in arguments.engines if engine not in ENGINES]:
+        raise UsageError(f"--engines: expected some of {', '.join(ENGINES)}, found {quote_found(unknown[0])}")
+    if arguments.routes is not None:
+        raise UsageError("--routes does not apply: engines are compared, and the tables if there are any")
+    return arguments
+
+
+def _compare(arguments: argparse.Namespace) -> None:
+    fabric, traffic = fabric_options(arguments), traffic_options(arguments, 0)
+    with show_stages() as progress:
+        comparison = compare_engines(fabric, traffic, arguments.engines, progress)
+    print_result(comparison.as_json(), describe_engines(comparison), arguments.json)
+
+
+def _write(arguments: argparse.Namespace) -> None:
+    switches = write_rule_tables(arguments.links, arguments.rule, arguments.output)
+    print(
+        f"{arguments.output}: tables of {switches} switches by the rule {arguments.rule}; load them with "
+        f"`opensm -R file -U {arguments.output}`"
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = make_parser(NAME, "Put a traffic on other routes than those that a fabric has.", _EXAMPLE)
+    subcommands = add_subcommands(parser)
+    compare = add_subcommand(
+        subcommands,
+        "compare",
+        "compare OpenSM's routing engines for a traffic",
+        _EXAMPLE,
+        _read_compare,
+        _compare,
+        "Let the installed OpenSM route the fabric's links on ibsim, by each engine, and put the traffic on them.",
+    )
+    add_input_arguments(compare, fabric_needed=True)
+    compare.add_argument(
+        "--engines",
+        metavar="NAME,..",
+        default=",".join(ENGINES),
+        help=f"routing engines (default: {','.join(ENGINES)})",
+    )
+    compare.add_argument("--json", action="store_true", help="the comparison for programs")
+    write = add_subcommand(
+        subcommands,
+        "write",
+        "write forwarding tables by a rule, for OpenSM to load",
+        _EXAMPLE,
+        lambda arguments: arguments,
+        _write,
+        "Make forwarding tables for the links of a fabric by a rule, and write them in the form that OpenSM loads.",
+    )
+    write.add_argument("links", metavar="LST", help="the links of the fabric, of one rail")
+    write.add_argument(
+        "--rule", choices=WRITTEN_RULES, default=WRITTEN_RULES[0], help=f"the rule (default: {WRITTEN_RULES[0]})"
+    )
+    write.add_argument("-o", "--output", metavar="FILE", type=Path, required=True, help="the file to write")
+    return parser

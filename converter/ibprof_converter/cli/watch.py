@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof watch`: the recording of a running job, live."""
+"""`ibprof watch`: the recording of a running job, live: bytes and time by region and line, most loaded links so far."""
 
 from __future__ import annotations
 
@@ -35,8 +35,11 @@ if TYPE_CHECKING:
 
 NAME = "ibprof watch"
 
-SHOWN = 10
+_SHOWN = 10
 """Rows of the table of lines."""
+
+_LINKS = 5
+"""Link directions that are named."""
 
 _EXAMPLE = """\
 examples:
@@ -44,123 +47,6 @@ examples:
   ibprof watch profile.ibprof --fabric ibdiagnet.lst
   ibprof watch profile.ibprof --once --json
 """
-
-
-@dataclass(frozen=True, slots=True)
-class WatchOptions:
-    """Options of `ibprof watch`."""
-
-    recording: Path
-    fabric: tuple[str, ...]
-    placement: tuple[str, ...]
-    every_s: float
-    once: bool
-    as_json: bool
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run `ibprof watch`."""
-    return run_command(NAME, _watch, argv)
-
-
-def _watch(argv: Sequence[str] | None) -> None:
-    options = _watch_options(argv)
-    fabric = read_routed_fabric(FabricOptions(options.fabric)) if options.fabric else None
-    if options.once:
-        _print(look_at_run(options.recording, fabric, options.placement), options.as_json)
-        return
-    looks = watch_until_end(_look_again(options, fabric))
-    if options.as_json:
-        for look in looks:
-            print_json(look.as_json(), indent=None)
-            sys.stdout.flush()
-        return
-    from rich.live import Live  # noqa: PLC0415  (slow to import)
-
-    last = None
-    with Live(auto_refresh=False, transient=True) if sys.stdout.isatty() else nullcontext() as live:
-        for last in looks:
-            if live:
-                live.update(_show(last), refresh=True)
-    if last:
-        _print(last, as_json=False)
-
-
-def _look_again(options: WatchOptions, fabric: RoutedFabric | None) -> Iterator[WatchedRun]:
-    """Yield looks at the run, from when its recording is there; say once what it waits for."""
-    said = ""
-    while True:
-        try:
-            yield look_at_run(options.recording, fabric, options.placement)
-        except InputError as error:
-            # Not there yet, or its files are just being made.
-            if str(error) != said:
-                said = str(error)
-                print(printable(f"{NAME}: waiting: {said}"), file=sys.stderr, flush=True)
-        sleep(options.every_s)
-
-
-def _print(look: WatchedRun, as_json: bool) -> None:
-    if as_json:
-        print_json(look.as_json())
-    else:
-        print_captured(lambda console: console.print(_show(look)))
-
-
-def _show(look: WatchedRun) -> Group:
-    from rich.console import Group  # noqa: PLC0415  (slow to import)
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
-
-    state = "ended" if look.ended else "running"
-    head = (
-        f"{look.command}: {state}, {format_seconds(look.elapsed_s)}, {look.ranks_recorded} of {look.world_size} ranks "
-        f"recorded, {look.ranks_finalized} ended, {format_bytes(look.bytes)} sent"
-    )
-    calls = Table("region", "operation", "line", "time, all ranks", "bytes", box=None, pad_edge=False)
-    for each in look.calls[:SHOWN]:
-        region, operation, site = map(printable, each.key)
-        call = Text(name_call(operation))
-        time = "" if each.time_s is None else format_seconds(each.time_s)
-        calls.add_row(Text(region), call, Text(shorten_site(site)), time, format_bytes(each.bytes))
-    links = Table("most loaded links so far", "time at line rate", "bytes", box=None, pad_edge=False)
-    for spot in look.links:
-        least = "" if spot.line_rate_s is None else format_seconds(spot.line_rate_s)
-        links.add_row(Text(printable(name_direction(spot))), least, format_bytes(spot.bytes))
-    return Group(Text(printable(head)), "", calls, *(("", links) if look.links else ()))
-
-
-def _watch_options(argv: Sequence[str] | None) -> WatchOptions:
-    parser = make_parser(
-        NAME,
-        "Show the recording of a running job until the job ends: bytes and time by region and line, and with a fabric "
-        "the most loaded links so far. Time needs IBPROF_TIME=1.",
-        _EXAMPLE,
-    )
-    _add_arguments(parser)
-    given = parser.parse_args(argv)
-    return WatchOptions(
-        given.recording, tuple(given.fabric), tuple(given.placement or ()), given.every, given.once, given.json
-    )
-
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "recording",
-        metavar="RECORDING",
-        nargs="?",
-        type=Path,
-        default=Path("profile.ibprof"),
-        help="the folder of the recording (default: %(default)s)",
-    )
-    parser.add_argument("--fabric", metavar="LST", nargs="+", default=[], help="the fabric, for the most loaded links")
-    parser.add_argument("--placement", metavar="HOW", action="append", help="where the ranks are, if not as recorded")
-    parser.add_argument(
-        "--every", metavar="SECONDS", type=number_in(0.1, 3600), default=2.0, help="between looks (default: 2)"
-    )
-    parser.add_argument("--once", action="store_true", help="look once, and end")
-    parser.add_argument("--json", action="store_true", help="a JSON object a look, each on its line without --once")
-
 
 KEYS = ("region", "operation", "site")
 
@@ -206,20 +92,69 @@ class WatchedRun:
                 | {"calls": each.calls, "time_s": each.time_s, "bytes": each.bytes, "messages": each.messages}
                 for each in self.calls
             ],
-            "links": list(map(_describe_link, self.links)),
+            "links": [
+                {"link": _name_direction(each), "rail": each.rail, "bytes": each.bytes, "line_rate_s": each.line_rate_s}
+                for each in self.links
+            ],
         }
 
 
-def look_at_run(
-    recording: Path, fabric: RoutedFabric | None, placement: tuple[str, ...] = (), count: int = 5
-) -> WatchedRun:
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `ibprof watch`."""
+    return run_command(NAME, _watch, argv)
+
+
+def _watch(argv: Sequence[str] | None) -> None:
+    arguments = _parser().parse_args(argv)
+    fabric = read_routed_fabric(FabricOptions(tuple(arguments.fabric))) if arguments.fabric else None
+    placement = tuple(arguments.placement or ())
+    if arguments.once:
+        _print(look_at_run(arguments.recording, fabric, placement), arguments.json)
+        return
+    looks = _look_until_end(arguments.recording, fabric, placement, arguments.every)
+    if arguments.json:
+        for look in looks:
+            print_json(look.as_json(), indent=None)
+            sys.stdout.flush()
+        return
+    from rich.live import Live  # noqa: PLC0415  (slow to import)
+
+    last = None
+    with Live(auto_refresh=False, transient=True) if sys.stdout.isatty() else nullcontext() as live:
+        for last in looks:
+            if live:
+                live.update(_show(last), refresh=True)
+    if last:
+        _print(last, as_json=False)
+
+
+def _look_until_end(
+    recording: Path, fabric: RoutedFabric | None, placement: tuple[str, ...], every_s: float
+) -> Iterator[WatchedRun]:
+    """Yield looks at the run, up to the first one that finds it ended. Report once that the recording is missing."""
+    said = ""
+    while True:
+        try:
+            look = look_at_run(recording, fabric, placement)
+        except InputError as error:
+            # Not there yet, or its files are just being made.
+            if str(error) != said:
+                said = str(error)
+                print(printable(f"{NAME}: waiting: {said}"), file=sys.stderr, flush=True)
+        else:
+            yield look
+            if look.ended:
+                return
+        sleep(every_s)
+
+
+def look_at_run(recording: Path, fabric: RoutedFabric | None, placement: tuple[str, ...]) -> WatchedRun:
     """Return the newest run of a recording as it is now.
 
     Args:
         recording: its folder, which may grow.
         fabric: what to put its bytes on; None for no links.
         placement: where its ranks are; empty: as recorded.
-        count: link directions to name.
 
     Raises:
         InputError: nothing was recorded yet.
@@ -228,7 +163,7 @@ def look_at_run(
     links: tuple[Hotspot, ...] = ()
     if fabric:
         options = TrafficOptions((str(recording),), placements=placement)
-        links = load_traffic(fabric, options).most_loaded(count)
+        links = load_traffic(fabric, options).most_loaded(_LINKS)
     rows = sorted(sum_calls(run, KEYS), key=lambda row: (-(row.time_s or 0), -row.bytes))
     stops = [rank.stop_ns for rank in run.ranks]
     ended = not any(_runs_on(run, rank) for rank in run.ranks) and run.ranks_recorded >= run.world_size
@@ -249,32 +184,73 @@ def _runs_on(run: Profile, rank: Rank) -> bool:
     """Return whether a process may still run: it has not ended, and is not known to be gone from this host."""
     if rank.stop_ns is not None:
         return False
-    return run.hosts[rank.host].name != socket.gethostname() or _exists(rank.pid)
-
-
-def _exists(pid: int) -> bool:
+    if run.hosts[rank.host].name != socket.gethostname():
+        return True
     try:
-        os.kill(pid, 0)
+        os.kill(rank.pid, 0)
     except ProcessLookupError:
         return False
-    except OSError:
+    except OSError:  # a process of another user
         return True
     return True
 
 
-def name_direction(spot: Hotspot) -> str:
+def _print(look: WatchedRun, as_json: bool) -> None:
+    if as_json:
+        print_json(look.as_json())
+    else:
+        print_captured(lambda console: console.print(_show(look)))
+
+
+def _show(look: WatchedRun) -> Group:
+    from rich.console import Group  # noqa: PLC0415  (slow to import)
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    state = "ended" if look.ended else "running"
+    head = (
+        f"{look.command}: {state}, {format_seconds(look.elapsed_s)}, {look.ranks_recorded} of {look.world_size} ranks "
+        f"recorded, {look.ranks_finalized} ended, {format_bytes(look.bytes)} sent"
+    )
+    calls = Table("region", "operation", "line", "time, all ranks", "bytes", box=None, pad_edge=False)
+    for each in look.calls[:_SHOWN]:
+        region, operation, site = map(printable, each.key)
+        call = Text(name_call(operation))
+        time = "" if each.time_s is None else format_seconds(each.time_s)
+        calls.add_row(Text(region), call, Text(shorten_site(site)), time, format_bytes(each.bytes))
+    links = Table("most loaded links so far", "time at line rate", "bytes", box=None, pad_edge=False)
+    for spot in look.links:
+        least = "" if spot.line_rate_s is None else format_seconds(spot.line_rate_s)
+        links.add_row(Text(printable(_name_direction(spot))), least, format_bytes(spot.bytes))
+    return Group(Text(printable(head)), "", calls, *(("", links) if look.links else ()))
+
+
+def _name_direction(spot: Hotspot) -> str:
     """Return a link direction in words."""
     source, destination = (spot.a, spot.b) if spot.end == "a" else (spot.b, spot.a)
     return f"{source.name or source.guid} port {source.port} -> {destination.name or destination.guid}"
 
 
-def _describe_link(spot: Hotspot) -> dict[str, Any]:
-    return {"link": name_direction(spot), "rail": spot.rail, "bytes": spot.bytes, "line_rate_s": spot.line_rate_s}
-
-
-def watch_until_end(looks: Iterator[WatchedRun]) -> Iterator[WatchedRun]:
-    """Yield looks at a run up to the first one that finds it ended."""
-    for look in looks:
-        yield look
-        if look.ended:
-            return
+def _parser() -> argparse.ArgumentParser:
+    parser = make_parser(
+        NAME,
+        "Show the recording of a running job until the job ends: bytes and time by region and line, and with a fabric "
+        "the most loaded links so far. Time needs IBPROF_TIME=1.",
+        _EXAMPLE,
+    )
+    parser.add_argument(
+        "recording",
+        metavar="RECORDING",
+        nargs="?",
+        type=Path,
+        default=Path("profile.ibprof"),
+        help="the folder of the recording (default: %(default)s)",
+    )
+    parser.add_argument("--fabric", metavar="LST", nargs="+", default=[], help="the fabric, for the most loaded links")
+    parser.add_argument("--placement", metavar="HOW", action="append", help="where the ranks are, if not as recorded")
+    parser.add_argument(
+        "--every", metavar="SECONDS", type=number_in(0.1, 3600), default=2.0, help="between looks (default: 2)"
+    )
+    parser.add_argument("--once", action="store_true", help="look once, and end")
+    parser.add_argument("--json", action="store_true", help="a JSON object a look, each on its line without --once")
+    return parser
