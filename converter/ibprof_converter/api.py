@@ -14,7 +14,6 @@ from ibprof.profile.profile_data import Profile
 from ibprof.profile.row_choice import RowChoice
 from ibprof_converter.analysis import load_pipeline
 from ibprof_converter.analysis.fabric_loads import FabricLoads, RoutedFabric
-from ibprof_converter.analysis.judged_loads import judge_loads
 from ibprof_converter.analysis.load_options import (
     TOP,
     AttributeFiles,
@@ -23,7 +22,7 @@ from ibprof_converter.analysis.load_options import (
     parse_columns,
     parse_pattern,
 )
-from ibprof_converter.analysis.load_pipeline import Demand, read_routed_fabric
+from ibprof_converter.analysis.load_pipeline import Demand, judge_loads, read_routed_fabric
 from ibprof_converter.analysis.loads_view import NamedLoads, NetworkView, render_view
 from ibprof_converter.analysis.rank_placing import PlaceOptions, place_ranks, require_ranks
 from ibprof_converter.checks.fabric_check import FabricHealth, check_fabric_files

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from ibprof.errors import InconsistentError, UsageError
 from ibprof.profile.gaps import describe_gaps
@@ -16,14 +19,16 @@ from ibprof_converter.analysis.load_options import (
     OPERATION,
     REGION,
     SITE,
+    TOP,
     FabricOptions,
     Progress,
     TrafficOptions,
     no_progress,
 )
 from ibprof_converter.hotspots.coverage import describe_coverage
+from ibprof_converter.hotspots.link_order import BY_TIME
 from ibprof_converter.layout.positions import lay_out
-from ibprof_converter.routing.route_choice import read_routed_rail
+from ibprof_converter.routing.route_choice import describe_routes, read_routed_rail
 from ibprof_converter.routing.subnet import TABLES, Subnet, check_rails
 from ibprof_converter.traffic.adapter_policies import SPREAD
 from ibprof_converter.traffic.all_to_all import load_all_to_all
@@ -38,6 +43,13 @@ from ibprof_converter.traffic.port_counters import subtract_counters
 from ibprof_converter.traffic.rail_bounds import bound_loads
 from ibprof_converter.traffic.traffic_data import ALL, PortCounters, RankTraffic, Traffic
 from ibprof_converter.traffic.traffic_reader import read_traffic
+
+if TYPE_CHECKING:
+    from ibprof.verdict.verdict_data import Verdict
+    from ibprof_converter.hotspots.link_report import LinkReport
+
+_MOST_REGIONS = 64
+"""Regions beyond which loads are not split by region, since memory grows with links times regions."""
 
 Demand = RankTraffic | Traffic | PortCounters
 """The traffic of one job as it was read."""
@@ -222,3 +234,67 @@ def _compare_counters(
             raise UsageError(f"--counters {name}: expected port counters, found {counters.origin}")
         read.append(counters)
     return compare_counters(loads, subtract_counters(read[1], read[0]) if len(read) > 1 else read[0], fabric.fabrics)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedLoads:
+    """The verdict on loads, and the report on links that it rests on."""
+
+    verdict: Verdict
+    links: LinkReport
+
+
+def judge_loads(
+    loads: FabricLoads, progress: Progress = no_progress, top: int = TOP, rank_by: str = BY_TIME
+) -> JudgedLoads:
+    """Return the verdict on loads: is the network why their job is slow?
+
+    Args:
+        loads: of the links.
+        progress: receives each stage of the diagnosis.
+        top: number of link directions to name.
+        rank_by: one of `RANKINGS`.
+    """
+    # Loads alone need no diagnosis, whose modules are many.
+    from ibprof_converter.hotspots.link_report import report_on_links  # noqa: PLC0415
+    from ibprof_converter.hotspots.verdict_links import judge_job  # noqa: PLC0415
+
+    fabric, traffic, demand = loads.fabric, loads.traffic, loads.demand
+    links = report_on_links(
+        loads.placed,
+        fabric.subnets,
+        fabric.layouts,
+        loads.loads,
+        top,
+        bounds=loads.judging_bounds,
+        demand=demand,
+        progress=progress,
+        rank_by=rank_by,
+    )
+    routes = (describe_routes(fabric.subnets) or "") if traffic else ""
+    run = demand.profile if demand else None
+    moved = traffic is not None and traffic.moved
+    return JudgedLoads(judge_job(run, links, routes, _time_regions(loads), moved=moved), links)
+
+
+def _time_regions(loads: FabricLoads) -> Mapping[str, float] | None:
+    """Return the seconds at line rate of each region's own most loaded link direction.
+
+    None where there is only one region, or too much to split; where routes are adaptive, since then only the total is
+    estimated; and where no link's speed is known.
+    """
+    from ibprof_converter.hotspots.link_report import DIAGNOSED_FLOWS  # noqa: PLC0415  (as above)
+
+    traffic = loads.traffic
+    if traffic is None or loads.demand is None or loads.judging_bounds:
+        return None
+    if not 1 < len(traffic.regions) <= _MOST_REGIONS or len(traffic.bytes) > DIAGNOSED_FLOWS:
+        return None
+    split = load_links(traffic, loads.fabric.subnets, by_region=True)
+    seconds = np.zeros(len(split.groups))
+    for fabric, amounts in zip(loads.fabric.fabrics, split.by_rail, strict=True):
+        known = fabric.link_gbps > 0
+        each = amounts[known] * 8e-9 / fabric.link_gbps[known, np.newaxis, np.newaxis]
+        seconds = np.maximum(seconds, each.max(axis=(0, 1), initial=0.0))
+    found = dict(zip((region for region, _ in split.groups), seconds.tolist(), strict=True))
+    return found if any(found.values()) else None

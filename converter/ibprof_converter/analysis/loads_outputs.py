@@ -14,8 +14,8 @@ from ibprof.errors import UsageError
 from ibprof.profile.folded_stacks import fold_stacks
 from ibprof.text.call_names import name_call
 from ibprof_converter.analysis.fabric_loads import FabricLoads
-from ibprof_converter.analysis.judged_loads import judge_loads
 from ibprof_converter.analysis.load_options import OPERATION, REGION, SITE
+from ibprof_converter.analysis.load_pipeline import judge_loads
 from ibprof_converter.analysis.loads_view import NamedLoads, write_view
 from ibprof_converter.analysis.output_files import STDOUT, naming_file, open_output
 from ibprof_converter.analysis.traffic_over_time import find_busiest, name_end

@@ -12,8 +12,8 @@ from ibprof.errors import UsageError
 from ibprof.text.notebook_html import NotebookView
 from ibprof.text.quantities import format_bytes, printable
 from ibprof_converter.analysis.fabric_loads import FabricLoads
-from ibprof_converter.analysis.judged_loads import JudgedLoads
 from ibprof_converter.analysis.load_options import AttributeFiles
+from ibprof_converter.analysis.load_pipeline import JudgedLoads
 from ibprof_converter.analysis.output_files import naming_file
 from ibprof_converter.analysis.run_change import explain_change
 from ibprof_converter.analysis.run_facts import facts_of_loads
@@ -166,7 +166,7 @@ def _read_attributes(loads: FabricLoads, files: AttributeFiles) -> tuple[list[Us
 def _run_of(name: str, named: NamedLoads) -> ViewRun:
     run = _measured_or_recorded(name, named.loads)
     judged = named.judged
-    return replace(run, verdict=judged.verdict, diagnosis=judged.diagnosis) if judged else run
+    return replace(run, verdict=judged.verdict, diagnosis=judged.links.diagnosis) if judged else run
 
 
 def _measured_or_recorded(name: str, loads: FabricLoads) -> ViewRun:

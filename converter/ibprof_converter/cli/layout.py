@@ -4,26 +4,22 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 
 from ibprof.cli.command import run_command
 from ibprof.cli.parsers import make_parser
-from ibprof.errors import InconsistentError, UsageError
+from ibprof.errors import InconsistentError
 from ibprof_converter.analysis.load_options import (
     OPERATION,
     REGION,
     SITE,
-    FabricOptions,
-    TrafficOptions,
     parse_columns,
 )
 from ibprof_converter.analysis.load_pipeline import load_fabric
 from ibprof_converter.analysis.loads_outputs import JOB, OUTPUT_FILES, LoadsOutputOptions, write_outputs
 from ibprof_converter.analysis.measured_patterns import SAMPLES, measure_patterns
-from ibprof_converter.analysis.output_files import FULL_PATHS, PathRedactor, check_files
+from ibprof_converter.analysis.output_files import check_files
 from ibprof_converter.checks.fabric_check import check_fabric_files, describe_health
 from ibprof_converter.cli.arguments import count_in, fill_options, type_of
 from ibprof_converter.cli.input_arguments import (
@@ -33,6 +29,7 @@ from ibprof_converter.cli.input_arguments import (
     add_provenance_argument,
     fabric_options,
     reading_options,
+    refuse_options,
     shorten_paths,
     traffic_options,
 )
@@ -59,82 +56,55 @@ examples:
 {FORMS}"""
 
 
-@dataclass(frozen=True, slots=True)
-class LayoutOptions:
-    """Inputs and outputs of `ibprof-layout`; `paths` are those that the view has without their folders."""
-
-    fabric: FabricOptions
-    traffic: TrafficOptions
-    outputs: LoadsOutputOptions
-    paths: PathRedactor = FULL_PATHS
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `ibprof-layout`."""
     return run_command(NAME, _run, argv)
 
 
 def _run(argv: Sequence[str] | None) -> int:
-    return _build_run(_parser().parse_intermixed_args(argv))()
-
-
-def _build_run(arguments: argparse.Namespace) -> Callable[[], int]:
-    """Return what the command does, with its options."""
+    arguments = _parser().parse_intermixed_args(argv)
     if arguments.patterns:
-        fabric = _no_traffic_options(arguments, "--patterns has patterns of its own", "check")
-        samples = SAMPLES if arguments.samples is None else arguments.samples
-        return partial(_measure_patterns, fabric, samples, arguments.json)
+        refuse_options(arguments, (*_OF_TRAFFIC, "check"), "not with --patterns, which has patterns of its own")
+        return _measure_patterns(arguments)
     if arguments.check:
-        return partial(_check, _no_traffic_options(arguments, "--check has no traffic", "routes"), arguments.json)
-    return partial(_lay_out, _layout_options(arguments))
+        refuse_options(arguments, (*_OF_TRAFFIC, "routes"), "not with --check, which has no traffic")
+        return _check(arguments)
+    refuse_options(arguments, ("json", "samples"), "only with --check or --patterns; -o and --yaml hold the loads")
+    return _lay_out(arguments)
 
 
-def _lay_out(options: LayoutOptions) -> int:
+def _lay_out(arguments: argparse.Namespace) -> int:
+    fabric, traffic = fabric_options(arguments), traffic_options(arguments, flows_limit=0)
+    outputs = fill_options(LoadsOutputOptions, arguments, only_used=arguments.used)
+    outputs.check(traffic.by, len(traffic.names))
+    files = (*fabric.files(), *traffic.files())
+    check_files(files, outputs.files())
     with show_stages() as progress:
-        loads = load_fabric(options.fabric, options.traffic, progress)
+        loads = load_fabric(fabric, traffic, progress)
     print_warnings(NAME, loads.warnings)
-    write_outputs(loads, options.outputs, options.paths.apply)
+    named = (*map(Path, fabric.names), *filter(None, outputs.files().values()))
+    write_outputs(loads, outputs, shorten_paths(arguments.provenance, (*files, *named)).apply)
     return 0
 
 
-def _check(fabric: FabricOptions, as_json: bool) -> int:
+def _check(arguments: argparse.Namespace) -> int:
+    fabric = reading_options(arguments, tuple(arguments.inputs))
     with show_stages() as progress:
         health = check_fabric_files(fabric.find_rails(), progress)
-    print_result(health.as_json(), describe_health(health), as_json)
+    print_result(health.as_json(), describe_health(health), arguments.json)
     if health.trusted:
         return 0
     print_warnings(NAME, ["routes cannot be trusted"])
     return InconsistentError.status
 
 
-def _measure_patterns(fabric: FabricOptions, samples: int, as_json: bool) -> int:
+def _measure_patterns(arguments: argparse.Namespace) -> int:
+    fabric = reading_options(arguments, tuple(arguments.inputs))
+    samples = SAMPLES if arguments.samples is None else arguments.samples
     with show_stages() as progress:
         measured = measure_patterns(fabric, samples, progress)
-    print_result(measured.as_json(), measured.describe(), as_json)
+    print_result(measured.as_json(), measured.describe(), arguments.json)
     return 0
-
-
-def _layout_options(arguments: argparse.Namespace) -> LayoutOptions:
-    if arguments.json or arguments.samples is not None:
-        raise UsageError("--json and --samples are for --check and --patterns; links.csv and --yaml hold the loads")
-    options = LayoutOptions(
-        fabric=fabric_options(arguments),
-        traffic=traffic_options(arguments, flows_limit=0),
-        outputs=fill_options(LoadsOutputOptions, arguments, only_used=arguments.used),
-    )
-    files = (*options.fabric.files(), *options.traffic.files())
-    named = (*map(Path, options.fabric.names), *filter(None, options.outputs.files().values()))
-    options = replace(options, paths=shorten_paths(arguments.provenance, (*files, *named)))
-    options.outputs.check(options.traffic.by, len(options.traffic.names))
-    check_files(files, options.outputs.files())
-    return options
-
-
-def _no_traffic_options(arguments: argparse.Namespace, why: str, *others: str) -> FabricOptions:
-    """Return which fabrics to read, where traffic is no input and its options are refused."""
-    if wanted := next((option for option in (*_OF_TRAFFIC, *others) if getattr(arguments, option)), None):
-        raise UsageError(f"{why}: --{wanted} does not apply")
-    return reading_options(arguments, tuple(arguments.inputs))
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -5,16 +5,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from ibprof.cli.command import run_command
 from ibprof.cli.parsers import make_parser
 from ibprof.cli.progress import show_progress
 from ibprof.errors import UsageError
-from ibprof.profile.row_choice import RowChoice
 from ibprof.text.quantities import format_seconds
-from ibprof_converter.analysis.load_options import FabricOptions
 from ibprof_converter.analysis.output_files import STDOUT, check_files
 from ibprof_converter.analysis.placement_outputs import PlacementFiles, write_placement
 from ibprof_converter.analysis.rank_placing import SEARCH_SECONDS, PlaceOptions, place_ranks, read_ranks_to_place
@@ -45,59 +42,43 @@ The same seed, time and input give the same placement, unless the clock cut the 
 {KINDS}"""
 
 
-@dataclass(frozen=True, slots=True)
-class PlaceCommandOptions:
-    """Inputs of `ibprof-place`, how it searches, and its outputs."""
-
-    fabric: FabricOptions
-    traffic: str
-    chosen: RowChoice
-    search: PlaceOptions
-    files: PlacementFiles
-    as_json: bool
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `ibprof-place`."""
     return run_command(NAME, _place, argv)
 
 
 def _place(argv: Sequence[str] | None) -> None:
-    options = _place_options(_parser().parse_intermixed_args(argv))
-    with show_stages() as progress:
-        subnets, hosts, demand = read_ranks_to_place(options.fabric, options.traffic, progress, options.chosen)
-    with show_progress("searching") as tell:
-
-        def show(share: float, best: float) -> None:
-            tell(round(share * _STEPS), _STEPS, f"searching; most loaded link {format_seconds(best)}")
-
-        comparison = place_ranks(subnets, hosts, demand, options.search, show)
-    routes = [*filter(None, [describe_routes(subnets)])]
-    write_placement(options.files, comparison.hosts)
-    if options.as_json:
-        print_json(comparison.as_json())
-    elif options.files.output == STDOUT:
-        print_warnings(NAME, routes)
-    else:
-        from ibprof_converter.placement.candidates import print_placements  # noqa: PLC0415  (rich is slow to import)
-
-        print_lines(routes)
-        print_captured(lambda console: print_placements(console, comparison))
-
-
-def _place_options(arguments: argparse.Namespace) -> PlaceCommandOptions:
+    arguments = _parser().parse_intermixed_args(argv)
     traffic = traffic_options(arguments)
     if len(traffic.names) > 1 or len(traffic.placements) > 1:
         raise UsageError("one job is placed at a time: expected one TRAFFIC, with at most one --placement")
     fabric = fabric_options(arguments)
     if arguments.json and arguments.output == STDOUT:
         raise UsageError("-o - and --json: both go to stdout")
-    search = fill_options(PlaceOptions, arguments, placement=next(iter(traffic.placements), None))
-    search.check()
+    options = fill_options(PlaceOptions, arguments, placement=next(iter(traffic.placements), None))
+    options.check()
     files = fill_options(PlacementFiles, arguments)
     files.check()
-    check_files((*fabric.files(), *traffic.files(), *search.files()), files.by_option())
-    return PlaceCommandOptions(fabric, traffic.names[0], traffic.chosen, search, files, arguments.json)
+    check_files((*fabric.files(), *traffic.files(), *options.files()), files.by_option())
+    with show_stages() as progress:
+        subnets, hosts, demand = read_ranks_to_place(fabric, traffic.names[0], progress, traffic.chosen)
+    with show_progress("searching") as tell:
+
+        def show(share: float, best: float) -> None:
+            tell(round(share * _STEPS), _STEPS, f"searching; most loaded link {format_seconds(best)}")
+
+        comparison = place_ranks(subnets, hosts, demand, options, show)
+    routes = [*filter(None, [describe_routes(subnets)])]
+    write_placement(files, comparison.hosts)
+    if arguments.json:
+        print_json(comparison.as_json())
+    elif files.output == STDOUT:
+        print_warnings(NAME, routes)
+    else:
+        from ibprof_converter.placement.candidates import print_placements  # noqa: PLC0415  (rich is slow to import)
+
+        print_lines(routes)
+        print_captured(lambda console: print_placements(console, comparison))
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -5,23 +5,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from ibprof.cli.command import run_command
 from ibprof.cli.parsers import make_parser
-from ibprof_converter.analysis.fabric_loads import FabricLoads
-from ibprof_converter.analysis.judged_loads import judge_loads
-from ibprof_converter.analysis.load_options import (
-    AttributeFiles,
-    FabricOptions,
-    Progress,
-    TrafficOptions,
-    list_compared,
-)
-from ibprof_converter.analysis.load_pipeline import load_traffic, read_routed_fabric
+from ibprof_converter.analysis.load_options import AttributeFiles, list_compared
+from ibprof_converter.analysis.load_pipeline import judge_loads, load_traffic, read_routed_fabric
 from ibprof_converter.analysis.loads_view import NamedLoads, write_view
-from ibprof_converter.analysis.output_files import PathRedactor, check_files
+from ibprof_converter.analysis.output_files import check_files
 from ibprof_converter.cli.input_arguments import (
     add_attribute_arguments,
     add_counters_argument,
@@ -51,50 +42,31 @@ examples:
 {FORMS}"""
 
 
-@dataclass(frozen=True, slots=True)
-class ViewOptions:
-    """Inputs and outputs of `ibprof-view`.
-
-    The first traffic is compared with the others. `paths` are those that the page has without their folders.
-    """
-
-    fabric: FabricOptions
-    traffics: tuple[TrafficOptions, ...]
-    attributes: AttributeFiles
-    output: Path
-    paths: PathRedactor
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `ibprof-view`."""
     return run_command(NAME, _view, argv)
 
 
 def _view(argv: Sequence[str] | None) -> None:
-    options = _view_options(_parser().parse_intermixed_args(argv))
-    with show_stages() as progress:
-        fabric = read_routed_fabric(options.fabric, progress)
-        runs = [_judge(load_traffic(fabric, each, progress), each, progress) for each in options.traffics]
-        progress("writing the page")
-        write_view(options.output, runs[0], runs[1:], options.attributes, options.paths.apply)
-    for run in runs:
-        print_warnings(NAME, run.loads.warnings)
-
-
-def _judge(loads: FabricLoads, traffic: TrafficOptions, progress: Progress) -> NamedLoads:
-    return NamedLoads(loads, traffic.names, traffic.placements, judge_loads(loads, progress))
-
-
-def _view_options(arguments: argparse.Namespace) -> ViewOptions:
-    fabric = fabric_options(arguments)
+    arguments = _parser().parse_intermixed_args(argv)
+    options = fabric_options(arguments)
     own = traffic_options(arguments, FLOW_LIMIT)
     attributes = AttributeFiles(arguments.rank_data, arguments.node_data)
-    compared = tuple(map(Path, (*arguments.compare, *arguments.compare_placement)))
-    files = (*fabric.files(), *own.files(), *compared, *attributes.files())
+    compared = map(Path, (*arguments.compare, *arguments.compare_placement))
+    files = (*options.files(), *own.files(), *compared, *attributes.files())
     check_files(files, {"--output": arguments.output})
-    others = list_compared(own, arguments.compare, arguments.compare_placement)
-    paths = shorten_paths(arguments.provenance, (*files, *map(Path, fabric.names), arguments.output))
-    return ViewOptions(fabric, (own, *others), attributes, arguments.output, paths)
+    traffics = [own, *list_compared(own, arguments.compare, arguments.compare_placement)]
+    with show_stages() as progress:
+        fabric = read_routed_fabric(options, progress)
+        runs = []
+        for traffic in traffics:
+            loads = load_traffic(fabric, traffic, progress)
+            runs.append(NamedLoads(loads, traffic.names, traffic.placements, judge_loads(loads, progress)))
+        progress("writing the page")
+        paths = shorten_paths(arguments.provenance, (*files, *map(Path, options.names), arguments.output))
+        write_view(arguments.output, runs[0], runs[1:], attributes, paths.apply)
+    for run in runs:
+        print_warnings(NAME, run.loads.warnings)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -14,12 +14,11 @@ from ibprof.text.notebook_html import NotebookView
 from ibprof.text.quantities import printable
 from ibprof.verdict.verdict_data import Verdict, VerdictKind
 from ibprof_converter.analysis.fabric_loads import FabricLoads
-from ibprof_converter.analysis.judged_loads import judge_links
 from ibprof_converter.analysis.load_options import TOP, FabricOptions, Progress, TrafficOptions, no_progress
-from ibprof_converter.analysis.load_pipeline import Demand, load_fabric
+from ibprof_converter.analysis.load_pipeline import Demand, judge_loads, load_fabric
 from ibprof_converter.hotspots.coverage import REQUESTS, Coverage, DumpRequest, describe_coverage
 from ibprof_converter.hotspots.link_order import BY_TIME
-from ibprof_converter.hotspots.link_report import LinkReport, links_as_json, report_on_links
+from ibprof_converter.hotspots.link_report import LinkReport, links_as_json
 from ibprof_converter.hotspots.run_sums import RunSummary, summarise
 from ibprof_converter.hotspots.verdict_links import judge_job
 from ibprof_converter.reports.provenance import Provenance, describe_provenance
@@ -250,22 +249,12 @@ def report_on_loads(
     if loads.traffic:
         hosts = matrix_of_hosts(loads.traffic, fabric.subnets, fabric.hosts)
     rails = sum_rails(fabric.subnets, loads.loads)
-    links = report_on_links(
-        loads.placed,
-        fabric.subnets,
-        fabric.layouts,
-        loads.loads,
-        top,
-        bounds=loads.judging_bounds,
-        demand=demand,
-        progress=progress,
-        rank_by=rank_by,
-    )
+    judged = judge_loads(loads, progress, top, rank_by)
     report = JobReport(
-        verdict=judge_links(loads, links),
+        verdict=judged.verdict,
         coverage=loads.coverage,
         provenance=provenance,
-        links=links,
+        links=judged.links,
         run=run,
         loads=loads,
         rails=rails,

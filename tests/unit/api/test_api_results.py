@@ -15,7 +15,7 @@ from ibprof.archive.otf2_archive import write_archive
 from ibprof.profile.profile_summary import describe_briefly
 from ibprof.text.notebook_html import render_html
 from ibprof.verdict.job_verdict import NOT_THERE
-from ibprof_converter.analysis.judged_loads import judge_loads
+from ibprof_converter.analysis.load_pipeline import judge_loads
 from ibprof_converter.traffic.traffic_data import describe_origin
 from ibprof_testing.samples.fabrics import IBDIAGNET, find_sample
 from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
