@@ -227,8 +227,7 @@ def _show(look: WatchedRun) -> Group:
 
 def _name_direction(spot: Hotspot) -> str:
     """Return a link direction in words."""
-    source, destination = (spot.a, spot.b) if spot.end == "a" else (spot.b, spot.a)
-    return f"{source.name or source.guid} port {source.port} -> {destination.name or destination.guid}"
+    return f"{spot.sender} -> {spot.receiver.node}"
 
 
 def _parser() -> argparse.ArgumentParser:

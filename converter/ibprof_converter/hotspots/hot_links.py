@@ -50,6 +50,14 @@ class LinkPort:
     name: str
     port: int
 
+    @property
+    def node(self) -> str:
+        """Name of the node; its GUID where it has none."""
+        return self.name or self.guid
+
+    def __str__(self) -> str:
+        return f"{self.node} port {self.port}"
+
 
 @dataclass(frozen=True, slots=True)
 class Contention:
@@ -171,6 +179,16 @@ class Hotspot:
     line_rate_s: float | None
     contributors: Contributors | None
     static_bytes: int | None = None
+
+    @property
+    def sender(self) -> LinkPort:
+        """The side that sends."""
+        return self.a if self.end == "a" else self.b
+
+    @property
+    def receiver(self) -> LinkPort:
+        """The other side."""
+        return self.b if self.end == "a" else self.a
 
 
 def compare_times(spot: Hotspot, first: Hotspot) -> float:

@@ -11,7 +11,7 @@ from ibprof.verdict.job_verdict import judge_run, judge_traffic
 from ibprof.verdict.verdict_data import BusiestLink, Verdict, VerdictKind
 from ibprof_converter.hotspots.causes.diagnosis import Diagnosis
 from ibprof_converter.hotspots.causes.load_cause import REPAIR
-from ibprof_converter.hotspots.hot_links import HOST_LINK, Hotspot
+from ibprof_converter.hotspots.hot_links import HOST_LINK
 from ibprof_converter.hotspots.link_report import LinkReport
 
 
@@ -60,7 +60,7 @@ def _time_links(links: LinkReport, routes: str) -> BusiestLink | None:
             return BusiestLink("", 0.0, is_host_link=True, routes=routes, on_host_share=on_host)
         busiest = max(spots, key=lambda spot: (spot.line_rate_s or 0.0, spot.kind == HOST_LINK))
         return BusiestLink(
-            busiest=_name_direction(busiest),
+            busiest=str(busiest.sender),
             line_rate_s=busiest.line_rate_s or 0.0,
             is_host_link=busiest.kind == HOST_LINK,
             routes=routes,
@@ -83,8 +83,3 @@ def _time_links(links: LinkReport, routes: str) -> BusiestLink | None:
         routes=routes,
         on_host_share=on_host,
     )
-
-
-def _name_direction(spot: Hotspot) -> str:
-    node = spot.a if spot.end == "a" else spot.b
-    return f"{node.name or node.guid} port {node.port}"

@@ -21,7 +21,7 @@ from ibprof_converter.hotspots.link_report import LinkReport
 from ibprof_converter.hotspots.verdict_links import has_fault
 from ibprof_converter.reports.job_report import JobReport
 from ibprof_converter.reports.job_sections import describe_report
-from ibprof_converter.reports.link_sections import ends_of, name_basis, name_loaders
+from ibprof_converter.reports.link_sections import name_basis, name_loaders
 from ibprof_converter.reports.network_picture import draw_network
 from ibprof_converter.reports.report_page import (
     ReportPage,
@@ -212,8 +212,7 @@ def _count_tried(diagnosis: Diagnosis) -> str:
 def _list_group(group: LinkGroup, number: int, first: Hotspot, rails: int) -> str:
     """Return a group as an item of the list: its most loaded link direction, its time, who loads it."""
     spot, path = group.busiest, f"link_groups.{number}.busiest"
-    source, destination = ends_of(spot)
-    where = f"{source.name or source.guid} port {source.port}{_TO}{destination.name or destination.guid}"
+    where = f"{spot.sender}{_TO}{spot.receiver.node}"
     time = show_number(f"{path}.line_rate_s", spot.line_rate_s, ValueKind.SECONDS)
     amount = show_number(f"{path}.bytes", spot.bytes, ValueKind.BYTES)
     count = show_number(f"link_groups.{number}.directions", len(group.members), ValueKind.COUNT)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from ibprof.text.call_names import name_call
 from ibprof.text.quantities import format_seconds
@@ -17,7 +17,6 @@ from ibprof_converter.reports.report_sections import (
     Fact,
     Section,
     Table,
-    Value,
     ValueKind,
     format_value,
     tabulate,
@@ -97,7 +96,8 @@ def describe_groups(links: LinkReport) -> Section:
             str(number),
             group.busiest.line_rate_s,
             group.busiest.bytes,
-            *map(_side, ends_of(group.busiest)),
+            _write_side(group.busiest.sender),
+            _write_side(group.busiest.receiver),
             len(group.members),
             tuple(f"{_percent(share):>6}  {who}" for _, share, who in name_loaders(group.busiest)),
         )
@@ -139,37 +139,31 @@ def _table_of_ends(key: str, spots: Sequence[Hotspot], rails: int) -> Table:
             "", "loaded by, on static routes" if any(spot.static_bytes is not None for spot in spots) else "loaded by"
         ),
     )
-    return Table(key, columns, tuple(_row_of_end(spot, rails) for spot in spots))
-
-
-def _row_of_end(spot: Hotspot, rails: int) -> tuple[Value, ...]:
-    source, destination = ends_of(spot)
-    row = (
-        _side(source),
-        _side(destination),
-        spot.bytes,
-        spot.share,
-        spot.ratio_to_mean,
-        spot.line_rate_s,
-        _senders(spot),
+    rows = tuple(
+        (
+            *((spot.rail,) if rails > 1 else ()),
+            _write_side(spot.sender),
+            _write_side(spot.receiver),
+            spot.bytes,
+            spot.share,
+            spot.ratio_to_mean,
+            spot.line_rate_s,
+            _list_senders(spot),
+        )
+        for spot in spots
     )
-    return (spot.rail, *row) if rails > 1 else row
+    return Table(key, columns, rows)
 
 
-def ends_of(spot: Hotspot) -> tuple[LinkPort, LinkPort]:
-    """Return the side that sends, and the other."""
-    return (spot.a, spot.b) if spot.end == "a" else (spot.b, spot.a)
-
-
-def _side(node: LinkPort) -> tuple[str, ...]:
-    return node.name or node.guid, f"port {node.port}"
+def _write_side(port: LinkPort) -> tuple[str, str]:
+    return port.node, f"port {port.port}"
 
 
 def _percent(share: float) -> str:
     return format_value(share, ValueKind.SHARE)
 
 
-def _senders(spot: Hotspot) -> tuple[str, ...]:
+def _list_senders(spot: Hotspot) -> tuple[str, ...]:
     causes = spot.contributors
     if causes is None:
         return ("(counted at the port)" if spot.static_bytes is None else "(on no static route)",)
@@ -183,12 +177,9 @@ def _senders(spot: Hotspot) -> tuple[str, ...]:
     for label, name in _SENDERS:
         shares: Sequence[NamedShare] = getattr(causes, name)
         if shares and [share.name for share in shares] != ["*"]:
-            lines.append(f"by {label}: {_shares(shares, name_call if name == 'operations' else str)}")
+            write = name_call if name == "operations" else str
+            lines.append(f"by {label}: {', '.join(f'{write(each.name)} {_percent(each.share)}' for each in shares)}")
     return tuple(lines)
-
-
-def _shares(shares: Sequence[NamedShare], write: Callable[[str], str]) -> str:
-    return ", ".join(f"{write(share.name)} {_percent(share.share)}" for share in shares)
 
 
 def describe_diagnosis(diagnosis: Diagnosis) -> Section:

@@ -12,7 +12,7 @@ from ibprof.text.quantities import format_bytes, format_seconds, printable
 from ibprof_converter.hotspots.hot_links import HOST_LINK, REST, Hotspot, LinkGroup
 from ibprof_converter.hotspots.link_order import BY_BYTES
 from ibprof_converter.reports.job_report import JobReport
-from ibprof_converter.reports.link_sections import ends_of, name_basis
+from ibprof_converter.reports.link_sections import name_basis
 from ibprof_converter.reports.report_sections import Section, Table, Value, ValueKind, format_lines
 from ibprof_converter.traffic.traffic_data import ALL
 
@@ -112,12 +112,11 @@ def _shorten(name: str, most: int) -> str:
 
 def _say_end(number: int, group: LinkGroup, rail: str, by_bytes: bool, width: int) -> str:
     spot, count = group.busiest, len(group.members)
-    source, destination = ends_of(spot)
     load = format_bytes(spot.bytes) if by_bytes or spot.line_rate_s is None else format_seconds(spot.line_rate_s)
     alike = f" (+ {count - 1} alike)" if count > 1 else ""
     most = (width - _AROUND - len(rail + alike)) // 2
-    sender, receiver = (_shorten(node.name or node.guid, most) for node in (source, destination))
-    where = f"{rail}{sender} port {source.port} -> {receiver}"
+    sender, receiver = (_shorten(each.node, most) for each in (spot.sender, spot.receiver))
+    where = f"{rail}{sender} port {spot.sender.port} -> {receiver}"
     return f"{number:>3}  {load:>7}  {where}{alike}{_say_most(spot)}"
 
 

@@ -23,7 +23,7 @@ from ibprof_converter.hotspots.link_report import diagnose_traffic
 from ibprof_converter.placement.candidates import PlacementComparison
 from ibprof_converter.reports.comparison_sections import name_part, say_threshold
 from ibprof_converter.reports.job_report import JobReport, describe_additions
-from ibprof_converter.reports.link_sections import format_verdict
+from ibprof_converter.reports.link_sections import format_verdict, name_loaders
 from ibprof_converter.reports.run_comparison import RunComparison
 from ibprof_converter.traffic.rail_bounds import STATIC
 from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic
@@ -93,7 +93,7 @@ def _render_loads(loads: FabricLoads, verdict: str) -> str:
         render_head(loads.title),
         f"<p>{said}; {format_bytes(bytes_of.bytes_on_host)} within hosts; {format_bytes(unrouted)} not routed</p>",
         _picture(loads),
-        render_table(head, map(_describe_end, loads.most_loaded(_SHOWN))),
+        render_table(head, map(_describe_direction, loads.most_loaded(_SHOWN))),
         *_gaps(loads.coverage, loads.warnings),
         *(f"<div>{escape(line)}</div>" for line in describe_additions(loads)),
     ])  # fmt: skip
@@ -214,22 +214,16 @@ def _picture(loads: FabricLoads) -> str:
     return f'<img style="max-width:100%" alt="{escape(loads.title)}" src="data:image/png;base64,{data}">'
 
 
-def _describe_end(spot: Hotspot) -> Sequence[str]:
-    source, destination = (spot.a, spot.b) if spot.end == "a" else (spot.b, spot.a)
-    pairs = spot.contributors.rank_pairs if spot.contributors else ()
-    who = ""
-    if pairs:
-        named = pairs[0].source_rank is not None
-        ranks = f"rank {pairs[0].source_rank} -> {pairs[0].destination_rank}"
-        who = f"{ranks if named else f'{pairs[0].source} -> {pairs[0].destination}'} ({pairs[0].share * 100:.1f}%)"
+def _describe_direction(spot: Hotspot) -> Sequence[str]:
+    _, share, who = next(name_loaders(spot), ("", 0.0, ""))
     return (
         str(spot.rail),
-        f"{source.name or source.guid} port {source.port}",
-        f"{destination.name or destination.guid} port {destination.port}",
+        str(spot.sender),
+        str(spot.receiver),
         format_bytes(spot.bytes),
         f"{spot.ratio_to_mean:.2f}",
         "-" if spot.line_rate_s is None else format_seconds(spot.line_rate_s),
-        who,
+        f"{who} ({share * 100:.1f}%)" if who else "",
     )
 
 
