@@ -15,8 +15,6 @@ from ibprof.profile.folded_stacks import fold_stacks
 from ibprof.text.call_names import name_call
 from ibprof_converter.analysis.fabric_loads import FabricLoads
 from ibprof_converter.analysis.load_options import OPERATION, REGION, SITE
-from ibprof_converter.analysis.load_pipeline import judge_loads
-from ibprof_converter.analysis.loads_view import NamedLoads, write_view
 from ibprof_converter.analysis.output_files import STDOUT, naming_file, open_output
 from ibprof_converter.analysis.traffic_over_time import find_busiest, name_end
 from ibprof_converter.layout.regular_cabling import find_dragonfly_groups
@@ -139,6 +137,9 @@ def write_outputs(loads: FabricLoads, options: LoadsOutputOptions, spell: Callab
     for path in filter(None, (options.png, options.figure)):
         draw_loads(path, loads, options.panels, options.only_used, options.full_scale)
     if options.html:
+        from ibprof_converter.analysis.load_pipeline import judge_loads  # noqa: PLC0415  (most runs write no page)
+        from ibprof_converter.analysis.loads_view import NamedLoads, write_view  # noqa: PLC0415
+
         write_view(options.html, NamedLoads(loads, judged=judge_loads(loads)), spell=spell)
 
 

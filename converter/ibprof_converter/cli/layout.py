@@ -9,16 +9,15 @@ from pathlib import Path
 
 from ibprof.cli.command import run_command
 from ibprof.cli.parsers import make_parser
-from ibprof.errors import InconsistentError
+from ibprof.errors import InconsistentError, UsageError
 from ibprof_converter.analysis.load_options import (
     OPERATION,
     REGION,
     SITE,
     parse_columns,
 )
-from ibprof_converter.analysis.load_pipeline import load_fabric
+from ibprof_converter.analysis.load_pipeline import load_fabric, read_subnets
 from ibprof_converter.analysis.loads_outputs import JOB, OUTPUT_FILES, LoadsOutputOptions, write_outputs
-from ibprof_converter.analysis.measured_patterns import SAMPLES, measure_patterns
 from ibprof_converter.analysis.output_files import check_files
 from ibprof_converter.checks.fabric_check import check_fabric_files, describe_health
 from ibprof_converter.cli.arguments import count_in, fill_options, type_of
@@ -34,6 +33,8 @@ from ibprof_converter.cli.input_arguments import (
     traffic_options,
 )
 from ibprof_converter.cli.printing import print_result, print_warnings, show_stages
+from ibprof_converter.hotspots.pattern_throughput import describe_patterns, measure_throughput
+from ibprof_converter.routing.route_choice import describe_routes, name_routes
 from ibprof_converter.routing.synthetic.spec import FORMS
 from ibprof_converter.traffic.traffic_reader import KINDS
 
@@ -41,6 +42,11 @@ NAME = "ibprof-layout"
 
 _OF_TRAFFIC = (*OUTPUT_FILES, "panels", "placement", "rails", "nic", "by", "used", "full_scale", "counters")
 """Options that --check and --patterns, which have no traffic, refuse."""
+
+_SAMPLES = 20
+"""Samples of each pattern, unless --samples names another number."""
+
+_MOST_SAMPLES = 100_000
 
 _EXAMPLE = f"""\
 examples:
@@ -99,11 +105,17 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def _measure_patterns(arguments: argparse.Namespace) -> int:
-    fabric = reading_options(arguments, tuple(arguments.inputs))
-    samples = SAMPLES if arguments.samples is None else arguments.samples
+    samples = _SAMPLES if arguments.samples is None else arguments.samples
+    if not 1 <= samples <= _MOST_SAMPLES:
+        raise UsageError(f"--samples {samples}: expected a number from 1 to {_MOST_SAMPLES}")
     with show_stages() as progress:
-        measured = measure_patterns(fabric, samples, progress)
-    print_result(measured.as_json(), measured.describe(), arguments.json)
+        subnets = read_subnets(reading_options(arguments, tuple(arguments.inputs)))
+        patterns = [
+            each for rail, subnet in enumerate(subnets) for each in measure_throughput(subnet, rail, samples, progress)
+        ]
+    document = {"routes": name_routes(subnets), "patterns": [each.as_json() for each in patterns]}
+    lines = [*filter(None, [describe_routes(subnets)]), *describe_patterns(patterns)]
+    print_result(document, lines, arguments.json)
     return 0
 
 
@@ -126,7 +138,7 @@ def _parser() -> argparse.ArgumentParser:
         "is the effective bisection bandwidth",
     )
     parser.add_argument(
-        "--samples", metavar="N", type=int, help=f"with --patterns: samples of each pattern (default: {SAMPLES})"
+        "--samples", metavar="N", type=int, help=f"with --patterns: samples of each pattern (default: {_SAMPLES})"
     )
     parser.add_argument("--json", action="store_true", help="with --check and --patterns: the same for programs")
     _add_output_arguments(parser)
