@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ibprof.recording.folder_runs import list_runs
-from ibprof_converter.analysis.placement_outputs import host_per_rank
+from ibprof_converter.cli.place import host_per_rank
 from ibprof_testing.lab import slurm
 from ibprof_testing.mpi import mpis
 from ibprof_testing.mpi.matrices import load_complete, recorded

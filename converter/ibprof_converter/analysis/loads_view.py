@@ -22,10 +22,10 @@ from ibprof_converter.traffic.counter_agreement import Agreement
 from ibprof_converter.traffic.loaded_links import Loads, match_counters
 from ibprof_converter.traffic.traffic_data import ALL, PortCounters, no_counters
 from ibprof_converter.viewer import user_attributes
-from ibprof_converter.viewer.html_page import render_page
-from ibprof_converter.viewer.interval_arrays import merge_times
+from ibprof_converter.viewer.time_arrays import merge_times
 from ibprof_converter.viewer.user_attributes import RankGrid, UserAttribute
 from ibprof_converter.viewer.view_document import encode_document
+from ibprof_converter.viewer.view_file import render_page
 from ibprof_converter.viewer.view_runs import RunPairChange, ViewRun
 
 _RECORDED = "as recorded"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files to write: never over an input, never two outputs into one, and errors that name their file."""
+"""Files to write: never over an input, never two outputs into one; and texts that name files without their folders."""
 
 from __future__ import annotations
 

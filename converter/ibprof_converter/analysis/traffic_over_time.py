@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Use of the most loaded link directions over time, from what each rank sent in each interval."""
+"""Traffic over time: sums of recorded intervals, and the use of the most loaded link directions."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quantities on command lines, as `type` of an argument; options from parsed arguments."""
+"""Arguments of commands: subcommands, quantities as `type` of an argument, options from parsed arguments."""
 
 from __future__ import annotations
 

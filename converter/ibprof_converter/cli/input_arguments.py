@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments that name fabrics and traffic, shared by the commands that read them, and the options made of them."""
+"""Arguments that name fabrics and traffic, declared once for all commands, and the options made of them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof-routes`: a traffic under other routes than those that a fabric has."""
+"""`ibprof-routes`: a traffic under OpenSM's engines compared; forwarding tables computed by a rule and written."""
 
 from __future__ import annotations
 

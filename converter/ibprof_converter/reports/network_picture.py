@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The picture on top of a report's page: the used part of the network, its most loaded links thick and numbered."""
+"""The picture on top of a report's page: the used part of the network, its most loaded links thick and numbered.
+
+A fabric with levels has a column for each level, hosts first; others are drawn in a plane. In a full column, units
+without a thick link are folded.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sections as one HTML page that needs nothing else, and may reach nothing else.
+"""Sections as one HTML page that needs nothing else, and may reach nothing else; its figures as SVG without script.
 
 Names from fabrics and profiles are put in as text, escaped. The policy in the page's head allows its style, and of the
 view that it may frame the script and the style, by their hashes; nothing else runs, and no request is made.
@@ -27,7 +27,7 @@ from ibprof_converter.reports.report_sections import (
     format_lines,
 )
 from ibprof_converter.reports.traffic_sums import PairMatrix
-from ibprof_converter.viewer.html_page import hash_inline, page_hashes
+from ibprof_converter.viewer.view_file import hash_inline, page_hashes
 
 _LONG = 28
 """Characters of a fact beyond which it gets a line of its own."""

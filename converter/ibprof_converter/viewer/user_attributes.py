@@ -16,7 +16,7 @@ from ibprof_converter.fabric.fabric_graph import Fabric
 from ibprof_converter.traffic.csv_tables import read_number, read_rows
 from ibprof_converter.traffic.hosts import HostIndex, Hosts
 from ibprof_converter.traffic.rank_placement import guid_number
-from ibprof_converter.viewer.packing import NONE
+from ibprof_converter.viewer.view_file import NONE
 
 _AXES = ("x", "y", "z")
 _MOST_COLUMNS = 64

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The data of the page: names as JSON, columns of numbers as arrays. See docs/formats/view.md."""
+"""The document of the view: names as JSON, nodes, links, link values and runs as arrays. See docs/formats/view.md."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from ibprof_converter.layout.regular_cabling import find_dragonfly_groups
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.hosts import Hosts
 from ibprof_converter.traffic.traffic_data import ALL, PortCounters, Traffic
-from ibprof_converter.viewer.packing import NONE, VERSION, Arrays, pack_document
 from ibprof_converter.viewer.user_attributes import RankGrid, UserAttribute
+from ibprof_converter.viewer.view_file import NONE, VERSION, Arrays, pack_document
 from ibprof_converter.viewer.view_runs import (
     RunPairChange,
     SharedNames,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The runs of a view: several recordings, several rank placements, or a prediction and measured counters."""
+"""The runs of a view as arrays: their ranks, flows and forwarding tables, in the numbers that all runs share."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.routing.tables import UNREACHABLE
 from ibprof_converter.traffic.loaded_links import Loads
 from ibprof_converter.traffic.traffic_data import ALL, NO_LID, NO_RANK, PortCounters, Traffic
-from ibprof_converter.viewer.interval_arrays import RunTimes, describe_times
-from ibprof_converter.viewer.packing import NONE, Arrays
+from ibprof_converter.viewer.time_arrays import RunTimes, describe_times
+from ibprof_converter.viewer.view_file import NONE, Arrays
 
 FLOW_LIMIT = 1 << 21
 """The number of flows that the page can sum exactly: sums of 2**21 halves of 32 bits stay below 2**53."""

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ibprof_converter.analysis.placement_outputs import PlacementFiles, write_placement
 from ibprof_converter.cli import place
+from ibprof_converter.cli.place import PlacementFiles, write_placement
 
 HOSTS = ("n2", "n1", "n1")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ibprof_converter.analysis.placement_outputs import placement_csv
+from ibprof_converter.cli.place import placement_csv
 from ibprof_converter.placement import swap_search as search_module
 from ibprof_converter.placement.lower_bound import bound_max_seconds, find_bounds
 from ibprof_converter.placement.placement_problem import PlacementProblem, SlotOfRank

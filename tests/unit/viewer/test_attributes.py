@@ -12,8 +12,8 @@ from ibprof.errors import InputError
 from ibprof.profile.profile_data import Grid
 from ibprof_converter.routing.synthetic.spec import generate
 from ibprof_converter.traffic.hosts import find_hosts
-from ibprof_converter.viewer.packing import NONE
 from ibprof_converter.viewer.user_attributes import find_recorded_grid, read_node_data, read_rank_data
+from ibprof_converter.viewer.view_file import NONE
 from ibprof_testing.samples.profiles import make_profile, make_rank
 
 FABRICS = [generate("xgft:2:2,2:1,1", rail).fabric for rail in (0, 1)]

@@ -20,7 +20,7 @@ from ibprof_converter.routing.subnet import read_subnet
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.loaded_links import Loads
 from ibprof_converter.traffic.traffic_data import ALL, NO_RANK, Traffic, no_counters
-from ibprof_converter.viewer.interval_arrays import describe_times, merge_times
+from ibprof_converter.viewer.time_arrays import describe_times, merge_times
 from ibprof_converter.viewer.view_document import LinkValue, encode_document
 from ibprof_converter.viewer.view_runs import ViewRun, share_names, spread_ranks
 from ibprof_testing.samples.profiles import make_profile, make_rank

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from ibprof.profile.profile_data import IntervalTimes, Mark, MarkKind, Profile
-from ibprof_converter.viewer import interval_arrays
-from ibprof_converter.viewer.interval_arrays import list_visits
+from ibprof_converter.viewer import time_arrays
+from ibprof_converter.viewer.time_arrays import list_visits
 from ibprof_testing.samples.profiles import make_profile, make_rank
 
 MAIN, HALO, SOLVE, IO = range(4)
@@ -56,7 +56,7 @@ def test_no_region_is_visited_while_recording_is_off_nor_after_the_last_mark() -
 
 
 def test_the_shortest_of_too_many_visits_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(interval_arrays, "_VISIT_LIMIT", 2)
+    monkeypatch.setattr(time_arrays, "_VISIT_LIMIT", 2)
     marks = [(MarkKind.START, 0, MAIN)]
     marks += [(MarkKind.CLOSE, when, SOLVE) for when in (100, 101, 300, 302)]
     assert visits_of(make_run(*marks)) == [(SOLVE, 0, 100), (SOLVE, 101, 300)]
@@ -69,7 +69,7 @@ def test_times_inside_calls_that_are_joined_keep_their_sum() -> None:
         end_ns=np.array([10, 20, 30, 10], np.uint64),
         time_ns=np.array([1, 2, 3, 4], np.uint64),
     )
-    fitted = interval_arrays._fit(times, 3)
+    fitted = time_arrays._fit(times, 3)
     assert fitted.rank.tolist() == [0, 0, 1]
     assert fitted.end_ns.tolist() == [20, 30, 10]
     assert fitted.time_ns.tolist() == [3, 3, 4]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decodes the page's data, which ibprof_converter/viewer/packing.py packs: docs/formats/view.md.
+// Decodes the page's data, which ibprof_converter/viewer/view_file.py packs: docs/formats/view.md.
 
 import type { ArrayType, NumberArray } from "./arrays";
 import { makeGrid } from "./attributes";

@@ -12,8 +12,7 @@ import numpy.typing as npt
 from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.outputs.atomic_write import write_atomically
 from ibprof_converter.traffic.traffic_data import ALL
-from ibprof_converter.viewer.html_page import render_page
-from ibprof_converter.viewer.packing import NONE, VERSION, Arrays, pack_document
+from ibprof_converter.viewer.view_file import NONE, VERSION, Arrays, pack_document, render_page
 from ibprof_converter.viewer.view_runs import describe_nothing
 from ibprof_lab.latency.features.delay_features import DelayFeatures
 from ibprof_lab.latency.features.pair_clusters import PairClusters

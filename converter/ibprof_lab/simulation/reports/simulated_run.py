@@ -26,8 +26,8 @@ from ibprof_converter.reports.result_html import join_parts, render_head, render
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.loaded_links import load_links
 from ibprof_converter.traffic.traffic_data import no_counters
-from ibprof_converter.viewer.html_page import write_page
 from ibprof_converter.viewer.view_document import LinkValue, encode_document
+from ibprof_converter.viewer.view_file import write_page
 from ibprof_converter.viewer.view_runs import ViewRun
 from ibprof_lab.simulation.measure import run_tables
 from ibprof_lab.simulation.measure.latency_measurement import measure

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ibprof_converter.analysis.placement_outputs import mpich_hosts
+from ibprof_converter.cli.place import mpich_hosts
 from ibprof_testing import processes
 from ibprof_testing.lab.routed_network import HEADERS, PAYLOAD, Direction, RoutedNetwork
 from ibprof_testing.mpi.mpis import Mpi

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Activity of ranks over time: the arrays with which the page shows a time axis, and the traffic of a time range."""
+"""Activity of ranks over time: arrays of intervals, of time inside MPI calls, and of visits to regions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ibprof.profile.profile_data import UNKNOWN_PEER, Intervals, IntervalTimes, Mark, MarkKind, Profile
 from ibprof.profile.row_arrays import RowArrays
-from ibprof_converter.viewer.packing import NONE, Arrays
+from ibprof_converter.viewer.view_file import NONE, Arrays
 
 _ROW_LIMIT = 1 << 20
 """The largest number of rows. With more, adjacent intervals are joined two by two until they fit."""
