@@ -17,6 +17,9 @@ from ibprof.text.quantities import printable
 
 STDOUT = Path("-")
 
+_FOLDERS = re.compile(r"(?:^|(?<=[\s=:,;'\"]))[^\s=:,;'\"<>]*/(?=[^\s/=:,;'\"])")
+"""Folders before the name of a file, in a command."""
+
 
 def check_files(inputs: Iterable[Path], outputs: Mapping[str, Path | None]) -> None:
     """Refuse to write over an input, or two outputs into one file.
@@ -63,10 +66,6 @@ def naming_file(path: Path) -> Iterator[None]:
     except OSError as error:
         error.filename = error.filename or path
         raise
-
-
-_FOLDERS = re.compile(r"(?:^|(?<=[\s=:,;'\"]))[^\s=:,;'\"<>]*/(?=[^\s/=:,;'\"])")
-"""Folders before the name of a file, in a command."""
 
 
 @dataclass(frozen=True, slots=True)

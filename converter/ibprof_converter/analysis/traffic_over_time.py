@@ -17,6 +17,8 @@ LINKS = 16
 
 _MOST_STEPS = 2000
 
+_CELLS_AT_ONCE = 1 << 22
+
 
 def follow_links(loads: FabricLoads, intervals: Intervals) -> tuple[LinkUse, ...]:
     """Return how the most loaded link directions are used over time, the busiest first.
@@ -94,9 +96,6 @@ def name_end(loads: FabricLoads, rail: int, link: int, end: int) -> str:
     node, port = fabric.link_node[link], fabric.link_port[link]
     rail_of = f"rail {rail}: " if len(loads.fabric.fabrics) > 1 else ""
     return f"{rail_of}{fabric.node_name[node[end]]} port {int(port[end])} -> {fabric.node_name[node[1 - end]]}"
-
-
-_CELLS_AT_ONCE = 1 << 22
 
 
 def sum_until(

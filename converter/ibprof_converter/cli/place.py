@@ -36,7 +36,6 @@ _STEPS = 1000
 
 _CORES_LIMIT = 1 << 16
 
-
 _EXAMPLE = f"""\
 examples:
   ibprof-place ibdiagnet.lst profile.otf2 -o placement.csv

@@ -50,7 +50,6 @@ examples:
   ibprof-routes write ibdiagnet.lst --rule balanced -o tables.lft
 """
 
-
 PRESENT = "present tables"
 
 WRITTEN_RULES = (BALANCED, D_MOD_K, MIN_HOP)

@@ -47,7 +47,6 @@ _HALVES = frozenset(
     {"job", "seen", "bytes", "operations", "regions", "sites", "sizes", "pairs-ranks", "pairs-hosts", "pairs-LIDs"}
 )
 
-
 _IN_HEAD = "busiest"
 """The section that the head replaces by a picture and a list."""
 

@@ -57,7 +57,6 @@ SCHEMA = 2
 
 _PLACE = "ibprof-place LST... TRAFFIC"
 
-
 _ONE_FABRIC = " LST -o "
 
 

@@ -38,28 +38,21 @@ _SAID = "The used part of the network; its most loaded links are thick, with the
 _ROWS = 14
 """Boxes of a column up to which nothing is folded."""
 
-
 _FEWEST = 2
 """Names of a column from which on their common ending is left out."""
 
-
 _ROW = 24.0
 
-
 _TOP = 40.0
-
 
 _LEAST_ROWS = {WIDE: 13, NARROW: 8}
 """Rows that a form has space for in any case: the list next to the wide one is long."""
 
-
 _BOX_PART = 0.65
 """Part of a column that its boxes take; links need the rest."""
 
-
 _MOST_COLUMNS = 5
 """Columns of the narrow form; two rails of more are then one below the other."""
-
 
 _APART = 10.0
 """Distance of thick links at the same side of a box."""

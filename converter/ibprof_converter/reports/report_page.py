@@ -38,19 +38,14 @@ _LONG_TABLE = 12
 _CLASSES = 10
 """Colours, `q0` to `q9` of the style."""
 
-
 _WIDE_RANGE = 1000
 """Ratio of amounts from which on they are coloured by their logarithms."""
 
-
 _SIDE = 420
-
 
 _MARGIN = 90
 
-
 _WIDTH = 760
-
 
 _HEIGHT = 150
 

@@ -23,14 +23,11 @@ _TIMES_LIMIT = 1 << 18
 _VISIT_LIMIT = 1 << 18
 """The largest number of visits. With more, the shortest are left out: no picture could show them."""
 
-
 _FINEST = 2048
 """Part of the run that a visit must last, once visits must be left out."""
 
-
 _UNNAMED = -1
 """The region that gets its name only when a mark closes it."""
-
 
 _NS = 1e-9
 

@@ -30,9 +30,7 @@ from ibprof_converter.viewer.view_runs import (
 
 _AXES = ("x", "y", "z")
 
-
 _ROUNDS = 8
-
 
 _OFFSET = 0.3
 

@@ -22,13 +22,10 @@ _LEVEL = 9
 
 VERSION = 2
 
-
 NONE = -1
 """The index that stands for no node, link direction, column or rank."""
 
-
 _ALIGNMENT = 8
-
 
 _TYPES = {
     "uint8": "u1",
@@ -39,7 +36,6 @@ _TYPES = {
     "float32": "f4",
     "float64": "f8",
 }
-
 
 Arrays = dict[str, npt.NDArray[Any]]
 
