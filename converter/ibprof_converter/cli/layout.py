@@ -14,6 +14,7 @@ from ibprof_converter.analysis.load_options import (
     OPERATION,
     REGION,
     SITE,
+    FabricOptions,
     parse_columns,
 )
 from ibprof_converter.analysis.load_pipeline import load_fabric, read_subnets
@@ -71,15 +72,12 @@ def _run(argv: Sequence[str] | None) -> int:
     arguments = _parser().parse_intermixed_args(argv)
     if arguments.patterns:
         refuse_options(arguments, (*_OF_TRAFFIC, "check"), "not with --patterns, which has patterns of its own")
-        return _measure_patterns(arguments)
+        samples = _SAMPLES if arguments.samples is None else arguments.samples
+        return _measure_patterns(reading_options(arguments, tuple(arguments.inputs)), samples, arguments.json)
     if arguments.check:
         refuse_options(arguments, (*_OF_TRAFFIC, "routes"), "not with --check, which has no traffic")
-        return _check(arguments)
+        return _check(reading_options(arguments, tuple(arguments.inputs)), arguments.json)
     refuse_options(arguments, ("json", "samples"), "only with --check or --patterns; -o and --yaml hold the loads")
-    return _lay_out(arguments)
-
-
-def _lay_out(arguments: argparse.Namespace) -> int:
     fabric, traffic = fabric_options(arguments), traffic_options(arguments, flows_limit=0)
     outputs = fill_options(LoadsOutputOptions, arguments, only_used=arguments.used)
     outputs.check(traffic.by, len(traffic.names))
@@ -93,29 +91,27 @@ def _lay_out(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _check(arguments: argparse.Namespace) -> int:
-    fabric = reading_options(arguments, tuple(arguments.inputs))
+def _check(fabric: FabricOptions, as_json: bool) -> int:
     with show_stages() as progress:
         health = check_fabric_files(fabric.find_rails(), progress)
-    print_result(health.as_json(), describe_health(health), arguments.json)
+    print_result(health.as_json(), describe_health(health), as_json)
     if health.trusted:
         return 0
     print_warnings(NAME, ["routes cannot be trusted"])
     return InconsistentError.status
 
 
-def _measure_patterns(arguments: argparse.Namespace) -> int:
-    samples = _SAMPLES if arguments.samples is None else arguments.samples
+def _measure_patterns(fabric: FabricOptions, samples: int, as_json: bool) -> int:
     if not 1 <= samples <= _MOST_SAMPLES:
         raise UsageError(f"--samples {samples}: expected a number from 1 to {_MOST_SAMPLES}")
     with show_stages() as progress:
-        subnets = read_subnets(reading_options(arguments, tuple(arguments.inputs)))
+        subnets = read_subnets(fabric)
         patterns = [
             each for rail, subnet in enumerate(subnets) for each in measure_throughput(subnet, rail, samples, progress)
         ]
     document = {"routes": name_routes(subnets), "patterns": [each.as_json() for each in patterns]}
     lines = [*filter(None, [describe_routes(subnets)]), *describe_patterns(patterns)]
-    print_result(document, lines, arguments.json)
+    print_result(document, lines, as_json)
     return 0
 
 

@@ -66,7 +66,7 @@ def _report(argv: Sequence[str] | None) -> None:
     fabric = named if named.names else None
     traffic = traffic_options(arguments, DIAGNOSED_FLOWS)
     if fabric is None:
-        _check_without_fabric(arguments, traffic.names)
+        _check_lone_options(arguments, traffic.names)
     attributes = AttributeFiles(arguments.rank_data, arguments.node_data)
     files = [file for part in (fabric, traffic, attributes) if part for file in part.files()]
     check_files(files, {"--html": arguments.html})
@@ -85,7 +85,7 @@ def _report(argv: Sequence[str] | None) -> None:
         _print_text(report, tuple(arguments.section or ()), arguments.full)
 
 
-def _check_without_fabric(arguments: argparse.Namespace, names: Sequence[str]) -> None:
+def _check_lone_options(arguments: argparse.Namespace, names: Sequence[str]) -> None:
     """Refuse options and traffic that need a fabric.
 
     Raises:

@@ -272,33 +272,50 @@ def write_rule_tables(links: str, rule: str, output: Path) -> int:
     return len(made.subnet.tables.switch_guid)
 
 
+@dataclass(frozen=True, slots=True)
+class CompareRoutesOptions:
+    """Inputs of `ibprof-routes compare`, and the engines."""
+
+    fabric: FabricOptions
+    traffic: TrafficOptions
+    engines: tuple[str, ...]
+    as_json: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WriteRoutesOptions:
+    """Input of `ibprof-routes write`, the rule and the file."""
+
+    links: str
+    rule: str
+    output: Path
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `ibprof-routes`."""
     return run_command(NAME, lambda words: parse_subcommand(_parser(), words)(), argv)
 
 
-def _read_compare(arguments: argparse.Namespace) -> argparse.Namespace:
-    """Check the options of `ibprof-routes compare`."""
-    arguments.engines = tuple(arguments.engines.split(","))
-    if unknown := [engine for engine in arguments.engines if engine not in ENGINES]:
+def _compare_options(arguments: argparse.Namespace) -> CompareRoutesOptions:
+    engines = tuple(arguments.engines.split(","))
+    if unknown := [engine for engine in engines if engine not in ENGINES]:
         raise UsageError(f"--engines: expected some of {', '.join(ENGINES)}, found {quote_found(unknown[0])}")
     if arguments.routes is not None:
         raise UsageError("--routes does not apply: engines are compared, and the tables if there are any")
-    return arguments
+    return CompareRoutesOptions(fabric_options(arguments), traffic_options(arguments, 0), engines, arguments.json)
 
 
-def _compare(arguments: argparse.Namespace) -> None:
-    fabric, traffic = fabric_options(arguments), traffic_options(arguments, 0)
+def _compare(options: CompareRoutesOptions) -> None:
     with show_stages() as progress:
-        comparison = compare_engines(fabric, traffic, arguments.engines, progress)
-    print_result(comparison.as_json(), describe_engines(comparison), arguments.json)
+        comparison = compare_engines(options.fabric, options.traffic, options.engines, progress)
+    print_result(comparison.as_json(), describe_engines(comparison), options.as_json)
 
 
-def _write(arguments: argparse.Namespace) -> None:
-    switches = write_rule_tables(arguments.links, arguments.rule, arguments.output)
+def _write(options: WriteRoutesOptions) -> None:
+    switches = write_rule_tables(options.links, options.rule, options.output)
     print(
-        f"{arguments.output}: tables of {switches} switches by the rule {arguments.rule}; load them with "
-        f"`opensm -R file -U {arguments.output}`"
+        f"{options.output}: tables of {switches} switches by the rule {options.rule}; load them with "
+        f"`opensm -R file -U {options.output}`"
     )
 
 
@@ -310,7 +327,7 @@ def _parser() -> argparse.ArgumentParser:
         "compare",
         "compare OpenSM's routing engines for a traffic",
         _EXAMPLE,
-        _read_compare,
+        _compare_options,
         _compare,
         "Let the installed OpenSM route the fabric's links on ibsim, by each engine, and put the traffic on them.",
     )
@@ -327,7 +344,7 @@ def _parser() -> argparse.ArgumentParser:
         "write",
         "write forwarding tables by a rule, for OpenSM to load",
         _EXAMPLE,
-        lambda arguments: arguments,
+        WriteRoutesOptions,
         _write,
         "Make forwarding tables for the links of a fabric by a rule, and write them in the form that OpenSM loads.",
     )
