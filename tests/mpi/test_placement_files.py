@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ibprof_converter.analysis import placement_outputs as launchers
+from ibprof_converter.cli import place as launchers
 from ibprof_testing.lab import hosts as lab
 from ibprof_testing.mpi.mpis import (
     FROM_PYPI,

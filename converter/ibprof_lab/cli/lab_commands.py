@@ -11,7 +11,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 from ibprof.errors import IbprofError
-from ibprof_converter.cli.subcommands import parse_subcommand
+from ibprof_converter.cli.arguments import parse_subcommand
 from ibprof_lab.latency.files.delay_files import UNITS
 from ibprof_lab.latency.measure.mpi_job import launched_rank
 

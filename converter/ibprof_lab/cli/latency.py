@@ -12,9 +12,17 @@ from pathlib import Path
 from ibprof.cli.command import run_command
 from ibprof.cli.parsers import make_parser
 from ibprof.errors import THRESHOLD_CROSSED
-from ibprof_converter.cli.arguments import count_in, fill_options, number_in, parse_share, type_of
+from ibprof_converter.cli.arguments import (
+    Subcommands,
+    add_subcommand,
+    add_subcommands,
+    count_in,
+    fill_options,
+    number_in,
+    parse_share,
+    type_of,
+)
 from ibprof_converter.cli.printing import print_document
-from ibprof_converter.cli.subcommands import Subcommands, add_subcommand, add_subcommands
 from ibprof_lab.cli.lab_commands import add_unit, run_on_ranks
 from ibprof_lab.latency.features.outliers import LEAST_CHANGE
 from ibprof_lab.latency.features.pair_clusters import BY

@@ -15,9 +15,18 @@ from typing import TypeVar
 from ibprof.cli.command import run_command
 from ibprof.cli.parsers import make_parser
 from ibprof.errors import quote_found
-from ibprof_converter.cli.arguments import count_in, fill_options, number_in, parse_positive
+from ibprof_converter.cli.arguments import (
+    OptionsOf,
+    Subcommands,
+    add_subcommand,
+    add_subcommands,
+    count_in,
+    fill_options,
+    number_in,
+    parse_positive,
+    parse_subcommand,
+)
 from ibprof_converter.cli.printing import print_document
-from ibprof_converter.cli.subcommands import OptionsOf, Subcommands, add_subcommand, add_subcommands, parse_subcommand
 from ibprof_lab.cli.lab_commands import add_unit
 from ibprof_lab.scaling.analytic_kernels import WORD
 from ibprof_lab.scaling.exchange_fit import HOSTS, RANKS

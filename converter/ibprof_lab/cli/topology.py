@@ -12,9 +12,8 @@ from pathlib import Path
 from ibprof.cli.command import run_command
 from ibprof.cli.parsers import make_parser
 from ibprof.errors import InconsistentError, UsageError
-from ibprof_converter.cli.arguments import fill_options
+from ibprof_converter.cli.arguments import Subcommands, add_subcommand, add_subcommands, fill_options
 from ibprof_converter.cli.printing import print_result
-from ibprof_converter.cli.subcommands import Subcommands, add_subcommand, add_subcommands
 from ibprof_lab.cli.lab_commands import add_unit, run_on_ranks
 from ibprof_lab.cli.topology_compare import add_compare, add_regress
 from ibprof_lab.cli.topology_measure import add_direct_links_command, add_remeasure, add_throughput

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ibprof.errors import THRESHOLD_CROSSED, UsageError
-from ibprof_converter.cli.arguments import fill_options, number_in, parse_share, type_of
+from ibprof_converter.cli.arguments import Subcommands, add_subcommand, fill_options, number_in, parse_share, type_of
 from ibprof_converter.cli.printing import print_result
-from ibprof_converter.cli.subcommands import Subcommands, add_subcommand
 from ibprof_lab.cli.lab_commands import add_unit
 from ibprof_lab.cli.topology_options import (
     add_method_arguments,

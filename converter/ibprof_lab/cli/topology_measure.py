@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ibprof.errors import UsageError
-from ibprof_converter.cli.arguments import count_in, fill_options, number_in, type_of
+from ibprof_converter.cli.arguments import Subcommands, add_subcommand, count_in, fill_options, number_in, type_of
 from ibprof_converter.cli.printing import print_result
-from ibprof_converter.cli.subcommands import Subcommands, add_subcommand
 from ibprof_lab.cli.topology_options import add_outputs, build_outputs, write_outputs
 from ibprof_lab.latency.measure.concurrent_loops import StreamSettings
 from ibprof_lab.latency.measure.mpi_job import work_together

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.outputs.atomic_write import write_text
-from ibprof_converter.viewer.link_values import LinkValue, describe_link_values
-from ibprof_converter.viewer.packing import NONE, Arrays
+from ibprof_converter.viewer.view_document import LinkValue, describe_link_values
+from ibprof_converter.viewer.view_file import NONE, Arrays
 from ibprof_converter.viewer.view_runs import describe_nothing
 from ibprof_lab.latency.outputs.space_page import write_space_page
 from ibprof_lab.topology.model.inferred_routes import NO_EDGE, attach_hosts
