@@ -48,7 +48,7 @@ static void start(const struct ibp_source_operations *source)
     ibp_source = source;
     ibp_process_state->active = true;
     ibp_labels_sends = true;
-    ibp_contexts_close();
+    ibp_contexts_set(0);
 }
 
 void run_recorded(void (*test)(void), const struct ibp_source_operations *source)

@@ -122,7 +122,7 @@ static struct ibp_process *start(const char *folder)
 
     if (!process) fprintf(stderr, "%s\n", why);
     CHECK(process && !ibp_counters_open(process, IBP_SOURCE_OPENMPI));
-    ibp_contexts_close();
+    ibp_contexts_set(0);
     return process;
 }
 

@@ -3,8 +3,6 @@
  */
 #include "platform/system.h"
 #include "calls/large_calls.h"
-#include "calls/onesided.h"
-#include "calls/trampolines.h"
 
 #include <string.h>
 

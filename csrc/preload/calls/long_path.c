@@ -13,6 +13,7 @@
 #include "counting/periodic.h"
 #include "counting/requests.h"
 #include "counting/times.h"
+#include "counting/wrapped_calls.h"
 #include "libmpi/grids.h"
 #include "libmpi/handles.h"
 #include "libmpi/lock.h"
@@ -23,63 +24,9 @@
 
 #include <dlfcn.h>
 
-#define NO_COMMUNICATOR (-1)
-
-/* How wrappers treat calls, beyond entering and leaving them. */
-enum treatment {
-    /* The source sees all of it where it distinguishes sends: then it is only passed on. */
-    SENDS = 1,
-    /* It makes a request to send by. */
-    KEEPS_REQUEST = 2,
-    /* It sends nothing, and is only passed on. */
-    IS_ONLY_TIMED = 4,
-    TAKES_TAG = 8,
-    FREES = 16,
-    /* It has the same first arguments as calls that send. */
-    IS_SENDRECV = 32,
-    MAKES = 64,
-    /* Its wrapper calls what was chosen. */
-    HAS_CHOICES = 128
-};
-
-/* What mpi.def says of an operation's calls. */
-struct wrapped {
-    uint8_t arguments;
-    uint8_t kind; /* enum ibp_call_kind */
-    /* The place of that argument. */
-    int8_t communicator;
-    uint8_t treatment;
-};
-
-#define TREATMENT(operation, kind)                                                                                     \
-    ((kind) == IBP_CALL_FREEING                                                                          ? FREES       \
-     : (kind) == IBP_CALL_NONBLOCKING || (kind) == IBP_CALL_DUPLICATING || (kind) == IBP_CALL_PERSISTENT ? TAKES_TAG   \
-     : (kind) == IBP_CALL_MAKING || (kind) == IBP_CALL_WINDOW                                            ? MAKES       \
-     : (operation) == IBP_OPERATION_Sendrecv || (operation) == IBP_OPERATION_Sendrecv_replace ||                       \
-             (operation) == IBP_OPERATION_Isendrecv || (operation) == IBP_OPERATION_Isendrecv_replace                  \
-         ? IS_SENDRECV                                                                                                 \
-         : 0)
-#define IBP_CALL(name, count, kind, communicator)                                                                      \
-    [IBP_OPERATION_##name] = {count, IBP_CALL_##kind, communicator, TREATMENT(IBP_OPERATION_##name, IBP_CALL_##kind)},
-#define IBP_SEND(name, count, communicator)                                                                            \
-    [IBP_OPERATION_##name] = {count, IBP_CALL_SENDING, communicator, HAS_CHOICES | SENDS},
-#define IBP_SEND_INIT(name, count, communicator)                                                                       \
-    [IBP_OPERATION_##name] = {count, IBP_CALL_SENDING, communicator, HAS_CHOICES | SENDS | KEEPS_REQUEST},
-#define TREATMENT_WAITING HAS_CHOICES | IS_ONLY_TIMED
-#define TREATMENT_POLLING HAS_CHOICES | IS_ONLY_TIMED
-#define TREATMENT_LONG HAS_CHOICES
-#define IBP_TIMED(name, count, duration)                                                                               \
-    [IBP_OPERATION_##name] = {count, IBP_CALL_BLOCKING, NO_COMMUNICATOR, TREATMENT_##duration},
-#define IBP_POINT_TO_POINT(name)
-static const struct wrapped all_wrapped[IBP_OPERATIONS] = {
-#include "mpi.def"
-};
-#undef IBP_CALL
-#undef IBP_POINT_TO_POINT
-
 /* A call that is being made. */
 struct call_in_progress {
-    const struct wrapped *wrapped;
+    const struct ibp_wrapped_call *wrapped;
     void *next;
     const long *arguments;
     const void *caller;
@@ -144,7 +91,7 @@ static __attribute__((noinline)) void *set_next(unsigned wrapper, void **next)
     void *const found = find_next(wrapper / IBP_FORMS, wrapper % IBP_FORMS);
 
     if (!found) return NULL;
-    if (all_wrapped[wrapper / IBP_FORMS].treatment & HAS_CHOICES)
+    if (ibp_wrapped_calls[wrapper / IBP_FORMS].needs & IBP_HAS_CHOICES)
         __atomic_compare_exchange_n(&next[1], &before, found, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
     __atomic_store_n(&next[0], found, __ATOMIC_RELAXED);
     __atomic_store_n(&is_found[wrapper], 1, __ATOMIC_RELEASE);
@@ -243,11 +190,11 @@ static void expect(const struct call_in_progress *making)
 /* Do what comes before a call that is more than entered. */
 static __attribute__((noinline)) void prepare(const struct call_in_progress *making, const struct ibp_demanding *call)
 {
-    const unsigned treatment = making->wrapped->treatment;
+    const unsigned needs = making->wrapped->needs;
 
     ibp_current_call.moves_nothing = moves_nothing(making, call);
-    if (treatment & TAKES_TAG) ibp_source->before_tag();
-    if (treatment & FREES) forget(making->arguments[0]);
+    if (needs & IBP_TAKES_TAG) ibp_source->before_tag();
+    if (needs & IBP_FREES) forget(making->arguments[0]);
 }
 
 /* Do what comes after it, once it is left. */
@@ -255,11 +202,11 @@ static __attribute__((noinline)) void complete(int result, const struct call_in_
                                                const struct ibp_demanding *call)
 {
     if (result) return;
-    if (making->wrapped->treatment & KEEPS_REQUEST) keep_request(making, call);
+    if (making->wrapped->needs & IBP_KEEPS_REQUEST) keep_request(making, call);
     if (ibp_mpi.is_behind_layer) return;
     if (making->operation == IBP_OPERATION_Cart_create) ibp_grid_note(handle_at(last_argument(making)));
     if (making->wrapped->kind == IBP_CALL_WINDOW) ibp_counts_arguments = true;
-    if (making->wrapped->treatment & MAKES && ibp_source->made_object)
+    if (making->wrapped->needs & IBP_MAKES && ibp_source->made_object)
         ibp_source->made_object(IBP_HANDLE(argument(making, making->wrapped->communicator)));
     if (making->wrapped->kind == IBP_CALL_PERSISTENT) keep_request(making, call);
 }
@@ -268,13 +215,13 @@ static __attribute__((noinline)) void complete(int result, const struct call_in_
 static bool is_in_ledger(const struct call_in_progress *making, const struct ibp_demanding *call)
 {
     return call->shape != IBP_DEMAND_NONE && making->wrapped->kind != IBP_CALL_PERSISTENT &&
-           !(making->wrapped->treatment & KEEPS_REQUEST);
+           !(making->wrapped->needs & IBP_KEEPS_REQUEST);
 }
 
 static bool is_expected(const struct call_in_progress *making)
 {
-    return IBP_UNLIKELY(ibp_source_unproved) && making->wrapped->treatment & (SENDS | IS_SENDRECV) &&
-           !(making->wrapped->treatment & KEEPS_REQUEST);
+    return IBP_UNLIKELY(ibp_source_unproved) && making->wrapped->needs & (IBP_SENDS | IBP_IS_SENDRECV) &&
+           !(making->wrapped->needs & IBP_KEEPS_REQUEST);
 }
 
 /* Make a call that is the outermost one. What it asks for is entered in the ledger before it is made, if that is known,
@@ -283,7 +230,7 @@ static __attribute__((noinline)) int enter_and_call(const struct call_in_progres
 {
     struct ibp_call *const of_operation = call_of(making);
     const struct ibp_demanding call = describe(making, of_operation);
-    const unsigned treatment = making->wrapped->treatment;
+    const unsigned needs = making->wrapped->needs;
     const bool is_asking = is_in_ledger(making, &call);
     const bool is_known = is_asking && ibp_get_here()->is_outside && ibp_ledger_add_known(call);
     struct ibp_timing timing;
@@ -294,14 +241,14 @@ static __attribute__((noinline)) int enter_and_call(const struct call_in_progres
                                 .communicator = argument(making, making->wrapped->communicator),
                             });
     ibp_periodic_check();
-    if (treatment) prepare(making, &call);
+    if (needs) prepare(making, &call);
     ibp_timing_begin(&timing, of_operation, ibp_is_large(making->operation, argument(making, 1), argument(making, 2)));
     if (is_expected(making)) expect(making);
     result = call_next(making);
     ibp_timing_end(&timing);
-    if (treatment & TAKES_TAG) ibp_source->after_tag(result);
+    if (needs & IBP_TAKES_TAG) ibp_source->after_tag(result);
     ibp_leave();
-    if (treatment) complete(result, making, &call);
+    if (needs) complete(result, making, &call);
     if (is_asking && IBP_UNLIKELY(result)) ibp_ledger_add_failed(of_operation);
     if (is_asking && !is_known && !result) ibp_ledger_add(&call);
     return result;
@@ -332,18 +279,18 @@ static __attribute__((noinline)) int pass_on(const struct call_in_progress *maki
 int ibp_long_path(unsigned wrapper, void *next, const long *arguments, const void *caller)
 {
     const struct call_in_progress making = {
-        .wrapped = &all_wrapped[wrapper / IBP_FORMS],
+        .wrapped = &ibp_wrapped_calls[wrapper / IBP_FORMS],
         .next = next_function(wrapper, next),
         .arguments = arguments,
         .caller = caller,
         .operation = wrapper / IBP_FORMS,
         .form = wrapper % IBP_FORMS,
     };
-    const unsigned treatment = making.wrapped->treatment;
+    const unsigned needs = making.wrapped->needs;
 
     if (IBP_UNLIKELY(!making.next)) return IBP_MISSING_CALL;
     if (!ibp_is_active() || ibp_is_within_call()) return call_next(&making);
-    if (treatment & IS_ONLY_TIMED || (treatment & SENDS && !ibp_labels_sends)) return pass_on(&making);
+    if (needs & IBP_IS_ONLY_TIMED || (needs & IBP_SENDS && !ibp_labels_sends)) return pass_on(&making);
     return enter_and_call(&making);
 }
 

@@ -42,4 +42,7 @@ struct ibp_choices {
 /* Set what a wrapper calls by what is recorded now. */
 void ibp_choose(unsigned wrapper, void *next, const struct ibp_choices *choices);
 
+/* The same of all wrappers (trampolines.c). */
+void ibp_wrappers_choose(void);
+
 #endif

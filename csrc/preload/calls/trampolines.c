@@ -11,46 +11,28 @@
 #include "platform/system.h"
 #include "calls/arguments.h"
 #include "calls/demands.h"
+#include "calls/large_calls.h"
 #include "calls/long_path.h"
-#include "calls/trampolines.h"
 #include "calls/wrapper.h"
 #include "counting/calls.h"
 #include "counting/current_call.h"
 #include "counting/ledger.h"
 #include "counting/periodic.h"
 #include "counting/times.h"
+#include "counting/wrapped_calls.h"
 #include "recording/operations.h"
 #include "sources/source.h"
 
 #include <stdbool.h>
 
-#define NO_COMMUNICATOR (-1)
-
-/* Return whether calls of a kind take an internal tag: those that start something which sends after they return. */
-static inline bool takes_tag(enum ibp_call_kind kind)
-{
-    return kind == IBP_CALL_NONBLOCKING || kind == IBP_CALL_DUPLICATING || kind == IBP_CALL_PERSISTENT;
-}
-
-/* Return whether calls of a kind make an object of their communicator. */
-static inline bool makes_object(enum ibp_call_kind kind)
-{
-    return kind == IBP_CALL_MAKING || kind == IBP_CALL_WINDOW;
-}
-
-/* Return whether a call has the same first arguments as calls that send. */
-static inline bool is_sendrecv(unsigned operation)
-{
-    return operation == IBP_OPERATION_Sendrecv || operation == IBP_OPERATION_Sendrecv_replace ||
-           operation == IBP_OPERATION_Isendrecv || operation == IBP_OPERATION_Isendrecv_replace;
-}
+#define NO_COMMUNICATOR IBP_NO_COMMUNICATOR
 
 /* Return whether a call takes the short path: nothing but entering and leaving it. */
 static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
 {
-    return !takes_tag(kind) && !makes_object(kind) && kind != IBP_CALL_FREEING &&
-           IBP_LIKELY(ibp_get_here()->is_outside) && IBP_LIKELY(!ibp_periodic) && IBP_LIKELY(!ibp_times_recorded) &&
-           (!is_sendrecv(operation) || IBP_LIKELY(!ibp_source_unproved));
+    return !(IBP_NEEDS_OF(operation, kind) & IBP_NEEDS_LONG_PATH) && IBP_LIKELY(ibp_get_here()->is_outside) &&
+           IBP_LIKELY(!ibp_periodic) && IBP_LIKELY(!ibp_times_recorded) &&
+           (!(IBP_NEEDS_OF(operation, kind) & IBP_IS_SENDRECV) || IBP_LIKELY(!ibp_source_unproved));
 }
 
 /* One of a call's arguments; 0 where it has none at that place. */

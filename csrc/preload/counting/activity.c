@@ -20,10 +20,7 @@ static void set_contexts(void)
      * contexts diverts them. */
     const bool is_detour = ibp_periodic && ibp_labels_sends;
 
-    if (ibp_is_active() && ibp_counting && !ibp_threads_multiple && !is_detour)
-        ibp_contexts_open(ibp_mpi.world);
-    else
-        ibp_contexts_close();
+    ibp_contexts_set(ibp_is_active() && ibp_counting && !ibp_threads_multiple && !is_detour ? ibp_mpi.world : 0);
 }
 
 void ibp_activity_begin(enum ibp_source source, bool labels_sends)

@@ -7,6 +7,7 @@
 #include "counting/caller_chains.h"
 #include "counting/context.h"
 #include "counting/origins.h"
+#include "counting/wrapped_calls.h"
 #include "libmpi/callers.h"
 #include "libmpi/lock.h"
 #include "platform/loaded_objects.h"
@@ -119,28 +120,11 @@ struct ibp_call *ibp_call_by_number(unsigned number)
     return number <= IBP_OPERATIONS ? &ibp_calls[number] : made(number - IBP_OPERATIONS - 1);
 }
 
-/* How wrappers treat an operation's calls. */
-static const enum {
-    ENTERED,
-    PASSED_ON,
-    PASSED_ON_UNLESS_LABELLED
-} wrapped[IBP_OPERATIONS + 1] = {
-#define IBP_CALL(name, arguments, kind, communicator)
-#define IBP_POINT_TO_POINT(name)
-#define IBP_SEND(name, arguments, communicator) [IBP_OPERATION_##name] = PASSED_ON_UNLESS_LABELLED,
-#define IBP_SEND_INIT IBP_SEND
-#define WRAPPED_LONG ENTERED
-#define WRAPPED_WAITING PASSED_ON
-#define WRAPPED_POLLING PASSED_ON
-#define IBP_TIMED(name, arguments, duration) [IBP_OPERATION_##name] = WRAPPED_##duration,
-#include "mpi.def"
-#undef IBP_CALL
-#undef IBP_POINT_TO_POINT
-};
-
 static bool is_passed_on(unsigned operation)
 {
-    return wrapped[operation] == PASSED_ON || (wrapped[operation] == PASSED_ON_UNLESS_LABELLED && !ibp_labels_sends);
+    const unsigned needs = ibp_wrapped_calls[operation].needs;
+
+    return needs & IBP_IS_ONLY_TIMED || (needs & IBP_SENDS && !ibp_labels_sends);
 }
 
 void ibp_call_begin(struct ibp_call *call)

@@ -10,8 +10,8 @@
 #include "counting/times.h"
 #include "recording/operations.h"
 
-/* Set all contexts of calls; those between calls are closed by being inside of one. */
-static void set_all(ibp_handle world)
+/* Contexts between calls are closed by being inside of one. */
+void ibp_contexts_set(ibp_handle world)
 {
     struct ibp_call *call = NULL;
 
@@ -29,16 +29,6 @@ static void set_all(ibp_handle world)
     while ((call = ibp_call_next(call))) ibp_call_begin(call);
     ibp_between = world ? &ibp_outside : &ibp_calls[IBP_OPERATION_NONE].context;
     ibp_set_here(ibp_between);
-}
-
-void ibp_contexts_open(ibp_handle world)
-{
-    set_all(world);
-}
-
-void ibp_contexts_close(void)
-{
-    set_all(0);
 }
 
 void ibp_contexts_enter_region(uint32_t region)

@@ -10,11 +10,9 @@
 
 #include <stdint.h>
 
-/* Open the contexts: from now on ibp_here says what messages on this communicator are. */
-void ibp_contexts_open(ibp_handle world);
-
-/* Close the contexts: from now on each message is classified. */
-void ibp_contexts_close(void);
+/* Open the contexts: from now on ibp_here says what messages on this communicator are. Without one, close them: from now
+ * on each message is classified. */
+void ibp_contexts_set(ibp_handle world);
 
 /* Count in another region from now on. Remembered counters are forgotten, since a region has its own. */
 void ibp_contexts_enter_region(uint32_t region);

@@ -8,6 +8,7 @@
 
 #include "counting/calls.h"
 #include "counting/context.h"
+#include "counting/wrapped_calls.h"
 #include "libmpi/handles.h"
 #include "libmpi/lock.h"
 #include "platform/stack.h"
@@ -17,19 +18,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-
-/* How a call sends; see mpi.def. */
-enum ibp_call_kind {
-    IBP_CALL_COLLECTIVE,
-    IBP_CALL_BLOCKING,
-    IBP_CALL_MAKING,
-    IBP_CALL_NONBLOCKING,
-    IBP_CALL_DUPLICATING,
-    IBP_CALL_PERSISTENT,
-    IBP_CALL_WINDOW,
-    IBP_CALL_FREEING,
-    IBP_CALL_SENDING
-};
 
 struct ibp_current_call {
     /* IBP_OPERATION_NONE outside of MPI calls. */

@@ -5,6 +5,7 @@
 #include "counting/times.h"
 #include "counting/counters.h"
 #include "counting/origins.h"
+#include "counting/wrapped_calls.h"
 #include "libmpi/lock.h"
 #include "platform/text.h"
 #include "recording/operations.h"
@@ -40,29 +41,6 @@ struct ibp_times_sum ibp_times_sum;
 static struct ibp_call *timed;
 
 static uint64_t random_state = UINT64_C(0x9e3779b97f4a7c15), noted, first_ticks, first_ns;
-
-/* Operations whose calls return at once, or wait in the progress loop. All others are long. */
-static const enum {
-    IS_LONG,
-    IS_WAITING,
-    IS_SENDING
-} durations[IBP_OPERATIONS + 1] = {
-#define IS_TIMED_LONG IS_LONG
-#define IS_TIMED_POLLING IS_LONG
-#define IS_TIMED_WAITING IS_WAITING
-#define IBP_CALL(name, arguments, kind, communicator)
-#define IBP_POINT_TO_POINT(name)
-#define IBP_TIMED(name, arguments, duration) [IBP_OPERATION_##name] = IS_TIMED_##duration,
-#define IBP_SEND(name, arguments, communicator) [IBP_OPERATION_##name] = IS_SENDING,
-#define IBP_SEND_INIT(name, arguments, communicator) [IBP_OPERATION_##name] = IS_WAITING,
-#include "mpi.def"
-#undef IBP_CALL
-#undef IBP_POINT_TO_POINT
-    [IBP_OPERATION_Put] = IS_WAITING,        [IBP_OPERATION_Get] = IS_WAITING,
-    [IBP_OPERATION_Rput] = IS_WAITING,       [IBP_OPERATION_Rget] = IS_WAITING,
-    [IBP_OPERATION_Accumulate] = IS_WAITING, [IBP_OPERATION_Raccumulate] = IS_WAITING,
-    [IBP_OPERATION_Start] = IS_WAITING,      [IBP_OPERATION_Startall] = IS_WAITING,
-};
 
 bool ibp_times_are_wanted(void)
 {
@@ -149,8 +127,10 @@ static struct ibp_time *record_of(uint32_t origin)
 /* Find the record of a call. The lock must be held. */
 static void find_record(struct ibp_call *call)
 {
-    const bool is_long = durations[call->operation] == IS_LONG || !ibp_times_see_progress || ibp_threads_multiple ||
-                         (durations[call->operation] == IS_SENDING && !ibp_times_see_sends);
+    const unsigned needs = ibp_wrapped_calls[call->operation].needs;
+    const bool is_send = (needs & (IBP_SENDS | IBP_KEEPS_REQUEST)) == IBP_SENDS;
+    const bool is_long = !(needs & IBP_WAITS_IN_PROGRESS) || !ibp_times_see_progress || ibp_threads_multiple ||
+                         (is_send && !ibp_times_see_sends);
 
     call->time = record_of(ibp_context_origin(&call->context, &call->context.send));
     if (!call->time) return;

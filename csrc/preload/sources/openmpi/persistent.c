@@ -2,7 +2,7 @@
  * Copyright The ibprof developers
  */
 #include "platform/system.h"
-#include "sources/openmpi/persistent.h"
+#include "sources/openmpi/starts.h"
 #include "counting/calls.h"
 #include "counting/count.h"
 #include "counting/current_call.h"

@@ -18,6 +18,11 @@ ibp_openmpi_improbe_function ibp_openmpi_hook_improbe;
 ibp_openmpi_mrecv_function ibp_openmpi_hook_mrecv;
 ibp_openmpi_imrecv_function ibp_openmpi_hook_imrecv;
 
+/* The same while several threads may be in MPI: a receive takes the lock once where it is posted and once where it
+ * completes. */
+ibp_openmpi_recv_function ibp_openmpi_hook_recv_among_threads;
+ibp_openmpi_irecv_function ibp_openmpi_hook_irecv_among_threads;
+
 /* Classify a receive, which needs a status, and count it on completion. */
 ibp_openmpi_recv_function ibp_openmpi_recv_other;
 

@@ -2,12 +2,11 @@
  * Copyright The ibprof developers
  */
 #include "platform/system.h"
-#include "sources/openmpi/receives_among_threads.h"
+#include "sources/openmpi/receives.h"
 #include "counting/communicator_contexts.h"
 #include "libmpi/lock.h"
 #include "sources/openmpi/classify.h"
 #include "sources/openmpi/completion.h"
-#include "sources/openmpi/receives.h"
 
 /* Return the context of a receive if it is cached, and count the receive as pending; NULL otherwise. */
 static inline struct ibp_context *take_cached(int tag, ibp_handle communicator)

@@ -21,6 +21,10 @@ ibp_openmpi_isend_function ibp_openmpi_hook_isend;
 ibp_openmpi_send_function ibp_openmpi_hook_send_periodic;
 ibp_openmpi_isend_function ibp_openmpi_hook_isend_periodic;
 
+/* The same while several threads may be in MPI: a message takes the lock once. */
+ibp_openmpi_send_function ibp_openmpi_hook_send_among_threads;
+ibp_openmpi_isend_function ibp_openmpi_hook_isend_among_threads;
+
 /* Classify and count a message, which is of an operation `otherwise` outside of any wrapped call. */
 void ibp_openmpi_see_any(size_t count, ibp_handle datatype, int peer, int tag, ibp_handle communicator,
                          unsigned otherwise);

@@ -2,7 +2,7 @@
  * Copyright The ibprof developers
  */
 #include "platform/system.h"
-#include "sources/openmpi/sends_among_threads.h"
+#include "sources/openmpi/sends.h"
 #include "counting/communicator_contexts.h"
 #include "counting/count.h"
 #include "counting/current_call.h"
@@ -11,7 +11,6 @@
 #include "libmpi/lock.h"
 #include "recording/process_state.h"
 #include "sources/openmpi/classify.h"
-#include "sources/openmpi/sends.h"
 
 #include <stdbool.h>
 

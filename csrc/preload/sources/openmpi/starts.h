@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Starts of Open MPI's persistent requests. MPI_Start and MPI_Startall call a function of the request, once for all
+ * Open MPI's persistent requests: hooks of the calls that make them, and of their starts. MPI_Start and MPI_Startall call a function of the request, once for all
  * requests in a row that share it. It is replaced in each request that the application makes, so that wrappers of these
  * calls need not look at requests. Collectives call the table's function.
  */
@@ -12,6 +12,10 @@
 #include "sources/source.h"
 
 #include <stddef.h>
+
+/* In the table: make requests. */
+ibp_openmpi_isend_function ibp_openmpi_hook_isend_init;
+ibp_openmpi_irecv_function ibp_openmpi_hook_irecv_init;
 
 /* In requests of the application: starts some of them. */
 ibp_openmpi_start_function ibp_openmpi_start_own;

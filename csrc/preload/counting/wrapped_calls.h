@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * The properties of each wrapped call, derived from mpi.def: the only classification of calls.
+ */
+#ifndef IBPROF_COUNTING_WRAPPED_CALLS_H
+#define IBPROF_COUNTING_WRAPPED_CALLS_H
+
+#include "platform/system.h"
+#include "recording/operations.h"
+
+#include <stdint.h>
+
+#define IBP_NO_COMMUNICATOR (-1)
+
+/* How a call sends; see mpi.def. */
+enum ibp_call_kind {
+    IBP_CALL_COLLECTIVE,
+    IBP_CALL_BLOCKING,
+    IBP_CALL_MAKING,
+    IBP_CALL_NONBLOCKING,
+    IBP_CALL_DUPLICATING,
+    IBP_CALL_PERSISTENT,
+    IBP_CALL_WINDOW,
+    IBP_CALL_FREEING,
+    IBP_CALL_SENDING
+};
+
+/* What a call needs beyond entering and leaving it: a set of bits. */
+enum ibp_call_needs {
+    /* It starts something that sends after it has returned, under an internal tag. */
+    IBP_TAKES_TAG = 1,
+    /* It makes an object of its communicator. */
+    IBP_MAKES = 2,
+    /* It frees a communicator or window. */
+    IBP_FREES = 4,
+    /* It has the same first arguments as calls that send. */
+    IBP_IS_SENDRECV = 8,
+    /* It sends, and is passed on where the source distinguishes sends. */
+    IBP_SENDS = 16,
+    /* It makes a request to send by. */
+    IBP_KEEPS_REQUEST = 32,
+    /* It sends nothing, and is only passed on. */
+    IBP_IS_ONLY_TIMED = 64,
+    /* It waits in the progress loop of the MPI library, or returns at once. */
+    IBP_WAITS_IN_PROGRESS = 128,
+    /* Its wrapper calls what was chosen (calls/long_path.h). */
+    IBP_HAS_CHOICES = 256,
+    /* Any of these keeps a call off the short path. */
+    IBP_NEEDS_LONG_PATH = IBP_TAKES_TAG | IBP_MAKES | IBP_FREES
+};
+
+/* The needs of an operation of a kind: a constant where both are. */
+#define IBP_NEEDS_OF(operation, kind)                                                                                  \
+    ((kind) == IBP_CALL_FREEING ? IBP_FREES                                                                            \
+     : (kind) == IBP_CALL_NONBLOCKING || (kind) == IBP_CALL_DUPLICATING || (kind) == IBP_CALL_PERSISTENT               \
+         ? IBP_TAKES_TAG                                                                                               \
+     : (kind) == IBP_CALL_MAKING || (kind) == IBP_CALL_WINDOW ? IBP_MAKES                                              \
+     : (operation) == IBP_OPERATION_Sendrecv || (operation) == IBP_OPERATION_Sendrecv_replace ||                       \
+             (operation) == IBP_OPERATION_Isendrecv || (operation) == IBP_OPERATION_Isendrecv_replace                  \
+         ? IBP_IS_SENDRECV                                                                                             \
+         : 0)
+
+struct ibp_wrapped_call {
+    /* Number of arguments; 0 of operations without a trampoline. */
+    uint8_t arguments;
+    uint8_t kind; /* enum ibp_call_kind */
+    /* The place of that argument, or IBP_NO_COMMUNICATOR. */
+    int8_t communicator;
+    uint16_t needs; /* of enum ibp_call_needs */
+};
+
+/* By operation. */
+extern IBP_INTERNAL const struct ibp_wrapped_call ibp_wrapped_calls[IBP_OPERATIONS + 1];
+
+#endif
