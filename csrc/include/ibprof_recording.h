@@ -63,6 +63,10 @@
 #define IBP_PARTNER_SIZE_MASK 0x7fffff
 #define IBP_PARTNER_UNKNOWN 0xffffffffffffffff
 #define IBP_PARTNER_FAILED 0xfffffffffffffffe /* calls that returned an error, with whomever */
+#define IBP_NO_ROOT 0xffffffff
+#define IBP_BYTES_UNKNOWN 0xffffffffffffffff
+/* Samples of each kind that a process keeps at most. With their private tables they take at most 256 KiB. */
+#define IBP_SAMPLES_MAX 848
 
 enum ibp_segment_kind {
     IBP_SEGMENT_PROCESS = 1,
@@ -85,8 +89,29 @@ enum ibp_segment_kind {
     IBP_SEGMENT_OBJECTS = 18,
     IBP_SEGMENT_SITES = 19,
     IBP_SEGMENT_TIMES = 20,
-    IBP_SEGMENT_CHOICES = 21
+    IBP_SEGMENT_CHOICES = 21,
+    IBP_SEGMENT_COLLECTIVE_SAMPLES = 22,
+    IBP_SEGMENT_MESSAGE_SAMPLES = 23
 };
+
+/* What is sampled. */
+enum ibp_instance { IBP_INSTANCE_COLLECTIVE = 0, IBP_INSTANCE_MESSAGE = 1, IBP_INSTANCES = 2 };
+
+/* Why collectives or messages could not be sampled. */
+enum ibp_unsampled {
+    /* The name of the communicator is unknown: spawned, connected, or made by a call that ibprof does not see. */
+    IBP_UNSAMPLED_NO_NAME = 0,
+    /* A table of bounded size was full: communicators, or requests. */
+    IBP_UNSAMPLED_FULL = 1,
+    /* The order of receives with wildcards is unknown, and so is the number of the message. */
+    IBP_UNSAMPLED_ORDER = 2,
+    /* The completion was not seen. */
+    IBP_UNSAMPLED_UNSEEN = 3,
+    IBP_UNSAMPLED_REASONS = 4
+};
+
+/* The end of a message at which a sample was taken. */
+enum ibp_side { IBP_SIDE_SENDER = 0, IBP_SIDE_RECEIVER = 1 };
 
 /* Where bytes were seen. Bytes of different sources describe the same traffic and are never added. */
 enum ibp_source {
@@ -279,6 +304,16 @@ struct ibp_process {
      * returned. What the times of calls have more than that, their sum counts several times. 0 where no two threads
      * may be in MPI. */
     uint64_t busy_ticks;
+    /* Since version 5. The clock of samples (CLOCK_MONOTONIC) at the start and at the end of recording, as late as it is
+     * known, and the Unix clock then. */
+    uint64_t sample_clock_ns[2];
+    uint64_t sample_unix_ns[2];
+    /* By enum ibp_instance: collectives, and messages sent or received, sampled or not. */
+    uint64_t instances[IBP_INSTANCES];
+    /* The largest level of a sample. */
+    uint64_t level[IBP_INSTANCES];
+    /* Those that could not be sampled, by reason. */
+    uint64_t unsampled[IBP_INSTANCES][IBP_UNSAMPLED_REASONS];
 };
 
 /* A port of an InfiniBand or RoCE device of this host. Recorded once a host, in the first process that records. */
@@ -543,6 +578,56 @@ struct ibp_launch {
     uint8_t text[448];
 };
 
+/* A collective call of this process. All members of a communicator take samples of the same calls, as chosen by a hash of
+ * (communicator, number): docs/formats/recording.md. Times are nanoseconds of the process's clock of samples. */
+struct ibp_collective_sample {
+    /* Its name, the same on all members; 0 in a free record. */
+    uint64_t communicator;
+    /* Of the call, among those on this communicator. */
+    uint64_t number;
+    /* Of the call that started it, and of the one that completed it: the same of a blocking call. */
+    uint32_t origin;
+    uint32_t end_origin;
+    /* One of 2^level calls like this one is sampled. */
+    uint32_t level;
+    /* Number of processes in the communicator: of both groups, if it has two. */
+    uint32_t size;
+    /* Number of this process among them. */
+    uint32_t member;
+    /* A rank of the communicator; IBP_NO_ROOT of an operation without one. */
+    uint32_t root;
+    /* As in ibp_demand; 0 where unknown. */
+    uint64_t bytes;
+    /* When the call that started it was entered. */
+    uint64_t start_ns;
+    /* When the call that completed it was entered, and when it returned. */
+    uint64_t enter_ns;
+    uint64_t exit_ns;
+};
+
+/* A message that this process sent or received. The other end samples the same one. */
+struct ibp_message_sample {
+    /* Name of the communicator; 0 in a free record. */
+    uint64_t communicator;
+    /* Of the message, among those with this sender, receiver, communicator and tag. */
+    uint64_t number;
+    /* Of the call that posted it, and of the one that completed it. */
+    uint32_t origin;
+    uint32_t end_origin;
+    uint32_t level;
+    uint32_t side; /* enum ibp_side */
+    /* Rank of the other end in MPI_COMM_WORLD. */
+    uint32_t peer;
+    int32_t tag;
+    /* IBP_BYTES_UNKNOWN where unknown. */
+    uint64_t bytes;
+    /* When the call that posted it was entered. */
+    uint64_t post_ns;
+    /* When the call that completed it was entered, and when it returned. */
+    uint64_t enter_ns;
+    uint64_t exit_ns;
+};
+
 /* -- cffi ends -- */
 
 #define IBP_CHOICE_CORES "cores"
@@ -562,6 +647,8 @@ IBP_STATIC_ASSERT(sizeof(struct ibp_transfer) == 32, "a transfer is half a cache
 IBP_STATIC_ASSERT(sizeof(struct ibp_snapshot) == 544, "a snapshot has no padding");
 IBP_STATIC_ASSERT(sizeof(struct ibp_grid) == 72, "a grid has no padding");
 IBP_STATIC_ASSERT(sizeof(struct ibp_hardware) == 120, "a hardware counter has no padding");
+IBP_STATIC_ASSERT(sizeof(struct ibp_collective_sample) == 72, "a sample of a collective has no padding");
+IBP_STATIC_ASSERT(sizeof(struct ibp_message_sample) == 72, "a sample of a message has no padding");
 IBP_STATIC_ASSERT(sizeof(struct ibp_region) == IBP_REGION_NAME_BYTES + 32, "a region has no padding");
 
 #endif

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A profile as an OTF2 archive: `NAME.otf2`, with `NAME.def` and the folder `NAME` next to it."""
+"""A profile as an OTF2 archive: `NAME.otf2`, with `NAME.def` and the folder `NAME`, which has its samples too."""
 
 from __future__ import annotations
 
 import re
 import shutil
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import _otf2
@@ -13,6 +14,7 @@ import otf2
 
 from ibprof.archive.archive_reader import read_trace
 from ibprof.archive.archive_writer import Progress, write_files
+from ibprof.archive.sample_file import SAMPLES_FILE, read_samples, write_samples
 from ibprof.errors import InputError, UsageError, quote_found
 from ibprof.profile.profile_data import Profile
 
@@ -23,6 +25,8 @@ _MAGIC = b"OTF2"
 _MAGIC_OFFSET = 2
 
 _NAMES_TRIED = 100
+
+_IS_OF_ARCHIVE = re.compile(rf"\d+\.(evt|def)|{re.escape(SAMPLES_FILE)}")
 
 # Errors of OTF2 readers for an archive that is damaged, or lacks what ibprof writes.
 _DAMAGED = (_otf2.Error, otf2.error.Error, LookupError, TypeError, ValueError, AssertionError, AttributeError)
@@ -54,7 +58,8 @@ def write_archive(run: Profile, path: Path, progress: Progress | None = None) ->
         old.mkdir()
         try:
             write_files(run, new, path.stem, progress)
-        except _otf2.Error as error:
+            write_samples(run, new / path.stem)
+        except (_otf2.Error, OSError) as error:
             raise InputError(path, None, "space to write an archive", str(error)) from error
         for part in _parts(path):
             if part.exists():
@@ -79,9 +84,11 @@ def read_archive(path: Path) -> Profile:
         raise InputError(path, None, "an OTF2 archive", "something else" if path.exists() else "nothing")
     try:
         with otf2.reader.open(str(path)) as trace:
-            return read_trace(path, trace)
+            run = read_trace(path, trace)
     except _DAMAGED as error:
         raise InputError(path, None, "a whole OTF2 archive", f"{type(error).__name__}: {error}") from error
+    collectives, messages = read_samples(path.with_suffix(""))
+    return replace(run, collective_samples=collectives, message_samples=messages)
 
 
 def is_archive(path: Path) -> bool:
@@ -107,7 +114,7 @@ def check_replaceable(path: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise InputError(folder, None, needed, "something else; choose another name with -o")
     inside = list(folder.iterdir()) if folder.is_dir() else []
-    if others := [item.name for item in inside if not re.fullmatch(r"\d+\.(evt|def)", item.name)]:
+    if others := [item.name for item in inside if not _IS_OF_ARCHIVE.fullmatch(item.name)]:
         raise InputError(folder, None, "no folder, or an OTF2 archive's", quote_found(others[0]))
 
 

@@ -14,6 +14,7 @@ VERSION_PROPERTY = "ibprof::version"
 NOT_OF_RUN = (
     *("hosts", "ranks", "regions", "operations", "counters", "region_times", "sizes", "marks"),
     *("pairs", "transfers", "intervals", "interval_times", "demands", "times", "sites"),
+    *("collective_samples", "message_samples"),
 )
 NOT_OF_RANK = ("host",)
 NOT_OF_PAIR = ("host",)

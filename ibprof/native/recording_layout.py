@@ -34,6 +34,8 @@ _RECORDS = {
     "IBP_SEGMENT_DEMANDS": "demand",
     "IBP_SEGMENT_TIMES": "time",
     "IBP_SEGMENT_CHOICES": "choice",
+    "IBP_SEGMENT_COLLECTIVE_SAMPLES": "collective_sample",
+    "IBP_SEGMENT_MESSAGE_SAMPLES": "message_sample",
 }
 
 

@@ -102,6 +102,28 @@ class MarkKind(IntEnum):
     STOP = auto()
 
 
+class Side(IntEnum):
+    """The end of a message at which a sample was taken."""
+
+    _generate_next_value_ = _HEADER.numbers_of("ibp_side", "IBP_SIDE_")
+    SENDER = auto()
+    RECEIVER = auto()
+
+
+class Unsampled(IntEnum):
+    """Why collectives or messages could not be sampled."""
+
+    _generate_next_value_ = _HEADER.numbers_of("ibp_unsampled", "IBP_UNSAMPLED_")
+    NO_NAME = auto()
+    FULL = auto()
+    ORDER = auto()
+    UNSEEN = auto()
+
+
+UNKNOWN_BYTES = _HEADER.constants["IBP_BYTES_UNKNOWN"]
+"""Bytes of a sampled message whose size the sampling end does not know."""
+
+
 @dataclass(frozen=True, slots=True)
 class HardwareCounter:
     """A counter that a port's hardware or driver keeps, of all traffic from any process.
@@ -231,6 +253,11 @@ class Rank:
         has_times: the time inside its calls is in `Profile.times`.
         overlap_ns: what the sum of these times counts more than once, since several threads were inside calls at once.
         choices: what decides which adapters it uses; empty where its host has none, or nothing was recorded.
+        clock_offset_ns: Unix time minus the clock of its samples, when recording began; 0 without samples.
+        clock_drift_ns: by how much that difference grew until recording ended.
+        collectives, messages: how many it took part in, sampled or not; messages sent and received.
+        unsampled_collectives, unsampled_messages: those that could not be sampled, by `Unsampled`; empty where nothing
+            was sampled.
     """
 
     rank: int
@@ -253,6 +280,12 @@ class Rank:
     has_times: bool = False
     overlap_ns: int = 0
     choices: tuple[AdapterChoice, ...] = ()
+    clock_offset_ns: int = 0
+    clock_drift_ns: int = 0
+    collectives: int = 0
+    messages: int = 0
+    unsampled_collectives: tuple[int, ...] = ()
+    unsampled_messages: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,6 +398,86 @@ class CallTimes(RowArrays):
     time_ns: npt.NDArray[np.uint64]
     error_ns: npt.NDArray[np.uint64]
     site: npt.NDArray[np.int32] = field(default_factory=no_sites)
+
+
+@dataclass(frozen=True, slots=True)
+class CollectiveSamples(RowArrays):
+    """Moments of collectives, a row for each member's call; in the order of communicator, number, member.
+
+    All members sample the same calls: docs/formats/recording.md. An instance that all `size` members have stands for
+    2 to the power of its members' largest level. An instance that one of them lacks was dropped there. Times are of
+    the host's clock of samples (`Rank.clock_offset_ns`), the same for all ranks of a host.
+
+    Attributes:
+        rank: int32, of MPI_COMM_WORLD.
+        communicator: uint64, its name, the same on all members.
+        number: uint64, of the call among the collectives on the communicator.
+        size: uint32, number of processes in the communicator.
+        member: uint32, number of this process among them.
+        root: int64, a rank of the communicator; -1 where there is none.
+        region, operation, site: int32, of the call that started it, as in `Counters`.
+        end_operation, end_site: int32, of the call that completed it: the same of a blocking call.
+        level: uint8.
+        bytes: uint64, of its arguments as in `Demands`; 0 where unknown.
+        start_ns: int64, when the call that started it was entered.
+        enter_ns, exit_ns: int64, when the call that completed it was entered and left.
+    """
+
+    rank: npt.NDArray[np.int32]
+    communicator: npt.NDArray[np.uint64]
+    number: npt.NDArray[np.uint64]
+    size: npt.NDArray[np.uint32]
+    member: npt.NDArray[np.uint32]
+    root: npt.NDArray[np.int64]
+    region: npt.NDArray[np.int32]
+    operation: npt.NDArray[np.int32]
+    site: npt.NDArray[np.int32]
+    end_operation: npt.NDArray[np.int32]
+    end_site: npt.NDArray[np.int32]
+    level: npt.NDArray[np.uint8]
+    bytes: npt.NDArray[np.uint64]
+    start_ns: npt.NDArray[np.int64]
+    enter_ns: npt.NDArray[np.int64]
+    exit_ns: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class MessageSamples(RowArrays):
+    """Moments of messages, a row at each end; in the order of communicator, sender, receiver, tag, number, side.
+
+    Both ends sample the same messages, as in `CollectiveSamples`.
+
+    Attributes:
+        rank: int32, of this end.
+        peer: uint32, rank of the other end.
+        communicator: uint64, as in `CollectiveSamples`.
+        number: uint64, of the message among those with this sender, receiver, communicator and tag.
+        tag: int32.
+        side: uint8, `Side` of `rank`.
+        region, operation, site: int32, of the call that posted it.
+        end_operation, end_site: int32, of the call that completed it: the same of a blocking call.
+        level: uint8.
+        bytes: uint64; `UNKNOWN_BYTES` at the receiver.
+        post_ns: int64, when the call that posted it was entered.
+        enter_ns, exit_ns: int64, when the call that completed it was entered and left.
+    """
+
+    rank: npt.NDArray[np.int32]
+    peer: npt.NDArray[np.uint32]
+    communicator: npt.NDArray[np.uint64]
+    number: npt.NDArray[np.uint64]
+    tag: npt.NDArray[np.int32]
+    side: npt.NDArray[np.uint8]
+    region: npt.NDArray[np.int32]
+    operation: npt.NDArray[np.int32]
+    site: npt.NDArray[np.int32]
+    end_operation: npt.NDArray[np.int32]
+    end_site: npt.NDArray[np.int32]
+    level: npt.NDArray[np.uint8]
+    bytes: npt.NDArray[np.uint64]
+    post_ns: npt.NDArray[np.int64]
+    enter_ns: npt.NDArray[np.int64]
+    exit_ns: npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -507,6 +620,7 @@ class Profile(NotebookView):
         interval_times: time inside calls over time, if both were recorded.
         demands: what calls asked for.
         times: calls and the time inside them; empty where times were not recorded.
+        collective_samples, message_samples: moments of some of them; empty where times were not recorded.
         sites: distinct places that called MPI.
         sites_without_lines: objects whose places have no lines, and why; a sentence each.
     """
@@ -536,6 +650,8 @@ class Profile(NotebookView):
     sites: tuple[Site, ...] = ()
     sites_without_lines: tuple[str, ...] = ()
     interval_times: IntervalTimes = field(default_factory=IntervalTimes.empty)
+    collective_samples: CollectiveSamples = field(default_factory=CollectiveSamples.empty)
+    message_samples: MessageSamples = field(default_factory=MessageSamples.empty)
 
     def __repr__(self) -> str:
         recorded = f"{self.ranks_recorded:,} of {self.world_size:,} ranks recorded"

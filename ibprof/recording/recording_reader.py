@@ -18,6 +18,7 @@ from ibprof.errors import InconsistentError, InputError
 from ibprof.native.recording_layout import recording_layout
 from ibprof.profile.profile_data import (
     CallTimes,
+    CollectiveSamples,
     Counters,
     Demands,
     Direction,
@@ -28,6 +29,7 @@ from ibprof.profile.profile_data import (
     Kind,
     Mark,
     MarkKind,
+    MessageSamples,
     MessageSizes,
     Port,
     PortPair,
@@ -49,6 +51,7 @@ from ibprof.recording.host_file import RecordingFile, Records, decode_text, loca
 from ibprof.recording.intervals import read_interval_times, read_intervals
 from ibprof.recording.peer_addresses import find_owners, resolve_peers
 from ibprof.recording.recorded_ports import read_choices, read_ports, read_transfers
+from ibprof.recording.recorded_samples import describe_sampling, join_samples, read_samples
 from ibprof.recording.site_lines import resolve_sites
 from ibprof.recording.storage_gaps import describe_copy
 from ibprof.text.host_lists import find_job_hosts
@@ -130,6 +133,8 @@ def merge_run(path: Path, run: RecordedRun) -> Profile:
         interval_times=join_rows(IntervalTimes, [interval for part in parts for interval in part.interval_times]),
         demands=join_rows(Demands, [part.demands for part in parts]),
         times=join_rows(CallTimes, [part.times for part in parts]),
+        collective_samples=join_samples(CollectiveSamples, [part.collective_samples for part in parts]),
+        message_samples=join_samples(MessageSamples, [part.message_samples for part in parts]),
         sites=sites,
         sites_without_lines=sites_without_lines,
     )
@@ -168,6 +173,8 @@ class _FilePart:
     interval_times: list[Columns]
     demands: Columns
     times: Columns
+    collective_samples: Columns
+    message_samples: Columns
 
 
 def _number_processes(files: Sequence[RecordingFile]) -> tuple[int, list[npt.NDArray[np.int32]]]:
@@ -298,6 +305,12 @@ def _read_file(
             site=sites.translate(times, times_owner),
             **inside,
         ),
+        collective_samples=read_samples(
+            file, "IBP_SEGMENT_COLLECTIVE_SAMPLES", world_rank, operation, regions.translate, sites.translate
+        ),
+        message_samples=read_samples(
+            file, "IBP_SEGMENT_MESSAGE_SAMPLES", world_rank, operation, regions.translate, sites.translate
+        ),
     )
     file.release()
     return part
@@ -384,6 +397,7 @@ def _read_rank(file: RecordingFile, process: np.void, number: int, host: int, gr
         sees_host=_has_flag(process, "IBP_PROCESS_SEES_HOST"),
         has_demands=_has_flag(process, "IBP_PROCESS_DEMANDS"),
         has_times=bool(process["times_weight"]),
+        **describe_sampling(process),
     )
 
 

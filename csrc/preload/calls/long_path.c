@@ -5,6 +5,7 @@
 #include "calls/long_path.h"
 #include "calls/arguments.h"
 #include "calls/demands.h"
+#include "calls/sampled_calls.h"
 #include "calls/wrapper.h"
 #include "counting/calls.h"
 #include "counting/communicator_contexts.h"
@@ -123,6 +124,7 @@ static void forget(long address)
     if (ibp_source->forget_communicator) ibp_source->forget_communicator(handle);
     ibp_lock();
     ibp_context_forget(handle);
+    ibp_name_forget(handle);
     ibp_requests_forget_communicator(handle);
     ibp_unlock();
 }
@@ -224,6 +226,20 @@ static bool is_expected(const struct call_in_progress *making)
            !(making->wrapped->needs & IBP_KEEPS_REQUEST);
 }
 
+static struct ibp_called called_as(const struct call_in_progress *making, struct ibp_call *call,
+                                   const struct ibp_demanding *demanding)
+{
+    return (struct ibp_called){
+        .operation = making->operation,
+        .call = call,
+        .arguments = making->arguments,
+        .count = making->wrapped->arguments,
+        .communicator =
+            making->wrapped->communicator < 0 ? 0 : IBP_HANDLE(argument(making, making->wrapped->communicator)),
+        .demanding = demanding,
+    };
+}
+
 /* Make a call that is the outermost one. What it asks for is entered in the ledger before it is made, if that is known,
  * and else when it has succeeded. */
 static __attribute__((noinline)) int enter_and_call(const struct call_in_progress *making)
@@ -233,6 +249,8 @@ static __attribute__((noinline)) int enter_and_call(const struct call_in_progres
     const unsigned needs = making->wrapped->needs;
     const bool is_asking = is_in_ledger(making, &call);
     const bool is_known = is_asking && ibp_get_here()->is_outside && ibp_ledger_add_known(call);
+    const struct ibp_called called = called_as(making, of_operation, &call);
+    struct ibp_sampled_collective sampled;
     struct ibp_timing timing;
     int result;
 
@@ -242,10 +260,12 @@ static __attribute__((noinline)) int enter_and_call(const struct call_in_progres
                             });
     ibp_periodic_check();
     if (needs) prepare(making, &call);
+    ibp_collective_begin(&sampled, &called);
     ibp_timing_begin(&timing, of_operation, ibp_is_large(making->operation, argument(making, 1), argument(making, 2)));
     if (is_expected(making)) expect(making);
     result = call_next(making);
     ibp_timing_end(&timing);
+    ibp_collective_end(&sampled, &called, result);
     if (needs & IBP_TAKES_TAG) ibp_source->after_tag(result);
     ibp_leave();
     if (needs) complete(result, making, &call);
@@ -260,10 +280,14 @@ static __attribute__((noinline)) int enter_and_call(const struct call_in_progres
 static __attribute__((noinline)) int pass_on(const struct call_in_progress *making)
 {
     struct ibp_call *const call = call_of(making);
+    const struct ibp_called called = called_as(making, call, NULL);
+    const bool completes = ibp_open_requests;
+    struct ibp_sampled_completion completion;
     struct ibp_timing timing;
     int result;
 
     IBP_NAMES_PERSONALITY;
+    if (IBP_UNLIKELY(completes)) ibp_completion_begin(&completion, &called);
     if (ibp_threads_multiple)
         ibp_current_call.call = call;
     else if (ibp_get_here()->is_outside)
@@ -271,6 +295,7 @@ static __attribute__((noinline)) int pass_on(const struct call_in_progress *maki
     ibp_timing_begin(&timing, call, ibp_is_large(making->operation, argument(making, 1), argument(making, 2)));
     result = call_next(making);
     ibp_timing_end(&timing);
+    if (IBP_UNLIKELY(completes)) ibp_completion_end(&completion, &called, result);
     return result;
 }
 

@@ -5,6 +5,7 @@
  * their starts themselves (sources/openmpi/starts.h).
  */
 #include "platform/system.h"
+#include "calls/sampled_calls.h"
 #include "calls/wrapper.h"
 #include "counting/count.h"
 #include "counting/current_call.h"
@@ -109,6 +110,7 @@ static inline bool is_to_be_seen(void)
                                                                                                                        \
         IBP_NAMES_PERSONALITY;                                                                                         \
         if (ibp_is_within_call()) return see_##exported arguments;                                                     \
+        ibp_sampled_starts(requests, count, IBP_CALL_HERE(of_operation));                                              \
         ibp_timing_begin(&timing, IBP_CALL_HERE(of_operation), ibp_times_large_requests);                              \
         result = IBP_LIKELY(ibp_requests_show_starts) ? next_##exported arguments : see_##exported arguments;          \
         ibp_timing_end(&timing);                                                                                       \
@@ -143,6 +145,7 @@ START_ALL(PMPI_Startall)
 static void forget(void *request)
 {
     if (ibp_source->forget_request) ibp_source->forget_request(request);
+    ibp_sampled_request_freed((uintptr_t)request);
     ibp_request_freed(request);
 }
 

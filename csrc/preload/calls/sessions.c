@@ -7,9 +7,12 @@
 #include "platform/system.h"
 #include "calls/lifecycle.h"
 #include "calls/wrapper.h"
+#include "counting/communicator_names.h"
 #include "counting/current_call.h"
 #include "counting/process.h"
+#include "counting/samples.h"
 #include "libmpi/library.h"
+#include "platform/text.h"
 #include "recording/operations.h"
 #include "recording/process_state.h"
 
@@ -88,6 +91,14 @@ static bool end(void)
 SESSION_INIT(MPI_Session_init)
 SESSION_INIT(PMPI_Session_init)
 
+/* Name a communicator that was made of a group. */
+static void name_made(unsigned operation, const char *tag, const void *made)
+{
+    const struct ibp_making making = {.operation = operation, .tag = ibp_text_hash(IBP_HASH_START, tag ? tag : "")};
+
+    if (ibp_sampling) ibp_name_made(read_handle(made), &making);
+}
+
 /* Calls that make the first communicator of a program without MPI_COMM_WORLD. */
 #define CREATE(exported, name, parameters, arguments, is_between_groups)                                               \
     IBP_DEFINE(exported, UNPACK parameters)                                                                            \
@@ -101,10 +112,12 @@ SESSION_INIT(PMPI_Session_init)
             ibp_enter(IBP_CALL_HERE(IBP_OPERATION_##name), (struct ibp_current_call){.kind = IBP_CALL_BLOCKING});      \
             result = next arguments;                                                                                   \
             ibp_leave();                                                                                               \
+            if (!result) name_made(IBP_OPERATION_##name, tag, made);                                                   \
             return result;                                                                                             \
         }                                                                                                              \
         result = next arguments;                                                                                       \
         if (!result) begin_recording_with(group, is_between_groups);                                                   \
+        if (!result) name_made(IBP_OPERATION_##name, tag, made);                                                       \
         return result;                                                                                                 \
     }
 #define UNPACK(...) __VA_ARGS__

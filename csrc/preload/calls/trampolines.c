@@ -17,6 +17,7 @@
 #include "counting/calls.h"
 #include "counting/current_call.h"
 #include "counting/ledger.h"
+#include "counting/open_requests.h"
 #include "counting/periodic.h"
 #include "counting/times.h"
 #include "counting/wrapped_calls.h"
@@ -102,7 +103,7 @@ static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
     {                                                                                                                  \
         struct ibp_call *const call = IBP_CALL_HERE_CACHED(IBP_OPERATION_##name);                                      \
                                                                                                                        \
-        if (IBP_UNLIKELY(!ibp_get_here()->is_outside) || IBP_UNLIKELY(!call) ||                                        \
+        if (IBP_UNLIKELY(!ibp_get_here()->is_outside) || IBP_UNLIKELY(!call) || IBP_UNLIKELY(ibp_open_requests) ||     \
             IBP_UNLIKELY(ibp_is_large(IBP_OPERATION_##name, ARGUMENT(count, 1), ARGUMENT(count, 2))) ||                \
             !ibp_time_at_random(call))                                                                                 \
             return slowly_##function(ARGUMENTS_##count);                                                               \

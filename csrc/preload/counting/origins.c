@@ -116,6 +116,15 @@ uint32_t ibp_origin_moved(uint32_t origin, uint32_t region)
     return find(region, origins.made[origin].operation, origins.made[origin].site);
 }
 
+uint32_t ibp_origin_record_moved(uint32_t record, uint32_t from, uint32_t into)
+{
+    /* Origins without a record are numbered too. */
+    for (uint32_t i = record + 1; i <= origins.count && i; i++)
+        if (origins.made[i].record == record)
+            return origins.made[i].region == from ? ibp_origin_record(ibp_origin_moved(i, into)) : record;
+    return record;
+}
+
 uint32_t ibp_origin_region(uint32_t origin)
 {
     return origins.made[origin].region;

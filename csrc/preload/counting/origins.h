@@ -42,6 +42,10 @@ uint32_t ibp_origin_moved(uint32_t origin, uint32_t region);
 
 uint32_t ibp_origin_region(uint32_t origin);
 
+/* Return the index of the record of the same origin in region `into`, if that of an index is in region `from`; else the
+ * same index. */
+uint32_t ibp_origin_record_moved(uint32_t record, uint32_t from, uint32_t into);
+
 /* Return the index of an origin's record; UINT32_MAX when there was no space for it. */
 uint32_t ibp_origin_record(uint32_t origin);
 

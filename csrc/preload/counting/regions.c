@@ -6,6 +6,7 @@
 #include "counting/contexts.h"
 #include "counting/counters.h"
 #include "counting/periodic.h"
+#include "counting/samples.h"
 #include "counting/times.h"
 #include "counting/transfers.h"
 #include "libmpi/lock.h"
@@ -140,6 +141,7 @@ static uint32_t close_open_region(const char *name, uint64_t now)
     if (region) {
         ibp_counters_move(0, region);
         ibp_times_move(0, region);
+        ibp_samples_move(0, region);
     }
     if (region) ibp_transfers_move(0, region);
     visit(region, regions->open_since_ns, now);

@@ -3,8 +3,10 @@
  */
 #include "platform/system.h"
 #include "counting/times.h"
+#include "counting/communicator_names.h"
 #include "counting/counters.h"
 #include "counting/origins.h"
+#include "counting/samples.h"
 #include "counting/wrapped_calls.h"
 #include "libmpi/lock.h"
 #include "platform/text.h"
@@ -86,12 +88,16 @@ void ibp_times_begin(void)
     note_clock(process, ibp_clock_cycles());
     random_state ^= first_ticks;
     choose_next();
+    if (ibp_mpi.is_behind_layer) return; /* handles of the program cannot be asked about */
+    ibp_names_begin();
+    ibp_samples_begin(process);
 }
 
 void ibp_times_end(void)
 {
     if (!ibp_times_recorded) return;
     ibp_times_recorded = false;
+    ibp_samples_end();
     note_clock(ibp_counters.process, ibp_clock_cycles());
     ibp_times_enter_region();
 }

@@ -24,6 +24,14 @@ uint64_t ibp_clock_ns(void)
     return nanoseconds(&now);
 }
 
+uint64_t ibp_clock_monotonic_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return nanoseconds(&now);
+}
+
 uint64_t ibp_clock_coarse_ns(void)
 {
     struct timespec now;

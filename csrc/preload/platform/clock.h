@@ -11,6 +11,9 @@
 /* Return nanoseconds of the Unix clock. */
 uint64_t ibp_clock_ns(void);
 
+/* Return nanoseconds since an unspecified moment, the same one for all processes of a host. */
+uint64_t ibp_clock_monotonic_ns(void);
+
 /* Return nanoseconds since an unspecified moment. The clock steps every few milliseconds; a read takes a few
  * nanoseconds. */
 uint64_t ibp_clock_coarse_ns(void);

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ */
+#include "platform/system.h"
+#include "calls/sampled_calls.h"
+#include "counting/counters.h"
+#include "counting/origins.h"
+#include "counting/wrapped_calls.h"
+#include "libmpi/datatypes.h"
+#include "libmpi/handles.h"
+#include "libmpi/lock.h"
+#include "platform/clock.h"
+#include "recording/process_state.h"
+
+/* -- collectives --------------------------------------------------------------------------------------------------- */
+
+/* Return whether all members of a communicator make a call in the same order. */
+static bool is_collective(unsigned operation)
+{
+    switch (ibp_wrapped_calls[operation].kind) {
+    case IBP_CALL_COLLECTIVE:
+    case IBP_CALL_NONBLOCKING:
+    case IBP_CALL_DUPLICATING:
+    case IBP_CALL_PERSISTENT:
+    case IBP_CALL_MAKING:
+    case IBP_CALL_WINDOW:
+        return ibp_wrapped_calls[operation].communicator != IBP_NO_COMMUNICATOR;
+    default:
+        return operation == IBP_OPERATION_Comm_create_group;
+    }
+}
+
+/* Return the place of the argument that points to the communicator which a call makes; -1 where it makes none. */
+static int place_of_made(unsigned operation, unsigned count)
+{
+    switch (operation) {
+    case IBP_OPERATION_Comm_spawn:
+    case IBP_OPERATION_Comm_spawn_multiple:
+    case IBP_OPERATION_Comm_idup:
+    case IBP_OPERATION_Comm_idup_with_info:
+        return (int)count - 2;
+    case IBP_OPERATION_File_open:
+        return -1;
+    case IBP_OPERATION_Comm_create_group:
+        return (int)count - 1;
+    default:
+        return ibp_wrapped_calls[operation].kind == IBP_CALL_MAKING ? (int)count - 1 : -1;
+    }
+}
+
+static bool is_rooted(const struct ibp_demanding *call)
+{
+    return call->shape == IBP_DEMAND_TREE || call->shape == IBP_DEMAND_LEAF;
+}
+
+/* Return a class of sizes, where all members pass the same size: powers of 16. */
+static uint64_t size_class(const struct ibp_demanding *call)
+{
+    const int64_t items = call->is_large ? call->items : (int)call->items;
+
+    if (call->shape != IBP_DEMAND_TREE && call->shape != IBP_DEMAND_GROUP) return 0;
+    if (items <= 0 || ibp_mpi.is_behind_layer) return 1;
+    return 2 + ibp_size_bin(ibp_mpi_bytes((uint64_t)items, IBP_HANDLE(call->type))) / 4;
+}
+
+static bool is_wanted(unsigned operation)
+{
+    return ibp_counting && ibp_operation_wanted[operation];
+}
+
+/* Choose whether an instance is sampled, and note when it starts. */
+static bool choose_collective(struct ibp_instance_known *known, unsigned operation, uint64_t class)
+{
+    const uint64_t hash = ibp_sample_hash(ibp_sample_hash(operation, class), ibp_size_bin(known->size_or_peer));
+
+    known->stratum = (uint8_t)(hash % IBP_SAMPLE_STRATA);
+    known->keeps = (uint8_t)ibp_sample_keeps(known->name, known->number);
+    known->stream_keeps = UINT8_MAX;
+    return known->keeps >= ibp_sample_level(IBP_INSTANCE_COLLECTIVE, known->stratum);
+}
+
+/* Number a call; with the lock held. */
+static void number_collective(struct ibp_sampled_collective *sampled, const struct ibp_called *called, uint64_t class)
+{
+    struct ibp_instance_known *const known = &sampled->known;
+    struct ibp_named_communicator *const on = ibp_name_find(called->communicator);
+
+    if (called->operation != IBP_OPERATION_Comm_create_group) ibp_sample_count(IBP_INSTANCE_COLLECTIVE);
+    if (!on) {
+        ibp_sample_refuse(IBP_INSTANCE_COLLECTIVE, ibp_names_are_full() ? IBP_UNSAMPLED_FULL : IBP_UNSAMPLED_NO_NAME);
+        return;
+    }
+    known->name = on->name;
+    /* Other members of the communicator do not take part in a call on a group of its members. */
+    known->number = called->operation == IBP_OPERATION_Comm_create_group ? on->calls : on->calls++;
+    known->size_or_peer = on->size;
+    known->member = on->member;
+    known->root_or_tag = (int32_t)IBP_NO_ROOT;
+    if (is_rooted(called->demanding) && !on->has_two_groups) known->root_or_tag = (int32_t)called->demanding->root;
+    if (ibp_wrapped_calls[called->operation].kind != IBP_CALL_PERSISTENT &&
+        called->operation != IBP_OPERATION_Comm_create_group && is_wanted(called->operation))
+        sampled->is_sampled = choose_collective(known, called->operation, class);
+    if (sampled->is_sampled)
+        known->origin = ibp_origin_record(ibp_context_origin(&called->call->context, &called->call->context.send));
+}
+
+void ibp_collective_begin(struct ibp_sampled_collective *sampled, const struct ibp_called *called)
+{
+    uint64_t class;
+
+    sampled->known.name = 0;
+    sampled->is_sampled = false;
+    if (!ibp_sampling || !is_collective(called->operation)) return;
+    class = size_class(called->demanding);
+    ibp_lock();
+    number_collective(sampled, called, class);
+    ibp_unlock();
+    if (sampled->is_sampled) sampled->known.start_ns = ibp_clock_monotonic_ns();
+}
+
+/* Keep the sample of a collective that was completed by a call; with the lock held. */
+static void keep_collective(const struct ibp_instance_known *known, uint32_t end_origin, uint64_t enter_ns,
+                            uint64_t exit_ns)
+{
+    struct ibp_collective_sample *const sample =
+        ibp_sample_take(IBP_INSTANCE_COLLECTIVE, known->stratum, known->keeps, known->stream_keeps);
+
+    if (!sample) return;
+    sample->number = known->number;
+    sample->origin = known->origin;
+    sample->end_origin = end_origin;
+    sample->size = known->size_or_peer;
+    sample->member = known->member;
+    sample->root = (uint32_t)known->root_or_tag;
+    sample->bytes = known->bytes;
+    sample->start_ns = known->start_ns;
+    sample->enter_ns = enter_ns;
+    sample->exit_ns = exit_ns;
+    __atomic_store_n(&sample->communicator, known->name, __ATOMIC_RELEASE);
+    ibp_samples_note_clock(exit_ns);
+}
+
+static ibp_handle read_handle(long address)
+{
+    if (!address) return 0;
+    return ibp_mpi.abi == IBP_ABI_MPICH ? *(const int *)address : *(const ibp_handle *)address;
+}
+
+/* Name the communicator that a call made. */
+static void name_made(const struct ibp_sampled_collective *sampled, const struct ibp_called *called)
+{
+    const int place = place_of_made(called->operation, called->count);
+    const bool has_tag = called->operation == IBP_OPERATION_Comm_create_group;
+    struct ibp_making making = {
+        .operation = called->operation,
+        .parent = sampled->known.name,
+        .number = sampled->known.number,
+    };
+
+    if (place < 0) return;
+    if (has_tag) making.tag = ibp_sample_hash(making.parent, (uint64_t)(int)called->arguments[2]);
+    if (called->operation == IBP_OPERATION_Intercomm_create) making.tag = (uint64_t)(int)called->arguments[4];
+    ibp_name_made(read_handle(called->arguments[place]), &making);
+}
+
+/* Return the request that a call made: its last argument. Requests that MPICH and Open MPI share between calls that are
+ * complete at once are 0. */
+static uintptr_t made_request(const struct ibp_called *called)
+{
+    static uintptr_t empty;
+    const uintptr_t request = (uintptr_t)read_handle(called->arguments[called->count - 1]);
+
+    if (ibp_mpi.abi == IBP_ABI_MPICH) return (uint32_t)request >> 30 == 1 ? 0 : request;
+    if (ibp_mpi.abi != IBP_ABI_OPENMPI) return request;
+    if (!empty) empty = (uintptr_t)ibp_mpi_symbol("ompi_request_empty");
+    return request == empty ? 0 : request;
+}
+
+/* Remember a request. Return its entry; NULL where there is no space, or it is complete. */
+static struct ibp_open_request *open_request(uintptr_t request, enum ibp_open_role role, unsigned operation,
+                                             const struct ibp_instance_known *known)
+{
+    struct ibp_open_request *const entry = ibp_open_request_add(request);
+
+    if (!entry) return NULL;
+    entry->role = (uint8_t)role;
+    entry->operation = (uint16_t)operation;
+    entry->known = *known;
+    return entry;
+}
+
+/* Remember the request of a collective that goes on. */
+static void open_collective(struct ibp_sampled_collective *sampled, const struct ibp_called *called, uint64_t now_ns)
+{
+    const uintptr_t request = made_request(called);
+    struct ibp_open_request *const entry =
+        request ? open_request(request, IBP_OPEN_COLLECTIVE, called->operation, &sampled->known) : NULL;
+
+    if (entry)
+        ibp_open_request_start(entry, true);
+    else if (!request)
+        keep_collective(&sampled->known, sampled->known.origin, sampled->known.start_ns, now_ns);
+    else
+        ibp_sample_refuse(IBP_INSTANCE_COLLECTIVE, IBP_UNSAMPLED_FULL);
+}
+
+/* Remember a persistent collective. Its starts are a stream of their own: members may start them in any order. */
+static void open_persistent(const struct ibp_sampled_collective *sampled, const struct ibp_called *called)
+{
+    struct ibp_instance_known known = sampled->known;
+    struct ibp_open_request *entry;
+
+    known.name = ibp_sample_hash(known.name, known.number + 1);
+    known.number = 0;
+    entry = open_request(made_request(called), IBP_OPEN_COLLECTIVE, called->operation, &known);
+    if (entry) entry->is_persistent = true;
+}
+
+void ibp_collective_end(struct ibp_sampled_collective *sampled, const struct ibp_called *called, int result)
+{
+    const unsigned kind = ibp_wrapped_calls[called->operation].kind;
+    const uint64_t now_ns = sampled->is_sampled ? ibp_clock_monotonic_ns() : 0;
+
+    if (!ibp_sampling || result || !is_collective(called->operation)) return;
+    if (kind == IBP_CALL_MAKING || kind == IBP_CALL_DUPLICATING || kind == IBP_CALL_BLOCKING)
+        name_made(sampled, called);
+    if (!sampled->known.name) return;
+    if (sampled->is_sampled && called->demanding->shape != IBP_DEMAND_NONE && !ibp_mpi.is_behind_layer)
+        sampled->known.bytes = ibp_ledger_describe(called->demanding).bytes;
+    ibp_lock();
+    if (kind == IBP_CALL_PERSISTENT)
+        open_persistent(sampled, called);
+    else if (sampled->is_sampled && kind == IBP_CALL_NONBLOCKING)
+        open_collective(sampled, called, now_ns);
+    else if (sampled->is_sampled)
+        keep_collective(&sampled->known, sampled->known.origin, sampled->known.start_ns, now_ns);
+    ibp_unlock();
+}
+
+/* -- completions --------------------------------------------------------------------------------------------------- */
+
+/* The places of the arguments of a call that completes requests, -1 where it has none of these: how many requests, the
+ * requests, how many of them were completed, which ones, whether any, statuses. */
+struct places {
+    int8_t count, requests, completed, indices, flag, statuses;
+};
+
+static const struct places *places_of(unsigned operation)
+{
+    static const struct places wait = {-1, 0, -1, -1, -1, 1}, wait_all = {0, 1, -1, -1, -1, 2},
+                               wait_any = {0, 1, -1, 2, -1, 3}, wait_some = {0, 1, 2, 3, -1, 4},
+                               test = {-1, 0, -1, -1, 1, 2}, test_all = {0, 1, -1, -1, 2, 3},
+                               test_any = {0, 1, -1, 2, 3, 4};
+
+    switch (operation) {
+    case IBP_OPERATION_Wait:
+        return &wait;
+    case IBP_OPERATION_Waitall:
+        return &wait_all;
+    case IBP_OPERATION_Waitany:
+        return &wait_any;
+    case IBP_OPERATION_Waitsome:
+    case IBP_OPERATION_Testsome:
+        return &wait_some;
+    case IBP_OPERATION_Test:
+        return &test;
+    case IBP_OPERATION_Testall:
+        return &test_all;
+    case IBP_OPERATION_Testany:
+        return &test_any;
+    default:
+        return NULL;
+    }
+}
+
+void ibp_completion_begin(struct ibp_sampled_completion *completion, const struct ibp_called *called)
+{
+    const struct places *const places = places_of(called->operation);
+    void **requests;
+    int count;
+
+    completion->enter_ns = 0;
+    completion->found = 0;
+    if (!ibp_sampling || !places) return;
+    requests = (void **)called->arguments[places->requests];
+    count = places->count < 0 ? 1 : (int)called->arguments[places->count];
+    if (!requests) return;
+    ibp_lock();
+    for (int i = 0; i < count && completion->found < IBP_OPEN_REQUESTS_MAX; i++) {
+        const uintptr_t request = (uintptr_t)ibp_mpi_request(requests, (size_t)i);
+        const struct ibp_open_request *const entry = ibp_open_request_find(request);
+
+        if (!entry || !entry->is_started) continue;
+        completion->request[completion->found].index = (uint32_t)i;
+        completion->request[completion->found++].request = request;
+    }
+    ibp_unlock();
+    if (completion->found) completion->enter_ns = ibp_clock_monotonic_ns();
+}
+
+/* Return whether a call completed the request of an index. */
+static bool is_completed(const struct places *places, const long *arguments, uint32_t index)
+{
+    const int *const indices = places->indices < 0 ? NULL : (const int *)arguments[places->indices];
+
+    if (places->flag >= 0 && !*(const int *)arguments[places->flag]) return false;
+    if (!indices) return true;
+    if (places->completed < 0) return *indices == (int)index;
+    for (int i = 0; i < *(const int *)arguments[places->completed]; i++)
+        if (indices[i] == (int)index) return true;
+    return false;
+}
+
+/* Keep the sample of a request that is complete, and forget the request unless it can be started again. The lock must be
+ * held. */
+static void complete(uintptr_t request, uint32_t origin, uint64_t enter_ns, uint64_t exit_ns)
+{
+    struct ibp_open_request *const entry = ibp_open_request_find(request);
+
+    if (!entry || !entry->is_started) return;
+    if (entry->role == IBP_OPEN_COLLECTIVE) keep_collective(&entry->known, origin, enter_ns, exit_ns);
+    if (entry->is_persistent)
+        ibp_open_request_start(entry, false);
+    else
+        ibp_open_request_remove(entry);
+}
+
+void ibp_completion_end(struct ibp_sampled_completion *completion, const struct ibp_called *called, int result)
+{
+    const uint64_t now_ns = completion->enter_ns ? ibp_clock_monotonic_ns() : 0;
+    const struct places *const places = places_of(called->operation);
+    uint32_t origin;
+
+    if (!completion->enter_ns || !ibp_sampling) return;
+    ibp_lock();
+    origin = ibp_origin_record(ibp_context_origin(&called->call->context, &called->call->context.send));
+    for (uint32_t i = 0; i < completion->found; i++) {
+        if (result)
+            ibp_sampled_request_lost(completion->request[i].request);
+        else if (is_completed(places, called->arguments, completion->request[i].index))
+            complete(completion->request[i].request, origin, completion->enter_ns, now_ns);
+    }
+    ibp_unlock();
+}
+
+void ibp_sampled_request_lost(uintptr_t request)
+{
+    struct ibp_open_request *const entry = ibp_open_request_find(request);
+
+    if (!entry) return;
+    if (entry->is_started)
+        ibp_sample_refuse(entry->role == IBP_OPEN_COLLECTIVE ? IBP_INSTANCE_COLLECTIVE : IBP_INSTANCE_MESSAGE,
+                          IBP_UNSAMPLED_UNSEEN);
+    ibp_open_request_remove(entry);
+}
+
+void ibp_sampled_request_freed(uintptr_t request)
+{
+    if (!ibp_sampling) return;
+    ibp_lock();
+    ibp_sampled_request_lost(request);
+    ibp_unlock();
+}
+
+/* -- starts -------------------------------------------------------------------------------------------------------- */
+
+/* Number the start of a persistent collective; with the lock held. */
+static void start_collective(struct ibp_open_request *entry, struct ibp_call *call, uint64_t now_ns)
+{
+    ibp_sample_count(IBP_INSTANCE_COLLECTIVE);
+    entry->known.number = entry->starts++;
+    if (!is_wanted(entry->operation) || !choose_collective(&entry->known, entry->operation, 0)) return;
+    entry->known.start_ns = now_ns;
+    entry->known.origin = ibp_origin_record(ibp_context_origin(&call->context, &call->context.send));
+    ibp_open_request_start(entry, true);
+}
+
+void ibp_sampled_starts(void *const *requests, int count, struct ibp_call *call)
+{
+    const uint64_t now_ns = ibp_clock_monotonic_ns();
+
+    if (!ibp_sampling || !requests) return;
+    ibp_lock();
+    for (int i = 0; i < count; i++) {
+        struct ibp_open_request *const entry = ibp_open_request_find((uintptr_t)ibp_mpi_request(requests, (size_t)i));
+
+        if (!entry || !entry->is_persistent) continue;
+        if (entry->role == IBP_OPEN_COLLECTIVE) start_collective(entry, call, now_ns);
+    }
+    ibp_unlock();
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * Samples of the calls that pass the wrappers: collectives here; messages and completions below.
+ */
+#ifndef IBPROF_CALLS_SAMPLED_CALLS_H
+#define IBPROF_CALLS_SAMPLED_CALLS_H
+
+#include "counting/communicator_names.h"
+#include "counting/current_call.h"
+#include "counting/ledger.h"
+#include "counting/open_requests.h"
+#include "counting/samples.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A call, as its wrapper sees it. */
+struct ibp_called {
+    unsigned operation;
+    struct ibp_call *call;
+    const long *arguments;
+    unsigned count;
+    /* IBP_HANDLE of that argument; 0 where it has none. */
+    ibp_handle communicator;
+    /* What it asks for, of a collective. */
+    const struct ibp_demanding *demanding;
+};
+
+/* A collective call that is being made. */
+struct ibp_sampled_collective {
+    struct ibp_instance_known known;
+    /* It is sampled. */
+    bool is_sampled;
+    /* Set where it makes a communicator. */
+    struct ibp_making making;
+};
+
+/* Number a collective call on its communicator, before it is made; and note its end. */
+void ibp_collective_begin(struct ibp_sampled_collective *sampled, const struct ibp_called *called);
+void ibp_collective_end(struct ibp_sampled_collective *sampled, const struct ibp_called *called, int result);
+
+/* Note that persistent requests are about to be started by a call. */
+void ibp_sampled_starts(void *const *requests, int count, struct ibp_call *call);
+
+/* A call that completes requests. */
+struct ibp_sampled_completion {
+    /* When it was entered; 0 where it concerns no sampled request. */
+    uint64_t enter_ns;
+    /* Which of its requests are sampled. */
+    uint32_t found;
+    struct {
+        uint32_t index;
+        uintptr_t request;
+    } request[IBP_OPEN_REQUESTS_MAX];
+};
+
+/* Find the sampled ones of a call's requests, before it is made; and note which of them it completed. */
+void ibp_completion_begin(struct ibp_sampled_completion *completion, const struct ibp_called *called);
+void ibp_completion_end(struct ibp_sampled_completion *completion, const struct ibp_called *called, int result);
+
+/* Forget a request that the program frees; and one whose completion cannot be seen, with the lock held. */
+void ibp_sampled_request_freed(uintptr_t request);
+void ibp_sampled_request_lost(uintptr_t request);
+
+#endif

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ */
+#include "platform/system.h"
+#include "counting/communicator_names.h"
+#include "counting/samples.h"
+#include "libmpi/handles.h"
+#include "libmpi/lock.h"
+#include "platform/memory.h"
+#include "recording/operations.h"
+
+#include <string.h>
+
+/* By hash of the handle, open addressing; at most three quarters are used. */
+#define PLACES IBP_NAMES_MAX
+#define USED_MAX (PLACES / 4 * 3)
+#define FREED ((ibp_handle) - 1)
+
+/* In place of a handle: of how many communicators of a group alone were made, by what they are named by. No handle has
+ * this bit: it is not that of an address in a program, nor of MPICH's integers. */
+#define COUNT_BIT (INT64_C(1) << 62)
+
+enum { NAME_OF_WORLD = 1, NAME_OF_SELF = 2, NAME_OF_CHILD = 3, NAME_OF_GROUP = 4 };
+
+static struct {
+    struct ibp_named_communicator *places;
+    /* Freed ones too. */
+    uint32_t used;
+    bool is_full;
+} names;
+
+/* -- the table ----------------------------------------------------------------------------------------------------- */
+
+static struct ibp_named_communicator *probe(ibp_handle handle)
+{
+    uint32_t place = (uint32_t)((uint64_t)handle * UINT64_C(0x9e3779b97f4a7c15) >> 40) % PLACES;
+
+    while (names.places[place].handle && names.places[place].handle != handle) place = (place + 1) % PLACES;
+    return &names.places[place];
+}
+
+/* Enter all again, without those that were freed. */
+static void clean(void)
+{
+    static struct ibp_named_communicator kept[USED_MAX];
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < PLACES; i++)
+        if (names.places[i].handle && names.places[i].handle != FREED) kept[count++] = names.places[i];
+    memset(names.places, 0, PLACES * sizeof *names.places);
+    for (uint32_t i = 0; i < count; i++) *probe(kept[i].handle) = kept[i];
+    names.used = count;
+}
+
+struct ibp_named_communicator *ibp_name_find(ibp_handle communicator)
+{
+    struct ibp_named_communicator *const place = names.places ? probe(communicator) : NULL;
+
+    return place && place->handle && place->name ? place : NULL;
+}
+
+/* Return the place of a handle, made if needed; NULL when the table is full. */
+static struct ibp_named_communicator *enter(ibp_handle handle)
+{
+    struct ibp_named_communicator *place = probe(handle);
+
+    if (place->handle) return place;
+    if (names.used == USED_MAX) clean();
+    if (names.used == USED_MAX) {
+        names.is_full = true;
+        return NULL;
+    }
+    names.used++;
+    place = probe(handle);
+    *place = (struct ibp_named_communicator){.handle = handle};
+    return place;
+}
+
+bool ibp_names_are_full(void)
+{
+    return names.is_full;
+}
+
+void ibp_name_forget(ibp_handle communicator)
+{
+    struct ibp_named_communicator *const place = names.places ? probe(communicator) : NULL;
+
+    if (place && place->handle) *place = (struct ibp_named_communicator){.handle = FREED};
+}
+
+/* -- members ------------------------------------------------------------------------------------------------------- */
+
+/* The members of a group, by their ranks in MPI_COMM_WORLD. */
+struct members {
+    int size;
+    /* World rank of the first one, and a hash of all. */
+    int first;
+    uint64_t hash;
+};
+
+static int translate(ibp_handle group, int count, const int *ranks, int *world)
+{
+    ibp_handle world_group = ibp_mpi.world_group;
+    int failed = 0;
+
+    if (!ibp_mpi.session) failed = ibp_mpi.comm_group(ibp_mpi.world, &world_group);
+    if (failed) return failed;
+    failed = ibp_mpi.group_translate_ranks(group, count, ranks, world_group, world);
+    if (!ibp_mpi.session) ibp_mpi.group_free(&world_group);
+    for (int i = 0; !failed && i < count; i++) failed = world[i] < 0 || world[i] >= ibp_mpi.size;
+    return failed;
+}
+
+/* Describe a group: all members, or only the first one, of which no other group of a call has the same. Return false
+ * where one is not of this job. */
+static bool describe_group(ibp_handle group, bool of_all, struct members *into)
+{
+    enum { AT_ONCE = 128 };
+    int ranks[AT_ONCE], world[AT_ONCE];
+
+    *into = (struct members){0};
+    if (ibp_mpi.group_size(group, &into->size) || !into->size) return false;
+    for (int begin = 0; begin < (of_all ? into->size : 1); begin += AT_ONCE) {
+        const int rest = (of_all ? into->size : 1) - begin, count = rest < AT_ONCE ? rest : AT_ONCE;
+
+        for (int i = 0; i < count; i++) ranks[i] = begin + i;
+        if (translate(group, count, ranks, world)) return false;
+        if (!begin) into->first = world[0];
+        for (int i = 0; i < count; i++) into->hash = ibp_sample_hash(into->hash, (uint64_t)world[i]);
+    }
+    return true;
+}
+
+/* Describe the groups of a communicator; the second one is empty where it has one. */
+static bool describe_groups(ibp_handle communicator, bool of_all, struct members *own, struct members *remote)
+{
+    ibp_handle group = 0;
+    int has_two_groups = 0;
+    bool is_known;
+
+    *remote = (struct members){0};
+    if (ibp_mpi.comm_test_inter(communicator, &has_two_groups) || ibp_mpi.comm_group(communicator, &group))
+        return false;
+    is_known = describe_group(group, of_all, own);
+    ibp_mpi.group_free(&group);
+    if (!has_two_groups || !is_known) return is_known;
+    if (ibp_mpi.comm_remote_group(communicator, &group)) return false;
+    is_known = describe_group(group, of_all, remote);
+    ibp_mpi.group_free(&group);
+    return is_known;
+}
+
+/* -- names --------------------------------------------------------------------------------------------------------- */
+
+/* Return whether the communicators of a call are named by all of their members, not by a call on a parent. */
+static bool is_of_group(unsigned operation)
+{
+    return operation == IBP_OPERATION_Comm_create_group || operation == IBP_OPERATION_Comm_create_from_group ||
+           operation == IBP_OPERATION_Intercomm_create || operation == IBP_OPERATION_Intercomm_create_from_groups;
+}
+
+static bool is_of_other_job(unsigned operation)
+{
+    return operation == IBP_OPERATION_Comm_spawn || operation == IBP_OPERATION_Comm_spawn_multiple ||
+           operation == IBP_OPERATION_Comm_accept || operation == IBP_OPERATION_Comm_connect ||
+           operation == IBP_OPERATION_Comm_join;
+}
+
+/* Return the name of a communicator of a group: the tag and the members, and how many there were before. The lock must be
+ * held. */
+static uint64_t name_group(const struct ibp_making *making, const struct members *own, const struct members *remote)
+{
+    /* Both groups come to the same name. */
+    const uint64_t like = ibp_sample_hash(ibp_sample_hash(NAME_OF_GROUP, making->tag), own->hash + remote->hash);
+    struct ibp_named_communicator *const count = enter((ibp_handle)(like | COUNT_BIT));
+
+    return count ? ibp_sample_hash(like, ++count->calls) : 0;
+}
+
+static uint64_t name_child(const struct ibp_making *making, const struct members *own, const struct members *remote)
+{
+    const int first = remote->size && remote->first < own->first ? remote->first : own->first;
+
+    if (!making->parent) return 0;
+    return ibp_sample_hash(ibp_sample_hash(ibp_sample_hash(NAME_OF_CHILD, making->parent), making->number),
+                           (uint64_t)first);
+}
+
+static void set(ibp_handle handle, uint64_t name, uint32_t size, uint32_t member, bool has_two_groups)
+{
+    struct ibp_named_communicator *const entry = name ? enter(handle) : NULL;
+
+    if (!name) ibp_name_forget(handle);
+    if (!entry) return;
+    *entry = (struct ibp_named_communicator){
+        .handle = handle,
+        .name = name,
+        .size = size,
+        .member = member,
+        .has_two_groups = has_two_groups,
+    };
+}
+
+void ibp_name_made(ibp_handle made, const struct ibp_making *making)
+{
+    const bool is_group = is_of_group(making->operation);
+    struct members own, remote;
+    bool is_known;
+    uint64_t name;
+    int member = 0;
+
+    if (!names.places || ibp_mpi_is_null(made)) return;
+    is_known = !is_of_other_job(making->operation) && describe_groups(made, is_group, &own, &remote) &&
+               !ibp_mpi.comm_rank(made, &member);
+    ibp_lock();
+    name = !is_known ? 0 : is_group ? name_group(making, &own, &remote) : name_child(making, &own, &remote);
+    if (is_known && remote.size && remote.first < own.first) member += remote.size;
+    set(made, name, is_known ? (uint32_t)(own.size + remote.size) : 0, (uint32_t)member, is_known && remote.size);
+    ibp_unlock();
+}
+
+void ibp_names_begin(void)
+{
+    if (!names.places) names.places = ibp_memory_map(PLACES * sizeof *names.places);
+    if (!names.places || ibp_mpi.session) return;
+    set(ibp_mpi.world, ibp_sample_hash(0, NAME_OF_WORLD), (uint32_t)ibp_mpi.size, (uint32_t)ibp_mpi.rank, false);
+    set(ibp_mpi.self, ibp_sample_hash(ibp_sample_hash(0, NAME_OF_SELF), (uint64_t)ibp_mpi.rank), 1, 0, false);
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ */
+#include "platform/system.h"
+#include "counting/open_requests.h"
+#include "platform/memory.h"
+
+#include <stddef.h>
+
+#define PLACES 256
+
+_Static_assert(IBP_OPEN_REQUESTS_MAX < PLACES, "there is a free place");
+
+static struct ibp_open_request *places;
+static uint32_t used;
+
+uint32_t ibp_open_requests;
+
+static uint32_t home(uintptr_t request)
+{
+    return (uint32_t)((uint64_t)request * UINT64_C(0x9e3779b97f4a7c15) >> 40) % PLACES;
+}
+
+static struct ibp_open_request *probe(uintptr_t request)
+{
+    uint32_t place = home(request);
+
+    while (places[place].request && places[place].request != request) place = (place + 1) % PLACES;
+    return &places[place];
+}
+
+struct ibp_open_request *ibp_open_request_find(uintptr_t request)
+{
+    struct ibp_open_request *const entry = places && request ? probe(request) : NULL;
+
+    return entry && entry->request ? entry : NULL;
+}
+
+struct ibp_open_request *ibp_open_request_add(uintptr_t request)
+{
+    struct ibp_open_request *entry = ibp_open_request_find(request);
+
+    if (entry) ibp_open_request_remove(entry);
+    if (!places) places = ibp_memory_map(PLACES * sizeof *places);
+    if (!places || !request || used == IBP_OPEN_REQUESTS_MAX) return NULL;
+    entry = probe(request);
+    used++;
+    *entry = (struct ibp_open_request){.request = request};
+    return entry;
+}
+
+/* Close the gap: later entries of the row move up, unless they would pass their home. */
+void ibp_open_request_remove(struct ibp_open_request *entry)
+{
+    uint32_t gap = (uint32_t)(entry - places);
+
+    ibp_open_request_start(entry, false);
+    used--;
+    for (uint32_t next = (gap + 1) % PLACES; places[next].request; next = (next + 1) % PLACES) {
+        const uint32_t from_home = (next - home(places[next].request)) % PLACES;
+
+        if (from_home < (next - gap) % PLACES) continue;
+        places[gap] = places[next];
+        gap = next;
+    }
+    places[gap] = (struct ibp_open_request){0};
+}
+
+void ibp_open_request_start(struct ibp_open_request *entry, bool is_started)
+{
+    if (entry->is_started != is_started) ibp_open_requests += is_started ? 1U : -1U;
+    entry->is_started = is_started;
+}

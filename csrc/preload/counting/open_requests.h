@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * Requests of sampled collectives and messages, from the call that made them to the one that completes them. The table
+ * has a fixed size. All of this requires the lock, but for the number of those that are started.
+ */
+#ifndef IBPROF_COUNTING_OPEN_REQUESTS_H
+#define IBPROF_COUNTING_OPEN_REQUESTS_H
+
+#include "platform/system.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define IBP_OPEN_REQUESTS_MAX 192
+
+enum ibp_open_role { IBP_OPEN_COLLECTIVE = 1, IBP_OPEN_SEND, IBP_OPEN_RECEIVE };
+
+/* What is known of an instance before it completes. */
+struct ibp_instance_known {
+    /* Name of the communicator; of a persistent collective, that of its request. 0 where it is not sampled. */
+    uint64_t name, number;
+    uint64_t bytes;
+    uint64_t start_ns;
+    uint32_t origin;
+    /* Of a collective: the number of processes. Of a message: the world rank of the other end. */
+    uint32_t size_or_peer;
+    /* Of a collective: the number of this process, and the root. Of a message: the tag. */
+    uint32_t member;
+    int32_t root_or_tag;
+    uint8_t stratum, keeps, stream_keeps;
+};
+
+struct ibp_open_request {
+    /* 0 in a free place. */
+    uintptr_t request;
+    /* Of a receive that names no sender or no tag: its communicator, else 0. */
+    intptr_t communicator;
+    struct ibp_instance_known known;
+    /* Of a persistent one: how often it was started. */
+    uint64_t starts;
+    uint8_t role; /* enum ibp_open_role */
+    bool is_persistent, is_started;
+    /* A receive that waits for its number (counting/message_order.h): its place there, from 1; else 0. */
+    uint16_t order;
+    uint16_t operation;
+};
+
+/* Number of those that are started: calls that complete requests look only while there are some. */
+extern IBP_INTERNAL uint32_t ibp_open_requests;
+
+/* Return the entry of a request; NULL where there is none. Valid until one is added or removed. */
+struct ibp_open_request *ibp_open_request_find(uintptr_t request);
+
+/* Add an entry, in place of any former one of the same request. Return NULL when the table is full. */
+struct ibp_open_request *ibp_open_request_add(uintptr_t request);
+
+void ibp_open_request_remove(struct ibp_open_request *entry);
+
+/* Mark an entry as started or completed. */
+void ibp_open_request_start(struct ibp_open_request *entry, bool is_started);
+
+#endif

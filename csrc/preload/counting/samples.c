@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ */
+#include "platform/system.h"
+#include "counting/samples.h"
+#include "counting/origins.h"
+#include "platform/clock.h"
+#include "platform/memory.h"
+#include "recording/recording.h"
+
+#include <stddef.h>
+
+_Static_assert(offsetof(struct ibp_collective_sample, level) == offsetof(struct ibp_sample, level) &&
+                   offsetof(struct ibp_message_sample, level) == offsetof(struct ibp_sample, level),
+               "all samples begin alike");
+
+#define NOTE_NS UINT64_C(1000000000)
+
+/* A record, and up to which levels it is kept. */
+struct slot {
+    struct ibp_sample *record;
+    uint8_t stratum, keeps, stream_keeps;
+};
+
+static struct {
+    /* Those in use, then those that are free again. */
+    struct slot *slots;
+    uint32_t used, made;
+    uint32_t held[IBP_SAMPLE_STRATA];
+    uint8_t level[IBP_SAMPLE_STRATA];
+    /* Of streams. */
+    unsigned stream_level;
+} samples[IBP_INSTANCES];
+
+static struct ibp_process *process;
+static uint64_t noted_ns;
+
+bool ibp_sampling;
+
+/* -- which instances are kept -------------------------------------------------------------------------------------- */
+
+/* Return which half of a block of 2^level numbers has the one that is kept, by the number of the block. */
+static unsigned kept_half(uint64_t stream, uint64_t block, unsigned level)
+{
+    return (unsigned)(ibp_sample_hash(stream + level, block) >> 63);
+}
+
+unsigned ibp_sample_keeps(uint64_t stream, uint64_t number)
+{
+    unsigned level = 0;
+
+    while (level < IBP_SAMPLE_LEVELS && (number >> level & 1) == kept_half(stream, number >> (level + 1), level + 1))
+        level++;
+    return level;
+}
+
+uint64_t ibp_sample_next(uint64_t stream, uint64_t number, unsigned level)
+{
+    for (uint64_t block = number >> level;; block++) {
+        uint64_t kept = block;
+
+        for (unsigned i = level; i; i--) kept = kept << 1 | kept_half(stream, kept, i);
+        if (kept >= number) return kept;
+    }
+}
+
+/* -- records ------------------------------------------------------------------------------------------------------- */
+
+unsigned ibp_sample_level(enum ibp_instance instance, unsigned stratum)
+{
+    return samples[instance].level[stratum];
+}
+
+static unsigned level_of(enum ibp_instance instance, const struct slot *slot)
+{
+    return samples[instance].level[slot->stratum] + samples[instance].stream_level;
+}
+
+/* Drop what is not kept any more, and set the levels of the others. */
+static void drop(enum ibp_instance instance)
+{
+    for (uint32_t i = 0; i < samples[instance].used;) {
+        struct slot *const slot = &samples[instance].slots[i], dropped = *slot;
+
+        slot->record->level = level_of(instance, slot);
+        if (slot->record->level > process->level[instance]) process->level[instance] = slot->record->level;
+        if (slot->keeps >= samples[instance].level[slot->stratum] &&
+            slot->stream_keeps >= samples[instance].stream_level) {
+            i++;
+            continue;
+        }
+        __atomic_store_n(&slot->record->communicator, 0, __ATOMIC_RELEASE);
+        samples[instance].held[slot->stratum]--;
+        *slot = samples[instance].slots[--samples[instance].used];
+        samples[instance].slots[samples[instance].used] = dropped;
+    }
+}
+
+/* Raise the level of the stratum with most samples, until there is space. Return whether there is. */
+static bool make_space(enum ibp_instance instance)
+{
+    unsigned largest = 0;
+
+    for (unsigned round = 0; samples[instance].used == samples[instance].made; round++) {
+        for (unsigned i = 0; i < IBP_SAMPLE_STRATA; i++)
+            if (samples[instance].held[i] > samples[instance].held[largest]) largest = i;
+        if (samples[instance].level[largest] == IBP_SAMPLE_LEVELS) return false;
+        samples[instance].level[largest]++;
+        drop(instance);
+    }
+    return true;
+}
+
+/* Return whether there is one more slot, of a new record. */
+static bool add_slot(enum ibp_instance instance)
+{
+    static const enum ibp_segment_kind kinds[] = {IBP_SEGMENT_COLLECTIVE_SAMPLES, IBP_SEGMENT_MESSAGE_SAMPLES};
+    struct ibp_sample *const record =
+        samples[instance].made < IBP_SAMPLES_MAX ? ibp_recording_reserve(kinds[instance]) : NULL;
+
+    if (!record) return false;
+    ibp_recording_publish(kinds[instance]);
+    samples[instance].slots[samples[instance].made++].record = record;
+    return true;
+}
+
+void *ibp_sample_take(enum ibp_instance instance, unsigned stratum, unsigned keeps, unsigned stream_keeps)
+{
+    struct slot *slot;
+
+    if (!samples[instance].slots) return NULL;
+    if (samples[instance].used == samples[instance].made && !add_slot(instance) && !make_space(instance)) return NULL;
+    if (keeps < samples[instance].level[stratum] || stream_keeps < samples[instance].stream_level) return NULL;
+    slot = &samples[instance].slots[samples[instance].used++];
+    slot->stratum = (uint8_t)stratum;
+    slot->keeps = (uint8_t)keeps;
+    slot->stream_keeps = (uint8_t)stream_keeps;
+    slot->record->level = level_of(instance, slot);
+    samples[instance].held[stratum]++;
+    return slot->record;
+}
+
+void ibp_samples_raise_streams(unsigned level)
+{
+    samples[IBP_INSTANCE_MESSAGE].stream_level = level;
+    drop(IBP_INSTANCE_MESSAGE);
+}
+
+void ibp_samples_move(uint32_t from, uint32_t into)
+{
+    for (unsigned instance = 0; ibp_sampling && instance < IBP_INSTANCES; instance++)
+        for (uint32_t i = 0; i < samples[instance].used; i++) {
+            struct ibp_sample *const record = samples[instance].slots[i].record;
+
+            record->origin = ibp_origin_record_moved(record->origin, from, into);
+            record->end_origin = ibp_origin_record_moved(record->end_origin, from, into);
+        }
+}
+
+/* -- counts and clocks --------------------------------------------------------------------------------------------- */
+
+void ibp_sample_count(enum ibp_instance instance)
+{
+    process->instances[instance]++;
+}
+
+void ibp_sample_refuse(enum ibp_instance instance, enum ibp_unsampled reason)
+{
+    process->unsampled[instance][reason]++;
+}
+
+/* Read both clocks. Of some tries, take the one in which least time passed. */
+static void note_clocks(unsigned place)
+{
+    uint64_t least = UINT64_MAX;
+
+    for (unsigned i = 0; i < 4; i++) {
+        const uint64_t before = ibp_clock_monotonic_ns(), unix_ns = ibp_clock_ns(), after = ibp_clock_monotonic_ns();
+
+        if (after - before >= least) continue;
+        least = after - before;
+        process->sample_clock_ns[place] = before + least / 2;
+        process->sample_unix_ns[place] = unix_ns;
+    }
+    noted_ns = process->sample_clock_ns[place];
+}
+
+void ibp_samples_note_clock(uint64_t now_ns)
+{
+    if (now_ns - noted_ns > NOTE_NS) note_clocks(1);
+}
+
+void ibp_samples_begin(struct ibp_process *of)
+{
+    process = of;
+    for (unsigned instance = 0; instance < IBP_INSTANCES; instance++)
+        if (!samples[instance].slots)
+            samples[instance].slots = ibp_memory_map(IBP_SAMPLES_MAX * sizeof *samples[instance].slots);
+    note_clocks(0);
+    note_clocks(1);
+    ibp_sampling = true;
+}
+
+void ibp_samples_end(void)
+{
+    if (ibp_sampling) note_clocks(1);
+    ibp_sampling = false;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * Samples: moments of some collectives and messages. All processes that take part in an instance sample it, without a
+ * message between them: an instance has a number in a stream, which all of them know, and a hash of both decides.
+ *
+ * At level L one instance is kept of each block of 2^L in its stream. Those of level L + 1 are among those of level L.
+ * The space for samples is fixed. When it is full, the level rises of the stratum that has the most samples; strata are
+ * groups of streams, or of kinds of calls, so that frequent calls do not displace rare ones.
+ *
+ * All of this requires the lock.
+ */
+#ifndef IBPROF_COUNTING_SAMPLES_H
+#define IBPROF_COUNTING_SAMPLES_H
+
+#include "platform/system.h"
+
+#include "ibprof_recording.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define IBP_SAMPLE_STRATA 64
+#define IBP_SAMPLE_LEVELS 48
+
+/* Samples are taken: times are recorded. */
+extern IBP_INTERNAL bool ibp_sampling;
+
+/* What all records of samples begin with. */
+struct ibp_sample {
+    uint64_t communicator;
+    uint64_t number;
+    uint32_t origin;
+    uint32_t end_origin;
+    uint32_t level;
+};
+
+/* Begin and end taking samples. */
+void ibp_samples_begin(struct ibp_process *process);
+void ibp_samples_end(void);
+
+/* Mix a number into a hash. */
+static inline uint64_t ibp_sample_hash(uint64_t hash, uint64_t number)
+{
+    hash = (hash ^ number) + UINT64_C(0x9e3779b97f4a7c15);
+    hash = (hash ^ hash >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    hash = (hash ^ hash >> 27) * UINT64_C(0x94d049bb133111eb);
+    return hash ^ hash >> 31;
+}
+
+/* Return the highest level at which an instance of a stream is kept. */
+unsigned ibp_sample_keeps(uint64_t stream, uint64_t number);
+
+/* Return the first number from `number` on that is kept at a level. */
+uint64_t ibp_sample_next(uint64_t stream, uint64_t number, unsigned level);
+
+/* Return the level of a stratum. */
+unsigned ibp_sample_level(enum ibp_instance instance, unsigned stratum);
+
+/* Return a record for an instance that is kept up to a level, and whose stream is kept up to another level of streams;
+ * NULL where it is not kept. Its caller fills it, the name of the communicator last. */
+void *ibp_sample_take(enum ibp_instance instance, unsigned stratum, unsigned keeps, unsigned stream_keeps);
+
+/* Drop samples of streams that are not kept at a level of streams. */
+void ibp_samples_raise_streams(unsigned level);
+
+/* Count an instance that cannot be sampled. */
+void ibp_sample_refuse(enum ibp_instance instance, enum ibp_unsampled reason);
+
+/* Count an instance. */
+void ibp_sample_count(enum ibp_instance instance);
+
+/* Note the clock, if that was long ago. */
+void ibp_samples_note_clock(uint64_t now_ns);
+
+/* Move the samples of one region to another. */
+void ibp_samples_move(uint32_t from, uint32_t into);
+
+#endif

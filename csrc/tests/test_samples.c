@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * Samples: which instances are kept, and how many; open requests.
+ */
+#include "check.h"
+#include "counting/open_requests.h"
+#include "counting/samples.h"
+#include "recording/recording.h"
+#include "recording_reader.h"
+
+#include "ibprof_recording.h"
+
+#include <stdint.h>
+#include <string.h>
+
+static struct ibp_process *process;
+
+/* One of each block of 2^level numbers is kept, and those of a level are kept at all lower ones. */
+static void test_one_of_each_block(void)
+{
+    for (uint64_t stream = 1; stream < 50; stream++)
+        for (unsigned level = 0; level < 8; level++) {
+            uint64_t kept = 0;
+
+            for (uint64_t number = 0; number < 1024; number++) {
+                const bool is_kept = ibp_sample_keeps(stream, number) >= level;
+
+                kept += is_kept;
+                CHECK(is_kept == (ibp_sample_next(stream, number, level) == number));
+            }
+            CHECK(kept == UINT64_C(1024) >> level);
+        }
+    CHECK(ibp_sample_next(7, UINT64_C(1) << 40, 20) >= UINT64_C(1) << 40);
+}
+
+/* Streams differ in which numbers they keep. */
+static void test_streams_differ(void)
+{
+    uint64_t firsts = 0;
+
+    for (uint64_t stream = 0; stream < 256; stream++) firsts |= UINT64_C(1) << ibp_sample_next(stream, 0, 6);
+    CHECK(__builtin_popcountll(firsts) > 40);
+}
+
+static struct ibp_collective_sample *take(uint64_t stream, uint64_t number, unsigned stratum)
+{
+    struct ibp_collective_sample *const sample =
+        ibp_sample_take(IBP_INSTANCE_COLLECTIVE, stratum, ibp_sample_keeps(stream, number), UINT8_MAX);
+
+    if (!sample) return NULL;
+    sample->number = number;
+    sample->member = stratum;
+    sample->communicator = stream;
+    return sample;
+}
+
+/* A rare kind of calls keeps all of its samples, a frequent one those of its level. */
+static void test_space_is_shared(void)
+{
+    enum { FREQUENT = 3, RARE = 5, RARE_CALLS = 40, STREAM = 99 };
+    uint32_t frequent = 0, rare = 0;
+    unsigned level;
+
+    for (uint64_t number = 0; number < 1000000; number++) {
+        if (number % (1000000 / RARE_CALLS) == 0) CHECK(take(STREAM + 1, number, RARE));
+        take(STREAM, number, FREQUENT);
+    }
+    level = ibp_sample_level(IBP_INSTANCE_COLLECTIVE, FREQUENT);
+    CHECK(level > 5 && !ibp_sample_level(IBP_INSTANCE_COLLECTIVE, RARE));
+    CHECK(process->level[IBP_INSTANCE_COLLECTIVE] == level);
+    CHECK(reader_count(IBP_SEGMENT_COLLECTIVE_SAMPLES) == IBP_SAMPLES_MAX);
+    for (int i = 0; i < IBP_SAMPLES_MAX; i++) {
+        const struct ibp_collective_sample *sample = reader_record(IBP_SEGMENT_COLLECTIVE_SAMPLES, i);
+
+        if (!sample->communicator) continue;
+        frequent += sample->member == FREQUENT;
+        rare += sample->member == RARE;
+        CHECK(sample->level == (sample->member == FREQUENT ? level : 0));
+        CHECK(sample->member == RARE || ibp_sample_keeps(STREAM, sample->number) >= level);
+    }
+    CHECK(rare == RARE_CALLS);
+    CHECK(frequent == (1000000U + (1U << level) - 1) >> level || frequent == 1000000U >> level);
+}
+
+static void test_counts(void)
+{
+    ibp_sample_count(IBP_INSTANCE_MESSAGE);
+    ibp_sample_refuse(IBP_INSTANCE_MESSAGE, IBP_UNSAMPLED_ORDER);
+    CHECK(process->instances[IBP_INSTANCE_MESSAGE] == 1);
+    CHECK(process->unsampled[IBP_INSTANCE_MESSAGE][IBP_UNSAMPLED_ORDER] == 1);
+    CHECK(process->sample_clock_ns[0] && process->sample_unix_ns[1] >= process->sample_unix_ns[0]);
+}
+
+/* Entries are found while others come and go. */
+static void test_open_requests(void)
+{
+    enum { REQUESTS = IBP_OPEN_REQUESTS_MAX };
+
+    CHECK(!ibp_open_request_find(1));
+    for (int round = 0; round < 20; round++) {
+        const uintptr_t step = (uintptr_t)(round + 1) * 64;
+
+        for (uintptr_t i = 1; i <= REQUESTS; i++) {
+            struct ibp_open_request *const entry = ibp_open_request_add(i * step);
+
+            CHECK(entry);
+            entry->known.number = i;
+            ibp_open_request_start(entry, true);
+        }
+        CHECK(!ibp_open_request_add((REQUESTS + 1) * step) && ibp_open_requests == REQUESTS);
+        for (uintptr_t i = 1; i <= REQUESTS; i += 3) ibp_open_request_remove(ibp_open_request_find(i * step));
+        for (uintptr_t i = 1; i <= REQUESTS; i++) {
+            const struct ibp_open_request *const entry = ibp_open_request_find(i * step);
+
+            CHECK(!entry == (i % 3 == 1));
+            CHECK(!entry || entry->known.number == i);
+        }
+        for (uintptr_t i = 1; i <= REQUESTS; i++)
+            if (i % 3 != 1) ibp_open_request_remove(ibp_open_request_find(i * step));
+        CHECK(!ibp_open_requests);
+    }
+}
+
+int main(void)
+{
+    const char *folder = make_test_folder();
+    char why[256] = "";
+
+    process = ibp_recording_open(folder, why, sizeof why);
+    CHECK(process);
+    reader_open(folder);
+    ibp_samples_begin(process);
+    test_one_of_each_block();
+    test_streams_differ();
+    test_space_is_shared();
+    test_counts();
+    test_open_requests();
+    ibp_samples_end();
+    return 0;
+}

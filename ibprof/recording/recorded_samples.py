@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Samples of collectives and messages in a recording, as the rows of a Profile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.native.recording_layout import recording_layout
+from ibprof.profile.profile_data import CollectiveSamples, MessageSamples, Side
+from ibprof.profile.row_arrays import Columns, Rows
+from ibprof.recording.host_file import Owners, RecordingFile, locate_records
+
+_Translate = Callable[[Any, Owners], npt.NDArray[np.int32]]
+
+
+def read_samples(
+    file: RecordingFile,
+    kind: str,
+    world_rank: npt.NDArray[np.int32],
+    operation: npt.NDArray[np.int32],
+    regions: _Translate,
+    sites: _Translate,
+) -> Columns:
+    """Read the samples of a file.
+
+    Args:
+        file: of the recording.
+        kind: of its segments, `IBP_SEGMENT_..._SAMPLES`.
+        world_rank: of each process.
+        operation: number of each operation of the file in the profile.
+        regions: returns the profile's numbers of regions, from their numbers and the index of each one's process.
+        sites: returns those of sites, from records with a `site`.
+
+    Returns:
+        The columns of `CollectiveSamples` or `MessageSamples`, in the order of their records.
+
+    Raises:
+        InputError: an origin, region, operation or site is invalid.
+    """
+    records, owner = file.records(kind)
+    origins, origins_owner = file.records("IBP_SEGMENT_ORIGINS")
+    # A record without a name is free; one whose origin had no space cannot be told apart from others.
+    unknown = np.uint32(0xFFFFFFFF)
+    chosen = np.flatnonzero(
+        (records["communicator"] != 0) & (records["origin"] != unknown) & (records["end_origin"] != unknown)
+    )
+    records, owner = records[chosen], owner[chosen]
+    began = origins[locate_records(file, "an origin", records["origin"], owner, origins_owner)]
+    ended = origins[locate_records(file, "an origin", records["end_origin"], owner, origins_owner)]
+    columns: Columns = {
+        "rank": world_rank[owner],
+        "region": regions(began["region"], owner),
+        "operation": operation[began["operation"]],
+        "site": sites(began, owner),
+        "end_operation": operation[ended["operation"]],
+        "end_site": sites(ended, owner),
+    }
+    kept = [name for name in records.dtype.names or () if "origin" not in name and name != "root"]
+    columns |= {name: records[name] for name in kept}
+    if "root" in (records.dtype.names or ()):
+        no_root = recording_layout().constants["IBP_NO_ROOT"]
+        columns["root"] = np.where(records["root"] == no_root, -1, records["root"].astype(np.int64))
+    return columns
+
+
+def join_samples(made: type[Rows], parts: Sequence[Columns]) -> Rows:
+    """Return the samples of all files, in the order that their type promises."""
+    columns = {
+        name: np.concatenate([part[name] for part in parts] or [np.zeros(0)]).astype(column)
+        for name, column in made.column_types().items()
+    }
+    order = np.lexsort(_keys(made, columns))
+    return made(**{name: column[order] for name, column in columns.items()})
+
+
+def _keys(made: type[Rows], columns: Columns) -> list[npt.NDArray[Any]]:
+    """Return the keys to sort by, the most significant one last."""
+    if issubclass(made, CollectiveSamples):
+        return [columns["member"], columns["number"], columns["communicator"]]
+    if not issubclass(made, MessageSamples):
+        raise TypeError(made)
+    is_sender = columns["side"] == Side.SENDER
+    rank, peer = columns["rank"].astype(np.int64), columns["peer"].astype(np.int64)
+    sender, receiver = np.where(is_sender, rank, peer), np.where(is_sender, peer, rank)
+    return [columns["side"], columns["number"], columns["tag"], receiver, sender, columns["communicator"]]
+
+
+def describe_sampling(process: np.void) -> dict[str, Any]:
+    """Return the attributes of a `Rank` that describe its samples.
+
+    Args:
+        process: `ibp_process`.
+    """
+    if not process["sample_clock_ns"][0]:
+        return {}
+    offsets = [
+        int(at) - int(clock) for at, clock in zip(process["sample_unix_ns"], process["sample_clock_ns"], strict=True)
+    ]
+    collectives, messages = process["instances"].tolist()
+    unsampled = [tuple(reasons) for reasons in process["unsampled"].tolist()]
+    return {
+        "clock_offset_ns": offsets[0],
+        "clock_drift_ns": offsets[1] - offsets[0],
+        "collectives": collectives,
+        "messages": messages,
+        "unsampled_collectives": unsampled[0],
+        "unsampled_messages": unsampled[1],
+    }
