@@ -3,6 +3,7 @@
  */
 #include "platform/system.h"
 #include "calls/large_calls.h"
+#include "calls/wrapper.h"
 
 #include <string.h>
 

@@ -8,11 +8,6 @@
 #ifndef IBPROF_CALLS_LARGE_CALLS_H
 #define IBPROF_CALLS_LARGE_CALLS_H
 
-#include "libmpi/got.h"
-
-/* Those of mpi.def, and one-sided ones. */
-extern IBP_INTERNAL const struct ibp_replacements ibp_large_trampolines, ibp_large_one_sided;
-
 /* Redirect such calls in all loaded libraries, before MPI is initialised. */
 void ibp_wrap_large_calls(void);
 

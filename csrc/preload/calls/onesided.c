@@ -6,7 +6,6 @@
  * control messages where they are seen.
  */
 #include "platform/system.h"
-#include "calls/large_calls.h"
 #include "calls/wrapper.h"
 #include "counting/calls.h"
 #include "counting/count.h"

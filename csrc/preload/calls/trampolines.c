@@ -11,7 +11,6 @@
 #include "platform/system.h"
 #include "calls/arguments.h"
 #include "calls/demands.h"
-#include "calls/large_calls.h"
 #include "calls/long_path.h"
 #include "calls/wrapper.h"
 #include "counting/calls.h"

@@ -6,6 +6,7 @@
 #ifndef IBPROF_CALLS_WRAPPER_H
 #define IBPROF_CALLS_WRAPPER_H
 
+#include "libmpi/got.h"
 #include "libmpi/library.h"
 #include "platform/system.h"
 
@@ -32,6 +33,7 @@
     IBP_EXPORT int exported(__VA_ARGS__)
 
 /* The same for one of MPI-4's calls for large counts, which is not exported (large_calls.h). */
+extern IBP_INTERNAL const struct ibp_replacements ibp_large_trampolines, ibp_large_one_sided;
 #define IBP_LARGE(function) ibp_large_##function
 #define IBP_DEFINE_LARGE(function, ...) static int IBP_LARGE(function)(__VA_ARGS__)
 
