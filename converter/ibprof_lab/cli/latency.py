@@ -117,16 +117,15 @@ def _parser() -> argparse.ArgumentParser:
     description = "Measure the delays of messages between all processes of a job, with any MPI; analyse them."
     parser = make_parser(NAME, description, _EXAMPLES)
     commands = add_subcommands(parser)
-    add_measure(commands)
-    add_show(commands)
-    add_features(commands)
-    add_diff(commands)
-    add_convert(commands)
+    _add_measure(commands)
+    _add_show(commands)
+    _add_features(commands)
+    _add_diff(commands)
+    _add_convert(commands)
     return parser
 
 
-def add_measure(commands: Subcommands) -> None:
-    """Add the command `measure`."""
+def _add_measure(commands: Subcommands) -> None:
     summary = "measure, on all processes of an MPI job"
     parser = add_subcommand(commands, "measure", summary, _MEASURE_EXAMPLES, _build_measure_options, _measure)
     add = parser.add_argument
@@ -180,8 +179,7 @@ def _measure(options: MeasureOptions) -> int:
     return work_together(lambda module: measure_delays(module, options, search))
 
 
-def add_show(commands: Subcommands) -> None:
-    """Add the command `show`."""
+def _add_show(commands: Subcommands) -> None:
     summary = "ranges of what was measured, and one matrix"
     parser = add_subcommand(commands, "show", summary, _SHOW_EXAMPLES, ShowDelaysOptions, _show)
     _add_input(parser)
@@ -197,8 +195,7 @@ def _show(options: ShowDelaysOptions) -> None:
     _print(query_delays(options), delay_tables.show_delays, options.json)
 
 
-def add_features(commands: Subcommands) -> None:
-    """Add the command `features`."""
+def _add_features(commands: Subcommands) -> None:
     summary = "peaks, steps, clusters, outlying processes"
     parser = add_subcommand(commands, "features", summary, _FEATURES_EXAMPLES, FeaturesOptions, _find_features)
     _add_input(parser)
@@ -218,8 +215,7 @@ def _find_features(options: FeaturesOptions) -> None:
     _print(query_features(options), delay_tables.show_features, options.json)
 
 
-def add_diff(commands: Subcommands) -> None:
-    """Add the command `diff`."""
+def _add_diff(commands: Subcommands) -> None:
     parser = add_subcommand(commands, "diff", "which pairs changed", _DIFF_EXAMPLES, DiffDelaysOptions, _diff)
     add = parser.add_argument
     add("before", metavar="BEFORE", type=Path, help="delays, in any format that is read")
@@ -237,8 +233,7 @@ def _diff(options: DiffDelaysOptions) -> int:
     return THRESHOLD_CROSSED if options.fail and change.count else 0
 
 
-def add_convert(commands: Subcommands) -> None:
-    """Add the command `convert`."""
+def _add_convert(commands: Subcommands) -> None:
     summary = "from one format of delays to another"
     parser = add_subcommand(commands, "convert", summary, _CONVERT_EXAMPLES, ConvertDelaysOptions, convert_delays)
     _add_input(parser)

@@ -7,6 +7,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from ibprof.cli.command import run_command
@@ -22,7 +23,6 @@ from ibprof_lab.cli.topology_options import (
     add_method_arguments,
     add_outputs,
     add_position_arguments,
-    build_method,
     build_outputs,
     write_outputs,
 )
@@ -35,9 +35,14 @@ from ibprof_lab.topology.infer.inference_methods import (
     read_host_delays,
     read_or_infer,
 )
+from ibprof_lab.topology.model.topology_files import describe_topology
 from ibprof_lab.topology.outputs.inferred_page import write_topology_page
-from ibprof_lab.topology.outputs.inferred_text import describe_inference, describe_inferred, describe_topology
-from ibprof_lab.topology.outputs.topology_outputs import TopologyOutputs, describe_positions
+from ibprof_lab.topology.outputs.topology_outputs import (
+    TopologyOutputs,
+    describe_inference,
+    describe_inferred,
+    describe_positions,
+)
 from ibprof_lab.topology.outputs.vertex_positions import position_vertices
 
 NAME = "ibprof-topology"
@@ -89,25 +94,21 @@ TOPOLOGY is JSON as `ibprof-topology infer -o topology.json` writes it, or delay
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `ibprof-topology`."""
-    return run_command(NAME, _run, argv)
-
-
-def _run(argv: Sequence[str] | None) -> int | None:
-    return run_on_ranks(_parser, argv)
+    return run_command(NAME, partial(run_on_ranks, _parser), argv)
 
 
 def _parser() -> argparse.ArgumentParser:
     description = "Infer hosts, switches and links from measured delays, without dumps of the fabric."
     parser = make_parser(NAME, description, _EXAMPLES)
     commands = add_subcommands(parser)
-    add_infer(commands)
-    add_join(commands)
+    _add_infer(commands)
+    _add_join(commands)
     add_remeasure(commands)
     add_throughput(commands)
     add_direct_links_command(commands)
     add_compare(commands)
     add_regress(commands)
-    add_view(commands)
+    _add_view(commands)
     return parser
 
 
@@ -125,8 +126,7 @@ class _InferOptions:
     accept_weak: bool
 
 
-def add_infer(commands: Subcommands) -> None:
-    """Add the command `infer`."""
+def _add_infer(commands: Subcommands) -> None:
     description = "Infer hosts, switches and links from the delays between all pairs of hosts."
     summary = "hosts, switches and links from delays"
     parser = add_subcommand(commands, "infer", summary, _INFER_EXAMPLES, _build_infer_options, _infer, description)
@@ -143,8 +143,7 @@ def add_infer(commands: Subcommands) -> None:
     add_outputs(parser)
 
 
-def add_join(commands: Subcommands) -> None:
-    """Add the command `join`."""
+def _add_join(commands: Subcommands) -> None:
     description = "Put the model of a host's inside in the place of each host (Bufe, section 2.7)."
     summary = "a model of hosts and one of what is inside them"
     parser = add_subcommand(commands, "join", summary, _JOIN_EXAMPLES, _build_join_options, _join, description)
@@ -160,7 +159,9 @@ def add_join(commands: Subcommands) -> None:
 
 
 def _build_infer_options(arguments: argparse.Namespace) -> _InferOptions:
-    return fill_options(_InferOptions, arguments, method=build_method(arguments), outputs=build_outputs(arguments))
+    return fill_options(
+        _InferOptions, arguments, method=fill_options(InferenceMethod, arguments), outputs=build_outputs(arguments)
+    )
 
 
 def _build_join_options(arguments: argparse.Namespace) -> tuple[JoinOptions, TopologyOutputs]:
@@ -204,8 +205,7 @@ class _ViewOptions:
     gamma: float
 
 
-def add_view(commands: Subcommands) -> None:
-    """Add the command `view`."""
+def _add_view(commands: Subcommands) -> None:
     description = (
         "Write one HTML file that shows a topology in space, links about as long as their delays and coloured by "
         "delay, probability or support. It opens in any browser and needs no network."

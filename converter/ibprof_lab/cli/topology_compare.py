@@ -14,24 +14,28 @@ from ibprof_lab.cli.lab_commands import add_unit
 from ibprof_lab.cli.topology_options import (
     add_method_arguments,
     add_outputs,
-    build_method,
     build_outputs,
     write_outputs,
 )
 from ibprof_lab.latency.model.typed_quantities import parse_length
+from ibprof_lab.topology.infer.inference_methods import InferenceMethod
 from ibprof_lab.topology.outputs.compared_topology import (
     COMPARISON_ENDINGS,
     describe_comparison,
     describe_comparison_lines,
     write_comparison,
 )
-from ibprof_lab.topology.outputs.regression_table import (
+from ibprof_lab.topology.outputs.topology_outputs import TopologyOutputs, check_files
+from ibprof_lab.topology.reference.link_regression import (
+    CORRECTIONS,
+    SHORTEST,
+    UNIQUE,
+    RegressOptions,
     describe_regression,
     describe_regression_lines,
+    regress_files,
     write_regression_csv,
 )
-from ibprof_lab.topology.outputs.topology_outputs import TopologyOutputs, check_files
-from ibprof_lab.topology.reference.link_regression import CORRECTIONS, SHORTEST, UNIQUE, RegressOptions, regress_files
 from ibprof_lab.topology.reference.reference_comparison import CompareOptions, compare_files
 from ibprof_lab.topology.reference.slow_link_detection import LEAST_DELAY, LEAST_SPEED
 
@@ -91,7 +95,7 @@ def add_compare(commands: Subcommands) -> None:
 def _build_compare_options(arguments: argparse.Namespace) -> tuple[CompareOptions, _CompareOutputs]:
     check_files(arguments.output, COMPARISON_ENDINGS, (arguments.inferred, arguments.reference))
     return (
-        fill_options(CompareOptions, arguments, method=build_method(arguments)),
+        fill_options(CompareOptions, arguments, method=fill_options(InferenceMethod, arguments)),
         fill_options(_CompareOutputs, arguments, output=tuple(arguments.output)),
     )
 

@@ -16,8 +16,8 @@ from ibprof_lab.latency.measure.concurrent_loops import StreamSettings
 from ibprof_lab.latency.measure.mpi_job import work_together
 from ibprof_lab.latency.model.typed_quantities import parse_budget, parse_length
 from ibprof_lab.topology.model.inferred_topology import InferredTopology, LinkThroughput
-from ibprof_lab.topology.outputs.inferred_text import describe_throughput, describe_topology
-from ibprof_lab.topology.outputs.topology_outputs import TopologyOutputs
+from ibprof_lab.topology.model.topology_files import describe_topology
+from ibprof_lab.topology.outputs.topology_outputs import TopologyOutputs, describe_throughput
 from ibprof_lab.topology.throughput.direct_links import (
     DirectLinkResults,
     DirectLinkTest,
@@ -83,14 +83,14 @@ def add_throughput(commands: Subcommands) -> None:
         _measure_throughput,
         description,
     )
-    add_stream_arguments(parser)
+    _add_stream_arguments(parser)
     parser.add_argument("--pairs", metavar="N", type=count_in(1, 999_999), help="largest number at the same time over "
         "a link (default: all)")  # fmt: skip
     add_outputs(parser)
 
 
 def _build_throughput_options(arguments: argparse.Namespace) -> _ThroughputOptions:
-    return _ThroughputOptions(build_streams(arguments), arguments.pairs, build_outputs(arguments))
+    return _ThroughputOptions(_build_streams(arguments), arguments.pairs, build_outputs(arguments))
 
 
 def _measure_throughput(options: _ThroughputOptions) -> int:
@@ -107,7 +107,7 @@ def _measure_throughput(options: _ThroughputOptions) -> int:
     return work_together(lambda module: measure_on_all(module, options.measure, plan, finish))
 
 
-def add_stream_arguments(parser: argparse.ArgumentParser) -> None:
+def _add_stream_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the topology, and how pairs send."""
     add, count = parser.add_argument, count_in(1, 999_999)
     add("topology", metavar="TOPOLOGY", type=Path, help="as JSON, of `ibprof-topology infer`")
@@ -118,7 +118,7 @@ def add_stream_arguments(parser: argparse.ArgumentParser) -> None:
     add("--dry-run", action="store_true", help="only print what would be measured, and for how long")
 
 
-def build_streams(arguments: argparse.Namespace) -> ConcurrentOptions:
+def _build_streams(arguments: argparse.Namespace) -> ConcurrentOptions:
     """Return how pairs send.
 
     Raises:
@@ -152,7 +152,7 @@ def add_direct_links_command(commands: Subcommands) -> None:
         _measure_direct_links,
         description,
     )
-    add_stream_arguments(parser)
+    _add_stream_arguments(parser)
     parser.add_argument("--between", metavar="HOST", nargs=2, action="append", default=[], help="only these two hosts; "
         "repeatable (default: a host of each two switches that are at least two links apart)")  # fmt: skip
     add_outputs(parser)
@@ -161,7 +161,7 @@ def add_direct_links_command(commands: Subcommands) -> None:
 def _build_direct_link_options(arguments: argparse.Namespace) -> _DirectLinkOptions:
     outputs = build_outputs(arguments)
     between = tuple((str(one), str(other)) for one, other in arguments.between)
-    return _DirectLinkOptions(build_streams(arguments), between, outputs)
+    return _DirectLinkOptions(_build_streams(arguments), between, outputs)
 
 
 def _measure_direct_links(options: _DirectLinkOptions) -> int:

@@ -11,7 +11,7 @@ from pathlib import Path
 from ibprof_converter.cli.arguments import count_in, fill_options, number_in, parse_positive, type_of
 from ibprof_lab.cli.lab_commands import add_unit
 from ibprof_lab.latency.model.typed_quantities import parse_length
-from ibprof_lab.topology.infer.inference_methods import METHODS, STATISTICS, InferenceMethod
+from ibprof_lab.topology.infer.inference_methods import METHODS, STATISTICS
 from ibprof_lab.topology.model.inferred_topology import InferredTopology
 from ibprof_lab.topology.outputs.topology_outputs import TopologyOutputs, write_inferred
 from ibprof_lab.topology.outputs.vertex_positions import GAMMA
@@ -46,11 +46,6 @@ def add_bufe_epsilon(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--epsilon", metavar="E", type=parse_tolerance, default=0.1, help="bufe: relative tolerance (0.1)"
     )
-
-
-def build_method(arguments: argparse.Namespace) -> InferenceMethod:
-    """Return the method that the arguments choose."""
-    return fill_options(InferenceMethod, arguments)
 
 
 def add_outputs(parser: argparse.ArgumentParser) -> None:

@@ -235,7 +235,11 @@ def compare_delays(before: Delays, after: Delays, least: float = LEAST_CHANGE) -
     if not labels or not len(lengths):
         what = "process" if not labels else "message length"
         raise InconsistentError(f"expected two measurements of the same cluster, found no {what} in common")
-    one, other = (_align(each, labels, lengths) for each in (before, after))
+    aligned = []
+    for each in (before, after):
+        row = {label: place for place, label in enumerate(each.labels)}
+        aligned.append(each.select([row[label] for label in labels], np.searchsorted(each.lengths, lengths)))
+    one, other = aligned
     with np.errstate(divide="ignore", invalid="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # medians of nothing but NaN
         ratio = np.log(other.median.astype(np.float64) / one.median)
@@ -263,11 +267,6 @@ def compare_delays(before: Delays, after: Delays, least: float = LEAST_CHANGE) -
         tuple(label for label in after.labels if label not in set(before.labels)),
         tuple(find_outlying_processes(ratios)),
     )
-
-
-def _align(delays: Delays, labels: tuple[str, ...], lengths: npt.NDArray[np.int64]) -> Delays:
-    places = {label: place for place, label in enumerate(delays.labels)}
-    return delays.select([places[label] for label in labels], np.searchsorted(delays.lengths, lengths))
 
 
 def _is_apart(one: Delays, other: Delays) -> npt.NDArray[np.bool_]:

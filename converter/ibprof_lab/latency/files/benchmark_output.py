@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +16,8 @@ from ibprof_lab.latency.files.pair_files import ENDS, SECONDS
 from ibprof_lab.latency.model.delays import Delays
 
 Lines = Sequence[str]
+Run = tuple[tuple[str, str], dict[int, float]]
+"""A run of two processes: their names, and seconds by message length."""
 
 _OSU = re.compile(r"#\s*OSU\s.*\bTest\b")
 _OSU_LATENCY = re.compile(r"#\s*OSU \S+ (Multi |Multi-threaded |Multi-process )?Latency Test\b")
@@ -37,14 +38,6 @@ _WORD = re.compile(r"[^\s\[\](){}<>:]+")
 _FEWEST = 2
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """A run of two processes: their names, and seconds by message length."""
-
-    ends: tuple[str, str]
-    seconds: dict[int, float]
-
-
 def has_benchmark_runs(lines: Lines) -> bool:
     """Return whether a text is the output of OSU's benchmarks or of nccl-tests."""
     return any(_OSU.match(line) or _NCCL_RANK.match(line) for line in lines)
@@ -61,13 +54,13 @@ def read_benchmark_runs(path: Path, lines: Lines) -> Delays:
     """
     is_osu = any(_OSU.match(line) for line in lines)
     runs = list(_read_osu(path, lines) if is_osu else _read_nccl(path, lines))
-    names = tuple(dict.fromkeys(name for run in runs for name in run.ends))
-    lengths = sorted({length for run in runs for length in run.seconds})
+    names = tuple(dict.fromkeys(name for ends, _ in runs for name in ends))
+    lengths = sorted({length for _, seconds in runs for length in seconds})
     place = {name: index for index, name in enumerate(names)}
     found: dict[tuple[int, int, int], list[float]] = {}
-    for run in runs:
-        for length, seconds in run.seconds.items():
-            found.setdefault((lengths.index(length), place[run.ends[0]], place[run.ends[1]]), []).append(seconds)
+    for (sender, receiver), seconds in runs:
+        for length, delay in seconds.items():
+            found.setdefault((lengths.index(length), place[sender], place[receiver]), []).append(delay)
     cube = np.full((len(lengths), len(names), len(names)), np.nan, np.float32)
     cube[:, range(len(names)), range(len(names))] = 0
     for where, values in found.items():
@@ -75,7 +68,7 @@ def read_benchmark_runs(path: Path, lines: Lines) -> Delays:
     return Delays(names, np.array(lengths, np.int64), cube)
 
 
-def _read_osu(path: Path, lines: Lines) -> Iterator[_Run]:
+def _read_osu(path: Path, lines: Lines) -> Iterator[Run]:
     starts = [index for index, line in enumerate(lines) if _OSU.match(line)]
     for number, start in enumerate(starts):
         if not _OSU_LATENCY.match(lines[start]):
@@ -93,7 +86,7 @@ def _read_osu(path: Path, lines: Lines) -> Iterator[_Run]:
                 seconds[int(fields[0])] = _read_field(path, index, fields, 1) * unit
         if not seconds:
             raise InputError(path, start + 1, "a size and a delay", "none")
-        yield _Run(ends, seconds)
+        yield ends, seconds
 
 
 def _find_ends(path: Path, lines: Lines, previous: int, start: int) -> tuple[str, str]:
@@ -115,7 +108,7 @@ def _find_ends(path: Path, lines: Lines, previous: int, start: int) -> tuple[str
     )
 
 
-def _read_nccl(path: Path, lines: Lines) -> Iterator[_Run]:
+def _read_nccl(path: Path, lines: Lines) -> Iterator[Run]:
     devices: list[tuple[int, str, int]] = []
     collected = []
     for index, line in enumerate(lines):
@@ -138,7 +131,7 @@ def _read_nccl(path: Path, lines: Lines) -> Iterator[_Run]:
     seen = {end for ends, _ in collected for end in ends}
     shared = len({host for host, _ in seen}) < len(seen)
     for (first, second), seconds in collected:
-        yield _Run((_name(*first, shared), _name(*second, shared)), seconds)
+        yield (_name(*first, shared), _name(*second, shared)), seconds
 
 
 def _name(host: str, device: int, shared: bool) -> str:

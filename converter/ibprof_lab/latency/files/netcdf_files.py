@@ -195,7 +195,9 @@ def read_classic(path: Path, statistics: tuple[str, ...]) -> Delays:
         cubes[statistic] = cube
         known = known or scalars
     statistic, median = next(iter(cubes.items()))
-    attributes: dict[str, Attribute] = {"mode": _name_mode(known["test_type"]), "source": "clustbench"}
+    mode = known["test_type"]
+    name = _MODES[mode] if 0 <= mode < len(_MODES) else str(mode)
+    attributes: dict[str, Attribute] = {"mode": name, "source": "clustbench"}
     attributes |= {name: known[name] for name in _SCALARS[6:]}
     if statistic != "median":
         attributes["statistic"] = statistic
@@ -241,10 +243,6 @@ def _read_file(path: Path) -> tuple[Cube, dict[str, int]]:
             return values.astype(np.float32), scalars
     except (OSError, RuntimeError, ValueError, KeyError, TypeError, AttributeError, IndexError, UnicodeError) as error:
         raise InputError(path, None, "delays in clustbench's classic NetCDF", f"a damaged file ({error})") from error
-
-
-def _name_mode(test_type: int) -> str:
-    return _MODES[test_type] if 0 <= test_type < len(_MODES) else str(test_type)
 
 
 def _read_hosts(paths: dict[str, Path], path: Path, processes: int) -> tuple[str, ...]:

@@ -33,8 +33,17 @@ from ibprof_lab.latency.measure.measurement_plan import (
     round_robin,
     shifts,
 )
-from ibprof_lab.latency.measure.mpi_job import GO_ON, SAVE, STOP, RoundBarrier, describe_mpi, describe_place, on_first
-from ibprof_lab.latency.measure.progress_meter import ProgressMeter, show_seconds
+from ibprof_lab.latency.measure.mpi_job import (
+    GO_ON,
+    SAVE,
+    STOP,
+    ProgressMeter,
+    RoundBarrier,
+    describe_mpi,
+    describe_place,
+    on_first,
+    show_seconds,
+)
 from ibprof_lab.latency.measure.round_measurer import RoundMeasurer
 from ibprof_lab.latency.measure.timed_loops import PingPong, Sampling, end_batches, follow_batches, lead_batch
 from ibprof_lab.latency.model.delays import Delays, empty_delays
@@ -58,23 +67,6 @@ ChooserFactory: TypeAlias = Callable[[int], PairChooser]
 """Makes one for a number of hosts."""
 
 
-@dataclass(frozen=True, slots=True)
-class MeasurementOutcome:
-    """How a measurement ended.
-
-    Attributes:
-        delays: results on the first process; None on the others.
-        stopped: whether delays are missing, because of a signal or the limit of time.
-        signal: the number of the signal that ended it, or 0.
-        again: number of pairs that were measured again, of all lengths.
-    """
-
-    delays: Delays | None
-    stopped: bool
-    signal: int
-    again: int
-
-
 class MeasurementSession:
     """A measurement into the file `path`; every process of the job makes one and calls the same methods."""
 
@@ -96,19 +88,8 @@ class MeasurementSession:
         if self.is_first:
             print(f"ibprof-latency: {line}", file=sys.stderr, flush=True)
 
-    def report(self, outcome: MeasurementOutcome) -> None:
-        """Print on the first process how many delays were measured, and whether some are missing."""
-        delays = outcome.delays
-        if delays is None:
-            return
-        found, all_pairs = int(delays.measured.sum()), len(delays.lengths) * self.size * (self.size - 1)
-        if outcome.stopped:
-            self.say(f"stopped: {self.path} has {found:,} of {all_pairs:,} delays; the same line with --resume goes on")
-        else:
-            self.say(f"{self.path}: {found:,} delays in {show_seconds(float(delays.attributes['elapsed_s']))}")
-
-    def estimate(self) -> float:
-        """Try one message of each length, and return the expected time of the measurement, seconds."""
+    def estimate(self) -> None:
+        """Try one message of each length, and print the expected time of the measurement."""
         plan = self.plan
         at_once = self.measurer.at_once
         rounds = 1 if plan.mode == ALL_TO_ALL else count_rounds(plan.schedule, self.size)
@@ -125,17 +106,17 @@ class MeasurementSession:
             f"processes: {self.size}, hosts: {hosts}, ordered pairs: {self.size * (self.size - 1):,}, "
             f"message lengths: {len(plan.lengths)}, rounds of each: {rounds:,}; about {show_seconds(seconds)}"
         )
-        return seconds
 
-    def measure(
-        self, resume: bool, choose: Chooser | None = None, search: ChooserFactory | None = None
-    ) -> MeasurementOutcome:
-        """Measure what is missing, then outlying pairs again, and write the file.
+    def measure(self, resume: bool, choose: Chooser | None = None, search: ChooserFactory | None = None) -> int:
+        """Measure what is missing, then outlying pairs again; write the file, and print how much of it was measured.
 
         Args:
             resume: keep what the file has, and measure the rest.
             choose: measure only the rounds that it chooses by the delays in the file; called on the first process.
             search: makes the chooser of few pairs, each round by those before, on the first process.
+
+        Returns:
+            The number of the signal that ended it; 0 for none.
 
         Raises:
             IbprofError: a file cannot be read or written, or is of another measurement.
@@ -153,10 +134,15 @@ class MeasurementSession:
             finally:
                 self.meter.stop()
             on_first(self.comm, lambda: self._opened_store.save(measured_again=again))
-        delays = self.store.delays if self.store is not None else None
-        return MeasurementOutcome(
-            delays, self.stopped, self.comm.allreduce(self.barrier.signal, self.module.MAX), again
-        )
+        number: int = self.comm.allreduce(self.barrier.signal, self.module.MAX)
+        if self.store is not None:
+            delays = self.store.delays
+            found, every = int(delays.measured.sum()), len(delays.lengths) * self.size * (self.size - 1)
+            if self.stopped:
+                self.say(f"stopped: {self.path} has {found:,} of {every:,} delays; the same line with --resume goes on")
+            else:
+                self.say(f"{self.path}: {found:,} delays in {show_seconds(float(delays.attributes['elapsed_s']))}")
+        return number
 
     # -- the delays and their file
 
@@ -400,6 +386,4 @@ def measure_delays(module: Any, options: MeasureOptions, search: ChooserFactory)
         assert options.pairs is not None
         return color_pairs(read_pairs(options.pairs, delays.labels), options.plan.schedule == "sequential")
 
-    outcome = session.measure(options.resume, choose if options.pairs else None, search if options.few_pairs else None)
-    session.report(outcome)
-    return outcome.signal
+    return session.measure(options.resume, choose if options.pairs else None, search if options.few_pairs else None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MPI jobs: the start by mpi4py, errors and signals on which all ranks agree, and the end.
+"""MPI jobs: the start by mpi4py, errors and signals on which all ranks agree, the end, and progress on stderr.
 
 mpi4py is imported late, so that reading delays needs no MPI.
 """
@@ -14,11 +14,14 @@ import time
 import traceback
 from collections.abc import Callable
 from types import FrameType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from ibprof.errors import UNEXPECTED, IbprofError, InputError, MissingToolError
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
 
 _RANK = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID")
 _SIZE = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")
@@ -33,6 +36,9 @@ _LONGEST_NAP_S = 1e-3
 _KILLED_BY = 128
 """Exit status of a command that a signal ended: this plus the signal's number."""
 
+_FIRST_LINE_S = 10.0
+"""First interval between lines; it doubles. A launcher forwards stderr through a pipe, where a bar is no use."""
+
 
 def launched_rank() -> int:
     """Return this process's rank by the launcher's environment, before MPI is started; 0 without a launcher."""
@@ -45,7 +51,9 @@ def start_mpi() -> Any:
     Raises:
         MissingToolError: there is no mpi4py, or it is built with another MPI than the launcher's.
     """
-    _prefer_the_launchers()
+    # mpi4py may be built for several MPIs: take the launcher's, not the first one that is installed.
+    if "OMPI_COMM_WORLD_SIZE" in os.environ and not {"MPI4PY_MPIABI", "MPI4PY_LIBMPI"} & os.environ.keys():
+        os.environ["MPI4PY_MPIABI"] = "openmpi"
     try:
         from mpi4py import MPI  # noqa: PLC0415  (starts MPI)
     except (ImportError, RuntimeError) as error:
@@ -76,14 +84,6 @@ def describe_place(module: Any) -> tuple[str, str]:
     ends = [core for core in cores if core + 1 not in cores]
     spans = (str(one) if one == last else f"{one}-{last}" for one, last in zip(starts, ends, strict=True))
     return module.Get_processor_name(), ",".join(spans)
-
-
-def _prefer_the_launchers() -> None:
-    """Select the launcher's MPI where mpi4py is built for several, not the first one that is installed."""
-    if "MPI4PY_MPIABI" in os.environ or "MPI4PY_LIBMPI" in os.environ:
-        return
-    if "OMPI_COMM_WORLD_SIZE" in os.environ:
-        os.environ["MPI4PY_MPIABI"] = "openmpi"
 
 
 def _read_number(names: tuple[str, ...], otherwise: int) -> int:
@@ -192,3 +192,62 @@ def work_together(work: Callable[[Any], int]) -> int:
         sys.stderr.flush()
         module.COMM_WORLD.Abort(UNEXPECTED)
         return UNEXPECTED
+
+
+class ProgressMeter:
+    """Progress of a measurement: a bar on stderr, or lines that `say` prints."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self.say = say
+        self.done = self.total = 0
+        self.begin = time.monotonic()
+        self.next_line = _FIRST_LINE_S
+        self.bar: Progress | None = None
+        self.task: TaskID | None = None
+        if sys.stderr.isatty():
+            from rich.console import Console  # noqa: PLC0415  (needed on a terminal only)
+            from rich.progress import (  # noqa: PLC0415  (the same)
+                BarColumn,
+                MofNCompleteColumn,
+                Progress,
+                TextColumn,
+                TimeRemainingColumn,
+            )
+
+            columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+            self.bar = Progress(*columns, console=Console(stderr=True), transient=True)
+
+    def start(self, what: str, total: int) -> None:
+        """Begin a part of the work."""
+        self.done, self.total = 0, total
+        self.begin, self.next_line = time.monotonic(), _FIRST_LINE_S
+        if self.bar is not None:
+            self.bar.start()
+            self.task = self.bar.add_task(what, total=total)
+
+    def advance(self, count: int) -> None:
+        """Count more work as done."""
+        self.done += count
+        if self.bar is not None and self.task is not None:
+            self.bar.advance(self.task, count)
+            return
+        elapsed = time.monotonic() - self.begin
+        if elapsed >= self.next_line and self.total:
+            self.next_line *= 2
+            share = max(min(self.done / self.total, 1.0), 1e-9)
+            left = show_seconds(elapsed * (1 - share) / share)
+            self.say(f"{100 * share:.0f}% after {show_seconds(elapsed)}, about {left} left")
+
+    def stop(self) -> None:
+        """End the display."""
+        if self.bar is not None:
+            self.bar.stop()
+
+
+def show_seconds(seconds: float) -> str:
+    """Format a time for people: `0.4 s`, `12 s`, `3 min`, `2.5 h`."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

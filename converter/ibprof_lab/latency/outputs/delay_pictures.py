@@ -38,7 +38,10 @@ def draw_matrix(path: Path, delays: Delays, index: int, statistic: str) -> None:
     norm = LogNorm(positive.min(), max(positive.max(), 1.01 * positive.min())) if positive.size else None
     image = axes.imshow(matrix, norm=norm, cmap="viridis", interpolation="nearest")
     figure.colorbar(image, ax=axes, label="µs", format="%.3g")
-    _name_processes(axes, delays)
+    if delays.processes <= _NAMED:
+        names = [printable(label) for label in delays.labels]
+        axes.set_xticks(range(delays.processes), names, rotation=90, fontsize=7)
+        axes.set_yticks(range(delays.processes), names, fontsize=7)
     axes.set(
         xlabel="receiver", ylabel="sender", title=f"{statistic.replace('_', ' ')}, {delays.lengths[index]:,} bytes"
     )
@@ -168,10 +171,3 @@ def _scale_lengths(axes: Axes, delays: Delays) -> None:
         axes.set_xscale("symlog", base=2, linthresh=int(delays.lengths[delays.lengths > 0][0]))
         axes.set_xlim(left=0)
     axes.set_xlabel("bytes")
-
-
-def _name_processes(axes: Axes, delays: Delays) -> None:
-    if delays.processes <= _NAMED:
-        names = [printable(label) for label in delays.labels]
-        axes.set_xticks(range(delays.processes), names, rotation=90, fontsize=7)
-        axes.set_yticks(range(delays.processes), names, fontsize=7)

@@ -40,15 +40,16 @@ def show_delays(console: Console, document: Document) -> None:
     table = _table(
         "bytes", "measured", "minimum", f"{document['statistic'].replace('_', ' ')} of pairs", "maximum", "bandwidth"
     )
-    for row in _ends(document["lengths"]):
+    rows, half = document["lengths"], _MOST_ROWS // 2
+    for row in rows if len(rows) <= _MOST_ROWS else [*rows[:half], None, *rows[-half:]]:
         if row is None:
             table.add_row("...")
             continue
-        rate = row["median_bandwidth"]
+        rate, delays = row["median_bandwidth"], (row[name] for name in ("least_s", "median_s", "most_s"))
         table.add_row(
             f"{row['length']:,}",
             f"{row['measured']:,}",
-            *(_micro(row[name]) for name in ("least_s", "median_s", "most_s")),
+            *("-" if each is None else f"{1e6 * each:.4g} µs" for each in delays),
             "" if not rate else f"{format_bytes(rate)}/s",
         )
     console.print(table)
@@ -106,7 +107,8 @@ def _show_clusters(console: Console, document: Document) -> None:
         centroid = group["centroid_s"]
         steps = ", ".join(f"{length:,}" for length in group["steps"][:6]) or "-"
         numbers = (f"{group[name]:,}" for name in ("pairs", "senders", "receivers"))
-        table.add_row(str(group["cluster"]), *numbers, _bare(centroid[0]), _bare(centroid[-1]), steps)
+        ends = (f"{1e6 * seconds:.4g}" for seconds in (centroid[0], centroid[-1]))
+        table.add_row(str(group["cluster"]), *numbers, *ends, steps)
     console.print(table)
     small = document["compressed"]
     if small is not None:
@@ -163,20 +165,6 @@ def _table(*columns: str) -> Table:
     for number, column in enumerate(columns):
         table.add_column(column, justify="right" if number else "left", overflow="fold")
     return table
-
-
-def _ends(rows: list[Any]) -> list[Any]:
-    """Return all rows, or the first and last of many with None between."""
-    half = _MOST_ROWS // 2
-    return rows if len(rows) <= _MOST_ROWS else [*rows[:half], None, *rows[-half:]]
-
-
-def _micro(seconds: float | None) -> str:
-    return "-" if seconds is None else f"{1e6 * seconds:.4g} µs"
-
-
-def _bare(seconds: float) -> str:
-    return f"{1e6 * seconds:.4g}"
 
 
 def _times(ratio: float | None) -> str:
@@ -245,7 +233,15 @@ def describe_features(
         "compressed": None,
     }
     if features is not None and len(features.pairs):
-        document["features"] = _describe_found(delays, features)
+        peaks, steps = features.peaks, features.steps
+        document["features"] = {
+            "peak_threshold": features.peak_threshold,
+            "step_threshold": features.step_threshold,
+            "pairs_by_peaks": np.bincount(np.count_nonzero(peaks, axis=1)).tolist(),
+            "pairs_by_steps": np.bincount(np.count_nonzero(steps, axis=1)).tolist(),
+            "peaks": _by_length(delays.lengths, peaks),
+            "steps": _by_length(delays.lengths[1:], steps),
+        }
     if features is not None and clusters is not None:
         document["clusters"] = _describe_clusters(delays, features, clusters)
     if compressed is not None:
@@ -260,18 +256,6 @@ def describe_outlying(outlying: list[OutlyingProcess] | tuple[OutlyingProcess, .
         {"process": each.label, "role": each.role, "ratio": _number(each.ratio), "score": _number(each.score)}
         for each in outlying
     ]
-
-
-def _describe_found(delays: Delays, features: DelayFeatures) -> Document:
-    peaks, steps = features.peaks, features.steps
-    return {
-        "peak_threshold": features.peak_threshold,
-        "step_threshold": features.step_threshold,
-        "pairs_by_peaks": np.bincount(np.count_nonzero(peaks, axis=1)).tolist(),
-        "pairs_by_steps": np.bincount(np.count_nonzero(steps, axis=1)).tolist(),
-        "peaks": _by_length(delays.lengths, peaks),
-        "steps": _by_length(delays.lengths[1:], steps),
-    }
 
 
 def _by_length(lengths: npt.NDArray[np.int64], found: npt.NDArray[np.int8]) -> list[Document]:

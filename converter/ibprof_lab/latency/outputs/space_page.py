@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.fabric.fabric_graph import NodeKind
-from ibprof_converter.outputs.atomic_write import write_atomically
 from ibprof_converter.traffic.traffic_data import ALL
-from ibprof_converter.viewer.view_file import NONE, VERSION, Arrays, pack_document, render_page
+from ibprof_converter.viewer.view_file import NONE, VERSION, Arrays, pack_document, write_page
 from ibprof_converter.viewer.view_runs import describe_nothing
 from ibprof_lab.latency.features.delay_features import DelayFeatures
 from ibprof_lab.latency.features.pair_clusters import PairClusters
@@ -81,7 +80,7 @@ def write_space_page(
         "end_port": np.zeros(2 * len(ends), np.uint8),
         "link_gbps": np.full(len(ends), np.nan),
     }
-    write_atomically(path, render_page(pack_document(document | header, of_nodes | arrays)).encode())
+    write_page(path, pack_document(document | header, of_nodes | arrays))
 
 
 def write_steps_page(path: Path, delays: Delays, features: DelayFeatures, clusters: PairClusters) -> None:

@@ -333,15 +333,12 @@ def _assign_along_tree(logs: Floats, known: npt.NDArray[np.bool_], longer: float
         starts = (float(values.min()), float(values.max()) - longer, middle, middle - longer)
         # Pairs that all take one rail do not show which; what meets above mostly has the same delay, or little more.
         near = middle if np.isnan(delay[above[node]]) else delay[above[node]]
-        delay[node] = min(starts, key=lambda start: _cost(values, start, longer) + _TOWARDS_ABOVE * abs(start - near))
+        costs = [_off_both(values - start, longer).mean() + _TOWARDS_ABOVE * abs(start - near) for start in starts]
+        delay[node] = starts[int(np.argmin(costs))]
         beyond = np.abs(values - delay[node] - longer) < np.abs(values - delay[node])
         slower[np.ix_(rows, columns)] = beyond
         slower[np.ix_(columns, rows)] = beyond.T
     return slower & known
-
-
-def _cost(values: Floats, start: float, longer: float) -> float:
-    return float(_off_both(values - start, longer).mean())
 
 
 def _compare_rows(logs: Floats, known: npt.NDArray[np.bool_], longer: float) -> npt.NDArray[np.float32]:

@@ -166,13 +166,9 @@ class PairSearch:
                 peer = max(peers, key=lambda each: (len(self._missing[each]), each))
                 pairs.append((min(host, peer), max(host, peer)))
                 free -= {host, peer}
-                self._forget(host, peer)
+                self._missing[host].discard(peer)
+                self._missing[peer].discard(host)
         return pairs
-
-    def _forget(self, host: int, peer: int) -> None:
-        if host in self._missing and peer in self._missing:
-            self._missing[host].discard(peer)
-            self._missing[peer].discard(host)
 
     def _represent(self, subtree: _Subtree) -> None:
         """Have some hosts of a switch without others below it in the core."""

@@ -98,8 +98,7 @@ def choose_model(delays: Floats, models: tuple[str, ...] = MODELS) -> ModelChoic
     if share > _SOME_OUTLIERS and len(delays) <= LARGEST_DIRECT:
         robust = as_candidate(find_levels_robustly(filled))
         outliers, _ = find_outliers(robust, delays, measured)
-        known, working = _without(outliers, delays, measured, robust)
-        other = _improve(_choose_once(working, known, delays, measured, models), delays, measured, models)
+        other = _improve(_choose_without(outliers, robust, delays, measured, models), delays, measured, models)
         if _is_better(other, best, delays, measured):
             best = other
     return best
@@ -113,15 +112,13 @@ def _improve(
         share = np.count_nonzero(best.outliers) / max(int(measured.sum()), 1)
         if not _NORMAL_OUTLIERS < share <= _MOST_OUTLIERS:
             break
-        known, working = _without(best.outliers, delays, measured, best.candidate)
-        choice = _choose_once(working, known, delays, measured, models)
+        choice = _choose_without(best.outliers, best.candidate, delays, measured, models)
         if not _is_better(choice, best, delays, measured):
             break
         best = choice
     alike = _find_alike_pairs(best, delays)
     if alike.any():
-        known, working = _without(best.outliers & ~alike, delays, measured, best.candidate)
-        choice = _choose_once(working, known, delays, measured, models)
+        choice = _choose_without(best.outliers & ~alike, best.candidate, delays, measured, models)
         if choice.reached < best.reached:
             best = choice
     return best
@@ -159,12 +156,17 @@ def _is_better(choice: ModelChoice, best: ModelChoice, delays: Floats, measured:
     return choice.candidate.model == "levels" and (not still.is_likely or choice.step > left.least_step)
 
 
-def _without(
-    outliers: npt.NDArray[np.bool_], delays: Floats, measured: npt.NDArray[np.bool_], candidate: Candidate
-) -> tuple[npt.NDArray[np.bool_], Floats]:
-    """Return which delays count without outliers, and the delays with explained ones in place of all others."""
+def _choose_without(
+    outliers: npt.NDArray[np.bool_],
+    candidate: Candidate,
+    delays: Floats,
+    measured: npt.NDArray[np.bool_],
+    models: tuple[str, ...],
+) -> ModelChoice:
+    """Choose a model without the outliers of a candidate: what it explains stands in for them."""
     known = measured & ~outliers
-    return known, np.where(known | np.eye(len(delays), dtype=bool), delays, candidate.explained)
+    working = np.where(known | np.eye(len(delays), dtype=bool), delays, candidate.explained)
+    return _choose_once(working, known, delays, measured, models)
 
 
 def _choose_once(

@@ -1,21 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readers of topologies in the formats that `ibprof-topology infer` writes: JSON, Trivial Graph Format, DOT."""
+"""Topologies in files, read and written: JSON, Trivial Graph Format, DOT."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from math import isfinite, nan
+from math import isfinite, isnan, nan
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InputError, quote_found
 from ibprof_converter.fabric.dump_files import read_dump
+from ibprof_converter.outputs.graph_files import quote_dot, quote_line
 from ibprof_lab.topology.model.dot_graph import read_dot
 from ibprof_lab.topology.model.inferred_topology import InferredTopology, LinkThroughput
 
@@ -25,8 +26,8 @@ _SWITCH_NAME = re.compile(r"(?:.*/)?switch\d+", re.DOTALL)
 _QUANTITY = re.compile(r"(\w+):\s*([-+.\w]+)")
 
 PathName = str | PathLike[str]
-Edge = tuple[str, str, float, float, float, float]
-"""Two names, latency in microseconds, support, probability, throughput in Gb/s."""
+Edge = tuple[str, str, list[float]]
+"""Two names; latency in microseconds, support, probability, throughput in Gb/s."""
 
 
 def read_graph(path: PathName) -> InferredTopology:
@@ -52,17 +53,14 @@ def _read_tgf(path: PathName) -> InferredTopology:
             ends = line.split(maxsplit=2)
             if len(ends) < 2 or not (ends[0] in names and ends[1] in names):
                 raise InputError(path, number, "two numbers of vertices", quote_found(line))
-            edges.append((names[ends[0]], names[ends[1]], *_quantities(ends[2] if len(ends) > 2 else "")))
+            label = dict(_QUANTITY.findall(ends[2] if len(ends) > 2 else ""))
+            known = (label.get("l"), label.get("support"), label.get("p", 1), label.get("t"))
+            edges.append((names[ends[0]], names[ends[1]], [_number(each) for each in known]))
     if not of_edges:
         raise InputError(path, None, "Trivial Graph Format: vertices, a line #, edges", "no line #")
     switches = [name for name in names.values() if _SWITCH_NAME.fullmatch(name)]
     hosts = [name for name in names.values() if not _SWITCH_NAME.fullmatch(name)]
     return _make(path, hosts, switches, edges, False)
-
-
-def _quantities(label: str) -> tuple[float, float, float, float]:
-    found = dict(_QUANTITY.findall(label))
-    return _number(found.get("l")), _number(found.get("support")), _number(found.get("p", 1)), _number(found.get("t"))
 
 
 def _read_dot(path: PathName) -> InferredTopology:
@@ -74,17 +72,10 @@ def _read_dot(path: PathName) -> InferredTopology:
         if (attributes.get("shape") in ("box", "rect", "square") if shown else _SWITCH_NAME.fullmatch(name))
     ]
     apart = set(switches)
-    edges = [
-        (
-            a,
-            b,
-            _number(attributes.get("latency_us")),
-            _number(attributes.get("support")),
-            _number(attributes.get("probability", 1)),
-            _number(attributes.get("gbps")),
-        )
-        for a, b, attributes in graph.edges
-    ]
+    edges: list[Edge] = []
+    for a, b, found in graph.edges:
+        known = (found.get("latency_us"), found.get("support"), found.get("probability", 1), found.get("gbps"))
+        edges.append((a, b, [_number(each) for each in known]))
     hosts = [name for name in graph.vertices if name not in apart]
     return _make(path, hosts, switches, edges, graph.directed)
 
@@ -95,8 +86,8 @@ def _make(
     number = {name: vertex for vertex, name in enumerate((*hosts, *switches))}
     if len(number) != len(hosts) + len(switches):
         raise InputError(path, None, "a name for each vertex", "several vertices of one name")
-    columns = np.array([edge[2:] for edge in edges], np.float64).reshape(-1, 4).T
-    ends = np.array([[number[a], number[b]] for a, b, *_ in edges], np.int32).reshape(-1, 2)
+    columns = np.array([known for _, _, known in edges], np.float64).reshape(-1, 4).T
+    ends = np.array([[number[a], number[b]] for a, b, _ in edges], np.int32).reshape(-1, 2)
     measured = not np.isnan(columns[3]).all()
     nobody = np.full(len(switches), nan)
     return InferredTopology(
@@ -229,3 +220,89 @@ READERS: Mapping[str, Callable[[PathName], InferredTopology]] = {
     ".dot": _read_dot,
     ".gv": _read_dot,
 }
+
+
+_MICROSECONDS = 1e6
+
+
+def describe_topology(topology: InferredTopology) -> dict[str, Any]:
+    """Return what JSON has: hosts, switches with the hosts directly on them, edges, and what is unknown."""
+    names, carried = topology.names, topology.throughput
+    return {
+        "method": topology.method,
+        "directed": topology.directed,
+        "hosts": list(topology.hosts),
+        "switches": [
+            {"name": name, "hosts": own}
+            | (_rate(carried.switch_gbps[row], carried.switch_at_least[row]) if carried else {})
+            for row, (name, own) in enumerate(zip(topology.switches, topology.hosts_of_switches(), strict=True))
+        ],
+        "edges": [
+            {
+                "a": names[a],
+                "b": names[b],
+                "latency_us": round(float(latency) * _MICROSECONDS, 6),
+                "support": None if isnan(support) else round(float(support), 4),
+                "probability": round(float(probability), 4),
+            }
+            | (_rate(carried.edge_gbps[row], carried.edge_at_least[row]) if carried else {})
+            for row, ((a, b), latency, support, probability) in enumerate(_edges(topology))
+        ],
+        "overhead_us": round(topology.overhead_seconds * _MICROSECONDS, 6),
+        "noise": None if isnan(topology.noise) else round(topology.noise, 6),
+        "notes": list(topology.notes),
+        "cannot_tell": list(topology.unknown),
+    }
+
+
+def _rate(gbps: float, at_least: bool) -> dict[str, Any]:
+    known = not isnan(gbps)
+    return {"gbps": float(f"{gbps:.6g}") if known else None} | ({"gbps_at_least": True} if known and at_least else {})
+
+
+def write_tgf(file: TextIO, topology: InferredTopology) -> None:
+    """Write vertices, `#`, and edges: latency in microseconds, throughput in Gb/s, support, probability.
+
+    Source: Bufe, section 2.6.
+    """
+    for number, name in enumerate(topology.names, 1):
+        file.write(f"{number} {quote_line(name)}\n")
+    file.write("#\n")
+    for row, ((a, b), latency, support, probability) in enumerate(_edges(topology)):
+        label = f"l: {latency * _MICROSECONDS:.6g}"
+        if (gbps := _known_rate(topology, row)) is not None:
+            label += f" t: {gbps:.4g}"
+        if not isnan(support):
+            label += f" support: {support:.3g}"
+        if probability != 1:
+            label += f" p: {probability:.3g}"
+        file.write(f"{a + 1} {b + 1} {label}\n")
+
+
+def write_dot(file: TextIO, topology: InferredTopology) -> None:
+    """Write the graph for Graphviz: switches as boxes, weak edges dashed."""
+    kind, arrow = ("digraph", "->") if topology.directed else ("graph", "--")
+    file.write(f"{kind} topology {{\n")
+    for number, name in enumerate(topology.names):
+        shape = "ellipse" if number < len(topology.hosts) else "box"
+        file.write(f"  {quote_dot(name)} [shape={shape}];\n")
+    for row, ((a, b), latency, support, probability) in enumerate(_edges(topology)):
+        attributes = f'label="{latency * _MICROSECONDS:.4g} µs", latency_us={latency * _MICROSECONDS:.6g}'
+        if (gbps := _known_rate(topology, row)) is not None:
+            attributes += f", gbps={gbps:.4g}"
+        if not isnan(support):
+            attributes += f", support={support:.3g}" + (", style=dashed" if support < 0.5 else "")
+        if probability != 1:
+            attributes += f", probability={probability:.3g}"
+        file.write(f"  {quote_dot(topology.names[a])} {arrow} {quote_dot(topology.names[b])} [{attributes}];\n")
+    file.write("}\n")
+
+
+def _known_rate(topology: InferredTopology, row: int) -> float | None:
+    gbps = topology.throughput.edge_gbps[row] if topology.throughput else nan
+    return None if isnan(gbps) else float(gbps)
+
+
+def _edges(topology: InferredTopology) -> list[tuple[tuple[int, int], float, float, float]]:
+    columns = (topology.edge, topology.latency_seconds, topology.support, topology.probability)
+    return list(zip(*(column.tolist() for column in columns), strict=True))

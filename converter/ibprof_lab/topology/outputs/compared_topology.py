@@ -264,17 +264,11 @@ def _place(comparison: ReferenceComparison) -> tuple[npt.NDArray[np.float64], np
     x = np.zeros(count)
     for row in range(level.max(initial=0) + 1):
         members = np.flatnonzero(level == row)
-        key = first if row == 0 else [_mean_below(vertex, near, level, x) for vertex in range(count)]
+        below = [[x[other] for other in near[vertex] if level[other] < level[vertex]] for vertex in range(count)]
+        key = first if row == 0 else [float(np.mean(places)) if places else 0.0 for places in below]
         order = members[np.argsort(np.asarray(key)[members], kind="stable")]
         x[order] = _WIDTH * (np.arange(len(order)) + 0.5) / max(len(order), 1)
     return x, 40 + _ROW * (level.max(initial=0) - level).astype(np.float64)
-
-
-def _mean_below(
-    vertex: int, near: list[list[int]], level: npt.NDArray[np.integer], x: npt.NDArray[np.float64]
-) -> float:
-    below = [x[other] for other in near[vertex] if level[other] < level[vertex]]
-    return float(np.mean(below)) if below else 0.0
 
 
 def describe_comparison_lines(comparison: ReferenceComparison) -> Iterator[str]:

@@ -1,22 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of an inferred topology, by the name's end: graphs, a fabric, Slurm's tree, positions, a page."""
+"""An inferred topology as lines of text, and in files by the name's end: graphs, fabrics, positions, a page."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from math import nan
+from math import isnan, nan
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
+
+import numpy as np
 
 from ibprof.errors import UsageError
 from ibprof_converter.fabric.rates import data_rate_gbps, speed_of_name
 from ibprof_converter.outputs.atomic_write import write_text
+from ibprof_converter.outputs.slurm_topology import compress
+from ibprof_lab.topology.infer.pair_delays import PairDelays
+from ibprof_lab.topology.infer.reliability import WEAK
 from ibprof_lab.topology.model.inferred_topology import InferredTopology
+from ibprof_lab.topology.model.topology_files import describe_topology, write_dot, write_tgf
 from ibprof_lab.topology.outputs.inferred_fabric import write_fabric, write_slurm_tree
 from ibprof_lab.topology.outputs.inferred_page import write_positions, write_topology_page
-from ibprof_lab.topology.outputs.inferred_text import describe_topology, write_dot, write_tgf
 from ibprof_lab.topology.outputs.vertex_positions import VertexPositions, position_vertices
 
 _GRAPHS: dict[str, Callable[[TextIO, InferredTopology], None]] = {
@@ -27,6 +32,10 @@ _GRAPHS: dict[str, Callable[[TextIO, InferredTopology], None]] = {
 _FABRIC, _SLURM, _PAGE, _POSITIONS = ".lst", ".conf", ".html", ".csv"
 
 _FOUR_LANES = 4
+
+_SHOWN_SWITCHES = 40
+_SHOWN_LINKS = 8
+_SHOWN_WEAK = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,3 +121,84 @@ def _write_graph(path: Path, topology: InferredTopology) -> None:
 def describe_positions(space: VertexPositions) -> str:
     """Return a sentence on the quality of positions, and on the time that they took."""
     return f"{space.describe()}; {space.seconds:.2g} s"
+
+
+def describe_inference(
+    topology: InferredTopology, values: PairDelays | None = None, again: int = 0, refusal: str | None = None
+) -> Iterator[str]:
+    """Yield the lines of a topology: what matters most first.
+
+    Args:
+        topology: what was inferred.
+        values: the delays that it is of; None where these are of processes.
+        again: number of pairs to measure again.
+        refusal: why it is not to be relied on; None where it is.
+    """
+    if refusal:
+        yield f"not reliable: {refusal}"
+    measured = f", {values.statistic.replace('_', ' ')} for {values.length} bytes" if values else ""
+    noise = "" if isnan(topology.noise) else f"; delays deviate by {topology.noise:.1%} from it"
+    levels = f", {count} levels" if (count := topology.count_levels()) else ""
+    yield (
+        f"{len(topology.hosts)} hosts, {len(topology.switches)} switches{levels}, {len(topology.edge)} "
+        f"{'arcs' if topology.directed else 'links'} by {topology.method}{measured}{noise}"
+    )
+    yield from (f"unknown: {text}" for text in topology.unknown)
+    yield from (f"note: {text}" for text in topology.notes)
+    if topology.overhead_seconds:
+        yield f"overhead of a message, in addition to its path: {topology.overhead_seconds * 1e6:.4g} µs"
+    if topology.switches:
+        yield from _describe_switches(topology)
+    weak = np.flatnonzero(topology.support < WEAK)
+    for edge in weak[np.argsort(topology.support[weak], kind="stable")][:_SHOWN_WEAK].tolist():
+        a, b = (topology.names[end] for end in topology.edge[edge])
+        yield f"weak: {a} to {b}, support {topology.support[edge]:.2f}"
+    if len(weak) > _SHOWN_WEAK:
+        yield f"weak: and {len(weak) - _SHOWN_WEAK} more"
+    if again:
+        yield f"measure again: {again} pairs (--again FILE writes them)"
+
+
+def _describe_switches(topology: InferredTopology) -> Iterator[str]:
+    hosts = len(topology.hosts)
+    own = topology.hosts_of_switches()
+    linked: list[list[str]] = [[] for _ in topology.switches]
+    for (a, b), latency in zip(np.sort(topology.edge, axis=1).tolist(), topology.latency_seconds, strict=True):
+        if a >= hosts:
+            linked[a - hosts].append(f"{topology.names[b]} ({latency * 1e6:.3g} µs)")
+            linked[b - hosts].append(f"{topology.names[a]} ({latency * 1e6:.3g} µs)")
+    for number, name in enumerate(topology.switches[:_SHOWN_SWITCHES]):
+        parts = [compress(own[number])] if own[number] else []
+        if links := linked[number]:
+            more = f" and {len(links) - _SHOWN_LINKS} more" if len(links) > _SHOWN_LINKS else ""
+            parts.append(f"links to {', '.join(links[:_SHOWN_LINKS])}{more}")
+        yield f"  {name}: {'; '.join(parts)}"
+    if len(topology.switches) > _SHOWN_SWITCHES:
+        yield f"  and {len(topology.switches) - _SHOWN_SWITCHES} more"
+
+
+def describe_throughput(topology: InferredTopology) -> Iterator[str]:
+    """Yield a line for each link, the slowest first, then for each switch; none where nothing was measured."""
+    if (found := topology.throughput) is None:
+        return
+    for edge in np.argsort(found.edge_gbps, kind="stable").tolist():
+        one, other = (topology.names[end] for end in topology.edge[edge])
+        yield f"{one} to {other}: {_describe_rate(found.edge_gbps[edge], found.edge_at_least[edge])}"
+    for switch, name in enumerate(topology.switches):
+        yield f"through {name}: {_describe_rate(found.switch_gbps[switch], found.switch_at_least[switch])}"
+
+
+def _describe_rate(gbps: float, at_least: bool) -> str:
+    if np.isnan(gbps):
+        return "not measured: no pair of hosts is sure to use it"
+    return f"{'at least ' if at_least else ''}{gbps:.3g} Gb/s"
+
+
+def describe_inferred(
+    topology: InferredTopology, values: PairDelays | None, again: int, refusal: str | None = None
+) -> dict[str, Any]:
+    """Return what JSON has of an inference; the arguments are those of `describe_inference`."""
+    document = describe_topology(topology)
+    if values is not None:
+        document |= {"statistic": values.statistic, "length": values.length}
+    return document | {"pairs_to_measure_again": again, "refused": refusal}

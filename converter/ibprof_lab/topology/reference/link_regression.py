@@ -6,19 +6,23 @@ Source: A. Bufe (see `published_methods`), section 2.4.
 
 from __future__ import annotations
 
+import csv
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from math import nan
+from math import isnan, nan
 from pathlib import Path
+from typing import Any, TextIO
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from ibprof.errors import UsageError
+from ibprof_converter.outputs.atomic_write import write_text
 from ibprof_lab.topology.infer.inference_methods import read_host_delays
 from ibprof_lab.topology.infer.pair_delays import take_pair_delays
 from ibprof_lab.topology.model.inferred_topology import InferredTopology
-from ibprof_lab.topology.model.topology_files import READERS, read_graph
+from ibprof_lab.topology.model.topology_files import READERS, describe_topology, read_graph
 from ibprof_lab.topology.reference.differences import average_processes, choose_pairs, match_hosts
 from ibprof_lab.topology.reference.reference_paths import ReferencePaths, find_reference_paths, keep_unique
 from ibprof_lab.topology.reference.reference_topology import Reference, read_reference, take_topology
@@ -33,6 +37,8 @@ _GIGA = 1e9
 _NOTHING = 1e-6
 
 UNIQUE, SHORTEST = "unique", "shortest"
+
+_SHOWN_LINKS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,3 +198,62 @@ def _set_latencies(topology: InferredTopology, reference: Reference, found: Link
         notes=(*topology.notes, f"latencies by linear regression, R2 {found.r_squared:.6g}"),
         unknown=tuple(unknown),
     )
+
+
+def describe_regression(links: RegressedLinks) -> dict[str, Any]:
+    """Return what JSON has: how well the links explain the delays; the topology, or the links of a fabric."""
+    found = links.regression
+    document: dict[str, Any] = {
+        "r_squared": None if isnan(found.r_squared) else round(found.r_squared, 9),
+        "ways": found.paths,
+        "corrected": found.corrected,
+    }
+    return document | ({"edges": _list_rows(links)} if links.topology is None else describe_topology(links.topology))
+
+
+def write_regression_csv(path: Path, links: RegressedLinks) -> None:
+    """Write a row for each link.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    rows = _list_rows(links)
+
+    def write(file: TextIO) -> None:
+        writer = csv.DictWriter(file, list(rows[0]) if rows else ["a", "b", "gbps", "latency_us"], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+    write_text(path, write)
+
+
+def describe_regression_lines(links: RegressedLinks) -> Iterator[str]:
+    """Yield the quality of the regression, the first links, and how many latencies are unknown."""
+    reference, found = links.reference, links.regression
+    count = len(reference.link)
+    yield f"{count} links, {found.paths} paths, R2 {found.r_squared:.6f}, corrected for size: {found.corrected}"
+    for (a, b), seconds in zip(reference.link[:_SHOWN_LINKS].tolist(), found.latency_seconds, strict=False):
+        latency = "unknown" if isnan(seconds) else f"{seconds * 1e6:.4g} µs"
+        yield f"  {reference.names[a]} to {reference.names[b]}: {latency}"
+    if count > _SHOWN_LINKS:
+        yield f"  and {count - _SHOWN_LINKS} more: --json, -o latencies.csv"
+    if hidden := int(np.isnan(found.latency_seconds).sum()):
+        yield f"unknown: the latencies of {hidden} links: the delays do not determine them, or only together"
+
+
+def _list_rows(links: RegressedLinks) -> list[dict[str, str | int | float | None]]:
+    return [_describe_row(links, link) for link in range(len(links.reference.link))]
+
+
+def _describe_row(links: RegressedLinks, link: int) -> dict[str, str | int | float | None]:
+    reference, fabric = links.reference, links.reference.fabric
+    a, b = reference.link[link].tolist()
+    row: dict[str, str | int | float | None] = {"a": reference.names[a], "b": reference.names[b]}
+    if fabric is not None:
+        for end, node, port in zip("ab", fabric.link_node[link].tolist(), fabric.link_port[link].tolist(), strict=True):
+            row |= {f"{end}_guid": f"0x{int(fabric.node_guid[node]):016x}", f"{end}_port": port}
+    latency, rate = float(links.regression.latency_seconds[link]), float(links.gbps[link])
+    return row | {
+        "gbps": None if isnan(rate) else rate,
+        "latency_us": None if isnan(latency) else round(latency * 1e6, 6),
+    }

@@ -101,7 +101,10 @@ def compare_with_reference(
         InconsistentError: the two have no host in common.
     """
     matched = match_hosts(found.hosts, reference)
-    matrix = _take_matrix(found, matched, delays, length, statistic)
+    if delays is None:
+        matrix = average_processes(found.explain_delays(), matched.of_inferred)
+    else:
+        matrix = average_processes(delays.matrix(length, statistic), _find_processes(delays, matched))
     pair = choose_pairs(matrix)
     if not len(pair) or not timed:
         return ReferenceComparison(
@@ -122,7 +125,7 @@ def compare_with_reference(
     # Delays over slow links do not show which hosts are near to one another.
     corrected = subtract_slow_links(matrix, reference, matched.vertex, slow, None if cycles else nearer)
     comparison = compare_cabling(found, reference, matched, corrected, nearer)
-    gone = _find_elsewhere(comparison)
+    gone = {each.host for each in comparison.misplaced}.union(*(each.hosts for each in comparison.recabled))
     found_elsewhere = np.array([name in gone for name in matched.names], bool)
     if (found_elsewhere != elsewhere).any() and found_elsewhere.mean() < _MOST_ELSEWHERE:
         seconds = np.where(found_elsewhere[pair].any(axis=1), np.nan, seconds)
@@ -139,12 +142,6 @@ def compare_with_reference(
         slow += [each for each in find_slow_by_speed(reference, paths, speed, least_speed) if each.link not in known]
     slow.sort(key=lambda each: -each.ratio)
     return ReferenceComparison(reference, matched, comparison, times, length, tuple(slow))
-
-
-def _find_elsewhere(comparison: TopologyDifferences) -> frozenset[str]:
-    """Return the hosts that are not where the reference has them."""
-    hosts = [each.host for each in comparison.misplaced]
-    return frozenset(hosts + [host for each in comparison.recabled for host in each.hosts])
 
 
 def subtract_slow_links(
@@ -189,14 +186,6 @@ def _not_by_slow_links(
     ends = {end for each in slow for end in reference.link[each.link].tolist()}
     far = {name for name, vertex in zip(matched.names, matched.vertex.tolist(), strict=True) if vertex in ends}
     return tuple(each for each in separated if not far.issuperset(each.hosts))
-
-
-def _take_matrix(
-    found: InferredTopology, matched: MatchedHosts, delays: Delays | None, length: int, statistic: str
-) -> npt.NDArray[np.float64]:
-    if delays is None:
-        return average_processes(found.explain_delays(), matched.of_inferred)
-    return average_processes(delays.matrix(length, statistic), _find_processes(delays, matched))
 
 
 def _find_processes(delays: Delays, matched: MatchedHosts) -> list[list[int]]:

@@ -75,6 +75,7 @@ def measure_switch_distances(
     names, vertex = hosts
     switches = np.unique(leaf[kept])
     members = [np.flatnonzero(kept & (leaf == each)) for each in switches]
+    within = [np.nan_to_num(delays[np.ix_(own, own)], posinf=0.0) for own in members]
     hops = reference.count_hops(vertex[[own[0] for own in members]]).astype(np.float64)
     delay = average_processes(delays, [own.tolist() for own in members])
     for each in (hops, delay):
@@ -86,13 +87,8 @@ def measure_switch_distances(
         members=tuple(tuple(names[host] for host in own.tolist()) for own in members),
         hops=hops,
         delay=delay,
-        inside=np.array([_mean_inside(delays[np.ix_(own, own)]) for own in members]),
+        inside=np.array([each[each > 0].mean() if (each > 0).any() else np.nan for each in within]),
     )
-
-
-def _mean_inside(delays: Floats) -> float:
-    there = np.isfinite(delays) & (delays > 0)
-    return float(delays[there].mean()) if there.any() else np.nan
 
 
 def find_recabled_switches(between: SwitchDistances) -> tuple[RecabledSwitch, ...]:
@@ -133,7 +129,9 @@ def compare_switch_links(between: SwitchDistances, graph: nx.Graph) -> tuple[Lin
         [[graph.has_edge(one, other) for other in between.vertex.tolist()] for one in between.vertex.tolist()], bool
     ).reshape(count, count)
     above = np.triu(np.isfinite(apart), 1)
-    one_link, more = apart[above & linked], apart[above & ~linked & (between.hops == _second(between.hops))]
+    # Switches with one other between them are the second nearest.
+    hops = np.unique(between.hops[np.isfinite(between.hops)])
+    one_link, more = apart[above & linked], apart[above & ~linked & np.isin(between.hops, hops[1:2])]
     if not one_link.size or not more.size:
         return None
     near, far = float(np.median(one_link)), float(np.median(more))
@@ -160,12 +158,6 @@ def _count_around(graph: nx.Graph, one: int, other: int) -> int:
         return int(nx.shortest_path_length(without, one, other))
     except nx.NetworkXNoPath:
         return 1
-
-
-def _second(hops: Floats) -> float:
-    """Return the hops between switches with one other between them; nan where all are neighbours."""
-    values = np.unique(hops[np.isfinite(hops)])
-    return float(values[1]) if len(values) > 1 else np.nan
 
 
 def group_by_switch(topology: InferredTopology, hosts: Sequence[int]) -> Integers:

@@ -208,7 +208,7 @@ def probe_switches(routes: InferredRoutes) -> dict[int, tuple[PairJob, PairJob, 
     for switch, hosts in _hosts_by_switch(routes).items():
         if len(hosts) >= _FEWEST_TO_SHARE:
             pairs = list(zip(hosts[::2], hosts[1::2], strict=False))
-            alone = [_name(switch)]
+            alone = [f"switch {switch}"]
             first, second, third = (make_job(routes, chosen, alone) for chosen in (pairs[1:], pairs[:1], pairs))
             probes[switch] = first, second, third
     return probes
@@ -222,8 +222,13 @@ def pair_hosts_of_switches(routes: InferredRoutes, narrow: Iterable[int] = ()) -
     jobs = []
     narrow = set(narrow)
     for switch, hosts in _hosts_by_switch(routes).items():
-        alone = [_name(switch)] if switch in narrow else []
-        jobs += [make_job(routes, [pair], alone) for pair in _pair_on_switch(hosts)]
+        alone = [f"switch {switch}"] if switch in narrow else []
+        if len(hosts) <= _ALL_PAIRS:
+            rounds = (pairs.tolist() for pairs in round_robin(len(hosts)))
+            chosen = [(hosts[one], hosts[other]) for pairs in rounds for one, other in pairs]
+        else:
+            chosen = list(pairwise(hosts))
+        jobs += [make_job(routes, [pair], alone) for pair in chosen]
         if len(hosts) == 1 and routes.hosts > 1:
             jobs.append(make_job(routes, [(hosts[0], routes.nearest(hosts[0]))]))
     return jobs
@@ -237,17 +242,6 @@ def _hosts_by_switch(routes: InferredRoutes) -> dict[int, list[int]]:
         if edge[host] != NO_EDGE:
             found.setdefault(int(routes.attachment.host_switch[host]), []).append(host)
     return found
-
-
-def _name(switch: int) -> str:
-    """Return the name of a switch that no two jobs of a round may use."""
-    return f"switch {switch}"
-
-
-def _pair_on_switch(hosts: list[int]) -> list[Pair]:
-    if len(hosts) <= _ALL_PAIRS:
-        return [(hosts[one], hosts[other]) for pairs in round_robin(len(hosts)) for one, other in pairs.tolist()]
-    return list(pairwise(hosts))
 
 
 def pair_across_link(

@@ -15,8 +15,7 @@ import numpy.typing as npt
 from ibprof.errors import InconsistentError, UsageError
 from ibprof.text.quantities import printable
 from ibprof_lab.latency.measure.concurrent_loops import ConcurrentStreams, StreamSettings
-from ibprof_lab.latency.measure.mpi_job import RoundBarrier, on_first
-from ibprof_lab.latency.measure.progress_meter import ProgressMeter, show_seconds
+from ibprof_lab.latency.measure.mpi_job import ProgressMeter, RoundBarrier, on_first, show_seconds
 from ibprof_lab.latency.model.delays import name_processes
 from ibprof_lab.topology.model.inferred_routes import InferredRoutes
 from ibprof_lab.topology.model.inferred_topology import InferredTopology

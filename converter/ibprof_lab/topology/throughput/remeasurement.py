@@ -57,13 +57,7 @@ def remeasure(module: Any, options: RemeasureOptions) -> int:
     topology: InferredTopology = comm.bcast(on_first(comm, lambda: read_topology(options.topology)))
     plan = comm.bcast(on_first(comm, lambda: _plan(options)))
     session = MeasurementSession(module, plan, options.delays)
-
-    def choose(delays: Delays) -> Sequence[Round]:
-        return _choose(topology, delays, options, session)
-
-    outcome = session.measure(resume=True, choose=choose)
-    session.report(outcome)
-    return outcome.signal
+    return session.measure(resume=True, choose=lambda delays: _choose(topology, delays, options, session))
 
 
 def _plan(options: RemeasureOptions) -> MeasurementPlan:
