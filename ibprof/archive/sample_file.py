@@ -27,7 +27,10 @@ def write_samples(run: Profile, folder: Path) -> None:
     Raises:
         OSError: the file could not be written.
     """
-    tables = {_COLLECTIVES: run.collective_samples, _MESSAGES: run.message_samples}
+    tables: dict[str, CollectiveSamples | MessageSamples] = {
+        _COLLECTIVES: run.collective_samples,
+        _MESSAGES: run.message_samples,
+    }
     if any(len(rows.rank) for rows in tables.values()):
         columns = {f"{table}.{name}": at for table, rows in tables.items() for name, at in rows.columns().items()}
         np.savez_compressed(folder / SAMPLES_FILE, **columns)  # type: ignore[arg-type]
