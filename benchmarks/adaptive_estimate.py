@@ -21,9 +21,10 @@ import numpy.typing as npt
 from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.routing import adaptive_bounds
 from ibprof_converter.routing.adaptive_paths import AdaptivePaths
-from ibprof_converter.routing.subnet import Subnet, join_subnet, read_subnet
+from ibprof_converter.routing.subnet import Subnet, join_subnet
 from ibprof_lab.simulation.engine.packet_engine import Client, Job, Simulation, Step, Stop
 from ibprof_lab.simulation.engine.simulated_network import Hardware, index_network
+from ibprof_testing.samples.fabrics import read_subnet
 
 SHAPES = (
     "xgft:2:4,4:1,4",

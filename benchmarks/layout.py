@@ -19,7 +19,7 @@ import numpy as np
 
 from ibprof_converter.layout.positions import lay_out, rank_names, visit
 from ibprof_converter.layout.tree_positions import count_crossings
-from ibprof_converter.routing.subnet import read_subnet
+from ibprof_testing.samples.fabrics import read_subnet
 
 TESTS = Path(__file__).parents[1] / "tests/data/fabrics"
 TREES = (

@@ -27,12 +27,13 @@ from ibprof_converter.fabric.dump_files import read_dump
 from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.routing.fdbs import parse_fdbs
 from ibprof_converter.routing.spread import spread, spread_matrix
-from ibprof_converter.routing.subnet import Subnet, join_subnet, read_subnet
+from ibprof_converter.routing.subnet import Subnet, join_subnet
 from ibprof_converter.routing.subnet_routes import SubnetRoutes
 from ibprof_converter.routing.synthetic.spec import generate
 from ibprof_converter.routing.table_reader import read_tables
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.patterns import shuffle
+from ibprof_testing.samples.fabrics import read_subnet
 
 SAMPLE = Path(__file__).parents[1] / "tests/data/fabrics/xgft3-1296"
 LARGE = "xgft:3:18,18,36:1,18,18"

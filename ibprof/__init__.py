@@ -22,7 +22,7 @@ __version__ = "0.1.0"
 if not TYPE_CHECKING:  # a type checker would take any name for one of this package
 
     def __getattr__(name: str) -> object:
-        if name not in ("Profile", "load_profile"):
+        if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from ibprof import load  # noqa: PLC0415  (numpy and otf2 take most of a second to import)
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from argparse_manpage.manpage import Manpage
 
+from ibprof.cli.command import read_parsers
 from ibprof.cli.main import EXAMPLES, QUESTION
-from ibprof.cli.parsers import read_parsers
 
 MANUAL = "ibprof"
 _TEXT_LINE = re.compile(r"^\.(?=[a-z])", re.MULTILINE)

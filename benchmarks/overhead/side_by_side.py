@@ -33,7 +33,7 @@ from ibprof.load import load_profile
 from ibprof.native.installed_files import find_library
 from ibprof.profile.efficiency import elapsed_s
 from ibprof.profile.profile_data import Profile
-from ibprof.text.call_chains import shorten_site
+from ibprof.text.call_names import shorten_site
 
 LARGE = 0.01
 """Share of the run from which the time of a site is compared."""

@@ -40,24 +40,6 @@ from ibprof_converter.traffic.chosen_traffic import choose_demand
 from ibprof_converter.traffic.recorded_traffic import profile_traffic
 from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic
 
-__all__ = [
-    "FabricHealth",
-    "FabricLoads",
-    "JobReport",
-    "NetworkView",
-    "PlacementComparison",
-    "RoutedFabric",
-    "RunComparison",
-    "check",
-    "diff",
-    "load_links",
-    "place",
-    "read_fabric",
-    "read_traffic",
-    "report",
-    "view",
-]
-
 StrPath = str | PathLike[str]
 StrPaths = StrPath | Sequence[StrPath]
 """One or several; an empty text is none."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ibprof_lab.lab_api import StudyResults, simulate
+    from ibprof_lab.lab_api import simulate
+    from ibprof_lab.simulation.study.study_results import StudyResults
 
 __all__ = ["StudyResults", "simulate"]
 

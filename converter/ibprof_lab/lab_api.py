@@ -13,8 +13,6 @@ from ibprof_lab.simulation.study.study_file import read_study
 from ibprof_lab.simulation.study.study_results import StudyOutput, StudyResults
 from ibprof_lab.simulation.study.sweep import open_pool
 
-__all__ = ["StudyResults", "simulate"]
-
 StrPath = str | PathLike[str]
 
 

@@ -15,7 +15,7 @@ import otf2
 
 from ibprof.archive import otf2_names
 from ibprof.archive.events import ENTER, EVENT, LEAVE, METRIC, NUMBER, TEXT, Events, read_events
-from ibprof.archive.properties import Value, from_properties
+from ibprof.archive.otf2_names import Value, from_properties
 from ibprof.errors import InputError
 from ibprof.profile.profile_data import (
     SIZE_BINS,
@@ -41,6 +41,11 @@ from ibprof.profile.row_arrays import Columns
 from ibprof.sites.code_location import Frame
 
 _BATCH_EVENTS = 1 << 20
+
+
+Indices = npt.NDArray[np.intp]
+
+_LOWER_BOUNDS = np.array([otf2_names.lower_bound(size_bin) for size_bin in range(SIZE_BINS)], np.uint64)
 
 
 def read_trace(path: Path, trace: Any) -> Profile:
@@ -293,9 +298,6 @@ class _Batch:
         return values
 
 
-Indices = npt.NDArray[np.intp]
-
-
 class _ProfileRows:
     """Collect the rows of a profile from the events of its ranks."""
 
@@ -413,9 +415,6 @@ class _ProfileRows:
         messages[row.ravel(), columns["size_bin"].astype(np.intp)] = columns["messages"]
         typed = {name: found[:, column].astype(COLUMN_TYPES[name]) for column, name in enumerate(names)}
         return order_rows(MessageSizes(**typed, messages=messages))
-
-
-_LOWER_BOUNDS = np.array([otf2_names.lower_bound(size_bin) for size_bin in range(SIZE_BINS)], np.uint64)
 
 
 def _tag(rows: Indices, **numbers: int) -> Columns:

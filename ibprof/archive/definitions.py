@@ -10,7 +10,7 @@ import _otf2
 import otf2
 
 from ibprof.archive import otf2_names
-from ibprof.archive.properties import Value, to_properties
+from ibprof.archive.otf2_names import Value, to_properties
 from ibprof.profile.profile_data import Profile, Site
 from ibprof.sites.code_location import Frame
 

@@ -11,17 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ibprof.cli.command import run_command
-from ibprof.cli.parsers import add_row_arguments, make_parser
-from ibprof.cli.text_tables import print_pairs, print_table
+from ibprof.cli.command import add_row_arguments, make_parser, run_command
+from ibprof.cli.terminal import print_pairs, print_table
 from ibprof.errors import UsageError
-from ibprof.text.call_chains import shorten_site
-from ibprof.text.call_names import name_call
+from ibprof.text.call_names import name_call, shorten_site
 from ibprof.text.quantities import format_bytes, format_seconds, printable
 
 if TYPE_CHECKING:
-    from ibprof.profile.call_report import CallReport
-    from ibprof.profile.call_sums import CallSum
+    from ibprof.profile.call_report import CallReport, CallSum
     from ibprof.profile.efficiency import Efficiency
     from ibprof.profile.waiting import Waiting
 
@@ -112,11 +109,17 @@ def _print_calls(argv: Sequence[str] | None) -> None:
     options = _parse(argv)
 
     from ibprof.load import load_profile  # noqa: PLC0415  (--help must come at once)
-    from ibprof.profile.call_report import report_calls  # noqa: PLC0415
-    from ibprof.profile.call_sums import KEYS, sum_calls  # noqa: PLC0415
-    from ibprof.profile.folded_stacks import STACK, write_folded  # noqa: PLC0415
+    from ibprof.profile.call_report import (  # noqa: PLC0415
+        KEYS,
+        report_calls,
+        sum_calls,
+    )
+    from ibprof.profile.flame_graphs import (  # noqa: PLC0415
+        STACK,
+        write_folded,
+        write_speedscope,
+    )
     from ibprof.profile.row_choice import RowChoice  # noqa: PLC0415
-    from ibprof.profile.speedscope_file import write_speedscope  # noqa: PLC0415
 
     if not set(options.by) <= set(KEYS) or len(set(options.by)) < len(options.by):
         raise UsageError(f"--by: expected some of {', '.join(KEYS)}, each once, found {','.join(options.by)}")

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ibprof.cli.command import run_command
-from ibprof.cli.parsers import make_parser
+from ibprof.cli.command import make_parser, run_command
 from ibprof.errors import InputError
 
 EXAMPLES = """\
@@ -68,7 +67,7 @@ def _collect(argv: Sequence[str] | None) -> None:
 
     # --help must come at once.
     from ibprof.archive.otf2_archive import SUFFIX, check_replaceable, find_free_path, write_archive  # noqa: PLC0415
-    from ibprof.cli.progress import show_progress  # noqa: PLC0415
+    from ibprof.cli.terminal import show_progress  # noqa: PLC0415
     from ibprof.profile.gaps import describe_gaps  # noqa: PLC0415
     from ibprof.recording.folder_runs import archive_path_of, describe_older_archive  # noqa: PLC0415
     from ibprof.recording.recording_reader import read_recording  # noqa: PLC0415
@@ -90,7 +89,7 @@ def _collect(argv: Sequence[str] | None) -> None:
 
 
 def _copy_from_node(recording: Path) -> None:
-    from ibprof.recording.node_storage import copy_from_node  # noqa: PLC0415  (needed seldom)
+    from ibprof.recording.folder_runs import copy_from_node  # noqa: PLC0415  (needed seldom)
 
     copied = copy_from_node(recording)
     for path in copied.in_use:

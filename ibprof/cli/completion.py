@@ -9,8 +9,7 @@ from collections.abc import Iterator, Sequence
 from importlib.metadata import entry_points
 from typing import Any
 
-from ibprof.cli.command import run_command
-from ibprof.cli.parsers import make_parser, read_parsers
+from ibprof.cli.command import make_parser, read_parsers, run_command
 from ibprof.errors import MissingToolError
 
 NAME = "ibprof completion"

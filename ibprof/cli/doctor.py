@@ -10,8 +10,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from ibprof.cli.command import run_command
-from ibprof.cli.parsers import make_parser
+from ibprof.cli.command import make_parser, run_command
 from ibprof.errors import InconsistentError
 from ibprof.text.quantities import printable
 

@@ -9,11 +9,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ibprof.cli.command import run_command
-from ibprof.cli.parsers import make_parser
-from ibprof.launch.exact_transports import describe_exact, exact_settings
-from ibprof.launch.intranode import intranode_settings
+from ibprof.cli.command import make_parser, run_command
 from ibprof.launch.preload_settings import CARRIED, PRELOAD, extend_list, identify_launcher, list_variable, preload
+from ibprof.launch.transport_settings import describe_exact, exact_settings, intranode_settings
 from ibprof.native.installed_files import find_library
 
 SEARCH_PATH = "LD_LIBRARY_PATH"

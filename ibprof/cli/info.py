@@ -11,13 +11,11 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from ibprof.cli.command import run_command
-from ibprof.cli.parsers import make_parser
-from ibprof.cli.text_tables import print_pairs, print_table
+from ibprof.cli.command import make_parser, run_command
+from ibprof.cli.terminal import print_pairs, print_table
 from ibprof.profile.gaps import format_ranks
 from ibprof.profile.profile_data import Source
-from ibprof.text.call_names import name_call
-from ibprof.text.mpi_names import name_mpi
+from ibprof.text.call_names import name_call, name_mpi
 from ibprof.text.quantities import format_bytes, format_seconds, printable
 
 NS_PER_S = 10**9

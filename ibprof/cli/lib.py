@@ -7,8 +7,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ibprof.cli.command import run_command
-from ibprof.cli.parsers import make_parser
+from ibprof.cli.command import make_parser, run_command
 from ibprof.native.installed_files import find_include, find_library
 
 EXAMPLES = """\

@@ -12,14 +12,12 @@ import sys
 from ast import get_docstring, parse
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import cast
 
-from ibprof.cli.command import run_command
+from ibprof.cli.command import find_commands, run_command
 from ibprof.errors import UsageError
-
-GROUP = "ibprof.commands"
 
 QUESTION = "Which network links does this MPI job load, who loads them, and what should be changed?"
 
@@ -43,11 +41,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             command = cast(Callable[[Sequence[str]], int], commands[arguments[0]].load())
             return command(arguments[1:])
     return run_command("ibprof", _front, arguments)
-
-
-def find_commands() -> dict[str, EntryPoint]:
-    """Return all installed commands, by name."""
-    return {point.name: point for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)}
 
 
 def _front(argv: Sequence[str] | None) -> int:

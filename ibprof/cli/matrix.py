@@ -10,8 +10,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from ibprof.cli.command import run_command
-from ibprof.cli.parsers import add_row_arguments, make_parser
+from ibprof.cli.command import add_row_arguments, make_parser, run_command
 
 COLUMNS = ("src", "dst", "bytes", "messages")
 PORT_COLUMNS = ("src_port", "dst_port")

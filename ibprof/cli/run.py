@@ -17,17 +17,21 @@ from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ibprof.cli.command import run_command
+from ibprof.cli.command import find_commands, make_parser, run_command
 from ibprof.cli.env import with_library
-from ibprof.cli.main import find_commands
-from ibprof.cli.parsers import make_parser
 from ibprof.errors import IbprofError, UsageError
-from ibprof.launch.exact_transports import describe_exact, exact_settings
-from ibprof.launch.intranode import intranode_settings
-from ibprof.launch.load_watch import watch_loads
-from ibprof.launch.mpirun_rsh import read_rsh_line
-from ibprof.launch.preload_settings import PRELOAD, Launch, Launcher, carry, identify_launcher, is_inside_job, preload
-from ibprof.launch.supervise import run_in_foreground
+from ibprof.launch.preload_settings import (
+    PRELOAD,
+    Launch,
+    Launcher,
+    carry,
+    identify_launcher,
+    is_inside_job,
+    preload,
+    read_rsh_line,
+)
+from ibprof.launch.supervise import run_in_foreground, watch_loads
+from ibprof.launch.transport_settings import describe_exact, exact_settings, intranode_settings
 from ibprof.native.installed_files import find_library
 from ibprof.text.host_lists import read_command
 
@@ -222,10 +226,10 @@ def _make_profile(recording: Path, name: str, fabric: Sequence[str]) -> list[str
         ]
     # The command has ended, so the time of these imports does not delay it.
     from ibprof.archive.otf2_archive import find_free_path, write_archive  # noqa: PLC0415
-    from ibprof.cli.progress import show_progress  # noqa: PLC0415
+    from ibprof.cli.terminal import show_progress  # noqa: PLC0415
     from ibprof.profile.gaps import describe_gaps  # noqa: PLC0415
     from ibprof.profile.profile_summary import describe_briefly  # noqa: PLC0415
-    from ibprof.profile.unaccounted_text import summarize_unaccounted  # noqa: PLC0415
+    from ibprof.profile.unaccounted import summarize_unaccounted  # noqa: PLC0415
     from ibprof.recording.folder_runs import archive_path_of, is_recording, list_runs  # noqa: PLC0415
     from ibprof.recording.recording_reader import merge_run  # noqa: PLC0415
     from ibprof.verdict.job_verdict import judge_run  # noqa: PLC0415

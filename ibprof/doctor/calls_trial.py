@@ -16,8 +16,7 @@ from ibprof.doctor.program_check import Program
 from ibprof.errors import IbprofError
 from ibprof.launch.preload_settings import PRELOAD, Launch, Launcher, carry
 from ibprof.profile.profile_data import Profile, Source
-from ibprof.profile.unaccounted import describe_uncompared
-from ibprof.profile.unaccounted_text import describe_unaccounted
+from ibprof.profile.unaccounted import describe_unaccounted, describe_uncompared
 from ibprof.recording.recording_reader import read_recording
 from ibprof.text.host_lists import find_programs
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ibprof.doctor.finding import DoctorFinding
-from ibprof.launch.exact_transports import TRANSPORTS, exact_settings
+from ibprof.launch.transport_settings import TRANSPORTS, exact_settings
 from ibprof.text.quantities import format_bytes
 
 NAME = "libibprof.so"

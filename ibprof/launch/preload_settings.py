@@ -25,7 +25,6 @@ from enum import Enum, auto
 from pathlib import Path
 
 from ibprof.errors import InconsistentError
-from ibprof.launch.mpirun_rsh import read_rsh_line
 from ibprof.text.host_lists import find_program_indices
 
 PRELOAD = "LD_PRELOAD"
@@ -68,6 +67,9 @@ _LAUNCHERS = (
 )
 _APP_FILES = ("-app", "--app")
 _ASK_SECONDS = 20
+
+
+_WITH_VALUE = ("np", "hostfile", "spawnfile", "config", "dpmspawn", "sg", "sparehosts")
 
 
 class Launcher(Enum):
@@ -334,3 +336,47 @@ def _extend_export(asked: str, variables: Mapping[str, str], present: str) -> tu
         present = item.partition("=")[2] or present
     names = [name for name in variables if name != PRELOAD and name not in (item.partition("=")[0] for item in items)]
     return [*items, f"{PRELOAD}={preload(Path(variables[PRELOAD]), present)}"], names
+
+
+@dataclass(frozen=True, slots=True)
+class RshLine:
+    """A command line of mpirun_rsh.
+
+    Attributes:
+        head: the words before the variables: the launcher, its options, hosts.
+        hosts: that the line names.
+        variables: which the line sets.
+        tail: the program and its arguments.
+    """
+
+    head: list[str]
+    hosts: list[str]
+    variables: dict[str, str]
+    tail: list[str]
+
+
+def read_rsh_line(command: Sequence[str]) -> RshLine:
+    """Return the parts of a command line."""
+    index, processes, has_hostfile = _skip_options(command)
+    left = command[index:]
+    named = 0 if has_hostfile or not left or "=" in left[0] or len(left) < processes + 1 else processes
+    end = start = index + named
+    while end < len(command) and "=" in command[end]:
+        end += 1
+    variables = dict(word.split("=", 1) for word in command[start:end])
+    return RshLine(list(command[:start]), list(command[index:start]), variables, list(command[end:]))
+
+
+def _skip_options(command: Sequence[str]) -> tuple[int, int, bool]:
+    """Return the index of the first word after the options, the number of processes, and whether a file has hosts."""
+    index, processes, has_hostfile = 1, 0, False
+    while index < len(command) and command[index].startswith("-"):
+        option, equals, value = command[index].lstrip("-").partition("=")
+        index += 1
+        if option in _WITH_VALUE and not equals:
+            value = command[index] if index < len(command) else ""
+            index += 1
+        if option == "np" and value.isdecimal():
+            processes = int(value)
+        has_hostfile |= option == "hostfile"
+    return index, processes, has_hostfile

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Definitions of the C headers for Python: numbers, and structs as numpy types.
+"""Definitions of the C headers for Python: numbers, structs as numpy types, and the layout of a recording.
 
 A number or a layout stands in a header alone. Python repeats names, so that type checkers know them. Parsing takes a
 millisecond, so enumerations can be read when a module is imported; cffi would take a hundred.
@@ -24,6 +24,34 @@ _DECLARATOR = re.compile(r"(\w+)((?:\[\w+\])*)")
 
 _SCALARS = {f"{sign}int{8 * size}_t": f"{sign or 'i'}{size}" for sign in ("", "u") for size in (1, 2, 4, 8)}
 _SCALARS |= {"float": "f4", "double": "f8"}
+
+
+# The struct that each kind of segment holds.
+_RECORDS = {
+    "IBP_SEGMENT_PROCESS": "process",
+    "IBP_SEGMENT_PORTS": "port",
+    "IBP_SEGMENT_REGIONS": "region",
+    "IBP_SEGMENT_ORIGINS": "origin",
+    "IBP_SEGMENT_OBJECTS": "object",
+    "IBP_SEGMENT_SITES": "site",
+    "IBP_SEGMENT_COUNTERS": "counter",
+    "IBP_SEGMENT_COUNTERS_OF_1": "counter_of_1",
+    "IBP_SEGMENT_SIZES": "sizes",
+    "IBP_SEGMENT_SIZES_OF_1": "sizes_of_1",
+    "IBP_SEGMENT_MARKS": "mark",
+    "IBP_SEGMENT_PAIRS": "pair",
+    "IBP_SEGMENT_TRANSFERS": "transfer",
+    "IBP_SEGMENT_HARDWARE": "hardware",
+    "IBP_SEGMENT_ADDRESSES": "address",
+    "IBP_SEGMENT_SNAPSHOTS": "snapshot",
+    "IBP_SEGMENT_LAUNCH": "launch",
+    "IBP_SEGMENT_GRIDS": "grid",
+    "IBP_SEGMENT_DEMANDS": "demand",
+    "IBP_SEGMENT_TIMES": "time",
+    "IBP_SEGMENT_CHOICES": "choice",
+    "IBP_SEGMENT_COLLECTIVE_SAMPLES": "collective_sample",
+    "IBP_SEGMENT_MESSAGE_SAMPLES": "message_sample",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,3 +153,31 @@ def _field_type(scalar: str, shape: tuple[int, ...]) -> Any:
     if scalar == "char":
         return (f"S{shape[-1]}", shape[:-1]) if shape[1:] else f"S{shape[0]}"
     return (_SCALARS[scalar], shape) if shape else _SCALARS[scalar]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingLayout:
+    """The header as seen from Python.
+
+    Attributes:
+        constants: integer defines and enumerators, by name.
+        types: structured type of each struct, by name without `ibp_`.
+        record_names: struct in a segment, by the number of the segment's kind.
+    """
+
+    constants: Mapping[str, int]
+    types: Mapping[str, np.dtype[np.void]]
+    record_names: Mapping[int, str]
+
+
+@lru_cache(maxsize=1)
+def recording_layout() -> RecordingLayout:
+    """Read the installed header.
+
+    Raises:
+        MissingToolError: it is not installed.
+    """
+    header = recording_header()
+    types = {name.removeprefix("ibp_"): record for name, record in header.types.items()}
+    record_names = {header.constants[kind]: name for kind, name in _RECORDS.items()}
+    return RecordingLayout(header.constants, types, record_names)

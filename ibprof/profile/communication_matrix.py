@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The communication matrix of a profile, by rank, host or port."""
+"""The communication matrix of a profile, by rank, host or port, and its rows as CSV."""
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -11,12 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import UsageError
-from ibprof.native.kernel_library import sum_exactly
+from ibprof.native.kernel_library import load_kernels, sum_exactly
 from ibprof.profile.exact_sums import sum_by_key
+from ibprof.profile.port_sums import PortIndex, describe_unmeasured
 from ibprof.profile.profile_data import OUTWARD_OPCODES, Direction, Host, Kind, MarkKind, Profile, Source
 from ibprof.profile.row_choice import RowChoice, find_name
-from ibprof.profile.transfer_ports import PortIndex, describe_unmeasured
-from ibprof.text.csv_rows import format_pairs, format_row
 
 Flags = npt.NDArray[np.bool_]
 
@@ -24,6 +25,9 @@ _NO_REGION = "--since-start needs --region, the region that ends the interval"
 
 _COUNTERS_AT_ONCE = 1 << 20
 _ROWS_AT_ONCE = 1 << 16
+
+
+_LINES_AT_ONCE = 1 << 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,3 +275,49 @@ def _only_port(host: Host) -> str:
             "use --by host"
         )
     return active[0].port_guid
+
+
+def format_pairs(
+    names: Sequence[str],
+    source: npt.NDArray[np.int64],
+    destination: npt.NDArray[np.int64],
+    size: npt.NDArray[np.uint64],
+    messages: npt.NDArray[np.uint64],
+) -> Iterator[str]:
+    """Yield rows `source,destination,bytes,messages`, some at a time.
+
+    Args:
+        names: that sources and destinations are indices into.
+        source, destination, size, messages: [row].
+    """
+    if not len(source):
+        return
+    kernels = load_kernels()
+    quoted = [_quote(name).encode("utf-8", "surrogateescape") for name in names]
+    text = np.frombuffer(b"".join(quoted), np.uint8)
+    begin = np.concatenate([[0], np.cumsum([len(name) for name in quoted])]).astype(np.uint64)
+    row_bytes = 2 * max(map(len, quoted)) + 2 * kernels.lib.IBP_CSV_DIGITS + 4
+    rows = np.empty(min(len(source), _LINES_AT_ONCE) * row_bytes, np.uint8)
+    columns = [np.ascontiguousarray(column) for column in (source, destination, size, messages)]
+    for first in range(0, len(source), _LINES_AT_ONCE):
+        some = [column[first : first + _LINES_AT_ONCE] for column in columns]
+        written = kernels.lib.ibp_csv_pairs(
+            kernels.ffi.cast("char *", text.ctypes.data),
+            kernels.pointer(begin),
+            *map(kernels.pointer, some),
+            len(some[0]),
+            kernels.ffi.cast("char *", rows.ctypes.data),
+        )
+        yield rows[:written].tobytes().decode("utf-8", "surrogateescape")
+
+
+def format_row(row: Sequence[object]) -> str:
+    """Return one row as a line."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\n").writerow(row)
+    return line.getvalue()
+
+
+def _quote(name: str) -> str:
+    # A lone empty field would be quoted; among others it is not.
+    return format_row((name, 0)).removesuffix(",0\n")

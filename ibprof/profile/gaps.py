@@ -8,11 +8,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ibprof.native.kernel_library import sum_exactly
-from ibprof.profile.host_sums import describe_hosts
-from ibprof.profile.port_sums import describe_ports
+from ibprof.profile.port_sums import describe_hosts, describe_ports, describe_unmeasured
 from ibprof.profile.profile_data import OTHER_SITES, UNKNOWN_PEER, Direction, Kind, Profile
-from ibprof.profile.transfer_ports import describe_unmeasured
-from ibprof.profile.unaccounted_text import describe_no_comparison, describe_unaccounted
+from ibprof.profile.unaccounted import describe_no_comparison, describe_unaccounted
 from ibprof.text.host_lists import same_host
 from ibprof.text.quantities import format_bytes, format_seconds
 

@@ -1,13 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traffic of each port: as posted to queue pairs, and as the port itself counted."""
+"""Traffic of ports and hosts: as posted to queue pairs, as ranks sent it, and as ports counted it.
+
+Work requests name the ports at both ends. Without them, each host's sent bytes are compared with its ports' counters.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ibprof.profile.profile_data import OUTWARD_OPCODES, Port, Profile
-from ibprof.profile.transfer_ports import PortEnd, PortIndex
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.native.kernel_library import sum_exactly
+from ibprof.profile.exact_sums import sum_by_group
+from ibprof.profile.profile_data import OUTWARD_OPCODES, Direction, Kind, Port, PortPair, Profile
+from ibprof.text.quantities import format_bytes
 
 # Bytes of the port's own counters, the first that exists: InfiniBand counts words of 4 bytes.
 _SENT_COUNTERS = (("port_xmit_data", 4), ("tx_bytes", 1))
@@ -19,6 +27,25 @@ NEARLY = 0.99
 SMALLEST_MTU = 1024
 OVERHEAD = 128
 """Bytes, more than the headers of a packet and of its acknowledgement."""
+
+
+_COMPLETE = 0.99
+"""Work requests carry headers in addition to user data, but a message may still be in transit when MPI ends."""
+
+_PREFIX_DIGITS = 19
+"""Digits of a GID's subnet prefix, as sysfs writes it."""
+
+_HostPort = tuple[int, Port]
+"""A port and the number of its host."""
+
+_PACKETS_A_MESSAGE = 4
+"""Packets of a message other than its data: request to send, request to receive, end of transfer."""
+
+_PACKETS_A_PEER = 32
+"""More packets than the connection to a peer takes."""
+
+_WORTH_SAYING = 1 << 20
+"""Bytes: subnet managers and other daemons use each port a little."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,3 +148,222 @@ def describe_ports(run: Profile) -> Iterator[str]:
             )
         if each.hardware_sent is not None and each.hardware_sent < NEARLY * each.bytes_sent:
             yield f"{name} counted {each.hardware_sent} bytes sent, fewer than the {each.bytes_sent} that were posted"
+
+
+@dataclass(frozen=True, slots=True)
+class PortEnd:
+    """One end of work requests.
+
+    Attributes:
+        host: index into `Profile.hosts`; None where no recorded host has the port.
+        port: None where it was not recorded.
+        name: the port's GUID, else its GID, else its LID and the local port.
+        label: host, device and number, where known.
+    """
+
+    host: int | None
+    port: Port | None
+    name: str
+    label: str
+
+
+class PortIndex:
+    """Find the recorded port of a GID or a LID.
+
+    Args:
+        run: the profile with the ports.
+    """
+
+    def __init__(self, run: Profile) -> None:
+        self._hosts = run.hosts
+        self._by_gid: dict[str, list[_HostPort]] = {}
+        self._by_lid: dict[int, list[_HostPort]] = {}
+        self._by_name: dict[tuple[int, str, int], Port] = {}
+        for number, host in enumerate(run.hosts):
+            for port in host.ports:
+                self._by_name[number, port.device, port.port] = port
+                for gid in set(port.gids):
+                    self._by_gid.setdefault(gid, []).append((number, port))
+                for lid in range(port.lid, port.lid + (1 << port.lmc)) if port.lid is not None and port.lmc < 8 else ():
+                    self._by_lid.setdefault(lid, []).append((number, port))
+
+    def ends(self, pair: PortPair) -> tuple[PortEnd, PortEnd]:
+        """Return the local and the remote end of a pair."""
+        own = self._own(pair)
+        return own, self._remote(pair, own)
+
+    def _own(self, pair: PortPair) -> PortEnd:
+        found = self._by_name.get((pair.host, pair.device, pair.port))
+        label = self._label(pair.host, pair.device or "unknown device", pair.port)
+        return PortEnd(pair.host, found, found.port_guid if found else pair.gid or label, label)
+
+    def _remote(self, pair: PortPair, own: PortEnd) -> PortEnd:
+        found = _only(self._by_gid.get(pair.remote_gid, []))
+        if found is None and pair.remote_lid is not None:
+            found = self._with_lid(pair.remote_lid, own)
+        if found:
+            host, port = found
+            return PortEnd(host, port, port.port_guid, self._label(host, port.device, port.port))
+        if pair.remote_gid:
+            return PortEnd(None, None, pair.remote_gid, "")
+        name = f"LID {pair.remote_lid} from {own.label}" if pair.remote_lid is not None else f"unknown from {own.label}"
+        return PortEnd(None, None, name, "")
+
+    def _label(self, host: int, device: str, port: int) -> str:
+        return f"{self._hosts[host].name} {device}/{port}"
+
+    def _with_lid(self, lid: int, own: PortEnd) -> _HostPort | None:
+        """Return the port of a LID. Each subnet has its own LIDs: of several ports those like the local one are chosen.
+
+        Adapters of one kind are mostly cabled alike, so a device of the same name is on the same subnet.
+        """
+        found = self._by_lid.get(lid, [])
+        if len(found) > 1 and own.port:
+            found = [each for each in found if _prefix(each[1]) == _prefix(own.port)] or found
+        if len(found) > 1 and own.port:
+            found = [each for each in found if (each[1].device, each[1].port) == (own.port.device, own.port.port)]
+        return _only(found)
+
+
+def _prefix(port: Port) -> str:
+    return port.gids[0][:_PREFIX_DIGITS] if port.gids else ""
+
+
+def _only(found: Sequence[_HostPort]) -> _HostPort | None:
+    return found[0] if len(found) == 1 else None
+
+
+def bytes_posted(run: Profile) -> int:
+    """Return the bytes posted to queue pairs between different ports."""
+    own = np.array([_is_loop(pair) for pair in run.pairs], bool)
+    return sum_exactly(run.transfers.bytes[~own[run.transfers.pair]]) if len(own) else 0
+
+
+def _is_loop(pair: PortPair) -> bool:
+    """Return whether a pair leads from a port to itself, so that no wire carries it."""
+    by_gid = bool(pair.gid) and pair.gid == pair.remote_gid
+    return by_gid or (pair.lid is not None and pair.lid == pair.remote_lid)
+
+
+def describe_unmeasured(run: Profile) -> str | None:
+    """Return why recorded work requests are not all that was sent; None where they are, as far as is known."""
+    posted = bytes_posted(run)
+    if not posted:
+        return "no work requests were recorded at queue pairs"
+    if unseen := sum(rank.queue_pairs_unseen for rank in run.ranks):
+        return f"{unseen} queue pair(s) bypass verbs (vendors' calls; IBPROF_SOURCE=exact selects recorded transports)"
+    between = _bytes_between_hosts(run)
+    if posted < _COMPLETE * between:
+        return f"of {between} bytes between hosts only {posted} were recorded at queue pairs: MPI also used others"
+    return None
+
+
+def _bytes_between_hosts(run: Profile) -> int:
+    """Return what ranks sent to ranks on other hosts, by the source that knows ranks."""
+    counters = run.counters
+    host = np.full(run.world_size + 1, -1, np.int64)
+    for rank in run.ranks:
+        if rank.rank < run.world_size:
+            host[rank.rank] = rank.host
+    sent = (counters.kind == Kind.USER) & (counters.direction != Direction.RECEIVED)
+    mine, theirs = host[counters.rank[sent]], host[np.minimum(counters.peer[sent], run.world_size)]
+    apart = (mine >= 0) & (theirs >= 0) & (mine != theirs)
+    sources = counters.source[sent][apart]
+    amounts = counters.bytes[sent][apart]
+    return max((sum_exactly(amounts[sources == source]) for source in np.unique(sources)), default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class HostCheck:
+    """Bytes sent by one host, from two counts.
+
+    Attributes:
+        host: its name.
+        bytes_sent: bytes that its ranks passed to the MPI library for ranks on other hosts.
+        hardware_sent: bytes with all headers by its port counters, of all traffic; None where unknown.
+        unexplained_sent: bytes of `hardware_sent` that at least are not the ranks' messages with their overhead; None
+            where unknown.
+    """
+
+    host: str
+    bytes_sent: int
+    hardware_sent: int | None
+    unexplained_sent: int | None
+
+
+def check_hosts(run: Profile) -> tuple[HostCheck, ...]:
+    """Compare what ranks sent with their hosts' port counters, host by host."""
+    counted = _sum_hardware(run)
+    if all(hardware is None for hardware in counted):
+        return ()
+    count = len(run.hosts)
+    source, destination, rows = _ends(run)
+    counters = run.counters
+    amounts, messages = counters.bytes[rows], counters.messages[rows]
+    surely = (source < count) & (destination < count) & (source != destination) & (counters.kind[rows] == Kind.USER)
+    sent = sum_by_group(source[surely], count, amounts[surely])
+    # The peer is unknown: it may have been on another host.
+    perhaps = (source != destination) | (source == count)
+    carried = sum_by_group(source[perhaps], count + 1, amounts[perhaps])
+    packets = messages * _PACKETS_A_MESSAGE + amounts // SMALLEST_MTU + np.uint64(_PACKETS_A_PEER)
+    # Both ends send some of them.
+    headers = [
+        OVERHEAD * (out + back)
+        for out, back in zip(
+            *(sum_by_group(end[perhaps], count + 1, packets[perhaps]) for end in (source, destination)), strict=True
+        )
+    ]
+    return tuple(
+        HostCheck(
+            host=host.name,
+            bytes_sent=sent[number],
+            hardware_sent=hardware,
+            unexplained_sent=None if hardware is None else max(0, hardware - carried[number] - headers[number]),
+        )
+        for number, (host, hardware) in enumerate(zip(run.hosts, counted, strict=True))
+    )
+
+
+def describe_hosts(run: Profile) -> Iterator[str]:
+    """Yield where ports carried other traffic too, or less than ranks sent, a sentence each."""
+    for each in check_hosts(run):
+        if each.hardware_sent is None or each.unexplained_sent is None:
+            continue
+        counted = f"the ports of {each.host} counted {format_bytes(each.hardware_sent)} sent"
+        if each.hardware_sent < NEARLY * each.bytes_sent:
+            yield (
+                f"{counted}, fewer than the {format_bytes(each.bytes_sent)} that its ranks sent to other hosts: "
+                "messages also took another network, or ports that were not recorded"
+            )
+        elif each.unexplained_sent > max(_WORTH_SAYING, (1 - NEARLY) * each.hardware_sent):
+            yield (
+                f"{counted}; its ranks' messages do not explain at least {format_bytes(each.unexplained_sent)} of them "
+                "(other jobs, file systems, or calls that were not recorded)"
+            )
+
+
+def _sum_hardware(run: Profile) -> list[int | None]:
+    """Return what the active ports of each host counted; None where there are none, or a port has no counter."""
+    grown: dict[str, list[int | None]] = {host.name: [] for host in run.hosts}
+    active = {(host.name, port.device, port.port) for host in run.hosts for port in host.ports if port.is_active}
+    for port in sum_ports(run):
+        if (port.host, port.device, port.port) in active:
+            grown[port.host].append(port.hardware_sent)
+    sums: list[int | None] = []
+    for host in run.hosts:
+        known = [amount for amount in grown[host.name] if amount is not None]
+        sums.append(sum(known) if known and len(known) == len(grown[host.name]) else None)
+    return sums
+
+
+def _ends(run: Profile) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.intp]]:
+    """Return the source and destination hosts of data, one beyond the last where unknown, and the counters' rows."""
+    counters = run.counters
+    host = np.full(run.world_size + 1, len(run.hosts), np.int64)
+    for rank in run.ranks:
+        if rank.rank < run.world_size:
+            host[rank.rank] = rank.host
+    rows = np.flatnonzero(counters.direction != Direction.RECEIVED)
+    mine, theirs = host[counters.rank[rows]], host[np.minimum(counters.peer[rows], run.world_size)]
+    fetched = counters.direction[rows] == Direction.FETCHED
+    return np.where(fetched, theirs, mine), np.where(fetched, mine, theirs), rows

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ibprof.native.headers import recording_header
 from ibprof.profile.row_arrays import RowArrays, no_sites
 from ibprof.sites.code_location import Frame
-from ibprof.text.call_chains import CALLED_FROM
+from ibprof.text.call_names import CALLED_FROM
 from ibprof.text.notebook_html import NotebookView
 from ibprof.text.quantities import printable
 
@@ -625,7 +625,7 @@ class Profile(NotebookView):
         sites_without_lines: objects whose places have no lines, and why; a sentence each.
     """
 
-    renderer_module: ClassVar[str] = "ibprof.profile.profile_html"
+    renderer_module: ClassVar[str] = "ibprof.profile.profile_summary"
 
     name: str
     mpi: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A profile's contents in numbers, for programs and people."""
+"""A profile's contents in numbers, for programs and people, and as HTML in a notebook."""
 
 from __future__ import annotations
 
@@ -14,15 +14,19 @@ from ibprof.native.kernel_library import sum_exactly
 from ibprof.profile.call_report import time_in_mpi, top_lines
 from ibprof.profile.exact_sums import sum_by_group
 from ibprof.profile.gaps import describe_gaps
-from ibprof.profile.host_sums import HostCheck, check_hosts
-from ibprof.profile.port_sums import PortSum, sum_ports
+from ibprof.profile.port_sums import HostCheck, PortSum, bytes_posted, check_hosts, describe_unmeasured, sum_ports
 from ibprof.profile.profile_data import Counters, Direction, Kind, Mark, MarkKind, Profile, Source
-from ibprof.profile.transfer_ports import bytes_posted, describe_unmeasured
 from ibprof.profile.unaccounted import find_unaccounted
 from ibprof.text.call_names import name_call
-from ibprof.text.quantities import count_of, format_bytes
+from ibprof.text.notebook_html import escape, render_html, render_table
+from ibprof.text.quantities import count_of, format_bytes, format_seconds
 
 MARKS_SHOWN = (MarkKind.START, MarkKind.CLOSE, MarkKind.OFF, MarkKind.ON, MarkKind.STOP)
+
+
+_MOST = 8
+
+_NS = 1e-9
 
 
 def describe_briefly(run: Profile) -> Iterator[str]:
@@ -190,3 +194,34 @@ def _mark(run: Profile, mark: Mark) -> dict[str, Any]:
         "received_bytes": mark.received_bytes,
         "received_messages": mark.received_messages,
     }
+
+
+@render_html.register
+def render_profile(run: Profile) -> str:
+    """Return a profile as HTML for a notebook: the command, its hosts, and the largest senders."""
+    said = summarize(run)
+    head = [
+        ("command", said["command"]),
+        ("MPI", " ".join(said["mpi"].split())),
+        ("ranks", f"{said['ranks_recorded']:,} of {said['world_size']:,} recorded, on {len(said['hosts']):,} host(s)"),
+        ("sent", f"{format_bytes(said['bytes'])} in {said['messages']:,} messages"),
+    ]
+    operations = sorted(said["operations"], key=lambda each: -each["bytes"])[:_MOST]
+    regions = sorted(said["regions"], key=lambda each: -each["bytes"])[:_MOST]
+    parts = [
+        f"<strong>{escape(f'Profile {run.name}')}</strong>",
+        render_table((), head),
+        render_table(
+            ("operation", "bytes", "messages"),
+            ((name_call(each["name"]), format_bytes(each["bytes"]), f"{each['messages']:,}") for each in operations),
+        ),
+        render_table(
+            ("region", "bytes", "longest"),
+            (
+                (each["name"], format_bytes(each["bytes"]), format_seconds(each["wall_ns_longest"] * _NS))
+                for each in regions
+            ),
+        ),
+        *(f"<p>not seen: {escape(sentence)}</p>" for sentence in said["not_seen"]),
+    ]
+    return "<div>" + "".join(parts) + "</div>"

@@ -8,7 +8,8 @@ hosts where ranks of one host exchange messages in its memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,8 +17,9 @@ import numpy.typing as npt
 
 from ibprof.native.headers import recording_header
 from ibprof.native.kernel_library import sum_exactly
-from ibprof.profile.least_bytes import Units, find_least, is_nonblocking_collective
-from ibprof.profile.profile_data import Direction, Kind, Profile, Source
+from ibprof.profile.profile_data import Demands, Direction, Kind, Profile, Source
+from ibprof.text.call_names import name_call
+from ibprof.text.quantities import format_bytes
 
 _CONSTANTS = recording_header().constants
 PARTNER_GROUP = _CONSTANTS["IBP_PARTNER_GROUP"]
@@ -31,6 +33,19 @@ _MIXED = "may be counted under the operation of an earlier one"
 
 UNATTRIBUTED = "UNATTRIBUTED"
 """Bytes that MPI sent for calls that are unknown, so possibly for any."""
+
+
+Indices = npt.NDArray[np.intp]
+
+Bytes = npt.NDArray[np.uint64]
+
+_WITH_ROOT = ("BCAST", "REDUCE", "GATHER", "GATHERV", "SCATTER", "SCATTERV")
+
+_LOADED = re.compile(r"(lib\w+) is loaded: ")
+"""The beginning of a note on such a library, as the recorder writes it (recording/other_transports.c)."""
+
+_NAMED = 6
+"""Operations that the one line names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,3 +181,206 @@ def _seen(run: Profile, operations: list[bool], units: Units, region: int | None
     unit = np.append(units.of_rank, -1)
     mine, theirs = counters.rank[rows], np.minimum(counters.peer[rows], run.world_size).astype(np.intp)
     return sum_exactly(counters.bytes[rows[unit[mine] != unit[theirs]]])
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """Units that a source distinguishes: ranks, or only hosts.
+
+    Attributes:
+        of_rank: unit of each rank of MPI_COMM_WORLD.
+        members: ranks of each group, by its number, where all of them are known.
+    """
+
+    of_rank: Indices
+    members: Mapping[int, Indices]
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Demands of one operation: the unit of each rank and, of its partner, the unit or the group; arrays [row]."""
+
+    rank: Indices
+    unit: Indices
+    partner: npt.NDArray[np.uint64]
+    bytes: Bytes
+
+
+def find_least(operation: str, demands: Demands, rows: Indices, units: Units) -> int:
+    """Return the bytes that calls of one operation must send between units.
+
+    Args:
+        operation: its name.
+        demands: of all operations.
+        rows: those of this operation.
+        units: between which bytes are counted.
+    """
+    name = operation.removesuffix("_INIT")
+    of_group = _OF_GROUP.get(name) or _OF_GROUP.get(name.removeprefix("I"))
+    rank = demands.rank[rows].astype(np.intp)
+    table = _Rows(rank, units.of_rank[rank], demands.partner[rows], demands.bytes[rows])
+    if of_group is None:
+        return _least_with_root(table, units, is_tree=name.removeprefix("I") in ("BCAST", "REDUCE"))
+    total = 0
+    for group, members in units.members.items():
+        chosen = table.partner == np.uint64(group)
+        if chosen.any():
+            # A rank may have several rows, of different regions.
+            found, place = np.unique(table.rank[chosen], return_inverse=True)
+            asked = np.zeros(len(found), np.uint64)
+            np.add.at(asked, place.ravel(), table.bytes[chosen])
+            total += of_group(units.of_rank[found], asked, units.of_rank[members])
+    return total
+
+
+def is_nonblocking_collective(operation: str) -> bool:
+    """Return whether an operation is a nonblocking collective that moves data."""
+    name = operation.removeprefix("I")
+    return operation.startswith("I") and (name in _OF_GROUP or name in _WITH_ROOT)
+
+
+def _least_with_root(rows: _Rows, units: Units, *, is_tree: bool) -> int:
+    """Return what must pass between a rank and its root or peer on another unit; in a tree once for each unit."""
+    known = np.flatnonzero(rows.partner < np.uint64(len(units.of_rank)))
+    partner = rows.partner[known].astype(np.intp)
+    apart = units.of_rank[partner] != rows.unit[known]
+    known, partner = known[apart], partner[apart]
+    if not is_tree:
+        return sum_exactly(rows.bytes[known])
+    # A rank may have several rows, of different regions.
+    ranks = len(units.of_rank)
+    pair, place = np.unique(partner * ranks + rows.rank[known], return_inverse=True)
+    of_pair = np.zeros(len(pair), np.uint64)
+    np.add.at(of_pair, place.ravel(), rows.bytes[known])
+    root, rank = np.divmod(pair, ranks)
+    _, unit = np.unique(root * ranks + units.of_rank[rank], return_inverse=True)
+    return sum_exactly(_largest(unit.ravel(), of_pair))
+
+
+def _largest(group: Indices, values: Bytes) -> Bytes:
+    """Return the largest value of each group."""
+    largest = np.zeros(int(group.max(initial=-1)) + 1, np.uint64)
+    np.maximum.at(largest, group, values)
+    return largest
+
+
+def _least_of_allreduce(unit: Indices, amount: Bytes, members: Indices) -> int:
+    """Each unit must send its own contribution, as it must receive the result."""
+    return sum_exactly(_largest(unit, amount)) if len(np.unique(members)) > 1 else 0
+
+
+def _least_of_scan(unit: Indices, amount: Bytes, members: Indices) -> int:
+    """Each unit but the last one must send its contribution."""
+    largest = _largest(unit, amount)
+    return sum_exactly(largest) - int(largest.max()) if len(np.unique(members)) > 1 else 0
+
+
+def _least_of_blocks(_unit: Indices, amount: Bytes, members: Indices) -> int:
+    """Each block must reach each other unit (MPI_Allgather), or each unit contributes to it (MPI_Reduce_scatter)."""
+    return sum_exactly(amount) * (len(np.unique(members)) - 1)
+
+
+def _least_of_alltoall(unit: Indices, amount: Bytes, members: Indices) -> int:
+    """A block for each member on another unit."""
+    size = np.bincount(members)
+    return sum(int(block) * (len(members) - int(size[own])) for own, block in zip(unit.tolist(), amount, strict=True))
+
+
+def _least_of_vectors(_unit: Indices, amount: Bytes, members: Indices) -> int:
+    """Everything, if each member has its own unit; otherwise it is not known which of it.
+
+    A lone member may send to threads of its process, which are ranks of MPICH's MPIX_Threadcomm.
+    """
+    units = len(np.unique(members))
+    return sum_exactly(amount) if units == len(members) and units > 1 else 0
+
+
+_OF_GROUP: dict[str, Callable[[Indices, Bytes, Indices], int]] = {
+    "ALLREDUCE": _least_of_allreduce,
+    "SCAN": _least_of_scan,
+    "EXSCAN": _least_of_scan,
+    "ALLGATHER": _least_of_blocks,
+    "ALLGATHERV": _least_of_blocks,
+    "REDUCE_SCATTER": _least_of_blocks,
+    "REDUCE_SCATTER_BLOCK": _least_of_blocks,
+    "ALLTOALL": _least_of_alltoall,
+    "ALLTOALLV": _least_of_vectors,
+    "ALLTOALLW": _least_of_vectors,
+}
+"""The least of operations without a root: from the unit and the bytes of each row, and the units of the members."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sum:
+    """An operation in all of its regions."""
+
+    operation: str
+    regions: tuple[str, ...]
+    calls: int
+    least_bytes: int
+    seen_bytes: int
+    on_host: bool
+
+
+def describe_unaccounted(run: Profile) -> Iterator[str]:
+    """Yield the operations that do not add up, a sentence each."""
+    between = "ranks" if sees_within_hosts(run) else "hosts"
+    loaded = list_other_transports(run)
+    for each in _sum_by_operation(find_unaccounted(run)):
+        where = f" (in {', '.join(each.regions)})" if len(run.regions) > 1 else ""
+        calls = "call" if each.calls == 1 else "calls"
+        yield (
+            f"{name_call(each.operation)}: {each.calls:,} {calls} must send at least {format_bytes(each.least_bytes)} "
+            f"between {between}, of which {format_bytes(each.seen_bytes)} were seen{where}; {_explain(each, loaded)}"
+        )
+
+
+def describe_no_comparison(run: Profile) -> Iterator[str]:
+    """Yield why what calls asked for was not compared with what was seen, if so."""
+    if len(run.demands.calls) and (why := describe_uncompared(run)):
+        yield f"what calls asked for was not compared with what was seen: {why}"
+
+
+def summarize_unaccounted(run: Profile) -> Iterator[str]:
+    """Yield one line on all operations that do not add up, if there are any."""
+    sums = _sum_by_operation(find_unaccounted(run))
+    if not sums:
+        return
+    named = [
+        f"{name_call(each.operation)} {format_bytes(each.seen_bytes)} of {format_bytes(each.least_bytes)}"
+        for each in sums
+    ]
+    if len(named) > _NAMED:
+        named[_NAMED:] = [f"{len(named) - _NAMED} more"]
+    why = f"; {_explain(sums[0], list_other_transports(run))}" if len({each.on_host for each in sums}) == 1 else ""
+    yield f"less was seen than calls must send at least: {', '.join(named)}{why}"
+
+
+def _sum_by_operation(found: list[Unaccounted]) -> list[_Sum]:
+    by_operation: dict[str, list[Unaccounted]] = {}
+    for each in found:
+        by_operation.setdefault(each.operation, []).append(each)
+    return [
+        _Sum(
+            operation,
+            tuple(each.region for each in parts),
+            sum(each.calls for each in parts),
+            sum(each.least_bytes for each in parts),
+            sum(each.seen_bytes for each in parts),
+            parts[0].on_host,
+        )
+        for operation, parts in by_operation.items()
+    ]
+
+
+def list_other_transports(run: Profile) -> list[str]:
+    """Return the libraries of a run's processes that move data by other means than messages, by name."""
+    notes = (note for rank in run.ranks for note in rank.notes)
+    return sorted({match[1] for note in notes if (match := _LOADED.match(note))})
+
+
+def _explain(operation: _Sum, loaded: list[str]) -> str:
+    if operation.on_host:
+        return "the rest stayed on hosts: MPI moved it through memory (as coll/sm does)"
+    by_whom = f", perhaps {' or '.join(loaded)}" if loaded else ""
+    return f"MPI sent the rest by a path that ibprof does not see{by_whom}"

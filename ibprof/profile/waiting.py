@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ibprof.profile.profile_data import Profile
-from ibprof.profile.site_choice import name_sites
+from ibprof.profile.row_choice import name_sites
 
 MUTUAL = frozenset(
     {

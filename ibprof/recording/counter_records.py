@@ -1,17 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records of a file that are kept by origin, each with its region and operation."""
+"""Records of a file that are kept by origin: counters, demands, sizes and times, each with its region and operation.
+
+Peers that a process knows by network address become the rank with this address. Times are ticks of each process's
+clock; some calls were timed at random.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ibprof.errors import InputError
-from ibprof.native.recording_layout import recording_layout
+from ibprof.native.headers import recording_layout
+from ibprof.profile.row_arrays import Columns
 from ibprof.recording.host_file import Owners, RecordingFile, Records, locate_records
 
 _OF_ORIGIN = ("region", "operation", "site")
+
+
+Indices = npt.NDArray[np.intp]
 
 
 def read_counters(file: RecordingFile) -> tuple[Records, Owners]:
@@ -104,3 +114,131 @@ def _located(record: np.dtype[np.void], origin: np.dtype[np.void]) -> np.dtype[n
     kept = [name for name in record.names or () if name != "origin" and not name.startswith("reserved")]
     members: list[tuple[str, Any]] = [(name, origin[name]) for name in _OF_ORIGIN]
     return np.dtype([*members, *((name, record[name]) for name in kept)])
+
+
+def find_times(file: RecordingFile, times: Records, owner: Owners) -> Columns:
+    """Estimate the time inside the calls of each record, as csrc/preload/counting/times.h describes.
+
+    One call in W is timed at random, so each one stands for W (the estimator of Horvitz and Thompson, Journal of the
+    American Statistical Association 47, 1952).
+
+    Args:
+        file: of the recording.
+        times: `ibp_time`.
+        owner: the index of each one's process.
+
+    Returns:
+        The columns `calls`, `time_ns` and `error_ns` of `CallTimes`.
+
+    Raises:
+        InputError: a process has times, and no clock.
+    """
+    tick_ns = find_tick_ns(file, owner)
+    weight = file.processes[owner]["times_weight"].astype(np.float64)
+    variance = weight * (weight - 1) * np.maximum(times["sampled_squares"], 0)
+    return {
+        "calls": times["calls"].astype(np.uint64),
+        "time_ns": _whole(_inside_ticks(file, times, owner) * tick_ns),
+        "error_ns": _whole(np.sqrt(variance) * tick_ns),
+    }
+
+
+def find_overlaps(file: RecordingFile, times: Records, owner: Owners) -> list[int]:
+    """Return by how much the times of each process exceed the time during which any thread was inside a call, in ns.
+
+    A killed process may have threads inside calls whose time it never recorded: then it is a lower limit.
+
+    Args:
+        file: of the recording.
+        times: `ibp_time`.
+        owner: the index of each one's process.
+    """
+    found = [0] * len(file.processes)
+    inside = _inside_ticks(file, times, owner)
+    for index in np.intersect1d(owner, np.flatnonzero(file.processes["busy_ticks"])).tolist():
+        ticks = inside[owner == index].sum() - float(file.processes["busy_ticks"][index])
+        found[index] = max(round(ticks * float(find_tick_ns(file, np.array([index]))[0])), 0)
+    return found
+
+
+def _inside_ticks(file: RecordingFile, times: Records, owner: Owners) -> npt.NDArray[np.float64]:
+    """Return the ticks of each record: those that were timed, and what the sampled ones stand for."""
+    weight = file.processes[owner]["times_weight"].astype(np.float64)
+    inside: npt.NDArray[np.float64] = times["ticks"] + weight * times["sampled_ticks"]
+    return inside
+
+
+def find_tick_ns(file: RecordingFile, owner: Owners) -> npt.NDArray[np.float64]:
+    """Return the length of a tick of processes' clocks, in ns: [process of `owner`].
+
+    Raises:
+        InputError: a process has no clock.
+    """
+    process = file.processes[owner]
+    ticks = process["clock_ticks"][:, 1].astype(np.int64) - process["clock_ticks"][:, 0].astype(np.int64)
+    elapsed_ns = process["clock_ns"][:, 1].astype(np.int64) - process["clock_ns"][:, 0].astype(np.int64)
+    if (np.minimum(ticks, elapsed_ns) <= 0).any() or (process["times_weight"] < 1).any():
+        raise InputError(file.path, None, "a clock that was read at two moments", "times without one")
+    length: npt.NDArray[np.float64] = elapsed_ns / ticks
+    return length
+
+
+def _whole(numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.uint64]:
+    """Return the nearest whole numbers; damaged ones that are too large become the largest."""
+    return np.nan_to_num(np.minimum(np.rint(numbers), 2.0**62)).astype(np.uint64)
+
+
+def find_owners(files: Sequence[RecordingFile], ranks: Sequence[npt.NDArray[np.int32]]) -> dict[bytes, int]:
+    """Return the rank of each address that a process states as its own.
+
+    Args:
+        files: of one run.
+        ranks: of each file's processes, int32 [process].
+    """
+    owners: dict[bytes, int] = {}
+    for file, rank in zip(files, ranks, strict=True):
+        records, owner = file.records("IBP_SEGMENT_ADDRESSES")
+        for index in np.flatnonzero(records["own"]):
+            owners[_key(records[index])] = int(rank[owner[index]])
+    return owners
+
+
+def resolve_peers(
+    file: RecordingFile, peers: npt.NDArray[np.uint32], owner: Indices, owners: dict[bytes, int]
+) -> npt.NDArray[np.uint32]:
+    """Replace addresses by ranks.
+
+    Args:
+        file: of the counters.
+        peers: uint32 [counter], as recorded.
+        owner: process of each counter, in the order of the file.
+        owners: from `find_owners`.
+
+    Returns:
+        uint32 [counter]; IBP_PEER_UNKNOWN for an address of no recorded process.
+
+    Raises:
+        InputError: a counter names an address that its process does not have.
+    """
+    constants = recording_layout().constants
+    unknown, first = constants["IBP_PEER_UNKNOWN"], constants["IBP_PEER_ADDRESS"]
+    by_address = np.flatnonzero((peers >= first) & (peers != unknown))
+    if not len(by_address):
+        return peers
+    records, record_owner = file.records("IBP_SEGMENT_ADDRESSES")
+    rank_of_record = np.array([owners.get(_key(record), unknown) for record in records], np.uint32)
+    begin = np.searchsorted(record_owner, np.arange(len(file.processes)))
+    count = np.bincount(record_owner, minlength=len(file.processes))
+    number = peers[by_address].astype(np.intp) - first
+    process = owner[by_address]
+    beyond = np.flatnonzero(number >= count[process])
+    if len(beyond):
+        limit = count[process[beyond[0]]]
+        raise InputError(file.path, None, f"an address below {limit}", str(number[beyond[0]]))
+    resolved = peers.copy()
+    resolved[by_address] = rank_of_record[begin[process] + number]
+    return resolved
+
+
+def _key(record: np.void) -> bytes:
+    return int(record["bytes"]).to_bytes(4, "little") + bytes(record["address"])

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InputError, quote_found
-from ibprof.native.recording_layout import recording_layout
+from ibprof.native.headers import recording_layout
 
 Records = npt.NDArray[np.void]
 Owners = npt.NDArray[np.intp]

@@ -7,12 +7,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InputError
-from ibprof.native.recording_layout import recording_layout
+from ibprof.native.headers import recording_layout
 from ibprof.profile.profile_data import UNKNOWN_PEER, Direction, Kind
 from ibprof.profile.row_arrays import Columns
-from ibprof.recording.call_times import find_tick_ns
+from ibprof.recording.counter_records import find_tick_ns, resolve_peers
 from ibprof.recording.host_file import Owners, RecordingFile, Records
-from ibprof.recording.peer_addresses import resolve_peers
 
 Totals = npt.NDArray[np.int64]
 """Bytes and messages by group of peers: [moment, group, 2]."""

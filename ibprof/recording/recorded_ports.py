@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InputError
-from ibprof.native.recording_layout import recording_layout
+from ibprof.native.headers import recording_layout
 from ibprof.profile.profile_data import AdapterChoice, HardwareCounter, Opcode, Port, PortPair
 from ibprof.profile.row_arrays import Columns
 from ibprof.recording.host_file import RecordingFile, Records, decode_text

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.native.recording_layout import recording_layout
+from ibprof.native.headers import recording_layout
 from ibprof.profile.profile_data import CollectiveSamples, MessageSamples, Side
 from ibprof.profile.row_arrays import Columns, Rows
 from ibprof.recording.host_file import Owners, RecordingFile, locate_records

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InconsistentError, InputError
-from ibprof.native.recording_layout import recording_layout
+from ibprof.native.headers import recording_layout
 from ibprof.profile.profile_data import (
     CallTimes,
     CollectiveSamples,
@@ -42,18 +42,23 @@ from ibprof.profile.profile_data import (
 )
 from ibprof.profile.profile_rows import COLUMN_TYPES, join_rows
 from ibprof.profile.row_arrays import Columns
-from ibprof.recording.call_sites import CallSites
-from ibprof.recording.call_times import find_overlaps, find_times
-from ibprof.recording.cartesian_grids import read_grids
-from ibprof.recording.counter_records import read_counters, read_demands, read_sizes, read_times
+from ibprof.recording.call_sites import CallSites, resolve_sites
+from ibprof.recording.counter_records import (
+    find_overlaps,
+    find_owners,
+    find_times,
+    read_counters,
+    read_demands,
+    read_sizes,
+    read_times,
+    resolve_peers,
+)
 from ibprof.recording.folder_runs import RecordedRun, choose_run, list_runs
 from ibprof.recording.host_file import RecordingFile, Records, decode_text, locate_records
 from ibprof.recording.intervals import read_interval_times, read_intervals
-from ibprof.recording.peer_addresses import find_owners, resolve_peers
 from ibprof.recording.recorded_ports import read_choices, read_ports, read_transfers
+from ibprof.recording.recorded_ranks import describe_copy, read_grids
 from ibprof.recording.recorded_samples import describe_sampling, join_samples, read_samples
-from ibprof.recording.site_lines import resolve_sites
-from ibprof.recording.storage_gaps import describe_copy
 from ibprof.text.host_lists import find_job_hosts
 
 Indices = npt.NDArray[np.intp]

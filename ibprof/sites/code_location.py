@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A place in a program: by source line, by function, or by address."""
+"""A place in a program by source line, function or address, and its short name: `file.c:LINE`, `function+0x1f`."""
 
 from __future__ import annotations
 
+import posixpath
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -43,3 +46,41 @@ class CodeLocation:
     def has_line(self) -> bool:
         """True if the line is known."""
         return bool(self.file and self.line)
+
+
+def site_names(locations: Sequence[CodeLocation]) -> list[str]:
+    """Return a name for each location; locations that differ in file, function, object or offset have different names.
+
+    Files with the same base name have the shortest tail of their paths that distinguishes them. A function that is in
+    several objects has the object after it, in brackets.
+    """
+    files = shortest_tails({location.file for location in locations if location.has_line})
+    objects = shortest_tails({location.object for location in locations if not location.has_line})
+    homes = Counter(function for _, function in {(location.object, location.function) for location in locations})
+    names = []
+    for location in locations:
+        if location.has_line:
+            names.append(f"{files[location.file]}:{location.line}")
+        elif not location.function:
+            names.append(f"{objects[location.object]}+{location.offset:#x}")
+        else:
+            where = f" ({objects[location.object]})" if homes[location.function] > 1 else ""
+            names.append(f"{location.function}+{location.offset:#x}{where}")
+    return names
+
+
+def shortest_tails(paths: Iterable[str]) -> dict[str, str]:
+    """Return for each path its base name, or as many components of its end as no other path ends with."""
+    parts = {path: posixpath.normpath(path).split("/") for path in paths}
+    ends = Counter(end for unique in {tuple(each) for each in parts.values()} for end in _ends(unique))
+    return {
+        path: _text(next((end for end in _ends(each) if ends[end] == 1), tuple(each))) for path, each in parts.items()
+    }
+
+
+def _ends(parts: Sequence[str]) -> Iterable[tuple[str, ...]]:
+    return (tuple(parts[-count:]) for count in range(1, len(parts) + 1))
+
+
+def _text(end: tuple[str, ...]) -> str:
+    return "/".join(end) or "/"

@@ -16,7 +16,7 @@ from typing import Any
 
 from ibprof.sites.code_location import Frame, Symbol
 
-_CHILD = "import sys; sys.path[:] = {!r}; from ibprof.sites.child import main; main()"
+_CHILD = "import sys; sys.path[:] = {!r}; from ibprof.sites.debug_information import main; main()"
 _AFTER_KILL_SECONDS = 5
 
 
@@ -71,11 +71,6 @@ class Limits:
     seconds: int = 60
     total_seconds: int = 300
     memory_bytes: int = field(default_factory=_half_of_memory)
-
-
-def resolve_addresses(object_path: str, build_id: str, addresses: Sequence[int]) -> ResolvedAddresses:
-    """Return what is at addresses of one object; arguments as in `ObjectAddresses`."""
-    return resolve_objects([ObjectAddresses(object_path, build_id, tuple(addresses))])[0]
 
 
 def resolve_objects(objects: Sequence[ObjectAddresses], limits: Limits | None = None) -> list[ResolvedAddresses]:

@@ -11,10 +11,10 @@ import numpy as np
 from ibprof.native.kernel_library import sum_exactly
 from ibprof.profile.call_report import TimeInMpi, time_in_mpi
 from ibprof.profile.efficiency import elapsed_s, inside_s, overlaps_s
-from ibprof.profile.profile_data import Direction, Kind, Profile, Source
+from ibprof.profile.profile_data import Direction, Kind, Profile, Rank, Source
+from ibprof.profile.row_choice import name_sites
 from ibprof.profile.unaccounted import PARTNER_FAILED, PARTNER_GROUP
 from ibprof.profile.waiting import Waiting, estimate_waiting
-from ibprof.verdict.place_of_waiting import Place, find_place_of_waiting
 from ibprof.verdict.verdict_data import BusiestLink
 
 LATENCY_S = 100e-6
@@ -37,6 +37,19 @@ Source: docs/simulation.md, where messages next to a checkpoint take 8 to 11 tim
 
 OF_FILES = "FILE_"
 """Beginning of the operations that read and write files: storage takes their time, whose traffic is not seen."""
+
+
+_FOR_EACH_OTHER = frozenset({"ALLTOALL", "ALLGATHER", "ALLGATHERV", "REDUCE_SCATTER", "REDUCE_SCATTER_BLOCK"})
+"""Collectives whose bytes in the ledger pass between a rank and each other one."""
+
+_ROUND_TRIP = frozenset({"ALLREDUCE", "SCAN", "EXSCAN"})
+"""Collectives whose bytes are sent and received."""
+
+_WITHOUT_LEDGER = "NEIGHBOR_"
+"""Part of the names of collectives that the ledger leaves out."""
+
+MOST = 0.5
+"""Part of the waiting that a place needs to be named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,16 +233,6 @@ def _sum_sent(run: Profile, on_host_share: float | None) -> _Sent:
     )
 
 
-_FOR_EACH_OTHER = frozenset({"ALLTOALL", "ALLGATHER", "ALLGATHERV", "REDUCE_SCATTER", "REDUCE_SCATTER_BLOCK"})
-"""Collectives whose bytes in the ledger pass between a rank and each other one."""
-
-_ROUND_TRIP = frozenset({"ALLREDUCE", "SCAN", "EXSCAN"})
-"""Collectives whose bytes are sent and received."""
-
-_WITHOUT_LEDGER = "NEIGHBOR_"
-"""Part of the names of collectives that the ledger leaves out."""
-
-
 @dataclass(frozen=True, slots=True)
 class AskedWithinHosts:
     """Bytes and messages that calls ask to move between ranks of one host, of all ranks.
@@ -304,3 +307,38 @@ def _barriers(run: Profile, host_of: np.ndarray) -> int:
 def _rounds(ranks: int) -> int:
     """Return the rounds of messages in which each of some ranks can reach all."""
     return math.ceil(math.log2(ranks)) if ranks > 1 else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One operation at one site in one region, by name."""
+
+    region: str
+    operation: str
+    site: str
+
+
+def find_place_of_waiting(run: Profile, ranks: list[Rank], latest: int, waiting_s: float) -> Place | None:
+    """Return where ranks are longer inside MPI than the latest one; None where no place has most of it.
+
+    Args:
+        run: the profile.
+        ranks: those with times.
+        latest: number of the rank that is outside of MPI longest.
+        waiting_s: mean over ranks, for whatever reason.
+    """
+    times = run.times
+    rows = np.isin(times.rank, [rank.rank for rank in ranks])
+    keys = np.stack((times.region, times.operation, times.site))[:, rows]
+    if not keys.size:
+        return None
+    places, place_of = np.unique(keys, axis=1, return_inverse=True)
+    seconds = times.time_ns[rows].astype(np.float64) * 1e-9
+    # The latest rank would be as long as the others in each place, did it not come last.
+    share = np.where(times.rank[rows] == latest, -(len(ranks) - 1), 1)
+    longer = np.bincount(place_of.ravel(), weights=seconds * share, minlength=places.shape[1])
+    most = int(longer.argmax())
+    if longer[most] <= MOST * waiting_s * len(ranks):
+        return None
+    region, operation, site = places[:, most].tolist()
+    return Place(run.regions[region], run.operations[operation], name_sites(run)[site])

@@ -9,8 +9,7 @@ from ibprof.profile.profile_data import Profile
 from ibprof.profile.waiting import Waiting
 from ibprof.text.call_names import name_call
 from ibprof.text.quantities import format_bytes, format_seconds
-from ibprof.verdict.job_times import LATENCY_S, JobTimes, measure_job
-from ibprof.verdict.place_of_waiting import Place
+from ibprof.verdict.job_times import LATENCY_S, JobTimes, Place, measure_job
 from ibprof.verdict.region_shares import RegionShare, share_by_region
 from ibprof.verdict.verdict_data import WORTH_HAVING, BusiestLink, Evidence, Verdict, VerdictKind
 

@@ -26,9 +26,9 @@ from thesis_results import (
     tell_seeds,
 )
 
-from ibprof_converter.routing.subnet import read_subnet
 from ibprof_lab.simulation.engine.simulated_network import Hardware, index_network
 from ibprof_lab.simulation.workload.host_assignment import JobPlacement, ServerPlacement, assign_hosts
+from ibprof_testing.samples.fabrics import read_subnet
 
 # -- section 6.5.1
 

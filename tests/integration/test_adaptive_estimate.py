@@ -16,11 +16,10 @@ import pytest
 from ibprof_converter.analysis.load_options import FabricOptions, TrafficOptions
 from ibprof_converter.analysis.load_pipeline import load_fabric
 from ibprof_converter.cli import layout, place, report
-from ibprof_converter.routing.subnet import read_subnet
 from ibprof_lab.simulation.engine.simulated_network import Hardware, index_network
 from ibprof_testing.lab.far import write_far
 from ibprof_testing.paths import ROOT
-from ibprof_testing.samples.fabrics import IBDIAGNET, load_sample, read_sample_bytes
+from ibprof_testing.samples.fabrics import IBDIAGNET, load_sample, read_sample_bytes, read_subnet
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
 from adaptive_estimate import Errors, compare, patterns, without_cables

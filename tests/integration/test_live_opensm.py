@@ -12,9 +12,8 @@ import pytest
 from ibprof_converter.routing.hop_trace import trace
 from ibprof_converter.routing.reasons import Reason
 from ibprof_converter.routing.spread import spread
-from ibprof_converter.routing.subnet import read_subnet
 from ibprof_testing.lab.opensm_subnet import run_subnet
-from ibprof_testing.samples.fabrics import as_traced, host_lids, load_of_traces, parse_ibtracert
+from ibprof_testing.samples.fabrics import as_traced, host_lids, load_of_traces, parse_ibtracert, read_subnet
 
 PAIRS = 24
 

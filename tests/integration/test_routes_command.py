@@ -16,8 +16,9 @@ from ibprof_converter.cli.routes import main
 from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.routing.hop_trace import trace
 from ibprof_converter.routing.opensm_run import route_by_opensm
-from ibprof_converter.routing.subnet import Subnet, read_subnet
+from ibprof_converter.routing.subnet import Subnet
 from ibprof_testing.paths import DATA
+from ibprof_testing.samples.fabrics import read_subnet
 
 FAULTY = str(DATA / "fabrics/oversub-faulty/opensm-subnet.lst.xz")
 DRAGONFLY = str(DATA / "fabrics/dragonfly-72/opensm-subnet.lst.xz")

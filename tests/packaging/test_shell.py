@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from ibprof.cli.main import find_commands
-from ibprof.cli.parsers import read_parsers
+from ibprof.cli.command import find_commands, read_parsers
 from ibprof_testing import processes
 from ibprof_testing.machine import find_program
 from ibprof_testing.paths import ROOT

@@ -12,11 +12,12 @@ from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
 from ibprof_converter.fabric.fabric_graph import NodeKind
-from ibprof_converter.routing.subnet import Subnet, read_subnet
+from ibprof_converter.routing.subnet import Subnet
 from ibprof_lab.simulation.engine.deadlock import assign_lanes
 from ibprof_lab.simulation.engine.packet_engine import Client, Job, Simulation, Step, Stop
 from ibprof_lab.simulation.engine.simulated_network import Hardware, index_network
 from ibprof_testing.reference.packets import Reference, Wiring
+from ibprof_testing.samples.fabrics import read_subnet
 
 FABRICS = ("xgft:1:5:1@100", "xgft:2:3,3:1,2@100", "tree:2,3@100", "torus:5:1@100", "torus:4:1@100", "torus:3x3:1@100")
 GBPS = (100.0, 50.0, 25.0, 300.0)

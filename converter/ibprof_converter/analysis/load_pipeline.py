@@ -13,7 +13,7 @@ import numpy as np
 from ibprof.errors import InconsistentError, UsageError
 from ibprof.profile.gaps import describe_gaps
 from ibprof.profile.profile_data import Profile
-from ibprof.profile.site_choice import NO_SITES
+from ibprof.profile.row_choice import NO_SITES
 from ibprof_converter.analysis.fabric_loads import STATIC_PARTS, FabricLoads, RoutedFabric
 from ibprof_converter.analysis.load_options import (
     OPERATION,

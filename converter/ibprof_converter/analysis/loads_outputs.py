@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ibprof.errors import UsageError
-from ibprof.profile.folded_stacks import fold_stacks
+from ibprof.profile.flame_graphs import fold_stacks
 from ibprof.text.call_names import name_call
 from ibprof_converter.analysis.fabric_loads import FabricLoads
 from ibprof_converter.analysis.load_options import OPERATION, REGION, SITE

@@ -20,8 +20,7 @@ from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
 
-from ibprof.cli.command import run_command
-from ibprof.cli.parsers import make_parser
+from ibprof.cli.command import make_parser, run_command
 from ibprof.errors import IbprofError, MissingToolError
 from ibprof.launch.preload_settings import Launcher, identify_launcher
 from ibprof.native.installed_files import find_include

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ibprof.cli.command import run_command
-from ibprof.cli.parsers import add_row_arguments, make_parser, row_options
+from ibprof.cli.command import add_row_arguments, make_parser, row_options, run_command
 from ibprof.errors import THRESHOLD_CROSSED
 from ibprof_converter.analysis.output_files import check_files
 from ibprof_converter.cli.arguments import type_of

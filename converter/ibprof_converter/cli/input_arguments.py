@@ -7,7 +7,7 @@ import argparse
 from collections.abc import Iterable
 from pathlib import Path
 
-from ibprof.cli.parsers import add_row_arguments, row_options
+from ibprof.cli.command import add_row_arguments, row_options
 from ibprof.errors import UsageError
 from ibprof_converter.analysis.load_options import (
     FabricOptions,

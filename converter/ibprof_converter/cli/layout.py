@@ -7,8 +7,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from ibprof.cli.command import run_command
-from ibprof.cli.parsers import make_parser
+from ibprof.cli.command import make_parser, run_command
 from ibprof.errors import InconsistentError, UsageError
 from ibprof_converter.analysis.load_options import (
     OPERATION,

@@ -11,9 +11,8 @@ from dataclasses import dataclass, fields
 from itertools import groupby
 from pathlib import Path
 
-from ibprof.cli.command import run_command
-from ibprof.cli.parsers import make_parser
-from ibprof.cli.progress import show_progress
+from ibprof.cli.command import make_parser, run_command
+from ibprof.cli.terminal import show_progress
 from ibprof.errors import UsageError
 from ibprof.text.quantities import format_seconds
 from ibprof_converter.analysis.output_files import STDOUT, check_files, open_output

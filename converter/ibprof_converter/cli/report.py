@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ibprof.cli.command import run_command
-from ibprof.cli.parsers import make_parser
+from ibprof.cli.command import make_parser, run_command
 from ibprof.errors import UsageError
 from ibprof_converter.analysis.load_options import TOP, AttributeFiles
 from ibprof_converter.analysis.output_files import check_files

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ibprof.cli.command import run_command
-from ibprof.cli.parsers import make_parser
+from ibprof.cli.command import make_parser, run_command
 from ibprof.errors import InconsistentError, InputError, UsageError, quote_found
 from ibprof.text.quantities import format_bytes, format_seconds
 from ibprof_converter.analysis.fabric_loads import FabricLoads, RoutedFabric

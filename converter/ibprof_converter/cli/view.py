@@ -7,8 +7,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from ibprof.cli.command import run_command
-from ibprof.cli.parsers import make_parser
+from ibprof.cli.command import make_parser, run_command
 from ibprof_converter.analysis.load_options import AttributeFiles, list_compared
 from ibprof_converter.analysis.load_pipeline import judge_loads, load_traffic, read_routed_fabric
 from ibprof_converter.analysis.loads_view import NamedLoads, write_view

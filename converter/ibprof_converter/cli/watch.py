@@ -14,14 +14,12 @@ from pathlib import Path
 from time import sleep, time_ns
 from typing import TYPE_CHECKING, Any
 
-from ibprof.cli.command import run_command
-from ibprof.cli.parsers import make_parser
+from ibprof.cli.command import make_parser, run_command
 from ibprof.errors import InputError
 from ibprof.load import load_profile
-from ibprof.profile.call_sums import CallSum, sum_calls
+from ibprof.profile.call_report import CallSum, sum_calls
 from ibprof.profile.profile_data import Profile, Rank
-from ibprof.text.call_chains import shorten_site
-from ibprof.text.call_names import name_call
+from ibprof.text.call_names import name_call, shorten_site
 from ibprof.text.quantities import format_bytes, format_seconds, printable
 from ibprof_converter.analysis.fabric_loads import RoutedFabric
 from ibprof_converter.analysis.load_options import FabricOptions, TrafficOptions

@@ -21,7 +21,7 @@ from os import PathLike
 from typing import TYPE_CHECKING
 
 from ibprof.errors import InputError, UsageError, quote_found
-from ibprof.text.host_expressions import expand_hosts
+from ibprof.text.host_lists import expand_hosts
 from ibprof_converter.fabric.assumed_links import NamedLink, list_assumed
 from ibprof_converter.fabric.damage import DamageLog
 from ibprof_converter.fabric.listing import Listing

@@ -12,7 +12,6 @@ structures", IEEE Transactions on Systems, Man and Cybernetics 11 (1981), here w
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import comb
 
 import numpy as np
 import numpy.typing as npt
@@ -202,25 +201,6 @@ def count_crossings(fabric: Fabric, level: npt.NDArray[np.integer], x: npt.NDArr
         here = joined == pair
         total += _count_inversions(_rank(x[lower[here]]), _rank(x[upper[here]]))
     return total
-
-
-def fewest_crossings(leaves: int, pods: int, middles: int, tops: int, cables: tuple[int, int] = (1, 1)) -> int:
-    """Return the smallest number of crossings of a drawing of a fat-tree with three levels of switches.
-
-    Each pod has `leaves` leaves, each linked to the pod's `middles` middle switches. The i-th middle switches of all
-    pods are linked to the same `tops` top switches. Hosts cross nothing. docs/decisions/0010 has the proof.
-
-    Args:
-        leaves: leaf switches per pod.
-        pods: number of pods.
-        middles: middle switches per pod.
-        tops: top switches that a middle switch is linked to.
-        cables: parallel links from a leaf to a middle switch, and from there to a top switch.
-    """
-    down, up = leaves * cables[0], tops * cables[1]
-    in_pods = pods * comb(middles, 2) * comb(leaves, 2) * cables[0] ** 2
-    in_groups = middles * comb(pods, 2) * comb(tops, 2) * cables[1] ** 2
-    return in_pods + in_groups + comb(pods, 2) * comb(middles, 2) * min(down, up) ** 2
 
 
 def _rank(x: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ibprof.profile.gaps import format_names
-from ibprof.text.mpi_names import name_mpi
+from ibprof.text.call_names import name_mpi
 from ibprof.text.quantities import count_of, format_seconds
 from ibprof.verdict.verdict_data import WORTH_HAVING, Verdict, VerdictKind
 from ibprof_converter.analysis.load_options import AttributeFiles

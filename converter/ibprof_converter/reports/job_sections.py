@@ -11,8 +11,7 @@ from ibprof.profile.gaps import format_names, format_ranks
 from ibprof.profile.port_sums import PortSum
 from ibprof.profile.profile_data import Source
 from ibprof.profile.unaccounted import Unaccounted
-from ibprof.text.call_names import name_call
-from ibprof.text.mpi_names import name_mpi
+from ibprof.text.call_names import name_call, name_mpi
 from ibprof.text.quantities import count_of
 from ibprof_converter.analysis.fabric_loads import FabricLoads
 from ibprof_converter.hotspots.coverage import Coverage, DumpRequest

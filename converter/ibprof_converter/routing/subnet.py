@@ -6,12 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from os import PathLike, fspath
 
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.errors import InconsistentError, InputError
+from ibprof.errors import InconsistentError
 from ibprof_converter.fabric.damage import describe_damages
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind, switch_guids
 from ibprof_converter.fabric.link_reader import read_fabric
@@ -19,7 +18,7 @@ from ibprof_converter.fabric.node_names import show_some
 from ibprof_converter.routing.adaptive_groups import NO_GROUP, AdaptiveRouting
 from ibprof_converter.routing.far import read_far
 from ibprof_converter.routing.indexed_network import NONE, IndexedNetwork, find_rows
-from ibprof_converter.routing.rail_files import RailFiles, find_rails
+from ibprof_converter.routing.rail_files import RailFiles
 from ibprof_converter.routing.subnet_routes import SubnetRoutes
 from ibprof_converter.routing.synthetic.spec import generate
 from ibprof_converter.routing.table_reader import read_tables
@@ -59,20 +58,6 @@ class Subnet:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "routes", SubnetRoutes(self.fabric, self.tables))
-
-
-def read_subnet(lst_path: str | PathLike[str], fdbs_path: str | PathLike[str] | None = None) -> Subnet:
-    """Read a fabric and its tables; without `fdbs_path` those next to the fabric's list of links.
-
-    Raises:
-        InputError: a file is invalid, there are no tables, or it is a folder of several rails.
-        InconsistentError: the two files describe different fabrics.
-    """
-    rails = find_rails([lst_path], [fdbs_path] if fdbs_path else [])
-    if len(rails) != 1:
-        found = f"{len(rails)}: {show_some([str(rail.links) for rail in rails])}"
-        raise InputError(fspath(lst_path), None, "the dumps of one rail", found)
-    return read_rail(rails[0])
 
 
 def read_rail(files: RailFiles, number: int = 0) -> Subnet:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ibprof.errors import InputError, UsageError, quote_found
-from ibprof.text.host_expressions import expand_hosts
+from ibprof.text.host_lists import expand_hosts
 from ibprof_converter.fabric.dump_files import read_dump
 
 _LARGEST = 1 << 20

@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.native.kernel_library import sum_exactly
+from ibprof.profile.port_sums import PortEnd, PortIndex, describe_unmeasured
 from ibprof.profile.profile_data import OUTWARD_OPCODES, PortPair, Profile, Source
-from ibprof.profile.site_choice import UNKNOWN_SITE
-from ibprof.profile.transfer_ports import PortEnd, PortIndex, describe_unmeasured
+from ibprof.profile.row_choice import UNKNOWN_SITE
 from ibprof.text.quantities import format_bytes
 from ibprof_converter.fabric.fabric_graph import LIDS, NO_NODE, Fabric
 from ibprof_converter.fabric.node_names import is_aggregation_node

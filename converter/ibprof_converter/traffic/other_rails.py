@@ -6,8 +6,8 @@ from __future__ import annotations
 import numpy as np
 
 from ibprof.native.kernel_library import sum_exactly
+from ibprof.profile.port_sums import PortIndex, describe_unmeasured
 from ibprof.profile.profile_data import Profile
-from ibprof.profile.transfer_ports import PortIndex, describe_unmeasured
 from ibprof_converter.fabric.fabric_graph import Fabric
 from ibprof_converter.traffic.rank_placement import guid_number, lids_by_port_guid
 

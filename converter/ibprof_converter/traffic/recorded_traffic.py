@@ -9,7 +9,7 @@ import numpy.typing as npt
 from ibprof.errors import InputError
 from ibprof.native.kernel_library import sum_exactly
 from ibprof.profile.profile_data import Direction, Kind, Profile, Source
-from ibprof.profile.site_choice import name_sites
+from ibprof.profile.row_choice import name_sites
 from ibprof_converter.traffic.traffic_data import ALL, RANK_LIMIT, RankTraffic, choose_rows
 
 UNKNOWN_PEER_REASON = "peer is no rank of MPI_COMM_WORLD"

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from ibprof.cli.command import run_command
-from ibprof.cli.parsers import make_parser
+from ibprof.cli.command import make_parser, run_command
 from ibprof.errors import THRESHOLD_CROSSED
 from ibprof_converter.cli.arguments import (
     Subcommands,

@@ -12,8 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from ibprof.cli.command import run_command
-from ibprof.cli.parsers import make_parser
+from ibprof.cli.command import make_parser, run_command
 from ibprof.errors import quote_found
 from ibprof_converter.cli.arguments import (
     OptionsOf,

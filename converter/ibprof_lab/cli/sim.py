@@ -12,9 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ibprof.cli.command import run_command
-from ibprof.cli.parsers import make_parser
-from ibprof.cli.progress import show_progress
+from ibprof.cli.command import make_parser, run_command
+from ibprof.cli.terminal import show_progress
 from ibprof_converter.cli.arguments import Subcommands, add_subcommand, add_subcommands, number_in, type_of
 from ibprof_converter.cli.printing import print_json, print_warnings
 from ibprof_lab.cli.sim_options import (

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from ibprof.errors import InputError, UsageError
-from ibprof.text.host_expressions import expand_hosts
+from ibprof.text.host_lists import expand_hosts
 from ibprof_converter.cli.arguments import count_in, fill_options, number_in, type_of
 from ibprof_converter.routing.route_choice import CHOICES, parse_routes
 from ibprof_converter.traffic.hostlists import read_listed_hosts

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from ibprof.cli.command import run_command
-from ibprof.cli.parsers import make_parser
+from ibprof.cli.command import make_parser, run_command
 from ibprof.errors import InconsistentError, UsageError
 from ibprof_converter.cli.arguments import Subcommands, add_subcommand, add_subcommands, fill_options
 from ibprof_converter.cli.printing import print_result

@@ -19,8 +19,15 @@ from ibprof_converter.cli import layout
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.layout.node_levels import find_leaves, find_levels
 from ibprof_converter.routing.rail_files import find_rails
-from ibprof_converter.routing.subnet import read_subnet
-from ibprof_testing.samples.fabrics import IBDIAGNET, IBNETDISCOVER, OPENSM, find_sample, load_sample, read_sample_bytes
+from ibprof_testing.samples.fabrics import (
+    IBDIAGNET,
+    IBNETDISCOVER,
+    OPENSM,
+    find_sample,
+    load_sample,
+    read_sample_bytes,
+    read_subnet,
+)
 
 INNOCENT = (
     "testbed44", "hypercube-4", "torus2d-5x4", "torus2d-5x4-t2qos", "dragonfly-72", "xgft3-512", "xgft3-1296",

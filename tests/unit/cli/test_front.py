@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ibprof.cli import info, main
-from ibprof.cli.parsers import make_parser
+from ibprof.cli.command import make_parser
 from ibprof.errors import UsageError
 from ibprof_converter.analysis.load_options import split_names
 from ibprof_converter.cli import layout

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from ibprof.cli.parsers import make_parser
+from ibprof.cli.command import make_parser
 from ibprof.errors import UsageError
 from ibprof_converter.cli.arguments import add_subcommand, add_subcommands, count_in, parse_subcommand, type_of
 

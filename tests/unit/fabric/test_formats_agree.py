@@ -17,7 +17,7 @@ from ibprof.errors import InputError, UsageError
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.fabric.link_reader import read_fabric
 from ibprof_converter.routing.rail_files import find_rails
-from ibprof_converter.routing.subnet import infer_lmc, read_rail, read_subnet
+from ibprof_converter.routing.subnet import infer_lmc, read_rail
 from ibprof_converter.routing.table_reader import read_tables
 from ibprof_testing.lab.db_csv import write_db_csv
 from ibprof_testing.lab.net_dump import label_as_cage, write_net_dump
@@ -34,6 +34,7 @@ from ibprof_testing.samples.fabrics import (
     find_sample,
     load_sample,
     read_sample_bytes,
+    read_subnet,
 )
 
 NOT_SAID = {

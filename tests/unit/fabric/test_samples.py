@@ -17,7 +17,7 @@ from ibprof_converter.layout.node_levels import find_levels
 from ibprof_converter.layout.positions import lay_out
 from ibprof_converter.routing.reasons import Reason
 from ibprof_converter.routing.spread import SpreadLoads, spread
-from ibprof_converter.routing.subnet import Subnet, infer_lmc, join_subnet, read_subnet
+from ibprof_converter.routing.subnet import Subnet, infer_lmc, join_subnet
 from ibprof_converter.routing.table_reader import read_tables
 from ibprof_converter.routing.tables import UNREACHABLE
 from ibprof_testing.samples.fabrics import (
@@ -30,6 +30,7 @@ from ibprof_testing.samples.fabrics import (
     host_lids,
     load_sample,
     read_sample_bytes,
+    read_subnet,
 )
 
 # Switches, CAs, routers, links, links between switches, as the generator of the simulated fabrics made them.

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from ibprof.errors import InconsistentError
-from ibprof.launch.intranode import intranode_settings
 from ibprof.launch.preload_settings import (
     Launch,
     Launcher,
@@ -19,6 +18,7 @@ from ibprof.launch.preload_settings import (
     list_variable,
     preload,
 )
+from ibprof.launch.transport_settings import intranode_settings
 
 LIBRARY = "/opt/lib/libibprof.so"
 VARIABLES = {"LD_PRELOAD": LIBRARY, "IBPROF": "BCAST,SEND", "IBPROF_RUN": "r"}

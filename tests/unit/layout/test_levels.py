@@ -13,7 +13,7 @@ import pytest
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.layout.node_levels import find_levels
 from ibprof_converter.layout.positions import FabricLayout, lay_out
-from ibprof_converter.routing.subnet import read_subnet
+from ibprof_testing.samples.fabrics import read_subnet
 
 
 def cable(links: Sequence[tuple[str, str]], kinds: Mapping[str, NodeKind] | None = None) -> Fabric:

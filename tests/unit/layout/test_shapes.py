@@ -16,9 +16,9 @@ from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.layout.node_levels import find_levels
 from ibprof_converter.layout.plane_positions import position_by_distance, position_in_groups, position_on_grid
 from ibprof_converter.layout.positions import lay_out, rank_names, visit
-from ibprof_converter.layout.tree_positions import count_crossings, fewest_crossings
-from ibprof_converter.routing.subnet import read_subnet
-from ibprof_testing.samples.fabrics import IBDIAGNET, OPENSM, load_sample
+from ibprof_converter.layout.tree_positions import count_crossings
+from ibprof_testing.reference.crossings import fewest_crossings
+from ibprof_testing.samples.fabrics import IBDIAGNET, OPENSM, load_sample, read_subnet
 
 Graph = list[set[int]]
 

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from ibprof.text.host_expressions import expand_hosts
+from ibprof.text.host_lists import expand_hosts
 from ibprof_converter.cli import layout
 from ibprof_converter.outputs.fabric_picture import split_loads
 from ibprof_converter.outputs.rows import Row

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from ibprof.errors import UsageError
-from ibprof.profile.call_sums import sum_calls
+from ibprof.profile.call_report import sum_calls
 from ibprof.profile.communication_matrix import Selection, build_matrix
 from ibprof.profile.profile_data import Profile, Site
-from ibprof.profile.row_choice import RowChoice
-from ibprof.profile.site_choice import find_sites
+from ibprof.profile.row_choice import RowChoice, find_sites
 from ibprof_testing.samples.profiles import Count, make_profile, make_rank
 
 SITES = (

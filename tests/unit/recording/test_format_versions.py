@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ibprof.native.recording_layout import recording_layout
+from ibprof.native.headers import recording_layout
 from ibprof.profile.profile_summary import summarize
 from ibprof.recording.host_file import Records
 from ibprof.recording.recording_reader import read_recording

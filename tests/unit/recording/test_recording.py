@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from ibprof.errors import InconsistentError, InputError, UsageError
-from ibprof.native.recording_layout import recording_layout
+from ibprof.native.headers import recording_layout
 from ibprof.profile import profile_data
 from ibprof.profile.profile_data import HardwareCounter, Mark, MarkKind, PortPair, Profile
 from ibprof.recording.recording_reader import CUT_SHORT, read_recording

@@ -11,7 +11,7 @@ import pytest
 
 from ibprof.archive.otf2_archive import write_archive
 from ibprof.profile.gaps import describe_gaps
-from ibprof.profile.unaccounted_text import summarize_unaccounted
+from ibprof.profile.unaccounted import summarize_unaccounted
 from ibprof.text.notebook_html import escape, render_html
 from ibprof_converter import load_links, read_fabric, report
 from ibprof_converter.cli.report import main

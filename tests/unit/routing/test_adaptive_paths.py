@@ -14,8 +14,9 @@ from ibprof_converter.routing.adaptive_bounds import AdaptiveBounds, bound_adapt
 from ibprof_converter.routing.adaptive_groups import NO_GROUP, AdaptiveRouting
 from ibprof_converter.routing.adaptive_paths import AdaptivePaths
 from ibprof_converter.routing.far import parse_far
-from ibprof_converter.routing.subnet import Subnet, join_subnet, read_subnet
+from ibprof_converter.routing.subnet import Subnet, join_subnet
 from ibprof_testing.lab.far import FarForm, write_far
+from ibprof_testing.samples.fabrics import read_subnet
 
 TREE = "xgft:2:4,4:1,4"
 """Four leaves of four hosts, LIDs 1 to 16, under four spines."""

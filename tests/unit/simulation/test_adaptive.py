@@ -11,7 +11,6 @@ import pytest
 
 from ibprof.errors import InconsistentError
 from ibprof_converter.routing.indexed_network import NONE
-from ibprof_converter.routing.subnet import read_subnet
 from ibprof_lab.simulation.engine.deadlock import describe_deadlock, find_cycle, refuse_adaptive_deadlock
 from ibprof_lab.simulation.engine.packet_engine import Client, Job, Simulation, Step, Stop
 from ibprof_lab.simulation.engine.simulated_network import (
@@ -24,6 +23,7 @@ from ibprof_lab.simulation.measure.latency_measurement import measure
 from ibprof_lab.simulation.measure.message_latency import Effort
 from ibprof_lab.simulation.study.cell import Cell, Setting, run_cell, set_up
 from ibprof_lab.simulation.workload.workloads import Role, Workload
+from ibprof_testing.samples.fabrics import read_subnet
 
 TREE = "xgft:2:4,2:1,4@100"
 """Two leaves of 4 hosts, four switches above them."""

@@ -8,10 +8,10 @@ import hashlib
 import numpy as np
 import pytest
 
-from ibprof_converter.routing.subnet import read_subnet
 from ibprof_lab.simulation.engine.packet_engine import Simulation, Stop
 from ibprof_lab.simulation.engine.simulated_network import index_network
 from ibprof_testing.reference.codes import HARDWARE, SETTINGS, make_jobs
+from ibprof_testing.samples.fabrics import read_subnet
 
 LONG = ("checkpoint1024", "mpi4m")
 """Some 20 million packet-hops each."""

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from ibprof_converter.routing.subnet import read_subnet
 from ibprof_lab.simulation.engine.packet_engine import Client, Job, Simulation, Step, Stop
 from ibprof_lab.simulation.engine.simulated_network import Hardware, index_network
 from ibprof_lab.simulation.measure.run_observer import Operations
@@ -27,6 +26,7 @@ from ibprof_lab.simulation.workload.workloads import (
     barrier,
     broadcast,
 )
+from ibprof_testing.samples.fabrics import read_subnet
 
 SIZES = range(2, 18)
 Message = tuple[int, int, int]

@@ -15,13 +15,12 @@ import pytest
 
 from ibprof.errors import InconsistentError
 from ibprof_converter.cli import layout
-from ibprof_converter.routing.subnet import read_subnet
 from ibprof_lab.simulation.engine.deadlock import assign_lanes, describe_cycle, find_cycle
 from ibprof_lab.simulation.engine.packet_engine import Client, Job, Simulation, Step, Stop, interrupted
 from ibprof_lab.simulation.engine.simulated_network import Hardware, SimulatedNetwork, index_network
 from ibprof_lab.simulation.measure.latency_measurement import measure
 from ibprof_lab.simulation.measure.message_latency import Effort
-from ibprof_testing.samples.fabrics import OPENSM, find_sample
+from ibprof_testing.samples.fabrics import OPENSM, find_sample, read_subnet
 
 TREE = "xgft:2:4,4:1,2@100"
 RING = "torus:6:1@100"

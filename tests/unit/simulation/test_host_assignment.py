@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from ibprof.errors import InconsistentError
-from ibprof_converter.routing.subnet import read_subnet
 from ibprof_lab.simulation.engine.packet_engine import Simulation, Stop
 from ibprof_lab.simulation.engine.simulated_network import Hardware, SimulatedNetwork, index_network
 from ibprof_lab.simulation.measure.latency_measurement import measure
@@ -21,6 +20,7 @@ from ibprof_lab.simulation.workload.host_assignment import (
 )
 from ibprof_lab.simulation.workload.job_clients import make_clients
 from ibprof_lab.simulation.workload.workloads import Role, Workload
+from ibprof_testing.samples.fabrics import read_subnet
 
 # 4 pods of 4 leaves with 8 hosts.
 TREE = "xgft:3:8,4,4:1,4,4@100"

@@ -6,12 +6,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ibprof_converter.routing.subnet import read_subnet
 from ibprof_lab.simulation.engine.packet_engine import Client, Job, Simulation, Step
 from ibprof_lab.simulation.engine.simulated_network import Hardware, index_network
 from ibprof_lab.simulation.measure.latency_measurement import measure
 from ibprof_lab.simulation.measure.latency_statistics import Slice, find_drift, find_warm_up
 from ibprof_lab.simulation.measure.message_latency import Effort, Latency
+from ibprof_testing.samples.fabrics import read_subnet
 
 
 def test_a_warm_up_is_found() -> None:

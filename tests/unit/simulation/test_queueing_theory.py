@@ -6,9 +6,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ibprof_converter.routing.subnet import read_subnet
 from ibprof_lab.simulation.engine.packet_engine import Client, Job, Simulation, Step, Stop
 from ibprof_lab.simulation.engine.simulated_network import Hardware, SimulatedNetwork, index_network
+from ibprof_testing.samples.fabrics import read_subnet
 
 BYTES_A_NS = 12.5
 

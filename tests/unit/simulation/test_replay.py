@@ -13,7 +13,6 @@ import pytest
 from ibprof.archive.otf2_archive import write_archive
 from ibprof.errors import InconsistentError
 from ibprof.profile.profile_data import Direction, Intervals, Profile
-from ibprof_converter.routing.subnet import read_subnet
 from ibprof_lab.simulation.engine.packet_engine import Simulation, Stop
 from ibprof_lab.simulation.engine.simulated_network import Hardware, SimulatedNetwork, index_network
 from ibprof_lab.simulation.study.cell import Cell, Setting, run_cell
@@ -23,6 +22,7 @@ from ibprof_lab.simulation.workload.host_assignment import JobPlacement, ServerP
 from ibprof_lab.simulation.workload.job_clients import make_clients
 from ibprof_lab.simulation.workload.recorded_messages import lay_out_messages
 from ibprof_lab.simulation.workload.workloads import Role, Workload
+from ibprof_testing.samples.fabrics import read_subnet
 from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
 
 COUNTS = [

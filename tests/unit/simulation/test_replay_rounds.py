@@ -11,7 +11,6 @@ import pytest
 
 from ibprof.archive.otf2_archive import write_archive
 from ibprof.profile.profile_data import Intervals
-from ibprof_converter.routing.subnet import read_subnet
 from ibprof_lab.simulation.engine.packet_engine import Client, Job, Simulation, Step
 from ibprof_lab.simulation.engine.simulated_network import Hardware, SimulatedNetwork, index_network
 from ibprof_lab.simulation.measure.latency_measurement import measure
@@ -19,6 +18,7 @@ from ibprof_lab.simulation.measure.message_latency import QUICK, Effort, Latency
 from ibprof_lab.simulation.measure.run_observer import Watch, bin_values
 from ibprof_lab.simulation.study.cell import Cell, Outcome, Setting, run_cell
 from ibprof_lab.simulation.workload.workloads import Role, Workload
+from ibprof_testing.samples.fabrics import read_subnet
 from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
 
 ROUND_NS = 2e6

@@ -14,8 +14,8 @@ import pytest
 from ibprof.archive.otf2_archive import write_archive
 from ibprof.profile.profile_data import IntervalTimes, Profile
 from ibprof_converter.fabric.fabric_graph import NodeKind
-from ibprof_converter.routing.subnet import read_subnet
 from ibprof_lab.cli.sim import main
+from ibprof_testing.samples.fabrics import read_subnet
 from ibprof_testing.samples.profiles import make_port
 from ibprof_testing.samples.timed_runs import make_timed_run
 

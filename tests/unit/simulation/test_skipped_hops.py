@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from ibprof_converter.routing.subnet import read_subnet
 from ibprof_lab.simulation.engine.deadlock import assign_lanes
 from ibprof_lab.simulation.engine.packet_engine import Client, Job, Simulation, State, Step
 from ibprof_lab.simulation.engine.simulated_network import Hardware, SimulatedNetwork, index_network
@@ -19,6 +18,7 @@ from ibprof_lab.simulation.study.cell import Cell, set_up
 from ibprof_lab.simulation.workload.host_assignment import JobPlacement, ServerPlacement, assign_hosts
 from ibprof_lab.simulation.workload.job_clients import make_clients
 from ibprof_lab.simulation.workload.workloads import IO, MPI, Workload
+from ibprof_testing.samples.fabrics import read_subnet
 from ibprof_testing.samples.simulated_jobs import KIB, SMALL, US, io, mpi
 
 FINE = Hardware(gbps=100.0, tick_ns=0.0001)

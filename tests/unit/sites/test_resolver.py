@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ibprof.sites.elf_file import ElfFile
-from ibprof.sites.resolver import Limits, ObjectAddresses, resolve_addresses, resolve_objects
+from ibprof.sites.resolver import Limits, ObjectAddresses, resolve_objects
 from ibprof_testing.samples.compiled import (
     SOURCES,
     Build,
@@ -17,6 +17,7 @@ from ibprof_testing.samples.compiled import (
     check_lines,
     find_places,
     function_names,
+    resolve_addresses,
     resolve_calls,
     run,
 )

@@ -16,13 +16,13 @@ from ibprof.profile.profile_data import UNKNOWN_PEER, Intervals, Mark, MarkKind,
 from ibprof_converter.cli.view import main
 from ibprof_converter.hotspots.coverage import Coverage
 from ibprof_converter.layout.positions import lay_out
-from ibprof_converter.routing.subnet import read_subnet
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.loaded_links import Loads
 from ibprof_converter.traffic.traffic_data import ALL, NO_RANK, Traffic, no_counters
 from ibprof_converter.viewer.time_arrays import describe_times, merge_times
 from ibprof_converter.viewer.view_document import LinkValue, encode_document
 from ibprof_converter.viewer.view_runs import ViewRun, share_names, spread_ranks
+from ibprof_testing.samples.fabrics import read_subnet
 from ibprof_testing.samples.profiles import make_profile, make_rank
 
 SECOND = 1_000_000_000

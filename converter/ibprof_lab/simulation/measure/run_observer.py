@@ -46,18 +46,6 @@ def list_bins(counts: Counts) -> tuple[tuple[float, float, int], ...]:
     return tuple((float(edges[i]), float(edges[i + 1]), int(counts[i])) for i in np.flatnonzero(counts))
 
 
-def find_quantile(counts: Counts, part: float) -> float:
-    """Return the value below which a part of the counted values lies, to the width of a bin; nan of none."""
-    total = int(counts.sum())
-    if not total:
-        return math.nan
-    edges, upto = bin_edges(), np.cumsum(counts)
-    wanted = part * total
-    at = int(np.searchsorted(upto, wanted))
-    within = (wanted - (upto[at] - counts[at])) / counts[at]
-    return float(edges[at] + within * (edges[at + 1] - edges[at]))
-
-
 @dataclass(frozen=True, slots=True)
 class OverTime:
     """Messages of a job by the time at which they were complete; arrays of one length.

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from ibprof.text.host_expressions import join_hosts
+from ibprof.text.host_lists import join_hosts
 from ibprof.text.quantities import count_of, format_change, printable
 from ibprof_lab.simulation.measure.latency_statistics import BySeed, Figure, average
 from ibprof_lab.simulation.measure.message_latency import ON_HOSTS

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import yaml
 
 from ibprof.errors import InputError, UsageError, quote_found
-from ibprof.text.host_expressions import expand_hosts
+from ibprof.text.host_lists import expand_hosts
 from ibprof_converter.routing.synthetic.spec import is_synthetic
 from ibprof_lab.simulation.engine.simulated_network import RANGES, Hardware
 from ibprof_lab.simulation.measure.message_latency import Effort

@@ -94,11 +94,6 @@ def group_latencies(values: Iterable[float], epsilon: float) -> list[float]:
     return groups
 
 
-def probability_of_no_error(probability: float, hosts: int) -> float:
-    """Return the probability that all pairs are measured correctly. Source: equation 3.5."""
-    return float(probability ** (hosts * (hosts - 1) / 2))
-
-
 def infer_bufe(
     delays: npt.NDArray[np.floating], hosts: Sequence[str], epsilon: float, seconds: float = 30.0
 ) -> InferredTopology:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.native.recording_layout import RecordingLayout, recording_layout
+from ibprof.native.headers import RecordingLayout, recording_layout
 
 OPERATIONS = ("NONE", "UNATTRIBUTED", "ALLTOALLV", "ISEND")
 LARGEST_SEGMENT_PAGES = 64

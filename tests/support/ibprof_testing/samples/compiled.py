@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ibprof.sites.code_location import Frame
-from ibprof.sites.resolver import ResolvedAddresses, resolve_addresses
+from ibprof.sites.resolver import ObjectAddresses, ResolvedAddresses, resolve_objects
 
 Build = Callable[..., Path]
 
@@ -97,6 +97,11 @@ def find_places(program: Path, address: int) -> list[Frame]:
 def build_id_of(program: Path) -> str:
     found = re.search(r"Build ID: (\w+)", run("readelf", "-n", program))
     return found[1] if found else ""
+
+
+def resolve_addresses(program: str, build_id: str, addresses: Sequence[int]) -> ResolvedAddresses:
+    """Return functions and lines at addresses of one object; arguments as in `ObjectAddresses`."""
+    return resolve_objects([ObjectAddresses(program, build_id, tuple(addresses))])[0]
 
 
 def resolve_calls(program: Path, of: Path | None = None) -> tuple[ResolvedAddresses, list[int]]:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from os import PathLike
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,8 @@ import numpy.typing as npt
 
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.routing.hop_trace import Hop
-from ibprof_converter.routing.subnet import Subnet, read_subnet
+from ibprof_converter.routing.rail_files import find_rails
+from ibprof_converter.routing.subnet import Subnet, read_rail
 from ibprof_testing.paths import DATA
 
 FABRICS = DATA / "fabrics"
@@ -47,6 +49,12 @@ def read_sample_bytes(sample: str, name: str) -> bytes:
     """Read a file of a sample, unpacked."""
     path = find_sample(sample, name)
     return lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes()
+
+
+def read_subnet(lst_path: str | PathLike[str], fdbs_path: str | PathLike[str] | None = None) -> Subnet:
+    """Read a fabric of one rail, or generate it, and its tables; without `fdbs_path` those next to its links."""
+    (files,) = find_rails([lst_path], [fdbs_path] if fdbs_path else [])
+    return read_rail(files)
 
 
 @cache

@@ -1,15 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A progress bar on stderr, shown only on a terminal, and only if the work is long."""
+"""Output on a terminal: tables of texts, and a progress bar on stderr."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
+from ibprof.text.quantities import printable
+
 SHORT = 256
 """Number of parts below which the work ends before a bar is read."""
+
+
+def print_pairs(pairs: Mapping[str, str]) -> None:
+    """Print names and values; empty values are left out."""
+    width = max(map(len, pairs))
+    for name, value in pairs.items():
+        if value:
+            print(f"{name:{width}}  {printable(value)}")
+    print()
+
+
+def print_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print columns; names in a profile are untrusted text and must not control the terminal."""
+    lines = [tuple(map(printable, row)) for row in rows]
+    if not lines:
+        return
+    widths = [max(map(len, column)) for column in zip(head, *lines, strict=True)]
+    for line in (head, *lines):
+        print("  ".join(f"{text:{width}}" for text, width in zip(line, widths, strict=True)).rstrip())
+    print()
 
 
 class TellProgress(Protocol):

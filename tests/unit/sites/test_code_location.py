@@ -6,8 +6,7 @@ import string
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ibprof.sites.code_location import CodeLocation
-from ibprof.sites.site_names import shortest_tails, site_names
+from ibprof.sites.code_location import CodeLocation, shortest_tails, site_names
 
 
 def test_lines_by_base_name() -> None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Call sites as a file of speedscope: regions, operations and lines by time inside calls, and by bytes sent.
+"""Call sites as files of flame graphs: folded stacks, and speedscope.
 
+Folded stacks are lines `region;operation;line WEIGHT`, which speedscope and flamegraph.pl read.
 Source: speedscope 1.25.0, file-format-schema.json.
 """
 
@@ -10,11 +11,17 @@ import json
 from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 
-from ibprof.profile.call_sums import CallSum
+from ibprof.profile.call_report import CallSum
 from ibprof.text.call_names import name_call
 from ibprof.text.quantities import printable
 
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
+
+
+STACK = ("region", "operation", "site")
+"""Keys of a stack, the outermost first."""
+
+TIME = "time"
 
 
 def write_speedscope(name: str, rows: Sequence[CallSum]) -> str:
@@ -66,3 +73,30 @@ def _sample(
         "samples": samples,
         "weights": weights,
     }
+
+
+def write_folded(rows: Iterable[CallSum], by: str) -> str:
+    """Return a line for each row that has a weight.
+
+    Args:
+        rows: sums by `STACK`.
+        by: `time` in microseconds over all ranks, or `bytes`.
+    """
+    return fold_stacks(
+        (
+            (region, name_call(operation), site),
+            round((row.time_s or 0) * 1e6) if by == TIME else row.bytes,
+        )
+        for row in rows
+        for region, operation, site in [row.key]
+    )
+
+
+def fold_stacks(stacks: Iterable[tuple[Iterable[str], int]]) -> str:
+    """Return a line for each stack, names from the outermost, that has a weight."""
+    lines = []
+    for names, weight in stacks:
+        if weight:
+            stack = ";".join(printable(name).replace(";", ",") for name in names if name)
+            lines.append(f"{stack} {weight}\n")
+    return "".join(lines)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of speedscope have the types that its schema asks for, and the sums of their rows."""
+"""Folded stacks have a line for each weight; files of speedscope have the types of its schema, and the sums of rows."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from ibprof.cli import calls
-from ibprof.profile.call_sums import CallSum
-from ibprof.profile.speedscope_file import SCHEMA, write_speedscope
+from ibprof.profile.call_report import CallSum
+from ibprof.profile.flame_graphs import SCHEMA, write_folded, write_speedscope
 from ibprof_testing.samples.recordings import Process, counter, make_recording
 
 UNITS = {"bytes", "microseconds", "milliseconds", "nanoseconds", "none", "seconds"}
@@ -71,3 +71,18 @@ def test_the_check_rejects_wrong_files(wrong: dict[str, Any]) -> None:
     check_types(file)
     with pytest.raises(AssertionError):
         check_types(file | wrong)
+
+
+def test_weights_of_folded_stacks_are_microseconds_or_bytes() -> None:
+    rows = [row("a;b", "BCAST", "x.c:1", time_s=0.25, amount=0), row("a\nb", "SEND", "", time_s=None, amount=7)]
+    assert write_folded(rows, "time") == "a,b;MPI_Bcast;x.c:1 250000\n"
+    assert write_folded(rows, "bytes") == "a\\nb;MPI_Send 7\n"
+
+
+def test_the_command_writes_folded_stacks(tmp_path: Path) -> None:
+    recording = tmp_path / "profile.ibprof"
+    make_recording(recording, [Process(0, 1, counters=[[counter(0, 10)]])])
+    folded = tmp_path / "calls.folded"
+    assert calls.main([str(recording), "--folded", str(folded), "--folded-by", "bytes"]) == 0
+    stack, weight = folded.read_text().rsplit(" ", 1)
+    assert (stack.split(";")[:2], int(weight)) == (["main", "MPI_Bcast"], 10)

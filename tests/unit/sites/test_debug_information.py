@@ -11,11 +11,19 @@ from pathlib import Path
 
 import pytest
 
-from ibprof.sites import debug_files
-from ibprof.sites.debug_files import find_debug_files
-from ibprof.sites.resolver import resolve_addresses
+from ibprof.sites import debug_information
+from ibprof.sites.debug_information import find_debug_files
 from ibprof_testing.machine import find_program
-from ibprof_testing.samples.compiled import Build, build_id_of, calls_of, check_lines, find_places, resolve_calls, run
+from ibprof_testing.samples.compiled import (
+    Build,
+    build_id_of,
+    calls_of,
+    check_lines,
+    find_places,
+    resolve_addresses,
+    resolve_calls,
+    run,
+)
 
 NO_LINES = "it has no debug information: compile it with -g, or install its debug file"
 
@@ -58,7 +66,7 @@ def test_in_a_folder_of_the_system(build: Build, tmp_path: Path) -> None:
     debug = tmp_path / "debug" / ".build-id" / build_id[:2] / f"{build_id[2:]}.debug"
     split(program, debug)
     # Also where the program is gone.
-    for each in debug_files.open_program(str(program), "")[0], None:
+    for each in debug_information.open_program(str(program), "")[0], None:
         (file,) = find_debug_files(each, build_id, [str(tmp_path / "debug")])
         assert (file.path, file.has_lines) == (str(debug), True)
         file.close()
@@ -111,7 +119,7 @@ def test_a_debuginfod_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.M
     mock.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     monkeypatch.setenv("DEBUGINFOD_URLS", "http://127.0.0.1:1")
-    monkeypatch.setattr(debug_files, "DEBUGINFOD_SECONDS", 0.5)
+    monkeypatch.setattr(debug_information, "DEBUGINFOD_SECONDS", 0.5)
     for build_id in ("ab12", "cd34", "ef56"):
         assert not list(find_debug_files(None, build_id))
     assert (tmp_path / "asked").read_text() == "asked\n"

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read symbols and source lines of programs, in a process of its own: a damaged file ends it, but not its parent.
+
+The process reads requests as JSON from stdin: limits, and an `ObjectAddresses` for each object. It writes two lines to
+stdout for each object: symbols before debug information is read, then frames. Each has a note: why there are no frames.
+Debug information is in the program itself, in split debug files, or on a debuginfod server. The optional library
+symbolic reads source lines from it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from ibprof.sites.code_location import Frame, Symbol
+from ibprof.sites.elf_file import ElfFile
+
+DEBUG_FOLDERS = ("/usr/lib/debug",)
+"""Where distributions install debug files."""
+
+DEBUGINFOD_SECONDS = 90
+
+_CHUNK_BYTES = 1 << 20
+
+
+INSTALL = "the Python package symbolic is missing: pip install 'ibprof[sites]'"
+
+
+def open_program(path: str, build_id: str, unchanged_since_ns: int | None = None) -> tuple[ElfFile | None, str]:
+    """Return the file of a program, or None and the reason.
+
+    Args:
+        path: of the file.
+        build_id: that it must have; empty where it is unknown.
+        unchanged_since_ns: Unix time after which it must not have changed if its build ID is unknown; None for any.
+    """
+    try:
+        program = ElfFile(path)
+    except OSError as error:
+        return None, f"it cannot be read: {(error.strerror or str(error)).lower()}"
+    except (ValueError, MemoryError) as error:
+        return None, f"it cannot be read: {error or 'out of memory'}"
+    if build_id and program.build_id != build_id:
+        found = program.build_id or "none"
+        program.close()
+        return None, f"the file has another build ID than the recorded one: {found}, not {build_id}"
+    if not build_id and unchanged_since_ns is not None and _changed_ns(path) > unchanged_since_ns:
+        program.close()
+        return None, "it has no build ID, and was changed after the run began: link it with -Wl,--build-id"
+    return program, ""
+
+
+def _changed_ns(path: str) -> int:
+    """Return when a file was last written, or got its name."""
+    status = os.stat(path)  # noqa: PTH116
+    return max(status.st_mtime_ns, status.st_ctime_ns)
+
+
+def find_debug_files(
+    program: ElfFile | None, build_id: str, folders: Sequence[str] = DEBUG_FOLDERS
+) -> Iterator[ElfFile]:
+    """Yield the separate debug files of a program, local ones first. Others of that name are left out.
+
+    Args:
+        program: the file itself, if it is there.
+        build_id: of the program; empty where it has none.
+        folders: of installed debug files.
+    """
+    link = program.debug_link if program else None
+    paths = [f"{folder}/.build-id/{build_id[:2]}/{build_id[2:]}.debug" for folder in folders if len(build_id) > 2]
+    if program and link:
+        near = os.path.dirname(os.path.realpath(program.path))  # noqa: PTH120
+        paths += [f"{near}/{link[0]}", f"{near}/.debug/{link[0]}", *(f"{each}{near}/{link[0]}" for each in folders)]
+    for path in paths:
+        if file := _open(path):
+            if file.build_id == build_id if build_id else link and _checksum(path) == link[1]:
+                yield file
+            else:
+                file.close()
+    if (path := _ask_debuginfod(build_id)) and (file := _open(path)):
+        yield file
+
+
+def _open(path: str) -> ElfFile | None:
+    try:
+        return ElfFile(path)
+    except (OSError, ValueError):
+        return None
+
+
+def _checksum(path: str) -> int:
+    checksum = 0
+    with Path(path).open("rb") as file:
+        while chunk := file.read(_CHUNK_BYTES):
+            checksum = zlib.crc32(chunk, checksum)
+    return checksum
+
+
+def _ask_debuginfod(build_id: str) -> str:
+    """Return the path of a debug file from the servers in DEBUGINFOD_URLS; empty without them."""
+    if not build_id or not os.environ.get("DEBUGINFOD_URLS", "").strip():
+        return ""
+    try:
+        asked = subprocess.run(
+            ["debuginfod-find", "debuginfo", build_id],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=DEBUGINFOD_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        os.environ["DEBUGINFOD_URLS"] = ""  # no further program waits for it
+        return ""
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return os.fsdecode(asked.stdout.strip()) if asked.returncode == 0 else ""
+
+
+def read_lines(file: ElfFile, addresses: Sequence[int]) -> list[list[Frame]]:
+    """Return the frames at each address, innermost first: a function, and those that it was inlined into.
+
+    An address has no frames where its code was compiled without debug information.
+
+    Raises:
+        ImportError: symbolic is not installed.
+        Exception: the debug information is damaged.
+    """
+    from symbolic.debuginfo import Archive  # noqa: PLC0415  (optional)
+
+    lines: Any = next(Archive.open(file.path).iter_objects()).make_symcache()
+    readable = SourceNames()
+    return [_frames(lines.lookup(address - file.load_address), readable) for address in addresses]
+
+
+def _frames(found: Sequence[Any], readable: Callable[[str], str]) -> list[Frame]:
+    frames = [Frame(readable(each.symbol), each.full_path or "", each.line) for each in found]
+    # Line 0: the compiler names no line for this code.
+    return frames if frames and frames[0].file and frames[0].line else []
+
+
+class SourceNames:
+    """Turns names of functions as linkers see them into those of the source; C++ needs its library on the machine."""
+
+    def __init__(self) -> None:
+        try:
+            self._free = ctypes.CDLL(None).free
+            self._demangle: Any = ctypes.CDLL("libstdc++.so.6")["__cxa_demangle"]
+        except (OSError, AttributeError):
+            self._demangle = None
+            return
+        self._free.argtypes = [ctypes.c_void_p]
+        self._demangle.restype = ctypes.c_void_p
+
+    def __call__(self, name: str) -> str:
+        """Return the name in the source."""
+        # Compilers append `.isra.0`, `.cold` and the like to the names of parts, variants and inner functions.
+        name = name.partition(".")[0] or name
+        if not self._demangle or not name.startswith("_Z"):
+            return name
+        made = self._demangle(name.encode("utf-8", "surrogateescape"), None, None, None)
+        if not made:
+            return name
+        text = ctypes.string_at(made).decode("utf-8", "backslashreplace")
+        self._free(made)
+        return text
+
+
+def main() -> None:
+    """Answer the requests on stdin."""
+    given = json.load(sys.stdin)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _limit_memory(given["memory_bytes"])
+    for path, build_id, addresses, unchanged_since_ns in given["objects"]:
+        # The default action of SIGALRM ends the process, wherever it is.
+        signal.alarm(given["seconds"] + DEBUGINFOD_SECONDS)
+        for answer in resolve(path, build_id, addresses, given["seconds"], unchanged_since_ns):
+            print(json.dumps(answer), flush=True)
+
+
+def _limit_memory(size: int) -> None:
+    _, most = resource.getrlimit(resource.RLIMIT_DATA)
+    size = size if most == resource.RLIM_INFINITY else min(size, most)
+    resource.setrlimit(resource.RLIMIT_DATA, (size, most))
+
+
+def resolve(
+    path: str, build_id: str, addresses: Sequence[int], seconds: int, unchanged_since_ns: int | None
+) -> Iterator[dict[str, Any]]:
+    """Yield the symbols of addresses, then their frames; each with a note why there are no lines."""
+    program, note = open_program(path, build_id, unchanged_since_ns)
+    files = [program] if program else []
+    symbols: list[Symbol | None] = [None] * len(addresses)
+    frames: list[list[Frame]] = [[] for _ in addresses]
+    build_id = build_id or (program.build_id if program else "")
+    if not program or not program.has_lines:
+        for file in find_debug_files(program, build_id):
+            files.append(file)
+            if file.has_lines:
+                break  # no server is asked for what is on this machine
+    signal.alarm(seconds)
+    try:
+        # The first file with all symbols, else the program itself.
+        named = next((file for file in files if file.has_all_symbols), program)
+        if named:
+            readable = SourceNames()
+            found = named.find_symbols(addresses)
+            symbols = [each and Symbol(readable(each.function), each.offset) for each in found]
+    except (OSError, ValueError, MemoryError) as error:
+        note = note or f"its symbols are damaged ({error})"
+    yield {"symbols": symbols, "note": note}
+    if lined := next((file for file in files if file.has_lines), None):
+        frames, note = _try_lines(lined, addresses)
+    elif not note:
+        note = "it has no debug information: compile it with -g, or install its debug file"
+    for file in files:
+        file.close()
+    yield {"frames": frames, "note": note}
+
+
+def _try_lines(file: ElfFile, addresses: Sequence[int]) -> tuple[list[list[Frame]], str]:
+    try:
+        frames = read_lines(file, addresses)
+    except ImportError:
+        return [[] for _ in addresses], INSTALL
+    except Exception as error:  # symbolic has many; damage must never be an error of ibprof's
+        return [[] for _ in addresses], f"its debug information is damaged ({error})"
+    if bare := sum(not each for each in frames):
+        return frames, f"{bare} of {len(frames)} places are in code compiled without -g, or with -gsplit-dwarf"
+    return frames, ""
+
+
+if __name__ == "__main__":
+    main()
