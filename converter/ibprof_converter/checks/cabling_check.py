@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links and leaf switches that are not like their peers."""
+"""Checks of the cabling: links and leaf switches unlike their peers."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ def _check_regularity(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
 def _check_rates(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
     """Compare each link with those between the same two levels.
 
-    The usual rate is that of most of them. A switch whose links to a level are all alike is of another generation, or
-    was bought so: none of its links is called slow, unless it has but one.
+    The usual rate is the most common one. A switch whose several links to a level are all alike is of another
+    generation, or was bought so: none of its links is called slow.
     """
     level = np.sort(find_levels(fabric)[fabric.link_node], axis=1)
-    # Those with two rates are reported as that.
+    # Links with two rates are a finding of their own.
     has_rate = np.isfinite(fabric.link_gbps) & ~fabric.link_unequal
     lanes, gbps = fabric.link_lanes.astype(np.float64), fabric.link_gbps
     slow = np.zeros(fabric.links, np.bool_)
@@ -92,10 +92,10 @@ def _most_common(rates: list[tuple[float, float]]) -> tuple[float, float]:
 
 
 def _check_uplinks(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
-    """Compare switches with others of their level: few uplinks are less than is usual, for no fewer links down.
+    """Find switches with fewer uplinks than is usual on their level, for no fewer links down.
 
-    Usual is the most that a quarter of them have: where links are lost all over, most switches may lack one. A leaf's
-    uplinks are its links to any switches, since a torus has no levels above.
+    The usual number is the largest one that a quarter of them have: where many links are lost, most switches may lack
+    one. A leaf's uplinks are its links to any switches, since a torus has no levels above.
     """
     leaves = find_leaves(fabric)
     level = find_levels(fabric)
@@ -140,7 +140,7 @@ def _find_few(
         what = f"{len(few)} of {len(peers)} {words} with fewer uplinks than the usual {usual}"
         yield FabricFinding(FindingKind.FEW_UPLINKS, rail, what, places)
     else:
-        # What most of them have is no exception.
+        # If most of them differ, the difference is no exception.
         numbers = zip(*np.unique(up[peers], return_counts=True), strict=True)
         counts = ", ".join(f"{having} with {number}" for number, having in numbers)
         what = f"{len(peers)} {words} have different numbers of uplinks: {counts}"
@@ -148,7 +148,7 @@ def _find_few(
 
 
 def _find_usual(counts: npt.NDArray[np.int64]) -> int:
-    """Return the most that a quarter have, and no less than two; the commonest number where all differ too much."""
+    """Return the largest number that a quarter have, at least two; the commonest number where there is none."""
     number, having = np.unique(counts, return_counts=True)
     shared = number[having >= max(2, len(counts) / 4)]
     return int(shared[-1] if len(shared) else number[::-1][having[::-1].argmax()])

@@ -174,13 +174,13 @@ class FindingKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FabricFinding:
-    """Something that is not as it should be.
+    """A defect of a fabric or its dumps.
 
     Attributes:
-        kind: what it is.
+        kind: its kind.
         rail: number of the rail, from 0.
-        what: in words, with numbers.
-        places: every node, link, LID or host that it is about.
+        what: the defect in words, with numbers.
+        places: the nodes, links, LIDs or hosts concerned.
     """
 
     kind: FindingKind

@@ -56,16 +56,16 @@ class Coverage:
 
     Attributes:
         origin: where the traffic comes from.
-        rails: how bytes were assigned to rails; None where there is no fabric, and for bytes counted at the ports.
-        nic: how the adapters that bytes take in a subnet are known, as in `Traffic`.
+        rails: source of the rail of each byte; None where there is no fabric, and for bytes counted at the ports.
+        nic: source of the adapter of each byte in a subnet, as in `Traffic`.
         routes: where routes come from, as `name_routes` returns it; None where there are none.
         world_size: ranks of the job; None where no run was recorded.
-        ranks_recorded: of them.
-        hosts: that ranks were recorded on.
-        not_seen: what the numbers lack, a sentence each.
-        modelled: what is a model's, not measured, a sentence each.
-        notes: what else a reader must know, a sentence each.
-        unaccounted: operations of which less was seen than their calls asked for.
+        ranks_recorded: number of recorded ranks.
+        hosts: hosts of the recorded ranks.
+        not_seen: gaps of the numbers, a sentence each.
+        modelled: parts that are modelled, not measured, a sentence each.
+        notes: further facts for the reader, a sentence each.
+        unaccounted: operations with fewer recorded bytes than their calls requested.
     """
 
     origin: str

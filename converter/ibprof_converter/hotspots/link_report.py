@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loads of the links of a fabric as a report has them: how they compare, which are largest, and why."""
+"""Loads of the links of a fabric in a report: their comparison, the largest ones, and the causes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ibprof_converter.traffic.rail_bounds import ESTIMATE, STATIC, Bounds
 from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic
 
 DIAGNOSED_FLOWS = 5_000_000
-"""Flows beyond which trying remedies takes longer than a report may."""
+"""Largest number of flows: trying remedies for more takes too long for a report."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +35,13 @@ class LinkReport:
     Attributes:
         bytes_total, bytes_routed, bytes_on_host, bytes_unrouted: as in `Loads`.
         ranked_by: one of `RANKINGS`.
-        load_basis: loads that rank and judge, `static` or `estimate`.
-        heat: how the loads compare.
-        hotspots: the link directions that carry most.
+        load_basis: loads that rank links and judge causes, `static` or `estimate`.
+        heat: the loads of all link directions compared.
+        hotspots: the most loaded link directions.
+        switch_hotspots: the most loaded ones between switches; no placement changes the load of a host's own link.
         diagnosis: why the most loaded link direction is as busy as it is; None for port counters, which know no flows,
             where no speed is known, and beyond `DIAGNOSED_FLOWS`.
-        switch_hotspots: those between switches that carry most: a host's own link is as hot as its ranks talk, whatever
-            the placement.
-        groups: the most loaded link directions, alike ones together.
+        groups: the most loaded link directions, equally loaded ones together.
     """
 
     bytes_total: int
@@ -74,12 +73,12 @@ def report_on_links(
     Args:
         placed: the traffic on the fabric.
         subnets, layouts: the rails.
-        loads: what `placed` puts on their links.
-        top: number of hot link directions to name.
-        bounds: of adaptive routing; the estimate then ranks and judges.
-        demand: the same traffic between ranks, also within hosts; None where it is of no ranks, or of several jobs.
+        loads: of their links under `placed`.
+        top: number of link directions to name.
+        bounds: of adaptive routing; the estimate then ranks links and judges causes.
+        demand: the same traffic between ranks, also within hosts; None without ranks, and for several jobs.
         progress: receives each stage of the diagnosis.
-        rank_by: one of `RANKINGS`, for the link directions that are named.
+        rank_by: one of `RANKINGS`, the order of the named link directions.
     """
     ends = LinkDirections(subnets, layouts, loads, placed if isinstance(placed, Traffic) else None, bounds)
     busy = ends.most_loaded(top, rank_by)
@@ -130,7 +129,7 @@ def diagnose_traffic(
 
 
 def _name_loaders(placed: Traffic, situation: Situation, causes: Sequence[LoadCause]) -> Iterator[LoadCause]:
-    """Yield causes with what loads the link that is the busiest before their remedies, while the flows are the same."""
+    """Yield causes with the senders of the busiest link before each remedy, while the flows are the same."""
     before = situation
     for cause in causes:
         if before.flows is situation.flows:
@@ -156,7 +155,7 @@ def links_as_json(links: LinkReport) -> dict[str, Any]:
 
 
 def _hotspot(spot: dict[str, object]) -> dict[str, object]:
-    """Put what identifies the link under one key."""
+    """Return a link direction with the identity of its link under one key."""
     link = {name: spot.pop(name) for name in ("rail", "a", "b", "kind", "gbps")}
     if spot["static_bytes"] is None:
         del spot["static_bytes"]

@@ -36,7 +36,7 @@ _STATISTICS: dict[str, Callable[[npt.NDArray[np.float64]], np.floating]] = {
 }
 
 _PAIRS = 1 << 21
-"""Pairs whose routes are looked at together."""
+"""Number of pairs whose routes are followed together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +46,9 @@ class PatternThroughput:
     Attributes:
         rail: the rail.
         pattern: its name.
-        samples: how many were drawn, each with its own seed (shifts: distances).
+        samples: number of samples, each with its own seed (shifts: distances).
         pair_mean: mean over samples of the mean share of a pair, 0 to 1: ORCS's measure; hosts that send to many, or
-            hear from many, have less for each.
+            receive from many, have less for each.
         pair_deviation, pair_least, pair_most: standard deviation over the samples, the worst and the best one.
         network_mean: the same relative to what hosts' own links alone would leave each pair: 1 where the network takes
             nothing away. What two hosts on one switch send is in it, at 1.
@@ -83,7 +83,7 @@ def measure_throughput(
         subnet: the rail.
         rail: its number.
         samples: of each pattern that has several forms; seeds are 0, 1, 2, ...
-        progress: receives the name of each pattern as it begins.
+        progress: receives the name of each pattern at its start.
 
     Raises:
         UsageError: there are fewer than two hosts.
@@ -119,7 +119,7 @@ def measure_throughput(
 
 
 def _share(subnet: Subnet, lid: npt.NDArray[np.int32], demand: RankTraffic) -> tuple[float, float, float]:
-    """Return the mean share of the pairs, absolute and relative to their hosts' links, and how many do not arrive."""
+    """Return the mean share of the pairs, absolute and relative to their hosts' links, and the unrouted share."""
     source, destination = lid[demand.source], lid[demand.destination]
     meeting = _count_meeting(subnet, lid, source, destination)
     fabric = subnet.fabric

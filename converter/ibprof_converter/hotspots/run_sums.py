@@ -19,8 +19,8 @@ class NamedSum:
     """Bytes and messages of one operation, region or call site.
 
     Attributes:
-        name: of it.
-        bytes, messages: the totals.
+        name: its name.
+        bytes, messages: its totals.
         share: of all bytes, 0 to 1.
     """
 
@@ -35,11 +35,11 @@ class HostSum:
     """Bytes of the ranks of one host.
 
     Attributes:
-        name: of the host.
-        ranks: on it that were recorded.
-        ports: of its InfiniBand or RoCE devices.
-        bytes_on_host: between its ranks.
-        bytes_sent, bytes_received: to and from other hosts.
+        name: name of the host.
+        ranks: its recorded ranks.
+        ports: ports of its InfiniBand or RoCE devices.
+        bytes_on_host: bytes between its ranks.
+        bytes_sent, bytes_received: bytes to and from other hosts.
     """
 
     name: str
@@ -52,13 +52,13 @@ class HostSum:
 
 @dataclass(frozen=True, slots=True)
 class RegionBalance:
-    """How evenly senders share the bytes.
+    """The largest sender compared with the mean.
 
     Attributes:
-        max_bytes: of the one that sends most.
-        mean_bytes: over all.
-        ratio: of the two; 1 is even, 0 when nobody sends.
-        greatest: number of the one that sends most.
+        max_bytes: bytes of the largest sender.
+        mean_bytes: mean bytes of all senders.
+        ratio: `max_bytes` over `mean_bytes`; 1 is even, 0 when nobody sends.
+        greatest: number of the largest sender.
     """
 
     max_bytes: int
@@ -72,13 +72,13 @@ class RunSummary:
     """A traffic between ranks, without any fabric.
 
     Attributes:
-        bytes_total: rank to rank, those within a host and those to no rank included.
-        bytes_on_host: between ranks of one host, as they were recorded.
+        bytes_total: bytes from rank to rank, those within a host and those to no rank included.
+        bytes_on_host: bytes between ranks of one host, as they were recorded.
         operations, regions, sites: the largest first; no sites where they are not known.
         hosts: in the order of the profile; empty where no run was recorded, or its ranks are put on other hosts.
-        balance_ranks: of what ranks send.
-        balance_hosts: of what hosts send to others; None where there are no hosts.
-        ports: what each port carried, where work requests were seen or the ports counted themselves; else empty.
+        balance_ranks: balance of the bytes that ranks send.
+        balance_hosts: balance of the bytes that hosts send to others; None where there are no hosts.
+        ports: bytes of each port, where work requests were seen or the ports have counters; else empty.
     """
 
     bytes_total: int
@@ -93,11 +93,11 @@ class RunSummary:
 
 
 def summarise(demand: RankTraffic, with_hosts: bool = True) -> RunSummary:
-    """Add up a traffic between ranks in every way that needs no fabric.
+    """Return the sums of a traffic between ranks that need no fabric.
 
     Args:
         demand: the traffic.
-        with_hosts: whether the hosts that it was recorded on are those that are spoken of.
+        with_hosts: whether to sum by the hosts that it was recorded on.
     """
     total = sum_exactly(demand.bytes) + sum(demand.unmapped.values())
     ports = sum_ports(demand.profile) if demand.profile else ()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fabric's links as the verdict on a job uses them: the busiest one's time at line rate, its cause, its remedy."""
+"""The verdict on a job from the links of its fabric: time of the busiest one at line rate, its cause, its remedy."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def judge_job(
 
     Args:
         run: its profile; None for traffic that was not recorded.
-        links: of its fabric; None where that is not known.
+        links: links of its fabric; None where the fabric is not known.
         routes: a sentence on routes that are not the subnet's own; empty where they are.
         by_region: seconds of each region's most loaded link direction at line rate; None where not known.
-        moved: ranks are placed on other hosts than they ran on.
+        moved: whether ranks are placed on other hosts than they ran on.
     """
     times = _time_links(links, routes) if links else None
     if times:
@@ -39,10 +39,10 @@ def judge_job(
 
 
 def has_fault(verdict: Verdict, diagnosis: Diagnosis | None) -> bool:
-    """Return whether the network has a problem: pages show nothing else in red.
+    """Return whether the network has a problem, which pages show in red.
 
-    A link decides, and a remedy of it is worth it. Where no run shows what it costs, only a fault of the fabric counts,
-    a cable or a link to be repaired.
+    It has one if a link limits the job and its remedy is worth it. Where no run shows the cost, only a fault of the
+    fabric counts: a cable or a link to be repaired.
     """
     decides = verdict.kind in (VerdictKind.HOST_LINKS, VerdictKind.SWITCH_LINKS) and verdict.cause is not None
     if verdict.run_s is None or (decides and verdict.is_worth_it is None):

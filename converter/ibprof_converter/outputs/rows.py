@@ -34,16 +34,16 @@ LINK_COLUMNS = (
 )
 
 SITE_COLUMN = "site"
-"""A column more, behind `operation`, where call sites are distinguished."""
+"""A further column after `operation`, where call sites are distinguished."""
 
 JOB_COLUMNS = ("job",)
-"""Columns more, behind the others, where there are several jobs."""
+"""Further columns after the others, where there are several jobs."""
 
 COUNTER_COLUMNS = ("a_counted", "b_counted")
-"""Columns more, behind all others, where port counters were given."""
+"""Further columns after all others, with port counters."""
 
 BOUND_COLUMNS = ("a_shared", "b_shared", "a_most", "b_most", "a_estimate", "b_estimate")
-"""Columns more, behind the others but for counters, with adaptive routing: bounds and estimate of the loads."""
+"""Further columns before counters, with adaptive routing: bounds and estimate of the loads."""
 
 NODE_COLUMNS = ("rail", "guid", "name", "kind", "level", "x", "y", "lids", "ranks", "host")
 
@@ -68,7 +68,7 @@ def link_rows(
     agreement: Agreement | None = None,
     bounds: Bounds | None = None,
 ) -> Iterator[Row]:
-    """Yield a row a link; where regions, operations or sites are distinguished, a row for each with bytes on the link.
+    """Yield a row for each link; with regions, operations or sites, a row for each of them with bytes on the link.
 
     A link without traffic has one row, of 0 bytes and `ALL` in those columns, unless `only_used` leaves it out.
 
@@ -77,7 +77,7 @@ def link_rows(
         loads: of their links.
         only_used: whether to leave out links without traffic.
         agreement: with port counters.
-        bounds: of adaptive routing. Both are of all regions and operations, so each row of a link has the same.
+        bounds: of adaptive routing. Counters and bounds are of all regions and operations: equal in all rows of a link.
 
     Yields:
         A dict of `link_columns`; `gbps` and counters are None where they are not known.
@@ -131,7 +131,7 @@ def _loads_of_link(
 
 
 class _LinkPlaces:
-    """Columns that all rows of a link have in common; taken out of the arrays of a rail once."""
+    """Common columns of all rows of a link; read from the arrays of a rail once."""
 
     def __init__(self, rail: int, fabric: Fabric, layout: FabricLayout) -> None:
         self._rail = rail
@@ -143,7 +143,7 @@ class _LinkPlaces:
         self._node_columns = list(zip(guids, fabric.node_name, levels, x, y, strict=True))
 
     def columns(self, link: int, a: int) -> Row:
-        """Return the columns of a link, of which `a` is the lower end."""
+        """Return the columns of a link; `a` is its lower end."""
         row: Row = {"rail": self._rail}
         for letter, end in (("a", a), ("b", 1 - a)):
             guid, name, level, x, y = self._node_columns[self._nodes[link][end]]
@@ -160,7 +160,7 @@ def node_rows(
     rank_lid: npt.NDArray[np.int32] | None,
     names: Sequence[str] = (),
 ) -> Iterator[Row]:
-    """Yield a row a node.
+    """Yield a row for each node.
 
     Args:
         fabrics, layouts: the rails.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run over time for Perfetto and chrome://tracing: what was recorded in each interval, and no invented calls.
+"""A run over time for Perfetto and chrome://tracing, by recorded intervals, since single calls are not recorded.
 
 Hosts are processes, ranks are threads. Regions are asynchronous events from their first visit to the end of the last
 one, since visits are not recorded one by one. Bytes, time inside MPI and the use of links are counters.
@@ -38,10 +38,10 @@ class LinkUse:
     """Use of a link direction over time.
 
     Attributes:
-        name: of it.
-        first_ns: Unix time from which on times count.
-        begin_ns: float64 [step], the steps' beginnings, the last one where the run ends.
-        share: float64 [step], of the link's speed, from 0 to 1; 0 in the last.
+        name: name of the link direction.
+        first_ns: Unix time of time 0.
+        begin_ns: float64 [step], start of each step; the last one is the end of the run.
+        share: float64 [step], share of the link's speed, from 0 to 1; 0 in the last step.
     """
 
     name: str
@@ -74,7 +74,7 @@ def write_trace(file: TextIO, run: Profile, links: Sequence[LinkUse]) -> None:
 
 
 def _list_events(run: Profile, links: Sequence[LinkUse], first: int) -> Iterator[Event]:
-    """Yield the events of one rank after the other: those of all ranks together may not fit into memory."""
+    """Yield the events rank by rank, since those of all ranks may not fit into memory."""
     process = {rank.rank: rank.host + 1 for rank in run.ranks}
     sent_of, times_of, regions_of = (
         _split_by_rank(rows) for rows in (run.intervals.rank, run.interval_times.rank, run.region_times.rank)
@@ -91,7 +91,7 @@ def _list_events(run: Profile, links: Sequence[LinkUse], first: int) -> Iterator
 
 
 def _split_by_rank(rank: npt.NDArray[np.int32]) -> Callable[[int], Rows]:
-    """Return what finds the rows of a rank."""
+    """Return a function from a rank to its rows."""
     order = np.argsort(rank, kind="stable")
     ordered = rank[order]
 
@@ -116,7 +116,7 @@ def _name(what: str, process: int, thread: int, name: str) -> Event:
 
 
 def _list_intervals(run: Profile, rows: Rows, place: Place, first: int) -> Iterator[Event]:
-    """Yield what a rank sent in each of its intervals, to all peers together."""
+    """Yield the bytes and messages of a rank in each of its intervals, to all peers together."""
     line = run.intervals
     spans, row = np.unique(_spans(line.begin_ns[rows], line.end_ns[rows]), axis=0, return_inverse=True)
     sums = np.zeros((len(spans), 2), np.uint64)

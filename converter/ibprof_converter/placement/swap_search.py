@@ -53,9 +53,9 @@ class Energy:
     """The sum over link directions of (bytes * unit) ^ (2 ^ doublings), which a round lowers.
 
     Attributes:
-        unit: float64 [end]; 0 for those that do not count.
+        unit: float64 [end]; 0 for link directions that do not count.
         limit: int64 [end], bytes that no step may exceed.
-        doublings: how much the largest terms count.
+        doublings: exponent of two; more give the largest terms more weight.
     """
 
     unit: npt.NDArray[np.float64]
@@ -155,12 +155,12 @@ class SearchRound:
 
     Args:
         problem: the problem to solve.
-        start: where to begin.
-        score: of `start`.
-        energy: what to lower.
+        start: the first placement.
+        score: score of `start`.
+        energy: the energy to lower.
         temperatures: relative to the energy, at the beginning and at the end.
-        seed: of the random choices.
-        work: link directions to visit.
+        seed: seed of the random choices.
+        work: number of link directions to visit.
     """
 
     def __init__(
@@ -285,7 +285,7 @@ def search(
         starts: placements as `RankSlots.number` returns them; the result is never worse than the best of them.
         seed: of the random choices.
         seconds: time limit. It sets the amount of work, which needs a part of this time.
-        bounds: what cannot be improved.
+        bounds: times that no placement improves.
         rounds: of each chain, run one after the other.
         progress: called with the share of work done and the best largest time.
     """
@@ -310,7 +310,7 @@ def search(
 def _plan(
     problem: PlacementProblem, scored: Sequence[tuple[PlacementScore, SlotOfRank]], seed: int, seconds: float
 ) -> list[_Chain]:
-    """Return the chains: their number does not depend on the machine, so that results do not either."""
+    """Return the chains. Their number does not depend on the machine, so results do not either."""
     plan = [(0, COLD), (0, WARM), (1, COLD), (2, COLD)]
     begins = [(*scored[min(index, len(scored) - 1)], heat) for index, heat in plan]
     if problem.ranks <= _FEW_RANKS:
@@ -326,7 +326,7 @@ def _seed(seed: int, number: int) -> int:
 
 
 class _Watch:
-    """The clock, and what all chains together have done."""
+    """The clock, and the progress of all chains together."""
 
     def __init__(self, deadline: float, chains: int, best: float, progress: Callable[[float, float], None]) -> None:
         self._deadline, self._chains, self._progress = deadline, chains, progress
@@ -335,7 +335,7 @@ class _Watch:
         self.stopped = False
 
     def tell(self, chain: _Chain, share: float, best: float) -> None:
-        """Note how far a chain is."""
+        """Record the progress of a chain."""
         self._shares[chain.seed] = share
         self._best = min(self._best, best)
         self._progress(min(1.0, sum(self._shares.values()) / self._chains), self._best)

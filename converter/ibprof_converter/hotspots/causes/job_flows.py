@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes of a job on the model: from port to port, and between ranks on the slots that they have now."""
+"""Bytes of a job in the model: from port to port, and between ranks on the slots that they have now."""
 
 from __future__ import annotations
 
