@@ -20,7 +20,7 @@ from ibprof.text.quantities import format_bytes, format_seconds, printable
 if TYPE_CHECKING:
     from ibprof.profile.call_report import CallReport, CallSum
     from ibprof.profile.efficiency import Efficiency
-    from ibprof.profile.waiting import Waiting
+    from ibprof.profile.quickest_ranks import Waiting
 
 COLUMNS = ("calls", "time_s", "bytes", "messages")
 SHOWN = 10

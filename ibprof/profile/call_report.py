@@ -13,8 +13,8 @@ import numpy.typing as npt
 from ibprof.profile.efficiency import NOT_TIMED, Efficiencies, elapsed_s, find_efficiencies, inside_s, overlaps_s
 from ibprof.profile.exact_sums import sum_by_group
 from ibprof.profile.profile_data import CallTimes, Counters, Direction, Kind, Profile, Source
+from ibprof.profile.quickest_ranks import ASSUMPTION, Waiting, estimate_waiting
 from ibprof.profile.row_choice import NO_SITES, RowChoice, name_sites
-from ibprof.profile.waiting import ASSUMPTION, Waiting, estimate_waiting
 
 NO_TIMES = "time inside calls was not recorded: run again with IBPROF_TIME=1"
 

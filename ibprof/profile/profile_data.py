@@ -254,6 +254,7 @@ class Rank:
         overlap_ns: what the sum of these times counts more than once, since several threads were inside calls at once.
         choices: what decides which adapters it uses; empty where its host has none, or nothing was recorded.
         clock_offset_ns: Unix time minus the clock of its samples, when recording began; 0 without samples.
+        boot: number of its machine's start, a hash; ranks of one start read one clock; 0 where unknown.
         clock_drift_ns: by how much that difference grew until recording ended.
         collectives, messages: how many it took part in, sampled or not; messages sent and received.
         unsampled_collectives, unsampled_messages: those that could not be sampled, by `Unsampled`; empty where nothing
@@ -281,6 +282,7 @@ class Rank:
     overlap_ns: int = 0
     choices: tuple[AdapterChoice, ...] = ()
     clock_offset_ns: int = 0
+    boot: int = 0
     clock_drift_ns: int = 0
     collectives: int = 0
     messages: int = 0

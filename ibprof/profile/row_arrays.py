@@ -53,3 +53,8 @@ def _scalar_type(array: Any) -> type[np.generic]:
     _, dtype = get_args(array)
     scalar: type[np.generic] = get_args(dtype)[0]
     return scalar
+
+
+def take_rows(rows: Rows, chosen: npt.NDArray[Any]) -> Rows:
+    """Return chosen rows, by a mask or by numbers."""
+    return type(rows)(**{name: column[chosen] for name, column in rows.columns().items()})

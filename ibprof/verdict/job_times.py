@@ -12,9 +12,9 @@ from ibprof.native.kernel_library import sum_exactly
 from ibprof.profile.call_report import TimeInMpi, time_in_mpi
 from ibprof.profile.efficiency import elapsed_s, inside_s, overlaps_s
 from ibprof.profile.profile_data import Direction, Kind, Profile, Rank, Source
+from ibprof.profile.quickest_ranks import Waiting, estimate_waiting
 from ibprof.profile.row_choice import name_sites
 from ibprof.profile.unaccounted import PARTNER_FAILED, PARTNER_GROUP
-from ibprof.profile.waiting import Waiting, estimate_waiting
 from ibprof.verdict.verdict_data import BusiestLink
 
 LATENCY_S = 100e-6

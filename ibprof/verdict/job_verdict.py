@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ibprof.profile.profile_data import Profile
-from ibprof.profile.waiting import Waiting
+from ibprof.profile.quickest_ranks import Waiting
 from ibprof.text.call_names import name_call
 from ibprof.text.quantities import format_bytes, format_seconds
 from ibprof.verdict.job_times import LATENCY_S, JobTimes, Place, measure_job

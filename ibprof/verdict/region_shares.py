@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ibprof.profile.efficiency import find_efficiencies, inside_s
 from ibprof.profile.profile_data import Profile
-from ibprof.profile.waiting import Waiting
+from ibprof.profile.quickest_ranks import Waiting
 
 
 @dataclass(frozen=True, slots=True)

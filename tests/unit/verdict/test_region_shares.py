@@ -10,7 +10,7 @@ import pytest
 
 from ibprof.profile.profile_data import CallTimes, Profile
 from ibprof.profile.profile_rows import order_rows
-from ibprof.profile.waiting import estimate_waiting
+from ibprof.profile.quickest_ranks import estimate_waiting
 from ibprof.verdict.job_verdict import judge_run
 from ibprof.verdict.region_shares import share_by_region
 from ibprof.verdict.verdict_data import BusiestLink, VerdictKind

@@ -28,15 +28,15 @@ FROM_ROOT = frozenset({"Bcast", "Scatter", "Scatterv"})
 TO_ROOT = frozenset({"Reduce", "Gather", "Gatherv"})
 PREFIX = frozenset({"Scan", "Exscan"})
 
-_CALL = np.dtype([("name", "S24"), ("enter", "i8"), ("exit", "i8")])
-_INSTANCE = np.dtype(
+CALL = np.dtype([("name", "S24"), ("enter", "i8"), ("exit", "i8")])
+INSTANCE = np.dtype(
     [
         ("name", "S24"),
         ("communicator", "u8"),
         *((name, "i8") for name in ("number", "size", "member", "root", "bytes", "start", "call")),
     ]
 )
-_MESSAGE = np.dtype(
+MESSAGE = np.dtype(
     [
         ("name", "S24"),
         ("communicator", "u8"),
@@ -86,7 +86,7 @@ def _read(path: Path) -> Trace:
     data = path.read_bytes()
     host = data[16:272].split(b"\0")[0].decode()
     at, arrays = 272, []
-    for layout in (_CALL, _INSTANCE, _MESSAGE):
+    for layout in (CALL, INSTANCE, MESSAGE):
         used, size = (int(each) for each in np.frombuffer(data, np.uint64, 2, at))
         assert size == layout.itemsize, path
         arrays.append(np.frombuffer(data, layout, used, at + 16))

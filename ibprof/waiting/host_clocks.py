@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The clocks of hosts, compared by the order of events: a message arrives after it was sent.
+
+An event at one clock that precedes an event at another bounds the difference of the two clocks from one side, at that
+time. Events in both directions leave a polygon of lines (offset and drift) that are possible. Shortest paths over the
+clocks lead from each to one reference. No clock is trusted, and no bound is narrower than the events make it, but for
+one assumption: in each part of the run, the quickest small message or collective takes at most `QUICKEST_NS`.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+QUICKEST_NS = 100_000
+"""Longest time of the quickest small message in a part of the run, on any network that MPI jobs use."""
+
+MOST_DRIFT = 1e-3
+"""Largest drift of one clock against another that is considered; crystals have 1e-4 at most."""
+
+UNKNOWN_NS = 1 << 60
+"""Error of a clock that no event bounds."""
+
+_BINS = 64
+"""Parts of a run of which the tightest bound is kept."""
+
+_PARTS = 8
+"""Parts of a run, at most, in each of which one message is taken to be quick."""
+
+_ENOUGH = 16
+"""Messages in such a part, at least, unless the run has fewer."""
+
+_GRID = 9
+"""Moments at which errors are calculated; between them they are interpolated, which is never below the exact one."""
+
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Booleans = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class EventOrders:
+    """Pairs of events of which the first precedes the second; arrays of one length.
+
+    Attributes:
+        first, second: int64, numbers of the events' clocks.
+        first_ns, second_ns: int64, times of the events by these clocks.
+        is_certain: bool; the others need not hold, but in each part of the run at least one of them does.
+    """
+
+    first: Integers
+    second: Integers
+    first_ns: Integers
+    second_ns: Integers
+    is_certain: Booleans
+
+    @classmethod
+    def join(cls, parts: Sequence[EventOrders]) -> EventOrders:
+        """Return the pairs of all parts."""
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in cls.__slots__))
+
+
+@dataclass(frozen=True, slots=True)
+class HostClocks:
+    """Each clock as a line over the reference clock's time.
+
+    Attributes:
+        base_ns: int64 [clock], a time of the clock.
+        common_ns: int64 [clock], the same moment by the reference clock.
+        rate: float64 [clock], seconds of the reference for a second of the clock.
+        moments_ns: float64 [moment], times of the reference clock.
+        error_ns: float64 [clock, moment], largest error of a time.
+        group: int64 [clock], clocks of one group were compared, directly or by others; each group has a reference.
+    """
+
+    base_ns: Integers
+    common_ns: Integers
+    rate: Floats
+    moments_ns: Floats
+    error_ns: Floats
+    group: Integers
+
+    @property
+    def are_one_group(self) -> bool:
+        """Return whether all clocks were compared."""
+        return bool((self.group == self.group[0]).all())
+
+    def to_common(self, clock: Integers, time_ns: Integers) -> tuple[Integers, Floats]:
+        """Return times by the reference clock, and their largest errors, ns."""
+        if len(self.base_ns) == 1:
+            return time_ns, np.zeros(len(time_ns))
+        since = (time_ns - self.base_ns[clock]).astype(np.float64) * self.rate[clock]
+        common = self.common_ns[clock] + np.rint(since).astype(np.int64)
+        error = np.zeros(len(common))
+        for number in np.flatnonzero(self.error_ns.any(axis=1)).tolist():
+            rows = clock == number
+            error[rows] = np.interp(common[rows], self.moments_ns, self.error_ns[number])
+        return common, error
+
+
+def one_clock() -> HostClocks:
+    """Return the clock of ranks that all read the same one."""
+    zero = np.zeros(1, np.int64)
+    return HostClocks(zero, zero, np.ones(1), np.zeros(1), np.zeros((1, 1)), zero)
+
+
+@dataclass(frozen=True, slots=True)
+class _PairLine:
+    """What clock b shows more than clock a, over a's time: `offset + slope * (x - origin)`, and its error.
+
+    `error` is that of `moments` (a's time).
+    """
+
+    a: int
+    b: int
+    origin: int
+    offset: float
+    slope: float
+    moments: Floats
+    error: Floats
+
+
+def fit_clocks(clocks: int, orders: EventOrders) -> HostClocks:
+    """Return the clocks that the orders allow, as lines to a reference: the clock with most orders.
+
+    Args:
+        clocks: number of clocks.
+        orders: pairs of events, any number of each two clocks.
+    """
+    apart = orders.first != orders.second
+    first, second = orders.first[apart], orders.second[apart]
+    if clocks == 1 or not len(first):
+        return _follow_paths(clocks, np.arange(clocks), [])
+    a, b = np.minimum(first, second), np.maximum(first, second)
+    is_upper = first == a
+    x = np.where(is_upper, orders.first_ns[apart], orders.second_ns[apart])
+    y = np.where(is_upper, orders.second_ns[apart], orders.first_ns[apart])
+    certain = orders.is_certain[apart]
+    pair = a * clocks + b
+    order = np.argsort(pair, kind="stable")
+    begins = np.flatnonzero(np.diff(pair[order], prepend=-1))
+    lines = []
+    for rows in np.split(order, begins[1:]):
+        line = _fit_pair(int(a[rows[0]]), int(b[rows[0]]), x[rows], y[rows], is_upper[rows], certain[rows])
+        if line is not None:
+            lines.append(line)
+    most = np.argsort(-np.bincount(np.concatenate([first, second]), minlength=clocks), kind="stable")
+    return _follow_paths(clocks, most, lines)
+
+
+def _fit_pair(a: int, b: int, x: Integers, y: Integers, is_upper: Booleans, certain: Booleans) -> _PairLine | None:
+    """Return the middle of the lines that are possible; None where there is none, or one side has no bound."""
+    origin = int(x[0] // 2 + x[-1] // 2)
+    shift = int(np.median(y - x))
+    over = ((y - x) - shift).astype(np.float64)
+    at = (x - origin).astype(np.float64)
+    half = max(float(np.abs(at).max()), 1.0)
+    at /= half
+    # Points lie on both sides of the line; its slope is theirs, so that the tightest of a part of the run is found.
+    tilt = float(np.polyfit(at, over, 1)[0]) if len(at) > 8 and np.ptp(at) > 0.1 else 0.0
+    tilt = float(np.clip(tilt, -MOST_DRIFT * half, MOST_DRIFT * half))
+    level = over - tilt * at
+    bounds = [(is_upper & certain, 1, True), (~is_upper & certain, -1, True)]
+    quick = [(is_upper & ~certain, 1, False), (~is_upper & ~certain, -1, False)]
+    polygon = None
+    for chosen in ([*bounds, *quick], bounds):
+        points = [(side, *_tightest(at[rows], level[rows], side, every)) for rows, side, every in chosen]
+        polygon = _possible_lines(points, MOST_DRIFT * half + abs(tilt))
+        if polygon is not None:
+            break
+    if polygon is None:
+        return None
+    moments = np.linspace(-1, 1, _GRID)
+    values = polygon[:, :1] + polygon[:, 1:] * moments
+    middle = (polygon.min(axis=0) + polygon.max(axis=0)) / 2
+    centre = middle[0] + middle[1] * moments
+    error = np.maximum(values.max(axis=0) - centre, centre - values.min(axis=0))
+    return _PairLine(
+        a, b, origin, float(shift + middle[0]), float(middle[1] + tilt) / half, moments * half + origin, error
+    )
+
+
+def _tightest(at: Floats, level: Floats, side: int, every: bool) -> tuple[Floats, Floats]:
+    """Return the tightest bound of each part of the run; the loosest, where only one in each part holds."""
+    if not len(at):
+        return at, level
+    if every:
+        parts = np.minimum(((at + 1) / 2 * _BINS).astype(np.int64), _BINS - 1)
+    else:
+        parts = np.empty(len(at), np.int64)
+        parts[np.argsort(at, kind="stable")] = np.arange(len(at)) * max(min(_PARTS, len(at) // _ENOUGH), 1) // len(at)
+    # The last of each part, in the order of looseness or tightness.
+    order = np.lexsort((-side * level if every else side * level, parts))
+    last = np.flatnonzero(np.diff(parts[order], append=-1))
+    return at[order[last]], level[order[last]]
+
+
+def _possible_lines(points: Sequence[tuple[int, Floats, Floats]], steepest: float) -> Floats | None:
+    """Return the corners (offset, slope) of the lines below all upper and above all lower points; None for none."""
+    far = 1e14
+    polygon = [(-far, -steepest), (far, -steepest), (far, steepest), (-far, steepest)]
+    for side, places, levels in points:
+        for place, level in zip(places.tolist(), levels.tolist(), strict=True):
+            polygon = _cut(polygon, side, place, level)
+            if not polygon:
+                return None
+    corners = np.array(polygon)
+    return corners if np.abs(corners[:, 0]).max() < far / 2 else None
+
+
+def _cut(polygon: list[tuple[float, float]], side: int, place: float, level: float) -> list[tuple[float, float]]:
+    """Return the part of a convex polygon with `side * (offset + slope * place) <= side * level`."""
+    excess = [side * (offset + slope * place - level) for offset, slope in polygon]
+    if max(excess) <= 0:
+        return polygon
+    kept = []
+    for number, (point, over) in enumerate(zip(polygon, excess, strict=True)):
+        before, before_over = polygon[number - 1], excess[number - 1]
+        if (over > 0) != (before_over > 0):
+            part = before_over / (before_over - over)
+            kept.append((before[0] + part * (point[0] - before[0]), before[1] + part * (point[1] - before[1])))
+        if over <= 0:
+            kept.append(point)
+    return kept
+
+
+def _follow_paths(clocks: int, references: Integers, lines: Sequence[_PairLine]) -> HostClocks:
+    """Return each clock by the path of least error to the first reference that it has a path to (Dijkstra)."""
+    neighbours: list[list[tuple[int, _PairLine]]] = [[] for _ in range(clocks)]
+    for line in lines:
+        neighbours[line.a].append((line.b, line))
+        neighbours[line.b].append((line.a, line))
+    base, common = np.zeros(clocks, np.int64), np.zeros(clocks, np.int64)
+    rate, group = np.ones(clocks), np.full(clocks, -1, np.int64)
+    begin = min((line.moments[0] for line in lines), default=0.0)
+    end = max((line.moments[-1] for line in lines), default=1.0)
+    error = np.full((clocks, _GRID), np.inf)
+    for reference in references.tolist():
+        if group[reference] >= 0:
+            continue
+        error[reference] = 0
+        waiting = [(0.0, reference)]
+        while waiting:
+            _, clock = heapq.heappop(waiting)
+            if group[clock] >= 0:
+                continue
+            group[clock] = reference
+            for other, line in neighbours[clock]:
+                # Both clocks' moments differ by their offset; errors hardly change over that.
+                added = error[clock] + line.error
+                if group[other] >= 0 or added.mean() >= error[other].mean():
+                    continue
+                error[other] = added
+                # At `origin` of clock a, clock b shows `origin + offset`.
+                here, there = line.origin, line.origin + round(line.offset)
+                here, there = (here, there) if line.a == clock else (there, here)
+                base[other], common[other] = there, common[clock] + round(float(here - base[clock]) * rate[clock])
+                slope = 1 + line.slope
+                rate[other] = rate[clock] / slope if line.a == clock else rate[clock] * slope
+                heapq.heappush(waiting, (float(added.mean()), other))
+    return HostClocks(base, common, rate, np.linspace(begin, end, _GRID), error, group)

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ranks that others wait for: how often, how long, and what they did before they came late.
+
+A rank that is late since it waited itself only passes its delay on. Such waiting is traced back through the sampled
+calls to the rank that came late without waiting.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.profile.profile_data import Profile
+from ibprof.profile.row_choice import name_sites
+from ibprof.waiting.wait_states import MatchedSamples, SplitCalls
+
+MOST_LATE = 16
+"""Late ranks that are listed."""
+
+_MOST_STEPS = 4096
+"""Ranks that a delay is traced through, at most."""
+
+_MOST_ROWS = 4_000_000
+"""Parts of waiting that are traced, at most, over all steps: uncertain clocks make cycles of ranks."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkBefore:
+    """Time outside of MPI before calls of an operation.
+
+    Attributes:
+        operation, site: the call after which it began, of those the one with most such time.
+        outside_s: mean time of the rank.
+        others_outside_s: mean time of all other ranks; None where unknown.
+    """
+
+    operation: str
+    site: str
+    outside_s: float
+    others_outside_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class LateRank:
+    """A rank that others wait for in one place.
+
+    Attributes:
+        rank: that was late.
+        host: its name.
+        operation, site, region: where the others wait.
+        share: part of the calls there, by those that wait, that end with this rank, 0 to 1.
+        late_s: mean time that these calls wait for it.
+        wait_s: waiting for it in total, over all ranks.
+        passed_on_s: of that, waiting that reached the others through ranks that waited themselves.
+        before: what it did before; None where unknown.
+    """
+
+    rank: int
+    host: str
+    operation: str
+    site: str
+    region: str
+    share: float
+    late_s: float
+    wait_s: float
+    passed_on_s: float
+    before: WorkBefore | None = None
+
+
+def find_late_ranks(
+    run: Profile, matched: MatchedSamples, calls: SplitCalls, wait_s: npt.NDArray[np.float64]
+) -> tuple[LateRank, ...]:
+    """Return the late ranks of each place, those with most waiting first.
+
+    Args:
+        run: the profile.
+        matched, calls: its samples, and their waiting.
+        wait_s: waiting of each row of the profile's times, to which the samples of a place are scaled.
+    """
+    chosen = np.flatnonzero((calls.wait_ns > 0) & (calls.late >= 0) & (calls.most_ns - calls.least_ns <= calls.wait_ns))
+    if not len(chosen):
+        return ()
+    columns = (calls.region, calls.operation, calls.site)
+    place_key = np.stack([column[chosen] for column in columns])
+    places, place = np.unique(place_key, axis=1, return_inverse=True)
+    place = place.ravel()
+    weight = calls.weight[chosen]
+    guilty, amount, item = trace_back(calls, chosen)
+    sampled = np.bincount(place, weights=weight * calls.wait_ns[chosen], minlength=places.shape[1])
+    measured = np.zeros(places.shape[1])
+    times = np.stack((run.times.region, run.times.operation, run.times.site))
+    for number in range(places.shape[1]):
+        measured[number] = wait_s[(times == places[:, number : number + 1]).all(axis=0)].sum()
+    scale = np.where(sampled > 0, measured / np.maximum(sampled, 1), 0.0)
+    ranks = int(max(guilty.max(), calls.rank.max())) + 1
+    key = place[item] * ranks + guilty
+    pairs, pair = np.unique(key, return_inverse=True)
+    pair = pair.ravel()
+    seconds = np.bincount(pair, weights=amount * weight[item] * scale[place[item]])
+    direct = guilty == calls.late[chosen][item]
+    passed = np.bincount(pair, weights=amount * weight[item] * scale[place[item]] * ~direct)
+    # A call counts for the rank that caused most of its waiting.
+    major = np.lexsort((amount, item))
+    major = major[np.flatnonzero(np.diff(item[major], append=-1))]
+    count = np.bincount(pair[major], weights=weight[item[major]], minlength=len(pairs))
+    own = np.bincount(pair[major], weights=weight[item[major]] * amount[major], minlength=len(pairs))
+    of_place = np.bincount(place, weights=weight, minlength=places.shape[1])
+    hosts = {rank.rank: run.hosts[rank.host].name for rank in run.ranks}
+    sites = name_sites(run)
+    found = []
+    for number in np.argsort(-seconds)[:MOST_LATE].tolist():
+        at, rank = divmod(int(pairs[number]), ranks)
+        region, operation, site = places[:, at].tolist()
+        found.append(
+            LateRank(
+                rank=rank,
+                host=hosts.get(rank, ""),
+                operation=run.operations[operation],
+                site=sites[site],
+                region=run.regions[region],
+                share=float(count[number] / of_place[at]),
+                late_s=float(own[number] / count[number]) * 1e-9 if count[number] else 0.0,
+                wait_s=float(seconds[number]),
+                passed_on_s=float(passed[number]),
+                before=_find_work_before(run, matched, rank, operation, sites),
+            )
+        )
+    return tuple(found)
+
+
+def trace_back(
+    calls: SplitCalls, chosen: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    """Return who caused the waiting of chosen calls.
+
+    While a rank waited in a sampled call, it cannot have been late itself: what others waited meanwhile goes to the
+    rank that it waited for, and so on.
+
+    Returns:
+        Rank, nanoseconds and index into `chosen` of each cause; the nanoseconds of a call sum to its waiting.
+    """
+    # Waiting of each rank, in the order of time: calls are in the order of rank, enter.
+    waits = np.flatnonzero((calls.wait_ns > 0) & (calls.late >= 0))
+    begin, end = calls.enter_ns[waits], calls.enter_ns[waits] + calls.wait_ns[waits]
+    rank = calls.rank[waits].astype(np.int64)
+    ranks = int(max(rank.max(initial=0), calls.late.max(initial=0))) + 1
+    first_of = np.searchsorted(rank, np.arange(ranks))
+    after_of = np.searchsorted(rank, np.arange(ranks), side="right")
+    found: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.int64]]] = []
+    item = np.arange(len(chosen))
+    who = calls.late[chosen].astype(np.int64)
+    since, until = calls.enter_ns[chosen], calls.enter_ns[chosen] + calls.wait_ns[chosen]
+    span = int(max(end.max(initial=0) - begin.min(initial=0), 1)) + 2
+    low = int(begin.min(initial=0))
+    keys = rank * span + (begin - low) if len(rank) else rank
+    traced = 0
+    for _ in range(_MOST_STEPS):
+        traced += len(item)
+        if not len(item) or traced > _MOST_ROWS:
+            break
+        # The last waiting of that rank that begins before the end of the interval.
+        last = np.searchsorted(keys, who * span + np.clip(until - low, 0, span - 1)) - 1
+        there = (last >= first_of[who]) & (last < after_of[who])
+        at = np.where(there, last, 0)
+        starts = np.where(there, np.maximum(begin[at], since), until) if len(begin) else until
+        ends = np.where(there, np.clip(end[at], starts, until), until) if len(begin) else until
+        none = ~there | (ends <= starts)
+        # After that waiting, or without any, the rank itself was late.
+        lateness = np.where(none, until - since, until - ends)
+        found.append((who, lateness.astype(np.float64), item))
+        passes = ~none
+        inner = passes & (ends > starts)
+        earlier = passes & (starts > since)
+        next_who = np.concatenate([calls.late[waits[at[inner]]].astype(np.int64), who[earlier]])
+        next_since = np.concatenate([starts[inner], since[earlier]])
+        next_until = np.concatenate([ends[inner], starts[earlier]])
+        item = np.concatenate([item[inner], item[earlier]])
+        who, since, until = next_who, next_since, next_until
+    if len(item):  # a cycle of ranks that wait for each other: clocks are not that exact
+        found.append((who, (until - since).astype(np.float64), item))
+    guilty, amount, of_item = (np.concatenate([part[each] for part in found]) for each in range(3))
+    some = amount > 0
+    return guilty[some], amount[some], of_item[some]
+
+
+def _find_work_before(
+    run: Profile, matched: MatchedSamples, rank: int, operation: int, sites: tuple[str, ...]
+) -> WorkBefore | None:
+    """Return what a rank did before it entered calls of an operation: since which call it was outside of MPI."""
+    parts = (matched.collectives, matched.messages)
+    columns = ("rank", "end_operation", "before_ns", "previous_operation", "previous_site")
+    ranks, operations, before_ns, *after = (np.concatenate([getattr(part, name) for part in parts]) for name in columns)
+    of_operation = operations == operation
+    # A rank that others receive from may never receive itself.
+    chosen = (before_ns >= 0) & (of_operation | ~of_operation[ranks == rank].any())
+    mine, theirs = chosen & (ranks == rank), chosen & (ranks != rank)
+    before, others_before = before_ns[mine], before_ns[theirs]
+    if not len(before):
+        return None
+    calls, number = np.unique(np.stack(after)[:, mine], axis=1, return_inverse=True)
+    most = np.bincount(number.ravel(), weights=before + 1.0).argmax()
+    previous, site = calls[:, most].tolist()
+    return WorkBefore(
+        operation=run.operations[previous] if previous >= 0 else "",
+        site=sites[site] if site >= 0 else "",
+        outside_s=float(before.mean()) * 1e-9,
+        others_outside_s=float(others_before.mean()) * 1e-9 if len(others_before) else None,
+    )

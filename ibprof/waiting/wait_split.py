@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Time in MPI calls, split into waiting, transfer and an unsplit rest, from a profile's samples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.profile.profile_data import Profile
+from ibprof.profile.row_arrays import RowArrays
+from ibprof.waiting.host_clocks import HostClocks
+from ibprof.waiting.late_ranks import LateRank, find_late_ranks
+from ibprof.waiting.wait_states import SplitCalls, compare_clocks, match_samples, split_calls
+
+Floats = npt.NDArray[np.float64]
+
+_LOCAL_STARTS = ("START", "STARTALL", "PREADY", "PREADY_RANGE", "PREADY_LIST", "BSEND")
+_LOCAL_ACCESS = ("PUT", "GET", "ACCUMULATE", "GET_ACCUMULATE", "FETCH_AND_OP", "COMPARE_AND_SWAP")
+_LOCAL = frozenset({*_LOCAL_STARTS, *_LOCAL_ACCESS, *(f"R{name}" for name in _LOCAL_ACCESS)})
+
+_UNTIMED = frozenset({"TEST", "TESTALL", "TESTANY", "TESTSOME", "IPROBE", "IMPROBE", "REQUEST_GET_STATUS", "WIN_TEST"})
+"""Calls that return whether or not something has completed: a program that repeats them waits outside of any call."""
+
+
+LITTLE_OF_A_CALL = 0.1
+"""Part of a call's time up to which an uncertain wait is an error of it, and not unsplit."""
+
+
+def is_local(operation: str) -> bool:
+    """Return whether a call only starts something: by definition it waits for nobody."""
+    starts = operation.startswith("I") and operation not in _UNTIMED and not operation.startswith("INTERCOMM_")
+    return starts or operation.endswith("_INIT") or operation in _LOCAL
+
+
+@dataclass(frozen=True, slots=True)
+class WaitShares(RowArrays):
+    """Time in calls and its parts, a row for each of `Profile.times`; `time_s` is the sum of the three parts.
+
+    Attributes:
+        rank, region, operation, site: int32.
+        time_s: float64, as recorded.
+        wait_s: waiting for other ranks.
+        transfer_s: the rest of what is known.
+        unsplit_s: of which no sample, or no clock, says what it was.
+        error_s: standard error of `wait_s` and `transfer_s`, from sampling and from clocks.
+    """
+
+    rank: npt.NDArray[np.int32]
+    region: npt.NDArray[np.int32]
+    operation: npt.NDArray[np.int32]
+    site: npt.NDArray[np.int32]
+    time_s: npt.NDArray[np.float64]
+    wait_s: npt.NDArray[np.float64]
+    transfer_s: npt.NDArray[np.float64]
+    unsplit_s: npt.NDArray[np.float64]
+    error_s: npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class WaitTotals:
+    """Parts of the time in some calls, s."""
+
+    time_s: float
+    wait_s: float
+    transfer_s: float
+    unsplit_s: float
+    error_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredWaiting:
+    """Waiting and transfer of a run.
+
+    Attributes:
+        shares: by rank, region, operation, site.
+        calls: the sampled calls.
+        late: ranks that others waited for, those with most waiting first.
+        clocks: how many clocks were compared; 1 where all ranks read the same one.
+        clock_error_s: largest error of a clock whose error is known.
+        instances, messages: sampled collectives and messages of which all records were there.
+        contradictory: those whose records do not agree: they are left out.
+    """
+
+    shares: WaitShares
+    calls: SplitCalls
+    late: tuple[LateRank, ...]
+    clocks: int
+    clock_error_s: float
+    instances: int
+    messages: int
+    contradictory: int
+
+    def total(self, rows: npt.NDArray[np.bool_] | None = None) -> WaitTotals:
+        """Return the sums over ranks of some rows of `shares`, or of all."""
+        shares = self.shares
+        chosen = np.ones(len(shares.rank), np.bool_) if rows is None else rows
+        # Members of one instance are sampled together: errors of one place add up over ranks.
+        places = np.stack((shares.region, shares.operation, shares.site))[:, chosen]
+        _, place = np.unique(places, axis=1, return_inverse=True)
+        errors = np.bincount(place.ravel(), weights=shares.error_s[chosen])
+        return WaitTotals(
+            time_s=float(shares.time_s[chosen].sum()),
+            wait_s=float(shares.wait_s[chosen].sum()),
+            transfer_s=float(shares.transfer_s[chosen].sum()),
+            unsplit_s=float(shares.unsplit_s[chosen].sum()),
+            error_s=float(np.sqrt((errors**2).sum())),
+        )
+
+
+def measure_waiting(run: Profile) -> MeasuredWaiting | None:
+    """Split a run's time in MPI; None where it has no samples, or no times."""
+    if not len(run.times.rank) or not (len(run.collective_samples.rank) or len(run.message_samples.rank)):
+        return None
+    ranks = max(max((rank.rank for rank in run.ranks), default=0) + 1, run.world_size)
+    host_of = np.full(ranks, -1, np.int64)
+    # Containers of one machine have several names and one clock.
+    boots: dict[int, int] = {}
+    for rank in run.ranks:
+        host_of[rank.rank] = boots.setdefault(rank.boot, rank.host) if rank.boot else rank.host
+    matched = match_samples(run.collective_samples, run.message_samples)
+    clocks, clock_of = compare_clocks(matched, run.operations, host_of)
+    is_missing = run.ranks_recorded < run.world_size
+    calls = split_calls(matched, run.operations, clocks, clock_of, lonely_is_missing=is_missing)
+    shares = share_times(run, calls)
+    return MeasuredWaiting(
+        shares=shares,
+        calls=calls,
+        late=find_late_ranks(run, matched, calls, shares.wait_s),
+        clocks=len(clocks.base_ns),
+        clock_error_s=_largest_error(clocks),
+        instances=int(matched.instance.max(initial=-1)) + 1,
+        messages=len(matched.messages.rank) // 2,
+        contradictory=matched.contradictory,
+    )
+
+
+def _largest_error(clocks: HostClocks) -> float:
+    return float(clocks.error_ns.max(initial=0.0)) * 1e-9
+
+
+def share_times(run: Profile, calls: SplitCalls) -> WaitShares:
+    """Return the parts of each row of a profile's times, by the sampled calls of that row.
+
+    The part of waiting is that of the samples' time (a ratio estimate). Its variance is that of calls that were chosen
+    independently with the probability 1 / weight. In addition, what n samples never saw may be one part in n + 2.
+    Source: Cochran, Sampling Techniques, 3rd edition, section 6.4.
+    """
+    times = run.times
+    rows = len(times.rank)
+    time_s = times.time_ns.astype(np.float64) * 1e-9
+    row_of = _find_rows(times, calls)
+    known = row_of >= 0
+    at, weight = row_of[known], calls.weight[known]
+    stay = calls.stay_ns[known].astype(np.float64)
+    least, wait, most = (getattr(calls, name)[known].astype(np.float64) for name in ("least_ns", "wait_ns", "most_ns"))
+    # Bounds further apart than what is certainly waiting say nothing, unless they are little of the call.
+    is_narrow = most - least <= np.maximum(least, LITTLE_OF_A_CALL * stay)
+    wait = np.where(is_narrow, wait, least)
+    unsplit = np.where(is_narrow, 0.0, most - least)
+    clock = np.where(is_narrow, (most - least) / 2, 0.0)
+
+    def add_up(values: Floats) -> Floats:
+        return np.bincount(at, weights=values, minlength=rows).astype(np.float64)
+
+    whole = add_up(weight * stay)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        parts = {name: add_up(weight * value) / whole for name, value in (("wait", wait), ("unsplit", unsplit))}
+        clock_part = add_up(weight * clock) / whole
+        residual = (wait - parts["wait"][at] * stay) ** 2
+        variance = add_up(weight * (weight - 1) * residual) / whole**2
+        sampled = add_up(np.ones(len(at)))
+        unseen = np.clip(1 - sampled / np.maximum(times.calls.astype(np.float64), 1), 0, 1) / (sampled + 2)
+        error = np.sqrt(variance + unseen**2) + clock_part
+    local = np.array([is_local(name) for name in run.operations], np.bool_)[times.operation]
+    untimed = np.array([name in _UNTIMED for name in run.operations], np.bool_)[times.operation]
+    has_samples = (whole > 0) & ~untimed
+    wait_part = np.where(local, 0.0, np.where(has_samples, parts["wait"], 0.0))
+    unsplit_part = np.where(local, 0.0, np.where(has_samples, parts["unsplit"], 1.0))
+    return WaitShares(
+        rank=times.rank,
+        region=times.region,
+        operation=times.operation,
+        site=times.site,
+        time_s=time_s,
+        wait_s=time_s * wait_part,
+        transfer_s=time_s * np.clip(1 - wait_part - unsplit_part, 0, 1),
+        unsplit_s=time_s * unsplit_part,
+        error_s=time_s * np.where(has_samples & ~local, np.minimum(error, 1), 0.0),
+    )
+
+
+def _find_rows(times: RowArrays, calls: SplitCalls) -> npt.NDArray[np.int64]:
+    """Return the row of times of each call; -1 where there is none."""
+    names = ("rank", "region", "operation", "site")
+    columns = [np.concatenate([getattr(times, name), getattr(calls, name)]).astype(np.int64) for name in names]
+    _, group = _group_equal(columns)
+    rows = len(getattr(times, "rank"))  # noqa: B009 (all rows have ranks)
+    row_of_group = np.full(int(group.max(initial=-1)) + 1, -1, np.int64)
+    row_of_group[group[:rows]] = np.arange(rows)
+    return row_of_group[group[rows:]]
+
+
+def _group_equal(columns: Sequence[npt.NDArray[np.int64]]) -> tuple[int, npt.NDArray[np.int64]]:
+    """Return the number of distinct rows, and the number of each row's group."""
+    key = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        shifted = column - column.min(initial=0)
+        key = key * (int(shifted.max(initial=0)) + 1) + shifted
+    distinct, group = np.unique(key, return_inverse=True)
+    return len(distinct), group.astype(np.int64).ravel()

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Profiles with samples as ibprof's recorder keeps them, derived from full traces: a part of all calls, by hash."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ibprof.profile.profile_data import (
+    CallTimes,
+    CollectiveSamples,
+    Counters,
+    Host,
+    MessageSamples,
+    MessageSizes,
+    Profile,
+    Rank,
+    RegionTimes,
+    Source,
+)
+from ibprof_testing.waits.traces import RECEIVED, SENT, Trace
+
+Clock = Callable[[int, np.ndarray], np.ndarray]
+"""Returns the times that a rank's clock shows, from the true ones, ns."""
+
+_MASK = (1 << 64) - 1
+
+
+def mix(value: int) -> int:
+    """Return a hash of 64 bits (the end of splitmix64)."""
+    value &= _MASK
+    value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9 & _MASK
+    value = (value ^ value >> 27) * 0x94D049BB133111EB & _MASK
+    return value ^ value >> 31
+
+
+def is_kept(level: int, *key: int) -> bool:
+    """Return whether an instance is among the one in 2^level that are kept."""
+    value = 0
+    for each in key:
+        value = mix((value ^ each) + 0x9E3779B97F4A7C15)
+    return value < (1 << 64) >> level
+
+
+def true_clock(rank: int, times: np.ndarray) -> np.ndarray:
+    """Return the times as they are."""
+    del rank
+    return times
+
+
+def derive_profile(
+    traces: Sequence[Trace], level: int = 0, clock: Clock = true_clock, hosts: Sequence[int] | None = None
+) -> Profile:
+    """Return a profile of a traced run, with one in 2^level of its collectives and messages.
+
+    Args:
+        traces: of each rank.
+        level: of the samples.
+        clock: what each rank's clock shows.
+        hosts: of each rank; None for one host of all.
+    """
+    of_rank = list(hosts) if hosts is not None else [0] * len(traces)
+    names = sorted({name.decode().upper() for trace in traces for name in np.unique(trace.calls["name"])})
+    number_of = {name: number for number, name in enumerate(names)}
+    times: dict[tuple[int, int], list[int]] = defaultdict(lambda: [0, 0])
+    collectives: list[dict[str, Any]] = []
+    messages: list[dict[str, Any]] = []
+    for rank, trace in enumerate(traces):
+        calls = trace.calls
+        operation = np.array([number_of[name.decode().upper()] for name in calls["name"]], np.int64)
+        for each in np.unique(operation).tolist():
+            rows = operation == each
+            times[rank, each] = [int(rows.sum()), int((calls["exit"] - calls["enter"])[rows].sum())]
+        enter, leave = clock(rank, calls["enter"]), clock(rank, calls["exit"])
+        previous = np.concatenate([[-1], operation[:-1]]) if len(operation) else operation
+        before = np.concatenate([[-1], enter[1:] - leave[:-1]]) if len(operation) else enter
+
+        def around(call: int, start: int, begins: Any = (enter, leave, operation, previous, before)) -> dict[str, Any]:
+            enters, leaves, operations, of_previous, gaps = begins
+            # The call that started it is the one that was entered then.
+            first = int(np.searchsorted(enters, start))
+            return {
+                "region": 0,
+                "site": 0,
+                "end_site": 0,
+                "level": level,
+                "end_operation": int(operations[call]),
+                "enter_ns": int(enters[call]),
+                "exit_ns": int(leaves[call]),
+                "previous_operation": int(of_previous[min(first, len(enters) - 1)]),
+                "previous_site": -1,
+                "before_ns": int(gaps[min(first, len(enters) - 1)]),
+            }
+
+        for row in trace.instances:
+            if not is_kept(level, int(row["communicator"]), int(row["number"])):
+                continue
+            start = int(clock(rank, np.array([row["start"]]))[0])
+            collectives.append(
+                {
+                    "rank": rank,
+                    **{name: int(row[name]) for name in ("communicator", "number", "size", "member", "root", "bytes")},
+                    "operation": number_of[row["name"].decode().upper()],
+                    "start_ns": start,
+                    **around(int(row["call"]), start),
+                }
+            )
+        messages += _messages(rank, trace, level, clock, around, number_of)
+    hosts_used = sorted(set(of_rank))
+    rows = sorted(times)
+    return Profile(
+        name="derived",
+        mpi="",
+        command="",
+        job="",
+        world_size=len(traces),
+        operations_asked="",
+        hosts=tuple(Host(f"n{number:02}", ()) for number in hosts_used),
+        ranks=tuple(_rank(rank, hosts_used.index(of_rank[rank]), trace) for rank, trace in enumerate(traces)),
+        regions=("main",),
+        operations=tuple(names),
+        counters=Counters.empty(),
+        region_times=RegionTimes.empty(),
+        sizes=MessageSizes.empty(),
+        marks=(),
+        times=CallTimes(
+            rank=np.array([rank for rank, _ in rows], np.int32),
+            region=np.zeros(len(rows), np.int32),
+            operation=np.array([operation for _, operation in rows], np.int32),
+            calls=np.array([times[row][0] for row in rows], np.uint64),
+            time_ns=np.array([times[row][1] for row in rows], np.uint64),
+            error_ns=np.zeros(len(rows), np.uint64),
+            site=np.zeros(len(rows), np.int32),
+        ),
+        collective_samples=_columns(CollectiveSamples, collectives),
+        message_samples=_columns(MessageSamples, messages),
+    )
+
+
+def _messages(
+    rank: int, trace: Trace, level: int, clock: Clock, around: Callable[[int, int], dict[str, Any]], number_of: Any
+) -> list[dict[str, Any]]:
+    ends: dict[int, int] = defaultdict(int)
+    for row in trace.messages:
+        ends[int(row["call"])] += 1
+    seen: dict[tuple[int, ...], int] = defaultdict(int)
+    found = []
+    for row in sorted(trace.messages, key=lambda row: int(row["order"])):
+        side = int(row["side"])
+        assert side in (SENT, RECEIVED)
+        envelope = side, int(row["peer"]), int(row["communicator"]), int(row["tag"])
+        number = seen[envelope]
+        seen[envelope] += 1
+        if int(row["peer"]) == rank or not is_kept(level, envelope[2], number, envelope[3] >> 4):
+            continue
+        post = int(clock(rank, np.array([row["post"]]))[0])
+        found.append(
+            {
+                "rank": rank,
+                "peer": envelope[1],
+                "communicator": envelope[2],
+                "number": number,
+                "tag": envelope[3],
+                "side": side,
+                "ends": ends[int(row["call"])],
+                "bytes": int(row["bytes"]),
+                "operation": number_of[row["name"].decode().upper()],
+                "post_ns": post,
+                **around(int(row["call"]), post),
+            }
+        )
+    return found
+
+
+def _columns(kind: Any, rows: Sequence[dict[str, Any]]) -> Any:
+    return kind(**{name: np.array([row[name] for row in rows], column) for name, column in kind.column_types().items()})
+
+
+def _rank(rank: int, host: int, trace: Trace) -> Rank:
+    begin, end = (int(trace.calls["enter"].min()), int(trace.calls["exit"].max())) if len(trace.calls) else (0, 1)
+    return Rank(
+        rank=rank,
+        host=host,
+        pid=rank,
+        start_ns=begin,
+        stop_ns=end,
+        finalized=True,
+        source=Source.OPENMPI,
+        thread_level=0,
+        lost_bytes=0,
+        lost_messages=0,
+        off_ns=0,
+        marks_seen=0,
+        notes=(),
+        has_times=True,
+    )

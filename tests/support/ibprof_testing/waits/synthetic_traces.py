@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Traces of runs that never ran: ranks that compute, and calls that take a known time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ibprof_testing.waits.traces import CALL, INSTANCE, MESSAGE, RECEIVED, SENT, Trace
+
+MS = 1_000_000
+
+
+class SyntheticRun:
+    """Ranks with a clock each, which all show the same time; transfer varies by up to a half."""
+
+    def __init__(self, ranks: int, seed: int) -> None:
+        self.generator = np.random.default_rng(seed)
+        self._now = np.full(ranks, 10**12, np.int64)
+        self._calls: list[list[tuple[Any, ...]]] = [[] for _ in range(ranks)]
+        self._instances: list[list[tuple[Any, ...]]] = [[] for _ in range(ranks)]
+        self._messages: list[list[tuple[Any, ...]]] = [[] for _ in range(ranks)]
+        self._number = self._order = 0
+        self.compute({})
+
+    def compute(self, nanoseconds: Mapping[int, int]) -> None:
+        """Let some ranks compute that long, and all of them a few microseconds."""
+        self._now += self.generator.integers(1000, 5000, len(self._now))
+        for rank, time in nanoseconds.items():
+            self._now[rank] += time
+
+    def _transfer(self, nanoseconds: int) -> int:
+        return int(nanoseconds * self.generator.uniform(0.5, 1))
+
+    def _call(self, rank: int, name: str, enter: int, leave: int) -> None:
+        self._calls[rank].append((name.encode(), enter, leave))
+        self._now[rank] = leave
+
+    def collective(self, name: str, size: int, nanoseconds: int) -> None:
+        """Let all ranks call a collective of all with all, which takes that long after the last has entered."""
+        enter, last = self._now.copy(), int(self._now.max())
+        ranks = len(enter)
+        for rank in range(ranks):
+            row = (name.encode(), 1, self._number, ranks, rank, -1, size, int(enter[rank]), len(self._calls[rank]))
+            self._instances[rank].append(row)
+            self._call(rank, name, int(enter[rank]), last + self._transfer(nanoseconds))
+        self._number += 1
+
+    def exchange(self, size: int, nanoseconds: int) -> None:
+        """Let all ranks exchange messages with both neighbours on a ring, by Irecv, Isend and Waitall."""
+        ranks = len(self._now)
+        starts = []
+        for rank in range(ranks):
+            posts = []
+            for name in ("Irecv", "Irecv", "Isend", "Isend"):
+                begin = int(self._now[rank])
+                posts.append(begin)
+                self._call(rank, name, begin, begin + 200)
+            starts.append(posts)
+        enter = self._now.copy()
+        sides = ((-1, 2, RECEIVED, "Irecv"), (1, 3, RECEIVED, "Irecv"), (1, 2, SENT, "Isend"), (-1, 3, SENT, "Isend"))
+        for rank in range(ranks):
+            left, right = starts[(rank - 1) % ranks][2], starts[(rank + 1) % ranks][3]
+            call = len(self._calls[rank])
+            for post, (shift, tag, side, name) in zip(starts[rank], sides, strict=True):
+                self._order += 1
+                row = (name.encode(), 1, side, (rank + shift) % ranks, tag, size, post, self._order, call)
+                self._messages[rank].append(row)
+            leave = max(int(enter[rank]), left, right) + self._transfer(nanoseconds)
+            self._call(rank, "Waitall", int(enter[rank]), leave)
+
+    def pass_on(self, size: int, nanoseconds: int) -> None:
+        """Let each rank receive a message from the one before it, and send one to the one after it."""
+        sent = 0
+        for rank in range(len(self._now)):
+            self._order += 2
+            if rank:
+                enter = int(self._now[rank])
+                row = (b"Recv", 1, RECEIVED, rank - 1, 1, size, enter, self._order, len(self._calls[rank]))
+                self._messages[rank].append(row)
+                self._call(rank, "Recv", enter, max(enter, sent) + self._transfer(nanoseconds))
+            if rank + 1 < len(self._now):
+                sent = int(self._now[rank]) + 100
+                row = (b"Send", 1, SENT, rank + 1, 1, size, sent, self._order + 1, len(self._calls[rank]))
+                self._messages[rank].append(row)
+                self._call(rank, "Send", sent, sent + 1000)
+
+    def traces(self) -> list[Trace]:
+        """Return what the tracer would have written."""
+        return [
+            Trace("host", np.array(calls, CALL), np.array(instances, INSTANCE), np.array(messages, MESSAGE))
+            for calls, instances, messages in zip(self._calls, self._instances, self._messages, strict=True)
+        ]

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Waiting of synthetic runs, whose waits are known: with true clocks, shifted clocks, samples, and records missing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ibprof.profile.row_arrays import take_rows
+from ibprof.waiting.wait_split import MeasuredWaiting, is_local, measure_waiting
+from ibprof.waiting.wait_states import find_shape
+from ibprof_testing.waits.derived_samples import Clock, derive_profile
+from ibprof_testing.waits.synthetic_traces import MS, SyntheticRun
+from ibprof_testing.waits.traces import Trace, split_by_operation
+
+
+def random_clock(seed: int, ranks: int) -> Clock:
+    """Return clocks that are up to 10 s off and drift by up to 100 ppm."""
+    generator = np.random.default_rng(seed)
+    offsets = generator.integers(-(10**10), 10**10, ranks)
+    drifts = generator.uniform(-1e-4, 1e-4, ranks)
+
+    def show(rank: int, times: np.ndarray) -> np.ndarray:
+        moved = np.asarray(times, np.int64)
+        shown: np.ndarray = moved + offsets[rank] + np.rint(moved * drifts[rank]).astype(np.int64)
+        return shown
+
+    return show
+
+
+def late_in_turn(ranks: int = 4, rounds: int = 300) -> SyntheticRun:
+    """Return a run whose ranks come late in turn, up to 3 ms, to an Allreduce that takes 20 us."""
+    run = SyntheticRun(ranks, seed=3)
+    for number in range(rounds):
+        run.compute({number % ranks: int(run.generator.uniform(0.5, 3) * MS)})
+        run.collective("Allreduce", 8, 20_000)
+    return run
+
+
+def halo_with_a_slow_rank(ranks: int = 5, rounds: int = 200) -> SyntheticRun:
+    """Return a run with a slow rank, but for each eighth round: were it always so, no clock could be compared."""
+    run = SyntheticRun(ranks, seed=4)
+    for number in range(rounds):
+        run.compute({2: 2 * MS if number % 8 else 0})
+        run.exchange(1024, 30_000)
+    return run
+
+
+def pipeline(ranks: int = 6, rounds: int = 150) -> SyntheticRun:
+    run = SyntheticRun(ranks, seed=5)
+    for _ in range(rounds):
+        run.compute({0: 2 * MS})
+        run.pass_on(64, 10_000)
+    return run
+
+
+RUNS = {"late in turn": late_in_turn, "halo": halo_with_a_slow_rank, "pipeline": pipeline}
+
+
+def measure(traces: list[Trace], **options: object) -> MeasuredWaiting:
+    found = measure_waiting(derive_profile(traces, **options))  # type: ignore[arg-type]
+    assert found is not None
+    return found
+
+
+def true_wait(traces: list[Trace]) -> float:
+    return sum(wait for _, wait in split_by_operation(traces).values())
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_all_calls_on_one_clock_have_exactly_their_waits(name: str) -> None:
+    traces = RUNS[name]().traces()
+    found = measure(traces)
+    total = found.total()
+    assert found.clocks == 1
+    assert total.wait_s == pytest.approx(true_wait(traces), rel=1e-9)
+    assert total.unsplit_s == 0
+    assert total.time_s == pytest.approx(total.wait_s + total.transfer_s)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("hosts", [None, "each"])
+def test_shifted_and_skewed_clocks_give_the_same_split_within_its_error(
+    name: str, seed: int, hosts: str | None
+) -> None:
+    traces = RUNS[name]().traces()
+    of_rank = range(len(traces)) if hosts else None
+    total = measure(traces, clock=random_clock(seed, len(traces)), hosts=of_rank).total()
+    assert abs(total.wait_s - true_wait(traces)) <= total.error_s + total.unsplit_s
+    assert total.error_s + total.unsplit_s < 0.1 * total.time_s
+    assert total.time_s == pytest.approx(total.wait_s + total.transfer_s + total.unsplit_s)
+
+
+def test_the_error_of_samples_covers_the_truth() -> None:
+    inside = 0
+    for level in (1, 2, 3):
+        for salt in range(10):
+            traces = late_in_turn(rounds=240 + salt).traces()
+            total = measure(traces, level=level).total()
+            inside += abs(total.wait_s - true_wait(traces)) <= 2 * total.error_s
+    assert inside >= 28  # of 30; two standard errors
+
+
+def test_an_instance_without_all_members_says_nothing_and_is_not_guessed() -> None:
+    profile = derive_profile(late_in_turn().traces())
+    rows = profile.collective_samples
+    torn = take_rows(rows, (rows.rank != 3) | (rows.number % 2 == 0))
+    found = measure_waiting(replace(profile, collective_samples=torn))
+    assert found is not None
+    assert found.instances == 150
+    # With a rank missing in the whole recording nothing can be known of its instances.
+    alone = take_rows(rows, rows.rank != 3)
+    missing = replace(profile, collective_samples=alone, ranks=profile.ranks[:3])
+    lonely = measure_waiting(missing)
+    assert lonely is not None
+    of_others = lonely.shares.rank != 3
+    assert lonely.total(of_others).wait_s == 0
+    assert lonely.total(of_others).unsplit_s == pytest.approx(lonely.total(of_others).time_s)
+
+
+def test_members_that_disagree_are_left_out() -> None:
+    profile = derive_profile(late_in_turn().traces())
+    rows = profile.collective_samples
+    size = rows.size.copy()
+    size[(rows.rank == 1) & (rows.number < 100)] = 3
+    found = measure_waiting(replace(profile, collective_samples=replace(rows, size=size)))
+    assert found is not None
+    assert (found.contradictory, found.instances) == (100, 200)
+
+
+def test_a_delay_is_traced_back_to_the_rank_that_came_late() -> None:
+    found = measure(pipeline().traces())
+    assert {late.rank for late in found.late if late.wait_s > 0.01 * found.total().wait_s} == {0}
+    first = found.late[0]
+    assert first.passed_on_s == pytest.approx(0.8 * first.wait_s, rel=0.05)  # four of the five others
+    assert first.late_s == pytest.approx(2e-3, rel=0.05)
+    assert first.before is not None
+    assert first.before.outside_s == pytest.approx(2e-3, rel=0.05)
+
+
+def test_the_late_rank_of_a_halo_is_named_with_its_share() -> None:
+    first = measure(halo_with_a_slow_rank().traces()).late[0]
+    assert (first.rank, first.operation) == (2, "WAITALL")
+
+
+def test_local_calls_wait_for_nobody() -> None:
+    assert [name for name in ("ISEND", "IRECV", "IALLREDUCE", "START", "SEND_INIT", "PUT") if not is_local(name)] == []
+    assert [name for name in ("SEND", "RECV", "WAIT", "TEST", "IPROBE", "ALLREDUCE") if is_local(name)] == []
+
+
+def test_collectives_have_their_shapes() -> None:
+    names = ("IALLREDUCE", "BCAST", "GATHERV_INIT", "SCAN", "NEIGHBOR_ALLTOALL", "COMM_SPLIT", "IBARRIER")
+    assert [find_shape(name).name for name in names] == [
+        *("ALL", "FROM_ROOT", "TO_ROOT", "PREFIX", "UNKNOWN", "ALL", "ALL")
+    ]
