@@ -12,9 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ibprof.profile.efficiency import elapsed_s, inside_s, overlaps_s
 from ibprof.profile.profile_data import Profile
 from ibprof.profile.row_choice import name_sites
-from ibprof.waiting.wait_states import MatchedSamples, SplitCalls
+from ibprof.waiting.wait_states import SplitCalls
 
 MOST_LATE = 16
 """Late ranks that are listed."""
@@ -24,22 +25,6 @@ _MOST_STEPS = 4096
 
 _MOST_ROWS = 4_000_000
 """Parts of waiting that are traced, at most, over all steps: uncertain clocks make cycles of ranks."""
-
-
-@dataclass(frozen=True, slots=True)
-class WorkBefore:
-    """Time outside of MPI before calls of an operation.
-
-    Attributes:
-        operation, site: the call after which it began, of those the one with most such time.
-        outside_s: mean time of the rank.
-        others_outside_s: mean time of all other ranks; None where unknown.
-    """
-
-    operation: str
-    site: str
-    outside_s: float
-    others_outside_s: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +39,8 @@ class LateRank:
         late_s: mean time that these calls wait for it.
         wait_s: waiting for it in total, over all ranks.
         passed_on_s: of that, waiting that reached the others through ranks that waited themselves.
-        before: what it did before; None where unknown.
+        outside_s: time that it was outside of MPI, of the whole run; None where unknown.
+        others_outside_s: mean of all other ranks; None where unknown.
     """
 
     rank: int
@@ -66,17 +52,16 @@ class LateRank:
     late_s: float
     wait_s: float
     passed_on_s: float
-    before: WorkBefore | None = None
+    outside_s: float | None = None
+    others_outside_s: float | None = None
 
 
-def find_late_ranks(
-    run: Profile, matched: MatchedSamples, calls: SplitCalls, wait_s: npt.NDArray[np.float64]
-) -> tuple[LateRank, ...]:
+def find_late_ranks(run: Profile, calls: SplitCalls, wait_s: npt.NDArray[np.float64]) -> tuple[LateRank, ...]:
     """Return the late ranks of each place, those with most waiting first.
 
     Args:
         run: the profile.
-        matched, calls: its samples, and their waiting.
+        calls: its sampled calls, and their waiting.
         wait_s: waiting of each row of the profile's times, to which the samples of a place are scaled.
     """
     chosen = np.flatnonzero((calls.wait_ns > 0) & (calls.late >= 0) & (calls.most_ns - calls.least_ns <= calls.wait_ns))
@@ -109,6 +94,8 @@ def find_late_ranks(
     of_place = np.bincount(place, weights=weight, minlength=places.shape[1])
     hosts = {rank.rank: run.hosts[rank.host].name for rank in run.ranks}
     sites = name_sites(run)
+    work = _find_work(run)
+    nothing: tuple[float | None, float | None] = (None, None)
     found = []
     for number in np.argsort(-seconds)[:MOST_LATE].tolist():
         at, rank = divmod(int(pairs[number]), ranks)
@@ -124,7 +111,8 @@ def find_late_ranks(
                 late_s=float(own[number] / count[number]) * 1e-9 if count[number] else 0.0,
                 wait_s=float(seconds[number]),
                 passed_on_s=float(passed[number]),
-                before=_find_work_before(run, matched, rank, operation, sites),
+                outside_s=work.get(rank, nothing)[0],
+                others_outside_s=work.get(rank, nothing)[1],
             )
         )
     return tuple(found)
@@ -185,26 +173,14 @@ def trace_back(
     return guilty[some], amount[some], of_item[some]
 
 
-def _find_work_before(
-    run: Profile, matched: MatchedSamples, rank: int, operation: int, sites: tuple[str, ...]
-) -> WorkBefore | None:
-    """Return what a rank did before it entered calls of an operation: since which call it was outside of MPI."""
-    parts = (matched.collectives, matched.messages)
-    columns = ("rank", "end_operation", "before_ns", "previous_operation", "previous_site")
-    ranks, operations, before_ns, *after = (np.concatenate([getattr(part, name) for part in parts]) for name in columns)
-    of_operation = operations == operation
-    # A rank that others receive from may never receive itself.
-    chosen = (before_ns >= 0) & (of_operation | ~of_operation[ranks == rank].any())
-    mine, theirs = chosen & (ranks == rank), chosen & (ranks != rank)
-    before, others_before = before_ns[mine], before_ns[theirs]
-    if not len(before):
-        return None
-    calls, number = np.unique(np.stack(after)[:, mine], axis=1, return_inverse=True)
-    most = np.bincount(number.ravel(), weights=before + 1.0).argmax()
-    previous, site = calls[:, most].tolist()
-    return WorkBefore(
-        operation=run.operations[previous] if previous >= 0 else "",
-        site=sites[site] if site >= 0 else "",
-        outside_s=float(before.mean()) * 1e-9,
-        others_outside_s=float(others_before.mean()) * 1e-9 if len(others_before) else None,
-    )
+def _find_work(run: Profile) -> dict[int, tuple[float, float]]:
+    """Return the time of each rank outside of MPI, and the mean of the others; nothing where times are missing."""
+    timed = [rank for rank in run.ranks if rank.has_times and rank.stop_ns and rank.rank < run.world_size]
+    if len(timed) < 2:
+        return {}
+    spans = np.array([elapsed_s(rank) for rank in timed])
+    outside = np.maximum(spans - (inside_s(run, timed).sum(axis=1) - overlaps_s(timed)), 0)
+    others = (outside.sum() - outside) / (len(timed) - 1)
+    return {
+        rank.rank: pair for rank, pair in zip(timed, zip(outside.tolist(), others.tolist(), strict=True), strict=True)
+    }

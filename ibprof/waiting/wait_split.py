@@ -128,7 +128,7 @@ def measure_waiting(run: Profile) -> MeasuredWaiting | None:
     return MeasuredWaiting(
         shares=shares,
         calls=calls,
-        late=find_late_ranks(run, matched, calls, shares.wait_s),
+        late=find_late_ranks(run, calls, shares.wait_s),
         clocks=len(clocks.base_ns),
         clock_error_s=_largest_error(clocks),
         instances=int(matched.instance.max(initial=-1)) + 1,

@@ -23,7 +23,7 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.profile.profile_data import KEPT_FOR_LENGTH, CollectiveSamples, MessageSamples
+from ibprof.profile.profile_data import CollectiveSamples, MessageSamples
 from ibprof.profile.row_arrays import RowArrays, take_rows
 from ibprof.waiting.host_clocks import QUICKEST_NS, UNKNOWN_NS, EventOrders, HostClocks, fit_clocks, one_clock
 
@@ -222,7 +222,7 @@ def compare_clocks(
         host_of: int [rank], the host of each rank.
     """
     clock_of = np.unique(host_of, return_inverse=True)[1].astype(np.int64)
-    deciding = matched.messages.ends[1::2] <= 1
+    deciding = _are_alone(matched.messages)
     orders = _order_events(matched, operations, clock_of, deciding)
     torn = _find_torn(orders, int(clock_of.max(initial=0)) + 1)
     if len(torn):
@@ -238,6 +238,16 @@ def compare_clocks(
         deciding |= _find_deciding(matched.messages, found, clock_of)
         found = fit_clocks(clocks, _order_events(matched, operations, clock_of, deciding))
     return found, clock_of
+
+
+def _are_alone(messages: MessageSamples) -> Booleans:
+    """Return the messages whose receiver's call received no other one."""
+    rank, enter = messages.rank[1::2], messages.enter_ns[1::2]
+    order = np.lexsort((enter, rank))
+    _, counts = _runs(rank[order], enter[order])
+    alone = np.zeros(len(rank), np.bool_)
+    alone[order] = np.repeat(counts == 1, counts)
+    return alone
 
 
 def _find_deciding(messages: MessageSamples, clocks: HostClocks, clock_of: Integers) -> Booleans:
@@ -421,14 +431,14 @@ def split_calls(
         _need_of_collectives(matched, operations, clocks, clock_of),
         _need_of_messages(messages, clocks, clock_of),
     ]
-    parts: list[CollectiveSamples | MessageSamples] = [rows, messages]
-    if lonely_is_missing:
-        lonely: tuple[CollectiveSamples | MessageSamples, ...] = (matched.lonely_collectives, matched.lonely_messages)
-        for part in lonely:
-            nothing = np.zeros(len(part.rank), np.int64)
-            stay = np.maximum(part.exit_ns - part.enter_ns, 0)
-            needs.append(_Needs(nothing, nothing, stay, nothing, nothing - 1, nothing))
-            parts.append(part)
+    # Of these the other records are not there: nothing is known of the wait.
+    lonely = (matched.lonely_collectives, matched.lonely_messages)
+    for part in lonely:
+        nothing = np.zeros(len(part.rank), np.int64)
+        needs.append(
+            _Needs(nothing, nothing, np.maximum(part.exit_ns - part.enter_ns, 0), nothing, nothing - 1, nothing)
+        )
+    parts: list[CollectiveSamples | MessageSamples] = [rows, messages, *lonely]
 
     def column(name: str) -> Integers:
         return np.concatenate([getattr(part, name) for part in parts]).astype(np.int64)
@@ -440,11 +450,14 @@ def split_calls(
     level = [_instance_levels(matched), np.repeat(np.maximum(messages.level[::2], messages.level[1::2]), 2)]
     level += [part.level for part in parts[2:]]
     levels = np.concatenate(level)
-    weights = np.where(levels == KEPT_FOR_LENGTH, 1.0, np.exp2(np.minimum(levels, 62).astype(np.float64)))
-    ends = np.concatenate([np.zeros(len(rows.rank), np.int64), messages.ends.astype(np.int64)])
-    ends = np.concatenate([ends, *(np.zeros(len(part.rank), np.int64) for part in parts[2:])])
+    weights = np.exp2(np.minimum(levels, 62).astype(np.float64))
     rank, enter, leave = column("rank"), column("enter_ns"), column("exit_ns")
+    is_lonely = np.repeat([False, False, True, True], [len(part.rank) for part in parts])
     order = np.lexsort((enter, rank))
+    if not lonely_is_missing and len(order):
+        # Instances that another member dropped: calls of which no record is left are no sample.
+        begins, counts = _runs(rank[order], enter[order])
+        order = order[~np.repeat(np.logical_and.reduceat(is_lonely[order], begins), counts)]
     begins, counts = _runs(rank[order], enter[order])
     if not len(begins):
         return SplitCalls.empty()
@@ -453,8 +466,13 @@ def split_calls(
     wait = np.maximum.reduceat(need("wait")[order], begins)
     least = np.maximum.reduceat(need("least")[order], begins)
     most = np.maximum.reduceat(need("most")[order], begins)
-    # Of some of the call's messages there is no record: any of them may have come later.
-    partial = (ends[first] > counts) & (ends[first] > 0)
+    # Of calls like it that were all kept, some completed more messages: any of the others may have come later.
+    place = np.unique(
+        np.stack([column(name)[first] for name in ("end_operation", "end_site")]), axis=1, return_inverse=True
+    )
+    usual = np.zeros(len(begins), np.int64)
+    np.maximum.at(usual, place[1].ravel(), counts)
+    partial = (counts < usual[place[1].ravel()]) & (np.maximum.reduceat(levels[order], begins) > 0)
     most = np.where(partial, stay, most)
     # The event that decides: of those of a call the one with the longest wait.
     decisive = np.lexsort((need("wait")[order], np.repeat(np.arange(len(begins)), counts)))
@@ -479,7 +497,7 @@ def split_calls(
 
 
 def _instance_levels(matched: MatchedSamples) -> npt.NDArray[np.uint8]:
-    """Return the coarsest level of each row's instance; that of length where no member's hash kept it."""
+    """Return the coarsest level of each row's instance."""
     begins, counts = _runs(matched.instance)
     if not len(begins):
         return np.zeros(0, np.uint8)

@@ -137,8 +137,9 @@ def test_a_delay_is_traced_back_to_the_rank_that_came_late() -> None:
     first = found.late[0]
     assert first.passed_on_s == pytest.approx(0.8 * first.wait_s, rel=0.05)  # four of the five others
     assert first.late_s == pytest.approx(2e-3, rel=0.05)
-    assert first.before is not None
-    assert first.before.outside_s == pytest.approx(2e-3, rel=0.05)
+    assert first.outside_s == pytest.approx(0.3, rel=0.05)
+    assert first.others_outside_s is not None
+    assert first.others_outside_s < 0.05
 
 
 def test_the_late_rank_of_a_halo_is_named_with_its_share() -> None:

@@ -75,13 +75,9 @@ def derive_profile(
             rows = operation == each
             times[rank, each] = [int(rows.sum()), int((calls["exit"] - calls["enter"])[rows].sum())]
         enter, leave = clock(rank, calls["enter"]), clock(rank, calls["exit"])
-        previous = np.concatenate([[-1], operation[:-1]]) if len(operation) else operation
-        before = np.concatenate([[-1], enter[1:] - leave[:-1]]) if len(operation) else enter
 
-        def around(call: int, start: int, begins: Any = (enter, leave, operation, previous, before)) -> dict[str, Any]:
-            enters, leaves, operations, of_previous, gaps = begins
-            # The call that started it is the one that was entered then.
-            first = int(np.searchsorted(enters, start))
+        def around(call: int, begins: Any = (enter, leave, operation)) -> dict[str, Any]:
+            enters, leaves, operations = begins
             return {
                 "region": 0,
                 "site": 0,
@@ -90,9 +86,6 @@ def derive_profile(
                 "end_operation": int(operations[call]),
                 "enter_ns": int(enters[call]),
                 "exit_ns": int(leaves[call]),
-                "previous_operation": int(of_previous[min(first, len(enters) - 1)]),
-                "previous_site": -1,
-                "before_ns": int(gaps[min(first, len(enters) - 1)]),
             }
 
         for row in trace.instances:
@@ -105,7 +98,7 @@ def derive_profile(
                     **{name: int(row[name]) for name in ("communicator", "number", "size", "member", "root", "bytes")},
                     "operation": number_of[row["name"].decode().upper()],
                     "start_ns": start,
-                    **around(int(row["call"]), start),
+                    **around(int(row["call"])),
                 }
             )
         messages += _messages(rank, trace, level, clock, around, number_of)
@@ -141,11 +134,8 @@ def derive_profile(
 
 
 def _messages(
-    rank: int, trace: Trace, level: int, clock: Clock, around: Callable[[int, int], dict[str, Any]], number_of: Any
+    rank: int, trace: Trace, level: int, clock: Clock, around: Callable[[int], dict[str, Any]], number_of: Any
 ) -> list[dict[str, Any]]:
-    ends: dict[int, int] = defaultdict(int)
-    for row in trace.messages:
-        ends[int(row["call"])] += 1
     seen: dict[tuple[int, ...], int] = defaultdict(int)
     found = []
     for row in sorted(trace.messages, key=lambda row: int(row["order"])):
@@ -165,11 +155,10 @@ def _messages(
                 "number": number,
                 "tag": envelope[3],
                 "side": side,
-                "ends": ends[int(row["call"])],
                 "bytes": int(row["bytes"]),
                 "operation": number_of[row["name"].decode().upper()],
                 "post_ns": post,
-                **around(int(row["call"]), post),
+                **around(int(row["call"])),
             }
         )
     return found
