@@ -17,7 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ibprof_converter.layout.positions import lay_out, rank_names, visit
+from ibprof_converter.fabric.node_names import rank_names
+from ibprof_converter.layout.positions import lay_out, visit
 from ibprof_converter.layout.tree_positions import count_crossings
 from ibprof_testing.samples.fabrics import read_subnet
 
@@ -45,7 +46,7 @@ def lap(name):
 
 from ibprof_converter.analysis import load_options, load_pipeline
 from ibprof_converter.cli import layout  # all that the command imports
-from ibprof_converter.outputs import table_files, rows
+from ibprof_converter.outputs import table_files
 lap("imports")
 fabric, traffic, folder = sys.argv[1:]
 current = None
@@ -61,7 +62,7 @@ loads = load_pipeline.load_fabric(*options, progress=stage)
 lap(current)
 
 with open(f"{folder}/links.csv", "w") as file:
-    table_files.write_csv(file, rows.LINK_COLUMNS, loads.rows())
+    table_files.write_csv(file, loads.table())
 lap("writing links.csv")
 
 from ibprof_converter.outputs import yaml_files
@@ -133,7 +134,7 @@ def show_crossings() -> None:
         began = time.perf_counter()
         (layout,) = lay_out([fabric])
         took = time.perf_counter() - began
-        met = visit(fabric, rank_names(fabric)).astype(float)
+        met = visit(fabric, rank_names(fabric.node_name)).astype(float)
         in_pods = fabric.link_node[layout.level[fabric.link_node].max(axis=1) < layout.level.max()]
         pods = replace(
             fabric,

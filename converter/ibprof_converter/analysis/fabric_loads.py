@@ -17,7 +17,7 @@ from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.hotspots.coverage import Coverage
 from ibprof_converter.hotspots.hot_links import Hotspot, LinkDirections, LinkHeat
 from ibprof_converter.layout.positions import FabricLayout
-from ibprof_converter.outputs.rows import Row, link_columns, link_rows, node_rows
+from ibprof_converter.outputs.rows import Row, Table, link_table, node_rows, rows_of
 from ibprof_converter.routing.route_choice import describe_routes, name_routes
 from ibprof_converter.routing.subnet import TABLES, Subnet
 from ibprof_converter.traffic.adapter_policies import MODELLED, describe_nic
@@ -187,12 +187,16 @@ class FabricLoads(NotebookView):
         Args:
             only_used: whether to leave out links without traffic.
         """
-        fabric = self.fabric
-        return link_rows(fabric.fabrics, fabric.layouts, self.loads, only_used, self.agreement, self.bounds)
+        return rows_of(self.table(only_used))
 
-    def columns(self) -> tuple[str, ...]:
-        """Return the columns of `rows`."""
-        return link_columns(self.loads, self.agreement, self.bounds)
+    def table(self, only_used: bool = False) -> Table:
+        """Return the columns of links.csv; `pandas.DataFrame(loads.table())` takes them.
+
+        Args:
+            only_used: whether to leave out links without traffic.
+        """
+        fabric = self.fabric
+        return link_table(fabric.fabrics, fabric.layouts, self.loads, only_used, self.agreement, self.bounds)
 
     def nodes(self) -> Iterator[Row]:
         """Yield the rows of nodes.csv as dicts, with the ranks on each node."""

@@ -18,7 +18,7 @@ from ibprof_converter.analysis.load_options import OPERATION, REGION, SITE
 from ibprof_converter.analysis.output_files import STDOUT, naming_file, open_output
 from ibprof_converter.analysis.traffic_over_time import find_busiest, name_end
 from ibprof_converter.layout.regular_cabling import find_dragonfly_groups
-from ibprof_converter.outputs.rows import NODE_COLUMNS, Row, link_rows
+from ibprof_converter.outputs.rows import NODE_COLUMNS, Row, Table, link_rows, table_of
 from ibprof_converter.outputs.table_files import write_csv
 from ibprof_converter.traffic.hosts import NO_HOST
 from ibprof_converter.traffic.loaded_links import load_links
@@ -112,9 +112,9 @@ def write_outputs(loads: FabricLoads, options: LoadsOutputOptions, spell: Callab
     def links() -> Iterator[Row]:
         return loads.rows(options.only_used)
 
-    _write_table(options.output, loads.columns(), links())
+    _write_table(options.output, loads.table(options.only_used))
     if options.nodes:
-        _write_table(options.nodes, NODE_COLUMNS, loads.nodes())
+        _write_table(options.nodes, table_of(NODE_COLUMNS, loads.nodes()))
     if options.yaml:
         from ibprof_converter.outputs.yaml_files import write_yaml  # noqa: PLC0415  (PyYAML is slow to import)
 
@@ -143,15 +143,15 @@ def write_outputs(loads: FabricLoads, options: LoadsOutputOptions, spell: Callab
         write_view(options.html, NamedLoads(loads, judged=judge_loads(loads)), spell=spell)
 
 
-def _write_table(path: Path | None, columns: tuple[str, ...], rows: Iterator[Row]) -> None:
+def _write_table(path: Path | None, table: Table) -> None:
     if path is not None and path.suffix.lower() == _PARQUET:
         from ibprof_converter.outputs.table_files import write_parquet  # noqa: PLC0415  (pyarrow is slow to import)
 
         with naming_file(path):
-            write_parquet(path, columns, rows)
+            write_parquet(path, table)
         return
     with open_output(path) as file:
-        write_csv(file, columns, rows)
+        write_csv(file, table)
 
 
 def _write_graphs(loads: FabricLoads, options: LoadsOutputOptions, links: Callable[[], Iterator[Row]]) -> None:

@@ -19,7 +19,6 @@ from ibprof_converter.analysis.load_options import (
 from ibprof_converter.analysis.load_pipeline import load_fabric, read_subnets
 from ibprof_converter.analysis.loads_outputs import JOB, OUTPUT_FILES, LoadsOutputOptions, write_outputs
 from ibprof_converter.analysis.output_files import check_files
-from ibprof_converter.checks.fabric_check import check_fabric_files, describe_health
 from ibprof_converter.cli.arguments import count_in, fill_options, type_of
 from ibprof_converter.cli.input_arguments import (
     add_adaptive_argument,
@@ -91,6 +90,8 @@ def _run(argv: Sequence[str] | None) -> int:
 
 
 def _check(fabric: FabricOptions, as_json: bool) -> int:
+    from ibprof_converter.checks.fabric_check import check_fabric_files, describe_health  # noqa: PLC0415  (for --check)
+
     with show_stages() as progress:
         health = check_fabric_files(fabric.find_rails(), progress)
     print_result(health.as_json(), describe_health(health), as_json)

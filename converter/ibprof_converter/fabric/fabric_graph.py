@@ -99,8 +99,9 @@ class Fabric:
             if len(getattr(self, name)) != len(self.link_node):
                 object.__setattr__(self, name, np.zeros(len(self.link_node), dtype))
         lid_port = np.full(LIDS, -1, np.int32)
-        for index, (lid, lmc) in enumerate(zip(self.port_lid, self.port_lmc, strict=True)):
-            lid_port[lid : lid + (1 << int(lmc))] = index
+        block = 1 << self.port_lmc
+        lid = np.repeat(self.port_lid - np.cumsum(block) + block, block) + np.arange(block.sum())
+        lid_port[lid[lid < LIDS]] = np.repeat(np.arange(len(block)), block)[lid < LIDS]
         lid_port[0] = -1
         lid_node = np.where(lid_port >= 0, self.port_node[lid_port] if len(self.port_node) else NO_NODE, NO_NODE)
         object.__setattr__(self, "lid_port", lid_port)

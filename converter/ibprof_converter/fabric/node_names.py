@@ -5,6 +5,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
 
 _SHOWN = 3
 _DIGITS = re.compile(r"([0-9]+)")
@@ -21,12 +25,24 @@ def is_aggregation_node(description: str) -> bool:
     return "aggregation node" in description.lower()
 
 
-def natural_key(name: str) -> list[tuple[str, int, str]]:
+def natural_key(name: str) -> str:
     """Return a sort key that puts host9 before host10."""
     parts = _DIGITS.split(name)
-    # Of two numbers the longer is larger; int() refuses thousands of digits.
-    numbers = [digits.lstrip("0") for digits in (*parts[1::2], "")]
-    return [(word, len(number), number) for word, number in zip(parts[::2], numbers, strict=True)]
+    for place in range(1, len(parts), 2):
+        number = parts[place].lstrip("0")
+        # Of two numbers the longer is larger. A number sorts before any other character.
+        parts[place] = f"\0{chr(len(number))}{number}"
+    return "".join(parts) + "\0\0"
+
+
+@lru_cache(maxsize=2)
+def rank_names(names: tuple[str, ...]) -> npt.NDArray[np.int64]:
+    """Return the rank of each name in natural order, equal ones by their place: int64 [name], read-only."""
+    keys = [natural_key(name) for name in names]
+    rank = np.empty(len(keys), np.int64)
+    rank[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(keys))
+    rank.flags.writeable = False
+    return rank
 
 
 def show_some(items: Sequence[str]) -> str:

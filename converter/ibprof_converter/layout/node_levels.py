@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.fabric.node_names import is_aggregation_node
 from ibprof_converter.layout.neighbours import find_chassis, find_neighbours, find_parts
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 _UNSET = -1
 
@@ -123,25 +126,27 @@ def lower_hostless(fabric: Fabric, level: npt.NDArray[np.int32]) -> npt.NDArray[
     level = level.copy()
     is_switch = fabric.node_kind == NodeKind.SWITCH
     links = fabric.link_node[is_switch[fabric.link_node].all(axis=1)]
-    count = _count_links(links, fabric.nodes)
-    linked = (count > 0).astype(np.int32)
+    pairs = np.concatenate([links, links[:, ::-1]])
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    neighbours = np.unique(pairs[:, 0].astype(np.int64) * fabric.nodes + pairs[:, 1])
+    one, other = np.divmod(neighbours, fabric.nodes)
     for base in range(1, int(level.max(initial=0)) - 1):
         known = np.flatnonzero(is_switch & (level == base))
         far = np.flatnonzero(is_switch & (level >= base + 2))
         above = level == base + 1
         # Below the leaves is nothing, so all neighbours of a leaf without hosts are above it.
         if base == 1:
-            far = far[np.asarray(linked[far] @ above).ravel() == np.diff(linked.indptr)[far]]
-        alike = far[_are_alike(linked, count, far, known, above)]
-        _lower(level, linked, alike, base)
+            is_below = np.bincount(one, minlength=fabric.nodes) == np.bincount(
+                one[above[other]], minlength=fabric.nodes
+            )
+            far = far[is_below[far]]
+        if len(far) and len(known):
+            from scipy import sparse  # noqa: PLC0415  (slow to import, and few fabrics have such switches)
+
+            count = sparse.csr_array((np.ones(len(pairs), np.int32), pairs.T), shape=(fabric.nodes, fabric.nodes))
+            linked = (count > 0).astype(np.int32)
+            _lower(level, linked, far[_are_alike(linked, count, far, known, above)], base)
     return level
-
-
-def _count_links(links: npt.NDArray[np.int32], nodes: int) -> sparse.csr_array:
-    pairs = np.concatenate([links, links[:, ::-1]])
-    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
-    shape = nodes, nodes
-    return sparse.csr_array((np.ones(len(pairs), np.int32), (pairs[:, 0], pairs[:, 1])), shape=shape)
 
 
 def _are_alike(
@@ -152,8 +157,6 @@ def _are_alike(
     above: npt.NDArray[np.bool_],
 ) -> npt.NDArray[np.bool_]:
     """Return which far switches share most neighbours above with a known one, and have no more links to them."""
-    if not len(far) or not len(known):
-        return np.zeros(len(far), np.bool_)
     upper = np.flatnonzero(above)
     of_far, of_known = linked[far][:, upper], linked[known][:, upper]
     common = (of_far @ of_known.T).toarray()

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
-from ibprof_converter.fabric.node_names import host_name, natural_key
+from ibprof_converter.fabric.node_names import host_name, rank_names
 from ibprof_converter.layout.node_levels import find_levels
 from ibprof_converter.layout.plane_positions import is_flat, position_switches
 from ibprof_converter.layout.tree_positions import LevelTree
@@ -97,7 +97,7 @@ class _HostColumns:
 
 def _lay_out_rail(fabric: Fabric, level_hosts: re.Pattern[str] | None, columns: _HostColumns) -> FabricLayout:
     level = find_levels(fabric, level_hosts)
-    rank = rank_names(fabric)
+    rank = rank_names(fabric.node_name)
     if len(fabric.link_node) and is_flat(fabric, level):
         return _lay_out_flat(fabric, level, rank)
     hosts_x = columns.columns_of(fabric, level, rank)
@@ -129,14 +129,6 @@ def _lay_out_flat(fabric: Fabric, level: npt.NDArray[np.int32], rank: npt.NDArra
     )
     x = point[:, 0] - min(float(point[:, 0].min()), 0.0)
     return FabricLayout(level, x, point[:, 1], has_levels=False)
-
-
-def rank_names(fabric: Fabric) -> npt.NDArray[np.int64]:
-    """Return the rank of each node when sorted in the natural order of names, then by GUID: int64 [node]."""
-    order = sorted(range(fabric.nodes), key=lambda node: (natural_key(fabric.node_name[node]), node))
-    rank = np.empty(fabric.nodes, np.int64)
-    rank[order] = np.arange(fabric.nodes)
-    return rank
 
 
 def visit(fabric: Fabric, name_rank: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

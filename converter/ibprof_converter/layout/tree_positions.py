@@ -64,7 +64,9 @@ class LevelTree:
         if hosts_x is None:
             best = x, count_crossings(self.fabric, self.level, x)
             for _ in range(_ROUNDS if best[1] else 0):
-                order = self._sweep(lead, order)
+                last, order = order, self._sweep(lead, order)
+                if np.array_equal(order, last):
+                    break
                 x = self._stand(order, None)
                 crossings = count_crossings(self.fabric, self.level, x)
                 if crossings < best[1]:

@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +12,6 @@ import numpy.typing as npt
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.layout.lower_end import lower_ends, order_of_links
 from ibprof_converter.layout.positions import FabricLayout
-from ibprof_converter.routing.adaptive_bounds import AdaptiveBounds
 from ibprof_converter.traffic.counter_agreement import Agreement
 from ibprof_converter.traffic.hosts import NO_HOST, Hosts
 from ibprof_converter.traffic.loaded_links import Loads
@@ -22,6 +20,8 @@ from ibprof_converter.traffic.traffic_data import ALL
 
 Value = int | float | str | list[int] | list[str] | None
 Row = dict[str, Value]
+Table = dict[str, list[Value]]
+"""Columns of equal length, by name."""
 
 _END_COLUMNS = ("guid", "name", "port", "level", "x", "y")
 _END_NAMES = {letter: [f"{letter}_{column}" for column in _END_COLUMNS] for letter in "ab"}
@@ -51,7 +51,7 @@ _KINDS = {NodeKind.CA: "CA", NodeKind.SWITCH: "switch", NodeKind.ROUTER: "router
 
 
 def link_columns(loads: Loads, agreement: Agreement | None = None, bounds: Bounds | None = None) -> tuple[str, ...]:
-    """Return the columns that `link_rows` fills: more with call sites, several jobs, adaptive routing, counters."""
+    """Return the columns of `link_table`: more with call sites, several jobs, adaptive routing, counters."""
     jobs = JOB_COLUMNS if loads.jobs else ()
     columns = LINK_COLUMNS
     if loads.sites:
@@ -60,15 +60,15 @@ def link_columns(loads: Loads, agreement: Agreement | None = None, bounds: Bound
     return (*columns, *jobs, *(BOUND_COLUMNS if bounds else ()), *(COUNTER_COLUMNS if agreement else ()))
 
 
-def link_rows(
+def link_table(
     fabrics: Sequence[Fabric],
     layouts: Sequence[FabricLayout],
     loads: Loads,
     only_used: bool = False,
     agreement: Agreement | None = None,
     bounds: Bounds | None = None,
-) -> Iterator[Row]:
-    """Yield a row for each link; with regions, operations or sites, a row for each of them with bytes on the link.
+) -> Table:
+    """Return a row for each link; with regions, operations or sites, a row for each of them with bytes on the link.
 
     A link without traffic has one row, of 0 bytes and `ALL` in those columns, unless `only_used` leaves it out.
 
@@ -79,78 +79,91 @@ def link_rows(
         agreement: with port counters.
         bounds: of adaptive routing. Counters and bounds are of all regions and operations: equal in all rows of a link.
 
-    Yields:
-        A dict of `link_columns`; `gbps` and counters are None where they are not known.
+    Returns:
+        The columns of `link_columns`; `gbps` and counters are None where they are not known.
     """
+    table: Table = {column: [] for column in link_columns(loads, agreement, bounds)}
     for rail, (fabric, layout, loaded) in enumerate(zip(fabrics, layouts, loads.by_rail, strict=True)):
-        lower = lower_ends(fabric, layout).tolist()
-        places = _LinkPlaces(rail, fabric, layout)
-        used = _used_groups(loaded)
-        for link in order_of_links(fabric, layout).tolist():
-            a = lower[link]
-            where = places.columns(link, a)
-            additional = _bound_columns(bounds.by_rail[rail], link, a) if bounds else {}
-            additional |= _counted_columns(agreement, rail, link, a) if agreement else {}
-            for load in _loads_of_link(loads, loaded[link], used[link], a, only_used):
-                yield where | load | additional
+        link, group = _order_rows(fabric, layout, loaded, only_used)
+        ends = np.stack([(lower := lower_ends(fabric, layout)[link]), 1 - lower])
+        table["rail"] += [rail] * len(link)
+        for letter, end in zip("ab", ends, strict=True):
+            _add_end_columns(table, letter, fabric, layout, link, end)
+            used = np.where(
+                group < len(loads.groups), loaded[link, end, np.minimum(group, len(loads.groups) - 1)], np.uint64(0)
+            )
+            table[f"{letter}_bytes"] += used.tolist()
+        table["gbps"] += [None if math.isnan(each) else each for each in fabric.link_gbps[link].tolist()]
+        regions, operations = zip(*loads.groups, (ALL, ALL), strict=True)
+        names = {"region": regions, "operation": operations}
+        names |= {column: (*name, ALL) for column, name in ((SITE_COLUMN, loads.sites), ("job", loads.jobs)) if name}
+        for column, name in names.items():
+            table[column] += map(name.__getitem__, group.tolist())
+        if bounds:
+            known = bounds.by_rail[rail]
+            amounts = (load[link, end] for load in (known.shared, known.most, known.estimate) for end in ends)
+            for column, amount in zip(BOUND_COLUMNS, amounts, strict=True):
+                table[column] += [round(each) for each in amount.tolist()]
+        if agreement:
+            for column, end in zip(COUNTER_COLUMNS, ends, strict=True):
+                counted = zip(
+                    agreement.counted[rail][link, end].tolist(), agreement.known[rail][link, end], strict=True
+                )
+                table[column] += [int(each) if is_known else None for each, is_known in counted]
+    return table
 
 
-def _bound_columns(bounds: AdaptiveBounds, link: int, a: int) -> Row:
-    ends = (a, 1 - a)
-    values = [round(float(load[link, end])) for load in (bounds.shared, bounds.most, bounds.estimate) for end in ends]
-    return dict(zip(BOUND_COLUMNS, values, strict=True))
-
-
-def _counted_columns(agreement: Agreement, rail: int, link: int, a: int) -> Row:
-    ends = zip(COUNTER_COLUMNS, (a, 1 - a), strict=True)
-    known, counted = agreement.known[rail][link], agreement.counted[rail][link]
-    return {column: int(counted[end]) if known[end] else None for column, end in ends}
-
-
-def _used_groups(loaded: npt.NDArray[np.uint64]) -> list[list[int]]:
-    """Return the groups that have bytes on each link."""
-    links, groups = np.nonzero(loaded.any(axis=1))
-    begin = np.searchsorted(links, np.arange(len(loaded) + 1)).tolist()
-    each = groups.tolist()
-    return [each[first:last] for first, last in pairwise(begin)]
-
-
-def _loads_of_link(
-    loads: Loads, loaded: npt.NDArray[np.uint64], used: list[int], a: int, only_used: bool
+def link_rows(
+    fabrics: Sequence[Fabric], layouts: Sequence[FabricLayout], loads: Loads, only_used: bool = False
 ) -> Iterator[Row]:
-    for group in used:
-        region, operation = loads.groups[group]
-        row: Row = {"region": region, "operation": operation}
-        row |= {SITE_COLUMN: loads.sites[group]} if loads.sites else {}
-        row |= {"a_bytes": int(loaded[a, group]), "b_bytes": int(loaded[1 - a, group])}
-        yield row | ({"job": loads.jobs[group]} if loads.jobs else {})
-    if not used and not only_used:
-        idle: Row = {"region": ALL, "operation": ALL, "a_bytes": 0, "b_bytes": 0}
-        idle |= {SITE_COLUMN: ALL} if loads.sites else {}
-        yield idle | ({"job": ALL} if loads.jobs else {})
+    """Yield the rows of `link_table` as dicts."""
+    return rows_of(link_table(fabrics, layouts, loads, only_used))
 
 
-class _LinkPlaces:
-    """Common columns of all rows of a link; read from the arrays of a rail once."""
+def rows_of(table: Table) -> Iterator[Row]:
+    """Yield the rows of a table as dicts."""
+    return (dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True))
 
-    def __init__(self, rail: int, fabric: Fabric, layout: FabricLayout) -> None:
-        self._rail = rail
-        self._nodes, self._ports, self._gbps = (
-            column.tolist() for column in (fabric.link_node, fabric.link_port, fabric.link_gbps)
-        )
-        guids = [_guid(fabric, node) for node in range(len(fabric.node_name))]
-        levels, x, y = layout.level.tolist(), layout.x.astype(float).tolist(), layout.y.astype(float).tolist()
-        self._node_columns = list(zip(guids, fabric.node_name, levels, x, y, strict=True))
 
-    def columns(self, link: int, a: int) -> Row:
-        """Return the columns of a link; `a` is its lower end."""
-        row: Row = {"rail": self._rail}
-        for letter, end in (("a", a), ("b", 1 - a)):
-            guid, name, level, x, y = self._node_columns[self._nodes[link][end]]
-            row |= zip(_END_NAMES[letter], (guid, name, self._ports[link][end], level, x, y), strict=True)
-        gbps = self._gbps[link]
-        row["gbps"] = None if math.isnan(gbps) else gbps
-        return row
+def table_of(columns: Sequence[str], rows: Iterable[Row]) -> Table:
+    """Return rows as a table with some of their columns."""
+    rows = list(rows)
+    return {column: [row[column] for row in rows] for column in columns}
+
+
+def _order_rows(
+    fabric: Fabric, layout: FabricLayout, loaded: npt.NDArray[np.uint64], only_used: bool
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Return the link and the group of each row; an idle link has the number of groups."""
+    place = np.empty(fabric.links, np.intp)
+    place[order_of_links(fabric, layout)] = np.arange(fabric.links)
+    is_used: npt.NDArray[np.bool_] = loaded.any(axis=1)
+    link, group = np.nonzero(is_used)
+    if not only_used:
+        idle = np.flatnonzero(~is_used.any(axis=1))
+        link = np.append(link, idle)
+        group = np.append(group, np.full(len(idle), loaded.shape[2]))
+    order = np.lexsort((group, place[link]))
+    return link[order], group[order]
+
+
+def _add_end_columns(
+    table: Table,
+    letter: str,
+    fabric: Fabric,
+    layout: FabricLayout,
+    link: npt.NDArray[np.intp],
+    end: npt.NDArray[np.intp],
+) -> None:
+    node = fabric.link_node[link, end]
+    numbers = node.tolist()
+    guids = [f"0x{guid:016x}" for guid in fabric.node_guid.tolist()]
+    table[f"{letter}_guid"] += map(guids.__getitem__, numbers)
+    table[f"{letter}_name"] += map(fabric.node_name.__getitem__, numbers)
+    table[f"{letter}_port"] += fabric.link_port[link, end].tolist()
+    table[f"{letter}_level"] += layout.level[node].tolist()
+    table[f"{letter}_x"] += layout.x[node].astype(float).tolist()
+    table[f"{letter}_y"] += layout.y[node].astype(float).tolist()
 
 
 def node_rows(

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of links and nodes as CSV, and as Parquet for pandas, DuckDB and Spark."""
+"""Tables of links and nodes as CSV, and as Parquet for pandas, DuckDB and Spark."""
 
 from __future__ import annotations
 
-import csv
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
 from ibprof.errors import MissingToolError
-from ibprof_converter.outputs.rows import Row, Value
+from ibprof_converter.outputs.rows import Table, Value
 
 _BYTES = frozenset(f"{end}_{what}" for end in "ab" for what in ("bytes", "counted", "shared", "most"))
 
@@ -18,30 +18,42 @@ _INTEGERS = frozenset({"rail", "a_port", "b_port", "a_level", "b_level", "level"
 _NUMBERS = frozenset({"gbps", "a_x", "a_y", "b_x", "b_y", "x", "y"})
 
 
-def write_csv(file: TextIO, columns: Sequence[str], rows: Iterable[Row]) -> None:
+_ROWS_AT_ONCE = 4096
+
+_QUOTED = re.compile(r'[,"\r\n]')
+
+
+def write_csv(file: TextIO, table: Table) -> None:
     """Write a header and a line a row; the numbers of a list stand in one field, apart by blanks; None is empty."""
-    plain = csv.writer(file, lineterminator="\n")
-    # The csv module does not quote a lone carriage return, which readers take for the end of the row.
-    careful = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL)
-    plain.writerow(columns)
-    for row in rows:
-        fields = [_as_text(row[column]) for column in columns]
-        (careful if "\r" in "".join(fields) else plain).writerow(fields)
+    file.write(",".join(table) + "\n")
+    rows = len(next(iter(table.values())))
+    for begin in range(0, rows, _ROWS_AT_ONCE):
+        columns = [_fields_of(column[begin : begin + _ROWS_AT_ONCE]) for column in table.values()]
+        file.write("\n".join(map(",".join, zip(*columns, strict=True))) + "\n")
 
 
-def _as_text(value: Value) -> str:
+def _fields_of(column: Sequence[Value]) -> Iterable[str]:
+    """Return a column as fields of CSV; equal values are formatted once."""
+    try:
+        fields = {value: _as_field(value) for value in set(column)}
+    except TypeError:  # lists
+        return map(_as_field, column)
+    return map(fields.__getitem__, column)
+
+
+def _as_field(value: Value) -> str:
     if type(value) is int:
         return str(value)
-    if isinstance(value, list):
-        return " ".join(map(str, value))
     if isinstance(value, float):
         return f"{value:.10g}"
-    # Python's csv before 3.11 neither writes nor reads a NUL.
-    return "" if value is None else str(value).replace("\0", r"\x00")
+    text = " ".join(map(str, value)) if isinstance(value, list) else "" if value is None else str(value)
+    # Python's csv before 3.11 neither writes nor reads a NUL. Readers take a lone carriage return for the end of a row.
+    text = text.replace("\0", r"\x00")
+    return '"' + text.replace('"', '""') + '"' if _QUOTED.search(text) else text
 
 
-def write_parquet(path: Path, columns: Sequence[str], rows: Iterable[Row]) -> None:
-    """Write rows; bytes are uint64, lists are lists of text.
+def write_parquet(path: Path, table: Table) -> None:
+    """Write a table; bytes are uint64, lists are lists of text.
 
     Raises:
         MissingToolError: pyarrow is not installed.
@@ -51,10 +63,8 @@ def write_parquet(path: Path, columns: Sequence[str], rows: Iterable[Row]) -> No
         import pyarrow.parquet as pq  # noqa: PLC0415
     except ImportError:
         raise MissingToolError("Parquet needs pyarrow: pip install 'ibprof[parquet]'") from None
-    table = list(rows)
-    fields = [(column, _type_of(pa, column)) for column in columns]
-    arrays = [pa.array([_plain(row[column]) for row in table], kind) for column, kind in fields]
-    pq.write_table(pa.Table.from_arrays(arrays, names=list(columns)), str(path))
+    arrays = [pa.array(map(_plain, values), _type_of(pa, column)) for column, values in table.items()]
+    pq.write_table(pa.Table.from_arrays(arrays, names=list(table)), str(path))
 
 
 def _type_of(pa: Any, column: str) -> Any:

@@ -69,6 +69,9 @@ _GROUP_FORM = "`<group> <sub-group> <WHBF> <port>, <port>, ..`"
 
 def looks_like_far(head: bytes) -> bool:
     """Return whether a file's beginning is like that of a `.far`."""
+    lower = head.lower()
+    if b" definition:" not in lower and b"static" not in lower:  # at a hundredth of the cost of the searches
+        return False
     return bool(_SWITCH.search(head) and (_SIGN.search(head) or _LID_COLUMNS.search(head)))
 
 

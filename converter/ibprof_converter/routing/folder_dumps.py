@@ -88,6 +88,12 @@ def identify_content(path: Path) -> Content | None:
     return _identify(peek_dump(path))
 
 
+def is_adaptive(path: Path) -> bool:
+    """Return whether a file's content is `ADAPTIVE`, at a lower cost than `identify_content`."""
+    head = peek_dump(path)
+    return looks_like_far(head) and _identify(head) is Content.ADAPTIVE
+
+
 def _identify(head: bytes) -> Content | None:
     if b"\0" in head:  # a folder of data can hold large files that are no text
         return None

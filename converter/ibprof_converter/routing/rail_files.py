@@ -21,6 +21,7 @@ from ibprof_converter.routing.folder_dumps import (
     describe_unused,
     find_far,
     identify_content,
+    is_adaptive,
     sort_below,
     sort_folder,
 )
@@ -180,7 +181,7 @@ def _complete(rail: RailFiles, named: FolderDumps, number: int, rails: int) -> R
 def _find_adaptive(links: Path, tables: Path | None, candidates: Sequence[Path]) -> Path | None:
     """Return the `.far` among files with tables, or next to a list of links, that belongs to this list."""
     named = [tables] if tables is not None else list(candidates)
-    return find_far(links, [path for path in named if identify_content(path) is Content.ADAPTIVE])
+    return find_far(links, [path for path in named if is_adaptive(path)])
 
 
 def _without(paths: Sequence[Path], path: Path) -> tuple[Path, ...]:

@@ -215,7 +215,8 @@ def infer_lmc(fabric: Fabric, tables: ForwardingTables) -> Fabric:
 
 def find_unlisted(fabric: Fabric, tables: ForwardingTables) -> npt.NDArray[np.bool_]:
     """Return which LIDs some table reaches although no port is known to have them: bool [LID]."""
-    reachable: npt.NDArray[np.bool_] = (tables.port != UNREACHABLE).any(axis=0)
+    # `UNREACHABLE` has all bits, so the bits that all rows share are its own only where no row has a port.
+    reachable = np.bitwise_and.reduce(tables.port, axis=0) != UNREACHABLE
     return np.asarray(reachable & (fabric.lid_port[: len(reachable)] == NONE))
 
 
@@ -235,9 +236,13 @@ def _find_gaps(fabric: Fabric, tables: ForwardingTables) -> Iterator[str]:
 def find_dangling_ports(network: IndexedNetwork) -> list[tuple[int, int]]:
     """Return the ports, as (node, port), that tables use although no link is there; port 0 is the switch itself."""
     found = []
+    has_no_link = network.end_at == NONE
+    has_no_link[:, [0, UNREACHABLE]] = False
     for switch in np.flatnonzero(network.row != NONE):
         node = int(network.switch_node[switch])
-        named = np.unique(network.tables.port[network.row[switch]])
-        named = named[(named != 0) & (named != UNREACHABLE)]
-        found += [(node, port) for port in named[network.end_at[node, named] == NONE].tolist()]
+        ports = network.tables.port[network.row[switch]]
+        # The fastest look-up of millions of bytes in a table of 256.
+        if b"\1" in ports.tobytes().translate(has_no_link[node].tobytes()):
+            used = np.unique(ports)
+            found += [(node, port) for port in used[has_no_link[node][used]].tolist()]
     return found

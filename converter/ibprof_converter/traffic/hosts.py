@@ -5,23 +5,25 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
-from ibprof_converter.fabric.node_names import host_name, is_aggregation_node, natural_key
+from ibprof_converter.fabric.listing import PORTS
+from ibprof_converter.fabric.node_names import host_name, is_aggregation_node, natural_key, rank_names
 from ibprof_converter.traffic.traffic_data import NO_LID
 
 NO_HOST = -1
 
-_MODEL = re.compile(
-    r"\bMellanox Technologies\b|^\s*MT\d{3,5}(?![a-z0-9])|\bInfiniHost\b|\bConnectX-?\d*\b\s*$"
-    r"|^\s*(?:MCX\d\w*(?:-\w+)?|ConnectX-?\d*|BlueField(?:-\d)?|NVIDIA|Mellanox|HCA(?:-\d+)?|mlx\d_\d+)(?=\s|$)",
+_MODEL_FIRST = re.compile(
+    r"\s*(?:MT\d{3,5}(?![a-z0-9])"
+    r"|(?:MCX\d\w*(?:-\w+)?|ConnectX-?\d*|BlueField(?:-\d)?|NVIDIA|Mellanox|HCA(?:-\d+)?|mlx\d_\d+)(?=\s|$))",
     re.IGNORECASE,
 )
+_MODEL_ANYWHERE = re.compile(r"\bMellanox Technologies\b|\bInfiniHost\b|\bConnectX-?\d*\b\s*$", re.IGNORECASE)
 """Descriptions that drivers set before the host's name is known: they name the adapter's model."""
 
 _DEFAULT_NAME = re.compile(r"\s*(?:localhost(?:\.\S*)?|\((?:none|null)\))(?=\s|$)", re.IGNORECASE)
@@ -163,16 +165,15 @@ def find_hosts(fabrics: Sequence[Fabric], rule: re.Pattern[str] | None = None) -
     for rail, fabric in enumerate(fabrics):
         repeated = _repeated_descriptions(fabric)
         shared.update(_word_of(description, rule) for description in repeated)
-        found = [
-            (port, leaf, _name_of(fabric, int(fabric.port_node[port]), repeated, rule))
-            for port, leaf in _find_host_ports(fabric)
-        ]
-        known_as = _match_names(list(leaves), {name for _, _, name in found})
-        for port, leaf, written in found:
+        port, leaf = _find_host_ports(fabric)
+        nodes = fabric.port_node[port].tolist()
+        names = [_name_of(fabric, node, repeated, rule) for node in nodes]
+        known_as = _match_names(list(leaves), set(names)) if leaves else {}
+        for written, node, lid, switch in zip(names, nodes, fabric.port_lid[port].tolist(), leaf.tolist(), strict=True):
             name = known_as.get(written, written)
-            adapters.setdefault(name, []).append((rail, int(fabric.port_node[port])))
-            lids.setdefault(name, [[] for _ in fabrics])[rail].append(int(fabric.port_lid[port]))
-            leaves.setdefault(name, (rail, leaf))
+            adapters.setdefault(name, []).append((rail, node))
+            lids.setdefault(name, [[] for _ in fabrics])[rail].append(lid)
+            leaves.setdefault(name, (rail, switch))
     order, leaf_number = _order_by_leaf(leaves)
     of_node = tuple(np.full(fabric.nodes, NO_HOST, np.int32) for fabric in fabrics)
     for host, name in enumerate(order):
@@ -192,16 +193,16 @@ def stack_ports(lids: Sequence[Sequence[Sequence[int]]], rails: int) -> npt.NDAr
     return ports
 
 
-def _find_host_ports(fabric: Fabric) -> Iterator[tuple[int, int]]:
-    """Yield the cabled ports of hosts with the node that each is cabled to, in the natural order of adapters' names."""
-    neighbour = _neighbours(fabric)
-    place = np.empty(fabric.nodes, np.intp)
-    place[sorted(range(fabric.nodes), key=lambda node: natural_key(fabric.node_name[node]))] = np.arange(fabric.nodes)
-    for port in np.lexsort((fabric.port_number, place[fabric.port_node])).tolist():
-        node = int(fabric.port_node[port])
-        leaf = neighbour.get((node, int(fabric.port_number[port])))
-        if leaf is not None and runs_programs(fabric, node):
-            yield port, leaf
+def _find_host_ports(fabric: Fabric) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int32]]:
+    """Return the cabled ports of hosts and the node that each is cabled to, in the natural order of adapters' names."""
+    end = fabric.link_node.ravel() * PORTS + fabric.link_port.ravel()
+    order = np.argsort(end)
+    port = np.lexsort((fabric.port_number, rank_names(fabric.node_name)[fabric.port_node]))
+    wanted = fabric.port_node[port] * PORTS + fabric.port_number[port]
+    place = np.searchsorted(end, wanted, sorter=order)
+    at = order[np.minimum(place, len(order) - 1)]
+    chosen = (end[at] == wanted) & find_adapters(fabric)[fabric.port_node[port]]
+    return port[chosen], fabric.link_node[:, ::-1].ravel()[at[chosen]]
 
 
 def _match_names(known: list[str], names: set[str]) -> dict[str, str]:
@@ -212,15 +213,20 @@ def _match_names(known: list[str], names: set[str]) -> dict[str, str]:
     return {name: known[host] for name, host in found.items() if claims[host] == 1 or name == known[host]}
 
 
-def runs_programs(fabric: Fabric, node: int) -> bool:
-    """Return whether a node is an adapter of a machine: no switch, no router, no aggregation node."""
-    return bool(fabric.node_kind[node] == NodeKind.CA) and not is_aggregation_node(fabric.node_name[node])
+def find_adapters(fabric: Fabric) -> npt.NDArray[np.bool_]:
+    """Return which nodes are adapters of machines: no switch, no router, no aggregation node; bool [node]."""
+    is_adapter: npt.NDArray[np.bool_] = fabric.node_kind == NodeKind.CA
+    aggregates = [node for node in np.flatnonzero(is_adapter).tolist() if is_aggregation_node(fabric.node_name[node])]
+    is_adapter[aggregates] = False
+    return is_adapter
 
 
 def _name_of(fabric: Fabric, node: int, repeated: set[str], rule: re.Pattern[str] | None) -> str:
     description = fabric.node_name[node]
     word = _word_of(description, rule)
-    names_model = _MODEL.search(description) and not (rule is not None and rule.search(description))
+    names_model = (_MODEL_FIRST.match(description) or _MODEL_ANYWHERE.search(description)) and not (
+        rule is not None and rule.search(description)
+    )
     is_name = bool(word) and description not in repeated and not names_model
     return word if is_name else f"0x{int(fabric.node_guid[node]):016x}"
 
@@ -233,20 +239,10 @@ def _word_of(description: str, rule: re.Pattern[str] | None) -> str:
 
 def _repeated_descriptions(fabric: Fabric) -> set[str]:
     """Return descriptions that identify no host: those that several adapters share, and several machines' defaults."""
-    adapters = [name for name, kind in zip(fabric.node_name, fabric.node_kind, strict=True) if kind == NodeKind.CA]
+    adapters = [fabric.node_name[node] for node in np.flatnonzero(fabric.node_kind == NodeKind.CA).tolist()]
     unnamed = {name for name in adapters if _DEFAULT_NAME.match(name)}
     shared = {name for name, count in Counter(adapters).items() if count > 1}
     return shared | unnamed if len(unnamed) > 1 else shared
-
-
-def _neighbours(fabric: Fabric) -> dict[tuple[int, int], int]:
-    """Return the node at the other end of each (node, port) that has a link."""
-    ends = zip(fabric.link_node.tolist(), fabric.link_port.tolist(), strict=True)
-    neighbour: dict[tuple[int, int], int] = {}
-    for (a, b), (a_port, b_port) in ends:
-        neighbour[a, a_port] = b
-        neighbour[b, b_port] = a
-    return neighbour
 
 
 def _order_by_leaf(leaves: dict[str, tuple[int, int]]) -> tuple[list[str], npt.NDArray[np.int32]]:

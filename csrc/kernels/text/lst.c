@@ -32,7 +32,8 @@ struct line {
     const char *expected;
 };
 
-static bool skip(struct line *line, const uint8_t **at, const char *word)
+/* Inlined, so that the comparison with a constant is a few instructions. */
+static inline __attribute__((always_inline)) bool skip(const struct line *line, const uint8_t **at, const char *word)
 {
     size_t bytes = strlen(word);
     if ((size_t)(line->stop - *at) < bytes || memcmp(*at, word, bytes)) return false;
@@ -40,16 +41,19 @@ static bool skip(struct line *line, const uint8_t **at, const char *word)
     return true;
 }
 
-static bool read_hex(struct line *line, const uint8_t **at, int least, int most, uint64_t *number)
+static bool read_hex(const struct line *line, const uint8_t **at, int least, int most, uint64_t *number)
 {
-    int digits = 0;
-    for (*number = 0; digits < most && *at < line->stop && digit_value[**at]; digits++)
-        *number = *number << 4 | (digit_value[*(*at)++] - 1u);
-    return digits >= least;
+    const uint8_t *begin = *at, *digit = begin;
+    const uint8_t *stop = line->stop - begin < most ? line->stop : begin + most;
+    uint64_t sum = 0;
+    for (; digit < stop && digit_value[*digit]; digit++) sum = sum << 4 | (digit_value[*digit] - 1u);
+    *number = sum;
+    *at = digit;
+    return digit - begin >= least;
 }
 
 /* Read decimal digits, at most the given numbers of them before and behind a point. */
-static bool read_decimal(struct line *line, const uint8_t **at, int most, int most_behind, double *number)
+static bool read_decimal(const struct line *line, const uint8_t **at, int most, int most_behind, double *number)
 {
     double sum = 0, unit = 1;
     const uint8_t *begin = *at;
@@ -63,7 +67,7 @@ static bool read_decimal(struct line *line, const uint8_t **at, int most, int mo
     return true;
 }
 
-static bool read_kind(struct line *line, const uint8_t **at, uint8_t *kind)
+static bool read_kind(const struct line *line, const uint8_t **at, uint8_t *kind)
 {
     if (skip(line, at, "CA"))
         *kind = IBP_NODE_CA;
@@ -77,13 +81,13 @@ static bool read_kind(struct line *line, const uint8_t **at, uint8_t *kind)
     return skip(line, at, " ");
 }
 
-static bool read_lid(struct line *line, const uint8_t **at, uint64_t *lid)
+static bool read_lid(const struct line *line, const uint8_t **at, uint64_t *lid)
 {
     *lid = 0;
     return skip(line, at, " ") || (read_hex(line, at, 4, 4, lid) && skip(line, at, " "));
 }
 
-static bool read_lanes(struct line *line, const uint8_t **at, uint64_t *lanes)
+static bool read_lanes(const struct line *line, const uint8_t **at, uint64_t *lanes)
 {
     static const struct {
         const char *text;
@@ -98,7 +102,7 @@ static bool read_lanes(struct line *line, const uint8_t **at, uint64_t *lanes)
     return true;
 }
 
-static bool read_state(struct line *line, const uint8_t **at, bool *active)
+static bool read_state(const struct line *line, const uint8_t **at, bool *active)
 {
     if (!skip(line, at, " LOG=") || line->stop - *at < 3) return false;
     for (int i = 0; i < 3; i++)
@@ -108,7 +112,7 @@ static bool read_state(struct line *line, const uint8_t **at, bool *active)
     return true;
 }
 
-static bool read_speed(struct line *line, const uint8_t **at, uint64_t *speed)
+static bool read_speed(const struct line *line, const uint8_t **at, uint64_t *speed)
 {
     double number;
     if (!skip(line, at, " SPD=")) return false;
@@ -120,7 +124,7 @@ static bool read_speed(struct line *line, const uint8_t **at, uint64_t *speed)
 }
 
 /* ibprof adds the rate where it was measured. */
-static void read_rate(struct line *line, const uint8_t **at, double *gbps)
+static void read_rate(const struct line *line, const uint8_t **at, double *gbps)
 {
     const uint8_t *behind = *at;
     if (!skip(line, &behind, " GBPS=") || !read_decimal(line, &behind, 6, 9, gbps))

@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
+from ibprof_converter.fabric.node_names import rank_names
 from ibprof_converter.layout.node_levels import find_levels
 from ibprof_converter.layout.plane_positions import position_by_distance, position_in_groups, position_on_grid
-from ibprof_converter.layout.positions import lay_out, rank_names, visit
+from ibprof_converter.layout.positions import lay_out, visit
 from ibprof_converter.layout.tree_positions import count_crossings
 from ibprof_testing.reference.crossings import fewest_crossings
 from ibprof_testing.samples.fabrics import IBDIAGNET, OPENSM, load_sample, read_subnet
@@ -110,7 +111,7 @@ def test_crossings_are_those_of_all_pairs_of_links(data: st.DataObject) -> None:
 def test_no_more_links_cross_than_in_the_order_of_a_traversal(sample: str) -> None:
     fabric = load_sample(sample, IBDIAGNET).fabric
     (layout,) = lay_out([fabric])
-    met = visit(fabric, rank_names(fabric)).astype(float)
+    met = visit(fabric, rank_names(fabric.node_name)).astype(float)
     assert count_crossings(fabric, layout.level, layout.x) <= count_crossings(fabric, layout.level, met)
 
 

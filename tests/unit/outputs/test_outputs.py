@@ -20,7 +20,7 @@ from matplotlib.image import imread
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.layout.positions import FabricLayout, lay_out
 from ibprof_converter.outputs.fabric_picture import write_picture
-from ibprof_converter.outputs.rows import LINK_COLUMNS, NODE_COLUMNS, link_rows, node_rows
+from ibprof_converter.outputs.rows import LINK_COLUMNS, NODE_COLUMNS, link_rows, link_table, node_rows
 from ibprof_converter.outputs.table_files import write_csv
 from ibprof_converter.outputs.yaml_files import write_yaml
 from ibprof_converter.traffic.hosts import find_hosts
@@ -39,7 +39,7 @@ def make_loads(fabrics: Sequence[Fabric], groups: tuple[Group, ...] = WHOLE) -> 
 
 def links_csv(fabric: Fabric, loads: Loads, only_used: bool = False) -> list[dict[str, str]]:
     file = io.StringIO(newline="")
-    write_csv(file, LINK_COLUMNS, link_rows([fabric], lay_out([fabric]), loads, only_used))
+    write_csv(file, link_table([fabric], lay_out([fabric]), loads, only_used))
     return list(csv.DictReader(io.StringIO(file.getvalue(), newline="")))
 
 

@@ -13,7 +13,7 @@ from ibprof.errors import InconsistentError
 from ibprof_converter.routing.indexed_network import NONE, IndexedNetwork
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.routing.tables import UNREACHABLE
-from ibprof_converter.traffic.hosts import runs_programs
+from ibprof_converter.traffic.hosts import find_adapters
 
 _BITS_A_TICK = 64
 """A tick is the time of 8 bytes on the fastest link, if not said otherwise."""
@@ -127,7 +127,7 @@ def index_network(subnet: Subnet, hardware: Hardware) -> SimulatedNetwork:
         raise InconsistentError(f"{fabric.name}: the speed of {unknown} links is unknown")
     ports = np.arange(len(fabric.port_node))
     end = network.end_at[fabric.port_node, fabric.port_number]
-    is_machine = np.array([runs_programs(fabric, node) for node in range(fabric.nodes)])
+    is_machine = find_adapters(fabric)
     is_host = is_machine[fabric.port_node] & (end != NONE) & (fabric.port_lid > 0)
     leaf = network.switch_of[network.next_node[end]]
     host_port = ports[is_host & (leaf != NONE)]

@@ -20,7 +20,7 @@ from ibprof.text.quantities import count_of
 from ibprof_converter.hotspots.coverage import Coverage
 from ibprof_converter.layout.positions import lay_out
 from ibprof_converter.outputs.fabric_picture import write_picture
-from ibprof_converter.outputs.rows import Row, link_columns, link_rows
+from ibprof_converter.outputs.rows import Row, link_columns, link_rows, table_of
 from ibprof_converter.outputs.table_files import write_csv
 from ibprof_converter.reports.result_html import join_parts, render_head, render_sentences
 from ibprof_converter.traffic.hosts import find_hosts
@@ -169,7 +169,7 @@ def _describe_hosts(cell: Cell) -> str:
 
 def _write(path: Path, columns: Sequence[str], lines: Iterator[Row]) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
-        write_csv(file, columns, lines)
+        write_csv(file, table_of(columns, lines))
 
 
 @render_html.register
