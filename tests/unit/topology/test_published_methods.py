@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from math import comb
 
 import networkx as nx
@@ -45,7 +48,32 @@ def hosts_of(made: Made) -> list[str]:
     return [str(host) for host in range(made.hosts)]
 
 
+NOISY = "\n".join(
+    (
+        "import numpy as np",
+        "from ibprof_lab.topology.infer.published_methods import infer_bufe",
+        "group = np.arange(10) // 3",
+        "delays = np.where(group[:, None] == group, 1, 2) * (1 + 0.3 * np.random.default_rng(5).random((10, 10)))",
+        "topology = infer_bufe((delays + delays.T) / 2, list(map(str, range(10))), 0.15)",
+        "print(topology.edge.tolist())",
+    )
+)
+
+
 class TestBufe:
+    def test_noisy_delays_give_equal_results_in_every_process(self) -> None:
+        found = {
+            subprocess.run(
+                [sys.executable, "-c", NOISY],
+                env=os.environ | {"PYTHONHASHSEED": seed},
+                capture_output=True,
+                text=True,
+                check=True,
+            ).stdout
+            for seed in "124"
+        }
+        assert len(found) == 1
+
     def test_comparison_is_relative_to_the_mean(self) -> None:
         assert is_less(10.0, 11.1, 0.1)
         assert not is_less(10.0, 11.0, 0.1)

@@ -25,8 +25,8 @@ from ibprof.errors import UsageError
 from ibprof_lab.topology.infer.direct_networks import find_detours
 from ibprof_lab.topology.model.inferred_topology import InferredTopology
 
-Switch = tuple[str, int]
-Vertex = int | Switch
+Vertex = int
+"""A host's index; a switch is negative. Integers keep the order of sets, and so the result, equal from run to run."""
 
 _LATENCY = "latency"
 _ROUNDING = 1e-9
@@ -169,8 +169,8 @@ class _Model:
         graph = self.graph
         inside = [graph.edges[a, b][_LATENCY] for i, a in enumerate(clique) for b in clique[:i]]
         half = float(np.mean(inside)) / 2
-        switch: Switch = ("switch", self._switches)
         self._switches += 1
+        switch = -self._switches
         graph.remove_edges_from([(a, b) for i, a in enumerate(clique) for b in clique[:i]])
         moved: list[tuple[Vertex, float]] = []
         for other in set.intersection(*(set(graph[each]) for each in clique)):
@@ -184,7 +184,7 @@ class _Model:
         self._rejoin(switch, half)
         self._drop_virtual_edges()
 
-    def _rejoin(self, switch: Switch, half: float) -> None:
+    def _rejoin(self, switch: Vertex, half: float) -> None:
         """Join switches with no latency between them: one switch with several kinds of hosts.
 
         Source: section 2.2.5.
@@ -219,11 +219,11 @@ class _Model:
 
 
 def _is_switch(vertex: Vertex) -> bool:
-    return isinstance(vertex, tuple)
+    return vertex < 0
 
 
 def _finish(graph: nx.Graph, hosts: Sequence[str], unknown: tuple[str, ...]) -> InferredTopology:
-    switches = sorted(vertex for vertex in graph if _is_switch(vertex))
+    switches = sorted((vertex for vertex in graph if _is_switch(vertex)), reverse=True)
     number = {switch: len(hosts) + index for index, switch in enumerate(switches)}
 
     def rows() -> Iterator[tuple[int, int, float]]:
