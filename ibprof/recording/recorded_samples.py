@@ -43,7 +43,7 @@ def read_samples(
     """
     records, owner = file.records(kind)
     origins, origins_owner = file.records("IBP_SEGMENT_ORIGINS")
-    # A record without a name is free; one whose origin had no space cannot be told apart from others.
+    # A record without a name is unused. One whose origin had no space cannot be distinguished from others.
     unknown = np.uint32(0xFFFFFFFF)
     chosen = np.flatnonzero(
         (records["communicator"] != 0) & (records["origin"] != unknown) & (records["end_origin"] != unknown)

@@ -48,7 +48,7 @@ def assemble(listing: Listing) -> Fabric:
     number, port_guid, port_lid, lmc = _collect_ports(active, nodes.of_end)
     has_lid = port_lid > 0
     lmc_known = not (lmc == NOT_GIVEN).any()
-    link_end = links.ends[links.active]
+    ends = links.ends[links.active]
     names = active.node_names(np.ones(active.name.shape, np.bool_))
     return Fabric(
         name=listing.path,
@@ -56,8 +56,8 @@ def assemble(listing: Listing) -> Fabric:
         node_kind=nodes.take_equal(active, active.kind, "the type of a node"),
         node_name=tuple(names.values()),
         system_guid=nodes.take_equal(active, active.system_guid, "the SystemGUID of a node"),
-        link_node=np.searchsorted(nodes.key, links.nodes.key[link_end // PORTS]).astype(np.int32),
-        link_port=(link_end % PORTS).astype(np.int32),
+        link_node=np.searchsorted(nodes.key, links.nodes.key[ends // PORTS]).astype(np.int32),
+        link_port=(ends % PORTS).astype(np.int32),
         link_gbps=links.gbps[links.active],
         port_node=(number // PORTS)[has_lid].astype(np.int32),
         port_number=(number % PORTS)[has_lid].astype(np.int32),

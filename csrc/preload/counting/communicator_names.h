@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Names of communicators that all of their members know, without a message: made from the parent's name, the number of
- * the call that made the communicator among the collective calls on its parent, and the first member's world rank. A
- * communicator of a group alone is named by its members, the tag, and how often one like it was made.
+ * Names of communicators. All members derive the same name without a message: from the parent's name, the number of the
+ * creating call among the collective calls on the parent, and the first member's world rank. A communicator that a
+ * group alone creates is named by its members, the tag, and the number of earlier ones with the same members and tag.
  *
  * The table has a fixed size. What does not fit has no name, and neither have spawned and connected communicators.
  */

@@ -169,7 +169,7 @@ void ibp_sample_refuse(enum ibp_instance instance, enum ibp_unsampled reason)
     process->unsampled[instance][reason]++;
 }
 
-/* Read both clocks. Of some tries, take the one in which least time passed. */
+/* Read both clocks four times, and keep the reading that took the shortest time. */
 static void note_clocks(unsigned place)
 {
     uint64_t least = UINT64_MAX;

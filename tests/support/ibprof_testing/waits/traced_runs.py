@@ -89,7 +89,7 @@ PLANTS = (
     WaitPlant("server", 2, 64, 50),
     WaitPlant("rare", 400, 8, 20_000),
 )
-"""Waiting, transfer, and both, of every kind that is told apart."""
+"""Runs with waiting, with transfer, and with both, for every kind of wait that is distinguished."""
 
 
 @contextmanager

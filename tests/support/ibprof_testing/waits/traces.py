@@ -97,9 +97,9 @@ def _read(path: Path) -> Trace:
 def find_waits(traces: Sequence[Trace]) -> list[np.ndarray]:
     """Return the waiting inside each call of each rank, ns: an array per rank, in the order of its calls.
 
-    A call waits until the last event that it needs: the start of a message that it receives (late sender), of a receive
-    that a send blocks for (late receiver), of the last member of a collective (wait at N x N, at barrier, early reduce,
-    for a prefix), or of its root (late broadcast). It cannot wait longer than it lasts.
+    A call waits until the last event that it needs. A receive needs the start of its message (late sender). A send that
+    blocks needs the start of its receive (late receiver). A collective needs the start of its last member (wait at
+    N x N, at barrier, early reduce, for a prefix), or of its root (late broadcast). A wait cannot exceed its call.
     """
     waits = [np.zeros(len(trace.calls), np.int64) for trace in traces]
 
