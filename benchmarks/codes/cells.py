@@ -138,7 +138,7 @@ Latencies = dict[tuple[int, int], tuple[float, float]]
 def run_ibprof(cell: Disputed, given: Sequence[Given], end_ns: float, seed: int) -> tuple[Latencies, float]:
     """Return the latencies by ibprof, and its processor time in s."""
     begin = time.process_time()
-    _, network, _ = load_network(NetworkSource(FABRIC), Hardware())
+    network = load_network(NetworkSource(FABRIC), Hardware())
     clients = []
     for each in given:
         steps = np.zeros(len(each.to), STEP)
@@ -250,7 +250,7 @@ def run_codes(
     stem = folder / "".join(letter if letter.isalnum() else "-" for letter in name)
     done, output = stem.with_suffix(".done"), stem.with_suffix(".txt")
     if not done.exists() or _may_go_on(done, hours):
-        _, network, _ = load_network(NetworkSource(FABRIC), Hardware())
+        network = load_network(NetworkSource(FABRIC), Hardware())
         configuration = write_configuration(folder, network, cell.adaptive)
         with stem.with_suffix(".given").open("w") as file:
             for each in given:

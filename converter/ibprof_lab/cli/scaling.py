@@ -10,7 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
+
+from rich.console import Console
 
 from ibprof.cli.command import make_parser, run_command
 from ibprof.errors import quote_found
@@ -37,7 +39,14 @@ from ibprof_lab.scaling.measured.prediction_query import (
     print_prediction,
     query_prediction,
 )
-from ibprof_lab.scaling.scaling_document import describe_systems, print_kernel, print_shares, print_study, print_systems
+from ibprof_lab.scaling.scaling_document import (
+    Document,
+    describe_systems,
+    print_kernel,
+    print_shares,
+    print_study,
+    print_systems,
+)
 from ibprof_lab.scaling.scaling_queries import (
     ClusterOptions,
     FitOptions,
@@ -88,29 +97,8 @@ def _scale(argv: Sequence[str] | None) -> None:
     parse_subcommand(_parser(), argv)()
 
 
-def _evaluate_kernel(options: KernelOptions) -> None:
-    print_document(query_kernel(options), print_kernel, options.json)
-
-
-def _fit(options: FitOptions) -> None:
-    print_document(query_recordings(options), print_study, options.json)
-
-
-def _predict(options: PredictOptions) -> None:
-    print_document(query_prediction(options), print_prediction, options.json)
-
-
-def _predict_hpl(options: HplOptions) -> None:
-    print_document(query_hpl(options), print_hpl, options.json)
-
-
-def _share(options: SharesOptions) -> None:
-    print_document(query_shares(options), print_shares, options.json)
-
-
-def _list_systems(options: _ListOptions) -> None:
-    document = describe_systems(read_systems(options.list, options.unit, options.word))
-    print_document(document, print_systems, options.json)
+def _describe_list(options: _ListOptions) -> Document:
+    return describe_systems(read_systems(options.list, options.unit, options.word))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -136,15 +124,25 @@ def _build(kind: type[T], arguments: argparse.Namespace) -> T:
 
 
 def _add(
-    commands: Subcommands, name: str, summary: str, options: OptionsOf[T], run: Callable[[T], None]
+    commands: Subcommands,
+    name: str,
+    summary: str,
+    options: OptionsOf[T],
+    query: Callable[[T], Document],
+    show: Callable[[Console, Document], None],
 ) -> argparse.ArgumentParser:
+    """Add a command that prints the document of a query, as JSON or by `show`."""
+
+    def run(given: Any) -> None:
+        print_document(query(given), show, given.json)
+
     parser = add_subcommand(commands, name, summary, _example_of(name), options, run)
     parser.add_argument("--json", action="store_true", help="the same numbers for programs")
     return parser
 
 
 def _add_kernel(commands: Subcommands, name: str, summary: str) -> None:
-    parser = _add(commands, name, summary, partial(_build, KernelOptions), _evaluate_kernel)
+    parser = _add(commands, name, summary, partial(_build, KernelOptions), query_kernel, print_kernel)
     parser.add_argument("--n", metavar="N", type=_parse_number, required=True, help="problem size")
     _add_cluster(parser)
     _add_word(parser)
@@ -153,7 +151,7 @@ def _add_kernel(commands: Subcommands, name: str, summary: str) -> None:
 
 def _add_fit(commands: Subcommands) -> None:
     summary = "fit what recordings exchanged, and predict speed-up by region"
-    parser = _add(commands, "fit", summary, partial(_build, FitOptions), _fit)
+    parser = _add(commands, "fit", summary, partial(_build, FitOptions), query_recordings, print_study)
     add = parser.add_argument
     add("runs", nargs="+", metavar="N:PROFILE", type=_parse_run, help="problem size, and a profile or recording")
     add("--operations", action="append", metavar="[REGION:]FORMULA", required=True, help="#op as a formula of n, such "
@@ -168,7 +166,7 @@ def _add_fit(commands: Subcommands) -> None:
 
 def _add_predict(commands: Subcommands) -> None:
     summary = "predict run times from recorded runs and measured delays"
-    parser = _add(commands, "predict", summary, PredictOptions, _predict)
+    parser = _add(commands, "predict", summary, PredictOptions, query_prediction, print_prediction)
     add = parser.add_argument
     add("runs", nargs="+", metavar="N:PROFILE", type=_parse_run, help="problem size, and a profile or recording; three "
         "numbers of processes or more")  # fmt: skip
@@ -187,7 +185,7 @@ def _add_predict(commands: Subcommands) -> None:
 
 def _add_hpl(commands: Subcommands) -> None:
     summary = "performance of the Linpack benchmark by HPL's own model"
-    parser = _add(commands, "hpl", summary, HplOptions, _predict_hpl)
+    parser = _add(commands, "hpl", summary, HplOptions, query_hpl, print_hpl)
     add = parser.add_argument
     add("--n", metavar="N", type=_parse_number, required=True, help="order of the matrix")
     add("--nb", metavar="NB", type=_parse_number, default=float(BLOCK), help=f"block size (default: {BLOCK})")
@@ -202,7 +200,7 @@ def _add_hpl(commands: Subcommands) -> None:
 
 def _add_shares(commands: Subcommands) -> None:
     summary = "the general case: units that differ (slides 7 to 11)"
-    add = _add(commands, "shares", summary, SharesOptions, _share).add_argument
+    add = _add(commands, "shares", summary, SharesOptions, query_shares, print_shares).add_argument
     for option, unit in (("operations", "Flop"), ("data", "bytes"), ("exchanged", "bytes"), ("bandwidth", "bytes/s")):
         add(f"--{option}", metavar="X", type=_parse_number, required=True, help=unit)
     add("--peaks", metavar="X,X,...", type=_parse_numbers, required=True, help="of each unit, in Flop/s")
@@ -212,7 +210,7 @@ def _add_shares(commands: Subcommands) -> None:
 
 def _add_top500(commands: Subcommands) -> None:
     summary = "effective bandwidth of systems in Linpack (slide 22)"
-    parser = _add(commands, "top500", summary, _ListOptions, _list_systems)
+    parser = _add(commands, "top500", summary, _ListOptions, _describe_list, print_systems)
     parser.add_argument("list", metavar="LIST.csv", type=Path, help="with columns Rmax, Nmax, and Rank, Name, Cores")
     parser.add_argument("--unit", choices=UNITS, type=str.lower, help="of Rmax (default: as the header says)")
     _add_word(parser)

@@ -155,14 +155,3 @@ KERNELS: dict[str, Callable[[float, Cluster, float], AnalyticKernel]] = {
     "linpack": linpack,
 }
 """The kernels by the name of their command."""
-
-
-def effective_bandwidth(r_max: float, n_max: float, word: float = WORD) -> float:
-    """Return b_eff = R_max 3 w 10 / (9 N_max), in Byte/s: slide 21's l_max solved for b_c (slide 22).
-
-    Args:
-        r_max: the largest Linpack performance, in Flop/s.
-        n_max: the problem size at which it was reached.
-        word: bytes of a number.
-    """
-    return r_max * 3 * word * 10 / (9 * n_max)

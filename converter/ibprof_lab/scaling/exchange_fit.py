@@ -115,7 +115,7 @@ class ExchangeFit:
         """Return the factor by which a new point may deviate, at 95%; infinite with a single point."""
         if self.scatter < _ROUNDING:
             return 1.0
-        return math.exp(_quantile(self.points - 1) * self.scatter * math.sqrt(1 + 1 / self.points))
+        return math.exp(find_quantile_t(self.points - 1) * self.scatter * math.sqrt(1 + 1 / self.points))
 
 
 def fit_exchange(sizes: Sequence[float], processes: Sequence[int], exchanged: Sequence[float]) -> ExchangeFit | None:
@@ -155,7 +155,7 @@ def fit_exchange(sizes: Sequence[float], processes: Sequence[int], exchanged: Se
     logs = points[2] - np.log(best.evaluate(points[0], spoken))
     count = len(logs)
     scatter = float(np.std(logs, ddof=1)) if count > 1 else math.nan
-    off = _quantile(count - 1) * scatter / math.sqrt(count) if count > 1 else math.nan
+    off = find_quantile_t(count - 1) * scatter / math.sqrt(count) if count > 1 else math.nan
     middle = float(np.mean(logs))
     exponents = _free_exponents(*points)
     return ExchangeFit(
@@ -188,7 +188,7 @@ def _free_exponents(n: Floats, p: Floats, log_x: Floats) -> tuple[ConfidenceInte
         return None, None
     found = np.linalg.lstsq(matrix, log_x, rcond=None)[0]
     variance = float(np.sum((log_x - matrix @ found) ** 2)) / (len(log_x) - free)
-    half = _quantile(len(log_x) - free) * np.sqrt(variance * np.diag(np.linalg.inv(matrix.T @ matrix)))
+    half = find_quantile_t(len(log_x) - free) * np.sqrt(variance * np.diag(np.linalg.inv(matrix.T @ matrix)))
     intervals = iter(
         [ConfidenceInterval(float(e), float(e - h), float(e + h)) for e, h in zip(found[1:], half[1:], strict=True)]
     )
@@ -196,10 +196,24 @@ def _free_exponents(n: Floats, p: Floats, log_x: Floats) -> tuple[ConfidenceInte
     return size, process
 
 
-def _quantile(freedom: int) -> float:
+def find_quantile_t(freedom: int) -> float:
+    """Return the factor of a 95% interval by Student's t; infinite without degrees of freedom."""
     from scipy.stats import t  # noqa: PLC0415  (slow to import)
 
     return float(t.ppf((1 + _CONFIDENCE) / 2, freedom)) if freedom > 0 else math.inf
+
+
+def fit_relative_line(x: Floats, y: Floats, scale: float) -> tuple[float, float]:
+    """Return start and slope of y = start + slope x with the least relative squares, neither below 0.
+
+    Args:
+        x, y: of the points; y above 0.
+        scale: size of x, for a well-conditioned fit.
+    """
+    from scipy.optimize import nnls  # noqa: PLC0415  (slow to import)
+
+    start, slope = nnls(np.stack([1 / y, x / scale / y], axis=1), np.ones(len(x)))[0]
+    return float(start), float(slope) / scale
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from ibprof.load import load_profile
 from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.routing.rail_files import find_rails
 from ibprof_converter.routing.subnet import read_rail_fabric
-from ibprof_lab.latency.files.delay_files import MICROSECOND, read_delays
+from ibprof_lab.latency.files.delay_files import MICROSECOND, UNITS, read_delays
 from ibprof_lab.scaling.analytic_kernels import KERNELS
 from ibprof_lab.scaling.exchange_fit import choose_ends, sum_exchange
 from ibprof_lab.scaling.formula import parse_formula, read_operations
@@ -54,18 +54,13 @@ class ClusterOptions:
         given = [each for each in (self.bandwidth, self.fabric, self.delays) if each is not None]
         if len(given) != 1:
             raise UsageError("give one of --bandwidth, --fabric and --delays")
-        return Cluster(self.l_peak, self._find_bandwidth())
-
-    def _find_bandwidth(self) -> float:
-        if self.bandwidth is not None:
-            return float(self.bandwidth)
-        from ibprof_lab.latency.files.delay_files import UNITS  # noqa: PLC0415  (slow to import)
-        from ibprof_lab.scaling.scaling_queries import slowest_host_link, slowest_process  # noqa: PLC0415  (slow to import)
-
+        bandwidth = self.bandwidth
         if self.fabric is not None:
-            return slowest_host_link(self.fabric)
-        assert self.delays is not None
-        return slowest_process(self.delays, UNITS[self.unit])
+            bandwidth = slowest_host_link(self.fabric)
+        elif self.delays is not None:
+            bandwidth = slowest_process(self.delays, UNITS[self.unit])
+        assert bandwidth is not None
+        return Cluster(self.l_peak, bandwidth)
 
 
 @dataclass(frozen=True, slots=True)

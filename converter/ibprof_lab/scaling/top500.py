@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ibprof.errors import InputError, quote_found
-from ibprof_lab.scaling.analytic_kernels import WORD, effective_bandwidth
+from ibprof_lab.scaling.analytic_kernels import WORD
 
 UNITS = {"flop/s": 1.0, "gflop/s": 1e9, "tflop/s": 1e12, "pflop/s": 1e15}
 """Units of R_max, as a header may name them."""
@@ -121,6 +121,17 @@ def _read_row(
         n_max=n_max,
         bandwidth=effective_bandwidth(r_max * factor, n_max, word) if n_max else None,
     )
+
+
+def effective_bandwidth(r_max: float, n_max: float, word: float = WORD) -> float:
+    """Return b_eff = R_max 3 w 10 / (9 N_max), in Byte/s: slide 21's l_max solved for b_c (slide 22).
+
+    Args:
+        r_max: the largest Linpack performance, in Flop/s.
+        n_max: the problem size at which it was reached.
+        word: bytes of a number.
+    """
+    return r_max * 3 * word * 10 / (9 * n_max)
 
 
 def correlate_with_rank(systems: list[ListedSystem]) -> dict[str, float]:

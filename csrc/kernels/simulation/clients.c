@@ -61,7 +61,7 @@ static void inject(struct ibp_sim *sim, uint32_t host)
     }
 }
 
-/* Have a host send the next message of a process: to the other host of its step, or back as an answer. */
+/* Send the next message of a process from a host: to the other host of its step, or back as an answer. */
 static void send_message(struct ibp_sim *sim, uint32_t host, uint32_t number, uint64_t bytes)
 {
     struct ibp_sim_outbox *outbox = &sim->outbox[host];

@@ -127,7 +127,7 @@ static inline void ibp_sim_wait(struct ibp_sim *sim, uint32_t wanted, uint32_t n
     ibp_sim_note_most(queue);
 }
 
-/* Have a packet wait for the next queue on its path before it arrives there, where others wait: it needs no event then.
+/* Let a packet wait for the next queue on its path before it arrives there, where others wait: it needs no event then.
  * Returns false where it needs one. */
 static inline bool ibp_sim_wait_ahead(struct ibp_sim *sim, uint32_t number, uint64_t arrival)
 {

@@ -29,7 +29,7 @@ static void arrive_at_host(struct ibp_sim *sim, uint32_t number)
     ibp_sim_deliver(sim, process, host, bytes);
 }
 
-/* Have a packet skip the hops to its host. What it carries counts as arrived; only the last packet of a message has an
+/* Skip a packet's hops to its host. Its bytes count as arrived; only the last packet of a message has an
  * event there. */
 static void skip_hops(struct ibp_sim *sim, uint32_t number)
 {

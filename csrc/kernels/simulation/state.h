@@ -95,7 +95,7 @@ struct ibp_sim_bucket {
     uint32_t first, last;
 };
 
-/* What a transmit port has admitted of one job, and the ticks to send it. */
+/* Bytes that a transmit port has admitted of one job, and the ticks to send them. */
 struct ibp_sim_carried {
     uint64_t bytes, ticks;
 };
@@ -104,7 +104,7 @@ struct ibp_sim_process {
     struct ibp_sim_client client;
     /* Its next step, from 0. */
     uint32_t position;
-    /* A message of its own is in flight. */
+    /* Its message is in flight. */
     bool under_way;
     bool waits_for_messages;
     /* It waits for messages of the round whose steps it has sent. */
@@ -155,7 +155,7 @@ struct ibp_sim_use {
     uint64_t earliest;
 };
 
-/* What a host has to send: a ring of processes, which take turns by packets. */
+/* Messages that a host has to send: a ring of processes, which take turns by packets. */
 struct ibp_sim_outbox {
     /* The last of the ring, whose next one is the first; IBP_SIM_NOTHING: empty. */
     uint32_t last;

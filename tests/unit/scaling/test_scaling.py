@@ -19,7 +19,6 @@ from ibprof_lab.latency.model.delays import Delays
 from ibprof_lab.scaling.analytic_kernels import (
     PRINTED_TOO_SMALL,
     AnalyticKernel,
-    effective_bandwidth,
     linpack,
     matrix_product,
     scalar_product,
@@ -36,6 +35,7 @@ from ibprof_lab.scaling.scaling_model import (
     share_work,
     speed_up,
 )
+from ibprof_lab.scaling.top500 import effective_bandwidth
 from ibprof_testing.samples.fabrics import OPENSM, find_sample, read_sample_bytes
 from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
 

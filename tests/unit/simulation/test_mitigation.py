@@ -18,7 +18,7 @@ from ibprof_lab.simulation.engine.packet_engine import Simulation
 from ibprof_lab.simulation.measure.latency_statistics import BySeed, average
 from ibprof_lab.simulation.questions.advice import find_shared_links
 from ibprof_lab.simulation.questions.mitigation import (
-    OpenChange,
+    UndecidedChange,
     compare_scenarios,
     list_cells,
     list_scenarios,
@@ -88,7 +88,7 @@ def test_a_rate_is_of_what_requests_and_their_windows_take() -> None:
 def test_only_what_is_sure_is_recommended() -> None:
     """Whole switches make messages quicker by 40%: by chance where seeds differ much, for sure where they do not."""
 
-    def compare(*spread: float) -> tuple[str | None, tuple[OpenChange, ...]]:
+    def compare(*spread: float) -> tuple[str | None, tuple[UndecidedChange, ...]]:
         outcomes = {}
         for cell in list_cells(SMALL, io(), mpi(), [1, 2, 3]):
             mean = 6000.0 * spread[cell.seed - 1] if cell.setting.job_placement is JobPlacement.RANDOM_SWITCH else 1e4

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from ibprof.errors import InconsistentError
 from ibprof_lab.latency.files.delay_files import MICROSECOND, read_delays
 from ibprof_lab.latency.model.delays import Delays
-from ibprof_lab.scaling.exchange_fit import ConfidenceInterval
+from ibprof_lab.scaling.exchange_fit import ConfidenceInterval, fit_relative_line
 
 Floats = npt.NDArray[np.float64]
 
@@ -160,17 +160,13 @@ def _find_cuts(lengths: Floats, means: Floats) -> list[tuple[int, int]]:
 
 
 def _fit_segments(lengths: Floats, means: Floats, cuts: list[tuple[int, int]]) -> Floats:
-    return np.array([_fit_line(lengths[begin:end], means[begin:end]) for begin, end in cuts])
-
-
-def _fit_line(lengths: Floats, means: Floats) -> tuple[float, float]:
-    """Return start and slope with the least relative squares, neither below 0."""
-    from scipy.optimize import nnls  # noqa: PLC0415  (slow to import)
-
-    scale = max(float(lengths[-1]), 1.0)
-    columns = np.stack([1 / means, lengths / scale / means], axis=1)
-    start, slope = nnls(columns, np.ones(len(means)))[0]
-    return float(start), float(slope) / scale
+    """Return start and slope of each segment: float64 [segment, 2]."""
+    return np.array(
+        [
+            fit_relative_line(lengths[begin:end], means[begin:end], max(float(lengths[end - 1]), 1.0))
+            for begin, end in cuts
+        ]
+    )
 
 
 def _misfit(lengths: Floats, means: Floats, cuts: list[tuple[int, int]], lines: Floats) -> float:

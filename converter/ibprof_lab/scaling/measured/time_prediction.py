@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ibprof_lab.scaling.exchange_fit import ExchangeFit, ExchangeForm, fit_exchange
+from ibprof_lab.scaling.exchange_fit import ExchangeFit, ExchangeForm, find_quantile_t, fit_exchange, fit_relative_line
 from ibprof_lab.scaling.measured.call_costs import RING, MessageTimes, Shares, time_collective
 from ibprof_lab.scaling.measured.recorded_calls import MESSAGES, CallGroup, TimedRun
 
@@ -31,8 +31,6 @@ FARTHEST = 4.0
 
 WIDEST = 2.0
 """An interval that reaches from a half to twice the prediction is no answer."""
-
-_CONFIDENCE = 0.95
 
 
 class OutOfRangeError(ValueError):
@@ -234,7 +232,7 @@ class TimeModel:
         """Return the problem size with as many operations for each process as in the smallest run.
 
         Raises:
-            OutOfRangeError: there is none in the range.
+            OutOfRangeError: no size in the range has.
         """
         from scipy.optimize import brentq  # noqa: PLC0415  (slow to import)
 
@@ -312,11 +310,7 @@ class TimeModel:
         return calls * (start + moving * self.share(RING, processes))
 
 
-def _pairs(processes: float) -> float:
-    return processes * processes
-
-
-_SCALES: dict[str, OfSize] = {"ALLTOALL": _pairs}
+_SCALES: dict[str, OfSize] = {"ALLTOALL": lambda processes: processes * processes}
 """Blocks of an all-to-all fall with p^2 where a problem is divided; other sizes with p at most."""
 
 
@@ -342,13 +336,9 @@ def _fit_quantity(runs: Sequence[TimedRun], values: Sequence[float], scale: OfSi
 
 def _fit_computing(runs: Sequence[TimedRun], operations: OfSize) -> tuple[float, float]:
     """Return constant and time of an operation with the least relative squares, neither below 0."""
-    from scipy.optimize import nnls  # noqa: PLC0415  (slow to import)
-
     shares = np.array([operations(run.size) / run.processes for run in runs])
     seconds = np.array([max(run.computing, 1e-9) for run in runs])
-    scale = float(shares.max())
-    constant, each = nnls(np.stack([1 / seconds, shares / scale / seconds], axis=1), np.ones(len(runs)))[0]
-    return float(constant), float(each) / scale
+    return fit_relative_line(shares, seconds, float(shares.max()))
 
 
 def _log_ratio(measured: float, predicted: float) -> float:
@@ -358,8 +348,6 @@ def _log_ratio(measured: float, predicted: float) -> float:
 
 def _spread(errors: Sequence[float]) -> float:
     """Return the half width of the interval of a new deviation, as a logarithm."""
-    from scipy.stats import t  # noqa: PLC0415  (slow to import)
-
     count = len(errors)
     scatter = math.sqrt(math.fsum(error**2 for error in errors) / count)
-    return float(t.ppf((1 + _CONFIDENCE) / 2, count - 1)) * scatter if count > 1 else math.inf
+    return find_quantile_t(count - 1) * scatter if count > 1 else math.inf

@@ -57,7 +57,7 @@ def classify_deadlock(subnets: Sequence[Subnet], lanes: int | None = None) -> st
 
 
 def refuse_adaptive_deadlock(network: SimulatedNetwork) -> None:
-    """See that packets which choose among shortest routes cannot block each other in a cycle.
+    """Refuse adaptive routing where packets could block each other in a cycle.
 
     Raises:
         InconsistentError: they can; it names the cycle. Virtual lanes by pairs of leaves would not help: they keep
@@ -127,7 +127,7 @@ def assign_lanes(network: SimulatedNetwork, most: int = LANES) -> npt.NDArray[np
 
 def _refuse_loops(network: SimulatedNetwork) -> None:
     for host, name in enumerate(network.host_names):
-        for hops, (_, end) in enumerate(_follow(network, host)):
+        for hops, (_, end) in enumerate(follow_routes(network, host)):
             if hops < network.switches:
                 continue
             # After this many hops packets are where they have been: follow the cycle once more.
@@ -151,10 +151,12 @@ def describe_cycle(network: SimulatedNetwork, cycle: list[int]) -> str:
     return " -> ".join(f"{name!r} port {port}" for name, port in zip(names, ports, strict=True)) + " -> the first"
 
 
-def _follow(network: SimulatedNetwork, host: int) -> Iterator[tuple[Ints, Ints]]:
-    """Take packets for a host hop by hop from all leaves: which leaves are still on the way, and their link directions.
+def follow_routes(network: SimulatedNetwork, host: int) -> Iterator[tuple[Ints, Ints]]:
+    """Follow packets for a host hop by hop from all leaves, over link directions between switches.
 
-    Ends between switches alone. Loops are cut when a packet has come back to a link direction.
+    Yields:
+        Leaves whose packets are still on the way, and the link direction of each. Loops are cut when a packet has come
+        back to a link direction.
     """
     leaf = np.unique(network.host_leaf).astype(np.int64)
     at = leaf
@@ -179,7 +181,7 @@ def _find_dependencies(network: SimulatedNetwork) -> Ints:
     follows = np.zeros((ends, network.port_end.shape[1]), bool)  # [first, port of the second]
     for host in range(network.hosts):
         before = np.full(network.switches, NONE, np.int64)  # [leaf], the end over which its packet came
-        for leaf, end in _follow(network, host):
+        for leaf, end in follow_routes(network, host):
             came = before[leaf]
             follows[came[came != NONE], port_of[end[came != NONE]]] = True
             before[leaf] = end
@@ -257,7 +259,7 @@ def _leaf_paths(network: SimulatedNetwork) -> dict[tuple[int, int], set[tuple[in
     for host in range(network.hosts):
         destination = int(network.host_leaf[host])
         before: dict[int, int] = {}
-        for leaves, ends in _follow(network, host):
+        for leaves, ends in follow_routes(network, host):
             for leaf, end in zip(leaves.tolist(), ends.tolist(), strict=True):
                 of_pair = steps.setdefault((leaf, destination), set())
                 if leaf in before:

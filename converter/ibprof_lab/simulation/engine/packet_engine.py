@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The packet engine: jobs of clients on a network, run as far as one likes."""
+"""The packet engine: jobs of clients on a network, run until a given time."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import IntEnum, auto
 from threading import Event
 from typing import Any
@@ -110,7 +110,7 @@ class Client:
         host, job: where it is, index of its job.
         steps: one round; clients may share them. An array of `STEP` where there are many.
         next: the step to begin with.
-        arrivals: messages that come to it in a round, each of a slot of its own.
+        arrivals: messages that come to it in a round, each in a slot.
         start: tick.
     """
 
@@ -131,7 +131,7 @@ class Client:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """How far a simulation has come.
+    """Progress of a simulation.
 
     Attributes:
         now: tick.
@@ -160,7 +160,7 @@ class Ends:
     Attributes:
         bytes: uint64 [link direction, job].
         busy: uint64 [link direction, job], ticks.
-        queued: uint64 [link direction], bytes that lie there or wait for room there now.
+        queued: uint64 [link direction], bytes that lie there or wait for buffer there now.
         most_queued: uint64 [link direction], the most of them that there were of one virtual lane.
     """
 
@@ -273,19 +273,10 @@ class Simulation:
 
     @property
     def state(self) -> State:
-        """How far it has come."""
+        """Progress of the simulation."""
         seen = self._look()
-        return State(
-            now=seen.now,
-            packet_hops=seen.packet_hops,
-            packets=seen.packets,
-            steps=seen.steps,
-            bytes_sent=seen.bytes_sent,
-            bytes_arrived=seen.bytes_arrived,
-            in_flight=seen.in_flight,
-            stop=Stop(seen.stopped),
-            skipped_hops=seen.skipped_hops,
-        )
+        counts = {each.name: getattr(seen, each.name) for each in fields(State) if each.name != "stop"}
+        return State(stop=Stop(seen.stopped), **counts)
 
     def look_at_ends(self) -> Ends:
         """Return the loads of link directions.
@@ -311,7 +302,7 @@ class Simulation:
         return found
 
     def find_waits(self, only_stuck: bool = False) -> npt.NDArray[np.uint32]:
-        """Return over which link direction each waiting packet came and at which it waits for room: uint32 [packet, 2].
+        """Return over which link direction each waiting packet came and at which it waits: uint32 [packet, 2].
 
         Args:
             only_stuck: leave out those that will get it.

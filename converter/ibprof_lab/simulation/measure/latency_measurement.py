@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long to simulate, what to leave out, and how sure a mean is.
+"""Measurement of a mean latency: the length of the simulation, the warm-up, and the uncertainty of the mean.
 
 Where a recorded run goes by its time line, whole rounds of it are measured: it has phases, and the last counts too.
 Messages that stay on a host are on no network, and have no latency here.
@@ -33,8 +33,8 @@ from ibprof_lab.simulation.measure.message_latency import (
     find_first_chunk,
     leave_hosts,
     list_limits,
-    say_all_sent,
-    say_deadlock,
+    note_all_sent,
+    note_deadlock,
 )
 from ibprof_lab.simulation.measure.replay_rounds import Rounds
 from ibprof_lab.simulation.measure.run_observer import Watch
@@ -155,7 +155,7 @@ def _summarise(
 
 def _judge(latency: Latency, simulation: Simulation, all_of: bool, effort: Effort, stay: bool) -> Latency:
     if simulation.state.stop == Stop.DEADLOCK:
-        return say_deadlock(latency, simulation)
+        return note_deadlock(latency, simulation)
     if latency.is_settled:
         return latency
     if all_of and latency.messages:
@@ -166,5 +166,5 @@ def _judge(latency: Latency, simulation: Simulation, all_of: bool, effort: Effor
             return replace(latency, is_settled=False, change=drift.change, note=note)
         return replace(latency, is_settled=True, note=f"{effort.messages} messages of each client, or all of them")
     if all_of or simulation.state.stop == Stop.DONE:
-        return say_all_sent(latency, effort, stay)
+        return note_all_sent(latency, effort, stay)
     return replace(latency, is_settled=False, note=f"given up after {effort.hops:g} packet hops")

@@ -172,13 +172,13 @@ def _average_over_time(
     )
 
 
-def say_deadlock(latency: Latency, simulation: Simulation) -> Latency:
+def note_deadlock(latency: Latency, simulation: Simulation) -> Latency:
     """Return what was measured as no result, with the cycle that packets wait in."""
     cycle = describe_deadlock(simulation.network, simulation.find_waits(only_stuck=True))
     return replace(latency, is_settled=False, note=f"deadlock: packets wait for each other in a cycle: {cycle}")
 
 
-def say_all_sent(latency: Latency, effort: Effort, stay: bool) -> Latency:
+def note_all_sent(latency: Latency, effort: Effort, stay: bool) -> Latency:
     """Return what was measured of a job that has ended; `stay` says that what it sent since stayed on its hosts."""
     early = f"all messages were sent before the other jobs had made {effort.background} requests of each client"
     note = "all messages were sent" if latency.messages else ON_HOSTS if stay else early

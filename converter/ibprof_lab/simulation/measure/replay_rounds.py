@@ -23,8 +23,8 @@ from ibprof_lab.simulation.measure.message_latency import (
     find_first_chunk,
     leave_hosts,
     list_limits,
-    say_all_sent,
-    say_deadlock,
+    note_all_sent,
+    note_deadlock,
 )
 from ibprof_lab.simulation.measure.run_observer import Watch, count_turns
 
@@ -158,9 +158,9 @@ class Rounds:
         sent = (simulation.look_at_clients().steps - self._first)[self._clients]
         stay = not latency.messages and bool(sent.any())
         if simulation.state.stop == Stop.DEADLOCK:
-            return say_deadlock(latency, simulation)
+            return note_deadlock(latency, simulation)
         if sent_all:
-            return say_all_sent(latency, effort, stay)
+            return note_all_sent(latency, effort, stay)
         if not came:
             number = simulation.state.now // self._round + 1
             told = f"in round {number} of the recorded run: state an interval for it"

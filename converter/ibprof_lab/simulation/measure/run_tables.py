@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ibprof_converter.traffic.loaded_links import Loads
 from ibprof_converter.traffic.traffic_data import ALL, NO_LID, NO_RANK, SINGLE_RAIL, Traffic
 from ibprof_lab.simulation.engine.packet_engine import Simulation
-from ibprof_lab.simulation.measure.run_observer import Queues, Watch, list_bins
+from ibprof_lab.simulation.measure.run_observer import Counts, Queues, Watch, list_bins
 
 Row = dict[str, Any]
 
@@ -131,18 +131,22 @@ def add_busy(simulation: Simulation, rows: Iterable[Row]) -> Iterator[Row]:
 
 
 def latency_rows(watch: Watch) -> Iterator[Row]:
-    """Yield how many messages of each job took how long: `LATENCY_COLUMNS`, bins without messages left out."""
+    """Yield the number of messages of each job by latency: `LATENCY_COLUMNS`, bins without messages left out."""
     for number, job in enumerate(watch.simulation.jobs):
-        for lower, upper, messages in list_bins(watch.histogram(number)):
-            yield {"job": job.name, **_edges(lower, upper), "messages": messages}
+        yield from _bin_rows(job.name, watch.histogram(number), "messages")
 
 
 def operation_rows(watch: Watch) -> Iterator[Row]:
-    """Yield how many operations of each collective took how long, first start to last arrival: `OPERATION_COLUMNS`."""
+    """Yield the number of operations of each collective by time, first start to last arrival: `OPERATION_COLUMNS`."""
     for number, job in enumerate(watch.simulation.jobs):
-        counts = watch.operations(number)
-        for lower, upper, operations in list_bins(counts) if counts is not None else ():
-            yield {"job": job.name, **_edges(lower, upper), "operations": operations}
+        if (counts := watch.operations(number)) is not None:
+            yield from _bin_rows(job.name, counts, "operations")
+
+
+def _bin_rows(job: str, counts: Counts, column: str) -> Iterator[Row]:
+    for lower, upper, count in list_bins(counts):
+        # The narrowest bin is 1/128 ns wide.
+        yield {"job": job, "from_us": round(lower / 1000, 7), "to_us": round(upper / 1000, 7), column: count}
 
 
 def client_rows(watch: Watch) -> Iterator[Row]:
@@ -208,11 +212,6 @@ def name_end(simulation: Simulation, end: int) -> str:
     fabric = simulation.network.subnet.fabric
     node, other = fabric.link_node[end // 2, end % 2], fabric.link_node[end // 2, 1 - end % 2]
     return f"{fabric.node_name[node]}:{int(fabric.link_port[end // 2, end % 2])} > {fabric.node_name[other]}"
-
-
-def _edges(lower_ns: float, upper_ns: float) -> Row:
-    """Return the edges of a bin, the narrowest of which is 1/128 ns wide."""
-    return {"from_us": round(lower_ns / 1000, 7), "to_us": round(upper_ns / 1000, 7)}
 
 
 def _us(ns: float) -> float | None:

@@ -16,14 +16,20 @@ from ibprof_converter.routing.spread import spread
 from ibprof_lab.simulation.engine.packet_engine import Simulation, Stop
 from ibprof_lab.simulation.measure.run_tables import find_busy
 from ibprof_lab.simulation.questions.congestion_threshold import Simulate
-from ibprof_lab.simulation.questions.mitigation import OpenChange, Scenario, compare_scenarios, list_cells, recommend
+from ibprof_lab.simulation.questions.mitigation import (
+    Scenario,
+    UndecidedChange,
+    compare_scenarios,
+    list_cells,
+    recommend,
+)
 from ibprof_lab.simulation.study.cell import Cell, Prepared, Setting, find_assignment, set_up
-from ibprof_lab.simulation.study.loaded_fabric import can_route_adaptively, list_fabric_notes, load_network
+from ibprof_lab.simulation.study.loaded_fabric import can_route_adaptively, list_fabric_notes
 from ibprof_lab.simulation.study.simulated_machine import (
     DRAWN,
     MachineOptions,
     NamedHosts,
-    give_named,
+    allocate_named,
     make_setting,
     refuse_option,
     share_rest,
@@ -115,7 +121,7 @@ class Advice:
 
     scenarios: Sequence[Scenario]
     best: Scenario | None
-    undecided: tuple[OpenChange, ...]
+    undecided: tuple[UndecidedChange, ...]
     hosts: Mapping[str, Sequence[str]]
     links: Sequence[SharedLink]
     shared: int
@@ -192,7 +198,7 @@ def _place_jobs(setting: Setting, options: AdviceOptions) -> tuple[Workload, Wor
     named, taken = NamedHosts(setting), dict.fromkeys(setting.server_hosts, "a server")
     is_sampled = options.mpi_hosts == [DRAWN] and mpi.role is Role.PROFILE
     jobs = [
-        give_named(setting, job, names, named, taken, refuse_option(f"--{job.name}-hosts")) if names else job
+        allocate_named(setting, job, names, named, taken, refuse_option(f"--{job.name}-hosts")) if names else job
         for job, names in ((io, options.io_hosts), (mpi, None if is_sampled else options.mpi_hosts))
     ]
     jobs, notes = stay_as_recorded(setting, jobs, named, [MPI] if is_sampled else [])
@@ -204,7 +210,7 @@ def _place_jobs(setting: Setting, options: AdviceOptions) -> tuple[Workload, Wor
     if io.role is Role.PROFILE:
         del hosts["--servers"]
     if load is not None:
-        _, network, _ = load_network(setting.network, setting.hardware)
+        network = setting.load()
         clients = len(io.hosts) or max(round(io.share * (network.hosts - setting.servers)), 1)
         io = replace(io, window_ns=load.cycle_ns(clients))
     if sampled := [option for option, named_hosts in hosts.items() if not named_hosts]:

@@ -155,7 +155,7 @@ def _find_mean_cycle_ns(job: Workload, latency: Latency) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class OpenChange:
+class UndecidedChange:
     """A change that would be recommended but for its interval.
 
     Attributes:
@@ -175,7 +175,7 @@ def is_sure(gain: float, half: float) -> bool:
     return 2 * half < gain
 
 
-def recommend(scenarios: Sequence[Scenario], mpi: str) -> tuple[Scenario | None, tuple[OpenChange, ...]]:
+def recommend(scenarios: Sequence[Scenario], mpi: str) -> tuple[Scenario | None, tuple[UndecidedChange, ...]]:
     """Return the change that makes MPI messages fastest and leaves the I/O job its rate; None where there is none.
 
     Returns:
@@ -193,7 +193,9 @@ def recommend(scenarios: Sequence[Scenario], mpi: str) -> tuple[Scenario | None,
             good.append((times.mean, each))
         else:
             undecided.append(
-                OpenChange(each, gain, times.half, _count_seeds(len(each.change_by_seed(mpi, now)), gain, times.half))
+                UndecidedChange(
+                    each, gain, times.half, _count_seeds(len(each.change_by_seed(mpi, now)), gain, times.half)
+                )
             )
     best = min(good, key=lambda each: each[0], default=(1.0, None))
     better = sorted((each for each in undecided if 1 - each.gain < best[0]), key=lambda each: -each.gain)

@@ -15,11 +15,11 @@ from ibprof.errors import InconsistentError, UsageError
 from ibprof_lab.simulation.measure.message_latency import Effort, Latency
 from ibprof_lab.simulation.questions.congestion_threshold import Simulate
 from ibprof_lab.simulation.study.cell import Cell, Setting, set_up
-from ibprof_lab.simulation.study.loaded_fabric import list_fabric_notes, load_network
+from ibprof_lab.simulation.study.loaded_fabric import list_fabric_notes
 from ibprof_lab.simulation.study.simulated_machine import (
     MachineOptions,
     NamedHosts,
-    give_named,
+    allocate_named,
     make_setting,
     refuse_option,
     share_rest,
@@ -151,7 +151,7 @@ def _place_jobs(there: Setting, job: Workload, options: ReplayOptions) -> tuple[
     named = NamedHosts(there)
     taken: dict[int, str] = {}
     jobs = [
-        give_named(there, each, names, named, taken, refuse_option(option)) if names else each
+        allocate_named(there, each, names, named, taken, refuse_option(option)) if names else each
         for each, (option, names) in zip(jobs, hosts, strict=True)
     ]
     jobs, notes = stay_as_recorded(there, jobs, named, [])
@@ -159,7 +159,7 @@ def _place_jobs(there: Setting, job: Workload, options: ReplayOptions) -> tuple[
 
 
 def _find_byte_ns(setting: Setting) -> float:
-    _, network, _ = load_network(setting.network, setting.hardware)
+    network = setting.load()
     return network.to_ns(float(network.end_byte_ticks[network.host_end].min()) / 2**32)
 
 
@@ -184,44 +184,36 @@ def answer_replay(question: ReplayQuestion, simulate: Simulate) -> ReplayedTime:
     spread = max(_find_spread(outcomes[cell.key].latency) for pair in question.wanted for cell in pair)
     early, late = (sum(pair[side] for pair in seeds) / len(seeds) for side in (0, 1))
     ends = [value for pair in seeds for value in pair]
+    replayed_ends = None
     if not question.recorded:
         seconds = (early + late) / 2
-        return _answer(question, None, seconds, [*ends, seconds], (early, late), spread)
-    replayed_early, replayed_late = (_find_seconds(outcomes[cell.key].latency) for cell in question.recorded)
-    gap = replayed_early - replayed_late
-    part = min(max((measured - replayed_late) / gap, 0.0), 1.0) if gap else 0.5
-    replayed = replayed_late + part * gap
-    if abs(replayed / measured - 1) > FARTHEST:
-        raise InconsistentError(
-            f"the replay on the recorded network takes {replayed:.3g} s, and the run took {measured:.3g} s, of which "
-            f"{computing:.3g} s outside of MPI: its time there is not that of its messages, so nothing is predicted"
-        )
-    raw = late + part * (early - late)
-    # What the replay misses stays as it is, or grows with the time of the network.
-    added, scaled = raw + measured - replayed, raw * measured / replayed
-    ends = [value * measured / replayed for value in ends]
-    return _answer(
-        question, (replayed_early, replayed_late), (added + scaled) / 2, [*ends, added, scaled], (early, late), spread
-    )
-
-
-def _answer(
-    question: ReplayQuestion,
-    replayed: tuple[float, float] | None,
-    seconds: float,
-    ends: Sequence[float],
-    predicted: tuple[float, float],
-    spread: float,
-) -> ReplayedTime:
+        ends.append(seconds)
+    else:
+        replayed_early, replayed_late = (_find_seconds(outcomes[cell.key].latency) for cell in question.recorded)
+        replayed_ends = replayed_early, replayed_late
+        gap = replayed_early - replayed_late
+        part = min(max((measured - replayed_late) / gap, 0.0), 1.0) if gap else 0.5
+        replayed = replayed_late + part * gap
+        if abs(replayed / measured - 1) > FARTHEST:
+            raise InconsistentError(
+                f"the replay on the recorded network takes {replayed:.3g} s, and the run took {measured:.3g} s, of "
+                f"which {computing:.3g} s outside of MPI: its time there is not that of its messages, so nothing is "
+                "predicted"
+            )
+        raw = late + part * (early - late)
+        # What the replay misses stays as it is, or grows with the time of the network.
+        added, scaled = raw + measured - replayed, raw * measured / replayed
+        seconds = (added + scaled) / 2
+        ends = [*(value * measured / replayed for value in ends), added, scaled]
     error = LEAST_ERROR * seconds + spread
     return ReplayedTime(
-        measured=question.run.seconds,
-        computing=question.run.computing,
-        replayed=replayed,
+        measured=measured,
+        computing=computing,
+        replayed=replayed_ends,
         seconds=seconds,
         low=min(ends) - error,
         high=max(ends) + error,
-        predicted=predicted,
+        predicted=(early, late),
     )
 
 

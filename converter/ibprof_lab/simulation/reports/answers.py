@@ -14,7 +14,7 @@ from ibprof_lab.simulation.measure.latency_statistics import BySeed, Figure, ave
 from ibprof_lab.simulation.measure.message_latency import ON_HOSTS
 from ibprof_lab.simulation.questions.advice import SERVERS, Advice
 from ibprof_lab.simulation.questions.congestion_threshold import NEAR, Threshold, ThresholdQuestion
-from ibprof_lab.simulation.questions.mitigation import OpenChange, Scenario
+from ibprof_lab.simulation.questions.mitigation import Scenario, UndecidedChange
 from ibprof_lab.simulation.questions.replayed_run import ReplayedTime, ReplayQuestion
 from ibprof_lab.simulation.study.sizes_and_times import format_size, format_time
 from ibprof_lab.simulation.workload.workloads import IO, MPI, Role
@@ -163,11 +163,11 @@ def _conclude(advice: Advice, now: Scenario) -> str:
         also = "" if not advice.undecided else f" Perhaps better: {advice.undecided[0].scenario.name}."
         return f"{advice.best.name}: MPI messages then take {less}, and the other job keeps its rate to 5%.{also}"
     if advice.undecided:
-        return _say_open(advice.undecided[0])
+        return _format_undecided(advice.undecided[0])
     return "none of these makes MPI messages faster by more than 5% and leaves the other job its rate."
 
 
-def _say_open(change: OpenChange) -> str:
+def _format_undecided(change: UndecidedChange) -> str:
     """Return that a change may be chance, and what would show it."""
     gain = f"{100 * change.gain:.0f}%"
     if math.isnan(change.half):

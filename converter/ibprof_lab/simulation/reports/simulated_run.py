@@ -34,7 +34,6 @@ from ibprof_lab.simulation.measure.latency_measurement import measure
 from ibprof_lab.simulation.measure.run_observer import Counts, Watch, bin_edges
 from ibprof_lab.simulation.measure.run_tables import find_fullest, name_end
 from ibprof_lab.simulation.study.cell import Cell, run_to_limits, set_up
-from ibprof_lab.simulation.study.loaded_fabric import load_network
 from ibprof_lab.simulation.study.result_tables import MEANS, RESULTS
 from ibprof_lab.simulation.study.sizes_and_times import format_size, format_time
 from ibprof_lab.simulation.study.study_file import StudyPlan
@@ -99,7 +98,7 @@ def write_run(folder: Path, cell: Cell) -> None:
     """Simulate a cell again, keeping all jobs' messages, and write `FILES`; older ones are removed."""
     for name in FILES:
         (folder / name).unlink(missing_ok=True)
-    subnet, _, _ = load_network(cell.setting.network, cell.setting.hardware)
+    subnet = cell.setting.load().subnet
     prepared = set_up(cell, sampled=cell.running)
     simulation = prepared.simulation
     watch = Watch(simulation)
@@ -263,5 +262,5 @@ def _finish(axes: Axes) -> None:
 
 
 def _label(name: str) -> str:
-    """Names that begin with _ are left out of a legend."""
+    """Return a label that a legend shows: it leaves out those that begin with _."""
     return f" {name}" if name.startswith("_") else name

@@ -8,7 +8,6 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
-from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from ibprof_lab.simulation.measure.message_latency import Effort, Latency
 from ibprof_lab.simulation.study.loaded_fabric import (
     NetworkSource,
     digest_network,
+    load_lanes,
     load_network,
     refuse_adaptive_routing,
 )
@@ -68,6 +68,10 @@ class Setting:
         """The network that is simulated."""
         return NetworkSource(self.fabric, self.routes)
 
+    def load(self) -> SimulatedNetwork:
+        """Read the network; cached."""
+        return load_network(self.network, self.hardware)
+
 
 @dataclass(frozen=True, slots=True)
 class Cell:
@@ -103,7 +107,7 @@ class Cell:
         return self.setting.adaptive or (measured.role is Role.PROFILE and not measured.follows_time_line)
 
     def describe(self) -> dict[str, Any]:
-        """Return all that the result depends on, as plain values.
+        """Return all that the result depends on, for JSON.
 
         Of a job that does not run these are only its name and its hosts, so that studies share baselines.
         """
@@ -114,7 +118,7 @@ class Cell:
             del setting["hardware"]["nic_gap_ns"]  # so that results of earlier versions are found
         if not self.setting.effort.steady:
             del setting["effort"]["steady"]
-        whole = {
+        return {
             "schema": RESULT_SCHEMA,
             "network": digest_network(self.setting.network),
             **setting,
@@ -123,8 +127,6 @@ class Cell:
             "measured": self.measured,
             "seed": self.seed,
         }
-        described: dict[str, Any] = _to_plain(whole)
-        return described
 
     @property
     def key(self) -> str:
@@ -142,14 +144,6 @@ def _describe_workload(workload: Workload, runs: bool) -> dict[str, Any]:
     if workload.profile:
         described["profile"] = digest_messages(workload)  # as with the fabric, the content counts
     return described if runs else {name: described[name] for name in ("name", "role", "share", "profile", "hosts")}
-
-
-def _to_plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _to_plain(each) for name, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_to_plain(each) for each in value]
-    return value.value if isinstance(value, Enum) else value
 
 
 def make_cells(setting: Setting, workloads: Sequence[Workload], measured: str, seeds: Sequence[int]) -> list[Cell]:
@@ -188,13 +182,11 @@ class Prepared:
         simulation: of its running jobs.
         clients: of its running jobs.
         measured: bool [client], those of the measured job.
-        starts: int64 [client], ticks.
     """
 
     simulation: Simulation
     clients: Sequence[Client]
     measured: npt.NDArray[np.bool_]
-    starts: npt.NDArray[np.int64]
 
 
 def refuse_long_times(network: SimulatedNetwork, workload: Workload) -> None:
@@ -221,7 +213,7 @@ def find_assignment(cell: Cell) -> HostAssignment:
     """
     setting = cell.setting
     return assign_hosts(
-        load_network(setting.network, setting.hardware)[1],
+        setting.load(),
         cell.workloads,
         setting.servers,
         setting.server_placement,
@@ -244,7 +236,7 @@ def set_up(cell: Cell, sampled: Sequence[str] = (), skip_hops: bool = False) -> 
         InconsistentError: the jobs do not fit on it, or their times are too long, or its routes deadlock.
     """
     setting = cell.setting
-    _, network, lanes = load_network(setting.network, setting.hardware)
+    network, lanes = setting.load(), load_lanes(setting.network)
     for each in cell.workloads:
         refuse_long_times(network, each)
     if setting.adaptive:
@@ -258,7 +250,6 @@ def set_up(cell: Cell, sampled: Sequence[str] = (), skip_hops: bool = False) -> 
         simulation=Simulation(network, jobs, clients, cell.seed, setting.adaptive, lanes, skip_hops),
         clients=clients,
         measured=np.array([jobs[client.job].name == cell.measured for client in clients]),
-        starts=np.array([client.start for client in clients], np.int64),
     )
 
 
@@ -303,10 +294,11 @@ def _find_whole_times(prepared: Prepared) -> dict[str, list[float]]:
     """Return the time of each client from its first start, of jobs all of whose clients have ended."""
     simulation = prepared.simulation
     progress, limit = simulation.look_at_clients(), _limit_clients(simulation)
+    starts = np.array([client.start for client in prepared.clients], np.int64)
     whole = {}
     for number, job in enumerate(simulation.jobs):
         of_job = simulation.job_of_client == number
         if limit[of_job].any() and (progress.steps[of_job] >= limit[of_job]).all():
-            ticks = progress.last[of_job].astype(np.int64) - prepared.starts[of_job]
+            ticks = progress.last[of_job].astype(np.int64) - starts[of_job]
             whole[job.name] = [round(simulation.network.to_ns(each), 1) for each in ticks.tolist()]
     return whole

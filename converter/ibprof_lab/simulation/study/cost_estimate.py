@@ -15,10 +15,10 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.routing.indexed_network import NONE
-from ibprof_lab.simulation.engine.simulated_network import Hardware, SimulatedNetwork
+from ibprof_lab.simulation.engine.deadlock import follow_routes
+from ibprof_lab.simulation.engine.simulated_network import Hardware
 from ibprof_lab.simulation.study.cell import Cell
-from ibprof_lab.simulation.study.loaded_fabric import NetworkSource, load_network
+from ibprof_lab.simulation.study.loaded_fabric import NetworkSource, load_lanes, load_network
 from ibprof_lab.simulation.workload.host_assignment import ServerPlacement, choose_servers
 from ibprof_lab.simulation.workload.workloads import Role, Workload
 
@@ -41,29 +41,17 @@ _NS_OF_PAIRS, _NS_OF_OTHERS = (4.0, 8.0), (15.0, 30.0)
 @lru_cache(maxsize=8)
 def find_mean_hops(source: NetworkSource, hardware: Hardware) -> float:
     """Return the links on the way between two hosts, on average over all leaves and some hosts."""
-    _, network, _ = load_network(source, hardware)
+    network = load_network(source, hardware)
     chosen = np.unique(np.linspace(0, network.hosts - 1, 64).astype(int))
-    leaf = np.unique(network.host_leaf).astype(np.int64)
-    return float(np.mean([_count_links(network, leaf, int(host)) for host in chosen]))
-
-
-def _count_links(network: SimulatedNetwork, leaf: np.ndarray[tuple[int], np.dtype[np.int64]], host: int) -> float:
-    at, links, width = leaf, np.full(len(leaf), 2.0), network.port_end.shape[1]
-    for _ in range(network.switches):
-        port = network.egress[at, host].astype(np.int64)
-        end = np.where(port < width, network.port_end[at, np.minimum(port, width - 1)], NONE)
-        on = (end != NONE) & (network.end_to[np.maximum(end, 0)] >= network.hosts)
-        if not on.any():
-            break
-        links += on
-        at = np.where(on, network.end_to[np.maximum(end, 0)].astype(np.int64) - network.hosts, at)
-    return float(links.mean())
+    leaves = len(np.unique(network.host_leaf))
+    between = [sum(len(leaf) for leaf, _ in follow_routes(network, int(host))) for host in chosen]
+    return float(np.mean([(2.0 * leaves + links) / leaves for links in between]))
 
 
 def find_transfer_ns(cell: Cell, workload: Workload) -> float:
     """Return the time of one message with nothing in its way."""
     setting = cell.setting
-    _, network, _ = load_network(setting.network, setting.hardware)
+    network = setting.load()
     byte_ns = network.to_ns(float(np.median(network.end_byte_ticks)) / 2**32)
     if (at_servers := _find_server_byte_ns(cell, workload)) is not None:
         byte_ns = float(np.maximum(at_servers, byte_ns).mean())
@@ -83,7 +71,7 @@ def find_bottleneck_ns(cell: Cell, workload: Workload) -> float:
     if at_servers is None:
         return 0.0
     setting = cell.setting
-    _, network, _ = load_network(setting.network, setting.hardware)
+    network = setting.load()
     clients = round(workload.share * (network.hosts - setting.servers))
     return clients * workload.bytes * float(at_servers.max()) / setting.servers
 
@@ -118,7 +106,7 @@ def _list_server_byte_ns(
     named: tuple[int, ...],
     taken: tuple[int, ...],
 ) -> npt.NDArray[np.float64]:
-    _, network, _ = load_network(source, hardware)
+    network = load_network(source, hardware)
     hosts = choose_servers(network, servers, placement, np.random.default_rng(seed), named, taken)
     byte_ns: npt.NDArray[np.float64] = network.to_ns(1) * network.end_byte_ticks[network.host_end[hosts]] / 2**32
     return byte_ns
@@ -152,7 +140,7 @@ def _has_full_servers(cell: Cell) -> bool:
 
 def _find_hop_ns(cell: Cell, workload: Workload) -> float:
     setting, running = cell.setting, _list_running(cell)
-    _, _, lanes = load_network(setting.network, setting.hardware)
+    lanes = load_lanes(setting.network)
     if setting.adaptive or lanes is not None or any(each.reads for each in running):
         return _NS_OF_HOP
     if workload.bytes <= setting.hardware.packet_bytes:
@@ -162,7 +150,7 @@ def _find_hop_ns(cell: Cell, workload: Workload) -> float:
 
 def _estimate_hops_of_jobs(cell: Cell) -> dict[str, float]:
     setting, effort = cell.setting, cell.setting.effort
-    _, network, _ = load_network(setting.network, setting.hardware)
+    network = setting.load()
     mean_hops = find_mean_hops(setting.network, setting.hardware)
     running = _list_running(cell)
     cycle = {each.name: find_cycle_ns(cell, each) for each in running}

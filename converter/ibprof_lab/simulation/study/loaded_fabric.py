@@ -51,15 +51,19 @@ def digest_network(source: NetworkSource) -> str:
 
 
 @lru_cache(maxsize=4)
-def load_network(source: NetworkSource, hardware: Hardware) -> tuple[Subnet, SimulatedNetwork, Lanes | None]:
-    """Read a fabric and find the virtual lanes that it needs; cached for later simulations of this process."""
-    subnet, lanes, _ = _read_network(source)
-    return subnet, index_network(subnet, hardware), lanes
+def load_network(source: NetworkSource, hardware: Hardware) -> SimulatedNetwork:
+    """Read a fabric; cached for later simulations of this process."""
+    return index_network(_read_network(source)[0], hardware)
+
+
+def load_lanes(source: NetworkSource) -> Lanes | None:
+    """Return the virtual lanes that keep the routes of a fabric free of cycles; None where one is enough."""
+    return _read_network(source)[1]
 
 
 def count_lanes(source: NetworkSource) -> int:
     """Return the number of virtual lanes that keep the routes of a fabric free of cycles."""
-    lanes = _read_network(source)[1]
+    lanes = load_lanes(source)
     return 1 if lanes is None else int(lanes.max()) + 1
 
 
@@ -70,7 +74,7 @@ def refuse_adaptive_routing(source: NetworkSource) -> None:
     Raises:
         InconsistentError: it can.
     """
-    refuse_adaptive_deadlock(load_network(source, Hardware(gbps=1.0))[1])
+    refuse_adaptive_deadlock(load_network(source, Hardware(gbps=1.0)))
 
 
 def can_route_adaptively(source: NetworkSource) -> bool:
@@ -84,7 +88,7 @@ def can_route_adaptively(source: NetworkSource) -> bool:
 
 def list_fabric_notes(source: NetworkSource) -> list[str]:
     """Return what a user should know of a fabric: warnings of its dumps, and virtual lanes against cycles."""
-    subnet = load_network(source, Hardware(gbps=1.0))[0]
+    subnet = _read_network(source)[0]
     notes = [*filter(None, [describe_routes([subnet])]), *subnet.warnings]
     if (lanes := count_lanes(source)) > 1:
         notes.append(

@@ -12,8 +12,8 @@ from ibprof.errors import UsageError
 from ibprof_lab.simulation.engine.simulated_network import Hardware
 from ibprof_lab.simulation.study.cell import Setting
 from ibprof_lab.simulation.study.simulated_machine import MachineOptions, make_setting
-from ibprof_lab.simulation.study.study_file import StudyPlan, list_variants, open_study, plan_study, read_effort
-from ibprof_lab.simulation.study.study_reader import StudyReader, YamlMapping, choose_quick
+from ibprof_lab.simulation.study.study_file import JOB_KEYS, StudyPlan, open_study, plan_study, read_effort
+from ibprof_lab.simulation.study.study_reader import StudyReader, YamlMapping, choose_quick, expand_variations
 
 _FOLDER = files(__package__) / "presets"
 
@@ -56,7 +56,7 @@ def plan_preset(name: str, machine: MachineOptions, seeds: Sequence[int], quick:
     varied = YamlMapping()
     varied.line, varied.lines = study.line, study.lines
     varied.update((key, value) for key, value in study.items() if key not in {"fabric", "servers", "effort"})
-    variants = list_variants(reader, varied)
+    variants = expand_variations(reader, varied, JOB_KEYS)
     if base.server_hosts and any("server_placement" in each for each in variants):
         raise UsageError(f"--servers: expected a number, as the study {name} varies where they are")
     _refuse_small_lanes(reader, name, base.hardware, variants)

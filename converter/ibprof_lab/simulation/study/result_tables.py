@@ -210,7 +210,7 @@ def list_whole_times(cells: Sequence[Cell], outcomes: Mapping[str, Outcome]) -> 
 
 
 def need_parquet() -> None:
-    """Make sure that Parquet can be written.
+    """Check that Parquet can be written.
 
     Raises:
         MissingToolError: pyarrow is not installed.
@@ -262,7 +262,7 @@ def read_means(paths: Iterable[Path]) -> list[Row]:
     """Read tables of means, CSV or Parquet.
 
     Raises:
-        InputError: a file is none.
+        InputError: a file is no such table.
         MissingToolError: pyarrow is not installed.
     """
     means: list[Row] = []

@@ -71,7 +71,7 @@ def make_setting(options: MachineOptions) -> Setting:
     hardware = options.hardware
     if hardware.lane_bytes < (packet := hardware.packet_bytes):
         raise UsageError(f"--lane: expected at least the {packet} bytes of a packet, found {hardware.lane_bytes}")
-    hosts = load_network(NetworkSource(options.fabric, options.routes), hardware)[1].hosts
+    hosts = load_network(NetworkSource(options.fabric, options.routes), hardware).hosts
     named = options.servers if isinstance(options.servers, tuple) else ()
     count = len(named) if isinstance(options.servers, tuple) else options.servers
     servers = count or max(hosts // HOSTS_PER_SERVER, 1)
@@ -109,7 +109,7 @@ class NamedHosts:
     """
 
     def __init__(self, setting: Setting) -> None:
-        _, network, _ = load_network(setting.network, setting.hardware)
+        network = setting.load()
         self._fabric = network.subnet.fabric
         self._hosts = find_hosts([self._fabric])
         self._index = HostIndex(self._hosts.name, self._hosts.shared)
@@ -195,7 +195,7 @@ class NamedHosts:
         sampled = f"{profile}: its hosts are sampled: {why}"
         if self._hosts.has_several:
             sampled += "; each is simulated with a single adapter, although hosts of the fabric have several"
-        return ReplayedPorts((), ()), (sampled,)
+        return ReplayedPorts(), (sampled,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,12 +206,12 @@ class ReplayedPorts:
         hosts, adapters: as in `Workload`.
     """
 
-    hosts: tuple[int, ...]
-    adapters: tuple[int, ...]
+    hosts: tuple[int, ...] = ()
+    adapters: tuple[int, ...] = ()
 
     @classmethod
     def of(cls, ports: Sequence[int], recorded: Recorded) -> ReplayedPorts:
-        """Take the simulated host of each rank."""
+        """Return the ports of ranks, given the simulated host of each."""
         of_host = dict(zip(recorded.host.tolist(), ports, strict=True))
         if all(of_host[host] == port for host, port in zip(recorded.host.tolist(), ports, strict=True)):
             return cls(tuple(of_host[host] for host in sorted(of_host)), ())
@@ -220,15 +220,15 @@ class ReplayedPorts:
         return cls(hosts, tuple(index[port] for port in ports))
 
 
-def give_hosts(
+def allocate_hosts(
     setting: Setting, workload: Workload, hosts: tuple[int, ...], adapters: tuple[int, ...] = ()
 ) -> Workload:
-    """Return a job hosts of its own instead of a share of them."""
-    _, network, _ = load_network(setting.network, setting.hardware)
+    """Allocate hosts to a job, in place of a share of them."""
+    network = setting.load()
     return replace(workload, hosts=hosts, adapters=adapters, share=len(hosts) / (network.hosts - setting.servers))
 
 
-def give_named(
+def allocate_named(
     setting: Setting, workload: Workload, names: Sequence[str], named: NamedHosts, taken: dict[int, str], refuse: Refuse
 ) -> Workload:
     """Return a job the hosts that are named for it; those of a recorded run are in the order of their first ranks.
@@ -245,7 +245,7 @@ def give_named(
         IbprofError: what `refuse` makes, of names that are no host's, of hosts that have a use already or are named
             twice, and where they are not as many as the recorded run's.
     """
-    replayed = ReplayedPorts((), ())
+    replayed = ReplayedPorts()
     if workload.is_recorded:
         replayed = named.replay_on(names, load_recorded(workload), refuse)
     hosts = replayed.hosts or named.number(names, refuse)
@@ -253,11 +253,11 @@ def give_named(
         if host in taken:
             raise refuse("hosts of nothing else", f"{named.name(host)}, which is of {taken[host]}")
     taken |= dict.fromkeys(hosts, f"job {workload.name}")
-    return give_hosts(setting, workload, hosts, replayed.adapters)
+    return allocate_hosts(setting, workload, hosts, replayed.adapters)
 
 
 def share_rest(workloads: Sequence[Workload], open_ones: Collection[str]) -> list[Workload]:
-    """Let jobs whose share nobody states have no more than what those leave whose hosts are known."""
+    """Reduce shares that nobody stated to what jobs with known hosts leave."""
     left = max(1 - sum(each.share for each in workloads if each.hosts), 0.0)
     free = [each for each in workloads if each.name in open_ones and not each.hosts]
     return [replace(each, share=min(each.share, left / len(free))) if each in free else each for each in workloads]
@@ -266,9 +266,9 @@ def share_rest(workloads: Sequence[Workload], open_ones: Collection[str]) -> lis
 def stay_as_recorded(
     setting: Setting, workloads: Sequence[Workload], named: NamedHosts, sampled: Collection[str]
 ) -> tuple[list[Workload], list[str]]:
-    """Put recorded runs that were given no hosts where they ran, if they can be there.
+    """Allocate their recorded hosts to recorded runs without hosts, where these are free.
 
-    A run on one host stays nowhere: each of its ranks is given a host of its own.
+    A run on one host stays nowhere: each of its ranks gets a separate host.
 
     Args:
         setting: with the servers' hosts.
@@ -284,17 +284,17 @@ def stay_as_recorded(
     placed: list[Workload] = []
     notes: list[str] = []
     for each in workloads:
-        replayed = ReplayedPorts((), ())
+        replayed = ReplayedPorts()
         if each.is_recorded and not each.hosts and each.name not in sampled:
             recorded = load_recorded(each)
             if not recorded.was_on_one_host:
                 replayed, told = named.find_recorded(each.profile, recorded)
                 if clashes := [f"{named.name(host)} is of {taken[host]}" for host in replayed.hosts if host in taken]:
                     replayed, told = (
-                        ReplayedPorts((), ()),
+                        ReplayedPorts(),
                         (f"{each.profile}: its hosts are sampled: {show_some(clashes)}",),
                     )
                 notes += told
         taken |= dict.fromkeys(replayed.hosts, f"job {each.name}")
-        placed.append(give_hosts(setting, each, replayed.hosts, replayed.adapters) if replayed.hosts else each)
+        placed.append(allocate_hosts(setting, each, replayed.hosts, replayed.adapters) if replayed.hosts else each)
     return placed, notes

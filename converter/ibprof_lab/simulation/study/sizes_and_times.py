@@ -27,7 +27,7 @@ def parse_size(text: str) -> int:
     """Return the bytes of a size such as `4 MiB`.
 
     Raises:
-        UsageError: it is none, or not of whole bytes.
+        UsageError: it is no size, or not of whole bytes.
     """
     size = _parse_in_range(text, UNITS_OF_SIZE, "a size such as 4MiB", 1)
     if not is_whole(size):

@@ -9,19 +9,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ibprof.errors import InconsistentError, UsageError
 from ibprof_converter.routing.route_choice import CHOICES, parse_routes
 from ibprof_lab.simulation.engine.simulated_network import Hardware
 from ibprof_lab.simulation.measure.message_latency import EFFORTS, Effort
-from ibprof_lab.simulation.study.cell import Cell, Setting, make_cells, refuse_long_times
-from ibprof_lab.simulation.study.loaded_fabric import load_network
+from ibprof_lab.simulation.study.cell import Cell, Setting, find_assignment, make_cells, refuse_long_times
 from ibprof_lab.simulation.study.result_tables import PATTERN_COLUMNS, SETTING_COLUMNS
-from ibprof_lab.simulation.study.simulated_machine import DRAWN, NamedHosts, give_named, share_rest, stay_as_recorded
+from ibprof_lab.simulation.study.simulated_machine import (
+    DRAWN,
+    NamedHosts,
+    allocate_named,
+    share_rest,
+    stay_as_recorded,
+)
 from ibprof_lab.simulation.study.sizes_and_times import UNITS_OF_SIZE, UNITS_OF_TIME
 from ibprof_lab.simulation.study.study_reader import StudyReader, YamlMapping, expand_variations, load_yaml, varies
-from ibprof_lab.simulation.workload.host_assignment import JobPlacement, ServerPlacement, assign_hosts
+from ibprof_lab.simulation.workload.host_assignment import JobPlacement, ServerPlacement
 from ibprof_lab.simulation.workload.workloads import Role, Workload
 
 MOST_SEEDS = 1000
@@ -169,7 +172,7 @@ def plan_study(reader: StudyReader, name: str, study: YamlMapping, base: Setting
     parts: list[tuple[Setting, list[Workload], str]] = []
     notes: dict[str, None] = {}
     checked: set[object] = set()
-    for variant in list_variants(reader, study):
+    for variant in expand_variations(reader, study, JOB_KEYS):
         setting, workloads = _read_variant(reader, variant, base, notes, checked)
         names = tuple(each.name for each in workloads)
         measured = variant.get("measured", names[-1])
@@ -179,15 +182,6 @@ def plan_study(reader: StudyReader, name: str, study: YamlMapping, base: Setting
         raise reader.fail("measured", "the name of a job", study["measured"])
     cells = dict.fromkeys(cell for seed in seeds for part in parts for cell in make_cells(*part, [seed]))
     return StudyPlan(name, parts[0][0], tuple(cells), by, tuple(notes))
-
-
-def list_variants(reader: StudyReader, study: YamlMapping) -> list[YamlMapping]:
-    """Return the studies without variations that a study stands for.
-
-    Raises:
-        InputError: its variations are invalid.
-    """
-    return expand_variations(reader, study, JOB_KEYS) if varies(study) else [study]
 
 
 def read_columns(reader: StudyReader, study: YamlMapping) -> tuple[str, ...]:
@@ -289,7 +283,7 @@ def _are_named(servers: object) -> bool:
 
 
 def _check_machine(reader: StudyReader, setting: Setting, workloads: Sequence[Workload]) -> None:
-    """Say at once, and where, what is wrong with the fabric, its servers and the jobs' times.
+    """Check the fabric, its servers and the times of the jobs before anything is simulated.
 
     Raises:
         InputError: there are too many servers or none, or times are too long.
@@ -297,7 +291,7 @@ def _check_machine(reader: StudyReader, setting: Setting, workloads: Sequence[Wo
     if not setting.servers and any(each.role is Role.IO for each in workloads):
         raise reader.fail("servers", "a number above 0, for the job with the role io", setting.servers)
     try:
-        _, network, _ = load_network(setting.network, setting.hardware)
+        network = setting.load()
     except UsageError as error:  # of the name of a fabric that is synthetic
         raise reader.fail("fabric", f"one that can be ({error})", setting.fabric) from None
     if setting.servers >= network.hosts:
@@ -337,7 +331,7 @@ def _place_named(
         placed.append(
             each
             if given == DRAWN
-            else give_named(setting, each, reader.hosts(where, given), named, taken, reader.refusal(where))
+            else allocate_named(setting, each, reader.hosts(where, given), named, taken, reader.refusal(where))
         )
     sampled = [str(job["name"]) for job in jobs if job.get("hosts") == DRAWN]
     placed, notes = stay_as_recorded(setting, placed, named, sampled)
@@ -345,7 +339,7 @@ def _place_named(
 
 
 def _check_hosts(reader: StudyReader, setting: Setting, workloads: Sequence[Workload]) -> None:
-    """Say at once, and where, what does not fit on the fabric.
+    """Check that all jobs fit on the fabric before anything is simulated.
 
     Raises:
         InputError: shares add up to more than all hosts.
@@ -355,10 +349,7 @@ def _check_hosts(reader: StudyReader, setting: Setting, workloads: Sequence[Work
         total = " + ".join(f"{each.share:g}" for each in workloads)
         parts = "shares" if not any(each.hosts for each in workloads) else "shares, and parts that hosts are named for,"
         raise reader.fail(f"job {len(workloads)}'s share", f"such that all {parts} add up to 1 at most", total)
-    _, network, _ = load_network(setting.network, setting.hardware)
-    random = np.random.default_rng(1)
-    assign_hosts(network, workloads, setting.servers, setting.server_placement, setting.job_placement, random,
-         setting.server_hosts)  # fmt: skip
+    find_assignment(Cell(setting, tuple(workloads), (), workloads[-1].name, 1))
 
 
 def read_jobs(reader: StudyReader, jobs: object) -> list[Workload]:

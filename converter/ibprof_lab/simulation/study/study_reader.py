@@ -93,7 +93,7 @@ def load_yaml(path: Path) -> Any:
     """Read YAML whose mappings know their lines.
 
     Raises:
-        InputError: it is none.
+        InputError: it is not YAML.
     """
     with path.open("rb") as file:
         text = file.read(_LARGEST_FILE + 1)

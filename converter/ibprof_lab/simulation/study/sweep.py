@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many simulations: several at once, on this machine or over MPI; kept as they are done, gone on with after a stop."""
+"""Many simulations: several at once, on this machine or over MPI; results are stored, and reused after a stop."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def _interrupts_held() -> Iterator[None]:
 
 
 def _end_with_parent() -> None:
-    """Do not outlive the parent, whatever ended it."""
+    """End this process with its parent, whatever ended that."""
     parent = parent_process()
     if parent is not None:
         Thread(target=lambda: (connection.wait([parent.sentinel]), os._exit(1)), daemon=True).start()

@@ -147,7 +147,7 @@ def _add_operation(
 
 
 def _add_order(path: Path, number: int, line: str, labels: dict[str, Operation]) -> None:
-    """Let an operation wait for another, or for its beginning."""
+    """Read a line that makes an operation wait for another, or for its beginning."""
     found = _ORDER.fullmatch(line)
     if not found or found["after"] not in labels or found["before"] not in labels:
         raise InputError(path, number, _FORMS, quote_found(line))
@@ -214,7 +214,7 @@ class _Run:
         self._received: set[int] = set()
 
     def begin_at(self, time: int, operation: Operation, is_leaving: bool = False) -> None:
-        """Have an operation begin at a time, or a send's message leave."""
+        """Schedule the start of an operation, or the departure of a send's message."""
         heapq.heappush(self._due, (time, self._number(), operation, is_leaving))
 
     def finish(self) -> None:
@@ -234,7 +234,7 @@ class _Run:
         return id(receive) in self._received
 
     def append_wait(self, receive: Operation) -> None:
-        """Let its rank wait for a message next, unless it has."""
+        """Append a wait for a message to its rank's order, unless it is there."""
         if not receive.is_ordered:
             receive.is_ordered = True
             self.ordered[receive.rank].append(receive)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which hosts run the I/O servers and which run each job.
+"""The hosts of I/O servers and of each job.
 
 Source: K. A. Brown, "Resource Contention due to Data Movement on HPC Systems", doctoral thesis, Tokyo Institute of
 Technology, 2018, chapters 5 and 6.
@@ -27,14 +27,14 @@ Ints = npt.NDArray[np.int64]
 
 
 class JobPlacement(str, Enum):
-    """How compute hosts are assigned to jobs."""
+    """Assignment of compute hosts to jobs."""
 
     RANDOM_NODE = "random-node"
     RANDOM_SWITCH = "random-switch"
 
 
 class ServerPlacement(str, Enum):
-    """Where I/O servers are."""
+    """Positions of I/O servers."""
 
     ISOLATED = "isolated"
     SPREAD = "spread"

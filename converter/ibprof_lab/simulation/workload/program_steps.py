@@ -53,7 +53,7 @@ class Operation:
     needs: list[tuple[Operation, bool]] | None = None
 
     def wait_for(self, before: Operation, for_beginning: bool) -> None:
-        """Let it begin when another one of its rank is done, or begins."""
+        """Make it wait until another operation of its rank is done, or begins."""
         before.after.append((self, for_beginning))
         self.missing += 1
         if before.kind != "calc":

@@ -76,7 +76,7 @@ def _part(to: Any, size: int, slot: Any, awaits: Any, arrivals: int) -> Collecti
 
 
 def send_to_neighbour(rank: int, ranks: int, size: int) -> CollectivePart:
-    """Each sends to the next one."""
+    """Return the part of a rank that sends to the next one."""
     return _part([(rank + 1) % ranks], size, 0, 0, 1)
 
 

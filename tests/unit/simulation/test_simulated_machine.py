@@ -24,7 +24,7 @@ from ibprof_lab.simulation.questions.mitigation import list_scenarios
 from ibprof_lab.simulation.study.cell import Cell, Setting, set_up
 from ibprof_lab.simulation.study.cost_estimate import find_bottleneck_ns
 from ibprof_lab.simulation.study.loaded_fabric import NetworkSource, load_network
-from ibprof_lab.simulation.study.simulated_machine import NamedHosts, give_hosts
+from ibprof_lab.simulation.study.simulated_machine import NamedHosts, allocate_hosts
 from ibprof_lab.simulation.study.study_file import read_study
 from ibprof_lab.simulation.study.sweep import STORE
 from ibprof_lab.simulation.workload.host_assignment import (
@@ -103,10 +103,10 @@ def test_servers_and_jobs_are_on_the_hosts_that_are_named(tmp_path: Path) -> Non
 @pytest.mark.parametrize("jobs", JobPlacement)
 def test_what_is_drawn_is_drawn_of_the_other_hosts(servers: ServerPlacement, jobs: JobPlacement) -> None:
     setting = Setting(FABRIC, servers=5)
-    _, network, _ = load_network(NetworkSource(FABRIC), Hardware())
+    network = load_network(NetworkSource(FABRIC), Hardware())
     # The hosts on which isolated and spread servers would be.
     kept = tuple(int(leaf[-1]) for leaf in order_leaves(network)) + tuple(order_leaves(network)[-1][:3].tolist())
-    own = give_hosts(setting, mpi(), kept[:10])
+    own = allocate_hosts(setting, mpi(), kept[:10])
     assigned = assign_hosts(network, [io(share=17 / 27), own], 5, servers, jobs, np.random.default_rng(1))
     assert assigned.jobs[1].tolist() == list(kept[:10])
     taken = np.concatenate([assigned.servers, *assigned.jobs])
@@ -150,7 +150,7 @@ def test_a_recorded_run_stays_on_its_hosts(tmp_path: Path, capsys: pytest.Captur
 
 def test_a_recorded_host_is_known_by_its_port(tmp_path: Path) -> None:
     """Whatever it is called, as in `ibprof-view`."""
-    _, network, _ = load_network(NetworkSource(FABRIC), Hardware())
+    network = load_network(NetworkSource(FABRIC), Hardware())
     fabric, port = network.subnet.fabric, int(network.host_port[20])
     hosts = [make_host("old-name", make_port(999, int(fabric.port_guid[port]))), make_host("host01")]
     write_archive(
@@ -198,7 +198,7 @@ def test_a_study_says_where_a_recorded_run_is(tmp_path: Path, capsys: pytest.Cap
     chosen = ["host10", "host20", "host31"]
     (cell,) = read_study(write_study(tmp_path, replayed(tmp_path, hosts=chosen))).cells[:1]
     steps = {client.host: client.steps for client in set_up(cell).clients}
-    _, network, _ = load_network(NetworkSource(FABRIC), Hardware())
+    network = load_network(NetworkSource(FABRIC), Hardware())
     assert [network.host_names[host].split()[0] for host in cell.workloads[0].hosts] == chosen
     assert [network.host_names[host].split()[0] for host in steps] == ["host10", "host20", "host31"]
     (cell,) = read_study(write_study(tmp_path, replayed(tmp_path, hosts="drawn"))).cells[:1]
@@ -213,7 +213,7 @@ def test_hosts_are_in_the_order_of_first_ranks(tmp_path: Path) -> None:
     counts = [Count(rank, (rank + 1) % 3, 10) for rank in range(3)]
     write_archive(make_profile(counts, ranks, [make_host(f"host{n}") for n in (21, 22, 23)]), tmp_path / "profile.otf2")
     job = {"name": "mpi", "role": "profile", "profile": "profile.otf2", "interval": "20 us"}
-    _, network, _ = load_network(NetworkSource(FABRIC), Hardware())
+    network = load_network(NetworkSource(FABRIC), Hardware())
     for changes, hosts in (
         ({"hosts": "host[11-13]"}, ["host11", "host12", "host13"]),
         ({}, ["host23", "host21", "host22"]),
@@ -340,7 +340,7 @@ def test_named_servers_set_the_pace(tmp_path: Path) -> None:
 
     def find_pace(server_hosts: tuple[int, ...], *others: int) -> float:
         """ns a byte."""
-        writes = give_hosts(setting, io(64 * KIB), (0, 1, *others))
+        writes = allocate_hosts(setting, io(64 * KIB), (0, 1, *others))
         changed = replace(setting, server_hosts=server_hosts)
         return find_bottleneck_ns(Cell(changed, (writes, mpi()), (IO,), IO, 1), writes) / len(writes.hosts) / 64 / KIB
 
@@ -351,7 +351,7 @@ def test_named_servers_set_the_pace(tmp_path: Path) -> None:
 
 def test_advice_compares_named_hosts_with_drawn_ones() -> None:
     setting = Setting(FABRIC, servers=2, server_hosts=(0, 1))
-    jobs = (io(64 * KIB), give_hosts(setting, mpi(), (4, 9, 30, 31)))
+    jobs = (io(64 * KIB), allocate_hosts(setting, mpi(), (4, 9, 30, 31)))
     scenarios = {name: (changed, jobs) for name, changed, jobs in list_scenarios(setting, *jobs)}
     assert scenarios["as it is"] == (setting, jobs)
     for name, placement in (("jobs on hosts sampled one by one", JobPlacement.RANDOM_NODE),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steady states are skipped where the mean is known, and nowhere else."""
+"""Warm-ups and drifts are found; steady states are skipped where the mean is known, and nowhere else."""
 
 from __future__ import annotations
 
@@ -11,11 +11,49 @@ import pytest
 from scipy.signal import lfilter
 
 from ibprof_lab.cli.sim import main
-from ibprof_lab.simulation.measure.latency_statistics import LEAST, SteadyState, find_half
+from ibprof_lab.simulation.measure.latency_statistics import (
+    LEAST,
+    Slice,
+    SteadyState,
+    find_drift,
+    find_half,
+    find_warm_up,
+)
 from ibprof_lab.simulation.measure.message_latency import FULL
 from ibprof_lab.simulation.study.cell import Cell, Outcome, run_cell
 from ibprof_lab.simulation.workload.workloads import IO, MPI, Workload
 from ibprof_testing.samples.simulated_jobs import KIB, SMALL, US, io, mpi
+
+
+def test_a_warm_up_is_found() -> None:
+    random = np.random.default_rng(5)
+    level = random.normal(10, 0.5, 400)
+    assert find_warm_up(level) < 40
+    level[:60] += np.linspace(30, 0, 60)
+    assert 40 <= find_warm_up(level) <= 80
+
+
+def slices_of(means: np.ndarray) -> list[Slice]:
+    return [(100.0 + 5 * number, 105.0 + 5 * number, 30, float(mean)) for number, mean in enumerate(means)]
+
+
+def test_a_drift_is_what_a_line_changes_by() -> None:
+    rises = find_drift(slices_of(np.linspace(90, 110, 41)[:-1] + 0.25))
+    assert rises.change == pytest.approx(0.2, rel=0.02)
+    assert rises.half == pytest.approx(0, abs=1e-3)
+    assert rises.exceeds(0.05)
+    assert find_drift(slices_of(np.linspace(110, 90, 40))).exceeds(0.05)
+    assert not find_drift(slices_of(np.linspace(99, 101, 40))).exceeds(0.05)  # surely, but by too little to matter
+    assert not find_drift([]).exceeds(0.05)
+    assert not find_drift(slices_of(np.array([1.0, 2.0, 4.0]))).exceeds(0.05)  # too few to tell
+
+
+def test_noise_is_no_drift() -> None:
+    """Slices that vary by a fifth, of what is stationary, and of what grows by two fifths."""
+    random = np.random.default_rng(11)
+    noise = random.normal(1, 0.2, (400, 40))
+    assert np.mean([find_drift(slices_of(each)).exceeds(0.05) for each in noise]) < 0.05
+    assert np.mean([find_drift(slices_of(each + np.linspace(0, 0.4, 40))).exceeds(0.05) for each in noise]) > 0.5
 
 
 def autoregressive(lag: float, count: int, seed: int, spread: float = 0.1) -> npt.NDArray[np.float64]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From where on a simulation is measured, and that what never becomes stationary is no result."""
+"""Messages that are left out, and simulations that never become stationary."""
 
 from __future__ import annotations
 
@@ -9,40 +9,8 @@ import pytest
 from ibprof_lab.simulation.engine.packet_engine import Client, Job, Simulation, Step
 from ibprof_lab.simulation.engine.simulated_network import Hardware, index_network
 from ibprof_lab.simulation.measure.latency_measurement import measure
-from ibprof_lab.simulation.measure.latency_statistics import Slice, find_drift, find_warm_up
 from ibprof_lab.simulation.measure.message_latency import Effort, Latency
 from ibprof_testing.samples.fabrics import read_subnet
-
-
-def test_a_warm_up_is_found() -> None:
-    random = np.random.default_rng(5)
-    level = random.normal(10, 0.5, 400)
-    assert find_warm_up(level) < 40
-    level[:60] += np.linspace(30, 0, 60)
-    assert 40 <= find_warm_up(level) <= 80
-
-
-def slices_of(means: np.ndarray) -> list[Slice]:
-    return [(100.0 + 5 * number, 105.0 + 5 * number, 30, float(mean)) for number, mean in enumerate(means)]
-
-
-def test_a_drift_is_what_a_line_changes_by() -> None:
-    rises = find_drift(slices_of(np.linspace(90, 110, 41)[:-1] + 0.25))
-    assert rises.change == pytest.approx(0.2, rel=0.02)
-    assert rises.half == pytest.approx(0, abs=1e-3)
-    assert rises.exceeds(0.05)
-    assert find_drift(slices_of(np.linspace(110, 90, 40))).exceeds(0.05)
-    assert not find_drift(slices_of(np.linspace(99, 101, 40))).exceeds(0.05)  # surely, but by too little to matter
-    assert not find_drift([]).exceeds(0.05)
-    assert not find_drift(slices_of(np.array([1.0, 2.0, 4.0]))).exceeds(0.05)  # too few to tell
-
-
-def test_noise_is_no_drift() -> None:
-    """Slices that vary by a fifth, of what is stationary, and of what grows by two fifths."""
-    random = np.random.default_rng(11)
-    noise = random.normal(1, 0.2, (400, 40))
-    assert np.mean([find_drift(slices_of(each)).exceeds(0.05) for each in noise]) < 0.05
-    assert np.mean([find_drift(slices_of(each + np.linspace(0, 0.4, 40))).exceeds(0.05) for each in noise]) > 0.5
 
 
 def measure_messages(sizes: list[int], effort: Effort | None = None, limit: int = 0) -> Latency:
