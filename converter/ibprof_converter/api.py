@@ -26,6 +26,7 @@ from ibprof_converter.analysis.load_pipeline import Demand, judge_loads, read_ro
 from ibprof_converter.analysis.loads_view import NamedLoads, NetworkView, render_view
 from ibprof_converter.analysis.rank_placing import PlaceOptions, place_ranks, require_ranks
 from ibprof_converter.checks.fabric_check import FabricHealth, check_fabric_files
+from ibprof_converter.choices import parse_routes
 from ibprof_converter.hotspots.link_report import DIAGNOSED_FLOWS
 from ibprof_converter.placement.candidates import PlacementComparison
 from ibprof_converter.reports import result_html  # noqa: F401  (registers how notebooks show results)
@@ -34,7 +35,6 @@ from ibprof_converter.reports.job_report import JobReport, report_on_demand, rep
 from ibprof_converter.reports.provenance import NOWHERE
 from ibprof_converter.reports.run_comparison import DiffOptions, RunComparison, compare_runs, parse_condition
 from ibprof_converter.routing.rail_files import find_rails
-from ibprof_converter.routing.route_choice import parse_routes
 from ibprof_converter.traffic import traffic_reader
 from ibprof_converter.traffic.chosen_traffic import choose_demand
 from ibprof_converter.traffic.recorded_traffic import profile_traffic

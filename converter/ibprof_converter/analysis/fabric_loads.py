@@ -13,13 +13,14 @@ import numpy.typing as npt
 from ibprof.profile.profile_data import Profile
 from ibprof.text.notebook_html import NotebookView
 from ibprof.text.quantities import format_bytes, printable
+from ibprof_converter.choices import TABLES
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.hotspots.coverage import Coverage
 from ibprof_converter.hotspots.hot_links import Hotspot, LinkDirections, LinkHeat
 from ibprof_converter.layout.positions import FabricLayout
 from ibprof_converter.outputs.rows import Row, Table, link_table, node_rows, rows_of
 from ibprof_converter.routing.route_choice import describe_routes, name_routes
-from ibprof_converter.routing.subnet import TABLES, Subnet
+from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.adapter_policies import MODELLED, describe_nic
 from ibprof_converter.traffic.counter_agreement import Agreement
 from ibprof_converter.traffic.hosts import Hosts

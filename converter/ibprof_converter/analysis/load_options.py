@@ -5,14 +5,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ibprof.errors import UsageError, quote_found
-from ibprof.profile.row_choice import ALL_ROWS, RowChoice
-from ibprof_converter.routing.rail_files import RailFiles, find_rails, has_links
-from ibprof_converter.routing.synthetic.spec import is_synthetic
-from ibprof_converter.traffic.traffic_reader import is_traffic
+
+# The readers are imported when files are named: --help needs the options alone, and must come at once.
+if TYPE_CHECKING:
+    from ibprof.profile.row_choice import RowChoice
+    from ibprof_converter.routing.rail_files import RailFiles
 
 TOP = 10
 """Link directions that a report lists, and that are compared where no flows are known."""
@@ -27,6 +29,12 @@ Progress = Callable[[str], None]
 
 def no_progress(_stage: str) -> None:
     """Ignore the stages."""
+
+
+def _choose_all_rows() -> RowChoice:
+    from ibprof.profile.row_choice import RowChoice  # noqa: PLC0415  (as above)
+
+    return RowChoice()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +78,8 @@ class FabricOptions:
 
     def find_rails(self) -> list[RailFiles]:
         """Return the files of each rail."""
+        from ibprof_converter.routing.rail_files import find_rails  # noqa: PLC0415  (as above)
+
         return find_rails(self.names, self.tables, self.name_map)
 
     def files(self) -> Iterator[Path]:
@@ -106,7 +116,7 @@ class TrafficOptions:
     strict: bool = False
     flows_limit: int | None = None
     inherited: bool = False
-    chosen: RowChoice = ALL_ROWS
+    chosen: RowChoice = field(default_factory=_choose_all_rows)
 
     def files(self) -> Iterator[Path]:
         """Yield the files to read; patterns and rules for placements are among them as paths that do not exist."""
@@ -144,18 +154,19 @@ def parse_columns(text: str) -> tuple[str, ...]:
     return columns
 
 
-def _is_fabric(name: str) -> bool:
-    return is_synthetic(name) or (not is_traffic(name) and has_links(Path(name)))
-
-
 def split_names(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Split names into fabrics and traffic: the last one is traffic, and so are those before it that look like it.
 
     Raises:
         UsageError: traffic comes first and a fabric last.
     """
-    first = len(names) - 1
-    if first > 0 and is_traffic(names[0]) and _is_fabric(names[-1]):
+    from ibprof_converter.routing.rail_files import has_links  # noqa: PLC0415  (as above)
+    from ibprof_converter.routing.synthetic.spec import is_synthetic  # noqa: PLC0415
+    from ibprof_converter.traffic.traffic_reader import is_traffic  # noqa: PLC0415
+
+    first, last = len(names) - 1, names[-1]
+    ends_with_fabric = first > 0 and (is_synthetic(last) or (not is_traffic(last) and has_links(Path(last))))
+    if ends_with_fabric and is_traffic(names[0]):
         raise UsageError(
             f"fabrics come before what is sent over them: expected ... {names[-1]} {names[0]}, "
             f"found ... {names[0]} {names[-1]}"

@@ -25,11 +25,12 @@ from ibprof_converter.analysis.load_options import (
     TrafficOptions,
     no_progress,
 )
+from ibprof_converter.choices import TABLES
 from ibprof_converter.hotspots.coverage import describe_coverage
 from ibprof_converter.hotspots.link_order import BY_TIME
 from ibprof_converter.layout.positions import lay_out
 from ibprof_converter.routing.route_choice import describe_routes, read_routed_rail
-from ibprof_converter.routing.subnet import TABLES, Subnet, check_rails
+from ibprof_converter.routing.subnet import Subnet, check_rails
 from ibprof_converter.traffic.adapter_policies import SPREAD
 from ibprof_converter.traffic.all_to_all import load_all_to_all
 from ibprof_converter.traffic.chosen_traffic import choose_demand

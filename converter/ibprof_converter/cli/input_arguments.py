@@ -16,10 +16,8 @@ from ibprof_converter.analysis.load_options import (
     split_names,
 )
 from ibprof_converter.analysis.output_files import FULL_PATHS, PathRedactor
+from ibprof_converter.choices import NIC_POLICIES, PLACEMENT_FORMS, RAIL_POLICIES, ROUTE_CHOICES, parse_routes
 from ibprof_converter.cli.arguments import type_of
-from ibprof_converter.routing.route_choice import CHOICES, parse_routes
-from ibprof_converter.traffic import adapter_policies, rail_policies
-from ibprof_converter.traffic.rank_placement import FORMS
 
 NAMES = "names"
 FULL = "full"
@@ -78,7 +76,7 @@ def add_fabric_arguments(parser: argparse.ArgumentParser) -> None:
         "--routes",
         metavar="HOW",
         type=type_of(parse_routes),
-        help=f"where routes come from: {CHOICES} (default: tables, or else modelled)",
+        help=f"where routes come from: {ROUTE_CHOICES} (default: tables, or else modelled)",
     )
     parser.add_argument(
         "--node-name-map",
@@ -90,7 +88,8 @@ def add_fabric_arguments(parser: argparse.ArgumentParser) -> None:
         "--placement",
         metavar="HOW",
         action="append",
-        help=f"where the ranks are, whatever was recorded: {FORMS}; with several jobs one for each, in their order",
+        help=f"where the ranks are, whatever was recorded: {PLACEMENT_FORMS}; with several jobs one for each, in their "
+        "order",
     )
     parser.add_argument(
         "--host-names",
@@ -107,12 +106,12 @@ def add_fabric_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--rails",
-        choices=rail_policies.POLICIES,
-        help=f"which rail bytes take where nothing measured it (default: {rail_policies.SPLIT})",
+        choices=RAIL_POLICIES,
+        help=f"which rail bytes take where nothing measured it (default: {RAIL_POLICIES[0]})",
     )
     parser.add_argument(
         "--nic",
-        choices=adapter_policies.POLICIES,
+        choices=NIC_POLICIES,
         help="its host's adapter that a rank uses in one subnet if not measured: by its number on the host "
         "(rank), the nearest (near), all at once (spread), or the first (default: as recorded, else rank)",
     )

@@ -19,6 +19,7 @@ from ibprof_converter.analysis.load_options import (
 from ibprof_converter.analysis.load_pipeline import load_fabric, read_subnets
 from ibprof_converter.analysis.loads_outputs import JOB, OUTPUT_FILES, LoadsOutputOptions, write_outputs
 from ibprof_converter.analysis.output_files import check_files
+from ibprof_converter.choices import FABRIC_FORMS, TRAFFIC_FORMS
 from ibprof_converter.cli.arguments import count_in, fill_options, type_of
 from ibprof_converter.cli.input_arguments import (
     add_adaptive_argument,
@@ -34,8 +35,6 @@ from ibprof_converter.cli.input_arguments import (
 from ibprof_converter.cli.printing import print_result, print_warnings, show_stages
 from ibprof_converter.hotspots.pattern_throughput import describe_patterns, measure_throughput
 from ibprof_converter.routing.route_choice import describe_routes, name_routes
-from ibprof_converter.routing.synthetic.spec import FORMS
-from ibprof_converter.traffic.traffic_reader import KINDS
 
 NAME = "ibprof-layout"
 
@@ -57,8 +56,8 @@ examples:
   ibprof-layout --check rail1/ rail2/
   ibprof-layout --patterns ibdiagnet.lst --samples 50
 
-{KINDS}
-{FORMS}"""
+{TRAFFIC_FORMS}
+{FABRIC_FORMS}"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -17,6 +17,7 @@ from ibprof.errors import UsageError
 from ibprof.text.quantities import format_seconds
 from ibprof_converter.analysis.output_files import STDOUT, check_files, open_output
 from ibprof_converter.analysis.rank_placing import SEARCH_SECONDS, PlaceOptions, place_ranks, read_ranks_to_place
+from ibprof_converter.choices import TRAFFIC_FORMS
 from ibprof_converter.cli.arguments import fill_options
 from ibprof_converter.cli.input_arguments import (
     add_adaptive_argument,
@@ -26,7 +27,6 @@ from ibprof_converter.cli.input_arguments import (
 )
 from ibprof_converter.cli.printing import print_captured, print_json, print_lines, print_warnings, show_stages
 from ibprof_converter.routing.route_choice import describe_routes
-from ibprof_converter.traffic.traffic_reader import KINDS
 
 NAME = "ibprof-place"
 
@@ -43,7 +43,7 @@ examples:
 
 The same seed, time and input give the same placement, unless the clock cut the search short (it says so).
 
-{KINDS}"""
+{TRAFFIC_FORMS}"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from ibprof.cli.command import make_parser, run_command
 from ibprof.errors import UsageError
 from ibprof_converter.analysis.load_options import TOP, AttributeFiles
 from ibprof_converter.analysis.output_files import check_files
+from ibprof_converter.choices import FABRIC_FORMS, RANKINGS, TRAFFIC_FORMS
 from ibprof_converter.cli.input_arguments import (
     add_adaptive_argument,
     add_attribute_arguments,
@@ -29,9 +30,6 @@ from ibprof_converter.cli.input_arguments import (
     traffic_options,
 )
 from ibprof_converter.cli.printing import print_captured, print_json, print_lines, show_stages
-from ibprof_converter.hotspots.link_order import BY_TIME, RANKINGS
-from ibprof_converter.routing.synthetic.spec import FORMS
-from ibprof_converter.traffic.traffic_reader import KINDS, is_traffic
 
 if TYPE_CHECKING:
     from ibprof_converter.reports.job_report import JobReport
@@ -46,8 +44,8 @@ examples:
   ibprof-report rail1.lst rail2.lst profile.otf2 --json > report.json
   ibprof-report ibdiagnet.lst profile.otf2 --html report.html
 
-{KINDS}
-{FORMS}"""
+{TRAFFIC_FORMS}
+{FABRIC_FORMS}"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -70,7 +68,7 @@ def _report(argv: Sequence[str] | None) -> None:
     files = [file for part in (fabric, traffic, attributes) if part for file in part.files()]
     check_files(files, {"--html": arguments.html})
     command = shlex.join([NAME, *(sys.argv[1:] if argv is None else argv)])
-    top, rank_by = TOP if arguments.top is None else arguments.top, arguments.rank_by or BY_TIME
+    top, rank_by = TOP if arguments.top is None else arguments.top, arguments.rank_by or RANKINGS[0]
     with show_stages() as progress:
         report = read_and_report(fabric, traffic, command, files, top, progress, rank_by)
     if arguments.html:
@@ -93,6 +91,8 @@ def _check_lone_options(arguments: argparse.Namespace, names: Sequence[str]) -> 
     of_fabric = (*list_fabric_arguments(), "counters", "top", "rank_by")
     refuse_options(arguments, of_fabric, "only with a fabric: name its .lst before TRAFFIC")
     if len(names) > 1:
+        from ibprof_converter.traffic.traffic_reader import is_traffic  # noqa: PLC0415  (--help must come at once)
+
         for name in names:
             if not (is_traffic(name) or Path(name).exists()):
                 raise UsageError(f"{name}: no such file")
@@ -139,6 +139,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--rank-by",
         choices=RANKINGS,
-        help=f"name the links with the longest time at line rate, or with most bytes (default: {BY_TIME})",
+        help=f"name the links with the longest time at line rate, or with most bytes (default: {RANKINGS[0]})",
     )
     return parser

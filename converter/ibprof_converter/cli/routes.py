@@ -17,6 +17,7 @@ from ibprof_converter.analysis.fabric_loads import FabricLoads, RoutedFabric
 from ibprof_converter.analysis.load_options import FabricOptions, Progress, TrafficOptions, no_progress
 from ibprof_converter.analysis.load_pipeline import load_traffic
 from ibprof_converter.analysis.output_files import open_output
+from ibprof_converter.choices import D_MOD_K, ENGINES, MIN_HOP
 from ibprof_converter.cli.arguments import add_subcommand, add_subcommands, parse_subcommand
 from ibprof_converter.cli.input_arguments import add_input_arguments, fabric_options, traffic_options
 from ibprof_converter.cli.printing import print_result, show_stages
@@ -25,8 +26,8 @@ from ibprof_converter.hotspots.causes.table_rules import BALANCED, TableMaker
 from ibprof_converter.lab import BY_LANES, CYCLE, FREE, classify_deadlock
 from ibprof_converter.layout.positions import lay_out
 from ibprof_converter.routing.lft_text import write_lft_text
-from ibprof_converter.routing.modelled_tables import D_MOD_K, MIN_HOP, model_tables
-from ibprof_converter.routing.opensm_run import ENGINES, route_by_opensm
+from ibprof_converter.routing.modelled_tables import model_tables
+from ibprof_converter.routing.opensm_run import route_by_opensm
 from ibprof_converter.routing.rail_files import find_rails
 from ibprof_converter.routing.subnet import (
     Subnet,

@@ -12,6 +12,7 @@ from ibprof_converter.analysis.load_options import AttributeFiles, list_compared
 from ibprof_converter.analysis.load_pipeline import judge_loads, load_traffic, read_routed_fabric
 from ibprof_converter.analysis.loads_view import NamedLoads, write_view
 from ibprof_converter.analysis.output_files import check_files
+from ibprof_converter.choices import FABRIC_FORMS, TRAFFIC_FORMS
 from ibprof_converter.cli.input_arguments import (
     add_attribute_arguments,
     add_counters_argument,
@@ -22,8 +23,6 @@ from ibprof_converter.cli.input_arguments import (
     traffic_options,
 )
 from ibprof_converter.cli.printing import print_warnings, show_stages
-from ibprof_converter.routing.synthetic.spec import FORMS
-from ibprof_converter.traffic.traffic_reader import KINDS
 from ibprof_converter.viewer.view_runs import FLOW_LIMIT
 
 NAME = "ibprof-view"
@@ -37,8 +36,8 @@ examples:
   ibprof-view ibdiagnet.lst profile.otf2 -o view.html --compare-placement placement.csv
   ibprof-view ibdiagnet.lst profile.otf2 -o view.html --counters before.txt after.txt
 
-{KINDS}
-{FORMS}"""
+{TRAFFIC_FORMS}
+{FABRIC_FORMS}"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

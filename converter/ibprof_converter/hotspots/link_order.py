@@ -11,11 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from ibprof_converter.choices import RANKINGS
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 
-BY_TIME = "time"
-BY_BYTES = "bytes"
-RANKINGS = (BY_TIME, BY_BYTES)
+BY_TIME, BY_BYTES = RANKINGS
 
 ALIKE = 0.99
 """A link direction is equally busy if it needs this share of the time of the busiest one of its kind."""

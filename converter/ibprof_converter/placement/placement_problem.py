@@ -61,7 +61,7 @@ def find_neighbours(demand: RankTraffic, policy: str, sets_of_rails: npt.NDArray
 
     Args:
         demand: the traffic.
-        policy: rail policy, one of `rail_policies.POLICIES`.
+        policy: rail policy, one of `RAIL_POLICIES`.
         sets_of_rails: uint8, the rails of each port as a bit mask.
         rails: number of rails.
 

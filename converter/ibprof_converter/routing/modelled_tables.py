@@ -16,15 +16,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ibprof_converter.choices import D_MOD_K, MIN_HOP
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.fabric.node_names import is_aggregation_node
 from ibprof_converter.routing.indexed_network import NONE, IndexedNetwork
 from ibprof_converter.routing.regular_tree import RegularTree, find_regular_tree
 from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
-
-MIN_HOP = "min-hop"
-D_MOD_K = "d-mod-k"
-MODELS = (D_MOD_K, MIN_HOP)
 
 _FAR = np.iinfo(np.int16).max
 

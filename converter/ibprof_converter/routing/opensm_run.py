@@ -24,9 +24,6 @@ from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.routing.subnet import Subnet, join_subnet
 from ibprof_converter.routing.table_reader import read_tables
 
-ENGINES = ("minhop", "updn", "dnup", "ftree", "dor", "lash", "sssp", "dfsssp")
-"""OpenSM's routing engines that need no file of their own."""
-
 _PACKAGES = {"ibsim": "ibsim-utils", "opensm": "opensm"}
 _SIMULATOR = "umad2sim/libumad2sim.so"
 _CONFIGURED = re.compile(r"([\w-]+) tables configured on all switches")

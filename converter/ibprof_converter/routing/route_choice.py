@@ -7,23 +7,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from os import PathLike, fspath
 
-from ibprof.errors import InputError, UsageError, quote_found
+from ibprof.errors import InputError
+from ibprof_converter.choices import D_MOD_K, MIN_HOP, MODELLED, OPENSM, TABLES
 from ibprof_converter.fabric.node_names import show_some
-from ibprof_converter.routing.modelled_tables import D_MOD_K, MIN_HOP, MODELS, model_tables
-from ibprof_converter.routing.opensm_run import ENGINES, route_by_opensm
+from ibprof_converter.routing.modelled_tables import model_tables
+from ibprof_converter.routing.opensm_run import route_by_opensm
 from ibprof_converter.routing.rail_files import RailFiles, find_rails
-from ibprof_converter.routing.subnet import (
-    TABLES,
-    Subnet,
-    join_subnet,
-    read_rail,
-    read_rail_fabric,
-)
+from ibprof_converter.routing.subnet import Subnet, join_subnet, read_rail, read_rail_fabric
 from ibprof_converter.routing.table_search import MissingTablesError
-
-MODELLED = "modelled"
-OPENSM = "opensm"
-CHOICES = f"{TABLES}, {MODELLED}[:{'|'.join(MODELS)}] or {OPENSM}[:ENGINE]"
 
 _DEFAULT_ENGINE = "minhop"
 
@@ -32,19 +23,6 @@ _EXPLAINED = {
     f"{MODELLED}:{MIN_HOP}": "shortest routes as OpenSM's default engine chooses them, not the subnet's own",
     OPENSM: "OpenSM on this machine routed the list of links on ibsim; not the subnet's own tables",
 }
-
-
-def parse_routes(text: str) -> str:
-    """Return where routes are to come from, as `CHOICES` lists it.
-
-    Raises:
-        UsageError: it is another name.
-    """
-    kind, _, detail = text.partition(":")
-    known = {TABLES: ("",), MODELLED: ("", *MODELS), OPENSM: ("", *ENGINES)}
-    if kind not in known or detail not in known[kind] or text.endswith(":"):
-        raise UsageError(f"expected {CHOICES}, ENGINE of {', '.join(ENGINES)}; found {quote_found(text)}")
-    return text
 
 
 def read_routed_rail(files: RailFiles, number: int = 0, routes: str | None = None) -> Subnet:

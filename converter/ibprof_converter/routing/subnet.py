@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InconsistentError
+from ibprof_converter.choices import TABLES
 from ibprof_converter.fabric.damage import describe_damages
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind, switch_guids
 from ibprof_converter.fabric.link_reader import read_fabric
@@ -26,9 +27,6 @@ from ibprof_converter.routing.table_search import find_tables
 from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
 
 _LARGEST_LMC = 7
-
-TABLES = "tables"
-"""Source of routes: forwarding tables that were read, or are those of a synthetic fabric."""
 
 NO_FILE = "no file"
 """Name of the tables of a rail that has none."""

@@ -9,15 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import UsageError
+from ibprof_converter.choices import NIC_POLICIES
 from ibprof_converter.traffic.hosts import count_ports
 from ibprof_converter.traffic.rank_placement import RankPlacement
 from ibprof_converter.traffic.traffic_data import NO_LID
 
-RANK = "rank"
-NEAR = "near"
-SPREAD = "spread"
-FIRST = "first"
-POLICIES = (RANK, NEAR, SPREAD, FIRST)
+RANK, NEAR, SPREAD, FIRST = NIC_POLICIES
 
 MEASURED = "measured"
 RECORDED = "recorded"
@@ -44,8 +41,8 @@ def label_of_policy(policy: str) -> str:
     Raises:
         UsageError: there is no such policy.
     """
-    if policy not in POLICIES:
-        raise UsageError(f"--nic {policy}: expected one of {', '.join(POLICIES)}")
+    if policy not in NIC_POLICIES:
+        raise UsageError(f"--nic {policy}: expected one of {', '.join(NIC_POLICIES)}")
     return MODELLED + policy
 
 
@@ -82,7 +79,7 @@ def choose_adapters(placement: RankPlacement, nic: str | None) -> ChosenPorts:
 
     Args:
         placement: of the ranks.
-        nic: one of `POLICIES`; None: as recorded, else `NEAR` where the recording knows it, else `RANK`.
+        nic: one of `NIC_POLICIES`; None: as recorded, else `NEAR` where the recording knows it, else `RANK`.
 
     Raises:
         UsageError: there is no such policy, or it needs what is not recorded.

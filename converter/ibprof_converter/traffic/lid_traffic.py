@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ibprof.errors import UsageError
 from ibprof.native.kernel_library import sum_exactly
+from ibprof_converter.choices import PLACEMENT_FORMS
 from ibprof_converter.fabric.fabric_graph import Fabric
 from ibprof_converter.traffic import adapter_policies
 from ibprof_converter.traffic.adapter_policies import choose_adapters, label_of_policy, spread_flows
@@ -19,7 +20,7 @@ from ibprof_converter.traffic.hosts import NO_HOST, Hosts
 from ibprof_converter.traffic.measured_rails import map_measured_to_lids, why_not_measured
 from ibprof_converter.traffic.patterns import PREFIX
 from ibprof_converter.traffic.rail_policies import SPLIT, RailShares, share_out
-from ibprof_converter.traffic.rank_placement import FORMS, RankPlacement, place_ranks_as_recorded, place_ranks_by_rule
+from ibprof_converter.traffic.rank_placement import RankPlacement, place_ranks_as_recorded, place_ranks_by_rule
 from ibprof_converter.traffic.traffic_data import (
     NO_LID,
     ONE_SUBNET,
@@ -175,7 +176,7 @@ def _find_placement(
         return place_ranks_as_recorded(demand.profile, hosts, fabrics, demand.ranks)
     if demand.origin.startswith(PREFIX):
         return _place_pattern(demand, hosts, nic)
-    raise UsageError(f"{demand.origin} names no hosts: add --placement ({FORMS})")
+    raise UsageError(f"{demand.origin} names no hosts: add --placement ({PLACEMENT_FORMS})")
 
 
 def _place_pattern(demand: RankTraffic, hosts: Hosts, nic: str | None) -> RankPlacement:
@@ -192,7 +193,7 @@ def _place_pattern(demand: RankTraffic, hosts: Hosts, nic: str | None) -> RankPl
     found = f"{len(hosts.name)} hosts with {len(ends)} adapters" if several else str(len(hosts.name))
     raise UsageError(
         f"{demand.origin} was read for a fabric of {read_for}, and this one has {found}: "
-        f"read it for this fabric, or add --placement ({FORMS})"
+        f"read it for this fabric, or add --placement ({PLACEMENT_FORMS})"
     )
 
 

@@ -13,13 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import UsageError
+from ibprof_converter.choices import RAIL_POLICIES
 from ibprof_converter.traffic.traffic_data import Rows, choose_rows
 
-SPLIT = "split"
-ROUND_ROBIN = "round-robin"
-FIRST = "first"
-SECOND = "second"
-POLICIES = (SPLIT, ROUND_ROBIN, FIRST, SECOND)
+SPLIT, ROUND_ROBIN, FIRST, SECOND = RAIL_POLICIES
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +54,7 @@ def share_out(
     Flows whose ends are not on the rail that a policy selects take the rails that they are on.
 
     Args:
-        policy: one of `POLICIES`.
+        policy: one of `RAIL_POLICIES`.
         usable: bool [flow, rail], with at least one rail for every flow.
         source, destination: int32 [flow], the ranks.
         bytes, messages: uint64 [flow].
@@ -65,8 +62,8 @@ def share_out(
     Raises:
         UsageError: there is no such policy, or it selects a rail that was not given.
     """
-    if policy not in POLICIES:
-        raise UsageError(f"--rails {policy}: expected one of {', '.join(POLICIES)}")
+    if policy not in RAIL_POLICIES:
+        raise UsageError(f"--rails {policy}: expected one of {', '.join(RAIL_POLICIES)}")
     rails = usable.shape[1]
     if policy == SECOND and rails < 2:
         raise UsageError("--rails second: only one fabric is given")

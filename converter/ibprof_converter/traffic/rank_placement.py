@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from ibprof.errors import IbprofError, InputError, UsageError, quote_found
 from ibprof.profile.profile_data import Host, Port, Profile
+from ibprof_converter.choices import PLACEMENT_FORMS
 from ibprof_converter.fabric.dump_files import peek_dump
 from ibprof_converter.fabric.fabric_graph import LIDS, NO_NODE, Fabric, NodeKind
 from ibprof_converter.fabric.node_names import natural_key
@@ -25,11 +26,6 @@ from ibprof_converter.traffic.traffic_data import NO_LID
 _RANDOM = "random:"
 
 _SLURM = "slurm:"
-
-FORMS = (
-    "packed, spread, random:SEED, slurm:node[01-04,7], or a file: CSV with the columns rank,host or rank,lid, "
-    "an Open MPI rank file or hostfile, a PBS node file, a Slurm host list"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +110,7 @@ def _order_of_rule(rule: str, hosts: Hosts) -> npt.NDArray[np.intp] | None:
 
 def _read_placement(path: Path, hosts: Hosts, fabrics: Sequence[Fabric], ranks: int) -> RankPlacement:
     if path.is_dir() or not path.exists():
-        raise UsageError(f"--placement {path}: no such file; expected {FORMS}")
+        raise UsageError(f"--placement {path}: no such file; expected {PLACEMENT_FORMS}")
     if path.is_file() and looks_like_host_list(peek_dump(path).decode("utf-8", "backslashreplace")):
         named = read_host_list(path, ranks)
         return _place_ranks_on(

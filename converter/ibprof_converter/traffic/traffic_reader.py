@@ -17,19 +17,6 @@ from ibprof_converter.traffic.port_counters import looks_like_counters, read_cou
 from ibprof_converter.traffic.recorded_traffic import profile_traffic
 from ibprof_converter.traffic.traffic_data import ONE_SUBNET, SINGLE_RAIL, PortCounters, RankTraffic, Traffic
 
-KINDS = """\
-TRAFFIC is one of
-  profile.otf2, profile.ibprof      a profile or a recording of a run
-  FILE.csv                          src_lid,dst_lid,bytes[,rail]: bytes from LID to LID; rails count from 0
-                                    guid,port,bytes: bytes that ports sent, by NODE GUID; needs no routing
-                                    src,dst,bytes,messages: a rank matrix of `ibprof matrix`; needs --placement
-  port counters                     output of perfquery -x -l -a, ibqueryerrors --counters, or ibdiagnet's .db_csv
-  pattern:all-to-all[:BYTES]        BYTES a pair (1 if left out) between the adapters of all hosts, with --nic or
-                                    --placement between the hosts; also shift:DISTANCE,
-                                    permutation:SEED, bisect:SEED, 2dnn:SEED, 2dnndiag:SEED, 3dnn:SEED,
-                                    3dnndiag:SEED, random50:SEED, randn50:SEED, each with [:BYTES]
-"""
-
 _OTF2_MAGIC = b"OTF2"
 
 _SNIFFED = 512

@@ -14,8 +14,8 @@ from typing import Generic, TypeVar
 
 from ibprof.errors import InputError, UsageError
 from ibprof.text.host_lists import expand_hosts
+from ibprof_converter.choices import ROUTE_CHOICES, parse_routes
 from ibprof_converter.cli.arguments import count_in, fill_options, number_in, type_of
-from ibprof_converter.routing.route_choice import CHOICES, parse_routes
 from ibprof_converter.traffic.hostlists import read_listed_hosts
 from ibprof_lab.simulation.engine.simulated_network import RANGES, Hardware
 from ibprof_lab.simulation.measure.message_latency import FULL, QUICK, Effort
@@ -203,7 +203,7 @@ def add_replayed(parser: argparse.ArgumentParser) -> None:
     _add_network(parser, needs_fabric=True)
     add, hosts = parser.add_argument, type_of(read_hosts)
     add("--to-fabric", metavar="LST", help="another network for it (default: the one of --fabric)")
-    add("--to-routes", metavar="HOW", type=type_of(parse_routes), help=f"other routes: {CHOICES}")
+    add("--to-routes", metavar="HOW", type=type_of(parse_routes), help=f"other routes: {ROUTE_CHOICES}")
     add("--to-hosts", metavar="HOSTS", type=hosts, help="other hosts, as node[01-04,7],login1 or a file of such lines, "
         "in the order of the run's first ranks")  # fmt: skip
     add("--next-to", metavar="OTHER", type=Path, help="profile of a job that runs there too")
@@ -220,7 +220,7 @@ def _add_network(parser: argparse.ArgumentParser, needs_fabric: bool) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--routes", metavar="HOW", type=type_of(parse_routes),
-        help=f"where its routes come from: {CHOICES} (default: tables, or else modelled)",
+        help=f"where its routes come from: {ROUTE_CHOICES} (default: tables, or else modelled)",
     )  # fmt: skip
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from ibprof.errors import UsageError
 from ibprof_converter.api import load_links, read_fabric
+from ibprof_converter.choices import parse_routes
 from ibprof_converter.cli import layout, place, report, view
-from ibprof_converter.routing.route_choice import parse_routes
 from ibprof_testing.samples.fabrics import IBDIAGNET, find_sample, read_sample_bytes
 
 SAMPLE = "oversub-faulty"

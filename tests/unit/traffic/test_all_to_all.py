@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from ibprof_converter.choices import RAIL_POLICIES
 from ibprof_converter.cli import report
 from ibprof_converter.hotspots import link_report
 from ibprof_converter.hotspots.link_report import DIAGNOSED_FLOWS
@@ -37,7 +38,7 @@ def faulty(subnet: Subnet) -> Subnet:
 @pytest.mark.parametrize(
     ("samples", "policy"),
     [
-        *((DUALRAIL, policy) for policy in (None, *rail_policies.POLICIES)),
+        *((DUALRAIL, policy) for policy in (None, *RAIL_POLICIES)),
         *((samples, policy) for samples in (DUALRAIL[:1], ("quirks-small",)) for policy in (None, rail_policies.FIRST)),
     ],
 )
@@ -65,7 +66,7 @@ def test_loads_are_those_of_the_flows(samples: tuple[str, ...], policy: str | No
     assert np.array_equal(traffic.rank_lid, flows.rank_lid)
 
 
-@pytest.mark.parametrize("policy", rail_policies.POLICIES)
+@pytest.mark.parametrize("policy", RAIL_POLICIES)
 def test_flows_in_parts_are_all_flows(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(all_to_all, "_FLOWS", 100)
     subnets = [load_sample(sample, IBDIAGNET) for sample in DUALRAIL]

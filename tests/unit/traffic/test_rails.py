@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ibprof.errors import UsageError
-from ibprof_converter.traffic.rail_policies import POLICIES, share_out
+from ibprof_converter.choices import RAIL_POLICIES
+from ibprof_converter.traffic.rail_policies import share_out
 
 BYTES = st.integers(0, (1 << 63) - 1)
 
@@ -72,7 +73,7 @@ def flows_over_rails(draw: st.DrawFn) -> tuple[list[tuple[int, int, int, int]], 
     return [row[0] for row in rows], [row[1] for row in rows]
 
 
-@given(st.sampled_from(POLICIES), flows_over_rails())
+@given(st.sampled_from(RAIL_POLICIES), flows_over_rails())
 def test_every_byte_takes_one_rail_that_both_ends_are_on(
     policy: str, drawn: tuple[list[tuple[int, int, int, int]], list[list[bool]]]
 ) -> None:

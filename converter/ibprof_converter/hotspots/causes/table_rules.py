@@ -11,6 +11,7 @@ import numpy as np
 
 from ibprof.errors import IbprofError, MissingToolError
 from ibprof.text.quantities import format_seconds
+from ibprof_converter.choices import D_MOD_K, MIN_HOP, TABLES
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.hotspots.causes.load_cause import (
     FORWARDING_TABLES,
@@ -23,10 +24,10 @@ from ibprof_converter.hotspots.causes.load_cause import (
 from ibprof_converter.hotspots.causes.situation import Situation
 from ibprof_converter.lab import BY_LANES, CYCLE, FREE, classify_deadlock
 from ibprof_converter.routing.balanced_tables import balance_tables
-from ibprof_converter.routing.modelled_tables import D_MOD_K, MIN_HOP, model_tables
+from ibprof_converter.routing.modelled_tables import model_tables
 from ibprof_converter.routing.opensm_run import route_by_opensm
 from ibprof_converter.routing.route_choice import are_modelled
-from ibprof_converter.routing.subnet import TABLES, Subnet
+from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
 
 BALANCED = "balanced"

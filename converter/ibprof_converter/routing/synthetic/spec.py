@@ -7,20 +7,12 @@ import re
 from os import PathLike, fspath
 
 from ibprof.errors import UsageError
+from ibprof_converter.choices import FABRIC_FORMS
 from ibprof_converter.routing.synthetic.build import SyntheticSubnet
 from ibprof_converter.routing.synthetic.codes_tree import generate_codes_tree
 from ibprof_converter.routing.synthetic.dragonfly import generate_dragonfly
 from ibprof_converter.routing.synthetic.torus import generate_torus
 from ibprof_converter.routing.synthetic.xgft import generate_tree, generate_xgft
-
-FORMS = """\
-LST may also be a synthetic fabric, with GBPS of each link (100 if left out):
-  xgft:H:M1,..,MH:W1,..,WH[:P1,..,PH][@GBPS]   a fat-tree XGFT(h; m; w), with p parallel cables; routed d-mod-k
-  tree:K,N[@GBPS]                              a k-ary n-tree, routed d-mod-k
-  torus:XxYx..:HOSTS[@GBPS]                    HOSTS on each switch; dimension-order routes
-  codes:LEAVES,RADIX[@GBPS]                    the simulator CODES' fat-tree of three levels; routed d-mod-k
-  dragonfly:A,P,H[,GROUPS][@GBPS]              A switches a group, P hosts and H global cables a switch; minimal routes
-"""
 
 _KINDS = ("xgft", "tree", "torus", "codes", "dragonfly")
 _SPEC = re.compile(rf"({'|'.join(_KINDS)}):([0-9,;:x]+)(?:@([0-9]+(?:\.[0-9]+)?))?")
@@ -43,7 +35,7 @@ def generate(name: str, rail: int = 0) -> SyntheticSubnet:
     """
     match = _SPEC.fullmatch(name)
     if match is None:
-        raise UsageError(f"{name}: expected one of\n{FORMS}".rstrip())
+        raise UsageError(f"{name}: expected one of\n{FABRIC_FORMS}".rstrip())
     kind, numbers, rate = match.groups()
     gbps = float(rate) if rate else _DEFAULT_GBPS
     if not 0 < gbps <= _MOST_GBPS:
@@ -62,7 +54,7 @@ def generate(name: str, rail: int = 0) -> SyntheticSubnet:
     if kind == "dragonfly" and len(parts) == 1 and len(parts[0]) in (3, 4):
         a, p, h = parts[0][:3]
         return generate_dragonfly(name, a, p, h, parts[0][3] if len(parts[0]) > 3 else None, gbps, rail)
-    raise UsageError(f"{name}: expected one of\n{FORMS}".rstrip())
+    raise UsageError(f"{name}: expected one of\n{FABRIC_FORMS}".rstrip())
 
 
 def _read_numbers(name: str, text: str) -> list[int]:

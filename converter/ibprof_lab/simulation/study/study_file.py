@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ibprof.errors import InconsistentError, UsageError
-from ibprof_converter.routing.route_choice import CHOICES, parse_routes
+from ibprof_converter.choices import ROUTE_CHOICES, parse_routes
 from ibprof_lab.simulation.engine.simulated_network import Hardware
 from ibprof_lab.simulation.measure.message_latency import EFFORTS, Effort
 from ibprof_lab.simulation.study.cell import Cell, Setting, find_assignment, make_cells, refuse_long_times
@@ -236,7 +236,7 @@ def _read_routes(reader: StudyReader, value: object) -> str:
     try:
         return parse_routes(text)
     except UsageError:
-        raise reader.fail("routes", CHOICES, text) from None
+        raise reader.fail("routes", ROUTE_CHOICES, text) from None
 
 
 def _read_setting(reader: StudyReader, study: Mapping[str, Any], base: Setting) -> Setting:

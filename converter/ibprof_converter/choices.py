@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Choices of a user, by the names that are typed: forms of inputs, sources of routes, policies, rankings.
+
+Parsers and their help need these names alone, so this module imports nothing that reads a file or holds an array.
+"""
+
+from __future__ import annotations
+
+from ibprof.errors import UsageError, quote_found
+
+FABRIC_FORMS = """\
+LST may also be a synthetic fabric, with GBPS of each link (100 if left out):
+  xgft:H:M1,..,MH:W1,..,WH[:P1,..,PH][@GBPS]   a fat-tree XGFT(h; m; w), with p parallel cables; routed d-mod-k
+  tree:K,N[@GBPS]                              a k-ary n-tree, routed d-mod-k
+  torus:XxYx..:HOSTS[@GBPS]                    HOSTS on each switch; dimension-order routes
+  codes:LEAVES,RADIX[@GBPS]                    the simulator CODES' fat-tree of three levels; routed d-mod-k
+  dragonfly:A,P,H[,GROUPS][@GBPS]              A switches a group, P hosts and H global cables a switch; minimal routes
+"""
+
+TRAFFIC_FORMS = """\
+TRAFFIC is one of
+  profile.otf2, profile.ibprof      a profile or a recording of a run
+  FILE.csv                          src_lid,dst_lid,bytes[,rail]: bytes from LID to LID; rails count from 0
+                                    guid,port,bytes: bytes that ports sent, by NODE GUID; needs no routing
+                                    src,dst,bytes,messages: a rank matrix of `ibprof matrix`; needs --placement
+  port counters                     output of perfquery -x -l -a, ibqueryerrors --counters, or ibdiagnet's .db_csv
+  pattern:all-to-all[:BYTES]        BYTES a pair (1 if left out) between the adapters of all hosts, with --nic or
+                                    --placement between the hosts; also shift:DISTANCE,
+                                    permutation:SEED, bisect:SEED, 2dnn:SEED, 2dnndiag:SEED, 3dnn:SEED,
+                                    3dnndiag:SEED, random50:SEED, randn50:SEED, each with [:BYTES]
+"""
+
+PLACEMENT_FORMS = (
+    "packed, spread, random:SEED, slurm:node[01-04,7], or a file: CSV with the columns rank,host or rank,lid, "
+    "an Open MPI rank file or hostfile, a PBS node file, a Slurm host list"
+)
+
+TABLES = "tables"
+"""Source of routes: forwarding tables that were read, or are those of a synthetic fabric."""
+
+MODELLED = "modelled"
+OPENSM = "opensm"
+
+MIN_HOP = "min-hop"
+D_MOD_K = "d-mod-k"
+MODELS = (D_MOD_K, MIN_HOP)
+
+ENGINES = ("minhop", "updn", "dnup", "ftree", "dor", "lash", "sssp", "dfsssp")
+"""OpenSM's routing engines that need no file of their own."""
+
+ROUTE_CHOICES = f"{TABLES}, {MODELLED}[:{'|'.join(MODELS)}] or {OPENSM}[:ENGINE]"
+"""Sources of routes: of tables, of a model, or of OpenSM on this machine."""
+
+RAIL_POLICIES = ("split", "round-robin", "first", "second")
+"""Rails that bytes take where nothing measured it; the first is the default. See `rail_policies`."""
+
+NIC_POLICIES = ("rank", "near", "spread", "first")
+"""Adapters of its host that a rank uses in one subnet where that was not measured. See `adapter_policies`."""
+
+RANKINGS = ("time", "bytes")
+"""Orders of link directions; the first is the default. See `link_order`."""
+
+
+def parse_routes(text: str) -> str:
+    """Return where routes are to come from, as `ROUTE_CHOICES` lists it.
+
+    Raises:
+        UsageError: it is another name.
+    """
+    kind, _, detail = text.partition(":")
+    known = {TABLES: ("",), MODELLED: ("", *MODELS), OPENSM: ("", *ENGINES)}
+    if kind not in known or detail not in known[kind] or text.endswith(":"):
+        raise UsageError(f"expected {ROUTE_CHOICES}, ENGINE of {', '.join(ENGINES)}; found {quote_found(text)}")
+    return text
