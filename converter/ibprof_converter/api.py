@@ -42,7 +42,7 @@ from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Tra
 
 StrPath = str | PathLike[str]
 StrPaths = StrPath | Sequence[StrPath]
-"""One or several; an empty text is none."""
+"""One value or several; an empty text stands for no value."""
 TrafficSource = StrPath | Profile | RankTraffic | Traffic | PortCounters
 """A path, a pattern (`pattern:all-to-all`), a profile or traffic that was read."""
 
@@ -91,7 +91,7 @@ def _name_fabrics(names: Sequence[StrPath]) -> tuple[str, ...]:
 
 
 def _several(values: StrPaths) -> tuple[str, ...]:
-    """Return what a caller names: one value, of which an empty text is none, or any number of them."""
+    """Return the values that a caller passes: one or several. An empty text stands for no value."""
     if isinstance(values, str | PathLike):
         return (fspath(values),) if fspath(values) else ()
     return tuple(fspath(value) for value in values)

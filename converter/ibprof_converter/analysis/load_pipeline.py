@@ -12,7 +12,6 @@ import numpy as np
 
 from ibprof.errors import InconsistentError, UsageError
 from ibprof.profile.gaps import describe_gaps
-from ibprof.profile.profile_data import Profile
 from ibprof.profile.row_choice import NO_SITES
 from ibprof_converter.analysis.fabric_loads import STATIC_PARTS, FabricLoads, RoutedFabric
 from ibprof_converter.analysis.load_options import (
@@ -197,7 +196,8 @@ def _place_jobs(fabric: RoutedFabric, demands: Sequence[Demand], options: Traffi
     for name, demand, placement in zip(options.names, demands, placements, strict=True):
         if isinstance(demand, RankTraffic):
             job = map_to_lids(demand, fabric.hosts, fabric.fabrics, placement, options.rails, options.nic)
-            missing = _gaps_of_job(demand.profile) if len(demands) > 1 else ()
+            # The coverage has the gaps of a single job.
+            missing = describe_gaps(demand.profile) if demand.profile and len(demands) > 1 else ()
             placed.append(replace(job, notes=(*job.notes, *missing)))
         elif (placement or options.rails or options.nic) and not options.inherited:
             raise UsageError(f"{name} says which ports it is of: --placement, --rails and --nic do not apply")
@@ -207,15 +207,10 @@ def _place_jobs(fabric: RoutedFabric, demands: Sequence[Demand], options: Traffi
             raise UsageError(f"{name}: port counters are of all jobs together; --counters compares them with jobs")
         else:
             return demand
-    return merge_jobs(list(map(name_job, options.names)), placed)
+    return merge_jobs(list(map(_name_job, options.names)), placed)
 
 
-def _gaps_of_job(run: Profile | None) -> tuple[str, ...]:
-    """Return what the recording of one of several jobs lacks; of a single job the coverage has it."""
-    return tuple(describe_gaps(run)) if run else ()
-
-
-def name_job(name: str) -> str:
+def _name_job(name: str) -> str:
     """Return the short name of a job: of a file without folder and ending, of a pattern without its prefix."""
     return name.removeprefix(PREFIX) if name.startswith(PREFIX) else Path(name).stem
 

@@ -138,9 +138,9 @@ def write_outputs(loads: FabricLoads, options: LoadsOutputOptions, spell: Callab
         draw_loads(path, loads, options.panels, options.only_used, options.full_scale)
     if options.html:
         from ibprof_converter.analysis.load_pipeline import judge_loads  # noqa: PLC0415  (most runs write no page)
-        from ibprof_converter.analysis.loads_view import NamedLoads, write_view  # noqa: PLC0415
+        from ibprof_converter.analysis.loads_view import NamedLoads, render_view  # noqa: PLC0415
 
-        write_view(options.html, NamedLoads(loads, judged=judge_loads(loads)), spell=spell)
+        render_view(NamedLoads(loads, judged=judge_loads(loads)), spell=spell).save(options.html)
 
 
 def _write_table(path: Path | None, table: Table) -> None:

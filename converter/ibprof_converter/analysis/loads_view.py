@@ -75,29 +75,6 @@ class NetworkView(NotebookView):
             path.write_text(self.html, "utf-8", newline="\n")
 
 
-def write_view(
-    path: Path,
-    loads: FabricLoads | NamedLoads,
-    compared: Sequence[NamedLoads] = (),
-    attributes: AttributeFiles | None = None,
-    spell: Callable[[str], str] = str,
-) -> None:
-    """Write the one-file web view.
-
-    Args:
-        path: the file.
-        loads: what it shows.
-        compared: other runs on the same fabric.
-        attributes: data on ranks and nodes.
-        spell: how texts are written, such as paths without their folders.
-
-    Raises:
-        InputError, UsageError: as `render_view` does.
-        OSError: the file cannot be written; it names it.
-    """
-    render_view(loads, compared, attributes, spell).save(path)
-
-
 def render_view(
     loads: FabricLoads | NamedLoads,
     compared: Sequence[NamedLoads] = (),
@@ -164,17 +141,15 @@ def _read_attributes(loads: FabricLoads, files: AttributeFiles) -> tuple[list[Us
 
 
 def _run_of(name: str, named: NamedLoads) -> ViewRun:
-    run = _measured_or_recorded(name, named.loads)
-    judged = named.judged
-    return replace(run, verdict=judged.verdict, diagnosis=judged.links.diagnosis) if judged else run
-
-
-def _measured_or_recorded(name: str, loads: FabricLoads) -> ViewRun:
+    loads = named.loads
+    run = ViewRun(name, loads.placed, loads.loads, loads.coverage)
     if isinstance(loads.placed, PortCounters):
-        known = match_counters(loads.placed, loads.fabric.fabrics)[1]
-        return ViewRun(name, loads.placed, loads.loads, loads.coverage, known=known)
-    times = merge_times(loads.profiles, loads.placed.first_rank)
-    return ViewRun(name, loads.placed, loads.loads, loads.coverage, times)
+        run = replace(run, known=match_counters(loads.placed, loads.fabric.fabrics)[1])
+    else:
+        run = replace(run, times=merge_times(loads.profiles, loads.placed.first_rank))
+    if named.judged is None:
+        return run
+    return replace(run, verdict=named.judged.verdict, diagnosis=named.judged.links.diagnosis)
 
 
 def _run_of_counters(loads: FabricLoads, agreement: Agreement) -> ViewRun:

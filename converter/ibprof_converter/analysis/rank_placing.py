@@ -170,7 +170,7 @@ def place_ranks(
         slots,
         problem.paths,
         options.seed,
-        None if demand.profile is None else recorded_grid(demand),
+        _find_recorded_grid(demand),
     )
     starts: list[SlotOfRank] = list(named.values())
     is_adaptive = _is_adaptive(subnets, options)
@@ -209,7 +209,7 @@ def place_ranks(
     )
 
 
-def recorded_grid(demand: RankTraffic) -> npt.NDArray[np.int64] | None:
+def _find_recorded_grid(demand: RankTraffic) -> npt.NDArray[np.int64] | None:
     """Return the place of each rank on the largest grid that all of them made (MPI_Cart_create), int64 [rank, axis].
 
     None where there is none.

@@ -103,9 +103,9 @@ def explain_change(a: RunFacts, b: RunFacts, names: tuple[str, str] = ("A", "B")
 
 def _find_slower(a: RunFacts, b: RunFacts) -> tuple[LoadedDirection | None, float | None]:
     """Return the most loaded link direction of the run that needs longer, and the ratio of B to A."""
-    if a.most_loaded is None or b.most_loaded is None:
+    if not _have_links(a, b):
         return None, None
-    first, second = (next(iter(each), None) for each in (a.most_loaded, b.most_loaded))
+    first, second = a.busiest, b.busiest
     if first is None or second is None:
         return first or second, None
     before, after = (first.seconds, second.seconds) if _have_speeds(first, second) else (first.bytes, second.bytes)
@@ -134,10 +134,12 @@ def _say_loads(
     """Say how much longer B needs on its most loaded link, and what that link carries in both."""
     if slower is None:
         return _say_bytes(a, b, names)
-    first, second = (next(iter(each.most_loaded or ()), None) for each in (a, b))
+    first, second = a.busiest, b.busiest
     if first is None or second is None or ratio is None:
         run, idle = names if first else reversed(names)
-        return f"{run} needs {_say_amount(slower)} on its most loaded link, {_name(slower)}; {idle} loads no link"
+        time = None if slower.seconds is None else f"{format_seconds(slower.seconds)} at line rate"
+        needs = time or format_bytes(slower.bytes)
+        return f"{run} needs {needs} on its most loaded link, {_name(slower)}; {idle} loads no link"
     said = f"{names[1]} {_say_ratio(first, second, ratio, names[0])}"
     before, after = (each.carried_on(slower) for each in (a, b))
     if before is None or after is None:
@@ -167,10 +169,6 @@ def _say_ratio(first: LoadedDirection, second: LoadedDirection, ratio: float, na
     return f"{'needs' if has_speeds else 'has'} {much} {name} on its most loaded link ({amount}{at_rate})"
 
 
-def _say_amount(link: LoadedDirection) -> str:
-    return format_bytes(link.bytes) if link.seconds is None else f"{format_seconds(link.seconds)} at line rate"
-
-
 def _name(link: LoadedDirection) -> str:
     return printable(link.name)
 
@@ -190,7 +188,8 @@ def _find_reasons(
         lacking = " and ".join(f"the {what}" for what, found in parts.items() if found is None)
         found = f"{' and '.join(each.text for each in known)}, but " if known else ""
         return ChangeKind.UNKNOWN, f"{found}{lacking} are not known in both runs"
-    if len(known) > 1 and _is_small(a, b):
+    if len(known) > 1 and a.pairs and b.pairs and a.pairs.differ(b.pairs) <= _SAME * max(a.bytes or 0, b.bytes or 0):
+        # The program's difference is too small to be named next to another one.
         known = [each for each in known if each is not program]
     return _join_reasons(a, b, known)
 
@@ -234,11 +233,8 @@ def _differ_on_links(a: RunFacts, b: RunFacts) -> bool:
     keys = {*a.carried, *b.carried}
     if not (a.knows_all_links and b.knows_all_links):
         keys = {*a.carried} & {*b.carried}
-    return any(a.carried.get(key, 0) != b.carried.get(key, 0) for key in keys) or _most_of(a) != _most_of(b)
-
-
-def _most_of(run: RunFacts) -> int:
-    return next((each.bytes for each in run.most_loaded or ()), 0)
+    bytes_of_most = [each.busiest.bytes if each.busiest else 0 for each in (a, b)]
+    return any(a.carried.get(key, 0) != b.carried.get(key, 0) for key in keys) or bytes_of_most[0] != bytes_of_most[1]
 
 
 def _have_links(a: RunFacts, b: RunFacts) -> bool:
@@ -307,16 +303,6 @@ def _say_operation(a: Mapping[str, int] | None, b: Mapping[str, int] | None, whe
         return ""
     before, after = (format_bytes(each.get(most, 0)) for each in (a, b))
     if before == after:
-        return f"{name_call(most)} sends {format_bytes(abs(changes[most]))} {_more(changes[most])}{where}"
+        more = "more" if changes[most] > 0 else "less"
+        return f"{name_call(most)} sends {format_bytes(abs(changes[most]))} {more}{where}"
     return f"{name_call(most)} sends {after} instead of {before}{where}"
-
-
-def _more(change: int) -> str:
-    return "more" if change > 0 else "less"
-
-
-def _is_small(a: RunFacts, b: RunFacts) -> bool:
-    """Return whether the program's difference is small enough to be left out next to another one."""
-    if a.pairs is None or b.pairs is None:
-        return False
-    return a.pairs.differ(b.pairs) <= _SAME * max(a.bytes or 0, b.bytes or 0)

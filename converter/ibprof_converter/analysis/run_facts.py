@@ -142,6 +142,11 @@ class RunFacts:
     fabric: object = None
     load_basis: str = STATIC
 
+    @property
+    def busiest(self) -> LoadedDirection | None:
+        """The most loaded link direction; None where none is known or loaded."""
+        return self.most_loaded[0] if self.most_loaded else None
+
     def carried_on(self, direction: LoadedDirection) -> int | None:
         """Return the bytes on a link direction of the other run; None where they are not known."""
         return self.carried.get(direction.key, 0 if self.knows_all_links else None)

@@ -10,7 +10,7 @@ from pathlib import Path
 from ibprof.cli.command import make_parser, run_command
 from ibprof_converter.analysis.load_options import AttributeFiles, list_compared
 from ibprof_converter.analysis.load_pipeline import judge_loads, load_traffic, read_routed_fabric
-from ibprof_converter.analysis.loads_view import NamedLoads, write_view
+from ibprof_converter.analysis.loads_view import NamedLoads, render_view
 from ibprof_converter.analysis.output_files import check_files
 from ibprof_converter.choices import FABRIC_FORMS, TRAFFIC_FORMS
 from ibprof_converter.cli.input_arguments import (
@@ -62,7 +62,7 @@ def _view(argv: Sequence[str] | None) -> None:
             runs.append(NamedLoads(loads, traffic.names, traffic.placements, judge_loads(loads, progress)))
         progress("writing the page")
         paths = shorten_paths(arguments.provenance, (*files, *map(Path, options.names), arguments.output))
-        write_view(arguments.output, runs[0], runs[1:], attributes, paths.apply)
+        render_view(runs[0], runs[1:], attributes, paths.apply).save(arguments.output)
     for run in runs:
         print_warnings(NAME, run.loads.warnings)
 

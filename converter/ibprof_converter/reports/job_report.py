@@ -155,7 +155,13 @@ class JobReport(NotebookView):
     @property
     def fates(self) -> tuple[RoutedBytes, ...]:
         """Fates of all bytes; empty without a fabric."""
-        return _list_fates(self.links) if self.links else ()
+        if self.links is None:
+            return ()
+        total = self.links.bytes_total
+        rows = {"routed over links": self.links.bytes_routed, "within a host": self.links.bytes_on_host}
+        rows |= {f"not routed: {reason}": amount for reason, amount in self.links.bytes_unrouted.items()}
+        rows["total"] = total
+        return tuple(RoutedBytes(fate, amount, amount / total if total else 0.0) for fate, amount in rows.items())
 
 
 def read_and_report(
@@ -249,6 +255,11 @@ def report_on_loads(
         hosts = matrix_of_hosts(loads.traffic, fabric.subnets, fabric.hosts)
     rails = sum_rails(fabric.subnets, loads.loads)
     judged = judge_loads(loads, progress, top, rank_by)
+    additions: dict[str, object] = {}
+    if loads.agreement:
+        additions["counters"] = agreement_as_json(loads.agreement, fabric.fabrics)
+    if loads.bounds:
+        additions["adaptive"] = bounds_as_json(loads.bounds, loads.loads, fabric.fabrics)
     report = JobReport(
         verdict=judged.verdict,
         coverage=loads.coverage,
@@ -260,7 +271,7 @@ def report_on_loads(
         levels=sum_levels(fabric.subnets, fabric.layouts, loads.loads),
         hosts=hosts,
         balance=sender_imbalance(demand, run, rails, loads),
-        additions=_additions_as_json(loads),
+        additions=additions,
         addition_lines=tuple(describe_additions(loads)),
     )
     return _with_ranks(report, demand) if demand else report
@@ -307,28 +318,9 @@ def _with_ranks(report: JobReport, demand: RankTraffic) -> JobReport:
     )
 
 
-def _additions_as_json(loads: FabricLoads) -> dict[str, object]:
-    """Return what stands next to the loads, counters and bounds of adaptive routing, by its key in the JSON."""
-    document: dict[str, object] = {}
-    if loads.agreement:
-        document["counters"] = agreement_as_json(loads.agreement, loads.fabric.fabrics)
-    if loads.bounds:
-        document["adaptive"] = bounds_as_json(loads.bounds, loads.loads, loads.fabric.fabrics)
-    return document
-
-
 def describe_additions(loads: FabricLoads) -> Iterator[str]:
     """Yield lines on what stands next to loads: comparison with counters, bounds of adaptive routing."""
     if loads.agreement:
         yield from describe_agreement(loads.agreement, loads.fabric.fabrics)
     if loads.bounds:
         yield from describe_bounds(loads.bounds, loads.loads, loads.fabric.fabrics)
-
-
-def _list_fates(links: LinkReport) -> tuple[RoutedBytes, ...]:
-    rows = [("routed over links", links.bytes_routed), ("within a host", links.bytes_on_host)]
-    rows += [(f"not routed: {reason}", amount) for reason, amount in links.bytes_unrouted.items()]
-    rows.append(("total", links.bytes_total))
-    return tuple(
-        RoutedBytes(label, amount, amount / links.bytes_total if links.bytes_total else 0.0) for label, amount in rows
-    )

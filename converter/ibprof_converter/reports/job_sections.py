@@ -97,7 +97,7 @@ def _describe_job(job: RecordedJob) -> Section:
 
 def _describe_run(report: JobReport, run: RunSummary, with_hosts: bool) -> Iterable[Section]:
     for key, title, sums in (
-        ("operations", "Operations", _name_calls(run.operations)),
+        ("operations", "Operations", tuple(replace(each, name=name_call(each.name)) for each in run.operations)),
         ("regions", "Regions", run.regions),
         ("sites", "Call sites", run.sites),
     ):
@@ -118,10 +118,6 @@ def _describe_run(report: JobReport, run: RunSummary, with_hosts: bool) -> Itera
         seen = "bytes posted to queue pairs" if posted else "no work requests were recorded"
         title = f"Ports: {seen}; port counters of all traffic"
         yield Section("ports", title, tables=(_table_of_ports(run.ports),))
-
-
-def _name_calls(sums: Sequence[NamedSum]) -> tuple[NamedSum, ...]:
-    return tuple(replace(each, name=name_call(each.name)) for each in sums)
 
 
 def _table_of_sums(key: str, sums: Sequence[NamedSum]) -> Table:
@@ -323,13 +319,9 @@ def list_unaccounted(unaccounted: Sequence[Unaccounted]) -> Section:
     rows = [
         (
             *(name_call(each.operation), each.region, each.calls, each.least_bytes, each.seen_bytes),
-            _place_rest(each.on_host),
+            "stayed on hosts" if each.on_host else "by a path that ibprof does not see",
         )
         for each in unaccounted
     ]
     table = limit_table("coverage.unaccounted", columns, rows)
     return Section("unaccounted", "Operations of which bytes are missing", tables=(table,))
-
-
-def _place_rest(on_host: bool) -> str:
-    return "stayed on hosts" if on_host else "by a path that ibprof does not see"

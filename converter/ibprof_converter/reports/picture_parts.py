@@ -18,7 +18,9 @@ BOX = 18.0
 _LETTER = 6.6
 """Mean width of a letter of the picture, at 11 pixels."""
 
-_BADGE = 9.0
+BADGE = 9.0
+"""Radius of a number."""
+
 _HEAD = 8.0
 _THIN = 2.5
 _THICK = 2.5
@@ -141,7 +143,7 @@ def draw_thick(links: Sequence[ThickLink], tones: Sequence[str], badges: Sequenc
     """
     lines = [_draw_line(link, tone) for link, tone in zip(links, tones, strict=True)]
     numbers = [
-        f'<g class="badge {tone}"><circle cx="{x:.1f}" cy="{y:.1f}" r="{_BADGE:g}"/>'
+        f'<g class="badge {tone}"><circle cx="{x:.1f}" cy="{y:.1f}" r="{BADGE:g}"/>'
         f'<text x="{x:.1f}" y="{y + 4:.1f}" text-anchor="middle">{link.number}</text></g>'
         for link, tone, (x, y) in zip(links, tones, badges, strict=True)
     ]
@@ -159,10 +161,16 @@ def place_badges(links: Sequence[ThickLink], boxes: Sequence[Spot] = (), size: P
     taken: list[Point] = []
     for link in links:
         on_link = [follow(link.curve, place) for place in _PLACES]
-        aside = [each for each in _list_aside(link.curve) if _is_inside(each, size)] if size else []
-        is_free = {each: all(math.dist(each, other) > 2 * _BADGE for other in taken) for each in (*on_link, *aside)}
+        aside = [
+            each
+            for each in (_list_aside(link.curve) if size else ())
+            if all(BADGE < place < extent - BADGE for place, extent in zip(each, size or (), strict=True))
+        ]
+        is_free = {each: all(math.dist(each, other) > 2 * BADGE for other in taken) for each in (*on_link, *aside)}
         fits = [each for each in on_link if is_free[each]]
-        clear = [each for each in (*on_link, *aside) if is_free[each] and not _is_covered(each, boxes)]
+        clear = [
+            each for each, free in is_free.items() if free and not any(box.holds(each, BADGE / 2) for box in boxes)
+        ]
         farthest = max(on_link, key=lambda each: min((math.dist(each, other) for other in taken), default=0.0))
         taken.append((clear or fits or [each for each in aside if is_free[each]] or [farthest])[0])
     return taken
@@ -176,19 +184,6 @@ def _list_aside(curve: Curve) -> Iterator[Point]:
             length = math.dist((x1, y1), (x2, y2)) or 1.0
             for side in (away / length, -away / length):
                 yield x - side * (y2 - y1), y + side * (x2 - x1)
-
-
-def _is_inside(point: Point, size: Point) -> bool:
-    return all(_BADGE < place < extent - _BADGE for place, extent in zip(point, size, strict=True))
-
-
-def _is_covered(point: Point, boxes: Sequence[Spot]) -> bool:
-    return any(box.holds(point, _BADGE / 2) for box in boxes)
-
-
-def spot_badges(badges: Iterable[Point]) -> list[Spot]:
-    """Return what numbers cover."""
-    return [Spot(badge, (_BADGE, _BADGE)) for badge in badges]
 
 
 def _draw_line(link: ThickLink, tone: str) -> str:

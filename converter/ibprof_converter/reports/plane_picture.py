@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.reports.picture_parts import (
+    BADGE,
     BOX,
     Curve,
     Form,
@@ -25,7 +26,6 @@ from ibprof_converter.reports.picture_parts import (
     follow,
     open_picture,
     place_badges,
-    spot_badges,
 )
 from ibprof_converter.reports.used_part import UsedPart
 
@@ -93,7 +93,7 @@ def draw_plane(part: UsedPart, form: Form, tones: Sequence[str], said: str) -> s
     )
     badges = place_badges(thick, list(boxes.values()), (form.width, height))
     kinds = {unit: "named" if unit in named else "plain" for unit in boxes}
-    taken = [*boxes.values(), *spot_badges(badges)]
+    taken = [*boxes.values(), *(Spot(badge, (BADGE, BADGE)) for badge in badges)]
     return (
         open_picture(form, height, said)
         + draw_curves(_join(part.links, spots), "used")

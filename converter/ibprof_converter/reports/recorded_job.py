@@ -138,21 +138,14 @@ def measure_regions(run: Profile, shares: Sequence[RegionShare] = ()) -> tuple[R
     ranks = np.bincount(times.region, minlength=count).tolist()
     longest = np.zeros(count, np.uint64)
     np.maximum.at(longest, times.region, times.wall_ns)
-    measured = [
-        _add_share(
-            RegionTime(name, visits[number], int(longest[number]) * _NS, total[number] * _NS / ranks[number]),
-            share_of.get(name),
-        )
-        for number, name in enumerate(run.regions)
-        if ranks[number]
-    ]
+    measured = []
+    for number, name in enumerate(run.regions):
+        if ranks[number]:
+            region = RegionTime(name, visits[number], int(longest[number]) * _NS, total[number] * _NS / ranks[number])
+            if share := share_of.get(name):
+                region = replace(region, mpi_s=share.mpi_s, wait_s=share.wait_s, line_rate_s=share.line_rate_s)
+            measured.append(region)
     return tuple(sorted(measured, key=lambda each: -each.longest_s))
-
-
-def _add_share(region: RegionTime, share: RegionShare | None) -> RegionTime:
-    if share is None:
-        return region
-    return replace(region, mpi_s=share.mpi_s, wait_s=share.wait_s, line_rate_s=share.line_rate_s)
 
 
 def count_sizes(run: Profile) -> tuple[SizeClass, ...]:
@@ -161,21 +154,16 @@ def count_sizes(run: Profile) -> tuple[SizeClass, ...]:
     chosen = (sizes.kind == Kind.USER) & (sizes.direction != Direction.RECEIVED)
     messages = sizes.messages[chosen].sum(axis=0, dtype=np.uint64).tolist() if chosen.any() else [0] * SIZE_BINS
     total = sum(messages)
-    return tuple(_describe_class(number, count, count / total) for number, count in enumerate(messages) if count)
+    limits = [(1 << number >> 1, (1 << number) - 1) for number in range(SIZE_BINS)]
+    return tuple(
+        SizeClass(_name_class(first, last), first, last, count, count * first, count * last, count / total)
+        for (first, last), count in zip(limits, messages, strict=True)
+        if count
+    )
 
 
-def _describe_class(number: int, messages: int, share: float) -> SizeClass:
-    first, last = _limits(number)
-    return SizeClass(_name_class(number), first, last, messages, messages * first, messages * last, share)
-
-
-def _limits(number: int) -> tuple[int, int]:
-    return (1 << number >> 1, (1 << number) - 1)
-
-
-def _name_class(number: int) -> str:
+def _name_class(first: int, last: int) -> str:
     """Name a class by its limits, in powers of two: 1 KiB is 1,024 bytes."""
-    first, last = _limits(number)
     if first == last:
         return "empty" if not last else "1 B"
     return f"{_binary(first)} to {_binary(last + 1)}"

@@ -134,15 +134,10 @@ def _policy(style: str, framing: bool) -> str:
 
 
 def _list_parts(page: ReportPage) -> str:
-    links = "\n".join(_links(page))
+    names = {"network": "Network"} if page.view is not None else {}
+    names |= {each.name: escape(each.title.partition(":")[0].partition(",")[0]) for each in page.sections}
+    links = "\n".join(f'<a href="#{name}">{title}</a>' for name, title in names.items())
     return f'<nav aria-label="Parts of this report">{links}</nav>'
-
-
-def _links(page: ReportPage) -> Iterator[str]:
-    if page.view is not None:
-        yield '<a href="#network">Network</a>'
-    for section in page.sections:
-        yield f'<a href="#{section.name}">{escape(section.title.partition(":")[0].partition(",")[0])}</a>'
 
 
 def _body(page: ReportPage) -> Iterator[str]:

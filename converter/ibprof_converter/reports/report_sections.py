@@ -6,7 +6,7 @@ Each number carries the path under which the report's JSON holds it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -129,18 +129,6 @@ def limit_table(key: str, columns: tuple[Column, ...], rows: Sequence[tuple[Valu
     return Table(key, columns, tuple(rows[:MOST_ROWS]), caption, max(len(rows) - MOST_ROWS, 0))
 
 
-def numbers_of(section: Section) -> Iterator[tuple[str, Value, ValueKind]]:
-    """Return each value that the JSON holds: path, value, kind."""
-    for fact in section.facts:
-        if fact.key:
-            yield fact.key, fact.value, fact.kind
-    for table in section.tables:
-        for number, row in enumerate(table.rows):
-            for column, value in zip(table.columns, row, strict=True):
-                if path := table.path(number, column):
-                    yield path, value, column.kind
-
-
 def format_lines(value: Value, kind: ValueKind) -> tuple[str, ...]:
     """Write a value as people read it, line by line. Whatever could steer a terminal is spelt out."""
     if value is None:
@@ -155,16 +143,12 @@ def format_value(value: float, kind: ValueKind) -> str:
     return _WRITERS[kind](value)
 
 
-def _write_count(value: float) -> str:
-    return f"{value:,}"
-
-
 _WRITERS: dict[ValueKind, Callable[[float], str]] = {
     ValueKind.TEXT: str,
     ValueKind.WRITTEN: str,
     ValueKind.BYTES: format_bytes,
-    ValueKind.EXACT: _write_count,
-    ValueKind.COUNT: _write_count,
+    ValueKind.EXACT: "{:,}".format,
+    ValueKind.COUNT: "{:,}".format,
     ValueKind.SECONDS: format_seconds,
     ValueKind.SHARE: lambda value: f"{value * 100:.1f}%",
     ValueKind.RATIO: lambda value: f"{value:.2f}",

@@ -114,21 +114,22 @@ def encode_document(
         ],
         "grid": grid.title if grid else None,
         "runs": run_headers,
-        **({"changes": [_describe_change(each) for each in changes]} if changes else {}),
+        **(
+            {"changes": [{"from": each.before, "to": each.after, "text": each.text} for each in changes]}
+            if changes
+            else {}
+        ),
     }
     first_end = np.cumsum([0, *(2 * subnet.fabric.links for subnet in subnets)])
     ends = np.concatenate([each + first for each, first in zip(order, first_end, strict=False)])
     values = [replace(each, value=each.value[ends]) for each in link_values]
     if space is not None:
         arrays["node_space"] = space.astype(np.float32).ravel()
-        values += _find_speeds(arrays["link_gbps"])
+        if np.isfinite(gbps := arrays["link_gbps"]).any():
+            values.append(LinkValue("speed", "Gb/s", np.repeat(gbps, 2)))
     if values or space is not None:
         describe_link_values(header, arrays, values)
     return pack_document({key: _spell(value, spell) for key, value in header.items()}, arrays)
-
-
-def _describe_change(change: RunPairChange) -> dict[str, object]:
-    return {"from": change.before, "to": change.after, "text": change.text}
 
 
 def _spell(value: object, spell: Callable[[str], str]) -> object:
@@ -138,10 +139,6 @@ def _spell(value: object, spell: Callable[[str], str]) -> object:
     if isinstance(value, dict):
         return {key: _spell(each, spell) for key, each in value.items()}
     return [_spell(each, spell) for each in value] if isinstance(value, list | tuple) else value
-
-
-def _find_speeds(gbps: npt.NDArray[np.float64]) -> list[LinkValue]:
-    return [LinkValue("speed", "Gb/s", np.repeat(gbps, 2))] if np.isfinite(gbps).any() else []
 
 
 def _order_ends(subnet: Subnet, layout: FabricLayout) -> npt.NDArray[np.intp]:
