@@ -103,7 +103,7 @@ class FabricLoads(NotebookView):
         profiles: for each job the run that it was recorded in; None where it was not recorded.
         placed: the traffic of all jobs between ports.
         loads: bytes of the links.
-        coverage: what the loads rest on: what was not seen, what is modelled.
+        coverage: data that was not seen, and data that is modelled.
         agreement: comparison with port counters; None without them.
         bounds: of adaptive routing; None where switches route by their tables alone.
     """
@@ -220,7 +220,7 @@ class FabricLoads(NotebookView):
         return LinkDirections(self.fabric.subnets, self.fabric.layouts, self.loads, self.traffic, self.judging_bounds)
 
     def about(self) -> dict[str, object]:
-        """Return what the loads are of, as plain values."""
+        """Return the traffic, the fabric and the totals as plain values."""
         return {
             "traffic": describe_origin(self.placed),
             "fabrics": [fabric.name for fabric in self.fabric.fabrics],

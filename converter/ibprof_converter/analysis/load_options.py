@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of the pipeline: which fabrics and which traffic to read, and how to put one on the other."""
+"""Options of the pipeline: the fabrics and the traffic to read, and the placement of one on the other."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class TrafficOptions:
         placements: where the ranks of each job are, in their order; empty: as recorded.
         rails: policy for bytes whose rail was not measured; None: the default policy.
         nic: policy for the adapter of a host in one subnet; None: as measured or recorded, else the default policy.
-        by: what to distinguish, of `REGION`, `OPERATION` and `SITE`.
+        by: columns to distinguish, of `REGION`, `OPERATION` and `SITE`.
         counters: port counters to compare loads with: one file, or two, before and after.
         adaptive: whether to add bounds of adaptive routing even where no dump mentions it.
         strict: whether bytes that cannot be routed are an error.
@@ -132,7 +132,7 @@ def parse_pattern(text: str) -> re.Pattern[str]:
     """Return a regular expression.
 
     Raises:
-        UsageError: it is none.
+        UsageError: the text is not a regular expression.
     """
     try:
         return re.compile(text)
@@ -141,7 +141,7 @@ def parse_pattern(text: str) -> re.Pattern[str]:
 
 
 def parse_columns(text: str) -> tuple[str, ...]:
-    """Return what loads are to distinguish, of `REGION`, `OPERATION` and `SITE`, from names with commas between them.
+    """Return the columns of loads, of `REGION`, `OPERATION` and `SITE`, from names with commas between them.
 
     Raises:
         UsageError: there is another name.

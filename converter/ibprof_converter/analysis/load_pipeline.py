@@ -149,7 +149,7 @@ def _complete(
     loads: Loads,
     options: TrafficOptions,
 ) -> FabricLoads:
-    """Add what stands next to the loads: coverage, counters, bounds."""
+    """Return loads with their coverage, comparison with counters, and bounds."""
     if options.strict and loads.bytes_unrouted:
         reasons = ", ".join(f"{amount} ({reason})" for reason, amount in loads.bytes_unrouted.items())
         raise InconsistentError(f"--strict: bytes that cannot be routed: {reasons}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one-file web view of loads, of what they are compared with, and of the user's data on ranks and nodes."""
+"""The one-file web view of loads, of other runs to compare, and of the user's data on ranks and nodes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _MEASURED = "measured"
 
 @dataclass(frozen=True, slots=True)
 class NamedLoads:
-    """Loads, and what the user calls them.
+    """Loads with the names that the user typed.
 
     Attributes:
         loads: of the links.
@@ -54,7 +54,7 @@ class NetworkView(NotebookView):
     """The one-file web view.
 
     Attributes:
-        title: what it shows.
+        title: names of the traffic and of the fabric.
         html: the page; it needs no other file and reaches for none.
     """
 
@@ -84,7 +84,7 @@ def render_view(
     """Return the one-file web view.
 
     Args:
-        loads: what it shows; port counters that they were compared with are a run of their own.
+        loads: of the first run; port counters to which they were compared are another run.
         compared: other runs on the same fabric.
         attributes: data on ranks and nodes.
         spell: how texts are written, such as paths without their folders.
@@ -167,7 +167,7 @@ def _run_of_counters(loads: FabricLoads, agreement: Agreement) -> ViewRun:
 
 
 def _name_runs(runs: Sequence[NamedLoads]) -> Sequence[str]:
-    """Name runs by what distinguishes them: traffic, placement or both; by number where nothing does."""
+    """Return the names of runs: traffic, placement or both, whichever differ; equal names get numbers."""
     if len(runs) == 1:
         return [_PREDICTED if runs[0].loads.agreement else ""]
     traffics = [" + ".join(map(_shorten, run.traffics)) for run in runs]

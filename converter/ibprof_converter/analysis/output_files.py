@@ -41,7 +41,7 @@ def check_files(inputs: Iterable[Path], outputs: Mapping[str, Path | None]) -> N
 
 
 def _identify(path: Path) -> object:
-    """Return what identifies a file under all its names; None for devices and pipes, which may be written to twice."""
+    """Return a key of a file, the same for all its names; None for devices and pipes, which may be written twice."""
     if not path.exists():
         return path.resolve()
     status = path.stat()
@@ -80,7 +80,7 @@ class PathRedactor:
 
     @classmethod
     def of_files(cls, files: Iterable[Path]) -> PathRedactor:
-        """Return what replaces the paths of some files, as given and in full, wherever a text has them."""
+        """Return a redactor for the paths of some files, as given and in full."""
         names: dict[str, str] = {}
         for file in files:
             given = [each for each in (file, file.absolute(), file.resolve()) if each.name]

@@ -63,10 +63,10 @@ SearchProgress = Callable[[float, float], None]
 
 @dataclass(frozen=True, slots=True)
 class PlaceOptions:
-    """How to search for a placement.
+    """Options of a search for a placement.
 
     Attributes:
-        placement: where the ranks are now; None: as recorded, if they were.
+        placement: present hosts of the ranks; None: as recorded.
         rails: policy for bytes on several rails; None: the default policy.
         nic: policy for the adapter of a host in one subnet; None: the default one for ranks that are elsewhere.
         adaptive: whether to judge by the loads of adaptive routing even where no dump mentions it.
@@ -132,7 +132,7 @@ def default_seconds(ranks: int) -> float:
 
 
 def require_ranks(demand: Demand) -> RankTraffic:
-    """Return traffic as what is between ranks.
+    """Return traffic between ranks, and refuse other traffic.
 
     Raises:
         UsageError: it knows no ranks.
@@ -267,7 +267,7 @@ def _make_problem(
 def _list_gaps(
     subnets: Sequence[Subnet], demand: RankTraffic, options: PlaceOptions, slots: RankSlots
 ) -> Iterator[str]:
-    """Yield what the times rest on: gaps of the recording and of the dumps, bytes of no rank, what is modelled."""
+    """Yield the limits of the times: gaps of the recording and of the dumps, bytes of no rank, modelled choices."""
     coverage = describe_coverage(demand, None, subnets)
     yield from (f"not seen: {sentence}" for sentence in coverage.not_seen)
     if len(subnets) > 1:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two runs compared in one sentence: what changed on the most loaded links, and why, as far as that is known."""
+"""Two runs compared in one sentence: the change on the most loaded links, and its reason where it is known."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ibprof.text.quantities import format_bytes, format_seconds, printable
 from ibprof_converter.analysis.run_facts import LoadedDirection, RunFacts
 
 _SAME = 0.01
-"""Part of the bytes that two runs of one program may differ by: messages of control, timing, adaptive algorithms."""
+"""Relative difference in bytes between two runs of one program: control messages, timing, adaptive algorithms."""
 
 _AS_LONG = 0.005
-"""Part of a time that is no change."""
+"""Relative difference of two times that still counts as no change."""
 
 _CABLING = 0.1
-"""Part of the links beyond which another number of them is another fabric, not one with cables added or down."""
+"""Relative difference in links above which two fabrics differ; below, cables were added or are down."""
 
 _LISTED = 5
 
@@ -88,7 +88,7 @@ def explain_change(a: RunFacts, b: RunFacts, names: tuple[str, str] = ("A", "B")
     kind, why = _find_reasons(a, b, slower, names)
     if kind is ChangeKind.NOT_COMPARABLE:
         return RunChange(kind, f"{names[0]} and {names[1]} cannot be compared by link: {why}.", None, None, most_loaded)
-    what = _say_loads(a, b, slower, ratio, names)
+    what = _describe_loads(a, b, slower, ratio, names)
     is_same = ratio is None or abs(ratio - 1) < _AS_LONG
     if kind is ChangeKind.NOTHING:
         text = f"Nothing changed: {why}" + (f"; the most loaded is {_name(slower)}" if slower else "")
@@ -117,8 +117,8 @@ def _have_speeds(first: LoadedDirection, second: LoadedDirection) -> bool:
     return bool(first.seconds and second.seconds)
 
 
-def _say_bytes(a: RunFacts, b: RunFacts, names: tuple[str, str]) -> str:
-    """Say how much the runs send, where no link can be compared."""
+def _describe_bytes(a: RunFacts, b: RunFacts, names: tuple[str, str]) -> str:
+    """Compare the bytes that the runs send, where no link can be compared."""
     if _have_links(a, b):
         return "No link carries anything in either run"
     if a.bytes is None or b.bytes is None:
@@ -128,19 +128,19 @@ def _say_bytes(a: RunFacts, b: RunFacts, names: tuple[str, str]) -> str:
     return f"{names[1]} sends {format_bytes(b.bytes)} instead of {format_bytes(a.bytes)}"
 
 
-def _say_loads(
+def _describe_loads(
     a: RunFacts, b: RunFacts, slower: LoadedDirection | None, ratio: float | None, names: tuple[str, str]
 ) -> str:
-    """Say how much longer B needs on its most loaded link, and what that link carries in both."""
+    """Compare the times on the most loaded links, and the bytes of that link in both runs."""
     if slower is None:
-        return _say_bytes(a, b, names)
+        return _describe_bytes(a, b, names)
     first, second = a.busiest, b.busiest
     if first is None or second is None or ratio is None:
         run, idle = names if first else reversed(names)
         time = None if slower.seconds is None else f"{format_seconds(slower.seconds)} at line rate"
         needs = time or format_bytes(slower.bytes)
         return f"{run} needs {needs} on its most loaded link, {_name(slower)}; {idle} loads no link"
-    said = f"{names[1]} {_say_ratio(first, second, ratio, names[0])}"
+    said = f"{names[1]} {_describe_ratio(first, second, ratio, names[0])}"
     before, after = (each.carried_on(slower) for each in (a, b))
     if before is None or after is None:
         loads = f"{_name(slower)} carries {format_bytes(slower.bytes)} in {names[slower is second]}"
@@ -154,7 +154,7 @@ def _say_loads(
     return f"{said}: {loads}"
 
 
-def _say_ratio(first: LoadedDirection, second: LoadedDirection, ratio: float, name: str) -> str:
+def _describe_ratio(first: LoadedDirection, second: LoadedDirection, ratio: float, name: str) -> str:
     has_speeds = _have_speeds(first, second)
     at_rate = " at line rate" if has_speeds else ""
     amounts = [
@@ -176,7 +176,7 @@ def _name(link: LoadedDirection) -> str:
 def _find_reasons(
     a: RunFacts, b: RunFacts, slower: LoadedDirection | None, names: tuple[str, str]
 ) -> tuple[ChangeKind, str]:
-    """Return the kind of change and why it is one, as words that follow `because`, or a colon."""
+    """Return the kind of change, and its reason in words that follow `because` or a colon."""
     if obstacle := _find_obstacle(a, b, names):
         return obstacle
     placement = _compare_placement(a, b, slower)
@@ -195,7 +195,7 @@ def _find_reasons(
 
 
 def _join_reasons(a: RunFacts, b: RunFacts, known: Sequence[_Reason]) -> tuple[ChangeKind, str]:
-    """Return the kind of change and why it is one, from all differences that can be known."""
+    """Return the kind of change and its reason, from all known differences."""
     if not known:
         same = "the ranks send the same bytes from the same hosts"
         if _have_links(a, b) and _differ_on_links(a, b):
@@ -209,7 +209,7 @@ def _join_reasons(a: RunFacts, b: RunFacts, known: Sequence[_Reason]) -> tuple[C
 
 
 def _find_obstacle(a: RunFacts, b: RunFacts, names: tuple[str, str]) -> tuple[ChangeKind, str] | None:
-    """Return why the runs' links cannot be compared, or why nothing else decides; None where they can."""
+    """Return a difference that rules out all other reasons, such as other fabrics; None for none."""
     if a.links and b.links and abs(a.links - b.links) > _CABLING * max(a.links, b.links):
         return ChangeKind.NOT_COMPARABLE, f"they are on different fabrics, of {a.links:,} and {b.links:,} links"
     knows_all = a.knows_all_links and b.knows_all_links and bool(a.carried) and bool(b.carried)
@@ -218,7 +218,7 @@ def _find_obstacle(a: RunFacts, b: RunFacts, names: tuple[str, str]) -> tuple[Ch
     if a.load_basis != b.load_basis:
         return ChangeKind.UNKNOWN, f"loads are {a.load_basis} in {names[0]} and {b.load_basis} in {names[1]}"
     if a.ranks is not None and b.ranks is not None and a.ranks != b.ranks:
-        return ChangeKind.RANKS, _say_ranks(a, b, (a.ranks, b.ranks))
+        return ChangeKind.RANKS, _describe_ranks(a, b, (a.ranks, b.ranks))
     return None
 
 
@@ -245,7 +245,7 @@ def _same_fabric(a: RunFacts, b: RunFacts) -> bool:
     return a.fabric is not None and a.fabric == b.fabric
 
 
-def _say_ranks(a: RunFacts, b: RunFacts, ranks: tuple[int, int]) -> str:
+def _describe_ranks(a: RunFacts, b: RunFacts, ranks: tuple[int, int]) -> str:
     text = f"it has {ranks[1]:,} ranks instead of {ranks[0]:,}"
     if a.bytes is not None and b.bytes is not None:
         before, after = format_bytes(a.bytes / ranks[0]), format_bytes(b.bytes / ranks[1])
@@ -256,7 +256,7 @@ def _say_ranks(a: RunFacts, b: RunFacts, ranks: tuple[int, int]) -> str:
 
 
 def _compare_placement(a: RunFacts, b: RunFacts, slower: LoadedDirection | None) -> _Reason | bool | None:
-    """Return how the hosts of the ranks differ; False for not at all, None where they are not known."""
+    """Return the difference in the hosts of the ranks; False for none, None where they are unknown."""
     if a.rank_host is None or b.rank_host is None or None in a.rank_host or None in b.rank_host:
         return None
     moved = sum(one != other for one, other in zip(a.rank_host, b.rank_host, strict=True))
@@ -264,11 +264,11 @@ def _compare_placement(a: RunFacts, b: RunFacts, slower: LoadedDirection | None)
         return False
     every = f"all {moved:,}" if moved == len(a.rank_host) else f"{moved:,} of {len(a.rank_host):,}"
     text = f"{every} ranks {'is on another host' if moved == 1 else 'are on other hosts'}"
-    return _Reason(ChangeKind.PLACEMENT, text + _say_ranks_at(a, b, slower))
+    return _Reason(ChangeKind.PLACEMENT, text + _describe_ranks_at(a, b, slower))
 
 
-def _say_ranks_at(a: RunFacts, b: RunFacts, slower: LoadedDirection | None) -> str:
-    """Say how many ranks are at the loaded link now, if that is another number."""
+def _describe_ranks_at(a: RunFacts, b: RunFacts, slower: LoadedDirection | None) -> str:
+    """Return the change in the number of ranks at the loaded link; empty for none."""
     for node in (slower.sender, slower.receiver) if slower else ():
         before, after = (each.ranks_at.get(node, 0) for each in (a, b))
         if before != after:
@@ -277,7 +277,7 @@ def _say_ranks_at(a: RunFacts, b: RunFacts, slower: LoadedDirection | None) -> s
 
 
 def _compare_program(a: RunFacts, b: RunFacts, slower: LoadedDirection | None) -> _Reason | bool | None:
-    """Return how what ranks send differs; False for not at all, None where that is not known."""
+    """Return the difference in the bytes that ranks send; False for none, None where it is unknown."""
     if a.bytes is None or b.bytes is None or a.pairs is None or b.pairs is None:
         return None
     differing = a.pairs.differ(b.pairs)
@@ -285,16 +285,16 @@ def _compare_program(a: RunFacts, b: RunFacts, slower: LoadedDirection | None) -
         return False
     on_link = [each.operations_on(slower) for each in (a, b)] if slower else [None, None]
     text = (
-        _say_operation(on_link[0], on_link[1], " over it")
-        or _say_operation(a.operations, b.operations)
+        _describe_operation(on_link[0], on_link[1], " over it")
+        or _describe_operation(a.operations, b.operations)
         or (f"the ranks send {format_bytes(b.bytes)} instead of {format_bytes(a.bytes)}" if a.bytes != b.bytes else "")
         or f"{format_bytes(differing / 2)} of {format_bytes(b.bytes)} are sent between other ranks"
     )
     return _Reason(ChangeKind.PROGRAM, text)
 
 
-def _say_operation(a: Mapping[str, int] | None, b: Mapping[str, int] | None, where: str = "") -> str:
-    """Say which operation sends more or less than before; empty where none does."""
+def _describe_operation(a: Mapping[str, int] | None, b: Mapping[str, int] | None, where: str = "") -> str:
+    """Return the operation whose bytes changed most; empty for no change."""
     if a is None or b is None:
         return ""
     changes = {name: b.get(name, 0) - a.get(name, 0) for name in (*a, *b)}

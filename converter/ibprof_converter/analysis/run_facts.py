@@ -91,7 +91,7 @@ class RankPairs:
         destination: npt.NDArray[np.integer],
         amounts: npt.NDArray[np.uint64],
     ) -> RankPairs:
-        """Add up the bytes of each pair."""
+        """Return the sum of the bytes of each pair."""
         return cls(*add_by_key(source.astype(np.int64) << 32 | destination.astype(np.int64), amounts))
 
     def by_name(self) -> dict[str, int]:

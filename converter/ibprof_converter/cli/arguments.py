@@ -44,12 +44,12 @@ def type_of(read: Callable[[str], T]) -> Callable[[str], T]:
 
 
 def parse_share(text: str) -> float:
-    """Take a share, as 0.2 or 20%."""
+    """Parse a share, such as 0.2 or 20%."""
     return 0.01 * number_between(text[:-1], 0, 1e6) if text.endswith("%") else number_between(text, 0, 1e4)
 
 
 def parse_positive(text: str, most: float = inf) -> float:
-    """Take a number above 0."""
+    """Parse a number above 0."""
     number = _read_number(text)
     if not 0 < number <= most:
         raise argparse.ArgumentTypeError(f"expected a number above 0, found {quote_found(text)}")
@@ -57,7 +57,7 @@ def parse_positive(text: str, most: float = inf) -> float:
 
 
 def number_between(text: str, least: float, most: float) -> float:
-    """Take a number in a range.
+    """Parse a number in a range.
 
     Raises:
         argparse.ArgumentTypeError: it is invalid, or out of range.
@@ -99,11 +99,11 @@ Subcommands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 P = ParamSpec("P")
 
 OptionsOf = type[T] | Callable[[argparse.Namespace], T]
-"""A dataclass, whose fields are the arguments of the same names, or what turns parsed arguments into options."""
+"""A dataclass, whose fields are the arguments of the same names; or a function from parsed arguments to options."""
 
 
 def add_subcommands(parser: argparse.ArgumentParser) -> Subcommands:
-    """Let a command consist of subcommands, of which one must be named."""
+    """Add the group of subcommands; a command line must name one."""
     return parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
 

@@ -69,7 +69,7 @@ NO_MPI = (
 
 
 class StepFailedError(IbprofError):
-    """A command of the chain failed, and has said why; ends the demo with the same status."""
+    """A command of the chain failed, and has reported the reason; ends the demo with the same status."""
 
     def __init__(self, command: Sequence[str], status: int) -> None:
         super().__init__(f"`{shlex.join(command)}` ended with status {status}")
@@ -78,11 +78,11 @@ class StepFailedError(IbprofError):
 
 @dataclass(frozen=True, slots=True)
 class DemoOutcome:
-    """Files that the demo left, and what it found.
+    """Files of the demo, and its findings.
 
     Attributes:
-        files: what each file holds.
-        sentences: the fault, its cure, and what the cure is worth.
+        files: the content of each file.
+        sentences: the fault, its cure, and the gain.
         page: the report before the cure.
     """
 
@@ -124,12 +124,12 @@ def run_demo(folder: Path, report: Callable[[str], None]) -> DemoOutcome:
     chain.run("report", *cured, "--json", into="cured.json")
     chain.run("report", *cured, "--html", CURED_PAGE)
     return DemoOutcome(
-        {folder / name: meaning for name, meaning in LEFT_BEHIND.items()}, _say_what_was_found(folder), folder / PAGE
+        {folder / name: meaning for name, meaning in LEFT_BEHIND.items()}, _describe_cure(folder), folder / PAGE
     )
 
 
-def _say_what_was_found(folder: Path) -> tuple[str, str, str]:
-    """Return three sentences on the reports before and after the cure. Times are by the model, at line rate."""
+def _describe_cure(folder: Path) -> tuple[str, str, str]:
+    """Return three sentences on the reports before and after the cure; times are predicted, at line rate."""
     (before, fault), (after, rest) = (_find_busiest(folder / name) for name in ("report.json", "cured.json"))
     return (
         f"The fault: with this order of ranks, {fault} needs at least {format_seconds(before)} at line rate, "

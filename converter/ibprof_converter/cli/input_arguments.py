@@ -63,7 +63,7 @@ def add_input_arguments(parser: argparse.ArgumentParser, fabric_needed: bool) ->
 
 
 def add_fabric_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments that say how fabrics are read, and how traffic is put on them."""
+    """Add the arguments for reading fabrics, and for putting traffic on them."""
     parser.add_argument(
         "--fdbs",
         nargs="+",
@@ -124,7 +124,7 @@ def add_fabric_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_provenance_argument(parser: argparse.ArgumentParser) -> None:
-    """Add the argument that says which paths a page has."""
+    """Add the argument for the paths in a page."""
     parser.add_argument(
         "--provenance",
         choices=(NAMES, FULL),
@@ -135,7 +135,7 @@ def add_provenance_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def shorten_paths(provenance: str, paths: Iterable[Path]) -> PathRedactor:
-    """Return what shortens the paths of a page, or leaves them in full.
+    """Return the redactor for the paths of a page.
 
     Args:
         provenance: `NAMES` or `FULL`.
@@ -155,7 +155,7 @@ def add_adaptive_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def add_counters_argument(parser: argparse.ArgumentParser) -> None:
-    """Add the argument for what ports counted."""
+    """Add the argument for port counters."""
     parser.add_argument(
         "--counters",
         nargs="+",
@@ -191,7 +191,7 @@ def parse_count(text: str) -> int:
 
 
 def fabric_options(arguments: argparse.Namespace, fabric_needed: bool = True) -> FabricOptions:
-    """Return which fabrics to read.
+    """Return the fabrics to read.
 
     Raises:
         UsageError: none is named though one is needed.
@@ -203,7 +203,7 @@ def fabric_options(arguments: argparse.Namespace, fabric_needed: bool = True) ->
 
 
 def reading_options(arguments: argparse.Namespace, names: tuple[str, ...]) -> FabricOptions:
-    """Return how to read fabrics of given names."""
+    """Return the options for reading fabrics of given names."""
     return FabricOptions(
         names,
         tuple(arguments.fdbs),
@@ -216,7 +216,7 @@ def reading_options(arguments: argparse.Namespace, names: tuple[str, ...]) -> Fa
 
 
 def traffic_options(arguments: argparse.Namespace, flows_limit: int | None = None) -> TrafficOptions:
-    """Return which traffic to read, and how to put it on a fabric."""
+    """Return the options for reading traffic, and for putting it on a fabric."""
     return TrafficOptions(
         names=split_names(arguments.inputs)[1],
         placements=tuple(arguments.placement or ()),

@@ -22,7 +22,7 @@ _PIPE_WIDTH = 140
 
 
 def print_captured(show: Callable[[Console], None], pipe_width: int = _PIPE_WIDTH) -> None:
-    """Print what `show` puts on a console, without the trailing blanks that rich fills the lines of a table with."""
+    """Print the output of `show` on a console, without the trailing blanks of rich's tables."""
     from rich.console import Console  # noqa: PLC0415  (slow to import, and --json needs none of it)
 
     terminal = sys.stdout.isatty()
@@ -65,14 +65,14 @@ def print_document(
 
 
 def print_warnings(name: str, sentences: Iterable[str]) -> None:
-    """Print on stderr what limits a result, for outputs that show only links."""
+    """Print the limits of a result on stderr, for outputs that show only links."""
     for sentence in sentences:
         print(f"{name}: {printable(sentence)}", file=sys.stderr)
 
 
 @contextmanager
 def show_stages() -> Iterator[Callable[[str], None]]:
-    """Show on a terminal which stage runs; yield the function that receives each stage."""
+    """Show the running stage on a terminal; yield the function that receives each stage."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return

@@ -197,7 +197,7 @@ def _judge(engine: str, used: str, loads: FabricLoads, lanes: int | None) -> Eng
 
 
 def describe_engines(comparison: EngineComparison) -> list[str]:
-    """Return the comparison in lines: first what the routes rest on."""
+    """Return the comparison in lines; the first one names the source of the routes."""
     lines = [
         "routes: modelled by OpenSM on ibsim over the links of the fabric (4x QDR each); LIDs are those of the dumps",
         f"{comparison.traffic} on {comparison.fabric}",

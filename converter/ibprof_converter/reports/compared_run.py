@@ -56,12 +56,12 @@ class ComparedRun:
     """A run, as far as it can be compared.
 
     Attributes:
-        name: what the user calls it.
+        name: as the user typed it.
         ranks: of the job; None where that is not known.
         totals: by the names that conditions use.
         parts: by dimension and name, bytes; of sizes messages.
         messages: by dimension and name; no entry where they are not known.
-        notes: what the run lacks and what is modelled, a sentence each.
+        notes: gaps and modelled data, a sentence each.
         nic: how it is known which adapter each rank used, as in a report; None where no rank had a choice.
         load_basis: loads that its links and times are of, `static` or `estimate`.
         verdict: whether the network is why it is slow, as in a report; None where that is not known.
@@ -123,7 +123,7 @@ def pair_runs(
 def read_side(
     traffic: TrafficOptions, fabric: RoutedFabric | None, progress: Progress = no_progress, demand: Demand | None = None
 ) -> ComparedRun:
-    """Return a run as far as it can be compared: of a report, of links.csv, or of traffic, on a fabric if there is one.
+    """Return a run to compare: from a report, from links.csv, or from traffic, on a fabric if there is one.
 
     Args:
         traffic: which run, and how to put it on a fabric.
@@ -152,7 +152,7 @@ def read_side(
 
 
 def _load_side(traffic: TrafficOptions, fabric: RoutedFabric, progress: Progress, demand: Demand | None) -> ComparedRun:
-    """Put a run on the fabric, with every link direction and every pair instead of those that a report names."""
+    """Return a run on the fabric, with all link directions and pairs, not only those that a report names."""
     if demand is None:
         loads = load_traffic(fabric, traffic, progress)
     else:
@@ -173,10 +173,10 @@ def _with_all_pairs(side: ComparedRun, demand: RankTraffic) -> ComparedRun:
 
 
 def _side_of_report(name: str, document: Mapping[str, Any]) -> ComparedRun:
-    """Make a side of a report's JSON.
+    """Return the run of a report's JSON.
 
     Raises:
-        KeyError, TypeError, ValueError: it is none.
+        KeyError, TypeError, ValueError: the document is not a report.
     """
     job = document.get("job") or {}
     totals: dict[str, float] = {"bytes": document["bytes_total"]}
@@ -267,7 +267,7 @@ def _fabric_of_report(document: Mapping[str, Any]) -> frozenset[str] | None:
 
 
 def _list_gaps(document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what a report says of its gaps: not seen, modelled, noted, not routed."""
+    """Yield the gaps that a report states: not seen, modelled, noted, not routed."""
     coverage = document.get("coverage") or {}
     for key, label in (("not_seen", "not seen: "), ("modelled", "modelled: "), ("notes", "")):
         for sentence in coverage.get(key, ()):
@@ -277,7 +277,7 @@ def _list_gaps(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _list_limits(document: Mapping[str, Any], links: int) -> Iterator[str]:
-    """Yield what a report leaves out that its run had."""
+    """Yield the data that a report leaves out."""
     if (document.get("matrix_ranks") or {"block": 1})["block"] > 1:
         yield "the report adds up ranks, so that their pairs cannot be compared"
     if links:

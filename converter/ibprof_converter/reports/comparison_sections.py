@@ -50,7 +50,7 @@ _WORDS = {
 
 
 def describe_comparison(comparison: RunComparison, top: int) -> list[Section]:
-    """Say what changed.
+    """Return the sections of a comparison.
 
     Args:
         comparison: of two runs.
@@ -78,7 +78,7 @@ def describe_comparison(comparison: RunComparison, top: int) -> list[Section]:
 
 
 def _describe_jobs(comparison: RunComparison) -> Section:
-    """Say of each run whether the network is why it is slow."""
+    """Return the section on the verdict of each run."""
     sentences = [
         (side, str(verdict["text"]))
         for side, verdict in zip("AB", comparison.job_verdicts, strict=True)
@@ -113,12 +113,12 @@ def _name_side(name: str, ranks: int | None) -> str:
 
 
 def _describe_verdicts(comparison: RunComparison) -> Section:
-    sentences = tuple(("CROSSED" if each.holds else "kept", say_threshold(each)) for each in comparison.verdicts)
+    sentences = tuple(("CROSSED" if each.holds else "kept", format_threshold(each)) for each in comparison.verdicts)
     return Section("thresholds", "Thresholds", sentences=sentences)
 
 
-def say_threshold(verdict: ThresholdVerdict) -> str:
-    """Say what came of a threshold."""
+def format_threshold(verdict: ThresholdVerdict) -> str:
+    """Return whether a threshold was crossed, in one line with the value."""
     if verdict.value is None:
         return f"{verdict.condition}: A has none"
     if "%" in verdict.condition:
@@ -184,18 +184,18 @@ def _row(dimension: str, change: AmountChange, columns: list[Column]) -> tuple[V
 
 
 def page_of_comparison(comparison: RunComparison, top: int) -> ReportPage:
-    """Lay a comparison out: the thresholds, and what changed most, before all else."""
+    """Return a comparison as a page, which begins with the thresholds and the largest changes."""
     crossed = [each for each in comparison.verdicts if each.holds]
     parts = [f'<p class="change">{escape(comparison.change.text)}</p>']
     if comparison.verdicts:
         head = f"{len(crossed)} of {len(comparison.verdicts)} thresholds crossed" if crossed else "No threshold crossed"
         parts.append(f"<h2>{head}</h2>")
-        parts += [f'<p class="cause worse">{escape(say_threshold(each))}</p>' for each in crossed]
+        parts += [f'<p class="cause worse">{escape(format_threshold(each))}</p>' for each in crossed]
     else:
         parts.append("<h2>What changed most</h2>")
     for part in comparison.parts:
         if part.changes:
-            parts.append(f'<p class="cause">{escape(_say_change(part, comparison.by_share))}</p>')
+            parts.append(f'<p class="cause">{escape(_describe_change(part, comparison.by_share))}</p>')
     if not any(part.changes for part in comparison.parts):
         parts.append('<p class="cause">Nothing changed in what is compared.</p>')
     tone = " fault" if crossed else " good"
@@ -208,7 +208,7 @@ def page_of_comparison(comparison: RunComparison, top: int) -> ReportPage:
     )
 
 
-def _say_change(part: DimensionChange, by_share: bool) -> str:
+def _describe_change(part: DimensionChange, by_share: bool) -> str:
     most = part.changes[0]
     name = name_part(part.dimension, most.name)
     kind = ValueKind.COUNT if part.dimension == SIZE else ValueKind.BYTES

@@ -36,7 +36,7 @@ from ibprof_converter.reports.report_page import (
 from ibprof_converter.reports.report_sections import ValueKind
 
 _NAMED = 3
-"""Operations of which bytes are missing that are to be seen at first sight."""
+"""Operations with missing bytes that the head names."""
 
 _TO = " \N{RIGHTWARDS ARROW} "
 
@@ -82,7 +82,7 @@ def write_job_page(
 
 
 def page_of_report(report: JobReport, view: str | None) -> ReportPage:
-    """Lay a report out.
+    """Return a report as a page.
 
     Args:
         report: what to show.
@@ -109,7 +109,7 @@ def page_of_report(report: JobReport, view: str | None) -> ReportPage:
         title=f"{title} - ibprof report",
         subtitle=subtitle,
         sections=[each for each in describe_report(report) if each.name != _IN_HEAD],
-        head=_say_verdict(report) + (_answer(report, links) if links else _answer_without_fabric(report)),
+        head=_show_verdict(report) + (_answer(report, links) if links else _answer_without_fabric(report)),
         figures=figures,
         view=view,
         halves=_HALVES,
@@ -117,8 +117,8 @@ def page_of_report(report: JobReport, view: str | None) -> ReportPage:
     )
 
 
-def _say_verdict(report: JobReport) -> str:
-    """Return the verdict, which comes before all else, and what would make it surer."""
+def _show_verdict(report: JobReport) -> str:
+    """Return the verdict, and the data that would make it surer."""
     verdict = report.verdict
     missing = f'<p class="soft">Missing: {escape("; ".join(verdict.missing))}.</p>' if verdict.missing else ""
     tone = " fault" if _has_fault(report) else " good" if verdict.kind in _NO_PROBLEM else ""
@@ -157,7 +157,7 @@ def _answer(report: JobReport, links: LinkReport) -> str:
 
 
 def _warn_of_missing(coverage: Coverage) -> str:
-    """Return a warning where links carry bytes that no source saw; empty otherwise."""
+    """Return a warning where no source saw some bytes on links; empty otherwise."""
     names = dict.fromkeys(each.operation for each in coverage.unaccounted if not each.on_host)
     if not names:
         return ""
@@ -168,14 +168,14 @@ def _warn_of_missing(coverage: Coverage) -> str:
 
 
 def _weigh(verdict: Verdict) -> str:
-    """Return that the remedies gain too little, where they do; empty otherwise."""
+    """Return a note where all remedies together gain too little; empty otherwise."""
     if verdict.is_worth_it is not False:
         return ""
     return f"<p>Nothing that is worth it: all of this saves less than {WORTH_HAVING:.0%} of the run.</p>"
 
 
 def _advise(diagnosis: Diagnosis) -> str:
-    """Return the causes with what would help and the command for it, or that nothing would."""
+    """Return the causes with their remedies and commands, or a sentence that there are none."""
     if not diagnosis.causes:
         hosts = show_number("diagnosis.max_host_link_s", diagnosis.max_host_link_s, ValueKind.SECONDS)
         between = show_number("diagnosis.max_switch_link_s", diagnosis.max_switch_link_s, ValueKind.SECONDS)
@@ -203,7 +203,7 @@ def _advise_on(number: int, cause: LoadCause) -> str:
 
 
 def _count_tried(diagnosis: Diagnosis) -> str:
-    """Return how many changes were tried in vain."""
+    """Return the number of changes that were tried without effect."""
     tried = sum(each.max_time_after_s is not None for each in diagnosis.tried)
     return f"; {tried} changes were tried, and none gains enough" if tried else ""
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report on a job: everything that its text, its JSON and its page say, once."""
+"""The report on a job: one model for its text, its JSON and its page."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _ONE_FABRIC = " LST -o "
 
 @dataclass(frozen=True, slots=True)
 class RoutedBytes:
-    """Fate of some of the bytes.
+    """Bytes that were routed, stayed on a host, or have no route.
 
     Attributes:
         fate: in words.
@@ -76,11 +76,11 @@ class RoutedBytes:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class JobReport(NotebookView):
-    """All that is said of a job.
+    """The report on a job.
 
     Attributes:
-        verdict: whether the network is why the job is slow.
-        coverage: what the rest stands on.
+        verdict: answer to the question whether the network slows the job down.
+        coverage: shared base of all numbers: measured, modelled and missing data.
         provenance: how the report was made.
         links: who loads them and why; None without a fabric.
         run: operations, regions and hosts; None where the traffic knows no ranks.
@@ -281,7 +281,7 @@ def report_on_demand(demand: Demand, provenance: Provenance) -> JobReport:
     """Report on traffic without any fabric.
 
     Raises:
-        UsageError: bytes were counted at the ports, of which nothing can be said without a fabric.
+        UsageError: bytes were counted at the ports, which needs a fabric.
     """
     if isinstance(demand, Traffic):
         coverage = describe_coverage(None, demand, ())
@@ -304,7 +304,7 @@ def report_on_demand(demand: Demand, provenance: Provenance) -> JobReport:
 
 
 def _with_ranks(report: JobReport, demand: RankTraffic) -> JobReport:
-    """Add what only a traffic between ranks, and the run that it was recorded in, can say."""
+    """Return a report with the data of traffic between ranks, and of its recorded run."""
     run = demand.profile
     report = replace(report, ranks=matrix_of_ranks(demand) if len(demand.bytes) else None)
     if run is None:
@@ -319,7 +319,7 @@ def _with_ranks(report: JobReport, demand: RankTraffic) -> JobReport:
 
 
 def describe_additions(loads: FabricLoads) -> Iterator[str]:
-    """Yield lines on what stands next to loads: comparison with counters, bounds of adaptive routing."""
+    """Yield lines on the comparison with counters, and on bounds of adaptive routing."""
     if loads.agreement:
         yield from describe_agreement(loads.agreement, loads.fabric.fabrics)
     if loads.bounds:

@@ -41,7 +41,7 @@ from ibprof_converter.traffic.adapter_policies import describe_nic
 
 
 def describe_report(report: JobReport) -> list[Section]:
-    """Say all that a report says, in the order in which it is read."""
+    """Return all sections of a report, in reading order."""
     sections = [_warn_of_routes(report.loads)] if report.loads and report.loads.traffic else []
     sections += [_describe_job(report.job)] if report.job else []
     sections.append(describe_coverage(report.coverage))
@@ -72,7 +72,7 @@ def describe_report(report: JobReport) -> list[Section]:
 
 
 def _warn_of_routes(loads: FabricLoads) -> Section:
-    """Say first that all loads rest on routes other than the subnet's; empty where they are its own."""
+    """Return the section that warns of modelled routes; empty where routes are those of the subnet."""
     subnets = loads.fabric.subnets
     title = "Modelled routes" if are_modelled(subnets) else "Routes by OpenSM on this machine"
     routes = describe_routes(subnets)
@@ -268,7 +268,7 @@ def _describe_requests(requests: Sequence[DumpRequest], has_places: bool) -> Sec
 
 
 def describe_provenance(provenance: Provenance) -> Section:
-    """Say how to make a report again."""
+    """Return the section on how to reproduce a report."""
     columns = (
         Column("path", "input"),
         Column("bytes", "bytes", ValueKind.EXACT),
@@ -284,7 +284,7 @@ def describe_provenance(provenance: Provenance) -> Section:
 
 
 def describe_coverage(coverage: Coverage) -> Section:
-    """Say what the rest of a report rests on."""
+    """Return the section on coverage: measured, modelled and missing data."""
     sentences = [("traffic", coverage.origin)]
     if coverage.world_size is not None:
         hosts = f"on {count_of(len(coverage.hosts), 'host')}: {format_names(coverage.hosts, 8)}"
@@ -307,7 +307,7 @@ def describe_coverage(coverage: Coverage) -> Section:
 
 
 def list_unaccounted(unaccounted: Sequence[Unaccounted]) -> Section:
-    """List the operations of which less was seen than their calls must send."""
+    """Return the section on operations with fewer bytes seen than their calls must send."""
     columns = (
         Column("operation", "operation"),
         Column("region", "region"),

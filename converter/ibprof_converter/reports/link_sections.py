@@ -36,7 +36,7 @@ def name_basis(basis: str) -> str:
 
 
 def describe_bytes(report: JobReport, links: LinkReport) -> Section:
-    """Say where the bytes went."""
+    """Return the section on routed, local and unrouted bytes."""
     heat = links.heat
     facts = [Fact("links_used", f"links used, of {heat.links:,}", heat.links_used, ValueKind.COUNT)]
     if heat.links_used:
@@ -64,7 +64,7 @@ def describe_bytes(report: JobReport, links: LinkReport) -> Section:
 
 
 def describe_hot_ends(links: LinkReport) -> tuple[Section, ...]:
-    """Name the link directions that carry most, and who loads them."""
+    """Return the sections on the most loaded link directions and their senders."""
     rails = 1 + max((spot.rail for spot in links.hotspots), default=0)
     sections = [
         Section(
@@ -81,7 +81,7 @@ def describe_hot_ends(links: LinkReport) -> tuple[Section, ...]:
 
 
 def describe_groups(links: LinkReport) -> Section:
-    """Name the most loaded link directions, alike ones once: the same numbers as in the picture of the page."""
+    """Return the section on groups of the most loaded link directions, with the numbers of the page's picture."""
     columns = (
         Column("", "no."),
         Column("busiest.line_rate_s", "at line rate", ValueKind.SECONDS),
@@ -183,7 +183,7 @@ def _list_senders(spot: Hotspot) -> tuple[str, ...]:
 
 
 def describe_diagnosis(diagnosis: Diagnosis) -> Section:
-    """Say why the most loaded link direction is as busy as it is, and what would help."""
+    """Return the section on the causes of the most loaded link direction, and their remedies."""
     facts = (
         Fact("diagnosis.max_link", "most loaded link direction", diagnosis.busiest),
         Fact("diagnosis.max_time_s", "its time at line rate", diagnosis.max_time_s, ValueKind.SECONDS),
@@ -250,7 +250,7 @@ def format_verdict(diagnosis: Diagnosis) -> str:
 
 
 def describe_rails(report: JobReport) -> Section:
-    """Say what each rail and each level carries."""
+    """Return the section on the load of each rail and level."""
     rails = tabulate(
         "rails",
         (

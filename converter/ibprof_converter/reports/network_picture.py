@@ -33,7 +33,7 @@ from ibprof_converter.reports.picture_parts import (
 from ibprof_converter.reports.plane_picture import draw_plane
 from ibprof_converter.reports.used_part import UsedPart, find_used_part
 
-_SAID = "The used part of the network; its most loaded links are thick, with the numbers of the list"
+_DESCRIPTION = "The used part of the network; its most loaded links are thick, with the numbers of the list"
 
 _ROWS = 14
 """Boxes of a column up to which nothing is folded."""
@@ -91,7 +91,7 @@ def draw_network(loads: FabricLoads, groups: tuple[LinkGroup, ...], has_fault: b
     part = find_used_part(fabric.fabrics, fabric.layouts, fabric.hosts, sent, groups)
     tones = ["fault" if has_fault and number == 0 else "busy" for number in range(len(groups))]
     draw = draw_levels if part.has_levels else draw_plane
-    forms = "".join(draw(part, form, tones, _SAID) for form in (WIDE, NARROW))
+    forms = "".join(draw(part, form, tones, _DESCRIPTION) for form in (WIDE, NARROW))
     return f'<figure class="network">{forms}<figcaption>{_explain(part)}</figcaption></figure>'
 
 
@@ -203,7 +203,7 @@ def _fold(units: Sequence[int], named: set[int], names: Sequence[str]) -> Iterat
 
 
 def _cut_endings(boxes: list[_Box]) -> list[_Box]:
-    """Let names be shown without the domain that all of a column share."""
+    """Add shorter names, without the domain that all names of a column share."""
     units = [box.name for box in boxes if box.kind != "folded"]
     if len(units) < _FEWEST:
         return boxes

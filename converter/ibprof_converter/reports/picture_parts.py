@@ -27,10 +27,10 @@ _THICK = 2.5
 """Width of a thick link is `_THIN` and up to `_THICK` more, by its time."""
 
 _PLACES = (0.5, 0.38, 0.62, 0.28, 0.72, 0.2, 0.8)
-"""Where on its link a number may be, the best first."""
+"""Places of a number on its link, as parts of the curve, the best first."""
 
 _ASIDE = (12.0, 20.0, 28.0, 36.0)
-"""How far from a link its number may be."""
+"""Distances of a number from its link."""
 
 
 @dataclass(frozen=True, slots=True)

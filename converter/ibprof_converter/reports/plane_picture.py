@@ -50,7 +50,7 @@ _MOST_LINKS = 500
 """Thin links of one kind at most: those of most bytes."""
 
 _BOW = 0.12
-"""How far the middle of a link is from the straight line, of its length: its two directions are apart."""
+"""Distance of a link's middle from the straight line, relative to its length: its two directions are apart."""
 
 _LEAST_BOW = 12.0
 _MOST_BOW = 26.0
@@ -59,7 +59,7 @@ _AWAY = 62.0
 """Distance of a host from its switch: the arrows between them and their numbers are seen."""
 
 _AROUND = tuple((math.cos(turn * math.pi / 8), math.sin(turn * math.pi / 8)) for turn in (4, 12, 0, 8, 2, 6, 10, 14))
-"""Where a host may be, seen from its switch."""
+"""Directions of a host from its switch."""
 
 
 def draw_plane(part: UsedPart, form: Form, tones: Sequence[str], said: str) -> str:
@@ -224,7 +224,7 @@ def _join(pairs: npt.NDArray[np.intp], spots: dict[int, Spot]) -> list[Curve]:
 def _label_dots(
     part: UsedPart, units: Sequence[int], spots: dict[int, Spot], covered: Sequence[Spot], width: float
 ) -> list[str]:
-    """Name switches that have no box, where there is space for it: not over boxes and numbers."""
+    """Return labels of switches without a box, where they cover no box and no number."""
     taken = list(covered)
     drawn = []
     for unit in units:
@@ -254,7 +254,7 @@ _FILLED = 0.7
 """The part of its turn that a group fills."""
 
 _BULGE = 0.5
-"""How far a group bulges outwards, of half its width."""
+"""Outward bulge of a group, relative to half its width."""
 
 
 def find_folded(part: UsedPart, most: int) -> npt.NDArray[np.bool_]:

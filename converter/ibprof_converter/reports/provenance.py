@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How to make a report again: the command, the versions, the inputs by their hashes."""
+"""Provenance of a report: the command, the versions, the inputs with their hashes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _find_versions() -> Iterator[tuple[str, str]]:
 
 
 VERSIONS = tuple(_find_versions())
-"""Of what makes reports here."""
+"""Versions of the packages that make reports."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class InputFile:
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """How to make a report again.
+    """The data that reproduce a report.
 
     Attributes:
         command: to type.
@@ -65,7 +65,7 @@ NOWHERE = Provenance("", (), ())
 
 
 def describe_provenance(command: str, inputs: Iterable[Path]) -> Provenance:
-    """Say how a report was made.
+    """Return the provenance of a report.
 
     Args:
         command: as it was typed.
@@ -80,7 +80,7 @@ def describe_provenance(command: str, inputs: Iterable[Path]) -> Provenance:
 
 
 def _parts(path: Path) -> Iterator[Path]:
-    """Return what belongs to an input: an OTF2 archive has a folder and definitions next to its anchor."""
+    """Yield the files of an input: an OTF2 archive has a folder and definitions next to its anchor."""
     path = look_into(path)
     yield path
     if path.suffix == ".otf2":

@@ -125,7 +125,7 @@ def describe_job(run: Profile) -> RecordedJob:
 
 
 def measure_regions(run: Profile, shares: Sequence[RegionShare] = ()) -> tuple[RegionTime, ...]:
-    """Add up visits and time of each region that was visited, the one that took a rank longest first.
+    """Return visits and time of each visited region, the longest of a rank first.
 
     Args:
         run: the profile.

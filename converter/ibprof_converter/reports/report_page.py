@@ -104,7 +104,7 @@ def render_report_page(page: ReportPage) -> str:
 
 
 def escape(text: str) -> str:
-    """Put a text into HTML: what could be markup is spelt out, and what cannot be printed too."""
+    """Return a text as HTML: markup and characters that cannot be printed are escaped."""
     return html.escape(printable(text), quote=True)
 
 
@@ -154,7 +154,7 @@ def _body(page: ReportPage) -> Iterator[str]:
 
 
 def _frame(page: ReportPage, section: Section) -> Iterator[str]:
-    """Yield a section with its frame, and what is drawn for it."""
+    """Yield a section with its frame and its figure."""
     classes = " ".join(
         name
         for name, given in (
@@ -282,7 +282,7 @@ def draw_matrix(matrix: PairMatrix) -> str:
 
 
 def _label(matrix: PairMatrix, row: int) -> str:
-    """Name a row at the left, and the column of the same at the top."""
+    """Return the labels of a row and of its column."""
     middle = _MARGIN + (row + 0.5) * _SIDE / len(matrix.bytes) + 4
     near, name = _MARGIN - 6, _short(matrix.names[row])
     return (

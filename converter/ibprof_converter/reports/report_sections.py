@@ -17,7 +17,7 @@ Value = int | float | str | tuple[str, ...] | None
 
 
 class ValueKind(Enum):
-    """How a value is written."""
+    """The form in which a value is written."""
 
     TEXT = "text"
     WRITTEN = "written"
@@ -58,7 +58,7 @@ class Table:
         key: where the JSON holds its rows as a list.
         columns: from left to right.
         rows: values, as many as columns.
-        caption: what it is of, where that needs words.
+        caption: its subject; empty where the section names it.
         left_out: rows that the JSON has more.
     """
 
@@ -119,13 +119,13 @@ MOST_ROWS = 100
 
 
 def tabulate(key: str, columns: tuple[Column, ...], items: Sequence[object], caption: str = "") -> Table:
-    """Make a table of things that have an attribute for each column, called as the column's key is."""
+    """Return a table of objects; the key of each column names their attribute."""
     rows = [tuple(getattr(each, column.key) for column in columns) for each in items]
     return limit_table(key, columns, rows, caption)
 
 
 def limit_table(key: str, columns: tuple[Column, ...], rows: Sequence[tuple[Value, ...]], caption: str = "") -> Table:
-    """Make a table of the first rows, with the number of rows left out."""
+    """Return a table of the first rows, with the number of rows left out."""
     return Table(key, columns, tuple(rows[:MOST_ROWS]), caption, max(len(rows) - MOST_ROWS, 0))
 
 

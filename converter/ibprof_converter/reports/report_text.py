@@ -66,7 +66,7 @@ def _describe_rest(report: JobReport, names: tuple[str, ...], width: int) -> Ite
         yield f"{title}{name_basis(links.load_basis)}:"
         for number, group in enumerate(links.groups[:_SHOWN], 1):
             rail = f"rail {group.busiest.rail}: " if len(report.rails) > 1 else ""
-            yield _cut(_say_end(number, group, rail, by_bytes, width), width)
+            yield _cut(_describe_direction(number, group, rail, by_bytes, width), width)
     elif report.run and report.run.hosts:
         yield ""
         busiest = max(report.run.hosts, key=lambda host: host.bytes_sent)
@@ -110,18 +110,18 @@ def _shorten(name: str, most: int) -> str:
     return f"{name[: most - 1 - end]}\N{HORIZONTAL ELLIPSIS}{name[-end:]}"
 
 
-def _say_end(number: int, group: LinkGroup, rail: str, by_bytes: bool, width: int) -> str:
+def _describe_direction(number: int, group: LinkGroup, rail: str, by_bytes: bool, width: int) -> str:
     spot, count = group.busiest, len(group.members)
     load = format_bytes(spot.bytes) if by_bytes or spot.line_rate_s is None else format_seconds(spot.line_rate_s)
     alike = f" (+ {count - 1} alike)" if count > 1 else ""
     most = (width - _AROUND - len(rail + alike)) // 2
     sender, receiver = (_shorten(each.node, most) for each in (spot.sender, spot.receiver))
     where = f"{rail}{sender} port {spot.sender.port} -> {receiver}"
-    return f"{number:>3}  {load:>7}  {where}{alike}{_say_most(spot)}"
+    return f"{number:>3}  {load:>7}  {where}{alike}{_describe_largest_part(spot)}"
 
 
-def _say_most(spot: Hotspot) -> str:
-    """Say what most of the bytes have in common: a pair, else the host at one end, else the call; empty for nothing."""
+def _describe_largest_part(spot: Hotspot) -> str:
+    """Return the pair, host or call that has most of the bytes; empty for none."""
     causes = spot.contributors
     if causes is None or not causes.rank_pairs:
         return ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results in a notebook: verdict, picture, table, and what the numbers rest on."""
+"""Results in a notebook: verdict, picture, table, coverage."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ibprof_converter.hotspots.coverage import Coverage
 from ibprof_converter.hotspots.hot_links import Hotspot
 from ibprof_converter.hotspots.link_report import diagnose_traffic
 from ibprof_converter.placement.candidates import PlacementComparison
-from ibprof_converter.reports.comparison_sections import name_part, say_threshold
+from ibprof_converter.reports.comparison_sections import format_threshold, name_part
 from ibprof_converter.reports.job_report import JobReport, describe_additions
 from ibprof_converter.reports.link_sections import format_verdict, name_loaders
 from ibprof_converter.reports.run_comparison import RunComparison
@@ -34,7 +34,7 @@ _CHANGES = 5
 
 @render_html.register
 def render_fabric(fabric: RoutedFabric) -> str:
-    """Return a fabric as HTML: its rails, and what is odd about them."""
+    """Return a fabric as HTML: its rails and their anomalies."""
     head = ("rail", "dump", "nodes", "links", "forwarding tables")
     rows = (
         (str(rail), subnet.fabric.name, f"{subnet.fabric.nodes:,}", f"{subnet.fabric.links:,}", subnet.tables.name)
@@ -45,7 +45,7 @@ def render_fabric(fabric: RoutedFabric) -> str:
 
 @render_html.register
 def render_rank_traffic(demand: RankTraffic) -> str:
-    """Return traffic between ranks as HTML: bytes by operation, and what has no rank at its other end."""
+    """Return traffic between ranks as HTML: bytes by operation, and bytes without a rank at the other end."""
     sums = sum_by_group(demand.operation, len(demand.operations), demand.bytes)
     largest = sorted(zip(sums, demand.operations, strict=True), reverse=True)[:_SHOWN]
     rows = ((name_call(name), format_bytes(amount)) for amount, name in largest if amount)
@@ -101,7 +101,7 @@ def _render_loads(loads: FabricLoads, verdict: str) -> str:
 
 @render_html.register
 def render_verdict(verdict: Verdict) -> str:
-    """Return a verdict as HTML: its sentences, and what would make it surer."""
+    """Return a verdict as HTML: its sentences, and data that would make it surer."""
     return join_parts([*render_sentences("verdict", [verdict.text]), *render_sentences("missing", verdict.missing)])
 
 
@@ -130,7 +130,7 @@ def render_report(report: JobReport) -> str:
 
 @render_html.register
 def render_comparison(comparison: RunComparison) -> str:
-    """Return a comparison as HTML: thresholds, and what changed most of each kind."""
+    """Return a comparison as HTML: thresholds, and the largest changes of each kind."""
     head = ("", "A", "B", "relative change")
     rows = (
         (
@@ -142,7 +142,7 @@ def render_comparison(comparison: RunComparison) -> str:
         for part in comparison.parts
         for change in part.changes[:_CHANGES]
     )
-    crossed = [say_threshold(verdict) for verdict in comparison.verdicts if verdict.holds]
+    crossed = [format_threshold(verdict) for verdict in comparison.verdicts if verdict.holds]
     return join_parts([
         render_head(f"A: {comparison.a}; B: {comparison.b}"),
         *render_sentences("verdict", crossed or ["no threshold crossed"] if comparison.verdicts else []),
@@ -153,7 +153,7 @@ def render_comparison(comparison: RunComparison) -> str:
 
 @render_html.register
 def render_placement(comparison: PlacementComparison) -> str:
-    """Return a search for a placement as HTML: times of each candidate, what the times leave out."""
+    """Return a search for a placement as HTML: times of each candidate, and their limits."""
     most = "most loaded link"
     head = ("placement", most, f"{most} between switches", f"{most} of a host", "not routed")
     rows = [

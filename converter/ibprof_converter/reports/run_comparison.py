@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two runs compared: what changed, sorted by weight, and the thresholds that the change crosses (`max_link>+10%`).
+"""Two runs compared: their changes, sorted by weight, and the thresholds that these cross (`max_link>+10%`).
 
 Runs of different size are compared by share: each amount of bytes as a part of all bytes of its run.
 """
@@ -174,7 +174,7 @@ class DimensionChange:
 
 @dataclass(frozen=True, slots=True)
 class ThresholdVerdict:
-    """A threshold and what came of it.
+    """A threshold, and whether it was crossed.
 
     Attributes:
         condition: as it was typed.
@@ -200,10 +200,10 @@ class RunComparison(NotebookView):
         totals: of the runs.
         parts: by dimension.
         verdicts: on the thresholds.
-        notes: what the runs lack, what is modelled, and what could not be compared, a sentence each.
-        provenance: how this was made.
-        nic: how it is known which adapter each rank used, of A and of B; None where no rank had a choice.
-        change: what changed and why, in one sentence.
+        notes: gaps, modelled data, and parts that could not be compared, a sentence each.
+        provenance: of the comparison.
+        nic: source of each rank's adapter, of A and of B; None where no rank had a choice.
+        change: the change and its reason, in one sentence.
         job_verdicts: whether the network is why A is slow, and B, as in their reports; None where that is not known.
     """
 
@@ -246,7 +246,7 @@ def parse_condition(text: str) -> FailCondition:
     """Read a threshold.
 
     Raises:
-        UsageError: it is none; says what is wrong with it, and how one looks.
+        UsageError: it is malformed; the message shows the correct form.
     """
     found = _FORM.fullmatch(text)
     if not found:
@@ -321,7 +321,7 @@ def compare(
     """Compare two runs.
 
     Raises:
-        UsageError: a threshold is of what neither run has, or of what both an operation and a region are called.
+        UsageError: a threshold names a part that neither run has, or one that is both an operation and a region.
     """
     by_share = a.ranks is not None and b.ranks is not None and a.ranks != b.ranks
     notes = list(_merge_notes(a.notes, b.notes))
@@ -370,7 +370,7 @@ def _compare_part(dimension: str, a: ComparedRun, b: ComparedRun, by_share: bool
 
 
 def _whole(side: ComparedRun, dimension: str) -> float:
-    """Return what the parts of a dimension are shares of: of links, the bytes on links, which each may carry all of."""
+    """Return the total of a dimension; for links, the bytes on links, all of which one link may carry."""
     if dimension == LINK:
         return side.totals.get("bytes_routed", 0)
     return sum(side.parts[dimension].values())
