@@ -12,6 +12,7 @@ import json
 import struct
 import zlib
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,19 @@ def pack_document(header: dict[str, object], arrays: Arrays) -> bytes:
     text = json.dumps(header | {"arrays": listed}, separators=(",", ":")).encode("ascii")
     head = struct.pack("<I", len(text)) + text
     return b"".join([head, bytes(-len(head) % _ALIGNMENT), *blocks])
+
+
+def write_page(path: Path, document: bytes) -> None:
+    """Write the view to a file.
+
+    Args:
+        path: the file.
+        document: from `encode_document`.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    path.write_text(render_page(document), "utf-8", newline="\n")
 
 
 def render_page(document: bytes) -> str:

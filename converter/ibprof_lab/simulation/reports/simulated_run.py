@@ -27,7 +27,7 @@ from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.loaded_links import load_links
 from ibprof_converter.traffic.traffic_data import no_counters
 from ibprof_converter.viewer.view_document import LinkValue, encode_document
-from ibprof_converter.viewer.view_file import render_page
+from ibprof_converter.viewer.view_file import write_page
 from ibprof_converter.viewer.view_runs import ViewRun
 from ibprof_lab.simulation.measure import run_tables
 from ibprof_lab.simulation.measure.latency_measurement import measure
@@ -140,8 +140,7 @@ def write_run(folder: Path, cell: Cell) -> None:
         run = ViewRun("", flows, load_links(flows, [subnet]), coverage)
     values = [LinkValue(name, "", value) for name, value in run_tables.describe_links(watch)]
     hosts = find_hosts([subnet.fabric])
-    page = render_page(encode_document(title, [subnet], layouts, hosts, [run], link_values=values))
-    (folder / "view.html").write_text(page, "utf-8", newline="\n")
+    write_page(folder / "view.html", encode_document(title, [subnet], layouts, hosts, [run], link_values=values))
 
 
 def _describe_job(job: Workload) -> str:
