@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from ibprof.profile.efficiency import Efficiency
     from ibprof.profile.quickest_ranks import Waiting
 
-COLUMNS = ("calls", "time_s", "bytes", "messages")
+PARTS = ("wait_s", "transfer_s", "unsplit_s", "split_error_s")
+COLUMNS = ("calls", "time_s", "bytes", "messages", *PARTS)
 SHOWN = 10
 
 EXAMPLES = """\
@@ -120,6 +121,7 @@ def _print_calls(argv: Sequence[str] | None) -> None:
         write_speedscope,
     )
     from ibprof.profile.row_choice import RowChoice  # noqa: PLC0415
+    from ibprof.waiting.wait_split import measure_waiting  # noqa: PLC0415
 
     if not set(options.by) <= set(KEYS) or len(set(options.by)) < len(options.by):
         raise UsageError(f"--by: expected some of {', '.join(KEYS)}, each once, found {','.join(options.by)}")
@@ -127,7 +129,8 @@ def _print_calls(argv: Sequence[str] | None) -> None:
         raise UsageError("--csv - and --json: expected one of them on stdout")
     run = load_profile(options.profile, options.run)
     choice = RowChoice(options.operation, options.region, options.site)
-    report = report_calls(run, options.by, choice)
+    measured = measure_waiting(run)
+    report = report_calls(run, options.by, choice, measured.shares if measured else None)
     if options.folded:
         stacks = write_folded(sum_calls(run, STACK, choice), options.folded_by)
         options.folded.write_text(stacks, encoding="utf-8")
@@ -153,7 +156,8 @@ def _write_csv(file: object, report: CallReport) -> None:
     writer.writerow((*report.by, *COLUMNS))
     for row in report.rows:
         calls, time_s = ("" if row.calls is None else row.calls), ("" if row.time_s is None else f"{row.time_s:.9f}")
-        writer.writerow((*row.key, calls, time_s, row.bytes, row.messages))
+        parts = ("" if part is None else f"{part:.9f}" for part in (getattr(row, name) for name in PARTS))
+        writer.writerow((*row.key, calls, time_s, row.bytes, row.messages, *parts))
 
 
 def _print_text(command: str, ranks: int, report: CallReport) -> None:
@@ -168,9 +172,14 @@ def _print_text(command: str, ranks: int, report: CallReport) -> None:
             "efficiency": _describe_efficiency(report.efficiencies.run),
         }
     )
+    columns = (*report.by, "calls", "time, mean", "of MPI", "of the run", "slowest rank", "spread", "bytes", "messages")
+    is_split = any(row.wait_s is not None for row in report.rows)
     print_table(
-        (*report.by, "calls", "time, mean", "of MPI", "of the run", "slowest rank", "spread", "bytes", "messages"),
-        (_shown(report.by, row, time.ranks if time else ranks, total_s, run_s) for row in report.rows[:SHOWN]),
+        (*columns, "waiting", "transfer", "unsplit") if is_split else columns,
+        (
+            (*_shown(report.by, row, time.ranks if time else ranks, total_s, run_s), *_shown_parts(row, is_split))
+            for row in report.rows[:SHOWN]
+        ),
     )
     if len(report.rows) > SHOWN:
         print(f"({len(report.rows) - SHOWN:,} more rows; --csv and --json have all of them)\n")
@@ -178,7 +187,7 @@ def _print_text(command: str, ranks: int, report: CallReport) -> None:
         ("region", "longest", "ranks", "parallel efficiency", "load balance", "communication efficiency"),
         (_efficiency_row(each) for each in report.efficiencies.regions[:SHOWN]),
     )
-    if report.waiting:
+    if report.waiting and not is_split:
         print_table(
             ("collective", "site", "region", "time, mean", "waiting", "transfer", "quickest rank"),
             (_waiting_row(each) for each in report.waiting[:SHOWN]),
@@ -220,6 +229,15 @@ def _key(by: Sequence[str], row: CallSum) -> tuple[str, ...]:
         name_call(str(part)) if key == "operation" else shorten_site(str(part))
         for key, part in zip(by, row.key, strict=True)
     )
+
+
+def _shown_parts(row: CallSum, is_split: bool) -> tuple[str, ...]:
+    """Return the parts of a row's time, in percent, with the error of the first two."""
+    if not is_split or not row.time_s or row.wait_s is None:
+        return ("", "", "") if is_split else ()
+    parts = (row.wait_s, row.transfer_s or 0.0, row.unsplit_s or 0.0)
+    error = f" +- {(row.split_error_s or 0.0) / row.time_s:.0%}"
+    return tuple(f"{part / row.time_s:.0%}{error if place < 2 else ''}" for place, part in enumerate(parts))
 
 
 def _shown(by: Sequence[str], row: CallSum, ranks: int, total_s: float, run_s: float | None) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from ibprof.profile.exact_sums import sum_by_group
 from ibprof.profile.profile_data import CallTimes, Counters, Direction, Kind, Profile, Source
 from ibprof.profile.quickest_ranks import ASSUMPTION, Waiting, estimate_waiting
 from ibprof.profile.row_choice import NO_SITES, RowChoice, name_sites
+from ibprof.profile.wait_shares import WaitShares
 
 NO_TIMES = "time inside calls was not recorded: run again with IBPROF_TIME=1"
 
@@ -110,6 +111,10 @@ def _row_as_json(by: Sequence[str], row: CallSum) -> dict[str, Any]:
         "time_error_s": row.error_s,
         "bytes": row.bytes,
         "messages": row.messages,
+        "wait_s": row.wait_s,
+        "transfer_s": row.transfer_s,
+        "unsplit_s": row.unsplit_s,
+        "split_error_s": row.split_error_s,
         "ranks": row.ranks,
         "slowest_rank": row.slowest,
         "slowest_rank_s": row.slowest_s,
@@ -117,13 +122,21 @@ def _row_as_json(by: Sequence[str], row: CallSum) -> dict[str, Any]:
     }
 
 
-def report_calls(run: Profile, by: Sequence[str], choice: RowChoice | None = None) -> CallReport:
-    """Return time, calls, bytes and messages by some of `call_sums.KEYS`.
+def report_calls(
+    run: Profile, by: Sequence[str], choice: RowChoice | None = None, shares: WaitShares | None = None
+) -> CallReport:
+    """Return time, calls, bytes and messages by some of `KEYS`.
+
+    Args:
+        run: the profile.
+        by: the keys.
+        choice: which calls; None for all.
+        shares: waiting and transfer of the profile's times; None where no calls were sampled.
 
     Raises:
         UsageError: the profile has no such operation, region or site.
     """
-    rows = tuple(sum_calls(run, by, choice))
+    rows = tuple(sum_calls(run, by, choice, shares))
     efficiencies, timed = find_efficiencies(run), time_in_mpi(run)
     # That nothing was timed has a note already.
     limits = [note for note in efficiencies.notes if note != NOT_TIMED or timed]
@@ -187,6 +200,8 @@ class CallSum:
         slowest: that rank; None without times.
         spread: standard deviation over mean of the ranks' times; ranks without such calls have 0 s; None without times.
         ranks: number of ranks that made such calls.
+        wait_s, transfer_s, unsplit_s: parts of `time_s`; None where no calls were sampled.
+        split_error_s: the standard error of the first two.
     """
 
     key: tuple[str, ...]
@@ -199,9 +214,15 @@ class CallSum:
     slowest: int | None
     ranks: int
     spread: float | None = None
+    wait_s: float | None = None
+    transfer_s: float | None = None
+    unsplit_s: float | None = None
+    split_error_s: float | None = None
 
 
-def sum_calls(run: Profile, by: Sequence[str], choice: RowChoice | None = None) -> list[CallSum]:
+def sum_calls(
+    run: Profile, by: Sequence[str], choice: RowChoice | None = None, shares: WaitShares | None = None
+) -> list[CallSum]:
     """Return sums by some of `KEYS`, those with most time first; equal ones in the order of their keys.
 
     Lines of one name are one site.
@@ -210,6 +231,7 @@ def sum_calls(run: Profile, by: Sequence[str], choice: RowChoice | None = None) 
         run: the profile.
         by: the keys.
         choice: which rows to add up; None for all.
+        shares: parts of the times, a row for each of the profile's times; None where no calls were sampled.
 
     Raises:
         UsageError: the profile has no such operation, region or site.
@@ -248,6 +270,7 @@ def sum_calls(run: Profile, by: Sequence[str], choice: RowChoice | None = None) 
             slowest=times[group].slowest if has_times else None,
             spread=times[group].spread if has_times else None,
             ranks=times[group].ranks if has_times else len(senders[group]),
+            **(shares.sum_parts(of_key[group]) if shares else {}),
         )
         for group, key in enumerate(keys)
     ]

@@ -16,6 +16,8 @@ from ibprof.profile.quickest_ranks import Waiting, estimate_waiting
 from ibprof.profile.row_choice import name_sites
 from ibprof.profile.unaccounted import PARTNER_FAILED, PARTNER_GROUP
 from ibprof.verdict.verdict_data import BusiestLink
+from ibprof.waiting.late_ranks import LateRank
+from ibprof.waiting.wait_split import MeasuredWaiting, measure_waiting
 
 LATENCY_S = 100e-6
 """Time of a message beyond which latency does not explain it, on any network that MPI jobs use."""
@@ -52,6 +54,36 @@ MOST = 0.5
 """Part of the waiting that a place needs to be named."""
 
 
+_SLOW = 4
+"""Multiple of the expected time from which on transfer is slow."""
+
+
+@dataclass(frozen=True, slots=True)
+class TransferTimes:
+    """Measured parts of the time in MPI calls, means over ranks, s.
+
+    Attributes:
+        wait_s: waiting for other ranks, without that in MPI_Finalize.
+        transfer_s: the rest of what was measured.
+        unsplit_s: time that no sample and no clock says more of; calls of MPI-IO are part of it.
+        error_s: standard error of the first two.
+        expected_s: the job's bytes at line rate, and the latency of its messages; None where these are not known.
+        late: ranks that others waited for.
+    """
+
+    wait_s: float
+    transfer_s: float
+    unsplit_s: float
+    error_s: float
+    expected_s: float | None
+    late: tuple[LateRank, ...]
+
+    @property
+    def is_slow(self) -> bool:
+        """Return whether transfer takes much longer than the job's own messages explain."""
+        return self.expected_s is not None and self.transfer_s - self.error_s > _SLOW * self.expected_s > 0
+
+
 @dataclass(frozen=True, slots=True)
 class JobTimes:
     """Figures of a run.
@@ -76,6 +108,8 @@ class JobTimes:
         bytes_sent: of all ranks.
         between_hosts: part of them that goes to ranks on other hosts, 0 to 1.
         hidden_on_host: all ranks are on one host, and not all of their messages are seen.
+        parts: waiting and transfer as measured; None where no calls were sampled. The estimates then stand for them.
+        measured: all of that measurement.
     """
 
     mpi: TimeInMpi | None
@@ -95,6 +129,8 @@ class JobTimes:
     bytes_sent: int
     between_hosts: float
     hidden_on_host: bool
+    parts: TransferTimes | None = None
+    measured: MeasuredWaiting | None = None
 
     @property
     def mpi_s(self) -> float | None:
@@ -103,7 +139,9 @@ class JobTimes:
 
     @property
     def wait_s(self) -> float:
-        """Waiting for other ranks, mean over ranks: the largest of what is known of it."""
+        """Waiting for other ranks, mean over ranks: as measured, or else the largest of what is known of it."""
+        if self.parts:
+            return min(self.parts.wait_s + self.end_s, self.mpi_s or 0.0)
         known = self.collective_wait_s + self.unexplained_s + self.end_s
         return min(max(self.imbalance_s, known), self.mpi_s or 0.0)
 
@@ -142,6 +180,21 @@ def measure_job(run: Profile, links: BusiestLink | None = None) -> JobTimes:
     unexplained = 0.0 if sent.is_unknown_within else max(rest - transfer - each * LATENCY_S, 0.0)
     end = float(spans.max() - spans.mean()) if whole and timed else 0.0
     at_work = max((mpi.busy_s if mpi else 0.0) - files - max(imbalance - end, collective + unexplained), 0.0)
+    measured = measure_waiting(run)
+    parts = None
+    if measured:
+        line_rate = links.line_rate_s if links else _find_line_rate_s(run, sent.busiest_host)
+        expected = 2 * within_each / SLOWEST_COPY + line_rate + each * LATENCY_S
+        total = measured.total()
+        parts = TransferTimes(
+            wait_s=total.wait_s / ranks,
+            transfer_s=total.transfer_s / ranks,
+            unsplit_s=total.unsplit_s / ranks,
+            error_s=total.error_s / ranks,
+            expected_s=None if sent.is_unknown_within else expected,
+            late=measured.late,
+        )
+        at_work = parts.transfer_s
     waits = max(imbalance, collective + unexplained + end)
     return JobTimes(
         mpi=mpi,
@@ -161,7 +214,16 @@ def measure_job(run: Profile, links: BusiestLink | None = None) -> JobTimes:
         bytes_sent=sent.bytes,
         between_hosts=sent.between / sent.bytes if sent.bytes else 0.0,
         hidden_on_host=sent.hides_some and len({rank.host for rank in run.ranks}) == 1,
+        parts=parts,
+        measured=measured,
     )
+
+
+def _find_line_rate_s(run: Profile, busiest_host: float) -> float:
+    """Return the time of the bytes that one host sends at its adapters' rate; where that is unknown, at a slow one."""
+    rates = [sum(port.rate_gbps for port in host.ports if port.is_active) for host in run.hosts]
+    slowest = min(rates, default=0.0) * 1e9 / 8
+    return busiest_host / (slowest or SLOWEST_LINK)
 
 
 def _hides_within_hosts(run: Profile) -> bool:

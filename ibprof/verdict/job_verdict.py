@@ -4,14 +4,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
 
 from ibprof.profile.profile_data import Profile
 from ibprof.profile.quickest_ranks import Waiting
+from ibprof.profile.row_choice import name_sites
 from ibprof.text.call_names import name_call
 from ibprof.text.quantities import format_bytes, format_seconds
-from ibprof.verdict.job_times import LATENCY_S, JobTimes, Place, measure_job
+from ibprof.verdict.job_times import LATENCY_S, JobTimes, Place, TransferTimes, measure_job
 from ibprof.verdict.region_shares import RegionShare, share_by_region
 from ibprof.verdict.verdict_data import WORTH_HAVING, BusiestLink, Evidence, Verdict, VerdictKind
+from ibprof.waiting.late_ranks import LateRank
+from ibprof.waiting.wait_split import MeasuredWaiting
 
 LITTLE_MPI = 0.1
 """Part of the run below which time in MPI is not why a job is slow."""
@@ -31,9 +37,14 @@ NAMED_REGIONS = 2
 LITTLE_WAITING = 0.01
 """Part of a region's time in MPI below which its waiting is not named."""
 
+CAUSED_BY_ONE = 0.5
+"""Part of the waiting from which on it is for one rank, or for the ranks of one host."""
+
 MUCH_OF_FILES = 0.5
 """Part of the time in MPI from which calls on files decide."""
 
+NO_SAMPLES = "samples of calls, which measure waiting: this profile has none"
+NO_RATE = "the rate of the network, and its counters: other traffic, errors, or a slower transport than there is"
 NO_TIMES = "time in MPI: run again with IBPROF_TIME=1"
 NO_SITES = "lines of the program: run again without IBPROF_SITES=0"
 NO_END = "the end of each rank: the run was killed"
@@ -56,8 +67,9 @@ def judge_run(run: Profile, links: BusiestLink | None = None) -> Verdict:
         links: of the fabric that it ran on; None where that is not known.
     """
     times = measure_job(run, links)
-    regions = share_by_region(run, times.collectives, links.by_region if links else None)
-    return _Judge(times, links, bool(run.sites), regions).judge()
+    regions = share_by_region(run, times.collectives, links.by_region if links else None, times.measured)
+    names = _Names(run.regions, run.operations, tuple(name_sites(run)))
+    return _Judge(times, links, bool(run.sites), regions, names).judge()
 
 
 def judge_traffic(links: BusiestLink | None) -> Verdict:
@@ -69,6 +81,15 @@ def _format_share(share: float) -> str:
     return "less than 1%" if share < WORTH_HAVING else f"{share:.0%}"
 
 
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """Names of a profile's regions, operations and sites, by their numbers."""
+
+    regions: tuple[str, ...]
+    operations: tuple[str, ...]
+    sites: tuple[str, ...]
+
+
 class _Judge:
     """Finds the kind of a verdict, and the sentences of each kind."""
 
@@ -78,7 +99,9 @@ class _Judge:
         links: BusiestLink | None,
         has_sites: bool,
         regions: tuple[RegionShare, ...] = (),
+        names: _Names | None = None,
     ) -> None:
+        self._names = names or _Names((), (), ())
         self._times = times
         self._regions = regions
         self._links = links
@@ -89,13 +112,16 @@ class _Judge:
     def judge(self) -> Verdict:
         """Return the verdict."""
         kind = self._find_kind()
-        links = self._links
+        links, parts = self._links, self._times.parts if self._times else None
+        cause = links.cause if links else None
+        if self._times and parts and kind in (VerdictKind.WAITING, VerdictKind.SLOW_TRANSFER):
+            said = [self._say_links(), *self._say_measured(kind, self._times, parts)]
+        else:
+            said = self._say_kind(kind)
         return Verdict(
             kind=kind,
-            cause=links.cause if links else None,
-            sentences=tuple(
-                filter(None, (self._say_routes(), self._say_time(), *self._say_kind(kind), *self._say_regions(kind)))
-            ),
+            cause=self._find_cause_of_waiting() if kind is VerdictKind.WAITING and parts else cause,
+            sentences=tuple(filter(None, (self._say_routes(), self._say_time(), *said, *self._say_regions(kind)))),
             run_s=self._run_s,
             mpi_s=self._mpi_s,
             wait_s=self._times.wait_s if self._times and self._times.mpi else None,
@@ -105,6 +131,10 @@ class _Judge:
             missing=tuple(self._list_missing(kind)),
             regions=self._regions,
             is_worth_it=self._is_worth_it(),
+            transfer_s=parts.transfer_s if parts else None,
+            unsplit_s=parts.unsplit_s if parts else None,
+            split_error_s=parts.error_s if parts else None,
+            late=parts.late if parts else (),
         )
 
     def _is_worth_it(self) -> bool | None:
@@ -129,12 +159,36 @@ class _Judge:
         rules = (
             (bool(self._run_s) and self._mpi_s < LITTLE_MPI * (self._run_s or 0.0), VerdictKind.NOT_MPI),
             (decides, self._kind_of_links()),
-            (times.wait_s >= MUCH_WAITING * self._mpi_s > 0, VerdictKind.WAITING),
+            (times.wait_s >= MUCH_WAITING * self._known_s() > 0, VerdictKind.WAITING),
             (times.files_s >= MUCH_OF_FILES * self._mpi_s > 0, VerdictKind.UNKNOWN),
+            (times.parts is not None and times.parts.unsplit_s > MUCH_WAITING * self._mpi_s, VerdictKind.UNKNOWN),
             (self._are_messages_small(), VerdictKind.SMALL_MESSAGES),
+            (times.parts is not None and times.parts.is_slow, VerdictKind.SLOW_TRANSFER),
             (on_host, VerdictKind.ON_HOST),
         )
         return next((kind for holds, kind in rules if holds), VerdictKind.UNKNOWN)
+
+    def _known_s(self) -> float:
+        """Return the time in MPI; where most of it was measured, that which is waiting or transfer."""
+        whole, parts = self._mpi_s or 0.0, self._times.parts if self._times else None
+        if parts is None or parts.unsplit_s > MUCH_WAITING * whole:
+            return whole
+        return max(whole - parts.unsplit_s, 0.0)
+
+    def _find_cause_of_waiting(self) -> str | None:
+        """Return why ranks wait: for one rank, for those of one host, or for others in turn."""
+        late = self._times.parts.late if self._times and self._times.parts else ()
+        total = sum(each.wait_s for each in late)
+        if not total:
+            return None
+        ranks: dict[int, float] = {}
+        hosts: dict[str, float] = {}
+        for each in late:
+            ranks[each.rank] = ranks.get(each.rank, 0.0) + each.wait_s
+            hosts[each.host] = hosts.get(each.host, 0.0) + each.wait_s
+        if max(ranks.values()) >= CAUSED_BY_ONE * total:
+            return "late-rank"
+        return "slow-host" if len(hosts) > 1 and max(hosts.values()) >= CAUSED_BY_ONE * total else "noise"
 
     def _are_messages_small(self) -> bool:
         times = self._times
@@ -194,8 +248,54 @@ class _Judge:
             seen = f"All {format_bytes(times.bytes_sent)} stay within hosts: no link of a network carries them."
             return [HIDDEN_ON_HOST if times.hidden_on_host else seen]
         if kind is VerdictKind.UNKNOWN:
-            return [CANNOT_TELL, self._say_files(), self._say_links(), self._say_remedy() if self._links else ""]
+            remedy = self._say_remedy() if self._links else ""
+            return [CANNOT_TELL, self._say_parts(), self._say_files(), self._say_links(), remedy]
         return [self._say_links(), self._say_remedy(), OTHER_JOBS]
+
+    def _say_measured(self, kind: VerdictKind, times: JobTimes, parts: TransferTimes) -> Iterator[str]:
+        """Yield what was measured of waiting and transfer, the larger one first."""
+        share = times.wait_s / (self._mpi_s or 1)
+        if kind is VerdictKind.SLOW_TRANSFER:
+            yield self._say_transfer(parts)
+            yield f"Waiting for other ranks is {share:.0%} of MPI time."
+            return
+        wait = f"{format_seconds(times.wait_s)} +- {format_seconds(parts.error_s)}"
+        yield f"Waiting for other ranks is {share:.0%} of MPI time ({wait}){self._say_late(parts.late)}."
+        # A slow network is not acquitted because ranks wait as well.
+        yield self._say_transfer(parts) if parts.is_slow else NO_PROBLEM
+
+    def _say_transfer(self, parts: TransferTimes) -> str:
+        expected = parts.expected_s or 0.0
+        times = f"{parts.transfer_s / expected:.0f} times " if expected else ""
+        took = f"{format_seconds(parts.transfer_s)} +- {format_seconds(parts.error_s)}"
+        return (
+            f"Transfer is {parts.transfer_s / (self._mpi_s or 1):.0%} of MPI time ({took}), {times}the "
+            f"{format_seconds(expected)} that the job's own bytes and messages explain. The network is slow for "
+            "another reason."
+        )
+
+    def _say_parts(self) -> str:
+        parts = self._times.parts if self._times else None
+        if parts is None or not self._mpi_s:
+            return ""
+        shares = ((parts.wait_s, "waiting"), (parts.transfer_s, "transfer"), (parts.unsplit_s, "not split"))
+        return f"Of MPI time {', '.join(f'{part / self._mpi_s:.0%} is {name}' for part, name in shares)}."
+
+    def _say_late(self, late: tuple[LateRank, ...]) -> str:
+        """Return where ranks wait, for whom, how often, how long, and what that rank does differently."""
+        if not late:
+            return ""
+        total, first = sum(each.wait_s for each in late), late[0]
+        if first.wait_s < total / 2:
+            return f", for {len({each.rank for each in late})} ranks in turn"
+        at = f" at {first.site}" if self._has_sites and first.site else ""
+        host = f" on {first.host}" if first.host else ""
+        often = f", which is late in {first.share:.0%} of these calls, by {format_seconds(first.late_s)}"
+        outside = ""
+        if first.outside_s and first.others_outside_s and first.outside_s > 1.1 * first.others_outside_s:
+            times = first.outside_s / first.others_outside_s
+            outside = f"; it is outside of MPI {times:.1f} times as long as the others"
+        return f", most of it in {name_call(first.operation)}{at}, for rank {first.rank}{host}{often}{outside}"
 
     def _say_files(self) -> str:
         if self._times is None or not self._mpi_s or self._times.files_s < LITTLE_MPI * self._mpi_s:
@@ -254,7 +354,8 @@ class _Judge:
             share, waiting = region.mpi_s / self._mpi_s, region.wait_s / region.mpi_s
             if share < LITTLE_MPI:
                 return
-            wait = f", {waiting:.0%} of it waiting (estimate)" if waiting >= LITTLE_WAITING else ""
+            how = "" if self._times and self._times.parts else " (estimate)"
+            wait = f", {waiting:.0%} of it waiting{how}" if waiting >= LITTLE_WAITING else ""
             line_rate = format_seconds(region.line_rate_s) if region.line_rate_s else ""
             least = f"; its most loaded link needs at least {line_rate}" if line_rate else ""
             yield f"Region {region.name}: {share:.0%} of MPI time{wait}{least}."
@@ -265,12 +366,34 @@ class _Judge:
             return [Evidence(None, links.operation, links.site, links.region, links.busiest)]
         if kind in (VerdictKind.SMALL_MESSAGES, VerdictKind.ON_HOST) and len(self._regions) > 1:
             return [Evidence(region=self._regions[0].name)]
+        if kind is VerdictKind.SLOW_TRANSFER and times and times.measured:
+            return self._list_transfer(times.measured)
         if kind is not VerdictKind.WAITING or times is None:
             return []
+        if times.parts:
+            return [
+                Evidence(late.rank, name_call(late.operation), late.site if self._has_sites else None, late.region)
+                for late in times.parts.late[:3]
+            ]
         found = [self._locate(each.quickest, each) for each in times.collectives[:3] if each.waiting_s]
         if times.latest is not None and times.imbalance_s >= times.wait_s / 2:
             found.append(self._locate(times.latest, times.latest_at))
         return found
+
+    def _list_transfer(self, measured: MeasuredWaiting) -> list[Evidence]:
+        """Return the places with most transfer."""
+        shares, names = measured.shares, self._names
+        places = np.stack((shares.region, shares.operation, shares.site))
+        found, place = np.unique(places, axis=1, return_inverse=True)
+        seconds = np.bincount(place.ravel(), weights=shares.transfer_s)
+        return [
+            Evidence(
+                None, name_call(names.operations[operation]), names.sites[site] if self._has_sites else None, region
+            )
+            for number in np.argsort(-seconds)[:3].tolist()
+            if seconds[number] > 0
+            for region, operation, site in [(names.regions[found[0, number]], found[1, number], found[2, number])]
+        ]
 
     def _locate(self, rank: int, place: Waiting | Place | None) -> Evidence:
         if place is None:
@@ -285,6 +408,8 @@ class _Judge:
             missing += [] if self._mpi_s is not None else [NO_TIMES]
             missing += [] if self._run_s else [NO_END]
             missing += [] if self._has_sites else [NO_SITES]
+            missing += [NO_SAMPLES] if kind is VerdictKind.WAITING and not self._times.parts else []
+            missing += [NO_RATE] if kind is VerdictKind.SLOW_TRANSFER else []
             missing += [NOT_THERE] if self._links and self._links.moved else []
         if self._links is None and kind not in (VerdictKind.NOT_MPI, VerdictKind.ON_HOST):
             missing.append(NO_FABRIC)

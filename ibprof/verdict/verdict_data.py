@@ -11,6 +11,7 @@ from typing import Any
 from ibprof.text.notebook_html import NotebookView
 from ibprof.text.quantities import printable
 from ibprof.verdict.region_shares import RegionShare
+from ibprof.waiting.late_ranks import LateRank
 
 WORTH_HAVING = 0.01
 """Part of the run that a remedy must save to be worth it."""
@@ -21,6 +22,7 @@ class VerdictKind(Enum):
 
     NOT_MPI = "not-mpi"
     WAITING = "waiting"
+    SLOW_TRANSFER = "slow-transfer"
     SMALL_MESSAGES = "small-messages"
     HOST_LINKS = "host-links"
     SWITCH_LINKS = "switch-links"
@@ -94,13 +96,16 @@ class Verdict(NotebookView):
         sentences: the verdict in words.
         run_s: time until the last rank ended; as all that follow, seconds, and None where not known.
         mpi_s: time inside MPI calls, MPI_Finalize included, mean over ranks.
-        wait_s: of that, waiting for other ranks; an estimate.
+        wait_s: of that, waiting for other ranks; an estimate where `transfer_s` is None.
         line_rate_s: what the most loaded link direction needs at line rate.
         gain_s: what the best remedy tried takes off the most loaded link direction.
         evidence: where the time goes, most first.
         missing: what would make the verdict surer.
         regions: parts of the run, those with most time in MPI first; empty where times were not recorded.
         is_worth_it: the remedy saves at least `WORTH_HAVING` of the run; None where no run shows that.
+        transfer_s, unsplit_s: the other parts of `mpi_s`; None where no calls were sampled.
+        split_error_s: the standard error of `wait_s` and of `transfer_s`; None likewise.
+        late: ranks that others waited for, those with most waiting first.
     """
 
     kind: VerdictKind
@@ -115,6 +120,10 @@ class Verdict(NotebookView):
     missing: tuple[str, ...] = ()
     regions: tuple[RegionShare, ...] = ()
     is_worth_it: bool | None = None
+    transfer_s: float | None = None
+    unsplit_s: float | None = None
+    split_error_s: float | None = None
+    late: tuple[LateRank, ...] = ()
 
     def __repr__(self) -> str:
         return f"<Verdict {self.kind.value}: {printable(self.text)}>"
@@ -133,6 +142,12 @@ class Verdict(NotebookView):
             "run_s": self.run_s,
             "mpi_s": self.mpi_s,
             "wait_s": self.wait_s,
+            "wait_error_s": self.split_error_s,
+            "transfer_s": self.transfer_s,
+            "transfer_error_s": self.split_error_s,
+            "unsplit_s": self.unsplit_s,
+            "unsplit_error_s": None if self.unsplit_s is None else 0.0,
+            "late": [asdict(each) for each in self.late],
             "line_rate_s": self.line_rate_s,
             "gain_s": self.gain_s,
             "evidence": [asdict(each) for each in self.evidence],

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ibprof.profile.profile_data import Profile
 from ibprof.profile.row_arrays import RowArrays
+from ibprof.profile.wait_shares import WaitShares
 from ibprof.waiting.host_clocks import HostClocks
 from ibprof.waiting.late_ranks import LateRank, find_late_ranks
 from ibprof.waiting.wait_states import SplitCalls, compare_clocks, match_samples, split_calls
@@ -33,30 +34,6 @@ def is_local(operation: str) -> bool:
     """Return whether a call only starts something: by definition it waits for nobody."""
     starts = operation.startswith("I") and operation not in _UNTIMED and not operation.startswith("INTERCOMM_")
     return starts or operation.endswith("_INIT") or operation in _LOCAL
-
-
-@dataclass(frozen=True, slots=True)
-class WaitShares(RowArrays):
-    """Time in calls and its parts, a row for each of `Profile.times`; `time_s` is the sum of the three parts.
-
-    Attributes:
-        rank, region, operation, site: int32.
-        time_s: float64, as recorded.
-        wait_s: waiting for other ranks.
-        transfer_s: the rest of what is known.
-        unsplit_s: of which no sample, or no clock, says what it was.
-        error_s: standard error of `wait_s` and `transfer_s`, from sampling and from clocks.
-    """
-
-    rank: npt.NDArray[np.int32]
-    region: npt.NDArray[np.int32]
-    operation: npt.NDArray[np.int32]
-    site: npt.NDArray[np.int32]
-    time_s: npt.NDArray[np.float64]
-    wait_s: npt.NDArray[np.float64]
-    transfer_s: npt.NDArray[np.float64]
-    unsplit_s: npt.NDArray[np.float64]
-    error_s: npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,16 +74,13 @@ class MeasuredWaiting:
         """Return the sums over ranks of some rows of `shares`, or of all."""
         shares = self.shares
         chosen = np.ones(len(shares.rank), np.bool_) if rows is None else rows
-        # Members of one instance are sampled together: errors of one place add up over ranks.
-        places = np.stack((shares.region, shares.operation, shares.site))[:, chosen]
-        _, place = np.unique(places, axis=1, return_inverse=True)
-        errors = np.bincount(place.ravel(), weights=shares.error_s[chosen])
+        parts = shares.sum_parts(chosen)
         return WaitTotals(
             time_s=float(shares.time_s[chosen].sum()),
-            wait_s=float(shares.wait_s[chosen].sum()),
-            transfer_s=float(shares.transfer_s[chosen].sum()),
-            unsplit_s=float(shares.unsplit_s[chosen].sum()),
-            error_s=float(np.sqrt((errors**2).sum())),
+            wait_s=parts["wait_s"],
+            transfer_s=parts["transfer_s"],
+            unsplit_s=parts["unsplit_s"],
+            error_s=parts["split_error_s"],
         )
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from ibprof.archive.otf2_archive import read_archive, write_archive
+from ibprof.cli.calls import PARTS
 from ibprof.profile.gaps import describe_gaps
 from ibprof.profile.profile_data import Source
 from ibprof.recording.recording_reader import read_recording
@@ -201,7 +202,7 @@ def test_calls_command(build: Build, tmp_path: Path) -> None:
     assert not shown.stderr
     listed = subprocess.run([*command, "--by", "rank,site", "--csv", "-"], capture_output=True, text=True, check=True)
     rows = list(csv.DictReader(listed.stdout.splitlines()))
-    assert list(rows[0]) == ["rank", "site", "calls", "time_s", "bytes", "messages"]
+    assert list(rows[0]) == ["rank", "site", "calls", "time_s", "bytes", "messages", *PARTS]
     seconds = sum(recorded_seconds(read_recording(tmp_path / "recording")).values())
     assert sum(float(row["time_s"]) for row in rows) == pytest.approx(seconds, rel=1e-6)
     found = json.loads(subprocess.run([*command, "--json"], capture_output=True, text=True, check=True).stdout)
