@@ -36,9 +36,8 @@ from ibprof_converter.reports.provenance import NOWHERE
 from ibprof_converter.reports.run_comparison import DiffOptions, RunComparison, compare_runs, parse_condition
 from ibprof_converter.routing.rail_files import find_rails
 from ibprof_converter.traffic import traffic_reader
-from ibprof_converter.traffic.chosen_traffic import choose_demand
-from ibprof_converter.traffic.recorded_traffic import profile_traffic
 from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic
+from ibprof_converter.traffic.traffic_reader import choose_demand, profile_traffic
 
 StrPath = str | PathLike[str]
 StrPaths = StrPath | Sequence[StrPath]

@@ -12,8 +12,7 @@ import pytest
 
 from ibprof_converter.fabric.fabric_graph import Fabric
 from ibprof_converter.fabric.link_reader import read_fabric
-from ibprof_converter.routing.hop_trace import trace
-from ibprof_converter.routing.reasons import Reason
+from ibprof_converter.routing.hop_trace import Reason, trace
 from ibprof_converter.routing.subnet import infer_lmc
 from ibprof_converter.routing.synthetic.spec import generate
 from ibprof_converter.routing.table_reader import read_tables

@@ -18,9 +18,9 @@ from ibprof_converter.cli import layout, report
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.routing.adaptive_bounds import bound_adaptive
 from ibprof_converter.routing.adaptive_paths import AdaptivePaths
-from ibprof_converter.routing.indexed_network import IndexedNetwork
 from ibprof_converter.routing.spread import spread
 from ibprof_converter.routing.subnet import join_subnet
+from ibprof_converter.routing.subnet_routes import IndexedNetwork
 from ibprof_converter.routing.synthetic.spec import generate
 from ibprof_testing.samples.fabrics import IBDIAGNET, find_sample, host_lids, load_sample
 from ibprof_testing.strategies import fabrics, right_tables

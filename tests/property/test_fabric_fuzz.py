@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ibprof.errors import InconsistentError, InputError, UsageError
 from ibprof_converter.fabric.guid2lid import read_lid_ranges
 from ibprof_converter.fabric.link_reader import read_fabric
-from ibprof_converter.fabric.node_name_map import read_name_map
+from ibprof_converter.fabric.node_names import read_name_map
 from ibprof_converter.routing.far import read_far
 from ibprof_converter.routing.table_reader import read_tables
 from ibprof_converter.traffic.hostlists import read_host_list

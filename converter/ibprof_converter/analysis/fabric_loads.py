@@ -22,10 +22,9 @@ from ibprof_converter.outputs.rows import Row, Table, link_table, node_rows, row
 from ibprof_converter.routing.route_choice import describe_routes, name_routes
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.adapter_policies import MODELLED, describe_nic
-from ibprof_converter.traffic.counter_agreement import Agreement
 from ibprof_converter.traffic.hosts import Hosts
-from ibprof_converter.traffic.loaded_links import Loads
-from ibprof_converter.traffic.rail_bounds import Bounds
+from ibprof_converter.traffic.loaded_links import Bounds, Loads
+from ibprof_converter.traffic.port_counters import Agreement
 from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic, describe_origin
 
 STATIC_PARTS = (

@@ -32,17 +32,13 @@ from ibprof_converter.routing.route_choice import describe_routes, read_routed_r
 from ibprof_converter.routing.subnet import Subnet, check_rails
 from ibprof_converter.traffic.adapter_policies import SPREAD
 from ibprof_converter.traffic.all_to_all import load_all_to_all
-from ibprof_converter.traffic.chosen_traffic import choose_demand
-from ibprof_converter.traffic.counter_agreement import Agreement, compare_counters
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.lid_traffic import map_to_lids
-from ibprof_converter.traffic.loaded_links import Loads, load_counted, load_links
-from ibprof_converter.traffic.merged_jobs import merge_jobs
+from ibprof_converter.traffic.loaded_links import Loads, bound_loads, load_counted, load_links
 from ibprof_converter.traffic.patterns import PREFIX, read_all_to_all
-from ibprof_converter.traffic.port_counters import subtract_counters
-from ibprof_converter.traffic.rail_bounds import bound_loads
-from ibprof_converter.traffic.traffic_data import ALL, PortCounters, RankTraffic, Traffic
-from ibprof_converter.traffic.traffic_reader import read_traffic
+from ibprof_converter.traffic.port_counters import Agreement, compare_counters, subtract_counters
+from ibprof_converter.traffic.traffic_data import ALL, PortCounters, RankTraffic, Traffic, merge_jobs
+from ibprof_converter.traffic.traffic_reader import choose_demand, read_traffic
 
 if TYPE_CHECKING:
     from ibprof.verdict.verdict_data import Verdict

@@ -18,8 +18,8 @@ from ibprof_converter.analysis.output_files import naming_file
 from ibprof_converter.analysis.run_change import explain_change
 from ibprof_converter.analysis.run_facts import facts_of_loads
 from ibprof_converter.hotspots.coverage import describe_coverage
-from ibprof_converter.traffic.counter_agreement import Agreement
 from ibprof_converter.traffic.loaded_links import Loads, match_counters
+from ibprof_converter.traffic.port_counters import Agreement
 from ibprof_converter.traffic.traffic_data import ALL, PortCounters, no_counters
 from ibprof_converter.viewer import user_attributes
 from ibprof_converter.viewer.time_arrays import merge_times

@@ -42,12 +42,11 @@ from ibprof_converter.routing.route_choice import name_routes
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic import rail_policies
 from ibprof_converter.traffic.adapter_policies import describe_nic
-from ibprof_converter.traffic.chosen_traffic import choose_demand
 from ibprof_converter.traffic.hosts import Hosts, find_hosts
-from ibprof_converter.traffic.rail_bounds import ESTIMATE, STATIC
+from ibprof_converter.traffic.loaded_links import ESTIMATE, STATIC
 from ibprof_converter.traffic.rank_placement import place_ranks_as_recorded, place_ranks_by_rule
 from ibprof_converter.traffic.traffic_data import RankTraffic
-from ibprof_converter.traffic.traffic_reader import read_traffic
+from ibprof_converter.traffic.traffic_reader import choose_demand, read_traffic
 
 SEARCH_SECONDS = 10.0
 """For up to 1,024 ranks; with more ranks in proportion, up to `_MOST_SECONDS`."""

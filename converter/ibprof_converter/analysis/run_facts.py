@@ -19,7 +19,7 @@ from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.hotspots.hot_links import HOST_LINK
 from ibprof_converter.hotspots.link_report import LinkReport
 from ibprof_converter.hotspots.run_sums import add_by
-from ibprof_converter.traffic.rail_bounds import STATIC
+from ibprof_converter.traffic.loaded_links import STATIC
 from ibprof_converter.traffic.traffic_data import ALL, NO_LID, RankTraffic, Traffic
 
 _MOST = 0.5

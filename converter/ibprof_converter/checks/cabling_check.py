@@ -13,7 +13,7 @@ from ibprof.text.quantities import count_of
 from ibprof_converter.checks.fabric_findings import FabricFinding, FindingKind
 from ibprof_converter.checks.route_check import name_nodes
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind, Origin
-from ibprof_converter.layout.alike_links import find_alike_links
+from ibprof_converter.layout.neighbours import find_alike_links
 from ibprof_converter.layout.node_levels import find_leaves, find_levels
 from ibprof_converter.layout.regular_cabling import fit_regular_cabling
 

@@ -21,8 +21,7 @@ from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.layout.neighbours import find_chassis
 from ibprof_converter.layout.node_levels import find_levels
 from ibprof_converter.routing.rail_files import RailFiles
-from ibprof_converter.routing.subnet import Subnet, check_rails, read_rail, read_without_tables
-from ibprof_converter.routing.table_search import MissingTablesError
+from ibprof_converter.routing.subnet import MissingTablesError, Subnet, check_rails, read_rail, read_without_tables
 from ibprof_converter.traffic.hosts import Hosts, find_hosts
 from ibprof_converter.traffic.traffic_data import NO_LID
 

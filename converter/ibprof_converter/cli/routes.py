@@ -25,11 +25,12 @@ from ibprof_converter.fabric.node_names import show_some
 from ibprof_converter.hotspots.causes.table_rules import BALANCED, TableMaker
 from ibprof_converter.lab import BY_LANES, CYCLE, FREE, classify_deadlock
 from ibprof_converter.layout.positions import lay_out
-from ibprof_converter.routing.lft_text import write_lft_text
-from ibprof_converter.routing.modelled_tables import model_tables
+from ibprof_converter.routing.lft_dump import write_lft_text
+from ibprof_converter.routing.modelled_tables import add_switch_routes, model_tables
 from ibprof_converter.routing.opensm_run import route_by_opensm
 from ibprof_converter.routing.rail_files import find_rails
 from ibprof_converter.routing.subnet import (
+    MissingTablesError,
     Subnet,
     check_rails,
     join_subnet,
@@ -37,8 +38,6 @@ from ibprof_converter.routing.subnet import (
     read_rail_fabric,
     read_without_tables,
 )
-from ibprof_converter.routing.switch_routes import add_switch_routes
-from ibprof_converter.routing.table_search import MissingTablesError
 from ibprof_converter.traffic.hosts import find_hosts
 
 NAME = "ibprof-routes"

@@ -24,8 +24,7 @@ from ibprof.profile.profile_data import PORT_ACTIVE
 from ibprof_converter.fabric.damage import DamageLog
 from ibprof_converter.fabric.dump_files import decode_name
 from ibprof_converter.fabric.fabric_graph import NodeKind
-from ibprof_converter.fabric.listing import NOT_GIVEN, Listing
-from ibprof_converter.fabric.listing_rows import End, LinkRow, list_rows
+from ibprof_converter.fabric.listing import NOT_GIVEN, End, LinkRow, Listing, list_rows
 from ibprof_converter.fabric.rates import data_rate_gbps, lanes_of_code, speed_of_code
 
 _START = re.compile(rb"START_([A-Z0-9_]+)\s*")

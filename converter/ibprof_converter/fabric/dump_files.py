@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read dumps from disk, compressed or not, and refuse files that cannot be dumps."""
+"""Read dumps from disk, compressed or not; recognise their formats by content; list the dumps of a folder."""
 
 from __future__ import annotations
 
@@ -8,12 +8,17 @@ import io
 import lzma
 import os
 import re
+import stat
 import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
 from os import PathLike, fspath
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Generic, TypeVar
 
-from ibprof.errors import InputError
+from ibprof.errors import InputError, quote_found
 
 SUFFIXES = ("", ".gz", ".xz")
 """Endings of a dump's name after its own suffix. The contents, not the name, decide how a file is decompressed."""
@@ -46,6 +51,35 @@ _GZIP_MAGIC = b"\x1f\x8b"
 _XZ_MAGIC = b"\xfd7zXZ\0"
 _ARCHIVES = ((0, b"PK\x03\x04"), (0, b"BZh"), (0, b"\x28\xb5\x2f\xfd"), (0, b"7z\xbc\xaf\x27\x1c"), (257, b"ustar"))
 """Where archives and other compressed files have their signs: zip, bzip2, zstd, 7z, tar."""
+
+
+Parsed = TypeVar("Parsed")
+
+_VIRTUAL = frozenset(
+    [
+        "autofs",
+        "binfmt_misc",
+        "bpf",
+        "cgroup",
+        "cgroup2",
+        "configfs",
+        "debugfs",
+        "devpts",
+        "devtmpfs",
+        "efivarfs",
+        "fusectl",
+        "hugetlbfs",
+        "mqueue",
+        "proc",
+        "pstore",
+        "rpc_pipefs",
+        "securityfs",
+        "selinuxfs",
+        "sysfs",
+        "tracefs",
+    ]
+)
+"""File systems whose files are made by the kernel when they are read: some wait for ever, some change something."""
 
 
 def read_dump(path: str | PathLike[str]) -> bytes:
@@ -97,7 +131,7 @@ def _plain_lines(data: bytes) -> bytes:
 
 
 def _is_quoted(head: bytes) -> bool:
-    """Tell whether most lines are those of a quoted mail; a few above them are by the one who answers."""
+    """Return whether most lines are those of a quoted mail; the lines above it are of the answer."""
     if b"\n>" not in head and not head.startswith(b">"):
         return False
     lines = [line for line in head.split(b"\n") if line.strip()]
@@ -187,3 +221,77 @@ def _describe(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror.lower()
     return f"damaged data ({str(error).lower()})"
+
+
+@dataclass(frozen=True, slots=True)
+class DumpFormat(Generic[Parsed]):
+    """A format of dumps: its name for messages, its parser, and its recogniser, which takes the beginning of a file."""
+
+    name: str
+    recognise: Callable[[bytes], bool]
+    parse: Callable[[str | PathLike[str], bytes], Parsed]
+
+
+def find_format(formats: Sequence[DumpFormat[Parsed]], data: bytes) -> DumpFormat[Parsed] | None:
+    """Return the first format that recognises a file, from its contents or their beginning; None if none does."""
+    head = head_of(data)
+    return next((each for each in formats if each.recognise(head)), None)
+
+
+def unknown_format(
+    path: str | PathLike[str], data: bytes, what: str, formats: Sequence[DumpFormat[Parsed]]
+) -> InputError:
+    """Return the error for a file that is in none of the formats.
+
+    Args:
+        path: the file.
+        data: its contents.
+        what: the expected contents, in words.
+        formats: those that `what` may have.
+    """
+    known = ", ".join(each.name for each in formats)
+    return InputError(path, 1, f"{what} in one of the forms {known}", quote_found(data.split(b"\n", 1)[0]))
+
+
+@cache
+def _virtual_devices() -> frozenset[str]:
+    """Return the devices, `major:minor`, of mounted virtual file systems."""
+    devices = set()
+    with suppress(OSError):
+        for line in Path("/proc/self/mountinfo").read_text(errors="replace").splitlines():
+            before, _, after = line.partition(" - ")
+            if after.split(" ", 1)[0] in _VIRTUAL:
+                devices.add(before.split(" ")[2])
+    return frozenset(devices)
+
+
+def list_files(folder: Path) -> Iterator[tuple[Path, int]]:
+    """Yield the regular files of a folder with their sizes, in the order of their names; none if it cannot be read."""
+    for path in list_entries(folder):
+        with suppress(OSError):
+            status = path.stat()
+            if stat.S_ISREG(status.st_mode) and not _is_virtual(status.st_dev):
+                yield path, status.st_size
+
+
+def list_folders(folder: Path) -> list[Path]:
+    """Return the folders in a folder that are on real file systems, in the order of their names."""
+    folders = []
+    for path in list_entries(folder):
+        with suppress(OSError):
+            status = path.stat()
+            if stat.S_ISDIR(status.st_mode) and not _is_virtual(status.st_dev):
+                folders.append(path)
+    return folders
+
+
+def list_entries(folder: Path) -> list[Path]:
+    """Return what a folder contains, by name; nothing if it cannot be read."""
+    with suppress(OSError):
+        return sorted(folder.iterdir())
+    return []
+
+
+def _is_virtual(device: int) -> bool:
+    major, minor = os.major(device), os.minor(device)
+    return f"{major}:{minor}" in _virtual_devices()

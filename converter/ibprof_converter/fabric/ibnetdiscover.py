@@ -27,8 +27,7 @@ from ibprof.errors import InputError, quote_found
 from ibprof_converter.fabric.damage import DamageLog
 from ibprof_converter.fabric.dump_files import decode_name
 from ibprof_converter.fabric.fabric_graph import NodeKind
-from ibprof_converter.fabric.listing import NOT_GIVEN, Listing
-from ibprof_converter.fabric.listing_rows import PORTS_NOT_GIVEN, End, LinkRow, list_rows
+from ibprof_converter.fabric.listing import NOT_GIVEN, PORTS_NOT_GIVEN, End, LinkRow, Listing, list_rows
 from ibprof_converter.fabric.rates import data_rate_gbps, speed_of_name
 
 _KINDS = {b"S": NodeKind.SWITCH, b"H": NodeKind.CA, b"R": NodeKind.ROUTER}

@@ -10,17 +10,23 @@ from pathlib import Path
 
 from ibprof_converter.fabric.assemble import assemble
 from ibprof_converter.fabric.db_csv import looks_like_db_csv, parse_db_csv
-from ibprof_converter.fabric.dump_files import find_sibling, peek_dump, read_dump
-from ibprof_converter.fabric.dump_formats import DumpFormat, find_format, unknown_format
+from ibprof_converter.fabric.dump_files import (
+    DumpFormat,
+    find_format,
+    find_sibling,
+    list_files,
+    peek_dump,
+    read_dump,
+    unknown_format,
+)
 from ibprof_converter.fabric.fabric_graph import Fabric
-from ibprof_converter.fabric.folder_files import list_files
 from ibprof_converter.fabric.guid2lid import GUID2LID, apply_lid_ranges, read_lid_ranges
 from ibprof_converter.fabric.ibnetdiscover import looks_like_ibnetdiscover, parse_ibnetdiscover
 from ibprof_converter.fabric.listing import Listing
 from ibprof_converter.fabric.lldp import looks_like_lldp, parse_lldp, parse_lldp_files
 from ibprof_converter.fabric.lst import looks_like_lst, looks_like_opensm_lst, parse_lst
 from ibprof_converter.fabric.net_dump import looks_like_net_dump, parse_net_dump
-from ibprof_converter.fabric.node_name_map import distinguish_switches, read_name_map, rename_nodes
+from ibprof_converter.fabric.node_names import distinguish_switches, read_name_map, rename_nodes
 from ibprof_converter.fabric.port_list import looks_like_port_list, parse_port_list
 from ibprof_converter.fabric.slurm_listing import looks_like_slurm, parse_slurm
 from ibprof_converter.fabric.slurm_yaml import looks_like_slurm_yaml, parse_slurm_yaml

@@ -24,8 +24,7 @@ from ibprof.errors import InputError, quote_found
 from ibprof_converter.fabric.damage import DamageLog
 from ibprof_converter.fabric.dump_files import SUFFIXES, read_dump
 from ibprof_converter.fabric.fabric_graph import NodeKind, Origin
-from ibprof_converter.fabric.listing import LAST_UNICAST_LID, Listing
-from ibprof_converter.fabric.listing_rows import PORTS_NOT_GIVEN, End, LinkRow, list_rows
+from ibprof_converter.fabric.listing import LAST_UNICAST_LID, PORTS_NOT_GIVEN, End, LinkRow, Listing, list_rows
 from ibprof_converter.fabric.node_names import natural_key
 
 _MOST_OF_A_HOST = 16

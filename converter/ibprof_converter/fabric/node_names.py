@@ -1,17 +1,45 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Information in NodeDescriptions, and the display of lists of them."""
+"""Names of nodes: hosts in NodeDescriptions, natural order, and name maps (`--node-name-map` of OFED's tools).
+
+# comment
+0x0002c90200f00010 "leaf 1, rack 3"
+S-0008f10500108c5c spine3                (NAME without quotes; GUID as ibnetdiscover writes it)
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
+from os import PathLike
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from ibprof.errors import InputError, quote_found
+from ibprof_converter.fabric.damage import DamageLog, describe_damages
+from ibprof_converter.fabric.dump_files import decode_name, read_dump
+from ibprof_converter.fabric.fabric_graph import NodeKind
+from ibprof_converter.fabric.listing import Listing
+
 _SHOWN = 3
 _DIGITS = re.compile(r"([0-9]+)")
+
+
+USUAL_NAME = "ib-node-name-map"
+
+USUAL_FOLDERS = (Path("/etc/opensm"), Path("/etc/infiniband-diags"), Path("/etc/rdma"))
+"""Folders in which OFED's tools look for `USUAL_NAME`."""
+
+_LINE = re.compile(
+    rb"[ \t]{0,99}(?:0x|[SHR]-)([0-9A-Fa-f]{1,16})[ \t]{1,99}(?:\"([^\"\n]{1,256})\"|([^\"\s#]{1,256}))[ \t]*(?:#.*)?"
+)
+
+_COMMENT = re.compile(rb"\s*(?:#.*)?")
+
+_SHORTEST_TAIL = 4
 
 
 def host_name(description: str) -> str:
@@ -48,3 +76,73 @@ def rank_names(names: tuple[str, ...]) -> npt.NDArray[np.int64]:
 def show_some(items: Sequence[str]) -> str:
     """Return the first few of many items, as a list in words."""
     return ", ".join(items[:_SHOWN]) + (", ..." if len(items) > _SHOWN else "")
+
+
+def looks_like_name_map(head: bytes) -> bool:
+    """Return whether the first line of a file's beginning that is no comment is a line of a name map."""
+    for line in head.split(b"\n", 50)[:50]:
+        if not _COMMENT.fullmatch(line):
+            match = _LINE.fullmatch(line)
+            # OpenSM's guid2lid has numbers in the place of names.
+            return match is not None and (match[2] is not None or not match[3].startswith(b"0x"))
+    return False
+
+
+def find_name_map(name: str | PathLike[str]) -> Path:
+    """Return the path of a name map: as named, else in the usual folders."""
+    path = Path(name)
+    if path.exists() or path.is_absolute():
+        return path
+    return next((folder / path for folder in USUAL_FOLDERS if (folder / path).exists()), path)
+
+
+def read_name_map(path: str | PathLike[str]) -> tuple[dict[int, str], tuple[str, ...]]:
+    """Read a name map.
+
+    Returns:
+        NODE GUID -> name; and what was left out, a sentence each.
+
+    Raises:
+        InputError: no line names a node.
+    """
+    names: dict[int, str] = {}
+    log = DamageLog(path)
+    for number, line in enumerate(read_dump(path).split(b"\n"), 1):
+        if match := _LINE.fullmatch(line):
+            names[int(match[1], 16)] = decode_name(match[2] or match[3])
+        elif not _COMMENT.fullmatch(line):
+            log.lose(number, InputError(path, number, '0x<NODE GUID> "name"', quote_found(line)))
+    if not names:
+        raise log.first_error or InputError(path, None, "names of nodes", "none")
+    return names, tuple(f"{path}: {damage}" for damage in describe_damages(log.report()))
+
+
+def rename_nodes(listing: Listing, names: Mapping[int, str]) -> Listing:
+    """Return the listing with the names of a map, NODE GUID -> name; other nodes keep theirs."""
+    guids, of_end = np.unique(listing.node_guid, return_inverse=True)
+    number = np.array([index if guid in names else -1 for index, guid in enumerate(guids.tolist())])
+    changed = number[of_end].reshape(listing.name.shape)
+    if not (changed >= 0).any():
+        return listing
+    added = tuple(names.get(guid, "") for guid in guids.tolist())
+    name = np.where(changed >= 0, changed + len(listing.names), listing.name).astype(np.int32)
+    return replace(listing, name=name, names=(*listing.names, *added))
+
+
+def distinguish_switches(listing: Listing) -> Listing:
+    """Return the listing with different names for all switches: shared ones get the ends of their GUIDs.
+
+    All unmanaged switches of one model have one description. `NAME (..66fe)` has as many digits as distinguish all that
+    share the name.
+    """
+    name_of = listing.node_names(listing.kind == NodeKind.SWITCH)
+    sharing: dict[str, list[int]] = {}
+    for guid, name in name_of.items():
+        sharing.setdefault(name, []).append(guid)
+    names: dict[int, str] = {}
+    for name, guids in sharing.items():
+        if len(guids) > 1:
+            digits = [f"{guid:016x}" for guid in guids]
+            length = next(n for n in range(_SHORTEST_TAIL, 17) if len({each[-n:] for each in digits}) == len(digits))
+            names |= {guid: f"{name} (..{each[-length:]})".lstrip() for guid, each in zip(guids, digits, strict=True)}
+    return rename_nodes(listing, names) if names else listing

@@ -22,10 +22,9 @@ from typing import TYPE_CHECKING
 
 from ibprof.errors import InputError, UsageError, quote_found
 from ibprof.text.host_lists import expand_hosts
-from ibprof_converter.fabric.assumed_links import NamedLink, list_assumed
 from ibprof_converter.fabric.damage import DamageLog
 from ibprof_converter.fabric.listing import Listing
-from ibprof_converter.fabric.slurm_listing import CORE, describe_assumptions
+from ibprof_converter.fabric.slurm_listing import CORE, NamedLink, describe_assumptions, list_assumed
 
 if TYPE_CHECKING:
     from yaml.nodes import Node

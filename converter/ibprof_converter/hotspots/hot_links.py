@@ -21,12 +21,10 @@ from ibprof_converter.hotspots.link_order import (
     measure_line_rate_s,
     rank_directions,
 )
-from ibprof_converter.layout.lower_end import lower_ends
-from ibprof_converter.layout.positions import FabricLayout
-from ibprof_converter.routing.flow_scan import scan_flows
+from ibprof_converter.layout.positions import FabricLayout, lower_ends
+from ibprof_converter.routing.flow_index import scan_flows
 from ibprof_converter.routing.subnet import Subnet
-from ibprof_converter.traffic.loaded_links import Loads
-from ibprof_converter.traffic.rail_bounds import Bounds
+from ibprof_converter.traffic.loaded_links import Bounds, Loads
 from ibprof_converter.traffic.traffic_data import NO_RANK, Traffic, join_parts
 
 NAMED_PAIRS = 3

@@ -18,8 +18,7 @@ from ibprof_converter.hotspots.link_order import BY_TIME
 from ibprof_converter.layout.positions import FabricLayout
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.hosts import find_hosts
-from ibprof_converter.traffic.loaded_links import Loads
-from ibprof_converter.traffic.rail_bounds import ESTIMATE, STATIC, Bounds
+from ibprof_converter.traffic.loaded_links import ESTIMATE, STATIC, Bounds, Loads
 from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic
 
 DIAGNOSED_FLOWS = 5_000_000

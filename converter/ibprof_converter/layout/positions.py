@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Positions of nodes in a drawing."""
+"""Positions of nodes in a drawing; the lower end of each link, which every output calls `a`."""
 
 from __future__ import annotations
 
@@ -152,3 +152,33 @@ def visit(fabric: Fabric, name_rank: npt.NDArray[np.int64]) -> npt.NDArray[np.in
                 count += 1
                 queue.extend(other for other in neighbours[node] if when[other] < 0)
     return when
+
+
+def lower_ends(fabric: Fabric, layout: FabricLayout) -> npt.NDArray[np.intp]:
+    """Return the end (0 or 1) of each link that is nearer to the hosts.
+
+    Of two ends on one level it is the one with the smaller NODE GUID, then the smaller port.
+
+    Returns:
+        intp [link].
+    """
+    node = fabric.link_node
+    keys = np.stack([layout.level[node].astype(np.uint64), fabric.node_guid[node], fabric.link_port.astype(np.uint64)])
+    lower = np.zeros(fabric.links, np.intp)
+    decided = np.zeros(fabric.links, bool)
+    for first, second in zip(keys[:, :, 0], keys[:, :, 1], strict=True):
+        lower[~decided & (second < first)] = 1
+        decided |= first != second
+    return lower
+
+
+def order_of_links(fabric: Fabric, layout: FabricLayout) -> npt.NDArray[np.intp]:
+    """Return the order in which outputs list links: from the hosts up, then by GUID and port of the lower end.
+
+    Returns:
+        intp [link], a permutation.
+    """
+    links = np.arange(fabric.links)
+    end = lower_ends(fabric, layout)
+    node = fabric.link_node[links, end]
+    return np.lexsort((fabric.link_port[links, end], fabric.node_guid[node], layout.level[node]))

@@ -10,12 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
-from ibprof_converter.layout.lower_end import lower_ends, order_of_links
-from ibprof_converter.layout.positions import FabricLayout
-from ibprof_converter.traffic.counter_agreement import Agreement
+from ibprof_converter.layout.positions import FabricLayout, lower_ends, order_of_links
 from ibprof_converter.traffic.hosts import NO_HOST, Hosts
-from ibprof_converter.traffic.loaded_links import Loads
-from ibprof_converter.traffic.rail_bounds import Bounds
+from ibprof_converter.traffic.loaded_links import Bounds, Loads
+from ibprof_converter.traffic.port_counters import Agreement
 from ibprof_converter.traffic.traffic_data import ALL
 
 Value = int | float | str | list[int] | list[str] | None
@@ -137,7 +135,7 @@ def _order_rows(
     """Return the link and the group of each row; an idle link has the number of groups."""
     place = np.empty(fabric.links, np.intp)
     place[order_of_links(fabric, layout)] = np.arange(fabric.links)
-    is_used: npt.NDArray[np.bool_] = loaded.any(axis=1)
+    is_used = np.asarray(loaded.any(axis=1), np.bool_)
     link, group = np.nonzero(is_used)
     if not only_used:
         idle = np.flatnonzero(~is_used.any(axis=1))

@@ -11,11 +11,10 @@ import numpy.typing as npt
 
 from ibprof.native.headers import kernels_headers
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
-from ibprof_converter.routing.indexed_network import NONE
-from ibprof_converter.routing.reasons import Reason
+from ibprof_converter.routing.hop_trace import Reason
 from ibprof_converter.routing.spread import spread_matrix
 from ibprof_converter.routing.subnet import Subnet
-from ibprof_converter.routing.subnet_routes import PairPaths, SubnetRoutes
+from ibprof_converter.routing.subnet_routes import NONE, PairPaths, SubnetRoutes
 from ibprof_converter.traffic.traffic_data import NO_LID
 
 UNCOUNTED = kernels_headers().constants["IBP_UNCOUNTED"]

@@ -32,10 +32,9 @@ from ibprof_converter.hotspots.link_report import DIAGNOSED_FLOWS
 from ibprof_converter.outputs.rows import LINK_COLUMNS
 from ibprof_converter.reports.job_report import report_on_demand, report_on_loads
 from ibprof_converter.reports.provenance import NOWHERE
-from ibprof_converter.traffic.chosen_traffic import choose_demand
-from ibprof_converter.traffic.rail_bounds import STATIC
+from ibprof_converter.traffic.loaded_links import STATIC
 from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic
-from ibprof_converter.traffic.traffic_reader import read_traffic
+from ibprof_converter.traffic.traffic_reader import choose_demand, read_traffic
 
 OPERATION = "operation"
 REGION = "region"

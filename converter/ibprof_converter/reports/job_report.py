@@ -46,11 +46,10 @@ from ibprof_converter.reports.traffic_sums import (
     sum_rails,
 )
 from ibprof_converter.traffic.adapter_policies import NEAR
-from ibprof_converter.traffic.chosen_traffic import choose_demand
-from ibprof_converter.traffic.counter_agreement import agreement_as_json, describe_agreement
-from ibprof_converter.traffic.rail_bounds import bounds_as_json, describe_bounds
+from ibprof_converter.traffic.loaded_links import bounds_as_json, describe_bounds
+from ibprof_converter.traffic.port_counters import agreement_as_json, describe_agreement
 from ibprof_converter.traffic.traffic_data import RankTraffic, Traffic
-from ibprof_converter.traffic.traffic_reader import read_traffic
+from ibprof_converter.traffic.traffic_reader import choose_demand, read_traffic
 
 SCHEMA = 2
 """Number of the JSON's schema, raised when a key changes its meaning."""

@@ -25,7 +25,7 @@ from ibprof_converter.reports.comparison_sections import format_threshold, name_
 from ibprof_converter.reports.job_report import JobReport, describe_additions
 from ibprof_converter.reports.link_sections import format_verdict, name_loaders
 from ibprof_converter.reports.run_comparison import RunComparison
-from ibprof_converter.traffic.rail_bounds import STATIC
+from ibprof_converter.traffic.loaded_links import STATIC
 from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic
 
 _SHOWN = 10

@@ -15,8 +15,7 @@ from ibprof_converter.analysis.fabric_loads import FabricLoads
 from ibprof_converter.fabric.fabric_graph import LIDS, NodeKind
 from ibprof_converter.hotspots.hot_links import add_up
 from ibprof_converter.hotspots.run_sums import RunSummary
-from ibprof_converter.layout.lower_end import lower_ends
-from ibprof_converter.layout.positions import FabricLayout
+from ibprof_converter.layout.positions import FabricLayout, lower_ends
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.hosts import NO_HOST, Hosts
 from ibprof_converter.traffic.loaded_links import Loads

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.routing.adaptive_paths import AdaptivePaths, Choices, Integers, find_flow_ports
-from ibprof_converter.routing.indexed_network import NONE
+from ibprof_converter.routing.subnet_routes import NONE
 
 ROUNDS = 8
 EXPONENT = 0.5

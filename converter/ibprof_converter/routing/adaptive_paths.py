@@ -16,9 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.fabric.fabric_graph import LIDS
-from ibprof_converter.routing.adaptive_groups import NO_GROUP, AdaptiveRouting, LidState
-from ibprof_converter.routing.indexed_network import NONE, IndexedNetwork
-from ibprof_converter.routing.tables import UNREACHABLE
+from ibprof_converter.routing.subnet_routes import NONE, IndexedNetwork
+from ibprof_converter.routing.tables import NO_GROUP, UNREACHABLE, AdaptiveRouting, LidState
 
 Integers = npt.NDArray[np.integer]
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
-from ibprof_converter.routing.indexed_network import NONE, IndexedNetwork
+from ibprof_converter.routing.subnet_routes import NONE, IndexedNetwork
 from ibprof_converter.routing.tables import ForwardingTables
 
 _FAR = 1 << 20

@@ -39,8 +39,7 @@ from ibprof_converter.fabric.damage import DamageLog
 from ibprof_converter.fabric.dump_files import peek_dump, read_dump
 from ibprof_converter.fabric.listing import LAST_UNICAST_LID
 from ibprof_converter.fabric.node_names import show_some
-from ibprof_converter.routing.adaptive_groups import NO_GROUP, AdaptiveRouting, LidState, SubGroup
-from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
+from ibprof_converter.routing.tables import NO_GROUP, UNREACHABLE, AdaptiveRouting, ForwardingTables, LidState, SubGroup
 
 _STATES = {
     b"static": LidState.STATIC,

@@ -20,8 +20,7 @@ import re
 from os import PathLike
 
 from ibprof_converter.fabric.damage import DamageLog
-from ibprof_converter.routing.entries import Entries, EntryForm
-from ibprof_converter.routing.stanzas import Stanzas, fill_tables, note_cut_end
+from ibprof_converter.routing.stanzas import Entries, EntryForm, Stanzas, fill_tables, note_cut_end
 from ibprof_converter.routing.tables import ForwardingTables
 
 _HEAD = re.compile(rb"[ \t]{0,9}(?:\w+): Switch 0x([0-9A-Fa-f]{1,16})\s*")

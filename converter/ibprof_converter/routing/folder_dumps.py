@@ -15,16 +15,22 @@ from ibprof_converter.fabric.dump_files import (
     find_sibling,
     head_of,
     is_archive,
+    list_files,
+    list_folders,
     peek_dump,
     read_dump,
     strip_compression,
 )
 from ibprof_converter.fabric.fabric_graph import NodeKind
-from ibprof_converter.fabric.folder_files import list_files, list_folders
 from ibprof_converter.fabric.guid2lid import looks_like_lid_ranges
 from ibprof_converter.fabric.link_reader import LINK_FORMATS, find_link_format, read_fabric
-from ibprof_converter.fabric.node_name_map import looks_like_name_map
-from ibprof_converter.fabric.node_names import host_name, is_aggregation_node, natural_key, show_some
+from ibprof_converter.fabric.node_names import (
+    host_name,
+    is_aggregation_node,
+    looks_like_name_map,
+    natural_key,
+    show_some,
+)
 from ibprof_converter.routing.far import is_far_of, looks_like_far
 from ibprof_converter.routing.table_reader import find_table_format
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parse forwarding tables as OpenSM loads and dumps them (`opensm-lfts.dump`) and as `dump_fts` prints them.
+"""Read and write forwarding tables as OpenSM loads and dumps them (`opensm-lfts.dump`) and as `dump_fts` prints them.
 
     Unicast lids [0-44] of switch Lid 2 guid 0x0002c90200400000 ('sw-a'):
     0x0001 001 # Channel Adapter portguid 0x0002c903000a0001: 'host01 HCA-1'
@@ -18,13 +18,18 @@ not show its route, so a warning reports this.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from itertools import pairwise
 from os import PathLike
 
+import numpy as np
+
+from ibprof.text.quantities import printable
 from ibprof_converter.fabric.damage import DamageLog
-from ibprof_converter.routing.entries import Entries, EntryForm
-from ibprof_converter.routing.stanzas import Stanzas, fill_tables, note_cut_end
-from ibprof_converter.routing.tables import ForwardingTables
+from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
+from ibprof_converter.routing.stanzas import Entries, EntryForm, Stanzas, fill_tables, note_cut_end
+from ibprof_converter.routing.subnet_routes import NONE
+from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
 
 _RANGE = rb"Unicast lids \[[0-9a-fx]{1,6}-([0-9a-fx]{1,6})\] of switch "
 # The description is in brackets after the GUID; the text before it contains none.
@@ -102,3 +107,30 @@ def _read_top(digits: bytes) -> int:
         return int(digits, 16 if digits.startswith(b"0x") else 10)
     except ValueError:
         return 0
+
+
+def write_lft_text(fabric: Fabric, tables: ForwardingTables) -> Iterator[str]:
+    """Yield the lines of tables, switch by switch.
+
+    Each entry names the GUID of the port that has the LID, so that OpenSM finds the port even under another LID.
+
+    Args:
+        fabric: that the tables belong to.
+        tables: of its switches.
+    """
+    lid_of = {
+        int(node): int(lid)
+        for node, lid in zip(fabric.port_node, fabric.port_lid, strict=True)
+        if fabric.node_kind[node] == NodeKind.SWITCH
+    }
+    node_of = {int(guid): node for node, guid in enumerate(fabric.node_guid)}
+    for guid, row in zip(tables.switch_guid.tolist(), tables.port, strict=True):
+        node = node_of.get(guid)
+        if node is None:
+            continue
+        name = printable(fabric.node_name[node]).replace("'", "")
+        yield (f"Unicast lids [0-{len(row) - 1}] of switch Lid {lid_of.get(node, 0)} guid {guid:#018x} ('{name}'):\n")
+        for lid in np.flatnonzero(row != UNREACHABLE).tolist():
+            port = int(fabric.lid_port[lid])
+            if port != NONE:
+                yield f"{lid:#06x} {row[lid]:03} # portguid {int(fabric.port_guid[port]):#018x}\n"

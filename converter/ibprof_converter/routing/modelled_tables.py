@@ -11,6 +11,7 @@ shift permutations on real life fat trees", CCIT report 776, Technion, 2010.
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,11 +20,13 @@ import numpy.typing as npt
 from ibprof_converter.choices import D_MOD_K, MIN_HOP
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.fabric.node_names import is_aggregation_node
-from ibprof_converter.routing.indexed_network import NONE, IndexedNetwork
-from ibprof_converter.routing.regular_tree import RegularTree, find_regular_tree
+from ibprof_converter.routing.subnet_routes import NONE, IndexedNetwork
 from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
 
 _FAR = np.iinfo(np.int16).max
+
+
+_NOT_REACHED = 1 << 14
 
 
 def model_tables(fabric: Fabric, model: str | None = None) -> tuple[ForwardingTables, str]:
@@ -167,3 +170,106 @@ def _measure_distances(leads_to: npt.NDArray[np.int32], leaves: npt.NDArray[np.i
             break
         distance[new] = hops
     return distance
+
+
+@dataclass(frozen=True, slots=True)
+class RegularTree:
+    """A tree whose switches of one level have equally many uplinks.
+
+    Attributes:
+        level: int [switch], 0 for leaf switches.
+        uplinks: number of uplinks of a switch of each level but the last.
+        leaves: int [leaf], switches of level 0; those of one subtree follow each other.
+    """
+
+    level: npt.NDArray[np.int64]
+    uplinks: tuple[int, ...]
+    leaves: npt.NDArray[np.int64]
+
+
+def find_regular_tree(leads_to: npt.NDArray[np.int32], is_leaf: npt.NDArray[np.bool_]) -> RegularTree | None:
+    """Return the levels of a regular tree; None for any other fabric.
+
+    Args:
+        leads_to: int32 [switch, port], the switch at the other end, `NONE` where there is none.
+        is_leaf: bool [switch], those with hosts.
+    """
+    level = _count_levels(leads_to, is_leaf)
+    at, port = np.nonzero(leads_to != NONE)
+    to = leads_to[at, port]
+    top = int(level.max(initial=0))
+    if top == 0 or top >= _NOT_REACHED or (np.abs(level[at] - level[to]) != 1).any():
+        return None
+    count = np.bincount(at[level[to] > level[at]], minlength=len(level))
+    uplinks = []
+    for each in range(top):
+        of_level = np.unique(count[level == each])
+        if len(of_level) != 1 or of_level[0] == 0:
+            return None
+        uplinks.append(int(of_level[0]))
+    if count[level == top].any():
+        return None
+    leaves = np.flatnonzero(is_leaf)
+    subtrees = [_find_subtrees(level, at, to, each)[leaves] for each in range(1, top)]
+    return RegularTree(level, tuple(uplinks), leaves[np.lexsort(np.array([leaves, *subtrees]))])
+
+
+def _count_levels(leads_to: npt.NDArray[np.int32], is_leaf: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+    """Return the number of links from each switch to the nearest leaf: int64 [switch]."""
+    level = np.where(is_leaf, 0, _NOT_REACHED)
+    at, port = np.nonzero(leads_to != NONE)
+    to = leads_to[at, port]
+    for steps in range(1, len(level)):
+        near = at[(level[to] == steps - 1) & (level[at] == _NOT_REACHED)]
+        if not len(near):
+            break
+        level[near] = steps
+    return level
+
+
+def _find_subtrees(
+    level: npt.NDArray[np.int64], at: npt.NDArray[np.intp], to: npt.NDArray[np.int32], highest: int
+) -> npt.NDArray[np.int32]:
+    """Return the number of the subtree that each switch is in, of the switches up to a level: int32 [switch]."""
+    from scipy.sparse import coo_array  # noqa: PLC0415  (slow to import)
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
+
+    inside = (level[at] <= highest) & (level[to] <= highest)
+    edges = (np.ones(int(inside.sum()), np.uint8), (at[inside], to[inside]))
+    _, subtree = connected_components(coo_array(edges, shape=(len(level), len(level))), directed=False)
+    return np.asarray(subtree, np.int32)
+
+
+def add_switch_routes(fabric: Fabric, tables: ForwardingTables) -> ForwardingTables:
+    """Return tables with new shortest routes to all switches that have a LID; routes to other ports are kept."""
+    cables: dict[int, list[tuple[int, int]]] = {}
+    for (a, b), (p, q) in zip(fabric.link_node.tolist(), fabric.link_port.tolist(), strict=True):
+        if fabric.node_kind[a] == fabric.node_kind[b] == NodeKind.SWITCH:
+            cables.setdefault(a, []).append((q, b))
+            cables.setdefault(b, []).append((p, a))
+    row = {int(guid): number for number, guid in enumerate(tables.switch_guid)}
+    rows = {node: row[int(guid)] for node, guid in enumerate(fabric.node_guid) if int(guid) in row}
+    is_switch = fabric.node_kind[fabric.port_node] == NodeKind.SWITCH
+    lids = fabric.port_lid[is_switch]
+    width = max(tables.port.shape[1], int(lids.max(initial=0)) + 1)
+    table = np.full((len(tables.switch_guid), width), UNREACHABLE, np.uint8)
+    table[:, : tables.port.shape[1]] = tables.port
+    for node, lid in zip(fabric.port_node[is_switch].tolist(), lids.tolist(), strict=True):
+        if lid > 0:
+            for at, port in _route_to(cables, node).items():
+                if at in rows:
+                    table[rows[at], lid] = port
+    return ForwardingTables(tables.name, tables.switch_guid, table)
+
+
+def _route_to(cables: dict[int, list[tuple[int, int]]], switch: int) -> dict[int, int]:
+    """Return the egress port of each switch that reaches one, which is 0 at that one."""
+    egress = {switch: 0}
+    queue = deque([switch])
+    while queue:
+        here = queue.popleft()
+        for port, other in cables.get(here, ()):
+            if other not in egress:
+                egress[other] = port
+                queue.append(other)
+    return egress

@@ -9,11 +9,9 @@ from os import PathLike, fspath
 from pathlib import Path
 
 from ibprof.errors import InconsistentError, InputError, UsageError
-from ibprof_converter.fabric.dump_files import peek_dump
-from ibprof_converter.fabric.folder_files import list_folders
+from ibprof_converter.fabric.dump_files import list_folders, peek_dump
 from ibprof_converter.fabric.link_reader import LINK_FORMATS, LLDP, find_link_format, read_fabric
-from ibprof_converter.fabric.node_name_map import find_name_map
-from ibprof_converter.fabric.node_names import natural_key, show_some
+from ibprof_converter.fabric.node_names import find_name_map, natural_key, show_some
 from ibprof_converter.routing.folder_dumps import (
     Content,
     FolderDumps,

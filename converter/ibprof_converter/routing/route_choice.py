@@ -13,8 +13,7 @@ from ibprof_converter.fabric.node_names import show_some
 from ibprof_converter.routing.modelled_tables import model_tables
 from ibprof_converter.routing.opensm_run import route_by_opensm
 from ibprof_converter.routing.rail_files import RailFiles, find_rails
-from ibprof_converter.routing.subnet import Subnet, join_subnet, read_rail, read_rail_fabric
-from ibprof_converter.routing.table_search import MissingTablesError
+from ibprof_converter.routing.subnet import MissingTablesError, Subnet, join_subnet, read_rail, read_rail_fabric
 
 _DEFAULT_ENGINE = "minhop"
 

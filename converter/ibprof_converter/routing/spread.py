@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.native.kernel_library import load_kernels
-from ibprof_converter.routing.reasons import Reason
+from ibprof_converter.routing.hop_trace import Reason
 from ibprof_converter.routing.subnet_routes import Integers, SubnetRoutes, as_lids, check_status, count_threads
 
 

@@ -15,7 +15,6 @@ from ibprof_converter.choices import PLACEMENT_FORMS
 from ibprof_converter.fabric.fabric_graph import Fabric
 from ibprof_converter.traffic import adapter_policies
 from ibprof_converter.traffic.adapter_policies import choose_adapters, label_of_policy, spread_flows
-from ibprof_converter.traffic.chosen_traffic import choose_flows
 from ibprof_converter.traffic.hosts import NO_HOST, Hosts
 from ibprof_converter.traffic.measured_rails import map_measured_to_lids, why_not_measured
 from ibprof_converter.traffic.patterns import PREFIX
@@ -30,6 +29,7 @@ from ibprof_converter.traffic.traffic_data import (
     Traffic,
     choose_rows,
 )
+from ibprof_converter.traffic.traffic_reader import choose_flows
 
 NOT_RECORDED = "rank was not recorded, so its host is unknown"
 NOT_IN_FABRIC = "host is not in the fabric"

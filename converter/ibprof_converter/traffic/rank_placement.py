@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rank placement: as recorded, by a rule, or from a file."""
+"""Rank placement: as recorded, by a rule, or from a file; bytes of a run on rails other than one fabric's."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import IbprofError, InputError, UsageError, quote_found
+from ibprof.native.kernel_library import sum_exactly
+from ibprof.profile.port_sums import PortIndex, describe_unmeasured
 from ibprof.profile.profile_data import Host, Port, Profile
 from ibprof_converter.choices import PLACEMENT_FORMS
 from ibprof_converter.fabric.dump_files import peek_dump
@@ -26,6 +28,16 @@ from ibprof_converter.traffic.traffic_data import NO_LID
 _RANDOM = "random:"
 
 _SLURM = "slurm:"
+
+
+_BY_NAME = "host(s) found by name, since the fabric has none of their port GUIDs"
+
+_BY_LID = "host(s) found by LID alone (is this the fabric that the job ran on?)"
+
+_NOWHERE = "host(s) of the run are not in the fabric (--placement puts their ranks on hosts that are)"
+
+_WHOLE = 0.99
+"""Part of the bytes on one rail that is as good as all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,11 +233,6 @@ def place_ranks_as_recorded(run: Profile, hosts: Hosts, fabrics: Sequence[Fabric
     return RankPlacement(host=host_of_rank, ports=ports_of_rank, notes=tuple(notes), adapters=adapters)
 
 
-_BY_NAME = "host(s) found by name, since the fabric has none of their port GUIDs"
-_BY_LID = "host(s) found by LID alone (is this the fabric that the job ran on?)"
-_NOWHERE = "host(s) of the run are not in the fabric (--placement puts their ranks on hosts that are)"
-
-
 def _active_ports(host: Host) -> list[Port]:
     """Return the ports that packets can take, in the natural order of their names."""
     active = [port for port in host.ports if port.link_layer == "InfiniBand" and port.is_active]
@@ -280,3 +287,33 @@ def guid_number(text: str) -> int:
 def _some(names: list[str], limit: int = 5) -> str:
     listed = ", ".join(quote_found(name) for name in names[:limit])
     return listed if len(names) <= limit else f"{listed} and {len(names) - limit} more"
+
+
+def describe_other_rails(run: Profile, fabric: Fabric) -> str | None:
+    """Return what hosts of a run sent, or may have sent, over rails other than a fabric's; None where nothing.
+
+    By the work requests where they are measured; otherwise by active ports that the fabric lacks.
+    """
+    here = lids_by_port_guid([fabric])
+    if describe_unmeasured(run) is None:
+        index = PortIndex(run)
+        is_here = np.array(
+            [any(guid_number(end.port.port_guid) in here for end in index.ends(pair) if end.port) for pair in run.pairs]
+        )
+        transfers = run.transfers
+        part = sum_exactly(transfers.bytes[is_here[transfers.pair]]) / max(sum_exactly(transfers.bytes), 1)
+        if not 0 < part < _WHOLE:
+            return None
+        return f"{part:.0%} of its bytes took this rail, as measured; all are simulated on it, which takes longer"
+    used = {rank.host for rank in run.ranks}
+    lacking = 0
+    for number, host in enumerate(run.hosts):
+        active = [port for port in host.ports if port.is_active and port.lid and number in used]
+        found = [guid_number(port.port_guid) in here for port in active]
+        lacking += any(found) and not all(found)
+    if not lacking:
+        return None
+    hosts = "1 host has an active port" if lacking == 1 else f"{lacking} hosts have active ports"
+    return (
+        f"{hosts} on other rails; all of its bytes are simulated on this one, which takes longer if others shared them"
+    )

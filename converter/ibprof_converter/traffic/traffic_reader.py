@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read TRAFFIC of any kind."""
+"""Read TRAFFIC of any kind, and choose the part that some calls of the program caused."""
 
 from __future__ import annotations
 
@@ -7,21 +7,43 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
+
 from ibprof.errors import InputError, UsageError
+from ibprof.native.kernel_library import sum_exactly
+from ibprof.profile.profile_data import Direction, Kind, Profile, Source
+from ibprof.profile.row_choice import RowChoice, name_sites
 from ibprof_converter.fabric.dump_files import peek_dump
 from ibprof_converter.fabric.fabric_graph import Fabric
 from ibprof_converter.traffic import patterns
 from ibprof_converter.traffic.csv_tables import read_traffic_table
 from ibprof_converter.traffic.hosts import Hosts
 from ibprof_converter.traffic.port_counters import looks_like_counters, read_counters
-from ibprof_converter.traffic.recorded_traffic import profile_traffic
-from ibprof_converter.traffic.traffic_data import ONE_SUBNET, SINGLE_RAIL, PortCounters, RankTraffic, Traffic
+from ibprof_converter.traffic.traffic_data import (
+    ALL,
+    ONE_SUBNET,
+    RANK_LIMIT,
+    SINGLE_RAIL,
+    PortCounters,
+    RankTraffic,
+    Traffic,
+    choose_rows,
+)
 
 _OTF2_MAGIC = b"OTF2"
 
 _SNIFFED = 512
 
 _SUFFIXES = (".otf2", ".ibprof", ".csv")
+
+
+UNKNOWN_PEER_REASON = "peer is no rank of MPI_COMM_WORLD"
+
+LEFT_OUT = (
+    "work requests whose port or calls are unknown are left out: with --operation or --site, only what is attributed "
+    "to the chosen calls is on links"
+)
 
 
 def is_traffic(name: str) -> bool:
@@ -78,3 +100,127 @@ def _is_table(path: Path) -> bool:
     with path.open("rb") as file:
         start = file.read(_SNIFFED)
     return bool(start) and not start.startswith(_OTF2_MAGIC) and b"\0" not in start
+
+
+def choose_sent(run: Profile) -> npt.NDArray[np.bool_]:
+    """Return which counters hold bytes that a rank sent, or fetched from another's memory: bool [counter].
+
+    Received bytes count the same bytes a second time and are left out, as are MPI's own control messages.
+
+    Raises:
+        InputError: the run claims more ranks than `RANK_LIMIT`.
+    """
+    if run.world_size > RANK_LIMIT:
+        raise InputError(run.name, None, f"at most {RANK_LIMIT} ranks", f"{run.world_size}")
+    counters = run.counters
+    chosen: npt.NDArray[np.bool_] = (counters.kind == Kind.USER) & (counters.direction != Direction.RECEIVED)
+    sources = np.flatnonzero(np.bincount(counters.source[chosen & (counters.bytes > 0)]))
+    # Two sources see the same bytes at two depths; the one next to the MPI calls knows the operations.
+    return chosen & (counters.source == sources[0]) if len(sources) else chosen
+
+
+def profile_traffic(run: Profile, name: str | None = None) -> RankTraffic:
+    """Return the rank matrix of a run, from the counters of `choose_sent`.
+
+    Args:
+        run: the recorded run.
+        name: its name for the user; None for its own name.
+
+    Raises:
+        InputError: the run claims more ranks than `RANK_LIMIT`.
+    """
+    counters = run.counters
+    chosen = choose_sent(run) & (counters.bytes > 0)
+    known = chosen & (counters.peer < run.world_size)
+    unknown = sum_exactly(counters.bytes[chosen & ~known])
+    rows = choose_rows(known)
+    source, destination = counters.rank[rows], counters.peer[rows].view(np.int32)
+    fetched = counters.direction[rows] == Direction.FETCHED
+    if fetched.any():
+        source, destination = np.where(fetched, destination, source), np.where(fetched, source, destination)
+    names = name_sites(run)
+    sites = tuple(dict.fromkeys(names)) if run.sites else (ALL,)
+    return RankTraffic(
+        source=source,
+        destination=destination,
+        bytes=counters.bytes[rows],
+        messages=counters.messages[rows],
+        region=counters.region[rows],
+        operation=counters.operation[rows],
+        regions=run.regions or (ALL,),
+        operations=run.operations or (ALL,),
+        ranks=run.world_size,
+        unmapped={UNKNOWN_PEER_REASON: unknown} if unknown else {},
+        origin=f"profile {name or run.name}",
+        profile=run,
+        site=_number_sites(counters.site[rows], names, sites) if len(sites) > 1 else np.zeros(0, np.int32),
+        sites=sites,
+        layer=Source(int(counters.source[chosen][0])).layer if chosen.any() else "",
+    )
+
+
+def _number_sites(
+    site: npt.NDArray[np.int32], names: tuple[str, ...], distinct: tuple[str, ...]
+) -> npt.NDArray[np.int32]:
+    """Return the index of each row's site among distinct names: calls of one line in two objects are one site."""
+    number = {name: index for index, name in enumerate(distinct)}
+    return np.array([number[name] for name in names], np.int32)[site]
+
+
+def choose_demand(
+    demand: RankTraffic | Traffic | PortCounters, choice: RowChoice, name: str
+) -> RankTraffic | Traffic | PortCounters:
+    """Return what the chosen calls sent.
+
+    Args:
+        demand: any traffic.
+        choice: which calls; all of them change nothing.
+        name: of the traffic, for messages.
+
+    Raises:
+        UsageError: the traffic is of no recorded run, or the run has no such operation, region or site.
+    """
+    if not choice:
+        return demand
+    if not isinstance(demand, RankTraffic) or demand.profile is None:
+        raise UsageError(f"{choice}: {name}: only recorded runs know the calls that bytes are of")
+    try:
+        chosen = profile_traffic(choice.restrict(demand.profile), name)
+    except UsageError as error:
+        raise UsageError(f"{name}: {error}") from None
+    return replace(chosen, origin=f"{demand.origin}, only {choice}", part_of=demand)
+
+
+def choose_flows(measured: Traffic, chosen: RankTraffic) -> Traffic:
+    """Return the measured flows that are attributed to chosen calls.
+
+    Measured bytes were attributed to all calls of a run, in proportion. Of the chosen calls alone, they would all be
+    attributed to these.
+
+    Args:
+        measured: flows of the whole run (`map_measured_to_lids`).
+        chosen: what the chosen calls sent, of the same run.
+    """
+    kept = np.full(len(measured.bytes), len(chosen.bytes) > 0)
+    for column in ("region", "operation", "site"):
+        kept &= _has_name_of(measured, chosen, column)
+    return replace(
+        measured.take(np.flatnonzero(kept)),
+        origin=chosen.origin,
+        on_host_bytes=0,
+        unmapped={},
+        notes=(*measured.notes, LEFT_OUT),
+    )
+
+
+def _has_name_of(measured: Traffic, chosen: RankTraffic, column: str) -> npt.NDArray[np.bool_]:
+    """Return which flows have a region, an operation or a site that a chosen call has: bool [flow]."""
+    names: tuple[str, ...] = getattr(measured, f"{column}s")
+    if len(names) == 1:
+        return np.ones(len(measured.bytes), np.bool_)
+    of_chosen: tuple[str, ...] = getattr(chosen, f"{column}s")
+    rows = getattr(chosen, column)
+    used = {of_chosen[number] for number in np.unique(rows).tolist()} if len(rows) else set(of_chosen)
+    is_used = np.array([name in used for name in names], np.bool_)
+    found: npt.NDArray[np.bool_] = is_used[getattr(measured, column)]
+    return found

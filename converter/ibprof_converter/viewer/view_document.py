@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.text.call_names import name_call
-from ibprof_converter.layout.lower_end import lower_ends, order_of_links
-from ibprof_converter.layout.positions import FabricLayout
+from ibprof_converter.layout.positions import FabricLayout, lower_ends, order_of_links
 from ibprof_converter.layout.regular_cabling import find_dragonfly_groups
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.hosts import Hosts

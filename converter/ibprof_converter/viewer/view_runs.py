@@ -15,8 +15,8 @@ from ibprof_converter.fabric.fabric_graph import LIDS
 from ibprof_converter.hotspots.causes.diagnosis import Diagnosis
 from ibprof_converter.hotspots.coverage import Coverage
 from ibprof_converter.hotspots.verdict_links import has_fault
-from ibprof_converter.routing.indexed_network import NONE as NO_ROW
 from ibprof_converter.routing.subnet import Subnet
+from ibprof_converter.routing.subnet_routes import NONE as NO_ROW
 from ibprof_converter.routing.tables import UNREACHABLE
 from ibprof_converter.traffic.loaded_links import Loads
 from ibprof_converter.traffic.traffic_data import ALL, NO_LID, NO_RANK, PortCounters, Traffic

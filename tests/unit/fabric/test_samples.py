@@ -15,7 +15,7 @@ from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.fabric.link_reader import read_fabric
 from ibprof_converter.layout.node_levels import find_levels
 from ibprof_converter.layout.positions import lay_out
-from ibprof_converter.routing.reasons import Reason
+from ibprof_converter.routing.hop_trace import Reason
 from ibprof_converter.routing.spread import SpreadLoads, spread
 from ibprof_converter.routing.subnet import Subnet, infer_lmc, join_subnet
 from ibprof_converter.routing.table_reader import read_tables

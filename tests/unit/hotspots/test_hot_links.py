@@ -22,7 +22,7 @@ from ibprof_converter.reports.provenance import NOWHERE
 from ibprof_converter.reports.report_text import describe_in_brief, print_sections
 from ibprof_converter.routing.hop_trace import trace
 from ibprof_converter.traffic.hosts import find_hosts
-from ibprof_converter.traffic.recorded_traffic import profile_traffic
+from ibprof_converter.traffic.traffic_reader import profile_traffic
 from ibprof_testing.samples.fabrics import IBDIAGNET, find_sample, load_sample
 from ibprof_testing.samples.profiles import Count, make_host, make_port, make_profile, make_rank
 

@@ -11,10 +11,10 @@ import pytest
 
 from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.routing.adaptive_bounds import AdaptiveBounds, bound_adaptive
-from ibprof_converter.routing.adaptive_groups import NO_GROUP, AdaptiveRouting
 from ibprof_converter.routing.adaptive_paths import AdaptivePaths
 from ibprof_converter.routing.far import parse_far
 from ibprof_converter.routing.subnet import Subnet, join_subnet
+from ibprof_converter.routing.tables import NO_GROUP, AdaptiveRouting
 from ibprof_testing.lab.far import FarForm, write_far
 from ibprof_testing.samples.fabrics import read_subnet
 

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from ibprof_converter.routing.flow_index import FlowIndex
-from ibprof_converter.routing.hop_trace import trace
-from ibprof_converter.routing.reasons import Reason
+from ibprof_converter.routing.hop_trace import Reason, trace
 from ibprof_converter.routing.spread import spread
 from ibprof_testing.samples.fabrics import (
     IBDIAGNET,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables in the user's cache: used while they are of the file as it is, thrown away at any sign that they are not."""
+"""Cached tables are used while they are of the file as it is, and ignored at any sign that they are not."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from ibprof_converter.routing import table_cache as cache
 from ibprof_converter.routing import table_reader as reader
 from ibprof_converter.routing.table_reader import read_tables
 
@@ -20,8 +19,8 @@ DUMP = "dump_ucast_routes: Switch 0x10\n0x0001 : 001  : 00   : yes\n0x0002 : 002
 @pytest.fixture
 def dump(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.delenv(cache.SWITCH, raising=False)
-    monkeypatch.setattr(cache, "SMALLEST", 1)
+    monkeypatch.delenv(reader.SWITCH, raising=False)
+    monkeypatch.setattr(reader, "SMALLEST", 1)
     path = tmp_path / "opensm.fdbs"
     write(path, DUMP)
     return path
@@ -81,13 +80,13 @@ def test_a_file_that_may_still_be_written_to_is_not_kept(dump: Path) -> None:
 
 @pytest.mark.parametrize("word", ["off", "0", "no"])
 def test_it_can_be_switched_off(dump: Path, monkeypatch: pytest.MonkeyPatch, word: str) -> None:
-    monkeypatch.setenv(cache.SWITCH, word)
+    monkeypatch.setenv(reader.SWITCH, word)
     read_tables(dump)
     assert kept(dump) == []
 
 
 def test_a_small_dump_is_not_kept(dump: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "SMALLEST", len(DUMP) + 1)
+    monkeypatch.setattr(reader, "SMALLEST", len(DUMP) + 1)
     read_tables(dump)
     assert kept(dump) == []
 
@@ -111,7 +110,7 @@ def test_a_cache_that_cannot_be_written_does_no_harm(dump: Path) -> None:
 def test_it_is_bounded_and_the_least_recently_used_goes_first(dump: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read_tables(dump)
     (first,) = kept(dump)
-    monkeypatch.setattr(cache, "LIMIT", 2 * first.stat().st_size + 20)
+    monkeypatch.setattr(reader, "LIMIT", 2 * first.stat().st_size + 20)
     names: list[Path] = []
     for number in range(3):
         os.utime(first, (time.time() - 10 + number,) * 2)

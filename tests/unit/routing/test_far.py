@@ -10,13 +10,12 @@ import pytest
 
 from ibprof.errors import InputError
 from ibprof_converter.fabric.damage import DamageKind
-from ibprof_converter.routing.adaptive_groups import NO_GROUP, AdaptiveRouting, LidState, SubGroup
 from ibprof_converter.routing.far import is_far_of, parse_far, read_far
 from ibprof_converter.routing.folder_dumps import Content, identify_content
 from ibprof_converter.routing.rail_files import find_rails
 from ibprof_converter.routing.subnet import Subnet, read_rail
 from ibprof_converter.routing.table_reader import read_tables
-from ibprof_converter.routing.tables import UNREACHABLE
+from ibprof_converter.routing.tables import NO_GROUP, UNREACHABLE, AdaptiveRouting, LidState, SubGroup
 from ibprof_testing.lab.far import FarForm, find_minimal_ports, write_far
 from ibprof_testing.samples.equality import check_tables
 from ibprof_testing.samples.fabrics import IBDIAGNET, OPENSM, load_sample, read_sample_bytes

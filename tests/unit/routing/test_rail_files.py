@@ -15,7 +15,7 @@ from ibprof.errors import InputError, UsageError
 from ibprof_converter.cli import layout
 from ibprof_converter.fabric.damage import DamageKind
 from ibprof_converter.fabric.link_reader import find_link_format
-from ibprof_converter.fabric.node_name_map import read_name_map
+from ibprof_converter.fabric.node_names import read_name_map
 from ibprof_converter.routing.folder_dumps import identify_content
 from ibprof_converter.routing.rail_files import find_rails
 from ibprof_converter.routing.subnet import Subnet, read_rail
@@ -272,7 +272,7 @@ def test_a_name_map_names_nodes_by_option_and_next_to_the_links(
 
     assert not names(str(links))
     assert names("--node-name-map", str(tmp_path / "ib-node-name-map"), str(links))
-    monkeypatch.setattr("ibprof_converter.fabric.node_name_map.USUAL_FOLDERS", (tmp_path,))
+    monkeypatch.setattr("ibprof_converter.fabric.node_names.USUAL_FOLDERS", (tmp_path,))
     assert names("--node-name-map", "ib-node-name-map", str(links))  # at its usual place
     (tmp_path / "ib-node-name-map").rename(links.with_name("ib-node-name-map"))
     assert names(str(links.parent))

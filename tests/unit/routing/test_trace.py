@@ -11,8 +11,7 @@ import pytest
 from ibprof.errors import InconsistentError
 from ibprof_converter.fabric.fabric_graph import Fabric
 from ibprof_converter.routing.flow_index import FlowIndex
-from ibprof_converter.routing.hop_trace import trace
-from ibprof_converter.routing.reasons import Reason
+from ibprof_converter.routing.hop_trace import Reason, trace
 from ibprof_converter.routing.spread import spread
 from ibprof_converter.routing.subnet_routes import SubnetRoutes
 from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables

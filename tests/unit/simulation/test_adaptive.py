@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ibprof.errors import InconsistentError
-from ibprof_converter.routing.indexed_network import NONE
+from ibprof_converter.routing.subnet_routes import NONE
 from ibprof_lab.simulation.engine.deadlock import describe_deadlock, find_cycle, refuse_adaptive_deadlock
 from ibprof_lab.simulation.engine.packet_engine import Client, Job, Simulation, Step, Stop
 from ibprof_lab.simulation.engine.simulated_network import (

@@ -22,8 +22,8 @@ from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.lid_traffic import map_to_lids
 from ibprof_converter.traffic.patterns import build_pattern
 from ibprof_converter.traffic.recorded_adapters import read_cores
-from ibprof_converter.traffic.recorded_traffic import profile_traffic
 from ibprof_converter.traffic.traffic_data import NO_LID
+from ibprof_converter.traffic.traffic_reader import profile_traffic
 from ibprof_testing.reference.adapters import Dump, Port, add_up, flows_by_rank, read_dump, sum_sent
 from ibprof_testing.samples.many_adapters import ADAPTERS, HOSTS, make_subnet, write_dumps
 from ibprof_testing.samples.profiles import Count, make_host, make_port, make_profile, make_rank

@@ -13,12 +13,16 @@ from ibprof.errors import InputError
 from ibprof_converter.cli import layout, report
 from ibprof_converter.fabric.fabric_graph import Fabric
 from ibprof_converter.traffic import port_counters
-from ibprof_converter.traffic.counter_agreement import compare_counters
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.lid_traffic import map_to_lids
 from ibprof_converter.traffic.loaded_links import load_counted, load_links
 from ibprof_converter.traffic.patterns import build_pattern
-from ibprof_converter.traffic.port_counters import looks_like_counters, read_counters, subtract_counters
+from ibprof_converter.traffic.port_counters import (
+    compare_counters,
+    looks_like_counters,
+    read_counters,
+    subtract_counters,
+)
 from ibprof_converter.traffic.traffic_data import PortCounters
 from ibprof_testing.lab.db_csv import write_db_csv
 from ibprof_testing.samples.fabrics import IBDIAGNET, OPENSM, find_sample, load_sample, read_sample_bytes

@@ -18,13 +18,12 @@ from ibprof.profile.row_choice import RowChoice
 from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.hotspots.coverage import describe_coverage
 from ibprof_converter.routing.subnet import Subnet
-from ibprof_converter.traffic.chosen_traffic import LEFT_OUT, choose_demand
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.lid_traffic import map_to_lids
 from ibprof_converter.traffic.loaded_links import load_links
 from ibprof_converter.traffic.measured_rails import MEASURED, UNKNOWN_PORT, split_in_proportion
-from ibprof_converter.traffic.recorded_traffic import profile_traffic
 from ibprof_converter.traffic.traffic_data import NO_RANK, RankTraffic, Traffic
+from ibprof_converter.traffic.traffic_reader import LEFT_OUT, choose_demand, profile_traffic
 from ibprof_testing.samples.fabrics import IBDIAGNET, load_sample
 from ibprof_testing.samples.profiles import (
     Count,

@@ -9,7 +9,7 @@ import pytest
 
 from ibprof.profile.profile_data import Port, Profile
 from ibprof_converter.fabric.fabric_graph import NodeKind
-from ibprof_converter.traffic.other_rails import describe_other_rails
+from ibprof_converter.traffic.rank_placement import describe_other_rails
 from ibprof_testing.samples.fabrics import read_subnet
 from ibprof_testing.samples.profiles import (
     Count,

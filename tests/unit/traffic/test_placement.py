@@ -14,8 +14,8 @@ from ibprof.profile.profile_data import UNKNOWN_PEER, Direction, Kind, Profile, 
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.lid_traffic import map_to_lids
 from ibprof_converter.traffic.rank_placement import place_ranks_by_rule
-from ibprof_converter.traffic.recorded_traffic import profile_traffic
 from ibprof_converter.traffic.traffic_data import NO_LID, RankTraffic, Traffic
+from ibprof_converter.traffic.traffic_reader import profile_traffic
 from ibprof_testing.samples.fabrics import IBDIAGNET, load_sample
 from ibprof_testing.samples.profiles import Count, make_host, make_port, make_profile, make_rank
 

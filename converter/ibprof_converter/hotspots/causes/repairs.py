@@ -23,7 +23,7 @@ from ibprof_converter.hotspots.causes.load_cause import (
     name_node,
 )
 from ibprof_converter.hotspots.causes.situation import Situation
-from ibprof_converter.layout.alike_links import find_alike_links
+from ibprof_converter.layout.neighbours import find_alike_links
 from ibprof_converter.layout.regular_cabling import RegularCabling, fit_regular_cabling
 
 _SLOWER = 0.99

@@ -9,10 +9,8 @@ from os import PathLike, fspath
 from ibprof.errors import UsageError
 from ibprof_converter.choices import FABRIC_FORMS
 from ibprof_converter.routing.synthetic.build import SyntheticSubnet
-from ibprof_converter.routing.synthetic.codes_tree import generate_codes_tree
-from ibprof_converter.routing.synthetic.dragonfly import generate_dragonfly
-from ibprof_converter.routing.synthetic.torus import generate_torus
-from ibprof_converter.routing.synthetic.xgft import generate_tree, generate_xgft
+from ibprof_converter.routing.synthetic.fat_trees import generate_codes_tree, generate_tree, generate_xgft
+from ibprof_converter.routing.synthetic.flat_networks import generate_dragonfly, generate_torus
 
 _KINDS = ("xgft", "tree", "torus", "codes", "dragonfly")
 _SPEC = re.compile(rf"({'|'.join(_KINDS)}):([0-9,;:x]+)(?:@([0-9]+(?:\.[0-9]+)?))?")

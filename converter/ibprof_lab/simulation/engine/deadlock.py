@@ -19,8 +19,8 @@ import numpy.typing as npt
 
 from ibprof.errors import InconsistentError
 from ibprof_converter.lab import BY_LANES, CYCLE, FREE
-from ibprof_converter.routing.indexed_network import NONE
 from ibprof_converter.routing.subnet import Subnet
+from ibprof_converter.routing.subnet_routes import NONE
 from ibprof_lab.simulation.engine.simulated_network import Hardware, SimulatedNetwork, find_minimal_ports, index_network
 
 Ints = npt.NDArray[np.int64]

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InconsistentError
-from ibprof_converter.routing.indexed_network import NONE, IndexedNetwork
 from ibprof_converter.routing.subnet import Subnet
+from ibprof_converter.routing.subnet_routes import NONE, IndexedNetwork
 from ibprof_converter.routing.tables import UNREACHABLE
 from ibprof_converter.traffic.hosts import find_adapters
 

@@ -14,8 +14,7 @@ from ibprof.load import load_profile
 from ibprof_converter.fabric.node_names import show_some
 from ibprof_converter.traffic.adapter_policies import choose_adapters, describe_nic, number_on_host
 from ibprof_converter.traffic.hosts import HostIndex, find_hosts
-from ibprof_converter.traffic.other_rails import describe_other_rails
-from ibprof_converter.traffic.rank_placement import place_ranks_as_recorded
+from ibprof_converter.traffic.rank_placement import describe_other_rails, place_ranks_as_recorded
 from ibprof_lab.simulation.engine.simulated_network import Hardware
 from ibprof_lab.simulation.measure.message_latency import Effort
 from ibprof_lab.simulation.study.cell import Setting

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from ibprof.errors import InconsistentError
 from ibprof.text.quantities import count_of
 from ibprof_converter.layout.positions import lay_out
-from ibprof_converter.routing.indexed_network import NONE
+from ibprof_converter.routing.subnet_routes import NONE
 from ibprof_lab.simulation.engine.simulated_network import SimulatedNetwork
 from ibprof_lab.simulation.workload.goal_trace import load_goal
 from ibprof_lab.simulation.workload.workloads import SCHEDULES, Role, Workload, load_recorded

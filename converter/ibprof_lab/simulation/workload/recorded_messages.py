@@ -17,7 +17,7 @@ import numpy.typing as npt
 from ibprof.errors import InconsistentError
 from ibprof.load import load_profile
 from ibprof.profile.profile_data import Direction, Intervals, Profile
-from ibprof_converter.traffic.recorded_traffic import choose_sent
+from ibprof_converter.traffic.traffic_reader import choose_sent
 from ibprof_lab.simulation.engine.packet_engine import NOBODY, STEP
 
 Floats = npt.NDArray[np.float64]

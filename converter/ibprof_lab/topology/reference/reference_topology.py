@@ -18,9 +18,8 @@ from scipy.sparse.csgraph import shortest_path
 from ibprof.errors import InconsistentError, UsageError
 from ibprof_converter.fabric.fabric_graph import Fabric
 from ibprof_converter.routing.rail_files import find_rails
-from ibprof_converter.routing.subnet import Subnet, read_rail, read_without_tables
+from ibprof_converter.routing.subnet import MissingTablesError, Subnet, read_rail, read_without_tables
 from ibprof_converter.routing.subnet_routes import SubnetRoutes
-from ibprof_converter.routing.table_search import MissingTablesError
 from ibprof_converter.traffic.hosts import HostIndex, find_hosts
 from ibprof_lab.topology.model.dot_graph import Attributes, DotGraph, read_dot
 from ibprof_lab.topology.model.inferred_topology import InferredTopology

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.routing.indexed_network import NONE, IndexedNetwork
-from ibprof_converter.routing.reasons import Reason
+from ibprof_converter.routing.hop_trace import Reason
+from ibprof_converter.routing.subnet_routes import NONE, IndexedNetwork
 from ibprof_converter.routing.tables import UNREACHABLE
 
 
