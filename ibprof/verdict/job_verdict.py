@@ -262,7 +262,8 @@ class _Judge:
         wait = f"{format_seconds(times.wait_s)} +- {format_seconds(parts.error_s)}"
         yield f"Waiting for other ranks is {share:.0%} of MPI time ({wait}){self._say_late(parts.late)}."
         # A slow network is not acquitted because ranks wait as well.
-        yield self._say_transfer(parts) if parts.is_slow else NO_PROBLEM
+        much = parts.is_slow and parts.transfer_s >= LITTLE_MPI * (self._mpi_s or 0.0)
+        yield self._say_transfer(parts) if much else NO_PROBLEM
 
     def _say_transfer(self, parts: TransferTimes) -> str:
         expected = parts.expected_s or 0.0
@@ -270,8 +271,8 @@ class _Judge:
         took = f"{format_seconds(parts.transfer_s)} +- {format_seconds(parts.error_s)}"
         return (
             f"Transfer is {parts.transfer_s / (self._mpi_s or 1):.0%} of MPI time ({took}), {times}the "
-            f"{format_seconds(expected)} that the job's own bytes and messages explain. The network is slow for "
-            "another reason."
+            f"{format_seconds(expected)} that the job's own bytes and messages explain: "
+            "something else slows it."
         )
 
     def _say_parts(self) -> str:

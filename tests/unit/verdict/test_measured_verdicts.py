@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Verdicts on runs whose calls were sampled: waiting and transfer decide, not what is left unexplained."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ibprof.verdict.job_verdict import NO_PROBLEM, judge_run
+from ibprof.verdict.verdict_data import VerdictKind
+from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
+from ibprof_testing.waits.derived_samples import derive_profile
+from ibprof_testing.waits.synthetic_traces import MS, SyntheticRun
+
+
+def run_rounds(late: dict[int, int], transfer_ns: int, rounds: int = 60) -> SyntheticRun:
+    """Return a run of 4 ranks: some compute longer, ns, before each collective, which takes a time."""
+    run = SyntheticRun(4, seed=8)
+    for number in range(rounds):
+        run.compute({(rank + number * (rank < 0)) % 4: time for rank, time in late.items()})
+        run.collective("Allreduce", 8, transfer_ns)
+    return run
+
+
+def test_a_late_rank_is_waiting_and_is_named() -> None:
+    verdict = judge_run(derive_profile(run_rounds({2: 5 * MS}, 20_000).traces()))
+    assert (verdict.kind, verdict.cause) == (VerdictKind.WAITING, "late-rank")
+    assert verdict.late[0].rank == verdict.evidence[0].rank == 2
+    assert "for rank 2" in verdict.text
+    assert "estimate" not in verdict.text
+    assert verdict.text.endswith(NO_PROBLEM)
+
+
+def test_ranks_that_are_late_in_turn_are_noise() -> None:
+    verdict = judge_run(derive_profile(run_rounds({-1: 5 * MS}, 20_000).traces()))
+    assert (verdict.kind, verdict.cause) == (VerdictKind.WAITING, "noise")
+
+
+def test_transfer_that_nothing_explains_is_slow_and_not_waiting() -> None:
+    run = derive_profile(run_rounds({}, 20 * MS).traces())
+    # 60 messages of 64 KiB a rank within a host: 16 ms to copy, 6 ms of latency.
+    sent = [Count(rank, (rank + 1) % 4, 60 << 16, messages=60) for rank in range(4)]
+    counters = make_profile(sent, [make_rank(rank, 0) for rank in range(4)], [make_host("n0")]).counters
+    verdict = judge_run(replace(run, counters=counters))
+    assert verdict.kind is VerdictKind.SLOW_TRANSFER
+    assert verdict.transfer_s is not None
+    assert verdict.transfer_s > 0.8 * (verdict.mpi_s or 0)
+    assert NO_PROBLEM not in verdict.text
+    assert [place.operation for place in verdict.evidence] == ["MPI_Allreduce"]
+    # Without bytes nothing is known to be slow.
+    assert judge_run(run).kind is VerdictKind.UNKNOWN
+
+
+def test_the_parts_sum_to_the_time_in_mpi() -> None:
+    verdict = judge_run(derive_profile(run_rounds({1: 3 * MS}, 2 * MS).traces(), level=1))
+    found = verdict.as_json()
+    assert found["wait_s"] + found["transfer_s"] + found["unsplit_s"] == pytest.approx(found["mpi_s"], rel=0.01)
+    assert found["wait_error_s"] > 0
