@@ -110,7 +110,7 @@ def one_clock() -> HostClocks:
 
 @dataclass(frozen=True, slots=True)
 class _PairLine:
-    """What clock b shows more than clock a, over a's time: `offset + slope * (x - origin)`, and its error.
+    """Clock b less clock a, over a's time: `offset + slope * (x - origin)`, and its error.
 
     `error` is that of `moments` (a's time).
     """

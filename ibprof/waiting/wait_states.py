@@ -42,7 +42,7 @@ BLOCKED_NS = 10_000
 
 
 class WaitState(IntEnum):
-    """What a call waits for."""
+    """A reason why a call waits."""
 
     NONE = 0
     LATE_SENDER = 1
@@ -54,7 +54,7 @@ class WaitState(IntEnum):
 
 
 class Shape(IntEnum):
-    """Who waits for whom in a collective."""
+    """The members of a collective that wait, and for whom."""
 
     UNKNOWN = 0
     ALL = 1
