@@ -10,9 +10,6 @@ from pathlib import Path
 from ibprof.archive.otf2_archive import SUFFIX, is_archive, read_archive, write_archive
 from ibprof.errors import InputError, UsageError, with_plain_errors
 from ibprof.profile.profile_data import Profile
-from ibprof.recording.folder_runs import SUFFIX as RECORDING_SUFFIX
-from ibprof.recording.folder_runs import is_recording
-from ibprof.recording.recording_reader import read_recording
 
 
 @with_plain_errors
@@ -33,14 +30,20 @@ def load_profile(path: str | PathLike[str], run: str | None = None) -> Profile:
 
 
 def _read_profile(path: Path, run: str | None) -> Profile:
-    if path.suffix == SUFFIX and not path.exists() and is_recording(path.with_suffix(RECORDING_SUFFIX)):
-        profile = read_recording(path.with_suffix(RECORDING_SUFFIX), run)
-        write_archive(profile, path)
-        return profile
     if is_archive(path):
         if run is not None:
             raise UsageError(f"{path} holds one run; --run chooses among those of a recording")
         return read_archive(path)
+
+    # An archive is read without the readers of recordings.
+    from ibprof.recording.folder_runs import SUFFIX as RECORDING_SUFFIX  # noqa: PLC0415
+    from ibprof.recording.folder_runs import is_recording  # noqa: PLC0415
+    from ibprof.recording.recording_reader import read_recording  # noqa: PLC0415
+
+    if path.suffix == SUFFIX and not path.exists() and is_recording(path.with_suffix(RECORDING_SUFFIX)):
+        profile = read_recording(path.with_suffix(RECORDING_SUFFIX), run)
+        write_archive(profile, path)
+        return profile
     if path.is_dir() or is_recording(path):
         return read_recording(path, run)
     raise InputError(path, None, "a profile or a recording", "something else" if path.exists() else "nothing")
@@ -48,7 +51,12 @@ def _read_profile(path: Path, run: str | None) -> Profile:
 
 def look_into(folder: Path) -> Path:
     """Return the profile or recording that a run left in a folder; any other path unchanged."""
-    if folder.is_dir() and not any(each.is_file() for each in folder.glob(f"*{RECORDING_SUFFIX}")):
+    if not folder.is_dir():
+        return folder
+
+    from ibprof.recording.folder_runs import SUFFIX as RECORDING_SUFFIX  # noqa: PLC0415  (as above)
+
+    if not any(each.is_file() for each in folder.glob(f"*{RECORDING_SUFFIX}")):
         for left in (folder / f"profile{SUFFIX}", folder / f"profile{RECORDING_SUFFIX}"):
             if left.exists():
                 return left

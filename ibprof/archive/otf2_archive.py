@@ -8,15 +8,14 @@ import shutil
 import tempfile
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import _otf2
-import otf2
-
-from ibprof.archive.archive_reader import read_trace
-from ibprof.archive.archive_writer import Progress, write_files
 from ibprof.archive.sample_file import SAMPLES_FILE, read_samples, write_samples
 from ibprof.errors import InputError, UsageError, quote_found
 from ibprof.profile.profile_data import Profile
+
+if TYPE_CHECKING:
+    from ibprof.archive.archive_writer import Progress
 
 SUFFIX = ".otf2"
 
@@ -27,9 +26,6 @@ _MAGIC_OFFSET = 2
 _NAMES_TRIED = 100
 
 _IS_OF_ARCHIVE = re.compile(rf"\d+\.(evt|def)|{re.escape(SAMPLES_FILE)}")
-
-# Errors of OTF2 readers for an archive that is damaged, or lacks what ibprof writes.
-_DAMAGED = (_otf2.Error, otf2.error.Error, LookupError, TypeError, ValueError, AssertionError, AttributeError)
 
 
 def write_archive(run: Profile, path: Path, progress: Progress | None = None) -> None:
@@ -44,6 +40,10 @@ def write_archive(run: Profile, path: Path, progress: Progress | None = None) ->
         UsageError: `path` does not end with `.otf2`.
         InputError: something else is there, or it cannot be written.
     """
+    import _otf2  # noqa: PLC0415  (otf2 is slow to import, and other forms of traffic do not need it)
+
+    from ibprof.archive.archive_writer import write_files  # noqa: PLC0415  (as above)
+
     if path.suffix != SUFFIX or not path.stem:
         raise UsageError(f"{path}: an OTF2 archive needs a name that ends with {SUFFIX}")
     check_replaceable(path)
@@ -82,10 +82,17 @@ def read_archive(path: Path) -> Profile:
     """
     if not is_archive(path):
         raise InputError(path, None, "an OTF2 archive", "something else" if path.exists() else "nothing")
+    import _otf2  # noqa: PLC0415  (as above)
+    import otf2  # noqa: PLC0415
+
+    from ibprof.archive.archive_reader import read_trace  # noqa: PLC0415  (as above)
+
+    # Errors of OTF2 readers for an archive that is damaged, or lacks what ibprof writes.
+    damaged = (_otf2.Error, otf2.error.Error, LookupError, TypeError, ValueError, AssertionError, AttributeError)
     try:
         with otf2.reader.open(str(path)) as trace:
             run = read_trace(path, trace)
-    except _DAMAGED as error:
+    except damaged as error:
         raise InputError(path, None, "a whole OTF2 archive", f"{type(error).__name__}: {error}") from error
     collectives, messages = read_samples(path.with_suffix(""))
     return replace(run, collective_samples=collectives, message_samples=messages)

@@ -12,8 +12,8 @@ routing in irregular system area networks", IPDPS 2002.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
@@ -22,6 +22,9 @@ from ibprof_converter.lab import BY_LANES, CYCLE, FREE
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.routing.subnet_routes import NONE
 from ibprof_lab.simulation.engine.simulated_network import Hardware, SimulatedNetwork, find_minimal_ports, index_network
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 Ints = npt.NDArray[np.int64]
 
@@ -92,6 +95,8 @@ def _find_cycle(network: SimulatedNetwork, dependencies: Ints) -> list[int]:
     inside = (component[here] == component[there]) & (np.bincount(component)[component[here]] > 1)
     if not inside.any():
         return []
+    import networkx as nx  # noqa: PLC0415  (slow to import, and most routes have no cycle)
+
     waits = nx.DiGraph(zip(here[inside].tolist(), there[inside].tolist(), strict=True))
     return [int(end) for end, _ in nx.find_cycle(waits)]
 
@@ -108,6 +113,8 @@ def assign_lanes(network: SimulatedNetwork, most: int = LANES) -> npt.NDArray[np
     cycle = find_cycle(network)
     if not cycle:
         return None
+    import networkx as nx  # noqa: PLC0415  (as above)
+
     _refuse_loops(network)
     lanes = np.zeros((network.switches, network.switches), np.uint8)
     layers: list[nx.DiGraph] = []
@@ -279,4 +286,6 @@ def _add_without_cycle(layer: nx.DiGraph, steps: set[tuple[int, int]]) -> bool:
 
 
 def _reaches(layer: nx.DiGraph, start: int, goal: int) -> bool:
+    import networkx as nx  # noqa: PLC0415  (as above)
+
     return goal in layer and start in layer and nx.has_path(layer, start, goal)

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compare the CPU time of commands with that of `import numpy`, in one run.
+
+python benchmarks/start_up.py [--demo FOLDER] [--runs N]
+
+The folder is the result of `ibprof demo`, which runs first where the folder is missing. Commands take turns, so that
+all see the same machine; the table has medians. Exit status 1: a ratio is above its limit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+UNIT = "import numpy"
+PLACED = ("fabric/opensm-subnet.lst", "profile.otf2", "--placement", "fabric/order.csv")
+COMMANDS = {
+    "ibprof --help": ("from ibprof.cli.main import main", ("--help",), 1.6),
+    "ibprof-report --help": ("from ibprof_converter.cli.report import main", ("--help",), 1.6),
+    "ibprof-report on the demo, placed": ("from ibprof_converter.cli.report import main", PLACED, 4.5),
+    "ibprof-report --json on the demo, placed": (
+        "from ibprof_converter.cli.report import main",
+        (*PLACED, "--json"),
+        4.5,
+    ),
+    "ibprof info on the demo": ("from ibprof.cli.info import main", ("profile.otf2",), None),
+}
+"""The import of each command's main, its arguments, and the limit of its ratio."""
+
+
+def measure_cpu_s(code: str, arguments: tuple[str, ...], folder: Path) -> float:
+    """Return the CPU time of a program, user and system together, in seconds."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    before = os.times()
+    subprocess.run(
+        [sys.executable, "-c", code, *arguments], cwd=folder, env=environment, stdout=subprocess.DEVNULL, check=True
+    )
+    after = os.times()
+    return after.children_user + after.children_system - before.children_user - before.children_system
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--demo", metavar="FOLDER", type=Path, help="the result of `ibprof demo`")
+    parser.add_argument("--runs", metavar="N", type=int, default=9, help="runs of each command (default: 9)")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as made:
+        folder = arguments.demo or Path(made) / "demo"
+        if not (folder / "profile.otf2").exists():
+            subprocess.run([sys.executable, "-m", "ibprof", "demo", str(folder)], stdout=subprocess.DEVNULL, check=True)
+        programs = {UNIT: (UNIT, ())} | {
+            name: (f"{load}; raise SystemExit(main())", words) for name, (load, words, _) in COMMANDS.items()
+        }
+        for code, words in programs.values():  # compiled modules and files in memory, as after the first use
+            measure_cpu_s(code, words, folder)
+        times: dict[str, list[float]] = {name: [] for name in programs}
+        for _ in range(arguments.runs):
+            for name, (code, words) in programs.items():
+                times[name].append(measure_cpu_s(code, words, folder))
+    unit_s = statistics.median(times[UNIT])
+    print(f"| command | CPU time | over `{UNIT}` | limit |\n|---|---|---|---|")
+    above = 0
+    for name, each in times.items():
+        limit = COMMANDS[name][2] if name in COMMANDS else None
+        ratio = statistics.median(each) / unit_s
+        above += limit is not None and ratio > limit
+        print(f"| `{name}` | {statistics.median(each):.3f} s | {ratio:.2f} | {limit or ''} |")
+    return 1 if above else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
