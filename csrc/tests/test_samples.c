@@ -85,7 +85,7 @@ static void test_space_is_shared(void)
 
 static void test_counts(void)
 {
-    ibp_sample_count(IBP_INSTANCE_MESSAGE);
+    ibp_sample_count(IBP_INSTANCE_MESSAGE, 1);
     ibp_sample_refuse(IBP_INSTANCE_MESSAGE, IBP_UNSAMPLED_ORDER);
     CHECK(process->instances[IBP_INSTANCE_MESSAGE] == 1);
     CHECK(process->unsampled[IBP_INSTANCE_MESSAGE][IBP_UNSAMPLED_ORDER] == 1);

@@ -180,6 +180,8 @@ class Definitions:
                 union, kind = _otf2.AttributeValue(stringRef=self.text(value)), otf2.Type.STRING
             elif isinstance(value, float):
                 union, kind = _otf2.AttributeValue(float64=value), otf2.Type.DOUBLE
+            elif value < 0:
+                union, kind = _otf2.AttributeValue(int64=value), otf2.Type.INT64
             else:
                 union, kind = _otf2.AttributeValue(uint64=value), otf2.Type.UINT64
             yield function, owner, self.text(name), kind, union

@@ -6,6 +6,7 @@
 #include "calls/arguments.h"
 #include "calls/demands.h"
 #include "calls/sampled_calls.h"
+#include "calls/sampled_messages.h"
 #include "calls/wrapper.h"
 #include "counting/calls.h"
 #include "counting/communicator_contexts.h"
@@ -29,7 +30,8 @@
 struct call_in_progress {
     const struct ibp_wrapped_call *wrapped;
     void *next;
-    const long *arguments;
+    /* Copies, which may be changed. */
+    long *arguments;
     const void *caller;
     unsigned operation, form; /* enum ibp_form */
 };
@@ -124,6 +126,7 @@ static void forget(long address)
     if (ibp_source->forget_communicator) ibp_source->forget_communicator(handle);
     ibp_lock();
     ibp_context_forget(handle);
+    ibp_envelopes_forget(handle);
     ibp_name_forget(handle);
     ibp_requests_forget_communicator(handle);
     ibp_unlock();
@@ -251,6 +254,7 @@ static __attribute__((noinline)) int enter_and_call(const struct call_in_progres
     const bool is_known = is_asking && ibp_get_here()->is_outside && ibp_ledger_add_known(call);
     const struct ibp_called called = called_as(making, of_operation, &call);
     struct ibp_sampled_collective sampled;
+    struct ibp_sampled_message message;
     struct ibp_timing timing;
     int result;
 
@@ -261,11 +265,13 @@ static __attribute__((noinline)) int enter_and_call(const struct call_in_progres
     ibp_periodic_check();
     if (needs) prepare(making, &call);
     ibp_collective_begin(&sampled, &called);
+    ibp_message_begin(&message, making->operation, of_operation, making->arguments);
     ibp_timing_begin(&timing, of_operation, ibp_is_large(making->operation, argument(making, 1), argument(making, 2)));
     if (is_expected(making)) expect(making);
     result = call_next(making);
     ibp_timing_end(&timing);
     ibp_collective_end(&sampled, &called, result);
+    ibp_message_end(&message, making->operation, making->form == IBP_FORM_LARGE, making->arguments, result);
     if (needs & IBP_TAKES_TAG) ibp_source->after_tag(result);
     ibp_leave();
     if (needs) complete(result, making, &call);
@@ -280,14 +286,15 @@ static __attribute__((noinline)) int enter_and_call(const struct call_in_progres
 static __attribute__((noinline)) int pass_on(const struct call_in_progress *making)
 {
     struct ibp_call *const call = call_of(making);
-    const struct ibp_called called = called_as(making, call, NULL);
     const bool completes = ibp_open_requests;
     struct ibp_sampled_completion completion;
+    struct ibp_sampled_message message;
     struct ibp_timing timing;
     int result;
 
     IBP_NAMES_PERSONALITY;
-    if (IBP_UNLIKELY(completes)) ibp_completion_begin(&completion, &called);
+    if (IBP_UNLIKELY(completes)) ibp_completion_begin(&completion, making->operation, making->arguments);
+    ibp_message_begin(&message, making->operation, call, making->arguments);
     if (ibp_threads_multiple)
         ibp_current_call.call = call;
     else if (ibp_get_here()->is_outside)
@@ -295,7 +302,8 @@ static __attribute__((noinline)) int pass_on(const struct call_in_progress *maki
     ibp_timing_begin(&timing, call, ibp_is_large(making->operation, argument(making, 1), argument(making, 2)));
     result = call_next(making);
     ibp_timing_end(&timing);
-    if (IBP_UNLIKELY(completes)) ibp_completion_end(&completion, &called, result);
+    ibp_message_end(&message, making->operation, making->form == IBP_FORM_LARGE, making->arguments, result);
+    if (IBP_UNLIKELY(completes)) ibp_completion_end(&completion, making->operation, call, making->arguments, result);
     return result;
 }
 
@@ -303,16 +311,18 @@ static __attribute__((noinline)) int pass_on(const struct call_in_progress *maki
 
 int ibp_long_path(unsigned wrapper, void *next, const long *arguments, const void *caller)
 {
+    long copies[12];
     const struct call_in_progress making = {
         .wrapped = &ibp_wrapped_calls[wrapper / IBP_FORMS],
         .next = next_function(wrapper, next),
-        .arguments = arguments,
+        .arguments = copies,
         .caller = caller,
         .operation = wrapper / IBP_FORMS,
         .form = wrapper % IBP_FORMS,
     };
     const unsigned needs = making.wrapped->needs;
 
+    for (unsigned i = 0; i < making.wrapped->arguments; i++) copies[i] = arguments[i];
     if (IBP_UNLIKELY(!making.next)) return IBP_MISSING_CALL;
     if (!ibp_is_active() || ibp_is_within_call()) return call_next(&making);
     if (needs & IBP_IS_ONLY_TIMED || (needs & IBP_SENDS && !ibp_labels_sends)) return pass_on(&making);
@@ -338,7 +348,7 @@ void ibp_choose(unsigned wrapper, void *next, const struct ibp_choices *choices)
     if (!choice) return;
     if (ibp_labels_sends && choices->label)
         choice = choices->label;
-    else if (ibp_times_recorded && ibp_operation_wanted[operation])
+    else if (ibp_times_recorded && (ibp_operation_wanted[operation] || ibp_sampling))
         choice = is_wrapped_by_tool(operation) ? choices->whole : choices->timed;
     else if (ibp_sites_recorded && choices->site)
         choice = ibp_threads_multiple ? choices->among_threads : choices->site;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Wrappers of the calls that start and free persistent requests. Those of Open MPI that send and receive messages count
+ * Wrappers of the calls that start, cancel and free requests. Those of Open MPI that send and receive messages count
  * their starts themselves (sources/openmpi/starts.h).
  */
 #include "platform/system.h"
@@ -158,6 +158,20 @@ static void forget(void *request)
         if (ibp_is_active() && !ibp_mpi.is_behind_layer) forget(ibp_mpi_request(request, 0));                          \
         return next(request);                                                                                          \
     }
+
+#define CANCEL(exported)                                                                                               \
+    IBP_DEFINE(exported, void **request)                                                                               \
+    {                                                                                                                  \
+        static int (*next)(void **);                                                                                   \
+                                                                                                                       \
+        IBP_FIND_NEXT(next, #exported);                                                                                \
+        if (ibp_is_active() && !ibp_mpi.is_behind_layer && request)                                                    \
+            ibp_sampled_request_cancelled((uintptr_t)ibp_mpi_request(request, 0));                                     \
+        return next(request);                                                                                          \
+    }
+
+CANCEL(MPI_Cancel)
+CANCEL(PMPI_Cancel)
 
 REQUEST_FREE(MPI_Request_free)
 REQUEST_FREE(PMPI_Request_free)

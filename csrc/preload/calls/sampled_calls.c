@@ -3,6 +3,7 @@
  */
 #include "platform/system.h"
 #include "calls/sampled_calls.h"
+#include "calls/sampled_messages.h"
 #include "counting/counters.h"
 #include "counting/origins.h"
 #include "counting/wrapped_calls.h"
@@ -10,6 +11,7 @@
 #include "libmpi/handles.h"
 #include "libmpi/lock.h"
 #include "platform/clock.h"
+#include "platform/memory.h"
 #include "recording/process_state.h"
 
 /* -- collectives --------------------------------------------------------------------------------------------------- */
@@ -85,7 +87,7 @@ static void number_collective(struct ibp_sampled_collective *sampled, const stru
     struct ibp_instance_known *const known = &sampled->known;
     struct ibp_named_communicator *const on = ibp_name_find(called->communicator);
 
-    if (called->operation != IBP_OPERATION_Comm_create_group) ibp_sample_count(IBP_INSTANCE_COLLECTIVE);
+    if (called->operation != IBP_OPERATION_Comm_create_group) ibp_sample_count(IBP_INSTANCE_COLLECTIVE, 1);
     if (!on) {
         ibp_sample_refuse(IBP_INSTANCE_COLLECTIVE, ibp_names_are_full() ? IBP_UNSAMPLED_FULL : IBP_UNSAMPLED_NO_NAME);
         return;
@@ -100,8 +102,7 @@ static void number_collective(struct ibp_sampled_collective *sampled, const stru
     if (ibp_wrapped_calls[called->operation].kind != IBP_CALL_PERSISTENT &&
         called->operation != IBP_OPERATION_Comm_create_group && is_wanted(called->operation))
         sampled->is_sampled = choose_collective(known, called->operation, class);
-    if (sampled->is_sampled)
-        known->origin = ibp_origin_record(ibp_context_origin(&called->call->context, &called->call->context.send));
+    if (sampled->is_sampled) known->origin = ibp_call_origin_record(called->call);
 }
 
 void ibp_collective_begin(struct ibp_sampled_collective *sampled, const struct ibp_called *called)
@@ -163,17 +164,10 @@ static void name_made(const struct ibp_sampled_collective *sampled, const struct
     ibp_name_made(read_handle(called->arguments[place]), &making);
 }
 
-/* Return the request that a call made: its last argument. Requests that MPICH and Open MPI share between calls that are
- * complete at once are 0. */
+/* Return the request that a call made: its last argument; 0 where that is complete. */
 static uintptr_t made_request(const struct ibp_called *called)
 {
-    static uintptr_t empty;
-    const uintptr_t request = (uintptr_t)read_handle(called->arguments[called->count - 1]);
-
-    if (ibp_mpi.abi == IBP_ABI_MPICH) return (uint32_t)request >> 30 == 1 ? 0 : request;
-    if (ibp_mpi.abi != IBP_ABI_OPENMPI) return request;
-    if (!empty) empty = (uintptr_t)ibp_mpi_symbol("ompi_request_empty");
-    return request == empty ? 0 : request;
+    return ibp_own_request((uintptr_t)read_handle(called->arguments[called->count - 1]));
 }
 
 /* Remember a request. Return its entry; NULL where there is no space, or it is complete. */
@@ -245,6 +239,12 @@ struct places {
     int8_t count, requests, completed, indices, flag, statuses;
 };
 
+/* When and where requests were completed. */
+struct completed {
+    uint32_t origin;
+    uint64_t enter_ns, exit_ns;
+};
+
 static const struct places *places_of(unsigned operation)
 {
     static const struct places wait = {-1, 0, -1, -1, -1, 1}, wait_all = {0, 1, -1, -1, -1, 2},
@@ -273,81 +273,133 @@ static const struct places *places_of(unsigned operation)
     }
 }
 
-void ibp_completion_begin(struct ibp_sampled_completion *completion, const struct ibp_called *called)
+/* Give a call statuses of ibprof's own, unless the program passes some. Return false where there is no memory. */
+static bool need_statuses(struct ibp_sampled_completion *completion, const struct places *places, int count,
+                          long *arguments)
 {
-    const struct places *const places = places_of(called->operation);
+    const bool is_one = places->count < 0 || places->completed < 0 ? places->indices >= 0 || places->count < 0 : false;
+    const size_t bytes = (size_t)(is_one ? 1 : count) * IBP_STATUS_BYTES;
+
+    if (!ibp_status_is_ignored(arguments[places->statuses])) return true;
+    completion->statuses = bytes <= sizeof completion->few ? completion->few : ibp_memory_map(bytes);
+    completion->status_bytes = bytes;
+    if (!completion->statuses) return false;
+    arguments[places->statuses] = (long)completion->statuses;
+    return true;
+}
+
+void ibp_completion_begin(struct ibp_sampled_completion *completion, unsigned operation, long *arguments)
+{
+    const struct places *const places = places_of(operation);
+    bool has_wildcards = false;
     void **requests;
     int count;
 
     completion->enter_ns = 0;
     completion->found = 0;
+    completion->statuses = NULL;
     if (!ibp_sampling || !places) return;
-    requests = (void **)called->arguments[places->requests];
-    count = places->count < 0 ? 1 : (int)called->arguments[places->count];
+    requests = (void **)arguments[places->requests];
+    count = places->count < 0 ? 1 : (int)arguments[places->count];
     if (!requests) return;
     ibp_lock();
     for (int i = 0; i < count && completion->found < IBP_OPEN_REQUESTS_MAX; i++) {
         const uintptr_t request = (uintptr_t)ibp_mpi_request(requests, (size_t)i);
-        const struct ibp_open_request *const entry = ibp_open_request_find(request);
+        struct ibp_open_request *const entry = ibp_open_request_find(request);
 
         if (!entry || !entry->is_started) continue;
+        has_wildcards = has_wildcards || entry->order;
+        entry->is_completing = true;
+        completion->request[completion->found].serial = entry->serial;
+        completion->request[completion->found].order = entry->order;
         completion->request[completion->found].index = (uint32_t)i;
         completion->request[completion->found++].request = request;
     }
+    if (has_wildcards && !need_statuses(completion, places, count, arguments)) ibp_receives_disorder(0);
     ibp_unlock();
     if (completion->found) completion->enter_ns = ibp_clock_monotonic_ns();
 }
 
-/* Return whether a call completed the request of an index. */
-static bool is_completed(const struct places *places, const long *arguments, uint32_t index)
+/* Return which of a call's statuses is that of the request of an index; -1 where the call did not complete it. */
+static int status_of(const struct places *places, const long *arguments, uint32_t index)
 {
     const int *const indices = places->indices < 0 ? NULL : (const int *)arguments[places->indices];
 
-    if (places->flag >= 0 && !*(const int *)arguments[places->flag]) return false;
-    if (!indices) return true;
-    if (places->completed < 0) return *indices == (int)index;
+    if (places->flag >= 0 && !*(const int *)arguments[places->flag]) return -1;
+    if (!indices) return (int)index;
+    if (places->completed < 0) return *indices == (int)index ? 0 : -1;
     for (int i = 0; i < *(const int *)arguments[places->completed]; i++)
-        if (indices[i] == (int)index) return true;
-    return false;
+        if (indices[i] == (int)index) return i;
+    return -1;
 }
 
 /* Keep the sample of a request that is complete, and forget the request unless it can be started again. The lock must be
  * held. */
-static void complete(uintptr_t request, uint32_t origin, uint64_t enter_ns, uint64_t exit_ns)
+static void complete(struct ibp_open_request *entry, const struct completed *completed)
 {
-    struct ibp_open_request *const entry = ibp_open_request_find(request);
-
-    if (!entry || !entry->is_started) return;
-    if (entry->role == IBP_OPEN_COLLECTIVE) keep_collective(&entry->known, origin, enter_ns, exit_ns);
+    if (entry->order)
+        ;
+    else if (entry->role == IBP_OPEN_COLLECTIVE)
+        keep_collective(&entry->known, completed->origin, completed->enter_ns, completed->exit_ns);
+    else
+        ibp_message_keep(&entry->known, entry->role == IBP_OPEN_SEND ? IBP_SIDE_SENDER : IBP_SIDE_RECEIVER,
+                         completed->origin, completed->enter_ns, completed->exit_ns);
+    entry->order = 0;
     if (entry->is_persistent)
         ibp_open_request_start(entry, false);
     else
         ibp_open_request_remove(entry);
 }
 
-void ibp_completion_end(struct ibp_sampled_completion *completion, const struct ibp_called *called, int result)
+/* Complete a receive that waits for its number; it may have got that meanwhile. */
+static void complete_waiting(unsigned order, const void *statuses, int status, const struct completed *completed)
 {
-    const uint64_t now_ns = completion->enter_ns ? ibp_clock_monotonic_ns() : 0;
-    const struct places *const places = places_of(called->operation);
-    uint32_t origin;
+    int source, tag;
 
-    if (!completion->enter_ns || !ibp_sampling) return;
-    ibp_lock();
-    origin = ibp_origin_record(ibp_context_origin(&called->call->context, &called->call->context.send));
-    for (uint32_t i = 0; i < completion->found; i++) {
-        if (result)
-            ibp_sampled_request_lost(completion->request[i].request);
-        else if (is_completed(places, called->arguments, completion->request[i].index))
-            complete(completion->request[i].request, origin, completion->enter_ns, now_ns);
+    ibp_status_read(statuses, (uint32_t)status, &source, &tag);
+    ibp_receive_complete(order, source, tag, completed->origin, completed->enter_ns, completed->exit_ns);
+}
+
+void ibp_completion_end(struct ibp_sampled_completion *completion, unsigned operation, struct ibp_call *call,
+                        const long *arguments, int result)
+{
+    struct completed completed = {.enter_ns = completion->enter_ns,
+                                  .exit_ns = completion->enter_ns ? ibp_clock_monotonic_ns() : 0};
+    const struct places *const places = places_of(operation);
+
+    if (completion->enter_ns && ibp_sampling) {
+        ibp_lock();
+        completed.origin = ibp_call_origin_record(call);
+        for (uint32_t i = 0; i < completion->found; i++) {
+            struct ibp_open_request *const found = ibp_open_request_find(completion->request[i].request);
+            struct ibp_open_request *const entry =
+                found && found->is_started && found->serial == completion->request[i].serial ? found : NULL;
+            const int status = result ? -1 : status_of(places, arguments, completion->request[i].index);
+
+            if (entry) entry->is_completing = false;
+            if (result && entry) ibp_sampled_request_lost(entry->request);
+            if (status < 0) continue;
+            if (entry) complete(entry, &completed);
+            if (completion->request[i].order)
+                complete_waiting(completion->request[i].order, (const void *)arguments[places->statuses], status,
+                                 &completed);
+        }
+        ibp_unlock();
     }
-    ibp_unlock();
+    if (completion->statuses && completion->statuses != (void *)completion->few)
+        ibp_memory_unmap(completion->statuses, completion->status_bytes);
 }
 
 void ibp_sampled_request_lost(uintptr_t request)
 {
-    struct ibp_open_request *const entry = ibp_open_request_find(request);
+    struct ibp_open_request *entry = ibp_open_request_find(request);
 
     if (!entry) return;
+    if (entry->order) {
+        ibp_receives_disorder(entry->communicator);
+        entry = ibp_open_request_find(request);
+        if (!entry) return;
+    }
     if (entry->is_started)
         ibp_sample_refuse(entry->role == IBP_OPEN_COLLECTIVE ? IBP_INSTANCE_COLLECTIVE : IBP_INSTANCE_MESSAGE,
                           IBP_UNSAMPLED_UNSEEN);
@@ -362,30 +414,45 @@ void ibp_sampled_request_freed(uintptr_t request)
     ibp_unlock();
 }
 
+void ibp_sampled_request_cancelled(uintptr_t request)
+{
+    const struct ibp_open_request *entry;
+
+    if (!ibp_sampling) return;
+    ibp_lock();
+    entry = ibp_open_request_find(request);
+    if (entry && entry->role == IBP_OPEN_RECEIVE)
+        ibp_receives_disorder(entry->communicator);
+    else
+        ibp_envelopes_stop();
+    ibp_unlock();
+}
+
 /* -- starts -------------------------------------------------------------------------------------------------------- */
 
 /* Number the start of a persistent collective; with the lock held. */
-static void start_collective(struct ibp_open_request *entry, struct ibp_call *call, uint64_t now_ns)
+static void start_collective(struct ibp_open_request *entry, struct ibp_call *call)
 {
-    ibp_sample_count(IBP_INSTANCE_COLLECTIVE);
+    ibp_sample_count(IBP_INSTANCE_COLLECTIVE, 1);
     entry->known.number = entry->starts++;
     if (!is_wanted(entry->operation) || !choose_collective(&entry->known, entry->operation, 0)) return;
-    entry->known.start_ns = now_ns;
-    entry->known.origin = ibp_origin_record(ibp_context_origin(&call->context, &call->context.send));
+    entry->known.start_ns = ibp_clock_monotonic_ns();
+    entry->known.origin = ibp_call_origin_record(call);
     ibp_open_request_start(entry, true);
 }
 
 void ibp_sampled_starts(void *const *requests, int count, struct ibp_call *call)
 {
-    const uint64_t now_ns = ibp_clock_monotonic_ns();
-
     if (!ibp_sampling || !requests) return;
     ibp_lock();
     for (int i = 0; i < count; i++) {
         struct ibp_open_request *const entry = ibp_open_request_find((uintptr_t)ibp_mpi_request(requests, (size_t)i));
 
         if (!entry || !entry->is_persistent) continue;
-        if (entry->role == IBP_OPEN_COLLECTIVE) start_collective(entry, call, now_ns);
+        if (entry->role == IBP_OPEN_COLLECTIVE)
+            start_collective(entry, call);
+        else
+            ibp_message_start(entry, call);
     }
     ibp_unlock();
 }

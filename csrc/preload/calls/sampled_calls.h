@@ -50,17 +50,27 @@ struct ibp_sampled_completion {
     /* Which of its requests are sampled. */
     uint32_t found;
     struct {
-        uint32_t index;
+        uint32_t index, serial;
+        unsigned order;
         uintptr_t request;
     } request[IBP_OPEN_REQUESTS_MAX];
+    /* In place of MPI_STATUSES_IGNORE; NULL where they are the program's. */
+    void *statuses;
+    size_t status_bytes;
+    long few[1024 / sizeof(long)];
 };
 
-/* Find the sampled ones of a call's requests, before it is made; and note which of them it completed. */
-void ibp_completion_begin(struct ibp_sampled_completion *completion, const struct ibp_called *called);
-void ibp_completion_end(struct ibp_sampled_completion *completion, const struct ibp_called *called, int result);
+/* Find the sampled ones of a call's requests, before it is made; and note which of them it completed. The arguments may be
+ * changed: receives with wildcards need statuses. */
+void ibp_completion_begin(struct ibp_sampled_completion *completion, unsigned operation, long *arguments);
+void ibp_completion_end(struct ibp_sampled_completion *completion, unsigned operation, struct ibp_call *call,
+                        const long *arguments, int result);
 
 /* Forget a request that the program frees; and one whose completion cannot be seen, with the lock held. */
 void ibp_sampled_request_freed(uintptr_t request);
 void ibp_sampled_request_lost(uintptr_t request);
+
+/* Note that the program cancels a request: if it succeeds, later messages have other numbers at the two ends. */
+void ibp_sampled_request_cancelled(uintptr_t request);
 
 #endif

@@ -16,7 +16,10 @@
 #include "counting/calls.h"
 #include "counting/current_call.h"
 #include "counting/ledger.h"
+#include "counting/envelopes.h"
+#include "counting/message_order.h"
 #include "counting/open_requests.h"
+#include "counting/samples.h"
 #include "counting/periodic.h"
 #include "counting/times.h"
 #include "counting/wrapped_calls.h"
@@ -96,16 +99,56 @@ static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
 
 /* -- calls that have choices --------------------------------------------------------------------------------------- */
 
+/* Return whether a call needs nothing for samples, but for the count of its envelope, if it has one. */
+static inline __attribute__((always_inline)) bool is_unsampled(unsigned operation, long peer, long tag,
+                                                               long communicator, struct ibp_envelope **envelope)
+{
+    enum ibp_side side = IBP_SIDE_SENDER;
+
+    if (IBP_UNLIKELY(!ibp_sampling)) return true;
+    switch (operation) {
+    case IBP_OPERATION_Recv:
+    case IBP_OPERATION_Irecv:
+        if (IBP_UNLIKELY(ibp_waiting_receives)) return false;
+        side = IBP_SIDE_RECEIVER;
+        break;
+    case IBP_OPERATION_Send:
+    case IBP_OPERATION_Bsend:
+    case IBP_OPERATION_Ssend:
+    case IBP_OPERATION_Rsend:
+    case IBP_OPERATION_Isend:
+    case IBP_OPERATION_Ibsend:
+    case IBP_OPERATION_Issend:
+    case IBP_OPERATION_Irsend:
+        break;
+    case IBP_OPERATION_Send_init:
+    case IBP_OPERATION_Bsend_init:
+    case IBP_OPERATION_Ssend_init:
+    case IBP_OPERATION_Rsend_init:
+    case IBP_OPERATION_Recv_init:
+    case IBP_OPERATION_Mprobe:
+        return false;
+    default:
+        return IBP_LIKELY(!ibp_open_requests);
+    }
+    *envelope = ibp_envelope_unsampled(IBP_HANDLE(communicator), (int)peer, (int)tag, side);
+    return *envelope;
+}
+
 /* While times are recorded: most end in a tail call. */
 #define TIMED(function, name, count)                                                                                   \
     static int timed_##function(PARAMETERS_##count)                                                                    \
     {                                                                                                                  \
         struct ibp_call *const call = IBP_CALL_HERE_CACHED(IBP_OPERATION_##name);                                      \
+        struct ibp_envelope *envelope = NULL;                                                                          \
                                                                                                                        \
-        if (IBP_UNLIKELY(!ibp_get_here()->is_outside) || IBP_UNLIKELY(!call) || IBP_UNLIKELY(ibp_open_requests) ||     \
+        if (IBP_UNLIKELY(!ibp_get_here()->is_outside) || IBP_UNLIKELY(!call) ||                                        \
             IBP_UNLIKELY(ibp_is_large(IBP_OPERATION_##name, ARGUMENT(count, 1), ARGUMENT(count, 2))) ||                \
+            !is_unsampled(IBP_OPERATION_##name, ARGUMENT(count, 3), ARGUMENT(count, 4), ARGUMENT(count, 5),            \
+                          &envelope) ||                                                                                \
             !ibp_time_at_random(call))                                                                                 \
             return slowly_##function(ARGUMENTS_##count);                                                               \
+        if (envelope) ibp_envelope_add(envelope);                                                                      \
         ibp_set_here(&call->context);                                                                                  \
         return of_##function.next(ARGUMENTS_##count);                                                                  \
     }

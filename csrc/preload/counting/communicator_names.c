@@ -9,12 +9,9 @@
 #include "platform/memory.h"
 #include "recording/operations.h"
 
-#include <string.h>
-
 /* By hash of the handle, open addressing; at most three quarters are used. */
 #define PLACES IBP_NAMES_MAX
 #define USED_MAX (PLACES / 4 * 3)
-#define FREED ((ibp_handle) - 1)
 
 /* In place of a handle: of how many communicators of a group alone were made, by what they are named by. No handle has
  * this bit: it is not that of an address in a program, nor of MPICH's integers. */
@@ -24,32 +21,23 @@ enum { NAME_OF_WORLD = 1, NAME_OF_SELF = 2, NAME_OF_CHILD = 3, NAME_OF_GROUP = 4
 
 static struct {
     struct ibp_named_communicator *places;
-    /* Freed ones too. */
     uint32_t used;
     bool is_full;
 } names;
 
 /* -- the table ----------------------------------------------------------------------------------------------------- */
 
+static uint32_t home(ibp_handle handle)
+{
+    return (uint32_t)((uint64_t)handle * UINT64_C(0x9e3779b97f4a7c15) >> 40) % PLACES;
+}
+
 static struct ibp_named_communicator *probe(ibp_handle handle)
 {
-    uint32_t place = (uint32_t)((uint64_t)handle * UINT64_C(0x9e3779b97f4a7c15) >> 40) % PLACES;
+    uint32_t place = home(handle);
 
     while (names.places[place].handle && names.places[place].handle != handle) place = (place + 1) % PLACES;
     return &names.places[place];
-}
-
-/* Enter all again, without those that were freed. */
-static void clean(void)
-{
-    static struct ibp_named_communicator kept[USED_MAX];
-    uint32_t count = 0;
-
-    for (uint32_t i = 0; i < PLACES; i++)
-        if (names.places[i].handle && names.places[i].handle != FREED) kept[count++] = names.places[i];
-    memset(names.places, 0, PLACES * sizeof *names.places);
-    for (uint32_t i = 0; i < count; i++) *probe(kept[i].handle) = kept[i];
-    names.used = count;
 }
 
 struct ibp_named_communicator *ibp_name_find(ibp_handle communicator)
@@ -62,16 +50,14 @@ struct ibp_named_communicator *ibp_name_find(ibp_handle communicator)
 /* Return the place of a handle, made if needed; NULL when the table is full. */
 static struct ibp_named_communicator *enter(ibp_handle handle)
 {
-    struct ibp_named_communicator *place = probe(handle);
+    struct ibp_named_communicator *const place = probe(handle);
 
     if (place->handle) return place;
-    if (names.used == USED_MAX) clean();
     if (names.used == USED_MAX) {
         names.is_full = true;
         return NULL;
     }
     names.used++;
-    place = probe(handle);
     *place = (struct ibp_named_communicator){.handle = handle};
     return place;
 }
@@ -81,11 +67,21 @@ bool ibp_names_are_full(void)
     return names.is_full;
 }
 
+/* Close the gap: later entries of the row move up, unless they would pass their home. */
 void ibp_name_forget(ibp_handle communicator)
 {
     struct ibp_named_communicator *const place = names.places ? probe(communicator) : NULL;
+    uint32_t gap;
 
-    if (place && place->handle) *place = (struct ibp_named_communicator){.handle = FREED};
+    if (!place || !place->handle) return;
+    names.used--;
+    gap = (uint32_t)(place - names.places);
+    for (uint32_t next = (gap + 1) % PLACES; names.places[next].handle; next = (next + 1) % PLACES) {
+        if ((next - home(names.places[next].handle)) % PLACES < (next - gap) % PLACES) continue;
+        names.places[gap] = names.places[next];
+        gap = next;
+    }
+    names.places[gap] = (struct ibp_named_communicator){0};
 }
 
 /* -- members ------------------------------------------------------------------------------------------------------- */

@@ -30,6 +30,8 @@ struct ibp_named_communicator {
     bool has_two_groups;
     /* The numbers of messages received on it are not known any more. */
     bool is_disordered;
+    /* Messages on it were numbered (counting/envelopes.h). */
+    bool has_envelopes;
 };
 
 /* Enter MPI_COMM_WORLD and MPI_COMM_SELF. */

@@ -12,7 +12,7 @@
 _Static_assert(IBP_OPEN_REQUESTS_MAX < PLACES, "there is a free place");
 
 static struct ibp_open_request *places;
-static uint32_t used;
+static uint32_t used, last_serial;
 
 uint32_t ibp_open_requests;
 
@@ -45,7 +45,7 @@ struct ibp_open_request *ibp_open_request_add(uintptr_t request)
     if (!places || !request || used == IBP_OPEN_REQUESTS_MAX) return NULL;
     entry = probe(request);
     used++;
-    *entry = (struct ibp_open_request){.request = request};
+    *entry = (struct ibp_open_request){.request = request, .serial = ++last_serial};
     return entry;
 }
 

@@ -34,15 +34,20 @@ struct ibp_instance_known {
 struct ibp_open_request {
     /* 0 in a free place. */
     uintptr_t request;
-    /* Of a receive that names no sender or no tag: its communicator, else 0. */
+    /* Of a message: what the call that made the request was passed. */
     intptr_t communicator;
+    int source, tag;
     struct ibp_instance_known known;
     /* Of a persistent one: how often it was started. */
     uint64_t starts;
     uint8_t role; /* enum ibp_open_role */
     bool is_persistent, is_started;
+    /* A call is about to complete it. Among threads, MPI may then give its handle to another one. */
+    bool is_completing;
+    /* Distinguishes the entries that one handle has had. */
+    uint32_t serial;
     /* A receive that waits for its number (counting/message_order.h): its place there, from 1; else 0. */
-    uint16_t order;
+    unsigned order;
     uint16_t operation;
 };
 

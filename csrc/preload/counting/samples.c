@@ -159,9 +159,9 @@ void ibp_samples_move(uint32_t from, uint32_t into)
 
 /* -- counts and clocks --------------------------------------------------------------------------------------------- */
 
-void ibp_sample_count(enum ibp_instance instance)
+void ibp_sample_count(enum ibp_instance instance, uint64_t count)
 {
-    process->instances[instance]++;
+    process->instances[instance] += count;
 }
 
 void ibp_sample_refuse(enum ibp_instance instance, enum ibp_unsampled reason)

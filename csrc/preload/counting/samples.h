@@ -67,8 +67,8 @@ void ibp_samples_raise_streams(unsigned level);
 /* Count an instance that cannot be sampled. */
 void ibp_sample_refuse(enum ibp_instance instance, enum ibp_unsampled reason);
 
-/* Count an instance. */
-void ibp_sample_count(enum ibp_instance instance);
+/* Count instances. */
+void ibp_sample_count(enum ibp_instance instance, uint64_t count);
 
 /* Note the clock, if that was long ago. */
 void ibp_samples_note_clock(uint64_t now_ns);

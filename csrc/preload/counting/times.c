@@ -5,6 +5,7 @@
 #include "counting/times.h"
 #include "counting/communicator_names.h"
 #include "counting/counters.h"
+#include "counting/envelopes.h"
 #include "counting/origins.h"
 #include "counting/samples.h"
 #include "counting/wrapped_calls.h"
@@ -90,13 +91,14 @@ void ibp_times_begin(void)
     choose_next();
     if (ibp_mpi.is_behind_layer) return; /* handles of the program cannot be asked about */
     ibp_names_begin();
-    ibp_samples_begin(process);
+    if (ibp_envelopes_begin()) ibp_samples_begin(process);
 }
 
 void ibp_times_end(void)
 {
     if (!ibp_times_recorded) return;
     ibp_times_recorded = false;
+    if (ibp_sampling) ibp_envelopes_end();
     ibp_samples_end();
     note_clock(ibp_counters.process, ibp_clock_cycles());
     ibp_times_enter_region();

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ */
+#include "platform/system.h"
+#include "calls/sampled_messages.h"
+#include "counting/communicator_names.h"
+#include "counting/origins.h"
+#include "counting/samples.h"
+#include "counting/wrapped_calls.h"
+#include "libmpi/communicators.h"
+#include "libmpi/datatypes.h"
+#include "libmpi/handles.h"
+#include "libmpi/lock.h"
+#include "platform/clock.h"
+#include "recording/operations.h"
+#include "recording/process_state.h"
+
+/* Places of a call's arguments; -1 where it has none of these. */
+struct ibp_message_places {
+    int8_t count, type, to, to_tag, from, from_tag, communicator, status, request;
+    bool is_persistent;
+};
+
+/* MPI_Mprobe and MPI_Improbe take a message, which another call receives. */
+static const struct ibp_message_places send = {1, 2, 3, 4, -1, -1, 5, -1, -1, false},
+                                       start_send = {1, 2, 3, 4, -1, -1, 5, -1, 6, false},
+                                       make_send = {1, 2, 3, 4, -1, -1, 5, -1, 6, true},
+                                       receive = {1, 2, -1, -1, 3, 4, 5, 6, -1, false},
+                                       start_receive = {1, 2, -1, -1, 3, 4, 5, -1, 6, false},
+                                       make_receive = {1, 2, -1, -1, 3, 4, 5, -1, 6, true},
+                                       exchange = {1, 2, 3, 4, 8, 9, 10, 11, -1, false},
+                                       exchange_replace = {1, 2, 3, 4, 5, 6, 7, 8, -1, false},
+                                       start_exchange = {1, 2, 3, 4, 8, 9, 10, -1, 11, false},
+                                       start_replace = {1, 2, 3, 4, 5, 6, 7, -1, 8, false},
+                                       probe = {-1, -1, -1, -1, 0, 1, 2, 4, -1, false},
+                                       poll = {-1, -1, -1, -1, 0, 1, 2, 5, -1, false};
+
+static const struct ibp_message_places *const places_of[IBP_OPERATIONS + 1] = {
+    [IBP_OPERATION_Send] = &send,
+    [IBP_OPERATION_Bsend] = &send,
+    [IBP_OPERATION_Ssend] = &send,
+    [IBP_OPERATION_Rsend] = &send,
+    [IBP_OPERATION_Isend] = &start_send,
+    [IBP_OPERATION_Ibsend] = &start_send,
+    [IBP_OPERATION_Issend] = &start_send,
+    [IBP_OPERATION_Irsend] = &start_send,
+    [IBP_OPERATION_Send_init] = &make_send,
+    [IBP_OPERATION_Bsend_init] = &make_send,
+    [IBP_OPERATION_Ssend_init] = &make_send,
+    [IBP_OPERATION_Rsend_init] = &make_send,
+    [IBP_OPERATION_Recv] = &receive,
+    [IBP_OPERATION_Irecv] = &start_receive,
+    [IBP_OPERATION_Recv_init] = &make_receive,
+    [IBP_OPERATION_Sendrecv] = &exchange,
+    [IBP_OPERATION_Sendrecv_replace] = &exchange_replace,
+    [IBP_OPERATION_Isendrecv] = &start_exchange,
+    [IBP_OPERATION_Isendrecv_replace] = &start_replace,
+    [IBP_OPERATION_Mprobe] = &probe,
+    [IBP_OPERATION_Improbe] = &poll,
+};
+
+/* -- constants of each ABI ----------------------------------------------------------------------------------------- */
+
+static int any_source(void)
+{
+    return ibp_mpi.abi == IBP_ABI_MPICH ? -2 : -1;
+}
+
+static int any_tag(void)
+{
+    return ibp_mpi.abi == IBP_ABI_STANDARD ? -2 : -1;
+}
+
+/* Return the arguments of a receive; its numbers are IBP_ANY for a wildcard, and less for MPI_PROC_NULL. */
+static struct ibp_posted_receive receive_of(const struct ibp_message_places *places, const long *arguments)
+{
+    const int source = (int)arguments[places->from], tag = (int)arguments[places->from_tag];
+
+    return (struct ibp_posted_receive){
+        .communicator = IBP_HANDLE(arguments[places->communicator]),
+        .source = source == any_source() ? IBP_ANY
+                  : source >= 0          ? source
+                                         : IBP_ANY - 1,
+        .tag = tag == any_tag() ? IBP_ANY : tag,
+    };
+}
+
+bool ibp_status_is_ignored(long status)
+{
+    return status == 0 || status == 1;
+}
+
+void ibp_status_read(const void *statuses, uint32_t index, int *source, int *tag)
+{
+    const bool is_mpich = ibp_mpi.abi == IBP_ABI_MPICH;
+    const size_t bytes = is_mpich ? 20 : ibp_mpi.abi == IBP_ABI_STANDARD ? 32 : 24;
+    const int *const status = (const int *)((const char *)statuses + index * bytes) + (is_mpich ? 2 : 0);
+
+    *source = status[0];
+    *tag = status[1];
+}
+
+uintptr_t ibp_own_request(uintptr_t request)
+{
+    static uintptr_t empty;
+
+    if (ibp_mpi.abi == IBP_ABI_MPICH) return (uint32_t)request >> 30 == 1 ? 0 : request;
+    if (ibp_mpi.abi != IBP_ABI_OPENMPI) return request;
+    if (!empty) empty = (uintptr_t)ibp_mpi_symbol("ompi_request_empty");
+    return request == empty ? 0 : request;
+}
+
+uint32_t ibp_call_origin_record(struct ibp_call *call)
+{
+    return ibp_origin_record(ibp_context_origin(&call->context, &call->context.send));
+}
+
+/* -- numbers ------------------------------------------------------------------------------------------------------- */
+
+static bool is_wanted(unsigned operation)
+{
+    return ibp_counting && ibp_operation_wanted[operation];
+}
+
+static void number_send(struct ibp_sampled_message *sampled, unsigned operation, const long *arguments)
+{
+    const struct ibp_message_places *const places = sampled->places;
+    const int tag = (int)arguments[places->to_tag];
+    const struct ibp_numbered numbered = ibp_envelope_number(IBP_HANDLE(arguments[places->communicator]),
+                                                             (int)arguments[places->to], tag, IBP_SIDE_SENDER);
+
+    sampled->is_send_sampled = numbered.is_sampled && is_wanted(operation);
+    if (sampled->is_send_sampled) ibp_message_set_number(&sampled->sent, &numbered, tag);
+}
+
+/* Number a receive, or have it wait for its number. */
+static void number_receive(struct ibp_sampled_message *sampled, unsigned operation, const long *arguments)
+{
+    const struct ibp_posted_receive posted = receive_of(sampled->places, arguments);
+    struct ibp_numbered numbered;
+
+    if (posted.source < IBP_ANY && posted.tag < 0) return;
+    if (posted.source >= IBP_ANY && ibp_receive_waits(&posted)) {
+        sampled->received.bytes = IBP_BYTES_UNKNOWN;
+        sampled->order = ibp_receive_enter(&posted, 0, &sampled->received);
+        if (!sampled->order) ibp_receives_disorder(posted.communicator);
+        return;
+    }
+    numbered = ibp_envelope_number(posted.communicator, posted.source, posted.tag, IBP_SIDE_RECEIVER);
+    sampled->is_receive_sampled = numbered.is_sampled && is_wanted(operation);
+    if (sampled->is_receive_sampled) ibp_message_set_number(&sampled->received, &numbered, posted.tag);
+    sampled->received.bytes = IBP_BYTES_UNKNOWN;
+}
+
+static bool is_probe(const struct ibp_message_places *places)
+{
+    return places == &probe || places == &poll;
+}
+
+/* Give a call a status of ibprof's own, unless the program passes one. */
+static void need_status(struct ibp_sampled_message *sampled, long *arguments)
+{
+    const int place = sampled->places->status;
+
+    if (place >= 0 && ibp_status_is_ignored(arguments[place])) arguments[place] = (long)sampled->status;
+}
+
+void ibp_message_begin(struct ibp_sampled_message *sampled, unsigned operation, struct ibp_call *call, long *arguments)
+{
+    const struct ibp_message_places *const places = places_of[operation];
+    const ibp_handle communicator = places && ibp_sampling ? IBP_HANDLE(arguments[places->communicator]) : 0;
+
+    sampled->places = NULL;
+    if (!places || !ibp_sampling || ibp_mpi_is_null(communicator)) return;
+    sampled->places = places;
+    sampled->is_send_sampled = sampled->is_receive_sampled = false;
+    sampled->order = 0;
+    sampled->enter_ns = 0;
+    ibp_communicator_learn(communicator);
+    if (places->is_persistent) return;
+    ibp_lock();
+    if (places->to >= 0) number_send(sampled, operation, arguments);
+    if (is_probe(places))
+        need_status(sampled, arguments);
+    else if (places->from >= 0)
+        number_receive(sampled, operation, arguments);
+    if (sampled->order) need_status(sampled, arguments);
+    if (sampled->is_send_sampled || sampled->is_receive_sampled || sampled->order) {
+        const uint32_t origin = ibp_call_origin_record(call);
+
+        sampled->sent.origin = sampled->received.origin = origin;
+        sampled->enter_ns = ibp_clock_monotonic_ns();
+        sampled->sent.start_ns = sampled->received.start_ns = sampled->enter_ns;
+    }
+    if (sampled->order) ibp_receive_set_known(sampled->order, &sampled->received);
+    ibp_unlock();
+}
+
+/* -- ends ---------------------------------------------------------------------------------------------------------- */
+
+static uint64_t bytes_of(const struct ibp_message_places *places, const long *arguments, bool is_large)
+{
+    const int64_t items = is_large ? arguments[places->count] : (int)arguments[places->count];
+
+    return items > 0 ? ibp_mpi_bytes((uint64_t)items, IBP_HANDLE(arguments[places->type])) : 0;
+}
+
+static uintptr_t request_of(const struct ibp_message_places *places, const long *arguments)
+{
+    return (uintptr_t)ibp_mpi_request((void *const *)arguments[places->request], 0);
+}
+
+/* Remember a request of a message. Return its entry; NULL where there is no space. */
+static struct ibp_open_request *open_request(uintptr_t request, enum ibp_open_role role, unsigned operation,
+                                             const struct ibp_instance_known *known)
+{
+    struct ibp_open_request *const former = ibp_open_request_find(request);
+    struct ibp_open_request *entry;
+
+    if (former && former->order && !former->is_completing) ibp_receives_disorder(0); /* its completion was not seen */
+    entry = ibp_open_request_add(request);
+    if (!entry) return NULL;
+    entry->role = (uint8_t)role;
+    entry->operation = (uint16_t)operation;
+    entry->known = *known;
+    return entry;
+}
+
+/* Remember the request of a send that goes on, unless that is complete. */
+static void end_nonblocking_send(struct ibp_sampled_message *sampled, unsigned operation, uintptr_t request,
+                                 uint64_t now_ns)
+{
+    struct ibp_open_request *entry;
+
+    if (!ibp_own_request(request)) {
+        ibp_message_keep(&sampled->sent, IBP_SIDE_SENDER, sampled->sent.origin, sampled->enter_ns, now_ns);
+        return;
+    }
+    entry = open_request(request, IBP_OPEN_SEND, operation, &sampled->sent);
+    if (entry)
+        ibp_open_request_start(entry, true);
+    else
+        ibp_sample_refuse(IBP_INSTANCE_MESSAGE, IBP_UNSAMPLED_FULL);
+}
+
+static void end_nonblocking_receive(struct ibp_sampled_message *sampled, unsigned operation, uintptr_t request,
+                                    ibp_handle communicator)
+{
+    struct ibp_open_request *const entry =
+        ibp_own_request(request) ? open_request(request, IBP_OPEN_RECEIVE, operation, &sampled->received) : NULL;
+
+    if (entry) {
+        entry->order = sampled->order;
+        entry->communicator = communicator;
+        ibp_open_request_start(entry, true);
+        if (sampled->order) ibp_receive_set_request(sampled->order, request);
+    } else if (sampled->order) {
+        ibp_receives_disorder(communicator);
+    } else {
+        ibp_sample_refuse(IBP_INSTANCE_MESSAGE, IBP_UNSAMPLED_FULL);
+    }
+}
+
+/* Remember what a persistent request sends or receives. */
+static void end_init(unsigned operation, const struct ibp_message_places *places, const long *arguments, uint64_t bytes)
+{
+    const bool is_send = places->to >= 0;
+    const struct ibp_posted_receive posted =
+        is_send ? (struct ibp_posted_receive){IBP_HANDLE(arguments[places->communicator]), (int)arguments[places->to],
+                                              (int)arguments[places->to_tag]}
+                : receive_of(places, arguments);
+    const struct ibp_instance_known known = {.bytes = is_send ? bytes : IBP_BYTES_UNKNOWN};
+    struct ibp_open_request *entry;
+
+    if (posted.source < IBP_ANY || (is_send && posted.source < 0)) return;
+    entry = open_request(request_of(places, arguments), is_send ? IBP_OPEN_SEND : IBP_OPEN_RECEIVE, operation, &known);
+    if (entry) {
+        entry->is_persistent = true;
+        entry->communicator = posted.communicator;
+        entry->source = posted.source;
+        entry->tag = posted.tag;
+    } else if (is_send) {
+        ibp_envelope_stop(posted.communicator, posted.source, posted.tag, IBP_SIDE_SENDER);
+    } else if (posted.source == IBP_ANY || posted.tag == IBP_ANY) {
+        ibp_receives_disorder(posted.communicator);
+    } else {
+        ibp_envelope_stop(posted.communicator, posted.source, posted.tag, IBP_SIDE_RECEIVER);
+    }
+}
+
+/* Number the message that a probe took, if any. Its sample would end with another call. */
+static void end_probe(const struct ibp_sampled_message *sampled, const long *arguments)
+{
+    const struct ibp_message_places *const places = sampled->places;
+    struct ibp_posted_receive taken = receive_of(places, arguments);
+    int source = taken.source, tag = taken.tag;
+
+    if (taken.source < IBP_ANY || (places == &poll && !*(const int *)arguments[3])) return;
+    ibp_status_read((const void *)arguments[places->status], 0, &source, &tag);
+    taken.source = source;
+    taken.tag = tag;
+    if (ibp_receive_waits(&taken)) {
+        ibp_receives_disorder(taken.communicator);
+        return;
+    }
+    if (ibp_envelope_number(taken.communicator, source, tag, IBP_SIDE_RECEIVER).is_sampled)
+        ibp_sample_refuse(IBP_INSTANCE_MESSAGE, IBP_UNSAMPLED_UNSEEN);
+}
+
+/* Note the end of a blocking receive. */
+static void end_receive(const struct ibp_sampled_message *sampled, const long *arguments, uint64_t now_ns)
+{
+    const struct ibp_message_places *const places = sampled->places;
+    int source, tag;
+
+    if (sampled->order) {
+        ibp_status_read((const void *)arguments[places->status], 0, &source, &tag);
+        ibp_receive_complete(sampled->order, source, tag, sampled->received.origin, sampled->enter_ns, now_ns);
+    } else if (sampled->is_receive_sampled) {
+        ibp_message_keep(&sampled->received, IBP_SIDE_RECEIVER, sampled->received.origin, sampled->enter_ns, now_ns);
+    }
+}
+
+static void end_messages(struct ibp_sampled_message *sampled, unsigned operation, const long *arguments,
+                         uint64_t now_ns)
+{
+    const struct ibp_message_places *const places = sampled->places;
+    const uintptr_t request = places->request < 0 ? 0 : request_of(places, arguments);
+
+    /* One request for both completes with the receive. */
+    if (sampled->is_send_sampled && places->request >= 0 && places->from < 0)
+        end_nonblocking_send(sampled, operation, request, now_ns);
+    else if (sampled->is_send_sampled)
+        ibp_message_keep(&sampled->sent, IBP_SIDE_SENDER, sampled->sent.origin, sampled->enter_ns, now_ns);
+    if (places->from < 0) return;
+    if (places->request < 0)
+        end_receive(sampled, arguments, now_ns);
+    else if (sampled->order || sampled->is_receive_sampled)
+        end_nonblocking_receive(sampled, operation, request, IBP_HANDLE(arguments[places->communicator]));
+}
+
+void ibp_message_end(struct ibp_sampled_message *sampled, unsigned operation, bool is_large, const long *arguments,
+                     int result)
+{
+    const struct ibp_message_places *const places = sampled->places;
+    const uint64_t now_ns = places && sampled->enter_ns ? ibp_clock_monotonic_ns() : 0;
+    uint64_t bytes = 0;
+
+    if (!places || !ibp_sampling) return;
+    if (!result && (sampled->is_send_sampled || places == &make_send)) bytes = bytes_of(places, arguments, is_large);
+    sampled->sent.bytes = bytes;
+    ibp_lock();
+    if (result && sampled->order)
+        ibp_receives_disorder(IBP_HANDLE(arguments[places->communicator]));
+    else if (!result && places->is_persistent)
+        end_init(operation, places, arguments, bytes);
+    else if (!result && is_probe(places))
+        end_probe(sampled, arguments);
+    else if (!result && sampled->enter_ns)
+        end_messages(sampled, operation, arguments, now_ns);
+    ibp_unlock();
+}
+
+void ibp_message_start(struct ibp_open_request *entry, struct ibp_call *call)
+{
+    const struct ibp_posted_receive posted = {entry->communicator, entry->source, entry->tag};
+    const uint64_t bytes = entry->known.bytes;
+    const uintptr_t request = entry->request;
+    struct ibp_numbered numbered;
+
+    if (entry->role == IBP_OPEN_RECEIVE && ibp_receive_waits(&posted)) {
+        entry->known = (struct ibp_instance_known){
+            .bytes = bytes, .origin = ibp_call_origin_record(call), .start_ns = ibp_clock_monotonic_ns()};
+        entry->order = ibp_receive_enter(&posted, request, &entry->known);
+        if (entry->order)
+            ibp_open_request_start(entry, true);
+        else
+            ibp_receives_disorder(posted.communicator);
+        return;
+    }
+    numbered = ibp_envelope_number(posted.communicator, posted.source, posted.tag,
+                                   entry->role == IBP_OPEN_SEND ? IBP_SIDE_SENDER : IBP_SIDE_RECEIVER);
+    if (!numbered.is_sampled || !is_wanted(entry->operation)) return;
+    ibp_message_set_number(&entry->known, &numbered, posted.tag);
+    entry->known.bytes = bytes;
+    entry->known.origin = ibp_call_origin_record(call);
+    entry->known.start_ns = ibp_clock_monotonic_ns();
+    ibp_open_request_start(entry, true);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * Samples of messages: the calls that post sends and receives.
+ */
+#ifndef IBPROF_CALLS_SAMPLED_MESSAGES_H
+#define IBPROF_CALLS_SAMPLED_MESSAGES_H
+
+#include "counting/calls.h"
+#include "counting/envelopes.h"
+#include "counting/message_order.h"
+#include "counting/open_requests.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Bytes of a status, in any ABI. */
+#define IBP_STATUS_BYTES 32
+
+struct ibp_message_places;
+
+/* A call that posts a send, a receive, or both. */
+struct ibp_sampled_message {
+    /* NULL of other calls, and of those that are not numbered. */
+    const struct ibp_message_places *places;
+    struct ibp_instance_known sent, received;
+    bool is_send_sampled, is_receive_sampled;
+    /* Of a receive that waits for its number: that in the list; else 0. */
+    unsigned order;
+    /* When the call was entered; 0 unless it is needed. */
+    uint64_t enter_ns;
+    /* In place of MPI_STATUS_IGNORE. */
+    long status[IBP_STATUS_BYTES / sizeof(long)];
+};
+
+/* Number the messages of a call before it is made, and note its end. The arguments may be changed: a receive with
+ * wildcards needs a status. */
+void ibp_message_begin(struct ibp_sampled_message *sampled, unsigned operation, struct ibp_call *call, long *arguments);
+void ibp_message_end(struct ibp_sampled_message *sampled, unsigned operation, bool is_large, const long *arguments,
+                     int result);
+
+/* Number the start of a persistent request. The lock must be held. */
+void ibp_message_start(struct ibp_open_request *entry, struct ibp_call *call);
+
+/* Return whether a status argument is MPI_STATUS_IGNORE or MPI_STATUSES_IGNORE. */
+bool ibp_status_is_ignored(long status);
+
+/* Read the source and the tag of one of an array of statuses. */
+void ibp_status_read(const void *statuses, uint32_t index, int *source, int *tag);
+
+/* Return the handle of a request; 0 of those that MPICH and Open MPI share between calls that are complete at once. */
+uintptr_t ibp_own_request(uintptr_t request);
+
+/* Return the index of the record of a call's origin. The lock must be held. */
+uint32_t ibp_call_origin_record(struct ibp_call *call);
+
+#endif

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ */
+#include "platform/system.h"
+#include "counting/envelopes.h"
+#include "counting/communicator_names.h"
+#include "counting/samples.h"
+#include "libmpi/communicators.h"
+#include "libmpi/lock.h"
+#include "platform/memory.h"
+
+#define PLACES IBP_ENVELOPE_PLACES
+#define USED_MAX (PLACES / 4 * 3)
+
+_Static_assert(PLACES == 1 << (64 - 54), "the upper bits of a key are its place");
+
+/* All free. Nobody writes to it. */
+static struct ibp_envelope nothing[PLACES];
+struct ibp_envelope *ibp_envelopes = nothing;
+
+static uint32_t used;
+static unsigned stream_level;
+/* Receives on any communicator have no numbers any more; nor have sends. */
+static bool is_disordered, is_stopped;
+
+bool ibp_envelopes_begin(void)
+{
+    struct ibp_envelope *const places = ibp_envelopes == nothing ? ibp_memory_map(sizeof nothing) : ibp_envelopes;
+
+    if (places) ibp_envelopes = places;
+    return places;
+}
+
+static struct ibp_envelope *probe(uint64_t key)
+{
+    uint64_t place = key >> 54;
+
+    while (ibp_envelopes[place].key && ibp_envelopes[place].key != key) place = (place + 1) % PLACES;
+    return &ibp_envelopes[place];
+}
+
+static unsigned stream_keeps(uint64_t stream)
+{
+    return (unsigned)__builtin_clzll(ibp_sample_hash(stream, 1) | 1);
+}
+
+static void count(const struct ibp_envelope *envelope)
+{
+    if (envelope->stream) ibp_sample_count(IBP_INSTANCE_MESSAGE, envelope->count);
+}
+
+/* Remove an envelope. Close the gap: later ones of the row move up, unless they would pass their home. */
+static void take_out(uint32_t gap)
+{
+    used--;
+    for (uint32_t next = (gap + 1) % PLACES; ibp_envelopes[next].key; next = (next + 1) % PLACES) {
+        if ((next - (uint32_t)(ibp_envelopes[next].key >> 54)) % PLACES < (next - gap) % PLACES) continue;
+        ibp_envelopes[gap] = ibp_envelopes[next];
+        gap = next;
+    }
+    ibp_envelopes[gap] = (struct ibp_envelope){0};
+}
+
+static bool is_kept(const struct ibp_envelope *envelope, unsigned level, ibp_handle but)
+{
+    if (!envelope->key) return true;
+    return envelope->communicator != but && (!envelope->stream || stream_keeps(envelope->stream) >= level);
+}
+
+/* Keep the envelopes of a level of streams, but for those of a communicator. */
+static void keep(unsigned level, ibp_handle but)
+{
+    for (uint32_t i = 0; i < PLACES; i++)
+        while (!is_kept(&ibp_envelopes[i], level, but)) {
+            count(&ibp_envelopes[i]);
+            take_out(i);
+        }
+}
+
+/* Raise the level of streams until there is a free place. */
+static void make_space(void)
+{
+    while (used == USED_MAX && stream_level < IBP_SAMPLE_LEVELS) {
+        keep(++stream_level, 0);
+        ibp_samples_raise_streams(stream_level);
+    }
+}
+
+/* Return what both ends know of an envelope; 0 where they do not. */
+static uint64_t find_stream(const struct ibp_named_communicator *named, uint32_t peer, int tag, enum ibp_side side)
+{
+    const uint64_t own = (uint64_t)ibp_mpi.rank;
+    uint64_t hash;
+
+    if (!named || peer == IBP_PEER_UNKNOWN) return 0;
+    hash = ibp_sample_hash(named->name, side == IBP_SIDE_SENDER ? own : peer);
+    hash = ibp_sample_hash(hash, side == IBP_SIDE_SENDER ? peer : own);
+    return ibp_sample_hash(hash, (uint32_t)tag) | 1;
+}
+
+static unsigned stratum_of(uint64_t stream)
+{
+    return (unsigned)(ibp_sample_hash(stream, 2) % IBP_SAMPLE_STRATA);
+}
+
+static uint64_t next_of(uint64_t stream, uint64_t number)
+{
+    return ibp_sample_next(stream, number, ibp_sample_level(IBP_INSTANCE_MESSAGE, stratum_of(stream)));
+}
+
+/* Return the envelope of a key, made if needed; NULL where it is not kept. */
+static struct ibp_envelope *enter(uint64_t key, ibp_handle communicator, uint64_t stream, enum ibp_side side)
+{
+    struct ibp_envelope *envelope = probe(key);
+
+    if (envelope->key) return envelope;
+    if (used == USED_MAX) make_space();
+    if (used == USED_MAX || (stream && stream_keeps(stream) < stream_level)) return NULL;
+    envelope = probe(key);
+    used++;
+    *envelope = (struct ibp_envelope){
+        .key = key,
+        .next = stream ? next_of(stream, 0) : IBP_NEVER,
+        .stream = stream,
+        .communicator = communicator,
+        .side = (uint8_t)side,
+    };
+    return envelope;
+}
+
+static bool is_without_order(const struct ibp_named_communicator *named, enum ibp_side side)
+{
+    return is_stopped || (side == IBP_SIDE_RECEIVER && (is_disordered || (named && named->is_disordered)));
+}
+
+/* Return whether another thread used an envelope too: then the order of its messages is unknown. */
+static bool is_shared(struct ibp_envelope *envelope)
+{
+    static uint32_t threads;
+    static IBP_THREAD_LOCAL uint32_t thread;
+
+    if (!thread) thread = ++threads;
+    if (!envelope->thread) envelope->thread = thread;
+    return envelope->thread != thread;
+}
+
+struct ibp_numbered ibp_envelope_number(ibp_handle communicator, int peer, int tag, enum ibp_side side)
+{
+    const uint64_t key = ibp_envelope_key(communicator, peer, tag, side);
+    struct ibp_named_communicator *const named = ibp_name_find(communicator);
+    struct ibp_numbered numbered = {.peer = IBP_PEER_UNKNOWN};
+    struct ibp_envelope *envelope;
+    uint64_t stream = 0;
+
+    if (peer >= 0) {
+        numbered.peer = ibp_communicator_peer(ibp_communicator_known(communicator), peer);
+        stream = find_stream(named, numbered.peer, tag, side);
+        if (!stream || is_without_order(named, side)) {
+            ibp_sample_count(IBP_INSTANCE_MESSAGE, 1);
+            ibp_sample_refuse(IBP_INSTANCE_MESSAGE, stream                 ? IBP_UNSAMPLED_ORDER
+                                                    : ibp_names_are_full() ? IBP_UNSAMPLED_FULL
+                                                                           : IBP_UNSAMPLED_NO_NAME);
+            return numbered;
+        }
+    }
+    envelope = enter(key, communicator, stream, side);
+    if (!envelope) {
+        if (stream) ibp_sample_count(IBP_INSTANCE_MESSAGE, 1);
+        return numbered;
+    }
+    if (named) named->has_envelopes = true;
+    if (ibp_threads_multiple && is_shared(envelope)) envelope->next = IBP_NEVER;
+    numbered.number = envelope->count++;
+    if (!stream || numbered.number != envelope->next) return numbered;
+    numbered.stream = stream;
+    numbered.communicator = named->name;
+    numbered.stratum = (uint8_t)stratum_of(stream);
+    numbered.keeps = (uint8_t)ibp_sample_keeps(stream, numbered.number);
+    numbered.stream_keeps = (uint8_t)stream_keeps(stream);
+    numbered.is_sampled = numbered.keeps >= ibp_sample_level(IBP_INSTANCE_MESSAGE, numbered.stratum);
+    envelope->next = next_of(stream, numbered.number + 1);
+    return numbered;
+}
+
+void ibp_envelope_stop(ibp_handle communicator, int peer, int tag, enum ibp_side side)
+{
+    struct ibp_envelope *envelope;
+
+    (void)ibp_envelope_number(communicator, peer, tag, side);
+    envelope = probe(ibp_envelope_key(communicator, peer, tag, side));
+    if (envelope->key) envelope->next = IBP_NEVER;
+}
+
+void ibp_envelopes_disorder(ibp_handle communicator)
+{
+    struct ibp_named_communicator *const named = communicator ? ibp_name_find(communicator) : NULL;
+
+    if (!communicator) is_disordered = true;
+    if (named) named->is_disordered = true;
+    for (uint32_t i = 0; i < PLACES; i++)
+        if (ibp_envelopes[i].key && ibp_envelopes[i].side == IBP_SIDE_RECEIVER &&
+            (!communicator || ibp_envelopes[i].communicator == communicator))
+            ibp_envelopes[i].next = IBP_NEVER;
+}
+
+void ibp_envelopes_stop(void)
+{
+    is_stopped = true;
+    for (uint32_t i = 0; i < PLACES; i++)
+        if (ibp_envelopes[i].key) ibp_envelopes[i].next = IBP_NEVER;
+}
+
+void ibp_envelopes_forget(ibp_handle communicator)
+{
+    const struct ibp_named_communicator *const named = ibp_name_find(communicator);
+
+    if (named && named->has_envelopes) keep(stream_level, communicator);
+}
+
+void ibp_envelopes_end(void)
+{
+    for (uint32_t i = 0; i < PLACES; i++) {
+        if (!ibp_envelopes[i].key) continue;
+        count(&ibp_envelopes[i]);
+        ibp_envelopes[i].count = 0;
+    }
+}

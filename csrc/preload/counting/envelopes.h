@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * Envelopes of messages: sender, receiver, communicator and tag. Both ends number the messages of an envelope alike,
+ * since MPI delivers them in order, so that they sample the same ones.
+ *
+ * The table has a fixed size. When it is full, both ends keep half of the envelopes, as chosen by a hash: the level of
+ * streams rises (counting/samples.h).
+ */
+#ifndef IBPROF_COUNTING_ENVELOPES_H
+#define IBPROF_COUNTING_ENVELOPES_H
+
+#include "libmpi/library.h"
+#include "platform/system.h"
+
+#include "ibprof_recording.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct ibp_envelope {
+    /* Of the arguments of calls; 0 in a free place. */
+    uint64_t key;
+    /* Number of messages so far, and the number of the next one that is sampled. */
+    uint64_t count, next;
+    /* What both ends know; 0 of MPI_PROC_NULL, to which no message goes. */
+    uint64_t stream;
+    ibp_handle communicator;
+    /* Of several threads in MPI: the one that uses it. */
+    uint32_t thread;
+    uint8_t side; /* enum ibp_side */
+};
+
+#define IBP_ENVELOPE_PLACES 1024
+
+/* Before the first one, a single free place that stands for all. */
+extern IBP_INTERNAL struct ibp_envelope *ibp_envelopes;
+
+/* No number: nothing is sampled. */
+#define IBP_NEVER UINT64_MAX
+
+/* Return the key of an envelope, by the arguments of a call. */
+static inline uint64_t ibp_envelope_key(ibp_handle communicator, int peer, int tag, enum ibp_side side)
+{
+    const uint64_t whom = (uint64_t)(uint32_t)peer << 32 | (uint32_t)tag;
+    const uint64_t key = (uint64_t)communicator * UINT64_C(0xd1342543de82ef95) ^ whom * UINT64_C(0x9e3779b97f4a7c15) ^
+                         (uint64_t)side * UINT64_C(0x2545f4914f6cdd1d);
+
+    return key | 1;
+}
+
+/* Return the envelope of a message that is not sampled, if that needs no search; NULL for all others. */
+static inline struct ibp_envelope *ibp_envelope_unsampled(ibp_handle communicator, int peer, int tag,
+                                                          enum ibp_side side)
+{
+    const uint64_t key = ibp_envelope_key(communicator, peer, tag, side);
+    struct ibp_envelope *const envelope = &ibp_envelopes[key >> 54];
+
+    return IBP_LIKELY(envelope->key == key) && IBP_LIKELY(envelope->count != envelope->next) ? envelope : NULL;
+}
+
+/* Count such a message. */
+static inline void ibp_envelope_add(struct ibp_envelope *envelope)
+{
+    envelope->count++;
+}
+
+/* Make the table. Return false without memory. */
+bool ibp_envelopes_begin(void);
+
+/* The number of a message. */
+struct ibp_numbered {
+    /* 0 where it has none. */
+    uint64_t stream;
+    uint64_t communicator;
+    uint64_t number;
+    uint32_t peer;
+    bool is_sampled;
+    uint8_t stratum, keeps, stream_keeps;
+};
+
+/* Number a message, by the arguments of a call. The communicator must be learned (libmpi/communicators.h), and the lock
+ * be held, as for what follows. */
+struct ibp_numbered ibp_envelope_number(ibp_handle communicator, int peer, int tag, enum ibp_side side);
+
+/* Stop sampling: an envelope; all that are received on a communicator, or, with 0, on any. */
+void ibp_envelope_stop(ibp_handle communicator, int peer, int tag, enum ibp_side side);
+void ibp_envelopes_disorder(ibp_handle communicator);
+
+/* Stop sampling all messages, sent ones too. */
+void ibp_envelopes_stop(void);
+
+/* Forget the envelopes of a communicator that is freed. */
+void ibp_envelopes_forget(ibp_handle communicator);
+
+/* Count all messages that were numbered. */
+void ibp_envelopes_end(void);
+
+#endif

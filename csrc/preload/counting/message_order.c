@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ */
+#include "platform/system.h"
+#include "counting/message_order.h"
+#include "counting/samples.h"
+
+#include <string.h>
+
+struct waiting {
+    struct ibp_posted_receive receive;
+    /* 0 of a blocking receive, and once it is complete. */
+    uintptr_t request;
+    struct ibp_instance_known known;
+    /* What its number in the list is: others keep theirs when it leaves. */
+    unsigned number;
+    bool is_complete, is_gone;
+    uint32_t end_origin;
+    uint64_t enter_ns, exit_ns;
+};
+
+/* In the order in which they were posted. */
+static struct waiting list[IBP_WAITING_RECEIVES_MAX];
+static unsigned last_number;
+
+uint32_t ibp_waiting_receives;
+
+static bool is_any(const struct ibp_posted_receive *receive)
+{
+    return receive->source == IBP_ANY || receive->tag == IBP_ANY;
+}
+
+/* Return whether two receives may match the same message. */
+static bool overlap(const struct ibp_posted_receive *one, const struct ibp_posted_receive *other)
+{
+    return one->communicator == other->communicator &&
+           (one->source == other->source || one->source == IBP_ANY || other->source == IBP_ANY) &&
+           (one->tag == other->tag || one->tag == IBP_ANY || other->tag == IBP_ANY);
+}
+
+bool ibp_receive_waits(const struct ibp_posted_receive *receive)
+{
+    for (uint32_t i = 0; i < ibp_waiting_receives; i++)
+        if (overlap(&list[i].receive, receive)) return true;
+    return is_any(receive);
+}
+
+static struct waiting *find(unsigned number)
+{
+    for (uint32_t i = 0; i < ibp_waiting_receives; i++)
+        if (list[i].number == number) return &list[i];
+    return NULL;
+}
+
+unsigned ibp_receive_enter(const struct ibp_posted_receive *receive, uintptr_t request,
+                           const struct ibp_instance_known *known)
+{
+    if (ibp_waiting_receives == IBP_WAITING_RECEIVES_MAX) return 0;
+    if (!++last_number) last_number = 1;
+    list[ibp_waiting_receives++] =
+        (struct waiting){.receive = *receive, .request = request, .known = *known, .number = last_number};
+    return last_number;
+}
+
+void ibp_receive_set_known(unsigned number, const struct ibp_instance_known *known)
+{
+    struct waiting *const waiting = find(number);
+
+    if (waiting) waiting->known = *known;
+}
+
+void ibp_receive_set_request(unsigned number, uintptr_t request)
+{
+    struct waiting *const waiting = find(number);
+
+    if (waiting) waiting->request = request;
+}
+
+/* -- numbers ------------------------------------------------------------------------------------------------------- */
+
+void ibp_message_set_number(struct ibp_instance_known *known, const struct ibp_numbered *numbered, int tag)
+{
+    known->name = numbered->communicator;
+    known->number = numbered->number;
+    known->size_or_peer = numbered->peer;
+    known->root_or_tag = tag;
+    known->stratum = numbered->stratum;
+    known->keeps = numbered->keeps;
+    known->stream_keeps = numbered->stream_keeps;
+}
+
+void ibp_message_keep(const struct ibp_instance_known *known, enum ibp_side side, uint32_t end_origin,
+                      uint64_t enter_ns, uint64_t exit_ns)
+{
+    struct ibp_message_sample *const sample =
+        ibp_sample_take(IBP_INSTANCE_MESSAGE, known->stratum, known->keeps, known->stream_keeps);
+
+    if (!sample) return;
+    sample->number = known->number;
+    sample->origin = known->origin;
+    sample->end_origin = end_origin;
+    sample->side = side;
+    sample->peer = known->size_or_peer;
+    sample->tag = known->root_or_tag;
+    sample->bytes = known->bytes;
+    sample->post_ns = known->start_ns;
+    sample->enter_ns = enter_ns;
+    sample->exit_ns = exit_ns;
+    __atomic_store_n(&sample->communicator, known->name, __ATOMIC_RELEASE);
+    ibp_samples_note_clock(exit_ns);
+}
+
+/* Number a receive whose envelope is known. If it is sampled, keep the sample, or have its request completed. */
+static void number(struct waiting *waiting)
+{
+    const struct ibp_posted_receive *const receive = &waiting->receive;
+    const struct ibp_numbered numbered =
+        ibp_envelope_number(receive->communicator, receive->source, receive->tag, IBP_SIDE_RECEIVER);
+    struct ibp_open_request *const entry = waiting->request ? ibp_open_request_find(waiting->request) : NULL;
+
+    waiting->is_gone = true;
+    if (numbered.is_sampled) ibp_message_set_number(&waiting->known, &numbered, receive->tag);
+    if (waiting->is_complete) {
+        if (numbered.is_sampled)
+            ibp_message_keep(&waiting->known, IBP_SIDE_RECEIVER, waiting->end_origin, waiting->enter_ns,
+                             waiting->exit_ns);
+        return;
+    }
+    if (!entry || entry->order != waiting->number) return;
+    entry->order = 0;
+    if (numbered.is_sampled)
+        entry->known = waiting->known;
+    else if (entry->is_persistent)
+        ibp_open_request_start(entry, false);
+    else
+        ibp_open_request_remove(entry);
+}
+
+/* Return whether one that was posted earlier may have taken the message of a receive. */
+static bool is_preceded(uint32_t place)
+{
+    for (uint32_t i = 0; i < place; i++)
+        if (!list[i].is_gone && overlap(&list[i].receive, &list[place].receive)) return true;
+    return false;
+}
+
+/* Number all receives that can be, and close the gaps. */
+static void resolve(void)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < ibp_waiting_receives; i++)
+        if (!list[i].is_gone && !is_any(&list[i].receive) && !is_preceded(i)) number(&list[i]);
+    for (uint32_t i = 0; i < ibp_waiting_receives; i++)
+        if (!list[i].is_gone) list[kept++] = list[i];
+    ibp_waiting_receives = kept;
+}
+
+void ibp_receive_complete(unsigned of, int source, int tag, uint32_t end_origin, uint64_t enter_ns, uint64_t exit_ns)
+{
+    struct waiting *const waiting = find(of);
+
+    if (!waiting) return;
+    waiting->receive.source = source;
+    waiting->receive.tag = tag;
+    waiting->is_complete = true;
+    waiting->request = 0;
+    waiting->end_origin = end_origin;
+    waiting->enter_ns = enter_ns;
+    waiting->exit_ns = exit_ns;
+    resolve();
+}
+
+void ibp_receive_cancel(unsigned of)
+{
+    struct waiting *const waiting = find(of);
+
+    if (waiting) waiting->is_gone = true;
+    resolve();
+}
+
+void ibp_receives_disorder(ibp_handle communicator)
+{
+    ibp_envelopes_disorder(communicator);
+    for (uint32_t i = 0; i < ibp_waiting_receives; i++) {
+        struct ibp_open_request *const entry = list[i].request ? ibp_open_request_find(list[i].request) : NULL;
+
+        if (communicator && list[i].receive.communicator != communicator) continue;
+        list[i].is_gone = true;
+        if (!entry || entry->order != list[i].number) continue;
+        entry->order = 0;
+        if (entry->is_persistent)
+            ibp_open_request_start(entry, false);
+        else
+            ibp_open_request_remove(entry);
+    }
+    resolve();
+}

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Samples of collectives and messages: the same instances on all that take part, as counted in known programs."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ibprof.archive.otf2_archive import read_archive, write_archive
+from ibprof.profile.profile_data import Profile, Side, Unsampled
+from ibprof.recording.host_file import open_recording_file
+from ibprof.recording.recording_reader import read_recording
+from ibprof_testing.mpi.mpis import MPICH_LIKE, SYSTEM, THROUGH_NETWORK, Build, Mpi, find_mpi, find_mpich_like, run_mpi
+
+ON = {"IBPROF_TIME": "1"} | THROUGH_NETWORK
+MPIS = (SYSTEM, "5.0.11", "mpich-5.0.2", "intel")
+RANKS = 4
+MEMORY_BYTES = 256 << 10
+
+
+def find_any(name: str) -> Mpi:
+    return find_mpich_like(name) if name in MPICH_LIKE else find_mpi(name)
+
+
+def record(name: str, program: str, ranks: int, arguments: list[int], build: Build, folder: Path) -> Profile:
+    mpi = find_any(name)
+    run_mpi(mpi, ranks, [build(mpi, program, "-g", "-pthread"), *map(str, arguments)], recording=folder, env=ON)
+    return read_recording(folder)
+
+
+def find_instances(run: Profile) -> dict[Hashable, list[int]]:
+    rows: dict[Hashable, list[int]] = defaultdict(list)
+    samples = run.collective_samples
+    for row, instance in enumerate(zip(samples.communicator.tolist(), samples.number.tolist(), strict=True)):
+        rows[instance].append(row)
+    return rows
+
+
+def find_messages(run: Profile) -> dict[Hashable, dict[Side, int]]:
+    samples = run.message_samples
+    ends: dict[Hashable, dict[Side, int]] = defaultdict(dict)
+    columns = (samples.rank, samples.peer, samples.communicator, samples.number, samples.tag, samples.side)
+    for row, (rank, peer, communicator, number, tag, side) in enumerate(
+        zip(*(c.tolist() for c in columns), strict=True)
+    ):
+        whom = (rank, peer) if side == Side.SENDER else (peer, rank)
+        assert side not in ends[whom, communicator, number, tag]
+        ends[whom, communicator, number, tag][Side(side)] = row
+    return ends
+
+
+def check_causes(run: Profile) -> Counter[str]:
+    """Check that no message was received before it was sent; return how many operations sent the joined ones."""
+    samples, operations = run.message_samples, Counter[str]()
+    for ends in find_messages(run).values():
+        if len(ends) == 2:
+            sent, received = ends[Side.SENDER], ends[Side.RECEIVER]
+            assert samples.post_ns[sent] < samples.exit_ns[received]
+            operations[run.operations[samples.operation[sent]]] += 1
+    assert (samples.post_ns <= samples.enter_ns).all()
+    assert (samples.enter_ns <= samples.exit_ns).all()
+    return operations
+
+
+@pytest.mark.parametrize("name", MPIS)
+def test_members_sample_the_same_collectives(name: str, build: Build, tmp_path: Path) -> None:
+    rounds = 40
+    run = record(name, "sampled_collectives.c", RANKS, [rounds, 1], build, tmp_path / "recording")
+    samples, counts = run.collective_samples, Counter[tuple[str, int]]()
+    for rows in find_instances(run).values():
+        size = int(samples.size[rows[0]])
+        assert len(rows) == size
+        assert sorted(samples.member[rows].tolist()) == list(range(size))
+        assert (samples.size[rows] == size).all()
+        assert len(set(samples.operation[rows].tolist())) == 1
+        assert len(set(samples.rank[rows].tolist())) == size
+        assert not samples.level[rows].any()
+        counts[run.operations[samples.operation[rows[0]]], size] += 1
+    assert counts["ALLREDUCE", 4] == counts["ALLTOALL", 4] == counts["IREDUCE", 4] == rounds
+    assert counts["BCAST", 2] == 2 * rounds
+    assert counts["BARRIER", 4] == 2 * rounds  # between groups, and merged
+    assert counts["BARRIER", 2] == 2 * rounds  # Comm_create_group and Comm_create
+    assert counts["SCAN", 4] == 20
+    of = {name: samples.operation == run.operations.index(name) for name in ("IREDUCE", "BCAST", "ALLTOALL")}
+    assert (samples.root[of["IREDUCE"]] == 3).all()
+    assert (samples.root[of["BCAST"]] == 1).all()
+    assert (samples.bytes[of["ALLTOALL"]] == 16 * 8).all()
+    assert (samples.root[of["ALLTOALL"]] == -1).all()
+    assert {run.operations[end] for end in samples.end_operation[of["IREDUCE"]]} == {"WAIT"}
+    assert all(not any(rank.unsampled_collectives) for rank in run.ranks)
+    assert (samples.start_ns <= samples.enter_ns).all()
+    assert (samples.enter_ns < samples.exit_ns).all()
+
+
+def test_memory_is_bounded(build: Build, tmp_path: Path) -> None:
+    """With 10,000 communicators and many more calls than there is space for, estimates remain."""
+    rounds, duplicates = 3000, 10_000
+    run = record(SYSTEM, "sampled_collectives.c", RANKS, [rounds, duplicates], build, tmp_path / "recording")
+    samples, weighted = run.collective_samples, Counter[str]()
+    for rows in find_instances(run).values():
+        if len(rows) == samples.size[rows[0]]:
+            weighted[run.operations[samples.operation[rows[0]]]] += 1 << int(samples.level[rows].max())
+    assert weighted["ALLTOALL"] == pytest.approx(rounds, rel=0.15)
+    assert weighted["ALLREDUCE"] == pytest.approx(rounds, rel=0.15)
+    assert all(rank.unsampled_collectives[Unsampled.FULL] for rank in run.ranks)
+    file = open_recording_file(next((tmp_path / "recording").glob("*")))
+    kinds = ("IBP_SEGMENT_COLLECTIVE_SAMPLES", "IBP_SEGMENT_MESSAGE_SAMPLES")
+    records = [file.records(kind)[0] for kind in kinds]
+    assert sum(found.nbytes for found in records) / RANKS < MEMORY_BYTES / 2
+
+
+@pytest.mark.parametrize("name", MPIS)
+def test_both_ends_sample_the_same_messages(name: str, build: Build, tmp_path: Path) -> None:
+    rounds = 30
+    run = record(name, "sampled_messages.c", RANKS, [rounds], build, tmp_path / "recording")
+    operations = check_causes(run)
+    assert not run.message_samples.level.any()
+    assert operations["ISEND"] == 2 * RANKS * rounds  # none of those that MPI_Mprobe took
+    assert operations["SENDRECV"] == operations["STARTALL"] == RANKS * rounds
+    assert operations["SEND"] == 3 * (RANKS - 1) * rounds
+    for rank in run.ranks:
+        assert rank.unsampled_messages[Unsampled.UNSEEN] == rounds
+        assert sum(rank.unsampled_messages) == rounds
+    sent = run.message_samples.side == Side.SENDER
+    assert set(run.message_samples.bytes[sent].tolist()) == {800, 80, 400, 16, 40}
+
+
+@pytest.mark.parametrize("name", [SYSTEM, "mpich-5.0.2"])
+def test_threads_sample_their_own_messages(name: str, build: Build, tmp_path: Path) -> None:
+    """Messages of several threads under one tag have no order, so that none is sampled after the second thread came."""
+    rounds = 40
+    run = record(name, "sampled_threads.c", 2, [rounds], build, tmp_path / "recording")
+    check_causes(run)
+    samples = run.message_samples
+    per_tag = Counter(samples.tag[samples.side == Side.SENDER].tolist())
+    assert all(per_tag[tag] == 2 * rounds for tag in (0, 1, 2))
+    assert per_tag[99] < rounds
+    assert all(len(rows) == 2 for rows in find_instances(run).values())
+
+
+def test_archive_keeps_samples(build: Build, tmp_path: Path) -> None:
+    run = record(SYSTEM, "sampled_messages.c", 2, [5], build, tmp_path / "recording")
+    write_archive(run, tmp_path / "profile.otf2")
+    write_archive(run, tmp_path / "profile.otf2")  # replaces it
+    kept = read_archive(tmp_path / "profile.otf2")
+    assert kept.ranks == run.ranks
+    assert run.ranks[0].clock_offset_ns
+    for rows, others in (
+        (run.collective_samples, kept.collective_samples),
+        (run.message_samples, kept.message_samples),
+    ):
+        assert len(rows.rank)
+        assert all(np.array_equal(column, getattr(others, name)) for name, column in rows.columns().items())
