@@ -115,13 +115,13 @@ def test_memory_is_bounded(build: Build, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", MPIS)
 def test_both_ends_sample_the_same_messages(name: str, build: Build, tmp_path: Path) -> None:
-    rounds = 30
-    run = record(name, "sampled_messages.c", RANKS, [rounds], build, tmp_path / "recording")
+    rounds, ranks = 30, 2 if "mpich" in name else RANKS  # MPICH's ranks spin: few cores take long for many
+    run = record(name, "sampled_messages.c", ranks, [rounds], build, tmp_path / "recording")
     operations = check_causes(run)
     assert not run.message_samples.level.any()
-    assert operations["ISEND"] == 2 * RANKS * rounds  # none of those that MPI_Mprobe took
-    assert operations["SENDRECV"] == operations["STARTALL"] == RANKS * rounds
-    assert operations["SEND"] == 3 * (RANKS - 1) * rounds
+    assert operations["ISEND"] == 2 * ranks * rounds  # none of those that MPI_Mprobe took
+    assert operations["SENDRECV"] == operations["STARTALL"] == ranks * rounds
+    assert operations["SEND"] == 3 * (ranks - 1) * rounds
     for rank in run.ranks:
         assert rank.unsampled_messages[Unsampled.UNSEEN] == rounds
         assert sum(rank.unsampled_messages) == rounds
