@@ -181,6 +181,9 @@ def measure_job(run: Profile, links: BusiestLink | None = None) -> JobTimes:
     end = float(spans.max() - spans.mean()) if whole and timed else 0.0
     at_work = max((mpi.busy_s if mpi else 0.0) - files - max(imbalance - end, collective + unexplained), 0.0)
     measured = measure_waiting(run)
+    if measured and not measured.messages and measured.total().unsplit_s > measured.total().time_s / 2:
+        # A recording without samples of messages says nothing of most calls: the estimates say more.
+        measured = None
     parts = None
     if measured:
         line_rate = links.line_rate_s if links else _find_line_rate_s(run, sent.busiest_host)
