@@ -178,6 +178,8 @@ class _Judge:
     def _find_cause_of_waiting(self) -> str | None:
         """Return why ranks wait: for one rank, for those of one host, or for others in turn."""
         late = self._times.parts.late if self._times and self._times.parts else ()
+        if self._times and self._waits_at_end(self._times):
+            return "late-rank"
         total = sum(each.wait_s for each in late)
         if not total:
             return None
@@ -260,7 +262,9 @@ class _Judge:
             yield f"Waiting for other ranks is {share:.0%} of MPI time."
             return
         wait = f"{format_seconds(times.wait_s)} +- {format_seconds(parts.error_s)}"
-        yield f"Waiting for other ranks is {share:.0%} of MPI time ({wait}){self._say_late(parts.late)}."
+        at_end = f", most of it in MPI_Finalize, for rank {times.latest}"
+        late = at_end if self._waits_at_end(times) else self._say_late(parts.late)
+        yield f"Waiting for other ranks is {share:.0%} of MPI time ({wait}){late}."
         # A slow network is not acquitted because ranks wait as well.
         much = parts.is_slow and parts.transfer_s >= LITTLE_MPI * (self._mpi_s or 0.0)
         yield self._say_transfer(parts) if much else NO_PROBLEM
@@ -281,6 +285,11 @@ class _Judge:
             return ""
         shares = ((parts.wait_s, "waiting"), (parts.transfer_s, "transfer"), (parts.unsplit_s, "not split"))
         return f"Of MPI time {', '.join(f'{part / self._mpi_s:.0%} is {name}' for part, name in shares)}."
+
+    @staticmethod
+    def _waits_at_end(times: JobTimes) -> bool:
+        """Return whether most waiting is in MPI_Finalize, for the rank that is outside of MPI longest."""
+        return times.latest is not None and times.end_s >= times.wait_s / 2 > 0
 
     def _say_late(self, late: tuple[LateRank, ...]) -> str:
         """Return where ranks wait, for whom, how often, how long, and what that rank does differently."""
@@ -372,14 +381,20 @@ class _Judge:
         if kind is not VerdictKind.WAITING or times is None:
             return []
         if times.parts:
-            return [
-                Evidence(late.rank, name_call(late.operation), late.site if self._has_sites else None, late.region)
-                for late in times.parts.late[:3]
-            ]
+            return self._list_late(times, times.parts)
         found = [self._locate(each.quickest, each) for each in times.collectives[:3] if each.waiting_s]
         if times.latest is not None and times.imbalance_s >= times.wait_s / 2:
             found.append(self._locate(times.latest, times.latest_at))
         return found
+
+    def _list_late(self, times: JobTimes, parts: TransferTimes) -> list[Evidence]:
+        """Return the ranks that others wait for, and where."""
+        if self._waits_at_end(times):
+            return [Evidence(times.latest, "MPI_Finalize")]
+        return [
+            Evidence(late.rank, name_call(late.operation), late.site if self._has_sites else None, late.region)
+            for late in parts.late[:3]
+        ]
 
     def _list_transfer(self, measured: MeasuredWaiting) -> list[Evidence]:
         """Return the places with most transfer."""
