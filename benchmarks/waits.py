@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compare the waiting that ibprof measures with that of a tracer in the same run, for planted programs.
+
+python benchmarks/waits.py -o FOLDER [--mpi NAME] [WORD ...]
+
+Each plant of `ibprof_testing.waits.traced_runs` runs under the tracer and under ibprof at once. Prints a row a plant:
+the part of MPI time that is waiting by both, ibprof's unsplit part, the largest difference of one operation, and the
+verdict. Plants with a rate run in a network namespace, which needs root. With words: only plants whose titles have one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from ibprof.load import load_profile
+from ibprof.verdict.job_verdict import judge_run
+from ibprof.waiting.wait_split import measure_waiting
+from ibprof_testing.mpi import mpis
+from ibprof_testing.waits.traced_runs import PLANTS, WaitPlant, run_traced
+from ibprof_testing.waits.traces import split_by_operation
+
+MOST_OFF = 0.05
+"""Part of MPI time by which the waiting of an operation may differ from the tracer's."""
+
+
+def compare(mpi: mpis.Mpi, plant: WaitPlant, folder: Path, programs: Path) -> tuple[str, bool]:
+    """Run a plant; return its row, and whether the waiting of each operation is within `MOST_OFF`."""
+    folder.mkdir()
+    traces = run_traced(mpi, plant, folder, programs, folder / "recording", {"IBPROF_TIME": "1", "IBPROF_SITES": "1"})
+    truth = split_by_operation(traces)
+    whole = sum(time for time, _ in truth.values())
+    run = load_profile(folder / "recording")
+    verdict, measured = judge_run(run), measure_waiting(run)
+    waited = sum(wait for _, wait in truth.values()) / whole
+    if measured is None:
+        return f"| {plant.title} | {waited:.2f} | no samples | | | {verdict.kind.value} |", False
+    operations = np.array(run.operations)[measured.shares.operation]
+    off = max(
+        abs(measured.total(operations == name.upper()).wait_s - wait) / whole for name, (_, wait) in truth.items()
+    )
+    total = measured.total()
+    parts = [f"{part / total.time_s:.2f}" for part in (total.wait_s, total.error_s, total.unsplit_s)]
+    figures = f"{waited:.2f} | {parts[0]} +- {parts[1]} | {parts[2]} | {off:.3f}"
+    return f"| {plant.title} | {figures} | {verdict.kind.value} |", off <= MOST_OFF
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print the table; status 1 where an operation is further off than `MOST_OFF`."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("-o", "--output", type=Path, required=True, help="an empty folder for recordings")
+    parser.add_argument("--mpi", default=mpis.SYSTEM, help="as in ibprof_testing.mpi.mpis (default: %(default)s)")
+    parser.add_argument("word", nargs="*")
+    wanted = parser.parse_args(argv)
+    find = mpis.find_mpich_like if wanted.mpi in mpis.MPICH_LIKE else mpis.find_mpi
+    programs = wanted.output.resolve() / "programs"
+    programs.mkdir(parents=True)
+    print("| plant | waiting, tracer | ibprof | unsplit | largest difference | verdict |\n|---|---|---|---|---|---|")
+    right = True
+    for number, plant in enumerate(PLANTS):
+        if not wanted.word or any(word in plant.title for word in wanted.word):
+            row, good = compare(find(wanted.mpi), plant, wanted.output.resolve() / f"run{number}", programs)
+            print(row, flush=True)
+            right &= good
+    return int(not right)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
