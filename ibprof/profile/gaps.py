@@ -37,7 +37,9 @@ def describe_gaps(run: Profile, *, with_operations: bool = True) -> Iterator[str
     if off := [rank.rank for rank in run.ranks if rank.off_ns]:
         longest = format_seconds(max(rank.off_ns for rank in run.ranks) / 1e9)
         yield f"recording was switched off for up to {longest} on rank {format_ranks(off)}"
-    if control := sum_exactly(run.counters.bytes[run.counters.kind == Kind.CONTROL]):
+    # Received bytes are the same messages, seen at their other end.
+    sent_control = (run.counters.kind == Kind.CONTROL) & (run.counters.direction != Direction.RECEIVED)
+    if control := sum_exactly(run.counters.bytes[sent_control]):
         yield f"{format_bytes(control)} of MPI's own control messages are left out of all sums"
     yield from describe_no_comparison(run)
     if with_operations:

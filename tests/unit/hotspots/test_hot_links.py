@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from ibprof.profile.gaps import format_ranks
-from ibprof.profile.profile_data import Kind, Profile
+from ibprof.profile.profile_data import Direction, Kind, Profile
 from ibprof_converter.analysis.load_options import FabricOptions, TrafficOptions
 from ibprof_converter.analysis.load_pipeline import load_demands, read_routed_fabric
 from ibprof_converter.hotspots.hot_links import HOST_LINK, SWITCH_LINK
@@ -173,7 +173,11 @@ def test_nothing_sent_is_reported_as_nothing() -> None:
 
 def test_what_was_not_seen_is_said() -> None:
     run = make_profile(
-        [Count(0, 1, 10), Count(0, 1, 7, kind=Kind.CONTROL)],
+        [
+            Count(0, 1, 10),
+            Count(0, 1, 7, kind=Kind.CONTROL),
+            Count(1, 0, 7, kind=Kind.CONTROL, direction=Direction.RECEIVED),
+        ],
         [
             make_rank(0, finalized=False, notes=("osc/rdma is not seen",)),
             make_rank(1, lost_bytes=5000, lost_messages=2, notes=("osc/rdma is not seen",)),
