@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, product, zip_longest
+from math import prod
 from pathlib import Path
 
 from ibprof.errors import UsageError, quote_found
@@ -178,18 +180,30 @@ def expand_hosts(expression: str) -> list[str]:
     """
     hosts: list[str] = []
     for item in _split(expression):
-        names = [""]
-        for number, part in enumerate(re.split(r"\[([^\[\]]*)\]", item)):
-            pieces = _expand_ranges(expression, part) if number % 2 else [part]
-            if len(names) * len(pieces) + len(hosts) > _LARGEST:
-                raise UsageError(f"{quote_found(expression)}: more than {_LARGEST} hosts")
-            names = [name + piece for name in names for piece in pieces]
+        parts = re.split(r"\[([^\[\]]*)\]", item)
+        numbers = [_expand_ranges(expression, part) for part in parts[1::2]]
+        if prod(map(len, numbers)) + len(hosts) > _LARGEST:
+            raise UsageError(f"{quote_found(expression)}: more than {_LARGEST} hosts")
+        names = [
+            "".join(chain.from_iterable(zip_longest(parts[::2], chosen, fillvalue="")))
+            for chosen in _choose_numbers(numbers)
+        ]
         if any(set(name) & set("[]") or not name for name in names):
             raise UsageError(f"{quote_found(expression)}: expected hosts as node[01-04,7],login1")
         hosts += names
     if not hosts:
         raise UsageError(f"{quote_found(expression)}: expected hosts as node[01-04,7],login1")
     return hosts
+
+
+def _choose_numbers(numbers: Sequence[Sequence[str]]) -> Iterator[Sequence[str]]:
+    """Yield a number of each bracket, in Slurm's order (src/common/hostlist.c, _push_range_list).
+
+    The last bracket varies fastest, then the first, the second and so on: the one before the last varies slowest.
+    """
+    *others, last = numbers or [[""]]
+    for chosen in product(*reversed(others), last):
+        yield [*chosen[-2::-1], chosen[-1]]
 
 
 def _split(expression: str) -> Iterator[str]:

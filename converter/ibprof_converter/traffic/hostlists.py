@@ -95,6 +95,11 @@ def read_host_list(path: Path, ranks: int) -> list[str]:
     return hosts[:ranks]
 
 
+def find_line(path: Path, name: str) -> int | None:
+    """Return the first line of a list that names a host; None if no line does."""
+    return next((each.line for each in read_listed_hosts(path) if each.name == name), None)
+
+
 def deal_ranks(expression: str, ranks: int) -> list[str]:
     """Return a host of a Slurm expression for each rank: one each, or in blocks, of which the last may be smaller.
 

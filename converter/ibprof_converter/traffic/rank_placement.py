@@ -19,7 +19,7 @@ from ibprof_converter.fabric.dump_files import peek_dump
 from ibprof_converter.fabric.fabric_graph import LIDS, NO_NODE, Fabric, NodeKind
 from ibprof_converter.fabric.node_names import natural_key
 from ibprof_converter.traffic.csv_tables import read_number, read_rows
-from ibprof_converter.traffic.hostlists import deal_ranks, looks_like_host_list, read_host_list
+from ibprof_converter.traffic.hostlists import deal_ranks, find_line, looks_like_host_list, read_host_list
 from ibprof_converter.traffic.hosts import NO_HOST, HostIndex, Hosts, stack_ports
 from ibprof_converter.traffic.patterns import shuffle
 from ibprof_converter.traffic.recorded_adapters import PortLids, RankAdapters, find_rank_adapters
@@ -89,7 +89,7 @@ def place_ranks_by_rule(
             named,
             hosts,
             f"--placement {rule}",
-            lambda name, why: UsageError(f"--placement {rule}: no host {name}{why}"),
+            lambda name, why: UsageError(f"--placement {rule}: no host {quote_found(name)}{why}"),
         )
     order = _order_of_rule(rule, hosts)
     if order is None:
@@ -126,7 +126,10 @@ def _read_placement(path: Path, hosts: Hosts, fabrics: Sequence[Fabric], ranks: 
     if path.is_file() and looks_like_host_list(peek_dump(path).decode("utf-8", "backslashreplace")):
         named = read_host_list(path, ranks)
         return _place_ranks_on(
-            named, hosts, str(path), lambda name, why: InputError(path, None, "hosts of the fabric", f"{name}{why}")
+            named,
+            hosts,
+            str(path),
+            lambda name, why: InputError(path, find_line(path, name), "a host of the fabric", quote_found(name) + why),
         )
     host = np.full(ranks, NO_HOST, np.int32)
     ports = np.full((ranks, *hosts.ports.shape[1:]), NO_LID, np.int32)
@@ -174,7 +177,7 @@ def _place_ranks_on(
     found = {name: index.find(name) for name in dict.fromkeys(named)}
     for name, host in found.items():
         if host is None:
-            raise refuse(quote_found(name), ", a name that several adapters share" if index.is_shared(name) else "")
+            raise refuse(name, ", a name that several adapters share" if index.is_shared(name) else "")
     chosen = np.array([found[name] for name in named], np.int32)
     return RankPlacement(host=chosen, ports=hosts.ports[chosen], notes=(f"ranks are placed by {source}",))
 
