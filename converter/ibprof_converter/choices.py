@@ -45,7 +45,7 @@ MIN_HOP = "min-hop"
 D_MOD_K = "d-mod-k"
 MODELS = (D_MOD_K, MIN_HOP)
 
-ENGINES = ("minhop", "updn", "dnup", "ftree", "dor", "lash", "sssp", "dfsssp")
+ENGINES = ("minhop", "updn", "dnup", "ftree", "dor", "lash", "sssp", "dfsssp", "nue")
 """OpenSM's routing engines that need no file of their own."""
 
 ROUTE_CHOICES = f"{TABLES}, {MODELLED}[:{'|'.join(MODELS)}] or {OPENSM}[:ENGINE]"

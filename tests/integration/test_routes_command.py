@@ -51,6 +51,14 @@ def test_rows_are_loads_of_the_engines(capsys: pytest.CaptureFixture[str]) -> No
     assert document["opensm_conf"] == ["routing_engine updn"]
 
 
+def test_nue_needs_no_second_lane_on_a_ring(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", "torus:5:2", "pattern:all-to-all", "--engines", "nue,minhop", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    _, nue, minhop = document["engines"]
+    assert (nue["used"], nue["deadlock"], minhop["deadlock"]) == ("nue", "free", "cycle")
+    assert document["opensm_conf"] == ["routing_engine nue"]
+
+
 def test_layout_and_report_take_opensm_for_the_routes(capsys: pytest.CaptureFixture[str]) -> None:
     """The captured tables are of updn: the loads on OpenSM's anew are the same."""
     traffic = "pattern:shift:20:1000"
