@@ -36,7 +36,8 @@ class RailSummary:
         links_from, tables_from: the files; the latter is None where the rail could not be read.
         switches, adapters, routers, links, tables: their numbers.
         adaptive: whether switches are known to route adaptively.
-        hosts_by_adapters: ports of a host in this subnet -> number of such hosts.
+        hosts_by_adapters: adapters of a host in this subnet -> number of such hosts.
+        hosts_by_ports: active ports of a host in this subnet -> number of such hosts.
         remarks: further gaps of the files, a sentence each.
         directors: chassis with several switch chips, each in words.
         unused: files that were found and not used, a sentence each.
@@ -51,6 +52,7 @@ class RailSummary:
     tables: int = 0
     adaptive: bool = False
     hosts_by_adapters: dict[int, int] = field(default_factory=dict)
+    hosts_by_ports: dict[int, int] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
     directors: tuple[str, ...] = ()
     unused: tuple[str, ...] = ()
@@ -139,6 +141,7 @@ def _read(files: RailFiles, number: int) -> tuple[Subnet, tuple[str, ...], str |
 
 def _summarise(subnet: Subnet, unused: tuple[str, ...]) -> RailSummary:
     fabric = subnet.fabric
+    hosts = find_hosts([fabric])
     switches, adapters, routers = (
         int((fabric.node_kind == kind).sum()) for kind in (NodeKind.SWITCH, NodeKind.CA, NodeKind.ROUTER)
     )
@@ -151,7 +154,8 @@ def _summarise(subnet: Subnet, unused: tuple[str, ...]) -> RailSummary:
         links=fabric.links,
         tables=len(subnet.tables.switch_guid),
         adaptive=subnet.adaptive is not None,
-        hosts_by_adapters=find_hosts([fabric]).count_by_adapters(0),
+        hosts_by_adapters=hosts.count_by_adapters(0),
+        hosts_by_ports=hosts.count_by_ports(0),
         remarks=subnet.warnings,
         directors=describe_directors(fabric),
         unused=unused,
@@ -210,8 +214,8 @@ def describe_health(health: FabricHealth) -> Iterator[str]:
     """Yield lines on what was checked and on each finding, the most severe first."""
     for number, rail in enumerate(health.rails):
         yield _describe_rail(number, rail)
-        if max(rail.hosts_by_adapters, default=1) > 1:
-            yield f"rail {number}: {_describe_hosts(rail.hosts_by_adapters)}"
+        if max((*rail.hosts_by_adapters, *rail.hosts_by_ports), default=1) > 1:
+            yield f"rail {number}: {_describe_hosts(rail.hosts_by_adapters, rail.hosts_by_ports)}"
         for director in rail.directors:
             yield f"rail {number}: director {director}"
         yield from rail.unused
@@ -226,11 +230,18 @@ def describe_health(health: FabricHealth) -> Iterator[str]:
         yield from textwrap.wrap(text, _WIDTH, initial_indent="    ", subsequent_indent="    ")
 
 
-def _describe_hosts(hosts_by_adapters: Mapping[int, int]) -> str:
-    parts = [
-        f"{count_of(hosts, 'host')} with {count_of(ports, 'adapter')}" for ports, hosts in hosts_by_adapters.items()
-    ]
-    return f"{', '.join(parts)} in one subnet"
+def _describe_hosts(hosts_by_adapters: Mapping[int, int], hosts_by_ports: Mapping[int, int]) -> str:
+    """Return the hosts by their adapters, and by their ports where an adapter has several."""
+    parts = [_count_hosts(hosts_by_adapters, "adapter")]
+    if hosts_by_ports not in (hosts_by_adapters, {}):
+        parts.append(_count_hosts(hosts_by_ports, "active port"))
+    return f"{'; '.join(parts)} in one subnet"
+
+
+def _count_hosts(hosts_by_number: Mapping[int, int], noun: str) -> str:
+    return ", ".join(
+        f"{count_of(hosts, 'host')} with {count_of(number, noun)}" for number, hosts in hosts_by_number.items()
+    )
 
 
 def _describe_rail(number: int, rail: RailSummary) -> str:

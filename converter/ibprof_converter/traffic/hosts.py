@@ -82,9 +82,20 @@ class Hosts:
         return bool(self.ports.shape[2] > 1)
 
     def count_by_adapters(self, rail: int) -> dict[int, int]:
+        """Return how many hosts have how many adapters on a rail, most adapters first: adapters -> hosts."""
+        of_node = self.of_node[rail]
+        return _count_hosts(np.bincount(of_node[of_node != NO_HOST], minlength=len(self.name)))
+
+    def count_by_ports(self, rail: int) -> dict[int, int]:
         """Return how many hosts have how many ports on a rail, most ports first: ports -> hosts."""
-        ports, hosts = np.unique(self.adapters[:, rail], return_counts=True)
-        return {port: host for port, host in zip(ports.tolist()[::-1], hosts.tolist()[::-1], strict=True) if port}
+        return _count_hosts(self.adapters[:, rail])
+
+    @property
+    def end_noun(self) -> str:
+        """What `ends` are, in words: adapters, or ports where an adapter has several on a rail."""
+        by_adapter = (self.count_by_adapters(rail) for rail in range(self.rails))
+        by_port = (self.count_by_ports(rail) for rail in range(self.rails))
+        return "adapters" if all(map(dict.__eq__, by_adapter, by_port)) else "ports"
 
     @property
     def ends(self) -> npt.NDArray[np.int32]:
@@ -96,6 +107,12 @@ class Hosts:
         by_end = self.ports.transpose(0, 2, 1).reshape(-1, self.rails)
         ends: npt.NDArray[np.int32] = by_end[(by_end != NO_LID).any(axis=1)]
         return ends
+
+
+def _count_hosts(having: npt.NDArray[np.integer]) -> dict[int, int]:
+    """Return how many hosts have each number, the largest number first, 0 left out."""
+    numbers, hosts = np.unique(having, return_counts=True)
+    return {number: host for number, host in zip(numbers.tolist()[::-1], hosts.tolist()[::-1], strict=True) if number}
 
 
 def count_ports(ports: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:

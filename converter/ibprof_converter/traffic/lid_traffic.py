@@ -189,8 +189,8 @@ def _place_pattern(demand: RankTraffic, hosts: Hosts, nic: str | None) -> RankPl
         # Ends of one host are no ranks of it: what they send each other leaves by one adapter and enters by another.
         return RankPlacement(every, ends[:, :, np.newaxis], (note_ends(hosts),), label_of_policy(adapter_policies.RANK))
     several = len(ends) > len(hosts.name)
-    read_for = f"{demand.ranks} {'hosts or adapters' if several else 'hosts'}"
-    found = f"{len(hosts.name)} hosts with {len(ends)} adapters" if several else str(len(hosts.name))
+    read_for = f"{demand.ranks} {f'hosts or {hosts.end_noun}' if several else 'hosts'}"
+    found = f"{len(hosts.name)} hosts with {len(ends)} {hosts.end_noun}" if several else str(len(hosts.name))
     raise UsageError(
         f"{demand.origin} was read for a fabric of {read_for}, and this one has {found}: "
         f"read it for this fabric, or add --placement ({PLACEMENT_FORMS})"
@@ -200,7 +200,7 @@ def _place_pattern(demand: RankTraffic, hosts: Hosts, nic: str | None) -> RankPl
 def note_ends(hosts: Hosts) -> str:
     """Return a note on the ends of a pattern that is over adapters."""
     return (
-        f"the pattern is over the {len(hosts.ends)} adapters of {len(hosts.name)} hosts, each an end; "
+        f"the pattern is over the {len(hosts.ends)} {hosts.end_noun} of {len(hosts.name)} hosts, each an end; "
         "with --nic it is over the hosts"
     )
 
