@@ -20,6 +20,7 @@ SOURCE_SUFFIXES = frozenset(
 SOURCE_NAMES = frozenset(("Makefile", "run", ".clang-format", ".gitignore"))
 # Output of tools has no licence line: captured fabrics, expected outputs, packages of others.
 WRITTEN_BY_TOOLS = (
+    "tests/data/cases/",
     "tests/data/fabrics/",
     "tests/data/golden/",
     "converter/ibprof_converter/data/demo-fabric/",

@@ -121,7 +121,18 @@ class _Judge:
         return Verdict(
             kind=kind,
             cause=self._find_cause_of_waiting() if kind is VerdictKind.WAITING and parts else cause,
-            sentences=tuple(filter(None, (self._say_routes(), self._say_time(), *said, *self._say_regions(kind)))),
+            sentences=tuple(
+                filter(
+                    None,
+                    (
+                        links.unrouted if links else "",
+                        self._say_routes(),
+                        self._say_time(),
+                        *said,
+                        *self._say_regions(kind),
+                    ),
+                )
+            ),
             run_s=self._run_s,
             mpi_s=self._mpi_s,
             wait_s=self._times.wait_s if self._times and self._times.mpi else None,
@@ -131,6 +142,7 @@ class _Judge:
             missing=tuple(self._list_missing(kind)),
             regions=self._regions,
             is_worth_it=self._is_worth_it(),
+            unrouted_share=links.unrouted_share if links else None,
             transfer_s=parts.transfer_s if parts else None,
             unsplit_s=parts.unsplit_s if parts else None,
             split_error_s=parts.error_s if parts else None,

@@ -67,6 +67,8 @@ class BusiestLink:
         by_region: seconds of each region's own most loaded link direction; None where not known.
         on_host_share: part of all bytes that stay within hosts, 0 to 1, placed as they are on this fabric.
         moved: ranks are placed on other hosts than they ran on, so that the run's time is not these links'.
+        unrouted: a sentence on bytes without a route; empty where all bytes have one.
+        unrouted_share: their part of all bytes, 0 to 1.
     """
 
     busiest: str
@@ -84,6 +86,8 @@ class BusiestLink:
     on_host_share: float = 0.0
     by_region: Mapping[str, float] | None = None
     moved: bool = False
+    unrouted: str = ""
+    unrouted_share: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -103,6 +107,7 @@ class Verdict(NotebookView):
         missing: what would make the verdict surer.
         regions: parts of the run, those with most time in MPI first; empty where times were not recorded.
         is_worth_it: the remedy saves at least `WORTH_HAVING` of the run; None where no run shows that.
+        unrouted_share: part of all bytes that have no route on the fabric, 0 to 1; None where no fabric is known.
         transfer_s, unsplit_s: the other parts of `mpi_s`; None where no calls were sampled.
         split_error_s: the standard error of `wait_s` and of `transfer_s`; None likewise.
         late: ranks that others waited for, those with most waiting first.
@@ -120,6 +125,7 @@ class Verdict(NotebookView):
     missing: tuple[str, ...] = ()
     regions: tuple[RegionShare, ...] = ()
     is_worth_it: bool | None = None
+    unrouted_share: float | None = None
     transfer_s: float | None = None
     unsplit_s: float | None = None
     split_error_s: float | None = None
@@ -150,6 +156,7 @@ class Verdict(NotebookView):
             "late": [asdict(each) for each in self.late],
             "line_rate_s": self.line_rate_s,
             "gain_s": self.gain_s,
+            "unrouted_share": self.unrouted_share,
             "evidence": [asdict(each) for each in self.evidence],
             "missing": list(self.missing),
         }

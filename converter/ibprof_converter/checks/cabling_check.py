@@ -13,13 +13,18 @@ from ibprof.text.quantities import count_of
 from ibprof_converter.checks.fabric_findings import FabricFinding, FindingKind
 from ibprof_converter.checks.route_check import name_nodes
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind, Origin
+from ibprof_converter.fabric.fabric_parts import list_parts
 from ibprof_converter.layout.neighbours import find_alike_links
 from ibprof_converter.layout.node_levels import find_leaves, find_levels
 from ibprof_converter.layout.regular_cabling import fit_regular_cabling
 
 
 def check_cabling(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
-    """Find half, inactive, slow and narrow links, those of unknown rate, and leaf switches with few uplinks."""
+    """Find half, inactive, slow and narrow links, those of unknown rate, separate parts, leaves with few uplinks."""
+    parts = list_parts(fabric)
+    if len(parts) > 1:
+        what = f"{len(parts)} parts that no cable joins"
+        yield FabricFinding(FindingKind.SEPARATE_PARTS, rail, what, tuple(part.text for part in parts))
     half = np.flatnonzero(fabric.link_half)
     if len(half):
         yield FabricFinding(

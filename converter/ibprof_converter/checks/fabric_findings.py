@@ -160,6 +160,12 @@ class FindingKind(Enum):
         "the regular fabric that fits best has no such cable: plugged into the wrong switch, or the fabric was "
         "built so",
     )
+    SEPARATE_PARTS = _Meaning(
+        "separate-parts",
+        False,
+        "no packet can pass from one part to another: cables or switches are missing, or these are planes or subnets "
+        "that were built apart",
+    )
     MISSING_HOST = _Meaning(
         "host-missing-on-rail",
         False,

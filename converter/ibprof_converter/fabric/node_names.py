@@ -73,9 +73,9 @@ def rank_names(names: tuple[str, ...]) -> npt.NDArray[np.int64]:
     return rank
 
 
-def show_some(items: Sequence[str]) -> str:
+def show_some(items: Sequence[str], most: int = _SHOWN) -> str:
     """Return the first few of many items, as a list in words."""
-    return ", ".join(items[:_SHOWN]) + (", ..." if len(items) > _SHOWN else "")
+    return ", ".join(items[:most]) + (", ..." if len(items) > most else "")
 
 
 def looks_like_name_map(head: bytes) -> bool:

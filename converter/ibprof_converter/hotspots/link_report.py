@@ -20,6 +20,7 @@ from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.loaded_links import ESTIMATE, STATIC, Bounds, Loads
 from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic
+from ibprof_converter.traffic.unrouted_bytes import UnroutedBytes, find_unrouted
 
 DIAGNOSED_FLOWS = 5_000_000
 """Largest number of flows: trying remedies for more takes too long for a report."""
@@ -41,6 +42,7 @@ class LinkReport:
         diagnosis: why the most loaded link direction is as busy as it is; None for port counters, which know no flows,
             where no speed is known, and beyond `DIAGNOSED_FLOWS`.
         groups: the most loaded link directions, equally loaded ones together.
+        unrouted: bytes without a route; None where all bytes have one.
     """
 
     bytes_total: int
@@ -54,6 +56,7 @@ class LinkReport:
     switch_hotspots: tuple[Hotspot, ...]
     diagnosis: Diagnosis | None
     groups: tuple[LinkGroup, ...] = ()
+    unrouted: UnroutedBytes | None = None
 
 
 def report_on_links(
@@ -92,6 +95,7 @@ def report_on_links(
         hotspots=busy.hotspots,
         switch_hotspots=busy.switch_hotspots,
         groups=busy.groups,
+        unrouted=find_unrouted(placed, subnets, loads),
         diagnosis=diagnose_traffic(placed, subnets, bounds is not None, demand, progress)
         if isinstance(placed, Traffic)
         else None,

@@ -33,8 +33,15 @@ def judge_job(
         moved: whether ranks are placed on other hosts than they ran on.
     """
     times = _time_links(links, routes) if links else None
-    if times:
-        times = replace(times, by_region=by_region, moved=moved)
+    if times and links:
+        lost = links.unrouted
+        times = replace(
+            times,
+            by_region=by_region,
+            moved=moved,
+            unrouted=lost.text if lost else "",
+            unrouted_share=lost.share if lost else 0.0,
+        )
     return judge_run(run, times) if run else judge_traffic(times)
 
 

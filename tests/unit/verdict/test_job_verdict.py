@@ -307,5 +307,5 @@ def test_what_is_missing_is_said() -> None:
 def test_json_has_all_keys() -> None:
     assert set(judge_traffic(None).as_json()) == {
         *("kind", "cause", "text", "run_s", "mpi_s", "wait_s", "line_rate_s", "gain_s", "evidence", "missing"),
-        *("transfer_s", "unsplit_s", "wait_error_s", "transfer_error_s", "unsplit_error_s", "late"),
+        *("transfer_s", "unsplit_s", "wait_error_s", "transfer_error_s", "unsplit_error_s", "late", "unrouted_share"),
     }

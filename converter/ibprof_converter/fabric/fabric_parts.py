@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parts of a fabric that no cable joins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from ibprof.text.quantities import count_of
+from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
+from ibprof_converter.fabric.node_names import show_some
+
+_NAMED = 2
+"""Nodes of a part that are named."""
+
+
+@dataclass(frozen=True, slots=True)
+class FabricPart:
+    """Part of a fabric that no cable joins to the others.
+
+    Attributes:
+        switches, adapters: nodes of it, ascending. An adapter that is cabled to several parts is in each of them.
+        text: their names and number.
+    """
+
+    switches: npt.NDArray[np.intp]
+    adapters: npt.NDArray[np.intp]
+    text: str
+
+
+def number_parts(fabric: Fabric) -> npt.NDArray[np.int64]:
+    """Return the number of each node's part: int64 [node].
+
+    Only switches forward packets: two parts that are cabled to one adapter, or to one router, are two.
+    """
+    is_switch = fabric.node_kind == NodeKind.SWITCH
+    joins = is_switch[fabric.link_node].all(axis=1)
+    between = fabric.link_node[joins]
+    graph = coo_array((np.ones(len(between), np.int8), (between[:, 0], between[:, 1])), (fabric.nodes, fabric.nodes))
+    _, part = connected_components(graph, directed=False)
+    return part.astype(np.int64)
+
+
+def list_parts(fabric: Fabric) -> tuple[FabricPart, ...]:
+    """Return the parts that have cables, the largest first; a single one where any host can reach any other.
+
+    A switch without cables is no part: nothing is known of its purpose.
+    """
+    is_switch = fabric.node_kind == NodeKind.SWITCH
+    part = number_parts(fabric)
+    linked = np.unique(fabric.link_node[is_switch[fabric.link_node].any(axis=1)].ravel())
+    found = []
+    for number in np.unique(part[linked[is_switch[linked]]]).tolist():
+        switches = np.flatnonzero(is_switch & (part == number))
+        adapters = _adapters_of(fabric, is_switch, part == number)
+        text = show_some([fabric.node_name[node] for node in switches.tolist()], _NAMED)
+        found.append(FabricPart(switches, adapters, f"{text} with {count_of(len(adapters), 'adapter')}"))
+    return tuple(sorted(found, key=lambda each: (-len(each.adapters), -len(each.switches))))
+
+
+def find_ends(fabric: Fabric) -> npt.NDArray[np.int64]:
+    """Return the switch next to each port with a LID: int64 [port], -1 where it has no link to one.
+
+    The port 0 of a switch is next to the switch itself.
+    """
+    is_switch = fabric.node_kind == NodeKind.SWITCH
+    links = np.concatenate([fabric.link_node, fabric.link_node[:, ::-1]])
+    ports = np.concatenate([fabric.link_port[:, 0], fabric.link_port[:, 1]])
+    near = {
+        (node, port): other
+        for (node, other), port in zip(links.tolist(), ports.tolist(), strict=True)
+        if is_switch[other]
+    }
+    places = zip(fabric.port_node.tolist(), fabric.port_number.tolist(), strict=True)
+    return np.array([node if is_switch[node] else near.get((node, port), -1) for node, port in places], np.int64)
+
+
+def _adapters_of(
+    fabric: Fabric, is_switch: npt.NDArray[np.bool_], inside: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.intp]:
+    """Return the adapters and routers that are cabled to chosen switches."""
+    near = np.zeros(fabric.nodes, np.bool_)
+    for end in (0, 1):
+        node, other = fabric.link_node[:, end], fabric.link_node[:, 1 - end]
+        near[other[inside[node] & is_switch[node]]] = True
+    return np.flatnonzero(near & ~is_switch)

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bytes that have no route: their share, the reasons, and the pairs of leaf switches or parts that lost each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.text.quantities import format_bytes
+from ibprof_converter.fabric.fabric_graph import Fabric
+from ibprof_converter.fabric.fabric_parts import FabricPart, find_ends, list_parts
+from ibprof_converter.fabric.node_names import show_some
+from ibprof_converter.routing.hop_trace import Reason
+from ibprof_converter.routing.spread import spread
+from ibprof_converter.routing.subnet import Subnet
+from ibprof_converter.traffic.loaded_links import Loads
+from ibprof_converter.traffic.traffic_data import PortCounters, Traffic
+
+MOST_UNROUTED = 0.01
+"""Share of the bytes without a route above which `ibprof-report` ends with status 5."""
+
+_PAIRS = 100
+"""Pairs that are kept, those with most bytes."""
+
+_NAMED = 3
+"""Pairs and parts that the sentence names."""
+
+_UNKNOWN = "an unknown LID"
+
+
+@dataclass(frozen=True, slots=True)
+class UnroutedPair:
+    """Bytes without a route between two leaf switches.
+
+    Attributes:
+        rail: number of the rail, from 0.
+        source, destination: the switches next to sender and receiver.
+        reason: why there is no route.
+        bytes: without a route from `source` to `destination`.
+    """
+
+    rail: int
+    source: str
+    destination: str
+    reason: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class UnroutedBytes:
+    """All bytes without a route.
+
+    Attributes:
+        bytes, share: how many, and of all bytes.
+        reasons: reason -> bytes.
+        parts: for each rail the parts that no cable joins, in words; one where the rail is in one piece.
+        pairs: those with most bytes first; empty where no flow has a LID.
+        text: all of it in one sentence.
+    """
+
+    bytes: int
+    share: float
+    reasons: dict[str, int]
+    parts: tuple[tuple[str, ...], ...]
+    pairs: tuple[UnroutedPair, ...]
+    text: str
+
+
+def find_unrouted(placed: Traffic | PortCounters, subnets: Sequence[Subnet], loads: Loads) -> UnroutedBytes | None:
+    """Return the bytes without a route; None where all bytes have one.
+
+    Args:
+        placed: the traffic on the fabric.
+        subnets: the rails.
+        loads: what `placed` puts on their links.
+    """
+    lost = {reason: amount for reason, amount in loads.bytes_unrouted.items() if amount}
+    if not lost:
+        return None
+    total, amount = loads.bytes_total, sum(lost.values())
+    parts = [list_parts(subnet.fabric) for subnet in subnets]
+    pairs = _find_pairs(placed, subnets) if isinstance(placed, Traffic) else ()
+    share = amount / total
+    percent = "Less than 1%" if share < 0.01 else f"{share:.0%}"
+    return UnroutedBytes(
+        bytes=amount,
+        share=share,
+        reasons=lost,
+        parts=tuple(tuple(part.text for part in each) for each in parts),
+        pairs=pairs,
+        text=f"{percent} of the bytes ({format_bytes(amount)} of {format_bytes(total)}) have no route: "
+        f"{'; '.join((*_describe_parts(parts), *_describe_reasons(lost, pairs, len(subnets) > 1))).rstrip('.')}.",
+    )
+
+
+def _describe_parts(parts: Sequence[Sequence[FabricPart]]) -> Iterator[str]:
+    """Yield a phrase for each rail that is in several parts."""
+    for rail, each in enumerate(parts):
+        if len(each) > 1:
+            of_rail = f"rail {rail} has " if len(parts) > 1 else ""
+            names = "; ".join([part.text for part in each[:_NAMED]] + (["..."] if len(each) > _NAMED else []))
+            yield f"{of_rail}{len(each)} parts that no cable joins ({names})"
+
+
+def _describe_reasons(lost: dict[str, int], pairs: Sequence[UnroutedPair], has_rails: bool) -> Iterator[str]:
+    """Yield a phrase for each reason, with the pairs of leaf switches that it separates."""
+    for reason, amount in sorted(lost.items(), key=lambda item: -item[1]):
+        named = [each for each in pairs if each.reason == reason]
+        where = [f"{f'rail {each.rail}: ' if has_rails else ''}{each.source} to {each.destination}" for each in named]
+        how_much = f" ({format_bytes(amount)})" if len(lost) > 1 else ""
+        between = f" from {show_some(where, _NAMED)}" if where else ""
+        yield f"{reason}{how_much}{between}"
+
+
+def _find_pairs(traffic: Traffic, subnets: Sequence[Subnet]) -> tuple[UnroutedPair, ...]:
+    """Return the pairs of leaf switches whose flows do not arrive."""
+    found: dict[tuple[int, int, int, int], int] = {}
+    ends = [_switches_of_lids(subnet.fabric) for subnet in subnets]
+    for part in traffic.parts():
+        for rail, subnet in enumerate(subnets):
+            rows = np.flatnonzero(part.rail == rail) if len(subnets) > 1 else np.arange(len(part.bytes))
+            if not len(rows):
+                continue
+            source, destination, amount = part.source_lid[rows], part.destination_lid[rows], part.bytes[rows]
+            reason = spread(subnet.routes, source, destination, amount, np.zeros(len(rows), np.int32), 1).reason
+            lost = np.flatnonzero(reason > max(each for each in Reason if each.arrives))
+            keys = np.stack([ends[rail][source[lost]], ends[rail][destination[lost]], reason[lost].astype(np.int64)])
+            pairs, number = np.unique(keys, axis=1, return_inverse=True)
+            sums = np.zeros(pairs.shape[1], np.uint64)
+            np.add.at(sums, number.ravel(), amount[lost])
+            for (one, other, why), bytes_of in zip(pairs.T.tolist(), sums.tolist(), strict=True):
+                key = (rail, one, other, why)
+                found[key] = found.get(key, 0) + bytes_of
+    largest = sorted(found.items(), key=lambda item: (-item[1], item[0]))[:_PAIRS]
+    return tuple(
+        UnroutedPair(
+            rail=rail,
+            source=_name(subnets[rail].fabric, one),
+            destination=_name(subnets[rail].fabric, other),
+            reason=Reason(why).label,
+            bytes=amount,
+        )
+        for (rail, one, other, why), amount in largest
+    )
+
+
+def _switches_of_lids(fabric: Fabric) -> npt.NDArray[np.int64]:
+    """Return the switch next to each LID's port: int64 [LID], -1 where unknown."""
+    near = find_ends(fabric)
+    return np.where(fabric.lid_port >= 0, near[fabric.lid_port] if len(near) else -1, -1)
+
+
+def _name(fabric: Fabric, node: int) -> str:
+    return fabric.node_name[node] if node >= 0 else _UNKNOWN
