@@ -47,11 +47,18 @@ class PortOfNode:
 
 @dataclass(frozen=True, slots=True)
 class Cable:
-    """A cable between two ports, and its data rate in Gb/s."""
+    """A cable between two ports.
+
+    Attributes:
+        one, other: its ends.
+        gbps: data rate.
+        decided: for each end whether the cabling decides its port; otherwise any free one would do.
+    """
 
     one: PortOfNode
     other: PortOfNode
     gbps: float
+    decided: tuple[bool, bool] = (True, True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +135,8 @@ def _find_misfits(situation: Situation, rail: int, fitted: RegularCabling) -> li
     """Return a repair for each misplaced cable, with the cables that its switches lack, then for other missing ones."""
     fabric = situation.subnets[rail].fabric
     lacking = [(int(low), int(high)) for low, high in fitted.missing.tolist()]
+    # All repairs may be done: none promises a port that another one does.
+    ports = FreePorts(fabric)
     repairs = []
     for link in fitted.extra.tolist():
         pairs = []
@@ -136,21 +145,27 @@ def _find_misfits(situation: Situation, rail: int, fitted: RegularCabling) -> li
             if pair is not None:
                 lacking.remove(pair)
                 pairs.append(pair)
-        repairs.append(_describe_move(situation, rail, fitted, link, pairs))
+        repairs.append(_describe_move(situation, rail, fitted, link, pairs, ports))
     by_switch: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
     for low, high in lacking:
         by_switch[low].append((low, high))
-    repairs += [_describe_missing(situation, rail, fitted, pairs) for pairs in by_switch.values()]
+    repairs += [_describe_missing(situation, rail, fitted, pairs, ports) for pairs in by_switch.values()]
     return repairs
 
 
 def _describe_move(
-    situation: Situation, rail: int, fitted: RegularCabling, link: int, pairs: list[tuple[int, int]]
+    situation: Situation,
+    rail: int,
+    fitted: RegularCabling,
+    link: int,
+    pairs: list[tuple[int, int]],
+    ports: FreePorts,
 ) -> Repair:
     fabric = situation.subnets[rail].fabric
     ends = _list_ends(fabric, link)
     names = [_name_port(fabric, end) for end in ends]
-    cables = _plan_cables(fabric, pairs, ends)
+    ports.free(ends)
+    cables = _plan_cables(fabric, pairs, ports, ends)
     wanted = " and ".join(_name_cable(fabric, cable) for cable in cables)
     unplugged = f"unplug the cable between {names[0]} and {names[1]}"
     return Repair(
@@ -166,10 +181,12 @@ def _describe_move(
     )
 
 
-def _describe_missing(situation: Situation, rail: int, fitted: RegularCabling, pairs: list[tuple[int, int]]) -> Repair:
+def _describe_missing(
+    situation: Situation, rail: int, fitted: RegularCabling, pairs: list[tuple[int, int]], ports: FreePorts
+) -> Repair:
     fabric, level = situation.subnets[rail].fabric, situation.levels[rail]
     low = pairs[0][0]
-    cables = _plan_cables(fabric, pairs, [])
+    cables = _plan_cables(fabric, pairs, ports, [])
     names = " and ".join(_name_pair(fabric, pair) for pair in pairs)
     is_uplink = level[pairs[0][0]] < level[pairs[0][1]]
     return Repair(
@@ -261,23 +278,29 @@ def _plan_uplinks(fabric: Fabric, level: npt.NDArray[np.int32], node: int, count
     cables: list[Cable] = []
     while links and len(cables) < count:
         other = min(links, key=lambda each: (links[each], int(downs[each]), each))
-        one, end = ports.take(node), ports.take(other)
+        wanted = ports.find_patterned(node, other), ports.find_patterned(other, node)
+        one, end = ports.take(node, wanted[0]), ports.take(other, wanted[1])
         if one is None or end is None:
             return []
-        cables.append(Cable(one, end, gbps))
+        cables.append(Cable(one, end, gbps, (one == wanted[0], end == wanted[1])))
         links[other] += 1
         downs[other] += 1
     return cables
 
 
-def _plan_cables(fabric: Fabric, pairs: Iterable[tuple[int, int]], freed: list[PortOfNode]) -> list[Cable]:
-    ports = FreePorts(fabric, freed)
+def _plan_cables(
+    fabric: Fabric, pairs: Iterable[tuple[int, int]], ports: FreePorts, freed: list[PortOfNode]
+) -> list[Cable]:
+    """Plan a cable for each pair: at the ports of the cabling's pattern, at freed ones, or at any free ones."""
     freed_at = {end.node: end for end in freed}
     cables = []
     for low, high in pairs:
-        one, other = (ports.take(node, freed_at.get(node)) for node in (low, high))
+        wanted = [
+            ports.find_patterned(node, peer) or freed_at.pop(node, None) for node, peer in ((low, high), (high, low))
+        ]
+        one, other = (ports.take(node, port) for node, port in zip((low, high), wanted, strict=True))
         if one is not None and other is not None:
-            cables.append(Cable(one, other, usual_speed(fabric, low)))
+            cables.append(Cable(one, other, usual_speed(fabric, low), (one == wanted[0], other == wanted[1])))
     return cables
 
 
@@ -292,7 +315,10 @@ def _name_port(fabric: Fabric, end: PortOfNode) -> str:
 
 
 def _name_cable(fabric: Fabric, cable: Cable) -> str:
-    one, other = (f"{name_node(fabric, end.node)} (port {end.port})" for end in (cable.one, cable.other))
+    one, other = (
+        f"{name_node(fabric, end.node)} ({f'port {end.port}' if is_decided else 'any free port'})"
+        for end, is_decided in zip((cable.one, cable.other), cable.decided, strict=True)
+    )
     return f"{one} and {other}"
 
 
@@ -365,13 +391,36 @@ class FreePorts:
 
     Args:
         fabric: the fabric.
-        freed: ports whose links are to be removed.
     """
 
-    def __init__(self, fabric: Fabric, freed: Iterable[PortOfNode] = ()) -> None:
-        ends = zip(fabric.link_node.ravel().tolist(), fabric.link_port.ravel().tolist(), strict=True)
-        self._used = {PortOfNode(node, port) for node, port in ends}
-        self._used.difference_update(freed)
+    def __init__(self, fabric: Fabric) -> None:
+        self._used = set(_list_all_ends(fabric))
+        peers = fabric.link_node[:, ::-1].ravel().tolist()
+        self._far: defaultdict[int, dict[int, int]] = defaultdict(dict)
+        for end, far in zip(_list_all_ends(fabric), peers, strict=True):
+            self._far[end.node][end.port] = far
+
+    def free(self, ports: Iterable[PortOfNode]) -> None:
+        """Free ports whose links are to be removed."""
+        self._used.difference_update(ports)
+
+    def find_patterned(self, node: int, far: int) -> PortOfNode | None:
+        """Return the free port of a node that its peers' cabling gives to a link to a switch; None if undecided.
+
+        Peers are the other switches with links to `far`. A port is decided if it leads to `far` from each peer that
+        uses it, from two of them at least, or from the only one.
+        """
+        peers = [self._far[each] for each in set(self._far[far].values()) - {node} if len(self._far[each]) > 1]
+        peers = [each for each in peers if far in each.values()]
+        votes: defaultdict[int, list[bool]] = defaultdict(list)
+        for each in peers:
+            for port, end in each.items():
+                votes[port].append(end == far)
+        for port in sorted(votes):
+            found = PortOfNode(node, port)
+            if found not in self._used and all(votes[port]) and len(votes[port]) >= min(2, len(peers)):
+                return found
+        return None
 
     def take(self, node: int, wanted: PortOfNode | None = None) -> PortOfNode | None:
         """Return a free port of a node, the wanted one if it is free, and use it; None where the node has none."""
@@ -381,6 +430,12 @@ class FreePorts:
         if found is not None:
             self._used.add(found)
         return found
+
+
+def _list_all_ends(fabric: Fabric) -> Iterator[PortOfNode]:
+    """Yield both ends of each link, in the order of the links."""
+    for node, port in zip(fabric.link_node.ravel().tolist(), fabric.link_port.ravel().tolist(), strict=True):
+        yield PortOfNode(node, port)
 
 
 def usual_speed(fabric: Fabric, node: int) -> float:
