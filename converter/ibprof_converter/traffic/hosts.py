@@ -92,7 +92,7 @@ class Hosts:
 
     @property
     def end_noun(self) -> str:
-        """What `ends` are, in words: adapters, or ports where an adapter has several on a rail."""
+        """Noun for `ends`: adapters, or ports where an adapter has several on a rail."""
         by_adapter = (self.count_by_adapters(rail) for rail in range(self.rails))
         by_port = (self.count_by_ports(rail) for rail in range(self.rails))
         return "adapters" if all(map(dict.__eq__, by_adapter, by_port)) else "ports"

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import cast
@@ -10,6 +12,7 @@ from typing import cast
 import numpy as np
 import pytest
 
+from ibprof_converter.cli import report
 from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.hotspots.causes import diagnosis as diagnosis_module
 from ibprof_converter.hotspots.causes.diagnosis import Diagnosis, diagnose
@@ -22,6 +25,7 @@ from ibprof_converter.routing.balanced_tables import balance_tables
 from ibprof_converter.routing.hop_trace import trace
 from ibprof_converter.routing.spread import spread_matrix
 from ibprof_converter.routing.subnet import Subnet
+from ibprof_testing.paths import DATA
 from ibprof_testing.samples.fabrics import IBDIAGNET, load_sample
 from ibprof_testing.samples.planted_causes import (
     NOTHING,
@@ -191,3 +195,20 @@ def test_one_command_is_named_once_with_what_it_does_twice(monkeypatch: pytest.M
     first = cast("Situation", SimpleNamespace(max_seconds=1.0))
     causes, _ = diagnosis_module._find_causes(first, lambda _: None)
     assert [(each.at, each.max_time_s, each.max_time_after_s) for each in causes] == [(("at 1.0",), 1.0, 0.3)]
+
+
+def test_ports_of_a_missing_cable_are_those_of_the_pattern(capsys: pytest.CaptureFixture[str]) -> None:
+    """Leaf ports 29 and 30 lead to spine 2, spine ports 3 and 4 to leaf 1; leaf1 port 3 is an absent host's."""
+    fabric = str(DATA / "cases" / "missing-cable-ports.txt")
+    assert report.main([fabric, "pattern:all-to-all:1000000", "--json"]) == 0
+    first = json.loads(capsys.readouterr().out)["diagnosis"]["causes"][0]
+    assert "between leaf1 (port 30) and spine2 (port 4)" in first["advice"]
+
+
+def test_no_port_is_promised_twice(capsys: pytest.CaptureFixture[str]) -> None:
+    fabric = str(DATA / "fabrics" / "oversub-faulty" / "ibdiagnet.lst.xz")
+    assert report.main([fabric, "pattern:all-to-all:1000000", "--json"]) == 0
+    causes = json.loads(capsys.readouterr().out)["diagnosis"]["causes"]
+    named = [match for cause in causes for match in re.findall(r"(\S+) \(port (\d+)\)", cause["advice"])]
+    assert named
+    assert len(set(named)) == len(named)
