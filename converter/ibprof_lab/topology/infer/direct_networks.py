@@ -14,12 +14,12 @@ from math import log
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import shortest_path
 
 from ibprof.native.kernel_library import load_kernels
 from ibprof_lab.topology.infer.binary_trees import CAUTION, RootedTree
 from ibprof_lab.topology.infer.candidate import FLOOR, Candidate, Floats
+from ibprof_lab.topology.model.weighted_edges import weigh_edges
 
 Edges = tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]
 
@@ -240,7 +240,7 @@ class _Judge:
 
     def _distances(self, edges: Edges, latency: Floats) -> Floats:
         vertices = len(self._delays)
-        graph = csr_matrix((latency, edges), (vertices, vertices))
+        graph = weigh_edges(np.stack(edges, axis=1), latency, vertices)
         distance: Floats = shortest_path(graph, directed=False)
         return distance
 

@@ -9,10 +9,10 @@ from math import isinf, nan
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import shortest_path
 
 from ibprof_lab.topology.model.inferred_topology import InferredTopology
+from ibprof_lab.topology.model.weighted_edges import weigh_edges
 
 _AS_SHORT = 1.1
 """Largest length of a detour, relative to the shortest path, at which a message may take either path."""
@@ -34,13 +34,14 @@ class InferredRoutes:
         self.topology = topology
         self.attachment = attach_hosts(topology)
         switches = len(self.attachment.switch_name)
-        a, b = self.attachment.cable.T
         latency = topology.latency_seconds[self.attachment.cable_edge]
         self._weight = np.maximum(latency, max(float(latency.max(initial=0.0)), 1e-9) * 1e-6)
-        graph = csr_matrix((self._weight, (a, b)), (switches, switches))
+        graph = weigh_edges(self.attachment.cable, self._weight, switches)
         self.distance: npt.NDArray[np.float64]
         self.distance, self._before = shortest_path(graph, directed=False, return_predecessors=True)
-        self._cable = {frozenset(ends): row for row, ends in enumerate(self.attachment.cable.tolist())}
+        # Of parallel cables routes take the fastest, and the first one of several.
+        slowest_first = np.argsort(self._weight, kind="stable")[::-1].tolist()
+        self._cable = {frozenset(self.attachment.cable[row].tolist()): row for row in slowest_first}
         self._is_tree = len(self.attachment.cable) == switches - 1
 
     @property

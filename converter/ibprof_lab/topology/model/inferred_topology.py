@@ -11,6 +11,8 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import breadth_first_order, shortest_path
 
+from ibprof_lab.topology.model.weighted_edges import weigh_edges
+
 _NEVER_ZERO = 1e-300
 """Least weight of an edge: scipy's sparse graphs take a weight of 0 for no edge."""
 
@@ -90,10 +92,8 @@ class InferredTopology:
 
     def adjacency(self) -> csr_matrix:
         """Return the latencies as a sparse matrix [vertex, vertex], seconds; symmetric unless `directed`."""
-        a, b = self.edge.T
         weight = np.maximum(self.latency_seconds, _NEVER_ZERO)
-        matrix = csr_matrix((weight, (a, b)), (self.vertices, self.vertices))
-        return matrix if self.directed else matrix.maximum(matrix.T).tocsr()
+        return weigh_edges(self.edge, weight, self.vertices, directed=self.directed)
 
     def explain_delays(self) -> npt.NDArray[np.float64]:
         """Return the delays of shortest paths: float64 [host, host], seconds; inf where there is no path."""

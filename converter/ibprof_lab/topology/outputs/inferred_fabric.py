@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import dijkstra
 
 from ibprof.errors import UsageError
@@ -28,6 +27,7 @@ from ibprof_converter.traffic.loaded_links import Loads
 from ibprof_converter.traffic.traffic_data import ALL
 from ibprof_lab.topology.model.inferred_routes import HostAttachment, attach_hosts
 from ibprof_lab.topology.model.inferred_topology import InferredTopology
+from ibprof_lab.topology.model.weighted_edges import weigh_edges
 
 
 def make_fabric(topology: InferredTopology, name: str, gbps: float = nan) -> SyntheticSubnet:
@@ -95,7 +95,7 @@ def _route(
     a, _, b, _ = cable.T
     # A latency of 0 would be no cable.
     weight = np.maximum(latency, max(float(latency.max(initial=0.0)), 1e-9) * 1e-6)
-    graph = csr_matrix((weight, (a, b)), (switches, switches))
+    graph = weigh_edges(np.stack([a, b], axis=1), weight, switches)
     destination = np.unique(host_switch)
     distance, before = dijkstra(graph, directed=False, indices=destination, return_predecessors=True)
     if not np.isfinite(distance).all():

@@ -19,11 +19,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import dijkstra
 
 from ibprof.native.kernel_library import load_kernels
 from ibprof_lab.topology.model.inferred_topology import InferredTopology
+from ibprof_lab.topology.model.weighted_edges import weigh_edges
 
 Floats = npt.NDArray[np.float64]
 
@@ -221,10 +221,8 @@ def _keep_distances(wanted: EdgeLengths, displaced: Floats) -> Floats:
 
 def _find_pivots(wanted: EdgeLengths) -> tuple[npt.NDArray[np.intp], Floats]:
     """Choose pivots, each far from those before: their vertices, and the distances to them, float64 [vertex, pivot]."""
-    a, b = wanted.edge.T
     count = wanted.vertices
-    graph = csr_matrix((wanted.length, (a, b)), (count, count))
-    graph = (graph + graph.T).tocsr()
+    graph = weigh_edges(wanted.edge, wanted.length, count)
     pivots = np.zeros(min(_PIVOTS, count), np.intp)
     distance = np.empty((count, len(pivots)))
     nearest = np.full(count, np.inf)

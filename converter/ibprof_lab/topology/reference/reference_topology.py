@@ -24,6 +24,7 @@ from ibprof_converter.traffic.hosts import HostIndex, find_hosts
 from ibprof_lab.topology.model.dot_graph import Attributes, DotGraph, read_dot
 from ibprof_lab.topology.model.inferred_topology import InferredTopology
 from ibprof_lab.topology.model.topology_files import READERS, read_graph
+from ibprof_lab.topology.model.weighted_edges import weigh_edges
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -88,8 +89,7 @@ class Reference:
         if weighted and len(a) and np.isfinite(self.latency_seconds).all():
             # A weight of 0 is no link for scipy.
             latency = np.maximum(self.latency_seconds, max(float(self.latency_seconds.max()), 1e-9) * 1e-6)
-            weights = csr_matrix((latency, (a, b)), matrix.shape)
-            matrix = weights.maximum(weights.T).tocsr()
+            matrix = weigh_edges(self.link, latency, self.vertices)
         return matrix
 
     def find_hosts(self, hosts: Sequence[str]) -> Integers:
