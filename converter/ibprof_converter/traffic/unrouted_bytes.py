@@ -84,6 +84,7 @@ def find_unrouted(placed: Traffic | PortCounters, subnets: Sequence[Subnet], loa
     parts = [list_parts(subnet.fabric) for subnet in subnets]
     pairs = _find_pairs(placed, subnets) if isinstance(placed, Traffic) else ()
     share = amount / total
+    why = "; ".join((*_describe_parts(parts), *_describe_reasons(lost, pairs, len(subnets) > 1)))
     percent = "Less than 1%" if share < 0.01 else f"{share:.0%}"
     return UnroutedBytes(
         bytes=amount,
@@ -92,7 +93,7 @@ def find_unrouted(placed: Traffic | PortCounters, subnets: Sequence[Subnet], loa
         parts=tuple(tuple(part.text for part in each) for each in parts),
         pairs=pairs,
         text=f"{percent} of the bytes ({format_bytes(amount)} of {format_bytes(total)}) have no route: "
-        f"{'; '.join((*_describe_parts(parts), *_describe_reasons(lost, pairs, len(subnets) > 1))).rstrip('.')}.",
+        f"{why}{'' if why.endswith('...') else '.'}",
     )
 
 
