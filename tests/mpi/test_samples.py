@@ -129,11 +129,13 @@ def test_both_ends_sample_the_same_messages(name: str, build: Build, tmp_path: P
     assert set(run.message_samples.bytes[sent].tolist()) == {800, 80, 400, 16, 40}
 
 
-@pytest.mark.parametrize("name", [SYSTEM, "mpich-5.0.2"])
-def test_threads_sample_their_own_messages(name: str, build: Build, tmp_path: Path) -> None:
-    """Messages of several threads under one tag have no order, so that none is sampled after the second thread came."""
+def test_threads_sample_their_own_messages(build: Build, tmp_path: Path) -> None:
+    """Messages of several threads under one tag have no order, so that none is sampled after the second thread came.
+
+    Not on MPICH 5.0.2: there this program does not end, with ibprof or without it, where ranks of one host use the network.
+    """
     rounds = 40
-    run = record(name, "sampled_threads.c", 2, [rounds], build, tmp_path / "recording")
+    run = record(SYSTEM, "sampled_threads.c", 2, [rounds], build, tmp_path / "recording")
     check_causes(run)
     samples = run.message_samples
     per_tag = Counter(samples.tag[samples.side == Side.SENDER].tolist())
