@@ -132,7 +132,7 @@ def test_both_ends_sample_the_same_messages(name: str, build: Build, tmp_path: P
 def test_threads_sample_their_own_messages(build: Build, tmp_path: Path) -> None:
     """Messages of several threads under one tag have no order, so that none is sampled after the second thread came.
 
-    Not on MPICH 5.0.2: there this program does not end, with ibprof or without it, where ranks of one host use the network.
+    MPICH 5.0.2 does not end this program where ranks of one host use the network, with ibprof or without it.
     """
     rounds = 40
     run = record(SYSTEM, "sampled_threads.c", 2, [rounds], build, tmp_path / "recording")
