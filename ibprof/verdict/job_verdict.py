@@ -173,17 +173,22 @@ class _Judge:
             (decides, self._kind_of_links()),
             (times.wait_s >= MUCH_WAITING * self._known_s() > 0, VerdictKind.WAITING),
             (times.files_s >= MUCH_OF_FILES * self._mpi_s > 0, VerdictKind.UNKNOWN),
-            (times.parts is not None and times.parts.unsplit_s > MUCH_WAITING * self._mpi_s, VerdictKind.UNKNOWN),
+            (not on_host and self._is_unsplit(), VerdictKind.UNKNOWN),
             (self._are_messages_small(), VerdictKind.SMALL_MESSAGES),
             (times.parts is not None and times.parts.is_slow, VerdictKind.SLOW_TRANSFER),
             (on_host, VerdictKind.ON_HOST),
         )
         return next((kind for holds, kind in rules if holds), VerdictKind.UNKNOWN)
 
+    def _is_unsplit(self) -> bool:
+        """Return whether more than half of the time in MPI is neither waiting nor transfer by the samples."""
+        parts = self._times.parts if self._times else None
+        return parts is not None and parts.unsplit_s > MUCH_WAITING * (self._mpi_s or 0.0)
+
     def _known_s(self) -> float:
         """Return the time in MPI; where most of it was measured, that which is waiting or transfer."""
         whole, parts = self._mpi_s or 0.0, self._times.parts if self._times else None
-        if parts is None or parts.unsplit_s > MUCH_WAITING * whole:
+        if parts is None or self._is_unsplit():
             return whole
         return max(whole - parts.unsplit_s, 0.0)
 
