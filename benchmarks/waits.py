@@ -25,7 +25,7 @@ from ibprof_testing.waits.traced_runs import PLANTS, WaitPlant, run_traced
 from ibprof_testing.waits.traces import split_by_operation
 
 MOST_OFF = 0.05
-"""Part of MPI time by which the waiting of an operation may differ from the tracer's."""
+"""Largest accepted difference between the waiting of an operation and the tracer's: part of MPI time."""
 
 
 def compare(mpi: mpis.Mpi, plant: WaitPlant, folder: Path, programs: Path) -> tuple[str, bool]:

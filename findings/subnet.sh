@@ -37,6 +37,7 @@ route() { # OPENSM'S ARGUMENTS
         --dump_files_dir run "$@" >run/opensm.out 2>&1 &
     manager=$!
     wait_for run/opensm.log 'SUBNET UP'
+    # They end with the status of a kill, which is no fault.
     kill -9 $manager $simulator
     wait $manager $simulator 2>/dev/null || true
     engine=$(sed -n 's/.*: \([a-z]*\) tables configured on all switches.*/\1/p' run/opensm.log)
@@ -48,6 +49,7 @@ wait_for() { # FILE TEXT
         sleep 0.1
     done
     printf '%s does not say "%s"\n' "$1" "$2"
+    kill -9 $simulator ${manager:-}
     exit 2
 }
 

@@ -12,9 +12,11 @@ import numpy.typing as npt
 from ibprof.profile.profile_data import Profile
 from ibprof.profile.row_arrays import RowArrays
 from ibprof.profile.wait_shares import WaitShares
+from ibprof.waiting.event_orders import compare_clocks
 from ibprof.waiting.host_clocks import HostClocks
 from ibprof.waiting.late_ranks import LateRank, find_late_ranks
-from ibprof.waiting.wait_states import SplitCalls, compare_clocks, match_samples, split_calls
+from ibprof.waiting.sample_matching import match_samples
+from ibprof.waiting.wait_states import SplitCalls, split_calls
 
 Floats = npt.NDArray[np.float64]
 

@@ -16,7 +16,7 @@ states in large-scale parallel applications", ICPP 2010).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -24,21 +24,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.profile.profile_data import CollectiveSamples, MessageSamples
-from ibprof.profile.row_arrays import RowArrays, take_rows
-from ibprof.waiting.host_clocks import QUICKEST_NS, UNKNOWN_NS, EventOrders, HostClocks, fit_clocks, one_clock
+from ibprof.profile.row_arrays import RowArrays
+from ibprof.waiting.host_clocks import UNKNOWN_NS, HostClocks
+from ibprof.waiting.sample_matching import Integers, MatchedSamples, Shape, are_named, find_runs, find_shape
 
-Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-Booleans = npt.NDArray[np.bool_]
-
-SMALL_BYTES = 4096
-"""Size up to which a collective or a message may be quick, for the comparison of clocks."""
-
-SAME_CLOCK_NS = 2_000
-"""By how much events of one host may contradict each other before its ranks are taken to have clocks of their own."""
-
-BLOCKED_NS = 10_000
-"""Time in a call from which on it is taken to have blocked, for the comparison of clocks."""
 
 
 class WaitState(IntEnum):
@@ -51,45 +41,6 @@ class WaitState(IntEnum):
     BARRIER = 4
     LATE_BROADCAST = 5
     EARLY_REDUCE = 6
-
-
-class Shape(IntEnum):
-    """The members of a collective that wait, and for whom."""
-
-    UNKNOWN = 0
-    ALL = 1
-    FROM_ROOT = 2
-    TO_ROOT = 3
-    PREFIX = 4
-
-
-_SHAPES = {
-    **dict.fromkeys(
-        ("BARRIER", "ALLREDUCE", "ALLGATHER", "ALLGATHERV", "ALLTOALL", "ALLTOALLV", "ALLTOALLW", "REDUCE_SCATTER"),
-        Shape.ALL,
-    ),
-    **dict.fromkeys(("REDUCE_SCATTER_BLOCK", "WIN_FENCE", "WIN_FREE", "COMM_FREE"), Shape.ALL),
-    **dict.fromkeys(("BCAST", "SCATTER", "SCATTERV"), Shape.FROM_ROOT),
-    **dict.fromkeys(("REDUCE", "GATHER", "GATHERV"), Shape.TO_ROOT),
-    **dict.fromkeys(("SCAN", "EXSCAN"), Shape.PREFIX),
-}
-
-_SHAPES_OF_ALL = frozenset(name for name, shape in _SHAPES.items() if shape == Shape.ALL)
-
-_MAKE_HANDLES = ("COMM_", "WIN_", "CART_", "GRAPH_", "DIST_GRAPH_", "INTERCOMM_")
-"""Beginnings of the collectives that make communicators and windows: all members wait for the last."""
-
-_SYNCHRONISING = frozenset({"BARRIER", "ALLREDUCE", "ALLGATHER", "ALLTOALL", "REDUCE_SCATTER_BLOCK"})
-"""Collectives that nobody can leave before all have entered, if they move anything. Others may have empty parts."""
-
-
-def find_shape(operation: str) -> Shape:
-    """Return who waits for whom in a collective of a profile's operation name."""
-    name = operation.removesuffix("_INIT")
-    for each in (name, name.removeprefix("I")):
-        if each in _SHAPES:
-            return _SHAPES[each]
-    return Shape.ALL if name.startswith(_MAKE_HANDLES) else Shape.UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,276 +71,6 @@ class SplitCalls(RowArrays):
     late: npt.NDArray[np.int32]
     late_ns: npt.NDArray[np.int64]
     weight: npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class MatchedSamples:
-    """Samples whose records agree, and what did not.
-
-    Attributes:
-        collectives: rows of whole instances, instance after instance, members in their order.
-        instance: int64, number of the instance of each of these rows.
-        messages: rows of both ends of each message, the sender's first.
-        lonely_collectives, lonely_messages: rows without the others' records.
-        contradictory: instances and messages whose records do not agree.
-    """
-
-    collectives: CollectiveSamples
-    instance: Integers
-    messages: MessageSamples
-    lonely_collectives: CollectiveSamples
-    lonely_messages: MessageSamples
-    contradictory: int
-
-
-def match_samples(collectives: CollectiveSamples, messages: MessageSamples) -> MatchedSamples:
-    """Return the instances and messages of which all records are there and agree."""
-    ended = take_rows(collectives, collectives.exit_ns > 0)
-    order = np.lexsort((ended.member, ended.number, ended.communicator))
-    rows = take_rows(ended, order)
-    begins, counts = _runs(rows.communicator, rows.number)
-    instance = np.repeat(np.arange(len(begins)), counts)
-    is_whole = counts == rows.size[begins]
-    agree = np.ones(len(begins), np.bool_)
-    if len(begins):
-        for name in ("size", "operation", "root"):
-            column = getattr(rows, name)
-            agree &= np.minimum.reduceat(column, begins) == np.maximum.reduceat(column, begins)
-        place = np.arange(len(instance)) - np.repeat(begins, counts)
-        agree &= np.logical_and.reduceat(~is_whole[instance] | (rows.member == place), begins)
-    good = (is_whole & agree)[instance]
-    kept, number = take_rows(rows, good), instance[good]
-    pairs, lonely, torn = _match_messages(messages)
-    return MatchedSamples(
-        collectives=kept,
-        instance=np.unique(number, return_inverse=True)[1].astype(np.int64),
-        messages=pairs,
-        lonely_collectives=take_rows(rows, ~good),
-        lonely_messages=lonely,
-        contradictory=int((~agree).sum()) + torn,
-    )
-
-
-def _match_messages(messages: MessageSamples) -> tuple[MessageSamples, MessageSamples, int]:
-    """Return messages with both ends, ends without the other, and the number of those whose ends do not agree."""
-    is_sender = messages.side == 0
-    sender = np.where(is_sender, messages.rank, messages.peer).astype(np.int64)
-    receiver = np.where(is_sender, messages.peer, messages.rank).astype(np.int64)
-    # One key, for one fast sort; equal keys are compared column by column below.
-    key = messages.communicator * np.uint64(0x9E3779B97F4A7C15) + messages.number
-    for column in (sender, receiver, messages.tag):
-        key = (key ^ key >> np.uint64(29)) * np.uint64(0xBF58476D1CE4E5B9) + column.astype(np.uint64)
-    order = np.argsort((key << np.uint64(1)) | messages.side.astype(np.uint64), kind="stable")
-    one, other = order[:-1], order[1:]
-    columns = (messages.communicator, messages.number, messages.tag, sender, receiver)
-    same = np.ones(len(one), np.bool_)
-    for each in columns:
-        same &= each[one] == each[other]
-    same &= (messages.side[one] == 0) & (messages.side[other] == 1)
-    ended = (messages.exit_ns[one] > 0) & (messages.exit_ns[other] > 0)
-    known = (messages.bytes[one] + np.uint64(1) > 0) & (messages.bytes[other] + np.uint64(1) > 0)
-    agree = ~known | (messages.bytes[one] == messages.bytes[other])
-    good = same & ended & agree
-    rows = np.stack([one[good], other[good]], axis=1).ravel()
-    alone = np.ones(len(order), np.bool_)
-    alone[rows] = False
-    return take_rows(messages, rows), take_rows(messages, alone), int((same & ended & ~agree).sum())
-
-
-def _runs(*columns: npt.NDArray[np.generic]) -> tuple[Integers, Integers]:
-    """Return where runs of equal rows begin, and their lengths."""
-    rows = len(columns[0])
-    if not rows:
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    changes = np.zeros(rows, np.bool_)
-    changes[0] = True
-    for column in columns:
-        changes[1:] |= column[1:] != column[:-1]
-    begins = np.flatnonzero(changes)
-    return begins, np.diff(begins, append=rows)
-
-
-def compare_clocks(
-    matched: MatchedSamples, operations: Sequence[str], host_of: npt.NDArray[np.integer]
-) -> tuple[HostClocks, Integers]:
-    """Return the clocks, and the number of each rank's clock.
-
-    Ranks of one host have one clock, unless their events contradict each other: then each has its own.
-
-    Args:
-        matched: whose times are compared.
-        operations: the profile's names.
-        host_of: int [rank], the host of each rank.
-    """
-    clock_of = np.unique(host_of, return_inverse=True)[1].astype(np.int64)
-    deciding = _are_alone(matched.messages)
-    orders = _order_events(matched, operations, clock_of, deciding)
-    torn = _find_torn(orders, int(clock_of.max(initial=0)) + 1)
-    if len(torn):
-        alone = np.isin(clock_of, torn)
-        clock_of[alone] = clock_of.max() + 1 + np.arange(int(alone.sum()))
-        clock_of = np.unique(clock_of, return_inverse=True)[1].astype(np.int64)
-        orders = _order_events(matched, operations, clock_of, deciding)
-    clocks = int(clock_of.max(initial=0)) + 1
-    if clocks == 1:
-        return one_clock(), clock_of
-    found = fit_clocks(clocks, orders)
-    if not deciding.all():
-        deciding |= _find_deciding(matched.messages, found, clock_of)
-        found = fit_clocks(clocks, _order_events(matched, operations, clock_of, deciding))
-    return found, clock_of
-
-
-def _are_alone(messages: MessageSamples) -> Booleans:
-    """Return the messages whose receiver's call received no other one."""
-    rank, enter = messages.rank[1::2], messages.enter_ns[1::2]
-    order = np.lexsort((enter, rank))
-    _, counts = _runs(rank[order], enter[order])
-    alone = np.zeros(len(rank), np.bool_)
-    alone[order] = np.repeat(counts == 1, counts)
-    return alone
-
-
-def _find_deciding(messages: MessageSamples, clocks: HostClocks, clock_of: Integers) -> Booleans:
-    """Return the messages that were sent last of all that one call received."""
-    post, _ = clocks.to_common(clock_of[messages.rank[::2]], messages.post_ns[::2])
-    rank, enter = messages.rank[1::2], messages.enter_ns[1::2]
-    order = np.lexsort((post, enter, rank))
-    begins, counts = _runs(rank[order], enter[order])
-    last = np.zeros(len(post), np.bool_)
-    last[order[begins + counts - 1]] = True
-    return last
-
-
-def _find_torn(orders: EventOrders, clocks: int) -> Integers:
-    """Return the clocks that cannot be one: a certain order does not hold, or most of the others do not."""
-    own = orders.first == orders.second
-    clock, certain = orders.first[own], orders.is_certain[own]
-    is_wrong = orders.first_ns[own] > orders.second_ns[own] + SAME_CLOCK_NS
-    wrong = np.bincount(clock[is_wrong & certain], minlength=clocks)
-    doubtful = np.bincount(clock[is_wrong & ~certain], minlength=clocks)
-    of_doubtful = np.bincount(clock[~certain], minlength=clocks)
-    return np.flatnonzero((wrong > 0) | (2 * doubtful > of_doubtful))
-
-
-def _order_events(
-    matched: MatchedSamples, operations: Sequence[str], clock_of: Integers, deciding: Booleans
-) -> EventOrders:
-    """Return which events of the samples precede which others.
-
-    Args:
-        matched, operations: the samples.
-        clock_of: int64 [rank].
-        deciding: bool [message], of the messages that a call receives the one that it waits for longest.
-    """
-    return EventOrders.join(
-        [
-            *_order_collectives(matched, operations, clock_of),
-            *_order_rooted(matched, operations, clock_of),
-            *_order_messages(matched.messages, operations, clock_of, deciding),
-        ]
-    )
-
-
-def _pairs(
-    first: Integers, second: Integers, first_ns: Integers, second_ns: Integers, certain: bool = True
-) -> EventOrders:
-    return EventOrders(first, second, first_ns, second_ns, np.full(len(first), certain))
-
-
-def _order_collectives(matched: MatchedSamples, operations: Sequence[str], clock_of: Integers) -> Sequence[EventOrders]:
-    """Return that nobody leaves a collective of all with all before the last has entered."""
-    rows = matched.collectives
-    chosen = np.flatnonzero(_are_named(operations, _SHAPES_OF_ALL)[rows.operation])
-    if not len(chosen):
-        return []
-    synchronises = _synchronises(rows, operations)
-    clock = clock_of[rows.rank[chosen]]
-    order = np.lexsort((clock, matched.instance[chosen]))
-    chosen, clock = chosen[order], clock[order]
-    instance = matched.instance[chosen]
-    begins, _ = _runs(instance, clock)
-    last_enter = np.maximum.reduceat(rows.start_ns[chosen], begins)
-    first_exit = np.minimum.reduceat(rows.exit_ns[chosen], begins)
-    small = np.maximum.reduceat(rows.bytes[chosen], begins) <= SMALL_BYTES
-    holds = np.logical_and.reduceat(synchronises[chosen], begins)
-    rounds = np.ceil(np.log2(np.maximum(rows.size[chosen][begins], 2))).astype(np.int64)
-    clock, instance = clock[begins], instance[begins]
-    starts, counts = _runs(instance)
-    # Each clock is compared with one of the same instance, the same one wherever it takes part.
-    common = int(np.bincount(clock).argmax())
-    is_common = clock == common
-    hub = np.repeat(np.where(np.logical_or.reduceat(is_common, starts), -1, starts), counts)
-    rows_of_common = np.zeros(int(instance.max()) + 1, np.int64)
-    rows_of_common[instance[is_common]] = np.flatnonzero(is_common)
-    hub = np.where(hub < 0, rows_of_common[instance], hub)
-    other = np.flatnonzero(hub != np.arange(len(hub)))
-    hub = hub[other]
-    a, b = hub[holds[hub]], other[holds[hub]]
-    found = [_pairs(clock[a], clock[b], last_enter[a], first_exit[b])]
-    found += [_pairs(clock[b], clock[a], last_enter[b], first_exit[a])]
-    both = small[hub] & small[other]
-    hub, other = hub[both], other[both]
-    slack = QUICKEST_NS * rounds[hub]
-    found += [
-        _pairs(clock[other], clock[hub], first_exit[other], first_exit[hub] + slack, certain=False),
-        _pairs(clock[hub], clock[other], first_exit[hub], first_exit[other] + slack, certain=False),
-    ]
-    # The ranks of one clock show whether they have one.
-    own = EventOrders(clock, clock, last_enter, first_exit, holds)
-    return [*found, own]
-
-
-def _are_named(operations: Sequence[str], names: Collection[str]) -> Booleans:
-    """Return which operations have one of some names, blocking, nonblocking or persistent."""
-    bare = (name.removesuffix("_INIT") for name in operations)
-    return np.array([name in names or name.removeprefix("I") in names for name in bare], np.bool_)
-
-
-def _synchronises(rows: CollectiveSamples, operations: Sequence[str]) -> Booleans:
-    """Return the rows of collectives that nobody leaves before all have entered."""
-    barrier = _are_named(operations, ("BARRIER",))[rows.operation]
-    return _are_named(operations, _SYNCHRONISING)[rows.operation] & (barrier | (rows.bytes > 0))
-
-
-def _order_rooted(matched: MatchedSamples, operations: Sequence[str], clock_of: Integers) -> Sequence[EventOrders]:
-    """Return that a root enters before others leave, or others enter before it leaves."""
-    rows = matched.collectives
-    shapes = np.array([find_shape(name) for name in operations], np.int64)
-    begins, counts = _runs(matched.instance)
-    root = np.repeat(begins, counts) + rows.root
-    found = []
-    moves = rows.bytes > 0
-    for shape, certain in ((Shape.FROM_ROOT, "BCAST"), (Shape.TO_ROOT, "REDUCE")):
-        named = _are_named(operations, (certain,))
-        chosen = np.flatnonzero((shapes[rows.operation] == shape) & named[rows.operation] & moves & (rows.root >= 0))
-        mine, theirs = clock_of[rows.rank[chosen]], clock_of[rows.rank[root[chosen]]]
-        if shape == Shape.FROM_ROOT:
-            found.append(_pairs(theirs, mine, rows.start_ns[root[chosen]], rows.exit_ns[chosen]))
-        else:
-            found.append(_pairs(mine, theirs, rows.start_ns[chosen], rows.exit_ns[root[chosen]]))
-    return found
-
-
-def _order_messages(
-    messages: MessageSamples, operations: Sequence[str], clock_of: Integers, deciding: Booleans
-) -> Sequence[EventOrders]:
-    """Return that messages arrive after they were sent, and some of them soon."""
-    clock = clock_of[messages.rank]
-    sender, receiver = clock[::2], clock[1::2]
-    post, arrival = messages.post_ns[::2], messages.exit_ns[1::2]
-    stay = arrival - messages.enter_ns[1::2]
-    quick = (messages.bytes[1::2] <= SMALL_BYTES) & (stay >= BLOCKED_NS) & (sender != receiver) & deciding
-    # A synchronous send ends after its receive began, and some soon after it.
-    asks = _are_named(operations, ("SSEND", "ISSEND"))[messages.operation[::2]]
-    receive, done = messages.post_ns[1::2], messages.exit_ns[::2]
-    blocks = asks & (messages.bytes[1::2] <= SMALL_BYTES) & (done - messages.enter_ns[::2] >= BLOCKED_NS)
-    return [
-        _pairs(sender, receiver, post, arrival),
-        _pairs(receiver[asks], sender[asks], receive[asks], done[asks]),
-        _pairs(sender[blocks], receiver[blocks], done[blocks], receive[blocks] + QUICKEST_NS, certain=False),
-        _pairs(receiver[quick], sender[quick], arrival[quick], post[quick] + QUICKEST_NS, certain=False),
-    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -456,9 +137,9 @@ def split_calls(
     order = np.lexsort((enter, rank))
     if not lonely_is_missing and len(order):
         # Instances that another member dropped: calls of which no record is left are no sample.
-        begins, counts = _runs(rank[order], enter[order])
+        begins, counts = find_runs(rank[order], enter[order])
         order = order[~np.repeat(np.logical_and.reduceat(is_lonely[order], begins), counts)]
-    begins, counts = _runs(rank[order], enter[order])
+    begins, counts = find_runs(rank[order], enter[order])
     if not len(begins):
         return SplitCalls.empty()
     first = order[begins]
@@ -498,7 +179,7 @@ def split_calls(
 
 def _instance_levels(matched: MatchedSamples) -> npt.NDArray[np.uint8]:
     """Return the coarsest level of each row's instance."""
-    begins, counts = _runs(matched.instance)
+    begins, counts = find_runs(matched.instance)
     if not len(begins):
         return np.zeros(0, np.uint8)
     return np.repeat(np.maximum.reduceat(matched.collectives.level, begins), counts)
@@ -519,7 +200,7 @@ def _need_of_collectives(
     matched: MatchedSamples, operations: Sequence[str], clocks: HostClocks, clock_of: Integers
 ) -> _Needs:
     rows = matched.collectives
-    begins, counts = _runs(matched.instance)
+    begins, counts = find_runs(matched.instance)
     nobody = np.full(len(rows.rank), -1, np.int64)
     if not len(begins):
         return _Needs(nobody, nobody, nobody, nobody, nobody, nobody)
@@ -565,7 +246,7 @@ def _need_of_collectives(
     quickest = np.repeat(np.lexsort((stay, matched.instance))[begins], counts)
     late = np.where(better, rows.rank[quickest], rows.rank[needed])
     unknown = shapes == Shape.UNKNOWN
-    barrier = _are_named(operations, ("BARRIER",))[rows.operation]
+    barrier = are_named(operations, ("BARRIER",))[rows.operation]
     state = np.select(
         [~waits, shapes == Shape.FROM_ROOT, shapes == Shape.TO_ROOT, barrier],
         [WaitState.NONE, WaitState.LATE_BROADCAST, WaitState.EARLY_REDUCE, WaitState.BARRIER],
@@ -586,11 +267,11 @@ def _bound_latest(
 ) -> tuple[Integers, Integers]:
     """Return the moment of the last start of each row's instance, at least and at most, by the row's own clock."""
     order = np.lexsort((clock, instance))
-    begins, counts = _runs(instance[order], clock[order])
+    begins, counts = find_runs(instance[order], clock[order])
     wide = np.minimum(error, UNKNOWN_NS / 4).astype(np.int64)
     mine = np.maximum.reduceat(start[order], begins)  # of one clock: exact
     of_instance = instance[order][begins]
-    starts, members = _runs(of_instance)
+    starts, members = find_runs(of_instance)
     found = []
     for sign in (-1, 1):
         bound = np.maximum.reduceat((start + sign * wide)[order], begins)

@@ -109,7 +109,7 @@ def sum_until(
     Args:
         intervals: of a run.
         amounts: [row], or [row, kind] for several kinds.
-        first: Unix time from which on moments count, ns.
+        first: Unix time of moment 0, ns.
         edges: float64 [moment], ns.
 
     Returns:

@@ -68,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(argv: Sequence[str] | None) -> int:
     arguments = _parser().parse_intermixed_args(argv)
     if arguments.patterns:
-        refuse_options(arguments, (*_OF_TRAFFIC, "check"), "not with --patterns, which has patterns of its own")
+        refuse_options(arguments, (*_OF_TRAFFIC, "check"), "not with --patterns: that option makes the traffic itself")
         samples = _SAMPLES if arguments.samples is None else arguments.samples
         return _measure_patterns(reading_options(arguments, tuple(arguments.inputs)), samples, arguments.json)
     if arguments.check:

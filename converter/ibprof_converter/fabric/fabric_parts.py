@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from ibprof.text.quantities import count_of
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
@@ -37,6 +35,9 @@ def number_parts(fabric: Fabric) -> npt.NDArray[np.int64]:
 
     Only switches forward packets: two parts that are cabled to one adapter, or to one router, are two.
     """
+    from scipy.sparse import coo_array  # noqa: PLC0415  (takes longer than a whole report; most have no parts)
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415  (likewise)
+
     is_switch = fabric.node_kind == NodeKind.SWITCH
     joins = is_switch[fabric.link_node].all(axis=1)
     between = fabric.link_node[joins]

@@ -159,7 +159,7 @@ def _count_meeting(
 
 def describe_patterns(results: Iterable[PatternThroughput]) -> Iterator[str]:
     """Yield two lines on what is measured, then a line for each pattern and rail."""
-    yield "share of its own speed that a pair of hosts gets: mean, standard deviation, worst and best sample;"
+    yield "throughput of a pair of hosts over the speed of its links: mean, standard deviation, worst and best sample;"
     yield (
         "behind it the same relative to what the hosts' own links alone would leave (100%: the network takes nothing)"
     )

@@ -192,7 +192,7 @@ def _halve(fabric: Fabric, layout: FabricLayout, loaded: npt.NDArray[np.uint64])
 
 
 def _bend(fabric: Fabric, layout: FabricLayout) -> npt.NDArray[np.float64]:
-    """Return the offset of the middle of each link, by which parallel links fan out: float64 [link, 2]."""
+    """Return the offset of the middle of each link: float64 [link, 2]. Parallel links have different offsets."""
     pair = np.sort(fabric.link_node, axis=1)
     _, bundle, size = np.unique(pair, axis=0, return_inverse=True, return_counts=True)
     bundle = bundle.reshape(-1)

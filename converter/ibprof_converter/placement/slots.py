@@ -253,7 +253,7 @@ def read_free_hosts(path: Path, hosts: Hosts, slots: int) -> dict[int, int]:
         path: the list. Slots of lines with the same host add up. Where a host repeats, as in a PBS node file, a line
             without a slot count is one slot.
         hosts: of the fabric.
-        slots: slots of a host for which the list gives none.
+        slots: slots of a host without a number in the list.
 
     Returns:
         Host -> number of its slots.

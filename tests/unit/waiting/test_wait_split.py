@@ -8,9 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from ibprof.profile.profile_data import Side
 from ibprof.profile.row_arrays import take_rows
+from ibprof.waiting.sample_matching import find_shape
 from ibprof.waiting.wait_split import MeasuredWaiting, is_local, measure_waiting
-from ibprof.waiting.wait_states import find_shape
+from ibprof.waiting.wait_states import WaitState
 from ibprof_testing.waits.derived_samples import Clock, derive_profile
 from ibprof_testing.waits.synthetic_traces import MS, SyntheticRun
 from ibprof_testing.waits.traces import Trace, split_by_operation
@@ -129,6 +131,33 @@ def test_members_that_disagree_are_left_out() -> None:
     found = measure_waiting(replace(profile, collective_samples=replace(rows, size=size)))
     assert found is not None
     assert (found.contradictory, found.instances) == (100, 200)
+
+
+def test_messages_whose_ends_disagree_are_left_out() -> None:
+    profile = derive_profile(pipeline().traces())
+    rows = profile.message_samples
+    size = rows.bytes.copy()
+    size[(rows.rank == 1) & (rows.side == Side.RECEIVER) & (rows.number < 50)] = 65
+    found = measure_waiting(replace(profile, message_samples=replace(rows, bytes=size)))
+    assert found is not None
+    assert (found.contradictory, found.messages) == (50, 5 * 150 - 50)
+
+
+@pytest.mark.parametrize(("name", "waiting"), [("Bcast", {0, 2, 3}), ("Reduce", {1})])
+def test_a_rooted_collective_waits_for_those_it_needs(name: str, waiting: set[int]) -> None:
+    """In every other round a rank is late that others need: the root of a Bcast, another one in a Reduce."""
+    run = SyntheticRun(4, seed=6)
+    for number in range(100):
+        is_root = number % 2 == 0
+        run.compute({1 if is_root == (name == "Bcast") else 2: 3 * MS})
+        run.collective(name, 8, 8 * MS, root=1)  # longer than anybody is late
+        run.collective("Barrier", 0, 20_000)
+    found = measure(run.traces())
+    calls = found.calls
+    is_rooted = calls.operation != calls.operation[calls.state == WaitState.BARRIER][0]
+    long = is_rooted & (calls.wait_ns > MS)
+    assert set(calls.rank[long].tolist()) == waiting
+    assert long.sum() == 50 * len(waiting)
 
 
 def test_a_delay_is_traced_back_to_the_rank_that_came_late() -> None:

@@ -27,7 +27,7 @@ _BUSY = 0.9
 """Share of the most loaded link between switches above which hosts' own links are about as busy."""
 
 SWITCHES_LIMIT = 1200
-"""Largest number of switches for which bisections are searched."""
+"""Largest number of switches of a fabric whose bisections are searched."""
 
 _HALVES = 96
 """Number of links whose nearer halves are tried."""

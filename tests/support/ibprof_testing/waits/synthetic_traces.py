@@ -38,14 +38,21 @@ class SyntheticRun:
         self._calls[rank].append((name.encode(), enter, leave))
         self._now[rank] = leave
 
-    def collective(self, name: str, size: int, nanoseconds: int) -> None:
-        """Let all ranks call a collective of all with all, which takes that long after the last has entered."""
-        enter, last = self._now.copy(), int(self._now.max())
+    def collective(self, name: str, size: int, nanoseconds: int, root: int = -1) -> None:
+        """Let all ranks call a collective, which takes that long after those whom a rank needs have entered.
+
+        Without a root each needs all others. In a Bcast each needs the root, in a Reduce the root needs all others.
+        """
+        enter = self._now.copy()
         ranks = len(enter)
+        needs = np.full(ranks, enter[root] if name == "Bcast" else enter.max())
+        if name == "Reduce":
+            needs = np.where(np.arange(ranks) == root, enter.max(), enter)
         for rank in range(ranks):
-            row = (name.encode(), 1, self._number, ranks, rank, -1, size, int(enter[rank]), len(self._calls[rank]))
+            row = (name.encode(), 1, self._number, ranks, rank, root, size, int(enter[rank]), len(self._calls[rank]))
             self._instances[rank].append(row)
-            self._call(rank, name, int(enter[rank]), last + self._transfer(nanoseconds))
+            leave = int(max(enter[rank], needs[rank])) + self._transfer(nanoseconds)
+            self._call(rank, name, int(enter[rank]), leave)
         self._number += 1
 
     def exchange(self, size: int, nanoseconds: int) -> None:

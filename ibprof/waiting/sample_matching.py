@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records of sampled calls matched: all members of a collective, and both ends of a message."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.profile.profile_data import CollectiveSamples, MessageSamples
+from ibprof.profile.row_arrays import take_rows
+
+Integers = npt.NDArray[np.int64]
+Booleans = npt.NDArray[np.bool_]
+
+
+class Shape(IntEnum):
+    """The members of a collective that wait, and for whom."""
+
+    UNKNOWN = 0
+    ALL = 1
+    FROM_ROOT = 2
+    TO_ROOT = 3
+    PREFIX = 4
+
+
+_SHAPES = {
+    **dict.fromkeys(
+        ("BARRIER", "ALLREDUCE", "ALLGATHER", "ALLGATHERV", "ALLTOALL", "ALLTOALLV", "ALLTOALLW", "REDUCE_SCATTER"),
+        Shape.ALL,
+    ),
+    **dict.fromkeys(("REDUCE_SCATTER_BLOCK", "WIN_FENCE", "WIN_FREE", "COMM_FREE"), Shape.ALL),
+    **dict.fromkeys(("BCAST", "SCATTER", "SCATTERV"), Shape.FROM_ROOT),
+    **dict.fromkeys(("REDUCE", "GATHER", "GATHERV"), Shape.TO_ROOT),
+    **dict.fromkeys(("SCAN", "EXSCAN"), Shape.PREFIX),
+}
+
+ALL_WITH_ALL = frozenset(name for name, shape in _SHAPES.items() if shape == Shape.ALL)
+
+_MAKE_HANDLES = ("COMM_", "WIN_", "CART_", "GRAPH_", "DIST_GRAPH_", "INTERCOMM_")
+"""Beginnings of the collectives that make communicators and windows: all members wait for the last."""
+
+
+def find_shape(operation: str) -> Shape:
+    """Return who waits for whom in a collective of a profile's operation name."""
+    name = operation.removesuffix("_INIT")
+    for each in (name, name.removeprefix("I")):
+        if each in _SHAPES:
+            return _SHAPES[each]
+    return Shape.ALL if name.startswith(_MAKE_HANDLES) else Shape.UNKNOWN
+
+
+def are_named(operations: Sequence[str], names: Collection[str]) -> Booleans:
+    """Return which operations have one of some names, blocking, nonblocking or persistent."""
+    bare = (name.removesuffix("_INIT") for name in operations)
+    return np.array([name in names or name.removeprefix("I") in names for name in bare], np.bool_)
+
+
+@dataclass(frozen=True, slots=True)
+class MatchedSamples:
+    """Samples whose records agree, and what did not.
+
+    Attributes:
+        collectives: rows of whole instances, instance after instance, members in their order.
+        instance: int64, number of the instance of each of these rows.
+        messages: rows of both ends of each message, the sender's first.
+        lonely_collectives, lonely_messages: rows without the others' records.
+        contradictory: instances and messages whose records do not agree.
+    """
+
+    collectives: CollectiveSamples
+    instance: Integers
+    messages: MessageSamples
+    lonely_collectives: CollectiveSamples
+    lonely_messages: MessageSamples
+    contradictory: int
+
+
+def match_samples(collectives: CollectiveSamples, messages: MessageSamples) -> MatchedSamples:
+    """Return the instances and messages of which all records are there and agree."""
+    ended = take_rows(collectives, collectives.exit_ns > 0)
+    order = np.lexsort((ended.member, ended.number, ended.communicator))
+    rows = take_rows(ended, order)
+    begins, counts = find_runs(rows.communicator, rows.number)
+    instance = np.repeat(np.arange(len(begins)), counts)
+    is_whole = counts == rows.size[begins]
+    agree = np.ones(len(begins), np.bool_)
+    if len(begins):
+        for name in ("size", "operation", "root"):
+            column = getattr(rows, name)
+            agree &= np.minimum.reduceat(column, begins) == np.maximum.reduceat(column, begins)
+        place = np.arange(len(instance)) - np.repeat(begins, counts)
+        agree &= np.logical_and.reduceat(~is_whole[instance] | (rows.member == place), begins)
+    good = (is_whole & agree)[instance]
+    kept, number = take_rows(rows, good), instance[good]
+    pairs, lonely, torn = _match_messages(messages)
+    return MatchedSamples(
+        collectives=kept,
+        instance=np.unique(number, return_inverse=True)[1].astype(np.int64),
+        messages=pairs,
+        lonely_collectives=take_rows(rows, ~good),
+        lonely_messages=lonely,
+        contradictory=int((~agree).sum()) + torn,
+    )
+
+
+def _match_messages(messages: MessageSamples) -> tuple[MessageSamples, MessageSamples, int]:
+    """Return messages with both ends, ends without the other, and the number of those whose ends do not agree."""
+    is_sender = messages.side == 0
+    sender = np.where(is_sender, messages.rank, messages.peer).astype(np.int64)
+    receiver = np.where(is_sender, messages.peer, messages.rank).astype(np.int64)
+    # One key, for one fast sort; equal keys are compared column by column below.
+    key = messages.communicator * np.uint64(0x9E3779B97F4A7C15) + messages.number
+    for column in (sender, receiver, messages.tag):
+        key = (key ^ key >> np.uint64(29)) * np.uint64(0xBF58476D1CE4E5B9) + column.astype(np.uint64)
+    order = np.argsort((key << np.uint64(1)) | messages.side.astype(np.uint64), kind="stable")
+    one, other = order[:-1], order[1:]
+    columns = (messages.communicator, messages.number, messages.tag, sender, receiver)
+    same = np.ones(len(one), np.bool_)
+    for each in columns:
+        same &= each[one] == each[other]
+    same &= (messages.side[one] == 0) & (messages.side[other] == 1)
+    ended = (messages.exit_ns[one] > 0) & (messages.exit_ns[other] > 0)
+    known = (messages.bytes[one] + np.uint64(1) > 0) & (messages.bytes[other] + np.uint64(1) > 0)
+    agree = ~known | (messages.bytes[one] == messages.bytes[other])
+    good = same & ended & agree
+    rows = np.stack([one[good], other[good]], axis=1).ravel()
+    alone = np.ones(len(order), np.bool_)
+    alone[rows] = False
+    return take_rows(messages, rows), take_rows(messages, alone), int((same & ended & ~agree).sum())
+
+
+def find_runs(*columns: npt.NDArray[np.generic]) -> tuple[Integers, Integers]:
+    """Return where runs of equal rows begin, and their lengths."""
+    rows = len(columns[0])
+    if not rows:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    changes = np.zeros(rows, np.bool_)
+    changes[0] = True
+    for column in columns:
+        changes[1:] |= column[1:] != column[:-1]
+    begins = np.flatnonzero(changes)
+    return begins, np.diff(begins, append=rows)
