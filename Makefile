@@ -37,8 +37,8 @@ test-full: test-setup
 # First the operating system's packages, all together, so that one list names them; then everything else at the same time.
 .PHONY: test-setup
 test-setup: test-packages
-	$(MAKE) --no-print-directory --jobs 4 .venv-dev/ready viewer/node_modules/ready $(MPI_VENVS) .guest-kernel/unpacked \
-	    .pythons/ready
+	scripts/timed.sh set-up $(MAKE) --no-print-directory --jobs 4 .venv-dev/ready viewer/node_modules/ready $(MPI_VENVS) \
+	    .guest-kernel/unpacked .pythons/ready
 
 # In a fresh folder, since recordings of one run each are in it.
 .PHONY: lab
@@ -96,7 +96,8 @@ node-packages:
 base-packages:
 	@scripts/system-packages.sh compiler venv
 test-packages:
-	@scripts/system-packages.sh compiler venv node tests
+	@rm -f build/test-times
+	@scripts/timed.sh 'system packages' scripts/system-packages.sh compiler venv node tests
 
 .venv/ready: $(SOURCES) | base-packages
 	scripts/make-venv.sh .venv '.[sites$(MPI_EXTRA)]'

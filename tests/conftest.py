@@ -13,7 +13,7 @@ if not importlib.util.find_spec("ibprof_testing"):
     install = f"{sys.executable} -m pip install --no-deps --no-build-isolation --editable tests/support"
     pytest.exit(f"the tests' helpers are not installed: try again after\n    {install}", 4)
 
-pytest_plugins = ["ibprof_testing.scheduling"]
+pytest_plugins = ["ibprof_testing.scheduling", "ibprof_testing.kind_times"]
 
 # Asserts in helpers show values, as those in tests do.
 pytest.register_assert_rewrite("ibprof_testing")
