@@ -185,7 +185,9 @@ enum ibp_full {
     /* The file was not found any more where it was made. */
     IBP_FULL_MOVED = 2,
     /* It could not be opened again for another reason. */
-    IBP_FULL_CLOSED = 3
+    IBP_FULL_CLOSED = 3,
+    /* It could not be opened again by the user that the program has become. */
+    IBP_FULL_USER = 4
 };
 
 struct ibp_file_header {

@@ -72,7 +72,11 @@ UNNAMED = "the launcher gave the job no name: {} files were put together by thei
 ELSEWHERE = "the launcher gave the job no name: ranks that are missing here may be those of --run {}"
 CUT_SHORT = "the recording of this host ends before its last segment: it was copied in part, or the disk was full"
 
-MOVED = "the recording was removed or moved while the job ran: later peers, regions and marks could not be added to it"
+FULL = {
+    "IBP_FULL_MOVED": "the recording was removed or moved while the job ran",
+    "IBP_FULL_USER": "the program changed its user, who may not write to the recording",
+}
+"""Why a process could not add to its recording, by the names of enum ibp_full."""
 
 
 def read_recording(path: Path, run: str | None = None) -> Profile:
@@ -375,8 +379,9 @@ def _read_rank(file: RecordingFile, process: np.void, number: int, host: int, gr
             f"recording full: the ports of {process['transfers_lost_messages']} work requests of "
             f"{process['transfers_lost_bytes']} bytes could not be added; they are in no transfer"
         )
-    if file.full == recording_layout().constants["IBP_FULL_MOVED"]:
-        notes.append(MOVED)
+    for name, why in FULL.items():
+        if file.full == recording_layout().constants[name]:
+            notes.append(f"{why}: later peers, regions and marks could not be added to it")
     if file.cut_short:
         notes.append(CUT_SHORT)
     if file.skipped:

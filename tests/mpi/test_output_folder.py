@@ -118,6 +118,21 @@ def test_removed_or_moved_while_running(name: str, how: str, build: Build, tmp_p
         assert all(any("removed or moved" in note for note in rank.notes) for rank in profile.ranks)
 
 
+def test_another_user_while_running(system_mpi: Mpi, build: Build, tmp_path: Path) -> None:
+    """There is space enough, but the program gave its rights away."""
+    require_root("to become another user")
+    tmp_path.chmod(0o755)
+    command: list[str | Path] = [build(system_mpi, "unruly.c", "-pthread"), "user", "names", "regions"]
+    # Open MPI cannot remove its own shared memory then, and says so at any time.
+    without_files = {"OMPI_MCA_btl": "tcp,self"}
+    done = check_no_harm(system_mpi, RANKS, command, tmp_path / "profile.ibprof", variables=without_files)
+    (line,) = ibprof_lines(done.stderr)
+    assert line.startswith("ibprof: the program changed its user, who may not write to the recording (")
+    profile = load_profile(tmp_path / "profile.ibprof")
+    assert all(any("the program changed its user" in note for note in rank.notes) for rank in profile.ranks)
+    assert not any("removed or moved" in note for rank in profile.ranks for note in rank.notes)
+
+
 @pytest.mark.parametrize("output", ["/proc/profile.ibprof", "/dev/null", "/dev/null/profile.ibprof", "file"])
 def test_no_folder_can_be_there(mpi: Mpi, build: Build, output: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")

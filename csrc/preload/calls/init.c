@@ -12,23 +12,73 @@
 #include "libmpi/library.h"
 #include "recording/process_state.h"
 
+#include <string.h>
+
+/* The attribute by which MPI_Finalize says when the program can send no more. */
+static bool has_last_attribute;
+/* Recording has stopped, and MPI ends. */
+static bool has_stopped;
+
+/* Stop recording, unless the session that the program began with is open: MPI does not end then. */
+static void leave_world(void)
+{
+    ibp_lifecycle.has_world = false;
+    if (ibp_mpi.session) return;
+    ibp_lifecycle_stop();
+    has_stopped = true;
+    if (__atomic_load_n(&ibp_lifecycle.sessions, __ATOMIC_RELAXED) > 0)
+        ibp_process_note_missing(
+            "sessions were open when MPI_Finalize was called: what was sent in them from then on is missing\n");
+}
+
+/* MPICH deletes the attributes when the last session ends, which a program may leave open. */
+static bool stops_in_finalize(void)
+{
+    return has_last_attribute && __atomic_load_n(&ibp_lifecycle.sessions, __ATOMIC_RELAXED) <= 0;
+}
+
+static int copy_nothing(ibp_handle comm, int keyval, void *state, void *value, void *copy, int *is_copied)
+{
+    (void)comm, (void)keyval, (void)state, (void)value, (void)copy;
+    return *is_copied = 0;
+}
+
+static int delete_last(ibp_handle comm, int keyval, void *value, void *state)
+{
+    (void)comm, (void)keyval, (void)value, (void)state;
+    if (ibp_lifecycle.has_world) leave_world();
+    return 0;
+}
+
+/* MPI_Finalize begins by deleting the attributes of MPI_COMM_SELF, the one set last first (MPI 4.1, 11.2.4). The
+ * callbacks of the program's attributes may still send: HDF5 closes its files there. So the first attribute is ibprof's,
+ * and recording stops when it is deleted. */
+static void set_last_attribute(void)
+{
+    struct {
+        int (*create)(int (*)(ibp_handle, int, void *, void *, void *, int *), int (*)(ibp_handle, int, void *, void *),
+                      int *, void *);
+        int (*set)(ibp_handle, int, void *);
+        int (*free)(int *);
+    } keyval;
+    void *const functions[] = {ibp_mpi_own_function("PMPI_Comm_create_keyval"),
+                               ibp_mpi_own_function("PMPI_Comm_set_attr"),
+                               ibp_mpi_own_function("PMPI_Comm_free_keyval")};
+    int key;
+
+    if (!ibp_is_recorded() || ibp_mpi.session || !functions[0] || !functions[1] || !functions[2]) return;
+    memcpy(&keyval, functions, sizeof keyval);
+    if (keyval.create(copy_nothing, delete_last, &key, NULL)) return;
+    has_last_attribute = !keyval.set(ibp_mpi.self, key, NULL);
+    keyval.free(&key); /* the attribute keeps it */
+}
+
 static void enter_world(void)
 {
     ibp_lifecycle.has_world = true;
     if (!ibp_lifecycle_is_started()) ibp_mpi.session = 0; /* nothing was sent in a session that is open */
     ibp_lifecycle_start();
-}
-
-/* Stop recording. Return whether MPI ends: not while the session that the program began with is open. */
-static bool leave_world(void)
-{
-    ibp_lifecycle.has_world = false;
-    if (ibp_mpi.session) return false;
-    ibp_lifecycle_stop();
-    if (__atomic_load_n(&ibp_lifecycle.sessions, __ATOMIC_RELAXED) > 0)
-        ibp_process_note_missing(
-            "sessions were open when MPI_Finalize was called: what was sent in them from then on is missing\n");
-    return true;
+    set_last_attribute();
 }
 
 #define INIT(exported)                                                                                                 \
@@ -65,13 +115,12 @@ INIT_THREAD(PMPI_Init_thread)
     IBP_DEFINE(exported, void)                                                                                         \
     {                                                                                                                  \
         static int (*next)(void);                                                                                      \
-        bool is_end;                                                                                                   \
         int result;                                                                                                    \
                                                                                                                        \
         IBP_FIND_NEXT(next, #exported);                                                                                \
-        is_end = leave_world();                                                                                        \
+        if (!stops_in_finalize()) leave_world();                                                                       \
         result = next();                                                                                               \
-        if (is_end) ibp_process_hand_over();                                                                           \
+        if (has_stopped) ibp_process_hand_over();                                                                      \
         return result;                                                                                                 \
     }
 FINALIZE(MPI_Finalize)

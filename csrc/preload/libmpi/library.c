@@ -61,8 +61,7 @@ void *ibp_mpi_symbol(const char *name)
     return found || !ibp_mpi.library.handle ? found : dlsym(ibp_mpi.library.handle, name);
 }
 
-/* Return a PMPI function of the library itself, not ibprof's wrapper of that name. */
-static void *own_function(const char *name)
+void *ibp_mpi_own_function(const char *name)
 {
     return ibp_implementation_function(&ibp_mpi.library, name);
 }
@@ -91,7 +90,7 @@ static int find_functions(void)
     };
 
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
-        void *function = own_function(needed[i].name);
+        void *function = ibp_mpi_own_function(needed[i].name);
 
         if (!function) return -ENOSYS;
         memcpy(needed[i].into, &function, sizeof function);
@@ -122,7 +121,7 @@ static void set_world(void)
 static void ask_thread_level(void)
 {
     int (*query_thread)(int *) = NULL;
-    void *function = own_function("PMPI_Query_thread");
+    void *function = ibp_mpi_own_function("PMPI_Query_thread");
 
     memcpy(&query_thread, &function, sizeof function);
     if (query_thread) query_thread(&ibp_mpi.thread_level);
@@ -166,8 +165,9 @@ static int ask_process_sets(void)
         int (*group_rank)(ibp_handle, int *);
         int (*create)(ibp_handle, const char *, ibp_handle, ibp_handle, ibp_handle *);
     } session;
-    void *const functions[] = {own_function("PMPI_Group_from_session_pset"), own_function("PMPI_Group_rank"),
-                               own_function("PMPI_Comm_create_from_group")};
+    void *const functions[] = {ibp_mpi_own_function("PMPI_Group_from_session_pset"),
+                               ibp_mpi_own_function("PMPI_Group_rank"),
+                               ibp_mpi_own_function("PMPI_Comm_create_from_group")};
     ibp_handle self = 0;
     int error;
 
@@ -229,7 +229,7 @@ int ibp_mpi_open(char *why, size_t why_bytes)
 unsigned ibp_mpi_largest_tag(void)
 {
     int (*get_attribute)(ibp_handle, int, void *, int *) = NULL;
-    void *function = own_function("PMPI_Comm_get_attr");
+    void *function = ibp_mpi_own_function("PMPI_Comm_get_attr");
     const int key = ibp_mpi.abi == IBP_ABI_MPICH ? 0x64400001 : 501; /* MPI_TAG_UB */
     int *value = NULL, found = 0;
 

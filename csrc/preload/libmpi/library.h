@@ -78,6 +78,9 @@ void *ibp_mpi_next(const char *name);
 /* Return a symbol of the MPI library, as the program sees it if it calls this library. */
 void *ibp_mpi_symbol(const char *name);
 
+/* Return a PMPI function of the library itself, not ibprof's wrapper of that name; NULL when it has none. */
+void *ibp_mpi_own_function(const char *name);
+
 /* Return MPI_TAG_UB, in the ABIs of MPICH and the standard; 0 where it is unknown. */
 unsigned ibp_mpi_largest_tag(void);
 

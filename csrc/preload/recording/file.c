@@ -230,6 +230,7 @@ int ibp_file_open(struct ibp_recording_file *recording, const char *output, char
     struct ibp_file_header identity;
     int error;
 
+    recording->user = geteuid();
     ibp_output_identify(&identity);
     ibp_output_stem(&identity, recording->stem, sizeof recording->stem);
     error = ibp_output_make_folder(output, &identity, folder, bytes);

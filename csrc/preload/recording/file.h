@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct ibp_recording_file {
     /* Of the mapped file. */
@@ -23,6 +24,8 @@ struct ibp_recording_file {
     struct ibp_file_header *header;
     /* This process made the file. */
     bool first;
+    /* Its user when it opened the file, as which alone it may write to it. */
+    uid_t user;
 };
 
 /* Make or join the file in the folder that `output` names (%j job, %h host; made if needed), and write the folder's path.

@@ -109,6 +109,7 @@ static struct ibp_segment *refuse_unopened(void)
 {
     const bool is_gone = errno == ENOENT || errno == ENOTDIR || errno == ESTALE || errno == EEXIST;
 
+    if (geteuid() != recording.file.user) return refuse_segment(IBP_FULL_USER, "the program changed its user");
     return refuse_segment(is_gone ? IBP_FULL_MOVED : IBP_FULL_CLOSED, strerror(errno));
 }
 

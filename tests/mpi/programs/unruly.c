@@ -331,6 +331,12 @@ static long wait_a_second(void)
     return total(0);
 }
 
+/* As daemons do that begin as root. */
+static long become_another_user(void)
+{
+    return total(setgid(65534) || setuid(65534));
+}
+
 /* -- ends ------------------------------------------------------------------------------------------------------------- */
 
 static void say_at_exit(void)
@@ -414,9 +420,19 @@ static const struct {
     const char *name;
     long (*run)(void);
 } modes[] = {
-    {"handlers", handlers},   {"descriptors", descriptors}, {"forks", forks}, {"shells", shells}, {"spawns", spawns},
-    {"threads", threads},     {"regions", regions},         {"names", names}, {"limits", limits}, {"size", size},
-    {"addresses", addresses}, {"wait", wait_a_second},
+    {"handlers", handlers},
+    {"descriptors", descriptors},
+    {"forks", forks},
+    {"shells", shells},
+    {"spawns", spawns},
+    {"threads", threads},
+    {"regions", regions},
+    {"names", names},
+    {"limits", limits},
+    {"size", size},
+    {"addresses", addresses},
+    {"wait", wait_a_second},
+    {"user", become_another_user},
 };
 
 int main(int argc, char **argv)
