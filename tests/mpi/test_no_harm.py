@@ -118,3 +118,15 @@ def test_an_mpi_without_the_source_that_is_asked_for(build: Build, tmp_path: Pat
     assert len(said) == 1
     assert "nothing is recorded" in said[0]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_dlsym_finds_without_mpi(tmp_path: Path) -> None:
+    """The one thing that a program without MPI may notice, as docs/no-harm.md says; a call fails."""
+    line = "import ctypes; own = ctypes.CDLL(None); print(hasattr(own, 'MPI_Init') and own.MPI_Init(None, None))"
+
+    def run(extra: dict[str, str]) -> str:
+        done = processes.run([sys.executable, "-c", line], env=environment(extra), cwd=tmp_path)
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout
+
+    assert (run({}), run({"LD_PRELOAD": str(library())})) == ("False\n", "-1431655766\n")
