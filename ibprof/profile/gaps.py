@@ -9,10 +9,13 @@ import numpy as np
 
 from ibprof.native.kernel_library import sum_exactly
 from ibprof.profile.port_sums import describe_hosts, describe_ports, describe_unmeasured
-from ibprof.profile.profile_data import OTHER_SITES, UNKNOWN_PEER, Direction, Kind, Profile
+from ibprof.profile.profile_data import OTHER_SITES, UNKNOWN_PEER, Direction, Kind, Profile, Source
 from ibprof.profile.unaccounted import describe_no_comparison, describe_unaccounted
 from ibprof.text.host_lists import same_host
 from ibprof.text.quantities import format_bytes, format_seconds
+
+_BY_ARGUMENTS = ("PSEND_INIT", "PUT", "GET", "ACCUMULATE", "GET_ACCUMULATE", "FETCH_AND_OP", "COMPARE_AND_SWAP")
+"""Operations whose bytes are counted from the arguments of their calls; the same of those with a request (RPUT)."""
 
 
 def describe_gaps(run: Profile, *, with_operations: bool = True) -> Iterator[str]:
@@ -40,7 +43,8 @@ def describe_gaps(run: Profile, *, with_operations: bool = True) -> Iterator[str
     # Received bytes are the same messages, seen at their other end.
     sent_control = (run.counters.kind == Kind.CONTROL) & (run.counters.direction != Direction.RECEIVED)
     if control := sum_exactly(run.counters.bytes[sent_control]):
-        yield f"{format_bytes(control)} of MPI's own control messages are left out of all sums"
+        carried = ", with the data of calls that are counted from their arguments," if _counts_arguments(run) else ""
+        yield f"{format_bytes(control)} of MPI's own control messages{carried} are left out of all sums"
     yield from describe_no_comparison(run)
     if with_operations:
         yield from describe_unaccounted(run)
@@ -69,6 +73,14 @@ def describe_gaps(run: Profile, *, with_operations: bool = True) -> Iterator[str
             said.setdefault(note, []).append(rank.rank)
     for note, ranks in said.items():
         yield f"rank {format_ranks(ranks)}: {note}"
+
+
+def _counts_arguments(run: Profile) -> bool:
+    """Return whether the source saw the data of one-sided or partitioned calls, which their arguments count too."""
+    counters = run.counters
+    named = [name.removeprefix("R") in _BY_ARGUMENTS for name in run.operations]
+    below = any(rank.source in (Source.UCX, Source.LIBFABRIC) for rank in run.ranks)
+    return below and bool((np.array(named, bool)[counters.operation] & (counters.kind == Kind.USER)).any())
 
 
 def _describe_ports(run: Profile) -> Iterator[str]:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from ibprof.profile.profile_data import Kind
+from ibprof.profile.profile_data import Direction, Kind
 from ibprof_testing.mpi import patterns
 from ibprof_testing.mpi.matrices import Matrix, load_complete, operations_sent, received, recorded
-from ibprof_testing.mpi.mpis import Build, Mpi, run_mpi
+from ibprof_testing.mpi.mpis import Build, Mpi, find_mpi, run_mpi
 from ibprof_testing.mpi.patterns import Pairs, all_the_same
 
 BYTES = 96_000
@@ -92,3 +92,16 @@ def test_nonblocking_and_persistent(
     command: list[str | Path] = [build(mpi, "collectives.c"), style, "Bcast", str(BYTES)]
     sent = record_alone(mpi, ranks, command, tmp_path, operation, {"coll_libnbc_ibcast_algorithm": algorithm})
     assert sent == all_the_same(pairs(ranks), BYTES, times)
+
+
+def test_partitions_and_what_sets_them_up(build: Build, tmp_path: Path) -> None:
+    """Open MPI 5 duplicates MPI_COMM_WORLD for the partitions, in whatever call it progresses."""
+    mpi = find_mpi("5.0.11")
+    run_mpi(mpi, 4, [build(mpi, "partitioned.c"), str(BYTES)], recording=tmp_path)
+    profile = load_complete(tmp_path, 4)
+    assert operations_sent(profile) == {"PSEND_INIT"}
+    assert recorded(profile) == all_the_same(patterns.ring(4), BYTES, 2)
+    control = profile.counters.kind == Kind.CONTROL
+    is_received = profile.counters.direction == Direction.RECEIVED
+    of_control = [int(profile.counters.bytes[control & chosen].sum()) for chosen in (~is_received, is_received)]
+    assert of_control[0] == of_control[1] > 0

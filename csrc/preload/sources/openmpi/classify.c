@@ -90,6 +90,7 @@ struct ibp_openmpi_message ibp_openmpi_classify(ibp_handle handle, int rank, int
         otherwise = IBP_OPERATION_UNATTRIBUTED;
     }
     if (communicator && counted) message.call = ibp_call_by_number(ibp_openmpi_tagged_call(communicator, tag));
+    if (message.call && message.call->operation == IBP_OPERATION_Psend_init) message.kind = IBP_KIND_CONTROL;
     message.operation = message.call ? message.call->operation : untagged_operation(tag, otherwise);
     ibp_unlock();
     return message;

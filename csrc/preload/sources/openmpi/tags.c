@@ -4,6 +4,7 @@
 #include "platform/system.h"
 #include "sources/openmpi/tags.h"
 #include "counting/context.h"
+#include "counting/count.h"
 #include "counting/current_call.h"
 #include "libmpi/lock.h"
 #include "platform/log.h"
@@ -99,6 +100,8 @@ unsigned ibp_openmpi_tagged_call(struct ibp_communicator *communicator, int tag)
                (ibp_mpi.is_behind_layer || (ibp_current_communicator() == communicator->handle &&
                                             !may_be_of_blocking(communicator->handle, tag)))))
         operation = ibp_current_call.operation;
+    else if (ibp_counts_arguments && communicator->handle == ibp_mpi.world && ibp_mpi_symbol("ompi_part_persist"))
+        operation = IBP_OPERATION_Psend_init; /* duplicates MPI_COMM_WORLD for the partitions, whenever it may */
     else
         operation = IBP_OPERATION_UNATTRIBUTED;
     call =
