@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from ibprof.profile.profile_data import Kind
-from ibprof_testing.mpi.matrices import load_complete, received, recorded
+from ibprof_testing.mpi.matrices import load_complete, operations_sent, received, recorded
 from ibprof_testing.mpi.monitoring import run_monitored
-from ibprof_testing.mpi.mpis import Build, Mpi, run_mpi
+from ibprof_testing.mpi.mpis import Build, Mpi, find_mpi, run_mpi
 
 STYLES = ["blocking", "nonblocking", "persistent"]
 
@@ -58,3 +58,22 @@ def test_intercommunicators(mpi: Mpi, build: Build, style: str, ranks: int, tmp_
     assert received(profile) == sent
     if mpi.has_monitoring:
         assert sent == monitored
+
+
+ONE_SIDED = ("PUT", "GET", "ACCUMULATE", "GET_ACCUMULATE", "FETCH_AND_OP", "COMPARE_AND_SWAP")
+MOVES_DATA = (*ONE_SIDED, *(f"R{name}" for name in ONE_SIDED))
+
+
+@pytest.mark.parametrize("how", ["create", "allocate", "shared", "dynamic"])
+def test_what_windows_send_beside_their_data(how: str, build: Build, tmp_path: Path) -> None:
+    """Data moves below the table of point-to-point calls, where the monitoring sits: both see what else is sent."""
+    mpi = find_mpi("5.0.11")
+    command: list[str | Path] = [build(mpi, "onesided.c"), how]
+    monitored = run_monitored(mpi, 3, command, tmp_path / "monitoring", tmp_path / "recording")
+    profile = load_complete(tmp_path / "recording", 3)
+    beside: dict[tuple[int, int], list[int]] = {}
+    for operation in set(profile.operations) - set(MOVES_DATA):
+        for pair, amounts in recorded(profile, operation=operation, kinds=Kind).items():
+            beside[pair] = [known + more for known, more in zip(beside.get(pair, [0, 0]), amounts, strict=True)]
+    assert {pair: tuple(amounts) for pair, amounts in beside.items()} == monitored
+    assert {"WIN_FREE"} < operations_sent(profile) - set(MOVES_DATA)
