@@ -11,6 +11,7 @@ in messages; completions and manual pages read them.
 from __future__ import annotations
 
 import argparse
+import gc
 import io
 import os
 import re
@@ -46,6 +47,9 @@ _MISSPELT = 0.8
 _NAMED = 3
 """Commands that a hint names."""
 
+_GARBAGE_THRESHOLD = 100_000
+"""Objects that are made before cycles among them are searched for."""
+
 _is_reading: ContextVar[bool] = ContextVar("_is_reading", default=False)
 
 
@@ -72,6 +76,9 @@ def run_command(
     """
     _replace_closed_streams()
     _allow_any_text()
+    thresholds = gc.get_threshold()
+    # Modules and parsed files make many objects that stay: the default threshold looks through them again and again.
+    gc.set_threshold(_GARBAGE_THRESHOLD, *thresholds[1:])
     given = sys.argv[1:] if argv is None else argv
     try:
         status = _print_version(name) if given and given[0] == "--version" else body(argv)
@@ -93,6 +100,8 @@ def run_command(
         _print_error(traceback.format_exc().rstrip())
         _print_error(f"{name}: this is a bug of ibprof; please report it with the lines above")
         return UNEXPECTED
+    finally:
+        gc.set_threshold(*thresholds)
     return status or 0
 
 

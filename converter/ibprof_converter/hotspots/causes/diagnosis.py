@@ -4,23 +4,26 @@
 Two lower bounds come first. No network needs less than the largest time of a host's own link. No routing needs less
 than the bytes that cross the narrowest cut over the speed of its links.
 
-Faults come next: each repair is tried, alone and with others. Then all other changes are tried. Of those within 5% of
-the best one, the cheapest is the remedy. The next cause is searched for with that remedy applied.
+Faults come next: each repair is tried, alone and with others. Then the other changes are tried; forwarding tables are
+left out where even the best possible ones would not be the remedy. Of the changes within 5% of the best one, the
+cheapest is the remedy. The next cause is searched for with that remedy applied.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ibprof_converter.hotspots.causes.load_cause import (
+    FORWARDING_TABLES,
     GAIN,
     KINDS,
     LINKS,
     NEAR_BEST,
     PROGRAM,
     REPAIR,
+    ROUTING,
     SMALL_GAIN,
     TABLES_GAIN,
     Change,
@@ -30,7 +33,13 @@ from ibprof_converter.hotspots.causes.load_cause import (
     name_end,
 )
 from ibprof_converter.hotspots.causes.loaded_by import AlikeLinks, LoadedBy
-from ibprof_converter.hotspots.causes.narrowest_cut import SwitchCut, name_cut, narrowest_cut, try_links
+from ibprof_converter.hotspots.causes.narrowest_cut import (
+    SwitchCut,
+    find_routing_bound,
+    name_cut,
+    narrowest_cut,
+    try_links,
+)
 from ibprof_converter.hotspots.causes.placement_moves import try_placements
 from ibprof_converter.hotspots.causes.repairs import Repair, find_repairs
 from ibprof_converter.hotspots.causes.sender_causes import try_adapters, try_partners
@@ -123,6 +132,7 @@ def diagnose(situation: Situation, progress: Progress = lambda _: None) -> Diagn
     if situation.max_seconds <= 0:
         return None
     cut = narrowest_cut(situation)
+    ideal_routing_s = find_routing_bound(situation)
     causes, tried = _find_causes(situation, progress)
     return Diagnosis(
         busiest=name_end(situation, situation.most_loaded()),
@@ -131,7 +141,7 @@ def diagnose(situation: Situation, progress: Progress = lambda _: None) -> Diagn
         max_switch_link_s=situation.max_switch_seconds,
         cut=cut,
         cut_at=name_cut(situation, cut) if cut else "",
-        ideal_routing_s=max(situation.max_host_seconds, cut.seconds if cut else 0.0),
+        ideal_routing_s=ideal_routing_s,
         causes=tuple(causes),
         load_basis=ESTIMATE if situation.is_adaptive else STATIC,
         tried=tuple(tried),
@@ -313,54 +323,43 @@ class _RepairTrials:
         return self._rules[rail]
 
 
-def _try_changes(situation: Situation, maker: TableMaker) -> Iterator[Change]:
-    """Yield all changes that are no repairs, applied to the model."""
-    yield from try_placements(situation)
-    yield from try_adapters(situation)
-    yield from try_partners(situation)
-    cut = narrowest_cut(situation)
-    yield from try_tables(situation, maker, max(situation.max_host_seconds, cut.seconds if cut else 0.0))
-    yield from try_links(situation, cut)
-
-
 def _find_change(situation: Situation, maker: TableMaker, before: int, tried: list[TriedChange]) -> LoadCause | None:
-    """Find the cheapest change within 5% of the best one.
+    """Find the cheapest change that is no repair, within 5% of the best one.
 
-    New links, and another program, are considered the best only where they leave a fifth less than all other changes.
+    Forwarding tables are computed only if tables at the lower bound would be chosen in place of another change.
     """
-    changes = [*_try_changes(situation, maker)]
-    seconds = [math.inf if each.after is None else each.after.max_seconds for each in changes]
-    arrives = [each.after is not None and each.after.lost_bytes <= situation.lost_bytes for each in changes]
-    useful = [
-        index
-        for index, each in enumerate(changes)
-        if arrives[index] and not each.why_not and seconds[index] <= each.most * situation.max_seconds
-    ]
-    affordable = [index for index in useful if changes[index].kind not in _EXPENSIVE]
-    limit = GAIN * min((seconds[index] for index in affordable), default=math.inf)
-    candidates = [index for index in useful if index not in affordable and seconds[index] < limit] or affordable
-    enough = NEAR_BEST * min((seconds[index] for index in candidates), default=math.inf)
-    near = [index for index in candidates if seconds[index] <= enough]
-    chosen = min(near, key=lambda index: KINDS.index(changes[index].kind), default=None)
-    for index, each in enumerate(changes):
-        gain = 1 - seconds[index] / situation.max_seconds
+    moves = [*try_placements(situation), *try_adapters(situation), *try_partners(situation)]
+    links = [*try_links(situation)]
+
+    def remains(bound_s: float) -> Change | None:
+        ideal = Change(ROUTING, FORWARDING_TABLES, "ideal tables", None, most=TABLES_GAIN)
+        others = [(each, _remedy_seconds(situation, each)) for each in [*moves, *links]]
+        chosen = _choose(others, situation.max_seconds)
+        return chosen if chosen is _choose([*others, (ideal, bound_s)], situation.max_seconds) else None
+
+    changes = [*moves, *try_tables(situation, maker, remains), *links]
+    seconds = [_remedy_seconds(situation, each) for each in changes]
+    change = _choose([*zip(changes, seconds, strict=True)], situation.max_seconds)
+    for each, after_s in zip(changes, seconds, strict=True):
+        arrives = each.after is not None and each.after.lost_bytes <= situation.lost_bytes
+        gain = 1 - after_s / situation.max_seconds
         if each.why_not:
             why_not = each.why_not
-        elif not arrives[index]:
+        elif not arrives:
             why_not = _SPLITS
-        elif index not in useful and gain > 0:
+        elif after_s > each.most * situation.max_seconds and gain > 0:
             why_not = f"takes {100 * gain:.0f}% off; less than {100 * (1 - each.most):.0f}% is not reported"
-        elif index not in useful:
+        elif after_s > each.most * situation.max_seconds:
             why_not = "does not help"
-        elif chosen is not None and seconds[index] > NEAR_BEST * seconds[chosen]:
+        elif change is not None and after_s > NEAR_BEST * _remedy_seconds(situation, change):
             why_not = "another change leaves less"
         else:
             why_not = "another change is cheaper or comes first"
-        after_s = seconds[index] if arrives[index] else None
-        tried.append(TriedChange(each.what, each.kind, before, after_s, None if index == chosen else why_not))
-    if chosen is None:
+        shown_s = each.after.max_seconds if each.after is not None and arrives else None
+        tried.append(TriedChange(each.what, each.kind, before, shown_s, None if each is change else why_not))
+    if change is None:
         return None
-    change, after = changes[chosen], changes[chosen].after
+    after = change.after
     assert after is not None
     return LoadCause(
         cause=change.cause,
@@ -373,3 +372,29 @@ def _find_change(situation: Situation, maker: TableMaker, before: int, tried: li
         max_time_after_s=after.max_seconds,
         remedy=after,
     )
+
+
+def _remedy_seconds(situation: Situation, change: Change) -> float:
+    """Return the largest time that a change leaves; infinite where it cannot be a remedy."""
+    if change.why_not or change.after is None or change.after.lost_bytes > situation.lost_bytes:
+        return math.inf
+    return change.after.max_seconds
+
+
+def _choose(changes: Sequence[tuple[Change, float]], largest_s: float) -> Change | None:
+    """Return the cheapest change within 5% of the best one.
+
+    New links, and another program, are considered the best only where they leave a fifth less than all other changes.
+
+    Args:
+        changes: each with the largest time that it leaves.
+        largest_s: the largest time as it is.
+    """
+    useful = [(each, seconds) for each, seconds in changes if seconds <= each.most * largest_s]
+    affordable = [(each, seconds) for each, seconds in useful if each.kind not in _EXPENSIVE]
+    limit = GAIN * min((seconds for _, seconds in affordable), default=math.inf)
+    expensive = [(each, seconds) for each, seconds in useful if each.kind in _EXPENSIVE and seconds < limit]
+    candidates = expensive or affordable
+    enough = NEAR_BEST * min((seconds for _, seconds in candidates), default=math.inf)
+    near = [each for each, seconds in candidates if seconds <= enough]
+    return min(near, key=lambda each: KINDS.index(each.kind), default=None)

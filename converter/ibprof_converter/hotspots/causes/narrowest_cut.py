@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -69,8 +70,18 @@ class SwitchCut:
     found_by: str = "levels of the fabric"
 
 
+def find_routing_bound(situation: Situation) -> float:
+    """Return a lower bound on the largest time with any forwarding tables."""
+    cut = narrowest_cut(situation)
+    return max(situation.max_host_seconds, cut.seconds if cut else 0.0)
+
+
+@lru_cache(maxsize=1)
 def narrowest_cut(situation: Situation) -> SwitchCut | None:
-    """Return the part of any rail whose border needs longest; None where no bytes cross a border."""
+    """Return the part of any rail whose border needs longest; None where no bytes cross a border.
+
+    The cut of the last situation is kept: the search takes a second for a thousand switches.
+    """
     best: SwitchCut | None = None
     bisections = []
     for rail, subnet in enumerate(situation.subnets):
@@ -99,9 +110,12 @@ def narrowest_cut(situation: Situation) -> SwitchCut | None:
     return best
 
 
-def try_links(situation: Situation, cut: SwitchCut | None) -> Iterator[Change]:
+def try_links(situation: Situation) -> Iterator[Change]:
     """Try more links around all parts like the narrowest one, up to the speed of their hosts' links."""
-    if cut is None or situation.max_host_seconds > _BUSY * situation.max_switch_seconds:
+    if situation.max_host_seconds > _BUSY * situation.max_switch_seconds:
+        return
+    cut = narrowest_cut(situation)
+    if cut is None:
         return
     needed = cut.seconds / max(situation.max_host_seconds, 1e-300)
     factor = min(needed, cut.inside_gbps / cut.gbps)
@@ -301,18 +315,31 @@ def _make_graph(
 
 def _halve(graph: _CutGraph) -> list[tuple[float, Floats, str]]:
     """Return the nearer halves of links; switches that are as near to both ends are tried on either side."""
-    from scipy.sparse.csgraph import shortest_path  # noqa: PLC0415  (slow to import)
-
     edges = np.argwhere(np.triu(graph.gbps) > 0)
     if not len(edges):
         return []
     edges = edges[np.unique(np.linspace(0, len(edges) - 1, _HALVES).astype(np.intp))]
-    hops = shortest_path(graph.gbps > 0, unweighted=True, indices=np.unique(edges))
-    row = {int(node): index for index, node in enumerate(np.unique(edges))}
-    near = hops[[row[int(each)] for each in edges[:, 0]]]
-    far = hops[[row[int(each)] for each in edges[:, 1]]]
+    ends, row = np.unique(edges, return_inverse=True)
+    near, far = _count_hops(graph.gbps > 0, ends)[row.reshape(edges.shape)].swapaxes(0, 1)
     sides = np.concatenate([near < far, near <= far]).astype(np.float64)
     return [(float(time), side, HALF) for time, side in zip(graph.measure(sides), sides, strict=True)]
+
+
+def _count_hops(is_linked: npt.NDArray[np.bool_], start: npt.NDArray[np.intp]) -> Floats:
+    """Return the number of links from some switches to all: float64 [start, switch], infinite where none leads there.
+
+    All searches advance together, breadth first. A report needs scipy for nothing else, and it is slow to import.
+    """
+    linked = is_linked.astype(np.float32)
+    hops = np.full((len(start), len(linked)), np.inf)
+    front = np.zeros(hops.shape, np.bool_)
+    front[np.arange(len(start)), start] = True
+    distance = 0
+    while front.any():
+        hops[front] = distance
+        distance += 1
+        front = (front @ linked > 0) & np.isinf(hops)
+    return hops
 
 
 def _sweep(graph: _CutGraph) -> list[tuple[float, Floats, str]]:

@@ -32,8 +32,10 @@ from ibprof_converter.traffic.hosts import NO_HOST, Hosts
 from ibprof_converter.traffic.rail_policies import SPLIT
 from ibprof_converter.traffic.traffic_data import NO_LID, RankTraffic
 
-_SECONDS, _RANKS, _MOST_SECONDS = 0.4, 64, 4.0
-"""Seconds set the work of a search for up to `_RANKS` ranks. With more ranks they grow in proportion, up to a limit."""
+_SECONDS_PER_RANK, _LEAST_SECONDS = 0.4 / 64, 0.1
+"""Seconds set the work of a search. They grow in proportion to the ranks, or hosts, that it moves."""
+
+_MOST_SECONDS_OF_RANKS, _MOST_SECONDS_OF_HOSTS = 4.0, 0.4
 
 _SEED = 1
 _RANDOM_SEEDS = 5
@@ -121,8 +123,7 @@ def reorder_ranks(situation: Situation) -> PlacementMove | None:
         ranks.slot_of_rank,
         *starting_placements(problem.neighbours, ranks.slots, problem.paths, _SEED).values(),
     ]
-    seconds = min(_MOST_SECONDS, _SECONDS * max(1.0, ranks.ranks / _RANKS))
-    return _search(situation, problem, starts, seconds, situation.reordered)
+    return _search(situation, problem, starts, _MOST_SECONDS_OF_RANKS, situation.reordered)
 
 
 def move_hosts(situation: Situation, own_hosts_only: bool) -> PlacementMove | None:
@@ -162,7 +163,7 @@ def move_hosts(situation: Situation, own_hosts_only: bool) -> PlacementMove | No
     def moved(slot_of_rank: SlotOfRank) -> Situation:
         return situation.changed(flows=_move(situation, rank_of, slots.host[slots.host_of_slot[slot_of_rank]]))
 
-    return _search(situation, problem, starts, _SECONDS, moved)
+    return _search(situation, problem, starts, _MOST_SECONDS_OF_HOSTS, moved)
 
 
 def _pose(demand: RankTraffic, slots: RankSlots, situation: Situation) -> PlacementProblem:
@@ -175,10 +176,11 @@ def _search(
     situation: Situation,
     problem: PlacementProblem,
     starts: list[SlotOfRank],
-    seconds: float,
+    most_seconds: float,
     moved: Callable[[SlotOfRank], Situation],
 ) -> PlacementMove:
     """Return the best placement found from some starts; `moved` returns the situation with a placement."""
+    seconds = min(max(_LEAST_SECONDS, _SECONDS_PER_RANK * problem.ranks), most_seconds)
     best = search(problem, starts, _SEED, seconds).slot_of_rank
     after = moved(best)
     if situation.is_adaptive:  # the search goes by static routes

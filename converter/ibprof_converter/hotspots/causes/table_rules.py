@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,6 +21,7 @@ from ibprof_converter.hotspots.causes.load_cause import (
     Change,
     name_end,
 )
+from ibprof_converter.hotspots.causes.narrowest_cut import find_routing_bound
 from ibprof_converter.hotspots.causes.situation import Situation
 from ibprof_converter.lab import BY_LANES, CYCLE, FREE, classify_deadlock
 from ibprof_converter.routing.balanced_tables import balance_tables
@@ -156,27 +157,22 @@ def _pick(tables: ForwardingTables, fabric: Fabric, lids: np.ndarray) -> np.ndar
     return picked
 
 
-def try_tables(situation: Situation, maker: TableMaker, bound: float) -> Iterator[Change]:
+def try_tables(situation: Situation, maker: TableMaker, remains: Callable[[float], Change | None]) -> Iterator[Change]:
     """Try the tables of OpenSM's engines, and of rules whose tables OpenSM loads from a file.
 
     Args:
         situation: as it is.
         maker: of tables.
-        bound: a lower bound on the largest time with any tables.
+        remains: returns the change that remains the remedy if tables leave no more than a largest time; None where
+            tables would become the remedy.
     """
-    busiest = situation.most_loaded_between_switches()
-    why_not = ""
-    if situation.is_adaptive:
-        why_not = "switches route adaptively"
-    elif are_modelled(situation.subnets):
-        why_not = "the present tables are not known"
-    elif busiest is None or situation.max_switch_seconds <= situation.max_host_seconds:
-        why_not = "a host's own link is the busiest"
-    elif bound > TABLES_GAIN * situation.max_seconds:
-        why_not = f"no tables need less than {format_seconds(bound)} (the narrowest cut)"
-    if why_not or busiest is None:
+    why_not = _find_obstacle(situation, remains)
+    if why_not:
         yield Change(ROUTING, FORWARDING_TABLES, "other forwarding tables", None, why_not=f"not tried: {why_not}")
         return
+    bound = find_routing_bound(situation)
+    busiest = situation.most_loaded_between_switches()
+    assert busiest is not None
     place = name_end(situation, busiest)
     best = ""
     for name in (*TRIED_ENGINES, *(rule for rule in RULES if rule != MIN_HOP)):
@@ -224,3 +220,18 @@ def try_tables(situation: Situation, maker: TableMaker, bound: float) -> Iterato
             advice=advice,
             change=change,
         )
+
+
+def _find_obstacle(situation: Situation, remains: Callable[[float], Change | None]) -> str:
+    """Return why no tables are tried; empty where they are."""
+    if situation.is_adaptive:
+        return "switches route adaptively"
+    if are_modelled(situation.subnets):
+        return "the present tables are not known"
+    if situation.max_switch_seconds <= situation.max_host_seconds:
+        return "a host's own link is the busiest"
+    bound = find_routing_bound(situation)
+    if bound > TABLES_GAIN * situation.max_seconds:
+        return f"no tables need less than {format_seconds(bound)} (the narrowest cut)"
+    remedy = remains(bound)
+    return f"no tables can be a better remedy than {remedy.what}" if remedy else ""
