@@ -14,6 +14,7 @@ from ibprof_converter.fabric.fabric_graph import Fabric
 from ibprof_converter.fabric.link_reader import read_fabric
 from ibprof_converter.routing.hop_trace import Reason, trace
 from ibprof_converter.routing.subnet import infer_lmc
+from ibprof_converter.routing.subnet_routes import IndexedNetwork
 from ibprof_converter.routing.synthetic.spec import generate
 from ibprof_converter.routing.table_reader import read_tables
 from ibprof_testing.lab.cabling import random_tree
@@ -64,8 +65,9 @@ def test_synthetic_tables_lead_on_a_subnet_where_they_lead_here(tmp_path: Path, 
     check_shape(read.fabric, made.fabric)
     walked = list(parse_ibtracert(said))
     assert len(walked) == PAIRS
+    network = IndexedNetwork.index(made.fabric, made.tables)
     for pair in walked:
-        path = trace(made.fabric, made.tables, pair.source_lid, pair.destination_lid)
+        path = trace(network, pair.source_lid, pair.destination_lid)
         assert path.reason is Reason.DELIVERED
         assert tuple(as_traced(made.fabric, hop) for hop in path.hops) == pair.hops
 

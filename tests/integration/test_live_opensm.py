@@ -36,7 +36,7 @@ def test_paths_on_a_fresh_subnet(tmp_path: Path, lmc: int, with_guid2lid: bool) 
     walked = list(parse_ibtracert(said))
     assert len(walked) == PAIRS
     for pair in walked:
-        path = trace(subnet.fabric, subnet.tables, pair.source_lid, pair.destination_lid)
+        path = trace(subnet.routes.network, pair.source_lid, pair.destination_lid)
         assert path.reason is Reason.DELIVERED
         assert tuple(as_traced(subnet.fabric, hop) for hop in path.hops) == pair.hops
     source, destination = np.array(lids).T

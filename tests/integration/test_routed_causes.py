@@ -34,7 +34,7 @@ def largest_time(case: Situation) -> float:
         seconds = np.zeros((subnet.fabric.links, 2))
         for row in np.flatnonzero(case.flows.rail == rail).tolist():
             ends = int(case.flows.source_lid[row]), int(case.flows.destination_lid[row])
-            for hop in trace(subnet.fabric, subnet.tables, *ends).hops:
+            for hop in trace(subnet.routes.network, *ends).hops:
                 seconds[hop.link, hop.end] += float(case.flows.bytes[row]) * 8e-9 / subnet.fabric.link_gbps[hop.link]
         greatest = max(greatest, float(seconds.max(initial=0.0)))
     return greatest

@@ -13,7 +13,7 @@ from ibprof_converter.fabric.fabric_graph import LIDS, Fabric, NodeKind
 from ibprof_converter.routing.flow_index import FlowIndex
 from ibprof_converter.routing.hop_trace import Reason, trace
 from ibprof_converter.routing.spread import SpreadLoads, spread, spread_matrix
-from ibprof_converter.routing.subnet_routes import SubnetRoutes
+from ibprof_converter.routing.subnet_routes import IndexedNetwork, SubnetRoutes
 from ibprof_converter.routing.tables import ForwardingTables
 from ibprof_testing.reference import spread as reference
 from ibprof_testing.strategies import Flows, any_tables, fabrics, flows, right_tables
@@ -49,11 +49,12 @@ def pairs(these: Flows) -> list[tuple[int, int]]:
 @given(cases())
 def test_spread_is_the_sum_of_the_paths_of_single_packets(case: Case) -> None:
     fabric, tables, these = case
+    network = IndexedNetwork.index(fabric, tables)
     loads = spread_case(case)
     expected: Counter[tuple[int, int, int]] = Counter()
     unrouted: Counter[Reason] = Counter()
     for flow, (source, destination) in enumerate(pairs(these)):
-        path = trace(fabric, tables, source, destination)
+        path = trace(network, source, destination)
         assert loads.reason[flow] == path.reason
         if path.reason.arrives:
             for hop in path.hops:
@@ -92,13 +93,14 @@ def test_bytes_that_leave_hosts_are_those_that_enter_hosts_and_those_routed(case
 @given(cases())
 def test_a_flow_alone_loads_its_bytes_times_its_hops(case: Case) -> None:
     fabric, tables, these = case
+    network = IndexedNetwork.index(fabric, tables)
     for flow, (source, destination) in enumerate(pairs(these)):
         one = slice(flow, flow + 1)
         alone = Flows(
             these.source_lid[one], these.destination_lid[one], these.bytes[one], these.group[one], these.groups
         )
         loads = spread_case((fabric, tables, alone))
-        path = trace(fabric, tables, source, destination)
+        path = trace(network, source, destination)
         hops = len(path.hops) if path.reason.arrives else 0
         assert sum(map(int, loads.bytes.ravel())) == int(these.bytes[flow]) * hops
 
@@ -144,9 +146,10 @@ def test_a_matrix_gives_what_its_pairs_give_as_flows(case: Case, more: int, thre
 @given(cases())
 def test_found_paths_are_those_of_single_packets(case: Case) -> None:
     fabric, tables, these = case
+    network = IndexedNetwork.index(fabric, tables)
     found = SubnetRoutes(fabric, tables).find_paths(these.source_lid, these.destination_lid)
     for flow, (source, destination) in enumerate(pairs(these)):
-        path = trace(fabric, tables, source, destination)
+        path = trace(network, source, destination)
         ends = [2 * hop.link + hop.end for hop in path.hops] if path.reason.arrives else []
         assert found.end[found.offset[flow] : found.offset[flow + 1]].tolist() == ends
         assert found.reason[flow] == path.reason
@@ -155,7 +158,8 @@ def test_found_paths_are_those_of_single_packets(case: Case) -> None:
 @given(cases())
 def test_flows_on_a_link_direction_are_those_whose_path_has_it(case: Case) -> None:
     fabric, tables, these = case
-    paths = [trace(fabric, tables, source, destination) for source, destination in pairs(these)]
+    network = IndexedNetwork.index(fabric, tables)
+    paths = [trace(network, source, destination) for source, destination in pairs(these)]
     index = FlowIndex(SubnetRoutes(fabric, tables), these.source_lid, these.destination_lid)
     for link in range(fabric.links):
         for end in (0, 1):
@@ -166,8 +170,9 @@ def test_flows_on_a_link_direction_are_those_whose_path_has_it(case: Case) -> No
 @given(cases())
 def test_paths_are_connected_and_pass_no_switch_twice(case: Case) -> None:
     fabric, tables, these = case
+    network = IndexedNetwork.index(fabric, tables)
     for source, destination in pairs(these):
-        path = trace(fabric, tables, source, destination)
+        path = trace(network, source, destination)
         for one, other in zip(path.hops, path.hops[1:], strict=False):
             assert one.next_node == other.node
         if path.reason is not Reason.LOOP:
@@ -178,6 +183,7 @@ def test_paths_are_connected_and_pass_no_switch_twice(case: Case) -> None:
 @given(fabrics())
 def test_right_tables_have_no_loops(fabric: Fabric) -> None:
     tables = right_tables(fabric)
+    network = IndexedNetwork.index(fabric, tables)
     lids = fabric.port_lid.tolist()
-    reasons = {trace(fabric, tables, source, destination).reason for source in lids for destination in lids}
+    reasons = {trace(network, source, destination).reason for source in lids for destination in lids}
     assert not reasons & {Reason.LOOP, Reason.MISSING_TABLE, Reason.UNKNOWN_LID}

@@ -9,7 +9,7 @@ from enum import IntEnum, auto
 from ibprof.native.headers import kernels_headers
 from ibprof_converter.fabric.fabric_graph import LIDS, Fabric
 from ibprof_converter.routing.subnet_routes import NONE, IndexedNetwork
-from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
+from ibprof_converter.routing.tables import UNREACHABLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +38,12 @@ class Path:
     reason: Reason
 
 
-def trace(fabric: Fabric, tables: ForwardingTables, source_lid: int, destination_lid: int) -> Path:
+def trace(network: IndexedNetwork, source_lid: int, destination_lid: int) -> Path:
     """Follow the forwarding tables from the port of one LID to the port of another.
 
     A CA or router sends by the port that owns the source LID, a switch by its table.
     """
-    network = IndexedNetwork.index(fabric, tables)
-    source, destination = _find_port(fabric, source_lid), _find_port(fabric, destination_lid)
+    source, destination = (_find_port(network.fabric, lid) for lid in (source_lid, destination_lid))
     if NONE in (source, destination):
         return Path((), Reason.UNKNOWN_LID)
     if source == destination:

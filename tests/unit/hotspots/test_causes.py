@@ -81,7 +81,7 @@ def largest_time(case: Situation) -> float:
         seconds = np.zeros((subnet.fabric.links, 2))
         flows = case.flows
         for row in np.flatnonzero(flows.rail == rail).tolist():
-            path = trace(subnet.fabric, subnet.tables, int(flows.source_lid[row]), int(flows.destination_lid[row]))
+            path = trace(subnet.routes.network, int(flows.source_lid[row]), int(flows.destination_lid[row]))
             for hop in path.hops:
                 seconds[hop.link, hop.end] += float(flows.bytes[row]) * 8e-9 / subnet.fabric.link_gbps[hop.link]
         greatest = max(greatest, float(seconds.max()))

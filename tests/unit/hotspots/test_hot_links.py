@@ -109,7 +109,7 @@ def test_contributors_add_up_to_the_end_and_are_those_whose_route_passes() -> No
             for count in counts
             if any(
                 subnet.fabric.node_guid[hop.node] == int(sender.guid, 16) and hop.egress_port == sender.port
-                for hop in trace(subnet.fabric, subnet.tables, lids[count.rank], lids[count.peer]).hops
+                for hop in trace(subnet.routes.network, lids[count.rank], lids[count.peer]).hops
             )
         }
         assert sum(passing.values()) == spot.bytes

@@ -59,7 +59,7 @@ def test_bisections_are_those_of_a_count_along_traced_routes(sample: str) -> Non
     for seed in range(3):
         demand = build_pattern(f"pattern:bisect:{seed}", len(lid))
         routes = [
-            trace(fabric, subnet.tables, lid[a], lid[b]).hops
+            trace(subnet.routes.network, lid[a], lid[b]).hops
             for a, b in zip(demand.source.tolist(), demand.destination.tolist(), strict=True)
         ]
         meeting = np.zeros((fabric.links, 2))

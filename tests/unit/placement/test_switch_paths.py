@@ -36,7 +36,7 @@ print(os.waitstatus_to_exitcode(status), used.ru_maxrss)
 
 def traced(subnet: Subnet, source: int, destination: int) -> list[int] | None:
     """Return the link directions of one packet's path; None where it does not arrive."""
-    path = trace(subnet.fabric, subnet.tables, source, destination)
+    path = trace(subnet.routes.network, source, destination)
     if not path.reason.arrives:
         return None
     return [2 * hop.link + hop.end for hop in path.hops]

@@ -29,7 +29,7 @@ def test_every_saved_pair_is_traced_alike(sample: str, lst: str) -> None:
     pairs = load_traces(sample)
     assert len(pairs) == PAIRS.get(sample, 200)
     for pair in pairs:
-        path = trace(subnet.fabric, subnet.tables, pair.source_lid, pair.destination_lid)
+        path = trace(subnet.routes.network, pair.source_lid, pair.destination_lid)
         assert path.reason is Reason.DELIVERED
         assert tuple(as_traced(subnet.fabric, hop) for hop in path.hops) == pair.hops
         assert subnet.fabric.node_guid[path.hops[0].node] == pair.source_guid

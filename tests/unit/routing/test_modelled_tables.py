@@ -84,7 +84,7 @@ def test_every_route_is_shortest(name: str, model_name: str | None) -> None:
         for destination in lids:
             if destination == source:
                 continue
-            path = trace(fabric, subnet.tables, source, destination)
+            path = trace(subnet.routes.network, source, destination)
             assert path.reason.arrives
             assert len(path.hops) == hops[int(fabric.port_node[fabric.lid_port[destination]])]
 

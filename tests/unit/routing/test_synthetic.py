@@ -136,10 +136,9 @@ def test_opensm_routes_a_torus_of_that_shape_as_far() -> None:
 
 def test_a_torus_is_routed_one_dimension_after_the_other() -> None:
     subnet = make("torus:5x5:1")
-    fabric = subnet.fabric
     for source in (1, 7, 25):
         for destination in range(1, 26):
-            path = trace(fabric, subnet.tables, source, destination)
+            path = trace(subnet.routes.network, source, destination)
             if path.reason is Reason.SAME_PORT:
                 continue
             dimensions = [(hop.egress_port - 2) // 2 for hop in path.hops[1:-1]]

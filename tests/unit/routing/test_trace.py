@@ -13,7 +13,7 @@ from ibprof_converter.fabric.fabric_graph import Fabric
 from ibprof_converter.routing.flow_index import FlowIndex
 from ibprof_converter.routing.hop_trace import Reason, trace
 from ibprof_converter.routing.spread import spread
-from ibprof_converter.routing.subnet_routes import SubnetRoutes
+from ibprof_converter.routing.subnet_routes import IndexedNetwork, SubnetRoutes
 from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
 from ibprof_testing.samples.fabrics import IBDIAGNET, load_sample
 
@@ -60,7 +60,7 @@ FAULTS = [
 @pytest.mark.parametrize(("tables", "reason", "hops"), FAULTS)
 def test_a_fault_in_the_tables_is_named_and_loads_nothing(tables: ForwardingTables, reason: Reason, hops: int) -> None:
     fabric, _ = load()
-    path = trace(fabric, tables, HOST, FAR_HOST)
+    path = trace(IndexedNetwork.index(fabric, tables), HOST, FAR_HOST)
     assert (path.reason, len(path.hops)) == (reason, hops)
     loads = spread(
         SubnetRoutes(fabric, tables), np.array([HOST]), np.array([FAR_HOST]), np.array([7], np.uint64), np.array([0]), 1
@@ -74,13 +74,13 @@ def test_a_fault_in_the_tables_is_named_and_loads_nothing(tables: ForwardingTabl
 @pytest.mark.parametrize("unknown", [0, 60, 0xBFFF, 0xFFFF, 70_000, -1])
 def test_lids_that_no_port_has_are_named(unknown: int) -> None:
     fabric, tables = load()
-    assert trace(fabric, tables, HOST, unknown).reason is Reason.UNKNOWN_LID
-    assert trace(fabric, tables, unknown, HOST).reason is Reason.UNKNOWN_LID
+    assert trace(IndexedNetwork.index(fabric, tables), HOST, unknown).reason is Reason.UNKNOWN_LID
+    assert trace(IndexedNetwork.index(fabric, tables), unknown, HOST).reason is Reason.UNKNOWN_LID
 
 
 def test_a_port_that_sends_to_itself_loads_nothing() -> None:
     fabric, tables = load()
-    assert trace(fabric, tables, HOST, HOST).reason is Reason.SAME_PORT
+    assert trace(IndexedNetwork.index(fabric, tables), HOST, HOST).reason is Reason.SAME_PORT
     loads = spread(
         SubnetRoutes(fabric, tables), np.array([HOST]), np.array([HOST]), np.array([7], np.uint64), np.array([0]), 1
     )
@@ -89,9 +89,9 @@ def test_a_port_that_sends_to_itself_loads_nothing() -> None:
 
 def test_switches_send_and_receive_too() -> None:
     fabric, tables = load()
-    assert len(trace(fabric, tables, HOST, ITS_SWITCH).hops) == 1
-    assert len(trace(fabric, tables, OTHER_SWITCH, HOST).hops) == 2
-    assert len(trace(fabric, tables, ITS_SWITCH, OTHER_SWITCH).hops) == 1
+    assert len(trace(IndexedNetwork.index(fabric, tables), HOST, ITS_SWITCH).hops) == 1
+    assert len(trace(IndexedNetwork.index(fabric, tables), OTHER_SWITCH, HOST).hops) == 2
+    assert len(trace(IndexedNetwork.index(fabric, tables), ITS_SWITCH, OTHER_SWITCH).hops) == 1
 
 
 def test_what_is_for_a_switch_ends_there_whatever_its_table_says() -> None:
@@ -99,7 +99,7 @@ def test_what_is_for_a_switch_ends_there_whatever_its_table_says() -> None:
     table = tables.port.copy()
     table[0, ITS_SWITCH] = 22
     odd = replace(tables, port=table)
-    assert len(trace(fabric, odd, HOST, ITS_SWITCH).hops) == 1
+    assert len(trace(IndexedNetwork.index(fabric, odd), HOST, ITS_SWITCH).hops) == 1
     loads = spread(
         SubnetRoutes(fabric, odd), np.array([HOST]), np.array([ITS_SWITCH]), np.array([7], np.uint64), np.array([0]), 1
     )
