@@ -23,7 +23,7 @@ from ibprof_converter.routing.subnet import join_subnet
 from ibprof_converter.routing.subnet_routes import IndexedNetwork
 from ibprof_converter.routing.synthetic.spec import generate
 from ibprof_testing.samples.fabrics import IBDIAGNET, find_sample, host_lids, load_sample
-from ibprof_testing.strategies import fabrics, right_tables
+from ibprof_testing.strategies import fabrics, right_tables, scale_examples
 
 
 def walk_everywhere(fabric: Fabric, pairs: list[tuple[int, int, int]]) -> tuple[np.ndarray, np.ndarray]:
@@ -78,7 +78,7 @@ def walk_everywhere(fabric: Fabric, pairs: list[tuple[int, int, int]]) -> tuple[
 
 
 @given(fabrics())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=scale_examples(60), deadline=None)
 def test_bounds_are_those_of_every_shortest_way(fabric: Fabric) -> None:
     lids = fabric.port_lid.tolist()
     pairs = [(a, b, 1 + 7 * a + b) for a in lids for b in lids]

@@ -17,6 +17,7 @@ from ibprof_converter.routing.tables import ForwardingTables
 from ibprof_testing.reference import fdbs as fdbs_reference
 from ibprof_testing.reference import lft_dump as lft_reference
 from ibprof_testing.samples.fabrics import read_sample_bytes
+from ibprof_testing.strategies import scale_examples
 
 Parse = Callable[[str, bytes], ForwardingTables]
 Reference = Callable[[str, bytes], tuple[ForwardingTables, set[int]]]
@@ -117,7 +118,7 @@ def expect(reference: Reference, data: bytes) -> object:
 
 
 @pytest.mark.parametrize("form", FORMS)
-@settings(max_examples=600)
+@settings(max_examples=scale_examples(600))
 @given(data=st.data())
 def test_the_kernel_reads_what_its_reference_reads(form: str, data: st.DataObject) -> None:
     parse, reference, _ = FORMS[form]

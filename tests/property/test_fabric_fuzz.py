@@ -24,6 +24,7 @@ from ibprof_testing.lab.db_csv import write_db_csv
 from ibprof_testing.lab.far import FarForm, write_far
 from ibprof_testing.lab.net_dump import label_as_cage, write_net_dump
 from ibprof_testing.samples.fabrics import OPENSM, load_sample, read_sample_bytes
+from ibprof_testing.strategies import scale_examples
 
 
 def read_any_counters(path: Path) -> object:
@@ -123,7 +124,7 @@ def damage(data: bytes, edits: list[Edit]) -> bytes:
 
 @pytest.mark.parametrize(("name", "read"), READERS)
 @given(edits=EDITS)
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=scale_examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_damaged_dumps_are_read_or_refused(
     tmp_path: Path, name: str, read: Callable[[Path], object], edits: list[Edit]
 ) -> None:

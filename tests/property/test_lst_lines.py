@@ -15,6 +15,7 @@ from ibprof_converter.fabric.lst import parse_lst
 from ibprof_converter.fabric.rates import data_rate_gbps
 from ibprof_testing.reference import lst as reference
 from ibprof_testing.samples.fabrics import read_sample_bytes
+from ibprof_testing.strategies import scale_examples
 
 KINDS = {b"CA": NodeKind.CA, b"SW": NodeKind.SWITCH, b"Rt": NodeKind.ROUTER, b"RT": NodeKind.ROUTER}
 END_FIELDS = 8
@@ -84,7 +85,7 @@ def _numbers(listing: Listing) -> tuple:  # type: ignore[type-arg]
     return listing.ports, listing.system_guid, listing.node_guid, listing.port_guid, listing.lid, listing.port
 
 
-@settings(max_examples=2000)
+@settings(max_examples=scale_examples(2000))
 @given(line=lines())
 def test_the_kernel_reads_a_line_as_its_reference_does(line: bytes) -> None:
     if not line or line.isspace() or line.startswith(b"#"):

@@ -18,6 +18,7 @@ from ibprof_lab.simulation.engine.packet_engine import Client, Job, Simulation, 
 from ibprof_lab.simulation.engine.simulated_network import Hardware, index_network
 from ibprof_testing.reference.packets import Reference, Wiring
 from ibprof_testing.samples.fabrics import read_subnet
+from ibprof_testing.strategies import scale_examples
 
 FABRICS = ("xgft:1:5:1@100", "xgft:2:3,3:1,2@100", "tree:2,3@100", "torus:5:1@100", "torus:4:1@100", "torus:3x3:1@100")
 GBPS = (100.0, 50.0, 25.0, 300.0)
@@ -84,7 +85,7 @@ def draw_jobs(draw: random.Random, hosts: int, packet: int) -> tuple[list[Job], 
 
 
 @given(st.integers(0, 1 << 32))
-@settings(max_examples=60, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
+@settings(max_examples=scale_examples(60), suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 def test_every_message_and_link_direction_is_as_in_the_reference(seed: int) -> None:
     draw = random.Random(seed)
     packet = draw.choice((4096, 1000, 257, 64))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hypothesis strategies: small fabrics, tables that are right or wrong, flows."""
+"""Number of examples, and Hypothesis strategies: small fabrics, tables that are right or wrong, flows."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
@@ -15,6 +16,11 @@ from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
 
 GUID = 0x0002C90300000000
 SWITCH_PORTS = 12
+
+
+def scale_examples(full: int) -> int:
+    """Return how many examples to try of those in `make test-full`: the share that the loaded profile tries of 100."""
+    return max(full * settings().max_examples // 100, 5)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import hypothesis.strategies as st
 import numpy as np
 import otf2
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from ibprof.archive import archive_reader as archive_read
 from ibprof.archive.otf2_archive import read_archive, write_archive
@@ -170,7 +170,6 @@ def profiles(draw: st.DrawFn) -> Profile:
 
 
 @given(profiles())
-@settings(max_examples=100)
 def test_a_profile_survives_its_archive(run: Profile) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "profile.otf2"

@@ -18,6 +18,7 @@ from ibprof.errors import InconsistentError, InputError
 from ibprof_lab.latency.files.delay_files import read_delays, write_delays
 from ibprof_lab.latency.files.netcdf_files import write_classic
 from ibprof_lab.latency.model.delays import STATISTICS, Delays, clear_diagonal, empty_delays
+from ibprof_testing.strategies import scale_examples
 
 Form = Literal["NETCDF3_CLASSIC", "NETCDF3_64BIT_OFFSET", "NETCDF3_64BIT_DATA", "NETCDF4_CLASSIC", "NETCDF4"]
 
@@ -272,7 +273,7 @@ def test_a_header_that_asks_for_the_world_is_refused(tmp_path: Path) -> None:
         read_delays(tmp_path / "vast.nc")
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=scale_examples(40), deadline=None)
 @given(st.integers(0, 1 << 30), st.integers(0, 255))
 def test_a_damaged_byte_ends_in_delays_or_an_input_error(place: int, value: int) -> None:
     import tempfile  # noqa: PLC0415

@@ -29,6 +29,7 @@ from ibprof_lab.topology.reference.reference_topology import read_reference
 from ibprof_testing.paths import DATA
 from ibprof_testing.samples.topologies import SHAPES, Made, disturb, line, three_levels, torus, tree, two_levels
 from ibprof_testing.samples.topology_plans import as_delays, compare_made, name, name_slow, switch_of, write_plan
+from ibprof_testing.strategies import scale_examples
 
 FABRICS = DATA / "fabrics"
 
@@ -77,7 +78,7 @@ class TestDot:
             read_dot("g.dot")
 
     @given(st.text('graph{}[]->;=,"<a1 \n\\/*#', max_size=60))
-    @settings(max_examples=300)
+    @settings(max_examples=scale_examples(300))
     def test_no_text_makes_it_fail_otherwise(self, text: str) -> None:
         Path("h.dot").write_text("graph {" + text, encoding="utf-8")
         with suppress(InputError):
