@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 
 import pytest
@@ -13,14 +14,23 @@ if not importlib.util.find_spec("ibprof_testing"):
     install = f"{sys.executable} -m pip install --no-deps --no-build-isolation --editable tests/support"
     pytest.exit(f"the tests' helpers are not installed: try again after\n    {install}", 4)
 
+# Before numpy is imported, also by started commands: tests keep all processors busy, and further threads of its BLAS
+# would spin while they wait for one.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 pytest_plugins = ["ibprof_testing.scheduling", "ibprof_testing.kind_times"]
 
 # Asserts in helpers show values, as those in tests do.
 pytest.register_assert_rewrite("ibprof_testing")
 
 # Machines differ, and CI is shared: how long an example takes proves nothing.
-settings.register_profile("ibprof", deadline=None, print_blob=True)
-settings.load_profile("ibprof")
+settings.register_profile("full", deadline=None, print_blob=True, max_examples=100)
+settings.register_profile("short", settings.get_profile("full"), max_examples=25)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Try fewer examples where the long forms of tests are left out."""
+    settings.load_profile("short" if config.option.markexpr == "not full" else "full")
 
 
 @pytest.fixture(autouse=True)
