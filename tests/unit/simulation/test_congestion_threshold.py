@@ -18,33 +18,37 @@ from ibprof_lab.simulation.questions.congestion_threshold import NEAR, find_thre
 from ibprof_lab.simulation.questions.mitigation import list_scenarios
 from ibprof_lab.simulation.study.cell import Cell, Outcome, Setting
 from ibprof_testing.samples.fabrics import find_sample
-from ibprof_testing.samples.simulated_jobs import KIB, MIB, SMALL, io, latency_of, mpi
+from ibprof_testing.samples.simulated_jobs import KIB, SMALL, io, latency_of, mpi
+
+SWITCHES = (24 * 3 + 7 * 1) / 31
+"""Mean number of switches between a server and its 31 clients; 7 are at the server's leaf."""
 
 
 def test_the_threshold_lies_where_the_servers_are_full(capsys: pytest.CaptureFixture[str]) -> None:
     machine = ["--fabric", "xgft:2:8,4:1,8@100", "--servers", "1", "--share", "1", "--json", "--workers", "1"]
-    assert main(["threshold", *machine, "--size", "256KiB"]) == 0
+    assert main(["threshold", *machine, "--size", "64KiB"]) == 0
     found = json.loads(capsys.readouterr().out)
     # 31 clients, one server: I* = N S/(n B) - S/B.
-    bound = (31 - 1) * 256 * KIB / 12.5e3
+    bound = (31 - 1) * 64 * KIB / 12.5e3
     assert found["bound_us"] == pytest.approx(bound, abs=1e-3)
     assert found["crossing_us"] == pytest.approx(bound, rel=0.02)
-    assert found["alone_us"] == pytest.approx(256 * KIB / 12.5e3 + 3 * (4096 / 12.5e3 + 0.09), rel=0.02)
+    assert found["alone_us"] == pytest.approx(64 * KIB / 12.5e3 + SWITCHES * (4096 / 12.5e3 + 0.09), rel=0.02)
     assert found["threshold_us"]["from"] < 1.2 * bound
     assert found["threshold_us"]["to"] > 0.95 * bound
-    assert found["without_pause_us"] == pytest.approx(31 * 256 * KIB / 12.5e3, rel=0.05)
+    assert found["without_pause_us"] == pytest.approx(31 * 64 * KIB / 12.5e3, rel=0.05)
 
 
 def test_reads_are_held_up_by_the_servers_own_links(capsys: pytest.CaptureFixture[str]) -> None:
     """As many bytes as writes, the other way: the same bound, and a request's own packet more for each."""
     machine = ["--fabric", "xgft:2:8,4:1,8@100", "--servers", "1", "--share", "1", "--json", "--workers", "1"]
-    assert main(["threshold", *machine, "--size", "256KiB", "--io-reads", "256B", "--quick"]) == 0
+    assert main(["threshold", *machine, "--size", "64KiB", "--io-reads", "256B", "--quick"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["reads"]
-    assert found["bound_us"] == pytest.approx(30 * 256 * KIB / 12.5e3, abs=1e-3)
-    both = 256 * KIB / 12.5e3 + 3 * (4096 / 12.5e3 + 0.09) + 4 * 256 / 12.5e3 + 3 * 0.09
+    assert found["bound_us"] == pytest.approx(30 * 64 * KIB / 12.5e3, abs=1e-3)
+    request = 256 / 12.5e3 + SWITCHES * (256 / 12.5e3 + 0.09)
+    both = 64 * KIB / 12.5e3 + SWITCHES * (4096 / 12.5e3 + 0.09) + request
     assert found["alone_us"] == pytest.approx(both, rel=0.02)
-    assert found["without_pause_us"] == pytest.approx(31 * 256 * KIB / 12.5e3, rel=0.05)
+    assert found["without_pause_us"] == pytest.approx(31 * 64 * KIB / 12.5e3, rel=0.05)
 
 
 def test_servers_with_slower_links_set_the_pace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -56,14 +60,14 @@ def test_servers_with_slower_links_set_the_pace(tmp_path: Path, capsys: pytest.C
     slow = ("{hc-n046 HCA-1}", "{hc-n047 HCA-1}")
     lst.write_text("".join(re.sub("SPD=10", "SPD=2.5", x) if any(each in x for each in slow) else x for x in lines))
     question = ["--fabric", str(lst), "--servers", "2", "--workers", "1", "--quick", "--json"]
-    assert main(["threshold", *question, "--size", "1MiB", "--share", "1"]) == 0
+    assert main(["threshold", *question, "--size", "64KiB", "--share", "1"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["bound_us"] == pytest.approx(46 * MIB / (2 * 1e3) - MIB / 1e3, abs=1e-3)
+    assert found["bound_us"] == pytest.approx(46 * 64 * KIB / (2 * 1e3) - 64 * KIB / 1e3, abs=1e-3)
     assert found["threshold_us"]["about"] > 0.6 * found["bound_us"]
     assert found["crossing_us"] == pytest.approx(found["bound_us"], rel=0.1)
-    scenarios = list_scenarios(Setting(str(lst), servers=2), io(MIB), mpi())
+    scenarios = list_scenarios(Setting(str(lst), servers=2), io(64 * KIB), mpi())
     windows = [jobs[0].window_ns for name, _, jobs in scenarios if "apart" in name]
-    assert windows == pytest.approx([factor * 23 * MIB / 2 for factor in (1, 1.25, 1.5, 2)], rel=0.05)
+    assert windows == pytest.approx([factor * 23 * 64 * KIB / 2 for factor in (1, 1.25, 1.5, 2)], rel=0.05)
 
 
 def test_no_threshold_where_nothing_is_full(capsys: pytest.CaptureFixture[str]) -> None:
@@ -136,7 +140,7 @@ def test_few_slow_clients_hide_no_threshold() -> None:
 
 
 def test_quick_and_thorough_thresholds_agree(capsys: pytest.CaptureFixture[str]) -> None:
-    machine = ["--fabric", "xgft:2:8,8:1,8@100", "--servers", "8", "--size", "1MiB", "--json", "--workers", "1"]
+    machine = ["--fabric", "xgft:2:8,8:1,8@100", "--servers", "8", "--size", "256KiB", "--json", "--workers", "1"]
     found = []
     for effort in (["--quick"], []):
         assert main(["threshold", *machine, *effort]) == 0

@@ -33,7 +33,7 @@ from ibprof_testing.samples.simulated_jobs import KIB, MACHINE, MIB, MS, SMALL, 
 
 
 def test_advice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    jobs = [*MACHINE, "--mpi", "4KiB@500us", "--io", "1MiB"]
+    jobs = [*MACHINE, "--mpi", "4KiB@100us", "--io", "256KiB"]
     assert main(["advise", *jobs, "-o", str(tmp_path / "kept")]) == 0
     told = capsys.readouterr().out
     assert "as it is" in told
