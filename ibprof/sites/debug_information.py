@@ -3,7 +3,7 @@
 
 The process reads requests as JSON from stdin: limits, and an `ObjectAddresses` for each object. It writes two lines to
 stdout for each object: symbols before debug information is read, then frames. Each has a note: why there are no frames.
-Debug information is in the program itself, in split debug files, or on a debuginfod server. The optional library
+Debug information is in the program itself, in split debug files, or on a debuginfod server. The library
 symbolic reads source lines from it.
 """
 
@@ -32,7 +32,7 @@ DEBUGINFOD_SECONDS = 90
 _CHUNK_BYTES = 1 << 20
 
 
-INSTALL = "the Python package symbolic is missing: pip install 'ibprof[sites]'"
+INSTALL = "the Python package symbolic is missing: pip install symbolic"
 
 
 def open_program(path: str, build_id: str, unchanged_since_ns: int | None = None) -> tuple[ElfFile | None, str]:
@@ -135,7 +135,7 @@ def read_lines(file: ElfFile, addresses: Sequence[int]) -> list[list[Frame]]:
         ImportError: symbolic is not installed.
         Exception: the debug information is damaged.
     """
-    from symbolic.debuginfo import Archive  # noqa: PLC0415  (optional)
+    from symbolic.debuginfo import Archive  # noqa: PLC0415  (may be missing)
 
     lines: Any = next(Archive.open(file.path).iter_objects()).make_symcache()
     readable = SourceNames()

@@ -175,7 +175,7 @@ def test_without_symbolic(build: Build, monkeypatch: pytest.MonkeyPatch, tmp_pat
     (tmp_path / "mock" / "symbolic.py").write_text("raise ImportError")
     monkeypatch.syspath_prepend(tmp_path / "mock")
     found, _ = resolve_calls(build("-g"))
-    assert found.note == "the Python package symbolic is missing: pip install 'ibprof[sites]'"
+    assert found.note == "the Python package symbolic is missing: pip install symbolic"
     assert {symbol.function for symbol in found.symbols if symbol} == {"main", "inner"}
 
 
