@@ -70,7 +70,7 @@ class CallReport:
         time: None where times were not recorded.
         efficiencies, waiting: of the whole run, whichever calls were chosen; empty where times were not recorded.
         notes: what was not recorded, a sentence each.
-        functions: the whole name of the function that each site is in, by the site's name; empty without `site` in `by`.
+        functions: whole name of the function of each site, by the site's name; empty without `site` in `by`.
     """
 
     by: tuple[str, ...]

@@ -65,15 +65,15 @@ MOVES_DATA = (*ONE_SIDED, *(f"R{name}" for name in ONE_SIDED))
 
 
 @pytest.mark.parametrize("how", ["create", "allocate", "shared", "dynamic"])
-def test_what_windows_send_beside_their_data(how: str, build: Build, tmp_path: Path) -> None:
-    """Data moves below the table of point-to-point calls, where the monitoring sits: both see what else is sent."""
+def test_what_windows_send_in_addition_to_their_data(how: str, build: Build, tmp_path: Path) -> None:
+    """Data moves below the table of point-to-point calls, where the monitoring is: both see what else is sent."""
     mpi = find_mpi("5.0.11")
     command: list[str | Path] = [build(mpi, "onesided.c"), how]
     monitored = run_monitored(mpi, 3, command, tmp_path / "monitoring", tmp_path / "recording")
     profile = load_complete(tmp_path / "recording", 3)
-    beside: dict[tuple[int, int], list[int]] = {}
+    additional: dict[tuple[int, int], list[int]] = {}
     for operation in set(profile.operations) - set(MOVES_DATA):
         for pair, amounts in recorded(profile, operation=operation, kinds=Kind).items():
-            beside[pair] = [known + more for known, more in zip(beside.get(pair, [0, 0]), amounts, strict=True)]
-    assert {pair: tuple(amounts) for pair, amounts in beside.items()} == monitored
+            additional[pair] = [known + more for known, more in zip(additional.get(pair, [0, 0]), amounts, strict=True)]
+    assert {pair: tuple(amounts) for pair, amounts in additional.items()} == monitored
     assert {"WIN_FREE"} < operations_sent(profile) - set(MOVES_DATA)
