@@ -11,9 +11,9 @@ import pytest
 from ibprof_testing.mpi import mpis
 
 
-@pytest.fixture(scope="session", params=mpis.NAMES, ids=lambda name: f"openmpi-{name}")
+@pytest.fixture(scope="session", params=mpis.in_every_run(*mpis.NAMES), ids=lambda name: f"openmpi-{name}")
 def mpi(request: pytest.FixtureRequest) -> mpis.Mpi:
-    """Each MPI in turn."""
+    """Return each Open MPI in turn; a test may name more of them, `indirect`."""
     return mpis.find_mpi(request.param)
 
 

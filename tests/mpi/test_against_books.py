@@ -8,8 +8,16 @@ from pathlib import Path
 import pytest
 
 from ibprof.profile.profile_data import Direction, Kind, Profile
+from ibprof_testing.mpi import mpis
 from ibprof_testing.mpi.matrices import Matrix, load_complete, read_tally, received, recorded
 from ibprof_testing.mpi.mpis import Build, Mpi, run_mpi
+
+SEEDS = [
+    pytest.param(ranks, seed, marks=[] if (ranks, seed) in ((2, 1), (5, 1), (8, 2)) else pytest.mark.full)
+    for ranks in (2, 5, 8)
+    for seed in range(1, 20)
+]
+FEW_AND_5 = [pytest.param(2, marks=pytest.mark.full), 5]
 
 
 def record_with_books(
@@ -30,8 +38,8 @@ def recorded_as_in(books: dict[str, Matrix], profile: Profile) -> dict[str, Matr
     return {operation: recorded(profile, operation=operation) for operation in books}
 
 
-@pytest.mark.parametrize("seed", [1, 2, *(pytest.param(seed, marks=pytest.mark.full) for seed in range(3, 20))])
-@pytest.mark.parametrize("ranks", [2, 5, 8])
+@pytest.mark.parametrize("mpi", mpis.NAMES, indirect=True)
+@pytest.mark.parametrize(("ranks", "seed"), SEEDS)
 def test_point_to_point(mpi: Mpi, build: Build, ranks: int, seed: int, tmp_path: Path) -> None:
     profile, books = record_with_books(mpi, ranks, [build(mpi, "point_to_point.c"), str(seed)], tmp_path)
     assert len(books) == 9
@@ -39,7 +47,7 @@ def test_point_to_point(mpi: Mpi, build: Build, ranks: int, seed: int, tmp_path:
     assert received(profile) == recorded(profile, kinds=Kind)
 
 
-@pytest.mark.parametrize("ranks", [2, 5])
+@pytest.mark.parametrize("ranks", FEW_AND_5)
 def test_persistent_point_to_point(mpi: Mpi, build: Build, ranks: int, tmp_path: Path) -> None:
     """Open MPI's monitoring does not see these, so there are the books alone, and the other end."""
     profile, books = record_with_books(mpi, ranks, [build(mpi, "persistent.c")], tmp_path)
@@ -67,7 +75,7 @@ def test_requests_that_count_their_starts(
     assert not any(rank.notes for rank in profile.ranks)
 
 
-@pytest.mark.parametrize("ranks", [2, 5])
+@pytest.mark.parametrize("ranks", FEW_AND_5)
 @pytest.mark.parametrize("component", ["", "rdma", "pt2pt"])
 @pytest.mark.parametrize("window", ["create", "allocate", "shared", "dynamic"])
 def test_one_sided(mpi: Mpi, build: Build, window: str, component: str, ranks: int, tmp_path: Path) -> None:
@@ -81,7 +89,7 @@ def test_one_sided(mpi: Mpi, build: Build, window: str, component: str, ranks: i
     assert under_none == {}
 
 
-@pytest.mark.parametrize("ranks", [2, 5])
+@pytest.mark.parametrize("ranks", FEW_AND_5)
 @pytest.mark.parametrize("threads", [False, True], ids=["one-thread", "threads"])
 @pytest.mark.parametrize("sites", ["0", "1"], ids=["", "sites"])
 def test_handles_that_mpi_reuses(mpi: Mpi, build: Build, sites: str, threads: bool, ranks: int, tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ from ibprof_testing.mpi.mpis import (
     Build,
     find_mpi,
     find_mpich_like,
+    in_every_run,
     run_mpi,
 )
 
@@ -84,7 +85,7 @@ def record(
     return read_recording(folder / "recording")
 
 
-@pytest.mark.parametrize("name", [*NAMES, *MPICH_LIKE])
+@pytest.mark.parametrize("name", in_every_run(*NAMES, *MPICH_LIKE))
 @pytest.mark.parametrize("options", [("-O0",), ("-O2",), ("-O2", "-no-pie", "-fno-pie")], ids=" ".join)
 def test_lines_of_c(name: str, options: tuple[str, ...], build: Build, tmp_path: Path) -> None:
     expected = expected_lines("call_sites.c")

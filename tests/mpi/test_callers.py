@@ -30,6 +30,7 @@ from ibprof_testing.mpi.mpis import (
     Mpi,
     find_mpi,
     find_mpich_like,
+    in_every_run,
     run_mpi,
 )
 from ibprof_testing.mpi.mpis import library as installed_library
@@ -89,7 +90,7 @@ def record(
     return read_recording(folder)
 
 
-@pytest.mark.parametrize("name", [*NAMES, *MPICH_LIKE])
+@pytest.mark.parametrize("name", in_every_run(*NAMES, *MPICH_LIKE))
 def test_callers_on_every_mpi(name: str, build: Build, tmp_path: Path) -> None:
     assert sent_by_chains(record(name, build, tmp_path), "callers.c", "callers_library.c") == EXPECTED
 

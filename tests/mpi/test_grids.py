@@ -19,13 +19,14 @@ from ibprof_testing.mpi.mpis import (
     Build,
     find_mpi,
     find_mpich_like,
+    in_every_run,
     run_mpi,
 )
 
 RANKS = 5
 
 
-@pytest.mark.parametrize("name", [*NAMES, MPICH_SYSTEM, STANDARD_ABI, INTEL])
+@pytest.mark.parametrize("name", in_every_run(*NAMES, MPICH_SYSTEM, STANDARD_ABI, INTEL))
 def test_grids(name: str, build: Build, tmp_path: Path) -> None:
     mpi = find_mpi(name) if name in NAMES else find_mpich_like(name)
     said = run_mpi(mpi, RANKS, [build(mpi, "grids.c")], recording=tmp_path / "recording", env=THROUGH_NETWORK)

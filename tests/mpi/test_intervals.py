@@ -16,7 +16,7 @@ from ibprof_testing.mpi.matrices import recorded
 from ibprof_testing.mpi.mpis import INTEL, MPICH_FROM_PYPI, THROUGH_NETWORK, Build, Mpi, find_mpich_like, run_mpi
 
 RANKS = 3
-SILENCE_S = 0.5
+SILENCE_S = 0.3
 """Less than what the program is silent for."""
 
 

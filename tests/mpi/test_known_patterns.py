@@ -15,6 +15,7 @@ from ibprof_testing.mpi.mpis import Build, Mpi, find_mpi, run_mpi
 from ibprof_testing.mpi.patterns import Pairs, all_the_same
 
 BYTES = 96_000
+RANKS = [5, *(pytest.param(ranks, marks=pytest.mark.full) for ranks in (2, 8))]
 
 # A call, and the number of one of its algorithms in Open MPI's `coll/tuned`: each pair sends one message.
 FORCED: list[tuple[str, int, Callable[[int], Pairs]]] = [
@@ -46,7 +47,7 @@ def tuned(call: str, algorithm: int) -> dict[str, str | int]:
     return {"coll_tuned_use_dynamic_rules": 1, parameter: algorithm, f"{parameter}_segmentsize": 0}
 
 
-@pytest.mark.parametrize("ranks", [2, 5, 8])
+@pytest.mark.parametrize("ranks", RANKS)
 @pytest.mark.parametrize(("call", "algorithm", "pairs"), FORCED, ids=[f"{call}-{number}" for call, number, _ in FORCED])
 def test_blocking(
     mpi: Mpi, build: Build, call: str, algorithm: int, pairs: Callable[[int], Pairs], ranks: int, tmp_path: Path
@@ -56,14 +57,14 @@ def test_blocking(
     assert sent == all_the_same(pairs(ranks), BYTES)
 
 
-@pytest.mark.parametrize("ranks", [4, 8])
+@pytest.mark.parametrize("ranks", [4, pytest.param(8, marks=pytest.mark.full)])
 def test_recursive_doubling(mpi: Mpi, build: Build, ranks: int, tmp_path: Path) -> None:
     command: list[str | Path] = [build(mpi, "collectives.c"), "blocking", "Allreduce", str(BYTES)]
     sent = record_alone(mpi, ranks, command, tmp_path, "ALLREDUCE", tuned("Allreduce", 3))
     assert sent == all_the_same(patterns.hypercube(ranks), BYTES)
 
 
-@pytest.mark.parametrize("ranks", [2, 5, 8])
+@pytest.mark.parametrize("ranks", RANKS)
 def test_ring(mpi: Mpi, build: Build, ranks: int, tmp_path: Path) -> None:
     """All-gather round a ring: each block passes over all links but one."""
     command: list[str | Path] = [build(mpi, "collectives.c"), "blocking", "Allgather", str(BYTES)]
@@ -71,7 +72,7 @@ def test_ring(mpi: Mpi, build: Build, ranks: int, tmp_path: Path) -> None:
     assert sent == all_the_same(patterns.ring(ranks), BYTES, ranks - 1)
 
 
-@pytest.mark.parametrize("ranks", [2, 5, 8])
+@pytest.mark.parametrize("ranks", RANKS)
 @pytest.mark.parametrize(
     ("algorithm", "pairs"), [(1, patterns.from_root), (2, patterns.binomial_tree)], ids=["linear", "binomial"]
 )

@@ -32,6 +32,14 @@ OF_MPICH = [
 ]
 
 
+def is_quick(name: str, program: str, style: str) -> bool:
+    """Return whether a case of MPICH is in every run: all programs on one, and corners by turns on the others."""
+    if name == mpis.MPICH_FROM_PYPI[-1]:
+        return (program, style) != ("collectives.c", "persistent")  # the longest of them
+    turns = (mpis.STANDARD_ABI, mpis.MPICH_FROM_PYPI[0], mpis.MPICH_SYSTEM)
+    return program == "ledger_corners.c" and (style, name) in zip(STYLES, turns, strict=True)
+
+
 def check_compared(run: Profile, operation: str) -> None:
     """Check that the ledger of a complete recording was compared: an operation that asks for bytes is in it."""
     assert describe_uncompared(run) is None
@@ -52,7 +60,10 @@ def test_corners_of_calls(setting: str, style: str, mpi: Mpi, build: Build, tmp_
     assert UNATTRIBUTED not in operations_sent(run)
 
 
-@pytest.mark.parametrize(("name", "program", "style"), OF_MPICH)
+@pytest.mark.parametrize(
+    ("name", "program", "style"),
+    [pytest.param(*case, marks=[] if is_quick(*case) else pytest.mark.full) for case in OF_MPICH],
+)
 def test_corners_of_calls_of_mpich(name: str, program: str, style: str, build: Build, tmp_path: Path) -> None:
     mpi = mpis.find_mpich_like(name)
     run_mpi(mpi, RANKS, [build(mpi, program), style], recording=tmp_path / "rec", env=THROUGH_NETWORK)
@@ -65,8 +76,14 @@ FORTRAN_ITEMS = 3000
 """Of programs/ledger_corners.f90, of four bytes each."""
 
 
-@pytest.mark.parametrize("name", [mpis.SYSTEM, mpis.MPICH_SYSTEM])
-@pytest.mark.parametrize("interface", ["HEADER", "MODULE", "F08"])
+@pytest.mark.parametrize(
+    ("name", "interface"),
+    [
+        *((mpis.SYSTEM, interface) for interface in ("HEADER", "MODULE", "F08")),
+        *((mpis.MPICH_SYSTEM, interface) for interface in ("HEADER", "F08")),
+        pytest.param(mpis.MPICH_SYSTEM, "MODULE", marks=pytest.mark.full),
+    ],
+)
 def test_corners_of_calls_of_fortran(interface: str, name: str, build: Build, tmp_path: Path) -> None:
     """Its MPI_IN_PLACE and handles are not those of C."""
     mpi = mpis.find_mpi(name) if name in mpis.NAMES else mpis.find_mpich_like(name)

@@ -23,7 +23,7 @@ def neighbours(topology: str, ranks: int) -> list[tuple[int, int]]:
     return [(rank, (rank + 1) % ranks) for rank in range(ranks)] + [(0, rank) for rank in range(2, ranks)]
 
 
-@pytest.mark.parametrize("ranks", [3, 7])
+@pytest.mark.parametrize("ranks", [7, pytest.param(3, marks=pytest.mark.full)])
 @pytest.mark.parametrize("topology", ["adjacent", "distributed", "graph"])
 @pytest.mark.parametrize(("style", "name"), [("blocking", "NEIGHBOR_{}"), ("nonblocking", "INEIGHBOR_{}")])
 def test_each_edge(mpi: Mpi, build: Build, style: str, name: str, topology: str, ranks: int, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from ibprof_testing import processes
 from ibprof_testing.mpi import patterns
 from ibprof_testing.mpi.matrices import load_complete, recorded
-from ibprof_testing.mpi.mpis import SYSTEM, Build, Mpi, environment, find_mpich, library, run_mpi
+from ibprof_testing.mpi.mpis import NAMES, SYSTEM, Build, Mpi, environment, find_mpich, library, run_mpi
 from ibprof_testing.mpi.no_harm import FAMILIES, every_mpi_but_quick, find_any
 from ibprof_testing.mpi.patterns import all_the_same
 
@@ -51,6 +51,7 @@ def test_launcher_and_its_ranks(name: str, build: Build, now: dict[str, str], tm
     load_complete(tmp_path / "profile.ibprof", 2)
 
 
+@pytest.mark.parametrize("mpi", NAMES, indirect=True)
 def test_a_program_without_a_launcher(mpi: Mpi, build: Build, tmp_path: Path) -> None:
     # Open MPI 4 starts a daemon for it; that of PyPI needs to know where it was unpacked.
     unpacked = {} if mpi.name == SYSTEM else {"OPAL_PREFIX": str(mpi.folder.parent)}

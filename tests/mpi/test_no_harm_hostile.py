@@ -17,7 +17,7 @@ from ibprof.load import load_profile
 from ibprof_testing.machine import require_root
 from ibprof_testing.mpi.matrices import recorded
 from ibprof_testing.mpi.mpis import THROUGH_NETWORK, Build, library
-from ibprof_testing.mpi.no_harm import FAMILIES, check_complete, check_no_harm, every_mpi_but_quick, find_any
+from ibprof_testing.mpi.no_harm import check_complete, check_no_harm, families_by_turns, find_any
 from ibprof_testing.mpi.patterns import all_the_same, ring
 
 RANKS = 2
@@ -41,8 +41,7 @@ def open_folder() -> Iterator[Path]:
     shutil.rmtree(folder, ignore_errors=True)  # a shell may still be at work
 
 
-@pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
-@pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.parametrize(("name", "attack"), families_by_turns(ATTACKS))
 def test_its_user_shortens_a_recording(name: str, attack: str, build: Build, open_folder: Path) -> None:
     """As a user whom modes bind, which root is not."""
     require_root("to become another user")

@@ -22,6 +22,7 @@ from ibprof_testing.mpi.no_harm import (
     Words,
     check_no_harm,
     every_mpi_but_quick,
+    families_by_turns,
     find_any,
     ibprof_lines,
     launch,
@@ -113,8 +114,7 @@ def test_no_files_at_all(name: str, unruly: Build, tmp_path: Path) -> None:
     assert len(ibprof_lines(done.stderr)) == 1
 
 
-@pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
-@pytest.mark.parametrize("limit", ["-n 24", "-f 40", "-s 256", "-c 0; umask 0777"], ids=str.split)
+@pytest.mark.parametrize(("name", "limit"), families_by_turns(["-n 24", "-f 40", "-s 256", "-c 0; umask 0777"]))
 def test_little(name: str, limit: str, unruly: Build, tmp_path: Path) -> None:
     mpi = find_any(name)
     done = check_no_harm(
@@ -128,8 +128,7 @@ def test_little(name: str, limit: str, unruly: Build, tmp_path: Path) -> None:
     assert done.returncode == 0
 
 
-@pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
-@pytest.mark.parametrize("spare", [1024, 8192, 65536], ids=lambda kib: f"{kib}KiB")
+@pytest.mark.parametrize(("name", "spare"), families_by_turns([1024, 8192, 65536]))
 def test_little_memory(name: str, spare: int, unruly: Build, tmp_path: Path) -> None:
     """The limit is what the program takes by itself, and hardly more: libibprof.so takes 0.8 MiB of addresses,
     and its tables of sites a few pages."""
@@ -164,8 +163,7 @@ def test_no_sysfs(name: str, unruly: Build, tmp_path: Path) -> None:
     assert done.returncode == 0
 
 
-@pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
-@pytest.mark.parametrize("limit", ["-f 120", "-f 400"])
+@pytest.mark.parametrize(("name", "limit"), families_by_turns(["-f 120", "-f 400"]))
 def test_what_found_no_space_is_reported(limit: str, name: str, unruly: Build, tmp_path: Path) -> None:
     """The recording ends where files must end, and says by how much it is short."""
     mpi = find_any(name)

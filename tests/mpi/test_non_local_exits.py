@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,8 @@ from ibprof_testing.mpi.mpis import Build
 from ibprof_testing.mpi.no_harm import FAMILIES, check_complete, check_no_harm, every_mpi_but_quick, find_any
 
 RANKS = 5
+VARIABLES = {"IBPROF_INTRANODE": "1", "MPIR_CVAR_NOLOCAL": "1"}
+Returned = tuple[str, dict[str, Matrix]]
 EXITS = ("left", "signalled", "threaded")
 
 
@@ -24,22 +28,34 @@ def sent(folder: Path) -> dict[str, Matrix]:
     return {name: recorded(profile, operation=name, kinds=Kind) for name in operations_sent(profile)}
 
 
+@pytest.fixture(scope="module")
+def returned(build: Build, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Returned]:
+    """Run a program with an MPI once for all its exits, with errors that are returned: its output, and what it sent."""
+
+    @functools.cache
+    def run(source: str, name: str) -> Returned:
+        folder, mpi = tmp_path_factory.mktemp("returned"), find_any(name)
+        program = build(mpi, source, "-pthread")
+        done = check_no_harm(mpi, RANKS, [program, "returned"], folder, variables=VARIABLES)
+        return done.stdout, sent(folder)
+
+    return run
+
+
 @pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
 @pytest.mark.parametrize(
     ("source", "how"), [*(("non_local_exits.c", exit_) for exit_ in EXITS), ("non_local_exits.cpp", "left")], ids=str
 )
 def test_what_follows_is_named_after_its_own_call(
-    source: str, how: str, name: str, build: Build, tmp_path: Path
+    source: str, how: str, name: str, build: Build, returned: Callable[[str, str], Returned], tmp_path: Path
 ) -> None:
     """The same calls with the same wrong arguments, but told by a status, are the measure."""
     mpi = find_any(name)
     program = build(mpi, source, "-pthread")
-    variables = {"IBPROF_INTRANODE": "1", "MPIR_CVAR_NOLOCAL": "1"}
-    returned = check_no_harm(mpi, RANKS, [program, "returned"], tmp_path / "returned", variables=variables)
-    left = check_no_harm(mpi, RANKS, [program, how], tmp_path / "left", variables=variables)
-    assert (left.stdout, left.returncode) == (returned.stdout, 0)
+    left = check_no_harm(mpi, RANKS, [program, how], tmp_path / "left", variables=VARIABLES)
+    stdout, expected = returned(source, name)
+    assert (left.stdout, left.returncode) == (stdout, 0)
     assert left.stdout.startswith("11 left")
-    expected = sent(tmp_path / "returned")
     assert {"ALLREDUCE", "ALLGATHER", "SCAN", "SEND", "ISEND"} <= set(expected)
     assert sent(tmp_path / "left") == expected
 

@@ -18,7 +18,15 @@ from ibprof_testing import processes
 from ibprof_testing.machine import require_root
 from ibprof_testing.mpi.matrices import received, recorded
 from ibprof_testing.mpi.mpis import THROUGH_NETWORK, Build, Mpi, run_mpi
-from ibprof_testing.mpi.no_harm import FAMILIES, MPICH, check_no_harm, every_mpi_but_quick, find_any, ibprof_lines
+from ibprof_testing.mpi.no_harm import (
+    FAMILIES,
+    MPICH,
+    check_no_harm,
+    every_mpi_but_quick,
+    families_by_turns,
+    find_any,
+    ibprof_lines,
+)
 
 RANKS = 3
 SENT_BYTES = 11316  # by a rank of `regions nested`
@@ -98,8 +106,7 @@ def test_full_while_running(name: str, build: Build, mounted: Path) -> None:
 AWAY = {"removed": "rm -r", "moved": "mv -t {}"}
 
 
-@pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
-@pytest.mark.parametrize("how", AWAY)
+@pytest.mark.parametrize(("name", "how"), families_by_turns(AWAY))
 def test_removed_or_moved_while_running(name: str, how: str, build: Build, tmp_path: Path) -> None:
     """There is space enough, but not where the recording was."""
     mpi = find_any(name)

@@ -50,7 +50,7 @@ def expected(what: str, ranks: int) -> dict[str, Matrix]:
     }
 
 
-@pytest.mark.parametrize("ranks", [2, 8])
+@pytest.mark.parametrize("ranks", [8, pytest.param(2, marks=pytest.mark.full)])
 @pytest.mark.parametrize("what", ["barrier", "wait", "three", "hundreds"])
 def test_each_operation_has_its_own_bytes(mpi: Mpi, build: Build, what: str, ranks: int, tmp_path: Path) -> None:
     run_mpi(mpi, ranks, [build(mpi, "overlap.c"), what], recording=tmp_path, mca=ALGORITHMS)

@@ -64,7 +64,7 @@ def test_after_calls_that_fail(name: str, build: Build, tmp_path: Path) -> None:
     check_pending(mpi, build(mpi, "pending_collectives.c"), "failed", ("Iallreduce", "Ibcast", "Iscan"), tmp_path)
 
 
-@pytest.mark.parametrize("name", [mpis.SYSTEM, *mpis.MPICH_LIKE])
+@pytest.mark.parametrize("name", mpis.in_every_run(mpis.SYSTEM, *mpis.MPICH_LIKE))
 def test_before_neighbourhood_collectives(name: str, build: Build, tmp_path: Path) -> None:
     """MPICH makes them of nonblocking ones, whose tags are those of calls on other communicators: on MPI_COMM_SELF, and
     a broadcast of which some ranks pass nothing on."""
@@ -74,7 +74,7 @@ def test_before_neighbourhood_collectives(name: str, build: Build, tmp_path: Pat
 
 
 @pytest.mark.parametrize("algorithm", ["auto", "nb"])
-@pytest.mark.parametrize("name", [mpis.MPICH_SYSTEM, *mpis.MPICH_FROM_PYPI])
+@pytest.mark.parametrize("name", mpis.in_every_run(mpis.MPICH_SYSTEM, *mpis.MPICH_FROM_PYPI))
 def test_among_blocking_collectives(name: str, algorithm: str, build: Build, tmp_path: Path) -> None:
     """With `nb`, MPICH makes the blocking ones of nonblocking ones too."""
     mpi = mpis.find_mpich_like(name)

@@ -42,7 +42,7 @@ def test_open_mpi(mpi: Mpi, build: Build, tmp_path: Path) -> None:
     check_random_calls(mpi, build(mpi, "random_calls.c"), tmp_path, to_oneself=True)
 
 
-@pytest.mark.parametrize("name", mpis.MPICH_FROM_PYPI)
+@pytest.mark.parametrize("name", mpis.in_every_run(*mpis.MPICH_FROM_PYPI))
 def test_mpich(name: str, build: Build, tmp_path: Path) -> None:
     """Its source drops messages that a rank sends to itself."""
     mpi = mpis.find_mpich_like(name)

@@ -124,7 +124,7 @@ def test_two_broadcasts_and_their_marks(mpi: Mpi, build: Build, tmp_path: Path) 
         assert [profile.regions[mark.region] for mark in marks] == names
         assert [mark.sent_bytes for mark in marks] == [100_000 * sent, 200_000 * sent, 200_000 * sent]
         assert [mark.received_bytes for mark in marks] == [100_000 * received, 200_000 * received, 200_000 * received]
-        assert marks[1].time_ns - marks[0].time_ns >= 1e9
+        assert marks[1].time_ns - marks[0].time_ns >= 1e8
         assert profile.ranks[rank].start_ns < marks[0].time_ns
     for name, size in zip(names, (100_000, 100_000, 0), strict=True):
         total = recorded(profile, operation="BCAST", region=name)

@@ -41,9 +41,13 @@ def test_three_ranks_give_the_same_results(system_mpi: mpis.Mpi, tmp_path: Path)
 
 @pytest.mark.parametrize(
     "command",
-    [["run", "study.yaml"], ["study", "placement", "--fabric", "none.lst"], ["charts", "none"],
-     ["threshold", "--fabric", "none.lst"]],
-)  # fmt: skip
+    [
+        ["run", "study.yaml"],
+        pytest.param(["study", "placement", "--fabric", "none.lst"], marks=pytest.mark.full),
+        pytest.param(["charts", "none"], marks=pytest.mark.full),
+        ["threshold", "--fabric", "none.lst"],
+    ],
+)
 def test_one_rank_says_what_is_wrong(system_mpi: mpis.Mpi, command: list[str], tmp_path: Path) -> None:
     study = tmp_path / "study.yaml"
     study.write_text("fabric: 1\n")

@@ -32,7 +32,7 @@ int main(int argc, char **argv)
         send(1000, 1);
         usleep(10 * 1000);
     }
-    usleep(800 * 1000);
+    usleep(400 * 1000);
     for (int i = 0; i < 5; i++) send(100, ranks - 1);
     if (argc > 1 && !strcmp(argv[1], "kill")) {
         usleep(300 * 1000); /* until all have got there */

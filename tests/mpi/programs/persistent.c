@@ -3,19 +3,19 @@
  *
  * Persistent point-to-point: every kind of send, started one by one and together, on two communicators; requests are freed
  * and made anew, so that their addresses come again with other contents.
+ *
+ *     persistent [LIVES ROUNDS]
  */
 #include "tally.h"
 
 #include <mpi.h>
 
-#define LIVES 10
-#define ROUNDS 30
 #define KINDS 4
 #define LARGEST (128 << 10)
 
 static const char *const names[KINDS] = {"SEND_INIT", "SSEND_INIT", "BSEND_INIT", "RSEND_INIT"};
 
-static int me, ranks;
+static int me, ranks, rounds = 30;
 static char *from, *into[KINDS];
 
 static void live_once(MPI_Comm comm, int sign, int life)
@@ -35,7 +35,7 @@ static void live_once(MPI_Comm comm, int sign, int life)
     MPI_Ssend_init(from, bytes[1], MPI_BYTE, to, 1, comm, &sends[1]);
     MPI_Bsend_init(from, bytes[2], MPI_BYTE, to, 2, comm, &sends[2]);
     MPI_Rsend_init(from, bytes[3], MPI_BYTE, to, 3, comm, &sends[3]);
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < rounds; round++) {
         MPI_Startall(KINDS, receives);
         MPI_Barrier(comm); /* a ready send needs its receive */
         if (round % 2)
@@ -54,10 +54,11 @@ static void live_once(MPI_Comm comm, int sign, int life)
 
 int main(int argc, char **argv)
 {
-    const int room = 16 << 20;
+    const int room = 16 << 20, lives = argc > 2 ? atoi(argv[1]) : 10;
     MPI_Comm reversed;
     MPI_Request never;
 
+    if (argc > 2) rounds = atoi(argv[2]);
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &me);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
@@ -65,7 +66,7 @@ int main(int argc, char **argv)
     for (int kind = 0; kind < KINDS; kind++) into[kind] = malloc(LARGEST);
     MPI_Buffer_attach(malloc((size_t)room), room);
     MPI_Comm_split(MPI_COMM_WORLD, 0, -me, &reversed);
-    for (int life = 0; life < LIVES; life++) {
+    for (int life = 0; life < lives; life++) {
         live_once(MPI_COMM_WORLD, 1, life);
         live_once(reversed, -1, life);
     }

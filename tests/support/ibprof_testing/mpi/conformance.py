@@ -141,9 +141,9 @@ def _threads(target: Target) -> dict[str, Matrix]:
     """Of programs/threads.c: two threads use Ssend, two Send, and one of them a broadcast now and then."""
 
     def ring(*sizes: int) -> Matrix:
-        return add_up((*pair, 200 * size, 200) for pair in patterns.ring(RANKS) for size in sizes)
+        return add_up((*pair, 60 * size, 60) for pair in patterns.ring(RANKS) for size in sizes)
 
-    return {"SSEND": ring(100, 102), "SEND": ring(101, 103), "BCAST": all_the_same(_tree(target), 50, 10)}
+    return {"SSEND": ring(100, 102), "SEND": ring(101, 103), "BCAST": all_the_same(_tree(target), 50, 3)}
 
 
 def _neighbours(target: Target) -> dict[str, Matrix]:
@@ -172,7 +172,7 @@ def _one(
 
 KINDS = (
     Kind("point-to-point", "C", ("point_to_point.c", "1")),
-    Kind("persistent point-to-point", "C", ("persistent.c",)),
+    Kind("persistent point-to-point", "C", ("persistent.c", "4", "6")),
     Kind("one-sided", "C", ("onesided.c", "create")),
     Kind("one-sided, dynamic window", "C", ("onesided.c", "dynamic")),
     Kind("broadcast", "C", ("collectives.c", "blocking", "Bcast", str(BYTES)), _one("BCAST", _tree)),
@@ -211,7 +211,7 @@ KINDS = (
         ("partitioned.c", str(BYTES)),
         _one("PSEND_INIT", lambda _: patterns.ring(RANKS), 2),
     ),
-    Kind("threads that send at once", "C", ("threads.c", "200"), _threads),
+    Kind("threads that send at once", "C", ("threads.c", "60"), _threads),
     Kind("neighbourhood collectives", "C", ("neighbours.c", "blocking", "adjacent"), _neighbours),
     Kind("an intercommunicator", "C", ("between_groups.c", str(BYTES)), _one("SEND", _between_halves)),
     Kind(LARGE_COUNTS, "C", ("large_counts.c", str(BYTES)), _large),

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
+import pytest
+
 from ibprof.errors import InconsistentError, InputError
 from ibprof.profile.unaccounted import find_unaccounted
 from ibprof.recording.folder_runs import is_recording
@@ -31,6 +33,9 @@ MPICH = "4.3.2"
 MPICH_SYSTEM, INTEL, STANDARD_ABI = "mpich-system", "intel", "mpich-abi-5.0.2"
 MPICH_FROM_PYPI = (f"mpich-{MPICH}", "mpich-5.0.2")
 MPICH_LIKE = (MPICH_SYSTEM, *MPICH_FROM_PYPI, STANDARD_ABI, INTEL)
+QUICK = (SYSTEM, FROM_PYPI[-1], MPICH_SYSTEM, MPICH_FROM_PYPI[-1], INTEL)
+"""One MPI of each family and major version."""
+
 INTEL_VERSION = "2021.18.1"
 
 # On-node messages of MPICH and Intel MPI through the network's layer.
@@ -59,6 +64,11 @@ LAUNCH_ANYHOW = {
 
 Build = Callable[..., Path]
 """The fixture `build`: compiles a program of programs/, as in `build(mpi, "collectives.c")`."""
+
+
+def in_every_run(*names: str) -> list[object]:
+    """Return parameters; the MPIs outside `QUICK` are left to the long form."""
+    return [name if name in QUICK else pytest.param(name, marks=pytest.mark.full) for name in names]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -27,6 +27,18 @@ Words = Sequence[str | Path]
 def every_mpi_but_quick(*quick: str) -> list[object]:
     """Parameters for all MPIs, of which those that are not named are left to the long form."""
     return [name if name in quick else pytest.param(name, marks=pytest.mark.full) for name in EVERY_MPI]
+
+
+def families_by_turns(values: Iterable[object]) -> list[object]:
+    """Return parameters (MPI, value) of tests whose value matters, and whose MPI hardly does.
+
+    In every run each value has one family, by turns; in the long form it has every MPI.
+    """
+    return [
+        pytest.param(name, value, marks=[] if name == FAMILIES[number % len(FAMILIES)] else pytest.mark.full)
+        for number, value in enumerate(values)
+        for name in EVERY_MPI
+    ]
 
 
 def find_any(name: str) -> Mpi:
