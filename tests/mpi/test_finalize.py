@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a program sends in MPI_Finalize, by the attributes of MPI_COMM_SELF, as HDF5 does with files left open."""
+"""Messages that a program sends in MPI_Finalize, by the attributes of MPI_COMM_SELF, as HDF5 does with open files."""
 
 from __future__ import annotations
 
