@@ -23,6 +23,7 @@ from ibprof_testing.mpi.no_harm import (
     check_complete,
     check_no_harm,
     every_mpi_but_quick,
+    families_by_turns,
     find_any,
     launch,
     preload,
@@ -77,8 +78,7 @@ def start(
     return processes.start([*line, *command], env=environment())
 
 
-@pytest.mark.parametrize("name", FAMILIES)
-@pytest.mark.parametrize("run", ["", "one name"], ids=["unnamed", "named"])
+@pytest.mark.parametrize(("name", "run"), families_by_turns(["", "one name"]))
 def test_a_second_run_of_the_same_name(run: str, name: str, build: Build, tmp_path: Path) -> None:
     """It starts and ends while the first one runs."""
     mpi = find_any(name)
@@ -105,7 +105,7 @@ def collect(recording: Path, run: str, output: Path) -> list[str]:
     return done.stderr.splitlines()
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", every_mpi_but_quick(FAMILIES[0]))
 def test_a_crashed_run_is_collected_while_another_one_writes(name: str, build: Build, tmp_path: Path) -> None:
     mpi = find_any(name)
     program = build(mpi, "unruly.c", "-pthread")

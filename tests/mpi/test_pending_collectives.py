@@ -50,7 +50,9 @@ def test_between_groups(mpi: Mpi, build: Build, tmp_path: Path) -> None:
     check_pending(mpi, build(mpi, "pending_collectives.c"), "between", CALLS, tmp_path)
 
 
-@pytest.mark.parametrize("name", [mpis.SYSTEM, mpis.MPICH_SYSTEM, "mpich-5.0.2", mpis.INTEL])
+@pytest.mark.parametrize(
+    "name", [mpis.SYSTEM, pytest.param(mpis.MPICH_SYSTEM, marks=pytest.mark.full), "mpich-5.0.2", mpis.INTEL]
+)
 def test_while_objects_are_made(name: str, build: Build, tmp_path: Path) -> None:
     """Intel MPI's calls that make communicators, windows and files take a tag of their parent."""
     mpi = mpis.find_mpi(name) if name in mpis.NAMES else mpis.find_mpich_like(name)

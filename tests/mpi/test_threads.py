@@ -13,19 +13,21 @@ from ibprof_testing.mpi.matrices import add_up, load_complete, received, recorde
 from ibprof_testing.mpi.mpis import Build, Mpi, run_mpi
 
 # Of programs/threads.c: even threads use Ssend, odd ones Send.
-THREADS, MESSAGES = 4, 2000
+THREADS = 4
 
 
-@pytest.mark.parametrize("ranks", [2, 3])
-def test_threads_that_send_at_once(mpi: Mpi, build: Build, ranks: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("ranks", "messages"), [(3, 600), *(pytest.param(ranks, 2000, marks=pytest.mark.full) for ranks in (2, 3))]
+)
+def test_threads_that_send_at_once(mpi: Mpi, build: Build, ranks: int, messages: int, tmp_path: Path) -> None:
     algorithm: dict[str, str | int] = {"coll_tuned_use_dynamic_rules": 1, "coll_tuned_bcast_algorithm": 1}
-    run_mpi(mpi, ranks, [build(mpi, "threads.c", "-pthread")], recording=tmp_path, mca=algorithm)
+    run_mpi(mpi, ranks, [build(mpi, "threads.c", "-pthread"), str(messages)], recording=tmp_path, mca=algorithm)
     profile = load_complete(tmp_path, ranks)
     for operation, parity in (("SSEND", 0), ("SEND", 1)):
         sizes = [100 + thread for thread in range(parity, THREADS, 2)]
-        ring = add_up((*pair, size * MESSAGES, MESSAGES) for pair in patterns.ring(ranks) for size in sizes)
+        ring = add_up((*pair, size * messages, messages) for pair in patterns.ring(ranks) for size in sizes)
         assert recorded(profile, operation=operation) == ring
-    rounds = MESSAGES // 20
+    rounds = messages // 20
     assert recorded(profile, operation="BCAST") == patterns.all_the_same(patterns.from_root(ranks), 50, rounds)
     assert received(profile) == recorded(profile, kinds=Kind)
     assert not any(rank.notes for rank in profile.ranks)
