@@ -91,7 +91,9 @@ enum ibp_segment_kind {
     IBP_SEGMENT_TIMES = 20,
     IBP_SEGMENT_CHOICES = 21,
     IBP_SEGMENT_COLLECTIVE_SAMPLES = 22,
-    IBP_SEGMENT_MESSAGE_SAMPLES = 23
+    IBP_SEGMENT_MESSAGE_SAMPLES = 23,
+    IBP_SEGMENT_INTERFACES = 24,
+    IBP_SEGMENT_TRANSPORTS = 25
 };
 
 /* What is sampled. */
@@ -340,6 +342,47 @@ struct ibp_port {
     uint32_t reserved;
     /* Cores near the device, as the kernel lists them: 0-15,64-79. Empty where unknown. */
     char near_cores[256];
+    /* Since version 3. Lanes of the link, as 4 in "100 Gb/sec (4X EDR)"; 0 where unknown. */
+    uint32_t width;
+    /* Lanes of the PCI link, and those that the device has; their rates, GT/s. 0 where unknown. */
+    uint32_t pci_width;
+    uint32_t pci_width_max;
+    uint32_t reserved_3;
+    double pci_gts;
+    double pci_gts_max;
+};
+
+/* A network interface of this host. Recorded once a host, like its ports. */
+struct ibp_interface {
+    char name[32];
+    /* The InfiniBand or RoCE device that it belongs to; empty where there is none. */
+    char device[64];
+    /* As Linux numbers hardware: 1 is Ethernet, 32 InfiniBand, 772 the loopback. */
+    uint32_t type;
+    uint32_t mtu;
+    /* -1 where unknown. */
+    int32_t speed_mbps;
+    int32_t numa_node;
+    uint32_t is_up;
+    /* 0 for pairs of virtual interfaces and bridges: their speed means nothing. */
+    uint32_t is_physical;
+};
+
+/* A transport that a process had open when it ended MPI: of a kind and a device. */
+struct ibp_transport {
+    /* tcp; verbs, psm, cxi, knem or xpmem for a device file; library for one that is loaded. */
+    char kind[16];
+    /* An interface for tcp, else a device or library; empty where unknown. */
+    char device[64];
+    /* Connections, open files, or loaded objects. */
+    uint32_t handles;
+    /* Of the connections, the shortest round trip so far; 0 where unknown. */
+    uint32_t min_rtt_us;
+    /* Of the connections, which other than messages of MPI may use. 0 where the kernel counts none. */
+    uint64_t sent_bytes;
+    uint64_t received_bytes;
+    uint64_t segments;
+    uint64_t retransmitted;
 };
 
 /* What decides which adapters a process uses. */
@@ -536,7 +579,8 @@ struct ibp_hardware {
     uint32_t port;
     /* 1 when `after` is valid. */
     uint32_t read_again;
-    /* As in sysfs; tx_bytes and rx_bytes are those of the network interface of an Ethernet port. */
+    /* As in sysfs; tx_bytes and rx_bytes are those of the network interface of an Ethernet port. Port 0 is an interface,
+     * whose name is in `device`. */
     char name[32];
     /* Value when the recording of the host began. */
     uint64_t before;
@@ -649,6 +693,8 @@ IBP_STATIC_ASSERT(sizeof(struct ibp_transfer) == 32, "a transfer is half a cache
 IBP_STATIC_ASSERT(sizeof(struct ibp_snapshot) == 544, "a snapshot has no padding");
 IBP_STATIC_ASSERT(sizeof(struct ibp_grid) == 72, "a grid has no padding");
 IBP_STATIC_ASSERT(sizeof(struct ibp_hardware) == 120, "a hardware counter has no padding");
+IBP_STATIC_ASSERT(sizeof(struct ibp_interface) == 120, "an interface has no padding");
+IBP_STATIC_ASSERT(sizeof(struct ibp_transport) == 120, "a transport has no padding");
 IBP_STATIC_ASSERT(sizeof(struct ibp_collective_sample) == 72, "a sample of a collective has no padding");
 IBP_STATIC_ASSERT(sizeof(struct ibp_message_sample) == 72, "a sample of a message has no padding");
 IBP_STATIC_ASSERT(sizeof(struct ibp_region) == IBP_REGION_NAME_BYTES + 32, "a region has no padding");

@@ -23,6 +23,7 @@ from ibprof.profile.profile_data import (
     Counters,
     Demands,
     Host,
+    Interface,
     Intervals,
     IntervalTimes,
     Mark,
@@ -68,9 +69,12 @@ def read_trace(path: Path, trace: Any) -> Profile:
         raise InputError(path, None, f"profile version {otf2_names.VERSION}", str(version))
     host_nodes = [node for node in nodes if node.class_name == otf2_names.HOST_CLASS]
     ports: dict[Any, list[Port]] = {node: [] for node in host_nodes}
+    interfaces: dict[Any, list[Interface]] = {node: [] for node in host_nodes}
     for node in nodes:
         if node.class_name == otf2_names.PORT_CLASS:
             ports[node.parent].append(Port(**from_properties(Port, _property_of(node))))
+        elif node.class_name == otf2_names.INTERFACE_CLASS:
+            interfaces[node.parent].append(Interface(**from_properties(Interface, _property_of(node))))
     number_of = {node: number for number, node in enumerate(host_nodes)}
     pairs = [
         PortPair(host=number_of[node.parent], **from_properties(PortPair, _property_of(node), otf2_names.NOT_OF_PAIR))
@@ -96,7 +100,7 @@ def read_trace(path: Path, trace: Any) -> Profile:
     for some, events in _read_events(path, trace.handle, counts, most_values):
         rows.add(np.repeat(rank_numbers[some], counts[some]), events)
     return Profile(
-        hosts=tuple(Host(node.name, tuple(found)) for node, found in ports.items()),
+        hosts=tuple(Host(node.name, tuple(found), tuple(interfaces[node])) for node, found in ports.items()),
         ranks=tuple(sorted(ranks, key=lambda rank: rank.rank)),
         regions=tuple(regions),
         operations=tuple(operations),

@@ -99,6 +99,10 @@ class Definitions:
                 node += 1
                 yield add, node, self.text(f"{port.device} port {port.port}"), self.text(otf2_names.PORT_CLASS), parent
                 yield from self._properties(add_property, node, to_properties(port))
+            for interface in host.interfaces:
+                node += 1
+                yield add, node, self.text(interface.name), self.text(otf2_names.INTERFACE_CLASS), parent
+                yield from self._properties(add_property, node, to_properties(interface))
         for pair in run.pairs:
             node += 1
             name = f"{pair.device} port {pair.port} to {pair.remote_lid or pair.remote_gid}"

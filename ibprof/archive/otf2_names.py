@@ -31,6 +31,7 @@ NOT_OF_PAIR = ("host",)
 
 HOST_CLASS = "node"
 PORT_CLASS = "port"
+INTERFACE_CLASS = "interface"
 PAIR_CLASS = "port pair"
 
 # The parameter before a counter holds the peer.
@@ -175,7 +176,7 @@ def _read_all(
     added = {
         column.name
         for column in fields(made)
-        if column.default is not MISSING and hints[column.name] in (bool, int, str)
+        if column.default is not MISSING and hints[column.name] in (bool, float, int, str)
     }
     return {
         name: _read(prefix + name, hints[name], find)

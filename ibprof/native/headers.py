@@ -49,6 +49,8 @@ _RECORDS = {
     "IBP_SEGMENT_DEMANDS": "demand",
     "IBP_SEGMENT_TIMES": "time",
     "IBP_SEGMENT_CHOICES": "choice",
+    "IBP_SEGMENT_INTERFACES": "interface",
+    "IBP_SEGMENT_TRANSPORTS": "transport",
     "IBP_SEGMENT_COLLECTIVE_SAMPLES": "collective_sample",
     "IBP_SEGMENT_MESSAGE_SAMPLES": "message_sample",
 }

@@ -297,7 +297,7 @@ def check_hosts(run: Profile) -> tuple[HostCheck, ...]:
     if all(hardware is None for hardware in counted):
         return ()
     count = len(run.hosts)
-    source, destination, rows = _ends(run)
+    source, destination, rows = find_ends(run)
     counters = run.counters
     amounts, messages = counters.bytes[rows], counters.messages[rows]
     surely = (source < count) & (destination < count) & (source != destination) & (counters.kind[rows] == Kind.USER)
@@ -356,7 +356,7 @@ def _sum_hardware(run: Profile) -> list[int | None]:
     return sums
 
 
-def _ends(run: Profile) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.intp]]:
+def find_ends(run: Profile) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.intp]]:
     """Return the source and destination hosts of data, one beyond the last where unknown, and the counters' rows."""
     counters = run.counters
     host = np.full(run.world_size + 1, len(run.hosts), np.int64)

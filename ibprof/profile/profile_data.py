@@ -152,6 +152,9 @@ class Port:
         pci: function of the device, as `0000:3b:00.0`; empty where it has none, or was not recorded.
         numa_node: of the device; None where unknown.
         near_cores: cores near the device, as the kernel lists them: `0-15,64-79`; empty where unknown.
+        width: lanes of the link; as those that follow, 0 where unknown.
+        pci_width, pci_width_max: lanes of the PCI link, and those that the device has.
+        pci_gts, pci_gts_max: rate of a lane of it, GT/s, and that which the device has.
     """
 
     device: str
@@ -168,6 +171,11 @@ class Port:
     pci: str = ""
     numa_node: int | None = None
     near_cores: str = ""
+    width: int = 0
+    pci_width: int = 0
+    pci_width_max: int = 0
+    pci_gts: float = 0.0
+    pci_gts_max: float = 0.0
 
     @property
     def is_active(self) -> bool:
@@ -195,12 +203,75 @@ class PortPair:
     remote_gid: str
 
 
+class HardwareType(IntEnum):
+    """Hardware types of interfaces, as Linux numbers them."""
+
+    ETHERNET = 1
+    INFINIBAND = 32
+    LOOPBACK = 772
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """A network interface of a host.
+
+    Attributes:
+        name: as the kernel names it, such as `eth0`.
+        device: the InfiniBand or RoCE device that it belongs to; empty where there is none.
+        type: of its hardware, one of `HardwareType` or another of Linux.
+        mtu: bytes.
+        speed_mbps: None where unknown, or where it means nothing (pairs of virtual interfaces, bridges).
+        numa_node: None where unknown.
+        is_up: the link is up, as far as the kernel knows.
+        hardware: its counters.
+    """
+
+    name: str
+    device: str
+    type: int
+    mtu: int
+    speed_mbps: int | None
+    numa_node: int | None
+    is_up: bool
+    hardware: tuple[HardwareCounter, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Transport:
+    """A transport that a process had open when it ended MPI.
+
+    Attributes:
+        kind: `tcp`; `verbs`, `psm`, `cxi`, `knem` or `xpmem` for a device; `library` for one that is loaded.
+        device: an interface of TCP, else a device or a library; empty where unknown.
+        handles: connections, open files, or loaded libraries.
+        sent_bytes, received_bytes: of its TCP connections, which not only MPI may use; 0 where the kernel counts none.
+        segments, retransmitted: TCP segments sent, and those sent again.
+        min_rtt_us: shortest round trip of its TCP connections; 0 where unknown.
+    """
+
+    kind: str
+    device: str
+    handles: int
+    sent_bytes: int = 0
+    received_bytes: int = 0
+    segments: int = 0
+    retransmitted: int = 0
+    min_rtt_us: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A machine that ranks ran on."""
+    """A machine that ranks ran on.
+
+    Attributes:
+        name: of the host.
+        ports: of its InfiniBand and RoCE devices.
+        interfaces: network interfaces; empty in recordings of 0.1.0.
+    """
 
     name: str
     ports: tuple[Port, ...]
+    interfaces: tuple[Interface, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +324,7 @@ class Rank:
         has_times: the time inside its calls is in `Profile.times`.
         overlap_ns: what the sum of these times counts more than once, since several threads were inside calls at once.
         choices: what decides which adapters it uses; empty where its host has none, or nothing was recorded.
+        transports: those that it used; empty where it was killed, or in recordings of 0.1.0.
         clock_offset_ns: Unix time minus the clock of its samples, when recording began; 0 without samples.
         boot: number of its machine's start, a hash; ranks of one start read one clock; 0 where unknown.
         clock_drift_ns: by how much that difference grew until recording ended.
@@ -281,6 +353,7 @@ class Rank:
     has_times: bool = False
     overlap_ns: int = 0
     choices: tuple[AdapterChoice, ...] = ()
+    transports: tuple[Transport, ...] = ()
     clock_offset_ns: int = 0
     boot: int = 0
     clock_drift_ns: int = 0

@@ -11,24 +11,32 @@ import numpy.typing as npt
 
 from ibprof.errors import InputError
 from ibprof.native.headers import recording_layout
-from ibprof.profile.profile_data import AdapterChoice, HardwareCounter, Opcode, Port, PortPair
+from ibprof.profile.profile_data import AdapterChoice, HardwareCounter, Interface, Opcode, Port, PortPair, Transport
 from ibprof.profile.row_arrays import Columns
 from ibprof.recording.host_file import RecordingFile, Records, decode_text
 
 Indices = npt.NDArray[np.intp]
 
+_TRANSPORT_COUNTS = ("handles", "sent_bytes", "received_bytes", "segments", "retransmitted", "min_rtt_us")
+
 _NEGATIVE = 1 << 63
 """From this value on an unsigned number is a negative one that wrapped around."""
 
 
-def read_ports(file: RecordingFile) -> list[Port]:
-    """Read the ports of a host, with their hardware counters."""
+def _read_hardware(file: RecordingFile) -> dict[tuple[str, int], list[HardwareCounter]]:
+    """Read the counters of ports, by device and number; those of an interface have the number 0."""
     hardware: dict[tuple[str, int], list[HardwareCounter]] = {}
     records, _ = file.records("IBP_SEGMENT_HARDWARE")
     for record in records:
         after = int(record["after"]) if record["read_again"] else None
         counter = HardwareCounter(decode_text(record["name"]), int(record["before"]), after)
         hardware.setdefault((decode_text(record["device"]), int(record["port"])), []).append(counter)
+    return hardware
+
+
+def read_ports(file: RecordingFile) -> list[Port]:
+    """Read the ports of a host, with their hardware counters."""
+    hardware = _read_hardware(file)
     records, _ = file.records("IBP_SEGMENT_PORTS")
     ports = [
         Port(
@@ -46,10 +54,44 @@ def read_ports(file: RecordingFile) -> list[Port]:
             # Records of version 1 have zeros here, and no PCI function.
             numa_node=int(record["numa_node"]) if pci and record["numa_node"] >= 0 else None,
             near_cores=decode_text(record["near_cores"]),
+            width=int(record["width"]),
+            pci_width=int(record["pci_width"]),
+            pci_width_max=int(record["pci_width_max"]),
+            pci_gts=float(record["pci_gts"]),
+            pci_gts_max=float(record["pci_gts_max"]),
         )
         for record in records
     ]
     return [replace(port, hardware=tuple(hardware.get((port.device, port.port), ()))) for port in ports]
+
+
+def read_interfaces(file: RecordingFile) -> list[Interface]:
+    """Read the network interfaces of a host, with their counters."""
+    hardware = _read_hardware(file)
+    records, _ = file.records("IBP_SEGMENT_INTERFACES")
+    return [
+        Interface(
+            name=(name := decode_text(record["name"])),
+            device=decode_text(record["device"]),
+            type=int(record["type"]),
+            mtu=int(record["mtu"]),
+            speed_mbps=int(record["speed_mbps"]) if record["is_physical"] and record["speed_mbps"] > 0 else None,
+            numa_node=int(record["numa_node"]) if record["numa_node"] >= 0 else None,
+            is_up=bool(record["is_up"]),
+            hardware=tuple(hardware.get((name, 0), ())),
+        )
+        for record in records
+    ]
+
+
+def read_transports(file: RecordingFile) -> list[tuple[Transport, ...]]:
+    """Return for each process of a file the transports that it used."""
+    records, owner = file.records("IBP_SEGMENT_TRANSPORTS")
+    transports: list[list[Transport]] = [[] for _ in file.processes]
+    for record, process in zip(records, owner.tolist(), strict=True):
+        numbers = {name: int(record[name]) for name in _TRANSPORT_COUNTS}
+        transports[process].append(Transport(decode_text(record["kind"]), decode_text(record["device"]), **numbers))
+    return [tuple(each) for each in transports]
 
 
 def read_choices(file: RecordingFile) -> list[tuple[AdapterChoice, ...]]:

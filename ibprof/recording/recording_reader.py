@@ -24,6 +24,7 @@ from ibprof.profile.profile_data import (
     Direction,
     Grid,
     Host,
+    Interface,
     Intervals,
     IntervalTimes,
     Kind,
@@ -56,7 +57,13 @@ from ibprof.recording.counter_records import (
 from ibprof.recording.folder_runs import RecordedRun, choose_run, list_runs
 from ibprof.recording.host_file import RecordingFile, Records, decode_text, locate_records
 from ibprof.recording.intervals import read_interval_times, read_intervals
-from ibprof.recording.recorded_ports import read_choices, read_ports, read_transfers
+from ibprof.recording.recorded_ports import (
+    read_choices,
+    read_interfaces,
+    read_ports,
+    read_transfers,
+    read_transports,
+)
 from ibprof.recording.recorded_ranks import describe_copy, read_grids
 from ibprof.recording.recorded_samples import describe_sampling, join_samples, read_samples
 from ibprof.text.host_lists import find_job_hosts
@@ -124,7 +131,10 @@ def merge_run(path: Path, run: RecordedRun) -> Profile:
         job=files[0].job,
         world_size=world_size,
         operations_asked=decode_text(first["operations"]),
-        hosts=tuple(Host(name, tuple(ports.values())) for name, ports in names.hosts.items()),
+        hosts=tuple(
+            Host(name, tuple(ports.values()), tuple(names.interfaces[name].values()))
+            for name, ports in names.hosts.items()
+        ),
         ranks=tuple(
             replace(rank, notes=rank.notes + said)
             for rank in sorted((rank for part in parts for rank in part.ranks), key=lambda rank: rank.rank)
@@ -164,6 +174,7 @@ class _SharedNumbers:
     regions: dict[str, int] = field(default_factory=dict)
     operations: dict[str, int] = field(default_factory=dict)
     hosts: dict[str, dict[tuple[str, int], Port]] = field(default_factory=dict)
+    interfaces: dict[str, dict[str, Interface]] = field(default_factory=dict)
     pairs: dict[PortPair, int] = field(default_factory=dict)
     sites: dict[Site, int] = field(default_factory=dict)
 
@@ -245,6 +256,9 @@ def _read_file(
     host = list(names.hosts).index(file.host)
     for port in read_ports(file):
         ports.setdefault((port.device, port.port), port)
+    interfaces = names.interfaces.setdefault(file.host, {})
+    for interface in read_interfaces(file):
+        interfaces.setdefault(interface.name, interface)
     operation = np.array(
         [names.operations.setdefault(name, len(names.operations)) for name in file.operations], np.int32
     )
@@ -272,9 +286,20 @@ def _read_file(
     overlaps = find_overlaps(file, times, times_owner)
     part = _FilePart(
         ranks=[
-            replace(_read_rank(file, process, number, host, grids), choices=choices, overlap_ns=overlap_ns)
-            for process, number, grids, choices, overlap_ns in zip(
-                file.processes, world_rank.tolist(), read_grids(file), read_choices(file), overlaps, strict=True
+            replace(
+                _read_rank(file, process, number, host, grids),
+                choices=choices,
+                transports=transports,
+                overlap_ns=overlap_ns,
+            )
+            for process, number, grids, choices, transports, overlap_ns in zip(
+                file.processes,
+                world_rank.tolist(),
+                read_grids(file),
+                read_choices(file),
+                read_transports(file),
+                overlaps,
+                strict=True,
             )
         ],
         counters=dict(

@@ -15,6 +15,7 @@ from ibprof.profile.profile_data import Direction, Kind, Profile, Rank, Source
 from ibprof.profile.quickest_ranks import Waiting, estimate_waiting
 from ibprof.profile.row_choice import name_sites
 from ibprof.profile.unaccounted import PARTNER_FAILED, PARTNER_GROUP
+from ibprof.verdict.transfer_causes import TransferCause, find_possible_rate, find_transfer_causes
 from ibprof.verdict.verdict_data import BusiestLink
 from ibprof.waiting.late_ranks import LateRank
 from ibprof.waiting.wait_split import MeasuredWaiting, measure_waiting
@@ -57,6 +58,9 @@ MOST = 0.5
 _SLOW = 4
 """Multiple of the expected time from which on transfer is slow."""
 
+_SLOW_WITH_CAUSE = 2
+"""The same where hosts show why: a link of half its rate takes no longer than twice the expected time."""
+
 
 @dataclass(frozen=True, slots=True)
 class TransferTimes:
@@ -69,6 +73,7 @@ class TransferTimes:
         error_s: standard error of the first two.
         expected_s: the job's bytes at line rate, and the latency of its messages; None where these are not known.
         late: ranks that others waited for.
+        causes: what may slow transfer, the surest first.
     """
 
     wait_s: float
@@ -77,11 +82,13 @@ class TransferTimes:
     error_s: float
     expected_s: float | None
     late: tuple[LateRank, ...]
+    causes: tuple[TransferCause, ...] = ()
 
     @property
     def is_slow(self) -> bool:
         """Return whether transfer takes much longer than the job's own messages explain."""
-        return self.expected_s is not None and self.transfer_s - self.error_s > _SLOW * self.expected_s > 0
+        most = _SLOW_WITH_CAUSE if self.causes else _SLOW
+        return self.expected_s is not None and self.transfer_s - self.error_s > most * self.expected_s > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +203,7 @@ def measure_job(run: Profile, links: BusiestLink | None = None) -> JobTimes:
             error_s=total.error_s / ranks,
             expected_s=None if sent.is_unknown_within else expected,
             late=measured.late,
+            causes=find_transfer_causes(run, total.transfer_s / ranks, total.time_s / ranks),
         )
         at_work = parts.transfer_s
     waits = max(imbalance, collective + unexplained + end)
@@ -223,10 +231,9 @@ def measure_job(run: Profile, links: BusiestLink | None = None) -> JobTimes:
 
 
 def _find_line_rate_s(run: Profile, busiest_host: float) -> float:
-    """Return the time of the bytes that one host sends at its adapters' rate; where that is unknown, at a slow one."""
-    rates = [sum(port.rate_gbps for port in host.ports if port.is_active) for host in run.hosts]
-    slowest = min(rates, default=0.0) * 1e9 / 8
-    return busiest_host / (slowest or SLOWEST_LINK)
+    """Return the time of the bytes that one host sends at the usual adapters' rate; at a slow one where unknown."""
+    rate = find_possible_rate(run)
+    return busiest_host / (rate * 1e9 / 8 if rate else SLOWEST_LINK)
 
 
 def _hides_within_hosts(run: Profile) -> bool:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,7 @@ from ibprof.text.call_names import name_call
 from ibprof.text.quantities import format_bytes, format_seconds
 from ibprof.verdict.job_times import LATENCY_S, JobTimes, Place, TransferTimes, measure_job
 from ibprof.verdict.region_shares import RegionShare, share_by_region
+from ibprof.verdict.transfer_causes import TransferCause
 from ibprof.verdict.verdict_data import WORTH_HAVING, BusiestLink, Evidence, Verdict, VerdictKind
 from ibprof.waiting.late_ranks import LateRank
 from ibprof.waiting.wait_split import MeasuredWaiting
@@ -44,7 +45,10 @@ MUCH_OF_FILES = 0.5
 """Part of the time in MPI from which calls on files decide."""
 
 NO_SAMPLES = "samples of calls, which measure waiting: this profile has none"
-NO_RATE = "the rate of the network, and its counters: other traffic, errors, or a slower transport than there is"
+NO_RATE = (
+    "why transfer is slow: hosts show no faster transport, slow adapter, errors or other traffic. Measure the network "
+    "without the job (ib_write_bw, iperf3), and ask for limits of rates and for the switches' counters"
+)
 NO_TIMES = "time in MPI: run again with IBPROF_TIME=1"
 NO_SITES = "lines of the program: run again without IBPROF_SITES=0"
 NO_END = "the end of each rank: the run was killed"
@@ -75,6 +79,20 @@ def judge_run(run: Profile, links: BusiestLink | None = None) -> Verdict:
 def judge_traffic(links: BusiestLink | None) -> Verdict:
     """Return the verdict on traffic that was not recorded: nothing is known of its time."""
     return _Judge(None, links, has_sites=True).judge()
+
+
+_NAMED_CAUSES: Mapping[VerdictKind, tuple[str, ...]] = {
+    VerdictKind.SMALL_MESSAGES: ("wrong-transport", "link-errors"),
+    VerdictKind.ON_HOST: ("wrong-transport", "memory-bound"),
+}
+"""Causes that are named though transfer is not called slow."""
+
+_SLOWED = (VerdictKind.SLOW_TRANSFER, *_NAMED_CAUSES)
+
+
+def _say_causes(causes: Sequence[TransferCause]) -> Iterator[str]:
+    for number, cause in enumerate(causes):
+        yield f"{'Also' if number else 'Cause'}: {cause.name}. {cause.evidence} {cause.advice}"
 
 
 def _format_share(share: float) -> str:
@@ -114,13 +132,18 @@ class _Judge:
         kind = self._find_kind()
         links, parts = self._links, self._times.parts if self._times else None
         cause = links.cause if links else None
+        slow = self._find_transfer_causes(kind)
+        if kind is VerdictKind.WAITING and parts:
+            cause = self._find_cause_of_waiting()
+        elif slow:
+            cause = slow[0].name
         if self._times and parts and kind in (VerdictKind.WAITING, VerdictKind.SLOW_TRANSFER):
             said = [self._say_links(), *self._say_measured(kind, self._times, parts)]
         else:
             said = self._say_kind(kind)
         return Verdict(
             kind=kind,
-            cause=self._find_cause_of_waiting() if kind is VerdictKind.WAITING and parts else cause,
+            cause=cause,
             sentences=tuple(
                 filter(
                     None,
@@ -129,6 +152,7 @@ class _Judge:
                         self._say_routes(),
                         self._say_time(),
                         *said,
+                        *_say_causes(slow),
                         *self._say_regions(kind),
                     ),
                 )
@@ -147,7 +171,14 @@ class _Judge:
             unsplit_s=parts.unsplit_s if parts else None,
             split_error_s=parts.error_s if parts else None,
             late=parts.late if parts else (),
+            transfer_causes=slow,
         )
+
+    def _find_transfer_causes(self, kind: VerdictKind) -> tuple[TransferCause, ...]:
+        """Return why transfer is slow, where that is the verdict; where messages are small or stay, what costs them."""
+        causes = self._times.parts.causes if self._times and self._times.parts else ()
+        named = _NAMED_CAUSES.get(kind)
+        return tuple(each for each in causes if named is None or each.name in named) if kind in _SLOWED else ()
 
     def _is_worth_it(self) -> bool | None:
         links = self._links
@@ -292,8 +323,8 @@ class _Judge:
         took = f"{format_seconds(parts.transfer_s)} +- {format_seconds(parts.error_s)}"
         return (
             f"Transfer is {parts.transfer_s / (self._mpi_s or 1):.0%} of MPI time ({took}), {times}the "
-            f"{format_seconds(expected)} that the job's own bytes and messages explain: "
-            "something else slows it."
+            f"{format_seconds(expected)} that the job's own bytes and messages explain"
+            f"{'' if parts.causes else ': something else slows it'}."
         )
 
     def _say_parts(self) -> str:
@@ -442,7 +473,8 @@ class _Judge:
             missing += [] if self._run_s else [NO_END]
             missing += [] if self._has_sites else [NO_SITES]
             missing += [NO_SAMPLES] if kind is VerdictKind.WAITING and not self._times.parts else []
-            missing += [NO_RATE] if kind is VerdictKind.SLOW_TRANSFER else []
+            slow = kind is VerdictKind.SLOW_TRANSFER and not self._find_transfer_causes(kind)
+            missing += [NO_RATE] if slow else []
             missing += [NOT_THERE] if self._links and self._links.moved else []
         if self._links is None and kind not in (VerdictKind.NOT_MPI, VerdictKind.ON_HOST):
             missing.append(NO_FABRIC)

@@ -11,6 +11,7 @@ from typing import Any
 from ibprof.text.notebook_html import NotebookView
 from ibprof.text.quantities import printable
 from ibprof.verdict.region_shares import RegionShare
+from ibprof.verdict.transfer_causes import TransferCause
 from ibprof.waiting.late_ranks import LateRank
 
 WORTH_HAVING = 0.01
@@ -111,6 +112,7 @@ class Verdict(NotebookView):
         transfer_s, unsplit_s: the other parts of `mpi_s`; None where no calls were sampled.
         split_error_s: the standard error of `wait_s` and of `transfer_s`; None likewise.
         late: ranks that others waited for, those with most waiting first.
+        transfer_causes: why transfer is slow, the surest first.
     """
 
     kind: VerdictKind
@@ -130,6 +132,7 @@ class Verdict(NotebookView):
     unsplit_s: float | None = None
     split_error_s: float | None = None
     late: tuple[LateRank, ...] = ()
+    transfer_causes: tuple[TransferCause, ...] = ()
 
     def __repr__(self) -> str:
         return f"<Verdict {self.kind.value}: {printable(self.text)}>"
@@ -154,6 +157,7 @@ class Verdict(NotebookView):
             "unsplit_s": self.unsplit_s,
             "unsplit_error_s": None if self.unsplit_s is None else 0.0,
             "late": [asdict(each) for each in self.late],
+            "transfer_causes": [asdict(each) for each in self.transfer_causes],
             "line_rate_s": self.line_rate_s,
             "gain_s": self.gain_s,
             "unrouted_share": self.unrouted_share,

@@ -81,7 +81,7 @@ def find_rank_adapters(run: Profile, ports_of_host: Sequence[PortLids], ranks: i
 def _list_choices(rank: Rank) -> Iterator[tuple[str, str]]:
     """Yield name and text of the variables of a rank that are set to name an adapter."""
     for choice in rank.choices:
-        if choice.name != CORES and choice.text.strip() not in _ANY:
+        if choice.name in (*_VARIABLES, _NOT_FOLLOWED) and choice.text.strip() not in _ANY:
             yield choice.name, choice.text
 
 
@@ -142,7 +142,10 @@ _VARIABLES: Mapping[str, Callable[[str, Port], bool]] = {
     "MV2_IBA_HCA": _is_device,
     "PSM3_NIC": _is_device,
 }
-"""Variables that name adapters as verbs does. FI_VERBS_IFACE names a network interface; its adapter is not recorded."""
+"""Variables that name adapters as verbs does."""
+
+_NOT_FOLLOWED = "FI_VERBS_IFACE"
+"""Names a network interface."""
 
 
 def _find_near(rank: Rank, ports: Sequence[Port]) -> list[Port] | None:

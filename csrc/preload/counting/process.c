@@ -15,12 +15,14 @@
 #include "platform/clock.h"
 #include "platform/text.h"
 #include "recording/adapter_choice.h"
+#include "recording/interfaces.h"
 #include "recording/launch.h"
 #include "recording/operations.h"
 #include "recording/other_transports.h"
 #include "recording/ports.h"
 #include "recording/process_state.h"
 #include "recording/recording.h"
+#include "recording/transports.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -73,6 +75,7 @@ static int open_recording(char *why, size_t why_bytes)
     ibp_adapter_choice_record();
     if (ibp_recording_is_first()) {
         ibp_ports_record();
+        ibp_interfaces_record();
         ibp_launch_record();
     }
     ibp_flush_open();
@@ -121,6 +124,7 @@ void ibp_process_finish(void)
     ibp_timeline_end();
     ibp_periodic_end();
     process->stop_ns = ibp_clock_ns();
+    ibp_transports_record();
     process->flags |= IBP_PROCESS_FINALIZED;
 }
 

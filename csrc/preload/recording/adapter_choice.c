@@ -16,6 +16,23 @@ static const char *const variables[] = {
     "PSM3_NIC",
 };
 
+/* Those that choose among transports, on any host. */
+static const char *const transports[] = {
+    "OMPI_MCA_pml",
+    "OMPI_MCA_btl",
+    "OMPI_MCA_mtl",
+    "OMPI_MCA_btl_tcp_if_include",
+    "OMPI_MCA_btl_tcp_if_exclude",
+    "UCX_TLS",
+    "FI_PROVIDER",
+    "FI_TCP_IFACE",
+    "FI_SOCKETS_IFACE",
+    "MPIR_CVAR_NOLOCAL",
+    "I_MPI_FABRICS",
+    "I_MPI_OFI_PROVIDER",
+    "IBPROF_INTRANODE",
+};
+
 /* A text that is too long is left out: a part of a list of adapters says something else. */
 static void record(const char *name, const char *text)
 {
@@ -45,8 +62,10 @@ static void record_cores(void)
 
 void ibp_adapter_choice_record(void)
 {
-    if (!ibp_ports_exist()) return;
     record_cores();
+    for (size_t i = 0; i < sizeof transports / sizeof *transports; i++)
+        record(transports[i], ibp_environment(transports[i]));
+    if (!ibp_ports_exist()) return;
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
         record(variables[i], ibp_environment(variables[i]));
 }

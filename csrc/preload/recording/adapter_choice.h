@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * What decides which of its host's adapters a process uses, where nobody measures it.
+ * What decides which transports and which of its host's adapters a process uses.
  */
 #ifndef IBPROF_RECORDING_ADAPTER_CHOICE_H
 #define IBPROF_RECORDING_ADAPTER_CHOICE_H
 
-/* Record the cores that this process may run on, and the variables of its environment that name adapters. Does nothing
- * on a host without adapters. */
+/* Record the cores that this process may run on, and the variables of its environment that choose transports and, where
+ * this host has adapters, name adapters. */
 void ibp_adapter_choice_record(void);
 
 #endif

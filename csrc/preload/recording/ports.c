@@ -91,13 +91,16 @@ void ibp_port_gid(const char *device, unsigned port, unsigned index, uint8_t gid
 
 /* Counters of what a port carried, and of what kept it from carrying more: of InfiniBand ports, soft-RoCE and mlx5. */
 static const char *const counter_files[] = {
-    "counters/port_xmit_data",       "counters/port_rcv_data",         "counters/port_xmit_packets",
-    "counters/port_rcv_packets",     "counters/port_xmit_wait",        "counters/port_xmit_discards",
-    "counters/port_rcv_errors",      "counters/symbol_error",          "counters/link_error_recovery",
-    "counters/link_downed",          "hw_counters/sent_pkts",          "hw_counters/rcvd_pkts",
-    "hw_counters/duplicate_request", "hw_counters/out_of_seq_request", "hw_counters/out_of_sequence",
-    "hw_counters/packet_seq_err",    "hw_counters/rnr_nak_retry_err",  "hw_counters/np_cnp_sent",
-    "hw_counters/rp_cnp_handled",
+    "counters/port_xmit_data",       "counters/port_rcv_data",
+    "counters/port_xmit_packets",    "counters/port_rcv_packets",
+    "counters/port_xmit_wait",       "counters/port_xmit_discards",
+    "counters/port_rcv_errors",      "counters/symbol_error",
+    "counters/link_error_recovery",  "counters/link_downed",
+    "hw_counters/sent_pkts",         "hw_counters/rcvd_pkts",
+    "hw_counters/duplicate_request", "hw_counters/out_of_seq_request",
+    "hw_counters/out_of_sequence",   "hw_counters/packet_seq_err",
+    "hw_counters/rnr_nak_retry_err", "hw_counters/np_cnp_sent",
+    "hw_counters/rp_cnp_handled",    "hw_counters/local_ack_timeout_err",
 };
 static const char *const interface_files[] = {"tx_bytes", "rx_bytes", "tx_packets", "rx_packets"};
 
@@ -109,7 +112,7 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static void record_counter(const char *device, unsigned port, const char *name, const char *value)
+void ibp_hardware_record(const char *device, unsigned port, const char *name, const char *value)
 {
     struct ibp_hardware *record = ibp_recording_reserve(IBP_SEGMENT_HARDWARE);
 
@@ -123,14 +126,33 @@ static void record_counter(const char *device, unsigned port, const char *name, 
     ibp_recording_publish(IBP_SEGMENT_HARDWARE);
 }
 
-/* Read a counter of a port's network interface. */
+void ibp_interface_path(char *path, size_t bytes, const char *interface, const char *name)
+{
+    const char *devices = ibp_environment("IBPROF_SYSFS");
+
+    snprintf(path, bytes, "%s%s/%s/%s", *devices ? devices : "/sys/class", *devices ? "/../net" : "/net", interface,
+             name);
+}
+
+bool ibp_interface_read(const char *interface, const char *name, char *into, size_t bytes)
+{
+    char path[1024];
+
+    ibp_interface_path(path, sizeof path, interface, name);
+    return ibp_text_read_file(path, into, bytes) > 0;
+}
+
+/* Read a counter of a port's network interface; port 0 is an interface itself. */
 static bool read_interface(const char *device, unsigned port, const char *name, char *into, size_t bytes)
 {
-    char interface[64], path[1024];
+    char interface[64], file[64];
 
-    if (!read_attribute(device, port, "gid_attrs/ndevs/0", interface, sizeof interface)) return false;
-    snprintf(path, sizeof path, "%s/../net/%s/statistics/%s", devices_folder(), interface, name);
-    return ibp_text_read_file(path, into, bytes) > 0;
+    if (!port)
+        ibp_text_copy(interface, sizeof interface, device);
+    else if (!read_attribute(device, port, "gid_attrs/ndevs/0", interface, sizeof interface))
+        return false;
+    snprintf(file, sizeof file, "statistics/%s", name);
+    return ibp_interface_read(interface, file, into, bytes);
 }
 
 static void record_counters(const char *device, unsigned port)
@@ -139,15 +161,15 @@ static void record_counters(const char *device, unsigned port)
 
     for (size_t i = 0; i < sizeof counter_files / sizeof *counter_files; i++)
         if (read_attribute(device, port, counter_files[i], value, sizeof value))
-            record_counter(device, port, counter_files[i], value);
+            ibp_hardware_record(device, port, counter_files[i], value);
     for (size_t i = 0; i < sizeof interface_files / sizeof *interface_files; i++)
         if (read_interface(device, port, interface_files[i], value, sizeof value))
-            record_counter(device, port, interface_files[i], value);
+            ibp_hardware_record(device, port, interface_files[i], value);
 }
 
 static bool read_counter_again(const struct ibp_hardware *record, char *value, size_t bytes)
 {
-    for (size_t i = 0; i < sizeof counter_files / sizeof *counter_files; i++)
+    for (size_t i = 0; record->port && i < sizeof counter_files / sizeof *counter_files; i++)
         if (!strcmp(base_name(counter_files[i]), record->name))
             return read_attribute(record->device, record->port, counter_files[i], value, bytes);
     return read_interface(record->device, record->port, record->name, value, bytes);
@@ -196,6 +218,12 @@ static void record_locality(const char *device, struct ibp_port *record)
     if (read_attribute(device, 0, "device/numa_node", text, sizeof text) && *text != '-')
         record->numa_node = (int32_t)ibp_text_number(text);
     read_attribute(device, 0, "device/local_cpulist", record->near_cores, sizeof record->near_cores);
+    if (read_attribute(device, 0, "device/current_link_speed", text, sizeof text)) record->pci_gts = parse_rate(text);
+    if (read_attribute(device, 0, "device/max_link_speed", text, sizeof text)) record->pci_gts_max = parse_rate(text);
+    if (read_attribute(device, 0, "device/current_link_width", text, sizeof text))
+        record->pci_width = (uint32_t)ibp_text_number(text);
+    if (read_attribute(device, 0, "device/max_link_width", text, sizeof text))
+        record->pci_width_max = (uint32_t)ibp_text_number(text);
 }
 
 static bool record_port(const char *device, unsigned port)
@@ -213,7 +241,10 @@ static bool record_port(const char *device, unsigned port)
     if (read_attribute(device, port, "lid", text, sizeof text)) record->lid = (uint32_t)ibp_text_number(text);
     if (read_attribute(device, port, "lid_mask_count", text, sizeof text))
         record->lmc = (uint32_t)ibp_text_number(text);
-    if (read_attribute(device, port, "rate", text, sizeof text)) record->rate_gbps = parse_rate(text);
+    if (read_attribute(device, port, "rate", text, sizeof text)) {
+        record->rate_gbps = parse_rate(text);
+        record->width = strchr(text, '(') ? (uint32_t)ibp_text_number(strchr(text, '(') + 1) : 0;
+    }
     read_attribute(device, port, "link_layer", record->link_layer, sizeof record->link_layer);
     if (read_attribute(device, 0, "node_guid", text, sizeof text)) record->node_guid = parse_guid(text);
     record_gids(device, port, record);

@@ -5,6 +5,7 @@
 #define IBPROF_RECORDING_PORTS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Enter the ports of this host's InfiniBand and RoCE devices in the recording, as the kernel shows them under
@@ -14,7 +15,15 @@ void ibp_ports_record(void);
 /* Return whether this host has InfiniBand or RoCE devices. */
 bool ibp_ports_exist(void);
 
-/* Read the ports' hardware counters again: the increase since ibp_ports_record is what the ports carried. */
+/* Find an attribute of a network interface, such as "statistics/tx_bytes", or read it. Without IBPROF_SYSFS it is under
+ * /sys/class/net. */
+void ibp_interface_path(char *path, size_t bytes, const char *interface, const char *name);
+bool ibp_interface_read(const char *interface, const char *name, char *into, size_t bytes);
+
+/* Enter a counter of a port in the recording; port 0 is the interface that `device` names. */
+void ibp_hardware_record(const char *device, unsigned port, const char *name, const char *value);
+
+/* Read all these counters again: the increase since ibp_ports_record is what the ports carried. */
 void ibp_ports_read_again(void);
 
 /* Read the present state of a port. Where the kernel shows none, the GID is all zeros and the LID is 0. */

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define KINDS (IBP_SEGMENT_MESSAGE_SAMPLES + 1)
+#define KINDS (IBP_SEGMENT_TRANSPORTS + 1)
 #define LARGEST_SEGMENT_PAGES 256
 #define SEGMENTS_MAX 4096
 
@@ -23,7 +23,7 @@ static const struct {
     uint32_t bytes, version;
 } record[KINDS] = {
     [IBP_SEGMENT_PROCESS] = {sizeof(struct ibp_process), 5},
-    [IBP_SEGMENT_PORTS] = {sizeof(struct ibp_port), 2},
+    [IBP_SEGMENT_PORTS] = {sizeof(struct ibp_port), 3},
     [IBP_SEGMENT_REGIONS] = {sizeof(struct ibp_region), 1},
     [IBP_SEGMENT_ORIGINS] = {sizeof(struct ibp_origin), 1},
     [IBP_SEGMENT_COUNTERS] = {sizeof(struct ibp_counter), 1},
@@ -43,6 +43,8 @@ static const struct {
     [IBP_SEGMENT_CHOICES] = {sizeof(struct ibp_choice), 1},
     [IBP_SEGMENT_COLLECTIVE_SAMPLES] = {sizeof(struct ibp_collective_sample), 1},
     [IBP_SEGMENT_MESSAGE_SAMPLES] = {sizeof(struct ibp_message_sample), 1},
+    [IBP_SEGMENT_INTERFACES] = {sizeof(struct ibp_interface), 1},
+    [IBP_SEGMENT_TRANSPORTS] = {sizeof(struct ibp_transport), 1},
 };
 _Static_assert(sizeof(struct ibp_segment) + sizeof(struct ibp_process) <= IBP_PAGE_BYTES, "a process fits a page");
 

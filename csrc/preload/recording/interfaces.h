@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * The network interfaces of this host, as the kernel shows them under /sys/class/net.
+ */
+#ifndef IBPROF_RECORDING_INTERFACES_H
+#define IBPROF_RECORDING_INTERFACES_H
+
+/* Enter the interfaces of this host in the recording, with their counters. Needs no privilege. */
+void ibp_interfaces_record(void);
+
+#endif
