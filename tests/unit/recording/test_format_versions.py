@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings of other versions: those of 0.1.0 read as it read them, and newer ones as far as they are known."""
+"""Files of other versions: those of 0.1.0 read as it read them, and newer recordings as far as they are known."""
 
 from __future__ import annotations
 
 import json
 import lzma
+import tarfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from ibprof.load import load_profile
 from ibprof.native.headers import recording_layout
 from ibprof.profile.profile_summary import summarize
 from ibprof.recording.host_file import Records
@@ -22,11 +24,17 @@ REWORDED = ("name", "not_seen")
 
 
 @pytest.mark.parametrize("name", ["openmpi", "mpich"])
-def test_a_recording_of_0_1_0_reads_as_it_did(name: str, tmp_path: Path) -> None:
-    path = tmp_path / f"{name}.ibprof"
-    path.write_bytes(lzma.decompress((OLD / f"{name}.ibprof.xz").read_bytes()))
+@pytest.mark.parametrize("form", ["recording", "profile"])
+def test_files_of_0_1_0_read_as_they_did(form: str, name: str, tmp_path: Path) -> None:
+    if form == "recording":
+        path = tmp_path / f"{name}.ibprof"
+        path.write_bytes(lzma.decompress((OLD / f"{name}.ibprof.xz").read_bytes()))
+    else:
+        path = tmp_path / f"{name}.otf2"
+        with tarfile.open(OLD / f"{name}.otf2.tar.xz") as archive:
+            archive.extractall(tmp_path, filter="data")
     then = json.loads((OLD / f"{name}.json").read_text())
-    now = summarize(read_recording(path))
+    now = summarize(load_profile(path))
     compared = [key for key in then if key not in REWORDED]
     assert {key: now[key] for key in compared} == {key: then[key] for key in compared}
     assert now["bytes"] > 0
