@@ -40,8 +40,9 @@ def splits(found: Inference) -> set[frozenset[int]]:
     return {split for split in found.topology.find_splits() if split and 1 < len(split) < hosts - 1}
 
 
-@pytest.mark.parametrize("hosts", [64, 256])
-@pytest.mark.parametrize("noise", [0.0, 0.05])
+@pytest.mark.parametrize(
+    ("hosts", "noise"), [(64, 0.0), (64, 0.05), pytest.param(256, 0.0, marks=pytest.mark.full), (256, 0.05)]
+)
 @pytest.mark.parametrize("shape", ["2 levels", "3 levels", "director"])
 def test_few_pairs_show_the_tree_of_all_pairs(shape: str, noise: float, hosts: int) -> None:
     made = SHAPES[shape](hosts)
@@ -57,7 +58,7 @@ def test_few_pairs_show_the_tree_of_all_pairs(shape: str, noise: float, hosts: i
         assert any("of the pairs were measured" in note for note in found.topology.notes)
 
 
-@pytest.mark.parametrize("levels", [(28, 36), (4, 7, 36)])
+@pytest.mark.parametrize("levels", [pytest.param((28, 36), marks=pytest.mark.full), (4, 7, 36)])
 def test_a_thousand_hosts_take_less_than_three_seconds(levels: tuple[int, ...]) -> None:
     made = tree(*levels)
     true = disturb(made.delays(), 0.05, 1)

@@ -87,7 +87,7 @@ class TestSyntheticTopologies:
         assert np.allclose(explained, measured, rtol=1e-3)
 
     @pytest.mark.parametrize("shape", [shape for shape in SHAPES if shape != "torus"])
-    @pytest.mark.parametrize("noise", [0.05, 0.08])
+    @pytest.mark.parametrize("noise", [pytest.param(0.05, marks=pytest.mark.full), 0.08])
     def test_trees_are_recovered_from_noise(self, shape: str, noise: float) -> None:
         for hosts, seeds in ((16, 5), (64, 2)):
             made = SHAPES[shape](hosts)

@@ -175,7 +175,7 @@ class TestNothingIsWrong:
 
 class TestFaultsThatWerePutIn:
     @given(st.integers(0, 15), st.integers(4, 15), st.integers(0, 9))
-    @settings(max_examples=15, deadline=None)
+    @settings(max_examples=scale_examples(15), deadline=None)
     def test_a_host_on_another_switch(self, host: int, other: int, seed: int) -> None:
         plan, made = two_levels(16), two_levels(16)
         old, new = switch_of(made, host), switch_of(made, other)
@@ -199,7 +199,7 @@ class TestFaultsThatWerePutIn:
         ) == [("n10", a), ("n2", b)]
 
     @given(st.integers(0, 15), st.floats(1.6, 8.0), st.sampled_from(["2 levels", "3 levels", "line", "star"]))
-    @settings(max_examples=15, deadline=None)
+    @settings(max_examples=scale_examples(15), deadline=None)
     def test_a_slow_link_of_a_host(self, host: int, us: float, shape: str) -> None:
         plan, made = SHAPES[shape](16), SHAPES[shape](16)
         made.graph.edges[host, switch_of(made, host)]["us"] = us
@@ -219,7 +219,7 @@ class TestFaultsThatWerePutIn:
         assert ends == [set(link)]
 
     @given(st.integers(0, 15), st.integers(0, 15), st.sampled_from(["s.0", "s.1", "s.2", "s.3"]), st.integers(0, 9))
-    @settings(max_examples=15, deadline=None)
+    @settings(max_examples=scale_examples(15), deadline=None)
     def test_a_slow_uplink_and_a_wrong_cable(self, host: int, other: int, uplink: str, seed: int) -> None:
         plan, made = two_levels(16), two_levels(16)
         old, new = switch_of(made, host), switch_of(made, other)

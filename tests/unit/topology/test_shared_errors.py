@@ -33,7 +33,7 @@ def find_splits(inferred: Inference) -> set[frozenset[int]]:
     return {split for split in inferred.topology.find_splits() if split and 1 < len(split) < hosts - 1}
 
 
-@pytest.mark.parametrize("seed", [1, 2, 5, 9, 12])
+@pytest.mark.parametrize("seed", [1, 5, *(pytest.param(seed, marks=pytest.mark.full) for seed in (2, 9, 12))])
 def test_cores_that_lie_nearer_to_one_another_have_no_switch(seed: int) -> None:
     sample = processor(seed)
     assert find_splits(infer_sample(sample)) == sample.splits
@@ -53,7 +53,7 @@ def test_a_slow_core_makes_no_switch_and_hides_none(kind: str, effect: str) -> N
     assert any("times the delays of others on their switch" in note for note in inferred.topology.notes)
 
 
-@pytest.mark.parametrize("seed", [1, 101])
+@pytest.mark.parametrize("seed", [pytest.param(1, marks=pytest.mark.full), 101])
 def test_slower_links_are_no_factors(seed: int) -> None:
     sample = with_errors("slow hosts", seed, is_costly=False)
     inferred = infer_sample(sample)
@@ -141,7 +141,7 @@ def test_links_within_steps_of_the_clock_are_refused(seed: int) -> None:
 
 
 def test_a_refusal_names_the_steps_of_the_clock() -> None:
-    refusals = [infer_sample(processor_by_a_coarse_clock(seed)).refusal for seed in range(6)]
+    refusals = (infer_sample(processor_by_a_coarse_clock(seed)).refusal for seed in range(6))
     assert any(refusal and refusal.startswith("delays are multiples of 5.2") for refusal in refusals)
 
 
