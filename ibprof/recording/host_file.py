@@ -91,6 +91,11 @@ class RecordingFile:
         ]
         return np.concatenate(parts).view(record)[:, 0], np.repeat(self._owner[chosen], used)
 
+    def count(self, kind: str) -> int:
+        """Return the number of records of one kind, `IBP_SEGMENT_...`."""
+        chosen = (self._segments["kind"] == recording_layout().constants[kind]) & (self._owner >= 0)
+        return int(self._segments["used"][chosen].sum())
+
     def release(self) -> None:
         """Release the memory of records that were read; later reads load them from disk again."""
         if self._is_mapped:
@@ -141,7 +146,7 @@ def open_recording_file(path: Path) -> RecordingFile:
     operations = data[first : first + int(header["operation_count"]) * names].view(f"S{names}")
     segments = _find_segments(path, data, header)
     processes, owner = _find_processes(path, data, segments)
-    return RecordingFile(
+    file = RecordingFile(
         path=path,
         host=decode_text(header["host"]),
         job=decode_text(header["job"]),
@@ -162,6 +167,8 @@ def open_recording_file(path: Path) -> RecordingFile:
         _segments=segments,
         _owner=owner,
     )
+    file.release()  # what was near the headers of segments
+    return file
 
 
 def decode_text(raw: bytes) -> str:

@@ -14,7 +14,26 @@ from ibprof.profile.profile_data import CollectiveSamples, MessageSamples, Side
 from ibprof.profile.row_arrays import Columns, Rows
 from ibprof.recording.host_file import Owners, RecordingFile, locate_records
 
+SAMPLES = ("IBP_SEGMENT_COLLECTIVE_SAMPLES", "IBP_SEGMENT_MESSAGE_SAMPLES")
+
+MOST_SAMPLES = 1 << 20
+"""Samples of each kind that a profile holds, about. Of more, one instance in 2^k is kept, with all of its samples."""
+
+_STEP, _FACTOR = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
+"""Of splitmix64 (Steele, Lea, Flood, 2014)."""
+
 _Translate = Callable[[Any, Owners], npt.NDArray[np.int32]]
+
+
+def find_thinning(files: Sequence[RecordingFile], kind: str) -> int:
+    """Return the k by which samples of files have to be thinned: one instance of 2^k is kept.
+
+    Args:
+        files: of one run.
+        kind: of their segments, `IBP_SEGMENT_..._SAMPLES`.
+    """
+    count = sum(file.count(kind) for file in files)
+    return (max(count - 1, 0) // MOST_SAMPLES).bit_length()
 
 
 def read_samples(
@@ -24,6 +43,7 @@ def read_samples(
     operation: npt.NDArray[np.int32],
     regions: _Translate,
     sites: _Translate,
+    thinning: int,
 ) -> Columns:
     """Read the samples of a file.
 
@@ -34,6 +54,7 @@ def read_samples(
         operation: number of each operation of the file in the profile.
         regions: returns the profile's numbers of regions, from their numbers and the index of each one's process.
         sites: returns those of sites, from records with a `site`.
+        thinning: as `find_thinning` returns it.
 
     Returns:
         The columns of `CollectiveSamples` or `MessageSamples`, in the order of their records.
@@ -45,10 +66,10 @@ def read_samples(
     origins, origins_owner = file.records("IBP_SEGMENT_ORIGINS")
     # A record without a name is unused. One whose origin had no space cannot be distinguished from others.
     unknown = np.uint32(0xFFFFFFFF)
-    chosen = np.flatnonzero(
-        (records["communicator"] != 0) & (records["origin"] != unknown) & (records["end_origin"] != unknown)
-    )
+    known = (records["communicator"] != 0) & (records["origin"] != unknown) & (records["end_origin"] != unknown)
+    chosen = np.flatnonzero(known & _is_kept(records, thinning))
     records, owner = records[chosen], owner[chosen]
+    records["level"] += np.uint32(thinning)
     began = origins[locate_records(file, "an origin", records["origin"], owner, origins_owner)]
     ended = origins[locate_records(file, "an origin", records["end_origin"], owner, origins_owner)]
     columns: Columns = {
@@ -67,14 +88,27 @@ def read_samples(
     return columns
 
 
+def _is_kept(records: npt.NDArray[np.void], thinning: int) -> npt.NDArray[np.bool_]:
+    """Return which samples stay: equal for all samples of an instance, and for messages that are completed together."""
+    if not thinning:
+        return np.ones(len(records), np.bool_)
+    hashed = np.zeros(len(records), np.uint64)
+    for name, shift in (("communicator", 0), ("number", 0), ("tag", 4)):
+        if name in (records.dtype.names or ()):
+            hashed = (hashed ^ (records[name].astype(np.int64) >> shift).astype(np.uint64)) + _STEP
+            hashed = (hashed ^ hashed >> np.uint64(30)) * _FACTOR
+            hashed ^= hashed >> np.uint64(31)
+    return hashed >> np.uint64(64 - thinning) == 0
+
+
 def join_samples(made: type[Rows], parts: Sequence[Columns]) -> Rows:
-    """Return the samples of all files, in the order that their type promises."""
+    """Return the samples of all files, in the order that their type promises. The parts are used up."""
     columns = {
-        name: np.concatenate([part[name] for part in parts] or [np.zeros(0)]).astype(column)
+        name: np.concatenate([part.pop(name) for part in parts] or [np.zeros(0)], dtype=column, casting="unsafe")
         for name, column in made.column_types().items()
     }
     order = np.lexsort(_keys(made, columns))
-    return made(**{name: column[order] for name, column in columns.items()})
+    return made(**{name: columns.pop(name)[order] for name in tuple(columns)})
 
 
 def _keys(made: type[Rows], columns: Columns) -> list[npt.NDArray[Any]]:

@@ -7,7 +7,7 @@ of the lowest ranks that have them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -65,7 +65,7 @@ from ibprof.recording.recorded_ports import (
     read_transports,
 )
 from ibprof.recording.recorded_ranks import describe_copy, read_grids
-from ibprof.recording.recorded_samples import describe_sampling, join_samples, read_samples
+from ibprof.recording.recorded_samples import SAMPLES, describe_sampling, find_thinning, join_samples, read_samples
 from ibprof.text.host_lists import find_job_hosts
 
 Indices = npt.NDArray[np.intp]
@@ -118,7 +118,8 @@ def merge_run(path: Path, run: RecordedRun) -> Profile:
     order = sorted(range(len(files)), key=lambda index: int(min(numbers[index], default=0)))
     names = _SharedNumbers()
     owners = find_owners(files, numbers)
-    parts = [_read_file(files[index], numbers[index], names, owners) for index in order]
+    thinning = {kind: find_thinning(files, kind) for kind in SAMPLES}
+    parts = [_read_file(files[index], numbers[index], names, owners, thinning) for index in order]
     every = (pair for index in order for pair in zip(numbers[index], files[index].processes, strict=True))
     _, first = min(every, key=lambda pair: int(pair[0]))
     said = tuple(_describe_grouping(run))
@@ -250,7 +251,11 @@ def _check_world(files: Sequence[RecordingFile]) -> int:
 
 
 def _read_file(
-    file: RecordingFile, world_rank: npt.NDArray[np.int32], names: _SharedNumbers, owners: dict[bytes, int]
+    file: RecordingFile,
+    world_rank: npt.NDArray[np.int32],
+    names: _SharedNumbers,
+    owners: dict[bytes, int],
+    thinning: Mapping[str, int],
 ) -> _FilePart:
     ports = names.hosts.setdefault(file.host, {})
     host = list(names.hosts).index(file.host)
@@ -284,6 +289,10 @@ def _read_file(
     _check_rows(file, times, times_owner)
     inside = find_times(file, times, times_owner)
     overlaps = find_overlaps(file, times, times_owner)
+    collectives, messages = (
+        read_samples(file, kind, world_rank, operation, regions.translate, sites.translate, thinning[kind])
+        for kind in SAMPLES
+    )
     part = _FilePart(
         ranks=[
             replace(
@@ -339,12 +348,8 @@ def _read_file(
             site=sites.translate(times, times_owner),
             **inside,
         ),
-        collective_samples=read_samples(
-            file, "IBP_SEGMENT_COLLECTIVE_SAMPLES", world_rank, operation, regions.translate, sites.translate
-        ),
-        message_samples=read_samples(
-            file, "IBP_SEGMENT_MESSAGE_SAMPLES", world_rank, operation, regions.translate, sites.translate
-        ),
+        collective_samples=collectives,
+        message_samples=messages,
     )
     file.release()
     return part

@@ -20,7 +20,11 @@ Records = Sequence[Mapping[str, Any]]
 
 @dataclass
 class Process:
-    """Records of one process. Each item of `counters`, `regions`, ... is a list of records: a segment each."""
+    """Records of one process. Each item of `counters`, `regions`, ... is a list of records: a segment each.
+
+    Attributes:
+        samples: the records of the segments 22 (collectives) and 23 (messages), as bytes.
+    """
 
     rank: int
     world_size: int = 4
@@ -40,6 +44,7 @@ class Process:
     times: Sequence[Records] = ()
     objects: Sequence[Records] = ()
     sites: Sequence[Records] = ()
+    samples: Mapping[int, bytes] = field(default_factory=dict)
     started: bool = True
 
 
@@ -87,13 +92,16 @@ def make_recording(
     first = -(-(ffi.sizeof("struct ibp_file_header") + len(names)) // PAGE) * PAGE
     body = bytearray()
 
-    def add(kind: int, struct: str, records: Records, process: int | None = None) -> int:
+    def add(kind: int, struct: str, records: Records | bytes, process: int | None = None) -> int:
         body.extend(bytes(gap_pages * PAGE))
         offset: int = first + len(body)
-        array = ffi.new(f"struct ibp_{struct}[]", len(records) or 1)
-        for place, record in enumerate(records):
-            for key, value in record.items():
-                setattr(array[place], key, value)
+        if isinstance(records, bytes):
+            array = ffi.from_buffer(f"struct ibp_{struct}[]", records)
+        else:
+            array = ffi.new(f"struct ibp_{struct}[]", len(records) or 1)
+            for place, record in enumerate(records):
+                for key, value in record.items():
+                    setattr(array[place], key, value)
         size = -(-(ffi.sizeof("struct ibp_segment") + ffi.sizeof(array)) // PAGE) * PAGE
         segment = ffi.new("struct ibp_segment *")
         segment.magic, segment.kind, segment.offset, segment.bytes = 0x53504249, kind, offset, size
@@ -101,7 +109,7 @@ def make_recording(
         segment.version = 1
         segment.record_bytes = ffi.sizeof(f"struct ibp_{struct}")
         segment.capacity = (size - ffi.sizeof("struct ibp_segment")) // segment.record_bytes
-        segment.used = len(records)
+        segment.used = len(array) if isinstance(records, bytes) else len(records)
         body.extend((bytes(ffi.buffer(segment)) + bytes(ffi.buffer(array))).ljust(size, b"\0"))
         return offset
 
@@ -127,8 +135,12 @@ def make_recording(
         parts += (6, "mark", process.marks), (7, "pair", process.pairs)
         parts += (8, "transfer", process.transfers), (9, "hardware", process.hardware), (12, "launch", process.launch)
         parts += (10, "address", process.addresses), (11, "snapshot", process.snapshots)
+        parts += (
+            (22, "collective_sample", [process.samples.get(22)]),
+            (23, "message_sample", [process.samples.get(23)]),
+        )
         for kind, struct, segments in parts:
-            for records in segments:
+            for records in (each for each in segments if each is not None):
                 add(kind, struct, records, place)
     start |= {"segments_offset": first, "end_bytes": first + len(body), "operation_count": len(operations)}
     whole = ffi.new("struct ibp_file_header *", start | dict(header_fields or {}))

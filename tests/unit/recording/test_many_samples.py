@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Samples of many ranks are thinned when recordings are merged: whole instances go."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ibprof.native.headers import recording_layout
+from ibprof.profile.profile_data import Profile
+from ibprof.recording import recorded_samples
+from ibprof.recording.recording_reader import read_recording
+from ibprof_testing.samples.recordings import Process, counter, make_recording
+
+RANKS, INSTANCES, TAGS = 6, 512, 32
+
+
+def make_samples(rank: int) -> dict[int, bytes]:
+    """Return a rank's records: each collective of all ranks, and messages of all tags to the next rank."""
+    types = recording_layout().types
+    collectives = np.zeros(INSTANCES, types["collective_sample"])
+    collectives["communicator"], collectives["number"] = 7, np.arange(INSTANCES)
+    collectives["size"], collectives["member"], collectives["level"] = RANKS, rank, 2
+    messages = np.zeros(INSTANCES, types["message_sample"])
+    messages["communicator"], messages["number"] = 7, np.arange(INSTANCES) // TAGS
+    messages["tag"], messages["peer"], messages["level"] = np.arange(INSTANCES) % TAGS, (rank + 1) % RANKS, 3
+    return {22: collectives.tobytes(), 23: messages.tobytes()}
+
+
+def read(folder: Path) -> Profile:
+    for host in range(2):
+        ranks = range(host, RANKS, 2)
+        processes = [Process(rank, RANKS, counters=[[counter(0, 8)]], samples=make_samples(rank)) for rank in ranks]
+        make_recording(folder, processes, host=f"n{host}")
+    return read_recording(folder)
+
+
+def test_few_samples_all_stay(tmp_path: Path) -> None:
+    run = read(tmp_path)
+    assert len(run.collective_samples.rank) == len(run.message_samples.rank) == RANKS * INSTANCES
+    assert set(run.collective_samples.level) == {2}
+
+
+def test_of_many_whole_instances_stay_and_stand_for_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recorded_samples, "MOST_SAMPLES", RANKS * INSTANCES // 4)
+    run = read(tmp_path)
+    collectives, messages = run.collective_samples, run.message_samples
+    _, members = np.unique(collectives.number, return_counts=True)
+    assert set(members) == {RANKS}
+    assert 0.5 * INSTANCES / 4 < len(members) < 2 * INSTANCES / 4
+    assert (set(collectives.level), set(messages.level)) == ({2 + 2}, {3 + 2})
+    # Tags in blocks of 16 go together, as those of one Waitall.
+    _, together = np.unique(np.stack([messages.number, messages.tag // 16]), axis=1, return_counts=True)
+    assert set(together) == {16 * RANKS}
