@@ -98,7 +98,8 @@ def _is_kept(records: npt.NDArray[np.void], thinning: int) -> npt.NDArray[np.boo
             hashed = (hashed ^ (records[name].astype(np.int64) >> shift).astype(np.uint64)) + _STEP
             hashed = (hashed ^ hashed >> np.uint64(30)) * _FACTOR
             hashed ^= hashed >> np.uint64(31)
-    return hashed >> np.uint64(64 - thinning) == 0
+    kept: npt.NDArray[np.bool_] = hashed >> np.uint64(64 - thinning) == 0
+    return kept
 
 
 def join_samples(made: type[Rows], parts: Sequence[Columns]) -> Rows:
