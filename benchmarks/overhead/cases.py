@@ -38,7 +38,7 @@ Counts = dict[str, dict[str, float]]
 """case -> variant -> instructions of a message."""
 
 
-def _count(bench: Bench, variant: str, program: Path, case: str, messages: int = MESSAGES_COUNTED) -> float:
+def count_instructions(bench: Bench, variant: str, program: Path, case: str, messages: int = MESSAGES_COUNTED) -> float:
     """Return all instructions of a message, in the program, in MPI and in ibprof, as callgrind counts them."""
     for file in bench.folder.glob("callgrind.*"):
         file.unlink()
@@ -55,14 +55,17 @@ def _count(bench: Bench, variant: str, program: Path, case: str, messages: int =
 def count_added(bench: Bench, case: str, messages: int, variant: str = WITH) -> float:
     """Count the instructions that ibprof, or another variant, adds to a message of one case."""
     program = bench.build("cases")
-    counted, bare = (_count(bench, each, program, case, messages) for each in (variant, WITHOUT))
+    counted, bare = (count_instructions(bench, each, program, case, messages) for each in (variant, WITHOUT))
     return counted - bare
 
 
 def count_cases(bench: Bench) -> Counts:
     """Count the instructions of every case, in each variant."""
     program = bench.build("cases")
-    return {case: {variant: _count(bench, variant, program, case) for variant in bench.variants} for case in GOALS}
+    return {
+        case: {variant: count_instructions(bench, variant, program, case) for variant in bench.variants}
+        for case in GOALS
+    }
 
 
 def show_counts(counted: Counts) -> bool:
