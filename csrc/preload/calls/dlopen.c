@@ -9,6 +9,7 @@
 #include "platform/system.h"
 #include "calls/large_calls.h"
 #include "counting/calls.h"
+#include "counting/repeats.h"
 #include "libmpi/got.h"
 #include "libmpi/library.h"
 #include "platform/loader.h"
@@ -179,7 +180,7 @@ __attribute__((used)) static ibp_open_function *choose_open(const char *path, in
 {
     ibp_open_function *open = ibp_loader_open();
 
-    ibp_calls_forget_unloaded();
+    if (ibp_calls_forget_unloaded()) ibp_repeats_forget_later();
     if (path && (is_watched_library(path) || flags & RTLD_DEEPBIND)) redirect_lookups();
     if (path && flags & RTLD_DEEPBIND) __atomic_store_n(&opened_deep, 1, __ATOMIC_RELEASE);
     return open ? open : open_nothing;

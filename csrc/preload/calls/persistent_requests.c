@@ -86,6 +86,16 @@ static inline bool is_to_be_seen(void)
     return IBP_LIKELY(ibp_get_here()->is_outside) || (ibp_is_active() && !ibp_is_within_call());
 }
 
+/* Count a start that needs nothing else. Return false for all others. */
+static inline bool is_short_start(struct ibp_call *call, void **requests, int count)
+{
+    if (IBP_UNLIKELY(!ibp_get_here()->is_outside) || IBP_UNLIKELY(!call) || IBP_UNLIKELY(!call->time_at_random) ||
+        IBP_UNLIKELY(ibp_times_large_requests) || IBP_UNLIKELY(!ibp_requests_show_starts) ||
+        IBP_UNLIKELY(!call->until_timed) || !requests || !ibp_starts_are_unsampled(requests, count))
+        return false;
+    return ibp_time_at_random(call);
+}
+
 /* The next function of a wrapper's name; until the first call, one that finds it. Mostly the wrapper is a jump to it. */
 #define START_WRAPPER(exported, of_operation, parameters, arguments, start_all, count, requests)                       \
     static int find_##exported parameters;                                                                             \
@@ -109,6 +119,7 @@ static inline bool is_to_be_seen(void)
         int result;                                                                                                    \
                                                                                                                        \
         IBP_NAMES_PERSONALITY;                                                                                         \
+        if (is_short_start(IBP_CALL_HERE_CACHED(of_operation), requests, count)) return next_##exported arguments;     \
         if (ibp_is_within_call()) return see_##exported arguments;                                                     \
         ibp_sampled_starts(requests, count, IBP_CALL_HERE(of_operation));                                              \
         ibp_timing_begin(&timing, IBP_CALL_HERE(of_operation), ibp_times_large_requests);                              \

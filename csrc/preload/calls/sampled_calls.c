@@ -441,6 +441,27 @@ static void start_collective(struct ibp_open_request *entry, struct ibp_call *ca
     ibp_open_request_start(entry, true);
 }
 
+bool ibp_starts_are_unsampled(void *const *requests, int count)
+{
+    enum { MOST = 16 };
+    struct ibp_envelope *envelopes[MOST];
+    int i;
+
+    if (!ibp_sampling) return true;
+    if (count > MOST || ibp_waiting_receives) return false;
+    for (i = 0; i < count; i++) {
+        const struct ibp_open_request *const entry =
+            ibp_open_request_find((uintptr_t)ibp_mpi_request(requests, (size_t)i));
+
+        envelopes[i] = entry ? entry->envelope : NULL;
+        if (!envelopes[i] || envelopes[i]->messages.left <= 0) break;
+        envelopes[i]->messages.left--;
+    }
+    if (i == count) return true;
+    while (i--) envelopes[i]->messages.left++;
+    return false;
+}
+
 void ibp_sampled_starts(void *const *requests, int count, struct ibp_call *call)
 {
     if (!ibp_sampling || !requests) return;

@@ -40,6 +40,10 @@ struct ibp_sampled_collective {
 void ibp_collective_begin(struct ibp_sampled_collective *sampled, const struct ibp_called *called);
 void ibp_collective_end(struct ibp_sampled_collective *sampled, const struct ibp_called *called, int result);
 
+/* Count persistent requests that are about to be started, if none of them is sampled and no search is needed. Return false
+ * for all others. One thread is in MPI. */
+bool ibp_starts_are_unsampled(void *const *requests, int count);
+
 /* Note that persistent requests are about to be started by a call. */
 void ibp_sampled_starts(void *const *requests, int count, struct ibp_call *call);
 

@@ -380,6 +380,7 @@ void ibp_message_start(struct ibp_open_request *entry, struct ibp_call *call)
     }
     numbered = ibp_envelope_number(posted.communicator, posted.source, posted.tag,
                                    entry->role == IBP_OPEN_SEND ? IBP_SIDE_SENDER : IBP_SIDE_RECEIVER);
+    entry->envelope = numbered.envelope;
     if (!numbered.is_sampled || !is_wanted(entry->operation)) return;
     ibp_message_set_number(&entry->known, &numbered, posted.tag);
     entry->known.bytes = bytes;

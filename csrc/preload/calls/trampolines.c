@@ -21,6 +21,7 @@
 #include "counting/open_requests.h"
 #include "counting/samples.h"
 #include "counting/periodic.h"
+#include "counting/repeats.h"
 #include "counting/times.h"
 #include "counting/wrapped_calls.h"
 #include "recording/operations.h"
@@ -135,22 +136,148 @@ static inline __attribute__((always_inline)) bool is_unsampled(unsigned operatio
     return *envelope;
 }
 
+static inline __attribute__((always_inline)) bool posts_message(unsigned operation)
+{
+    return ibp_is_large(operation, IBP_TIMES_LARGE, 0) && operation != IBP_OPERATION_Mrecv &&
+           operation != IBP_OPERATION_Imrecv;
+}
+
+/* Let calls like this one be made without a search: those that post no message, and those of the same message as the one
+ * before. */
+static __attribute__((noinline)) void repeat(const void *address, struct ibp_call *call, bool is_message, long type,
+                                             long peer, long tag, long communicator, struct ibp_envelope *envelope)
+{
+    /* Another datatype may have the handle of a derived one later. */
+    if (is_message && !ibp_datatype_is_elementary(type)) return;
+    if (is_message && !envelope) envelope = &ibp_envelope_of_none;
+    if (envelope == call->last_envelope)
+        ibp_repeat_grant(address, &(struct ibp_repeat){
+                                      .call = call,
+                                      .communicator = communicator,
+                                      .type = type,
+                                      .peer = (int)peer,
+                                      .tag = (int)tag,
+                                      .messages = envelope ? &envelope->messages : NULL,
+                                  });
+    call->last_envelope = envelope;
+}
+
+/* Return whether a call repeats the last one at its place, and count it. */
+static inline __attribute__((always_inline)) bool repeats(unsigned operation, struct ibp_repeat *last,
+                                                          const void *address, long items, long type, long peer,
+                                                          long tag, long communicator)
+{
+    if (IBP_UNLIKELY(last->address != address)) return false;
+    if (posts_message(operation) &&
+        (IBP_UNLIKELY((unsigned)items >= IBP_TIMES_LARGE) || IBP_UNLIKELY(last->type != type) ||
+         IBP_UNLIKELY(last->communicator != communicator) || IBP_UNLIKELY(last->peer != (int)peer) ||
+         IBP_UNLIKELY(last->tag != (int)tag)))
+        return false;
+    return IBP_LIKELY(--last->left >= 0);
+}
+
 /* While times are recorded: most end in a tail call. */
-#define TIMED(function, name, count)                                                                                   \
-    static int timed_##function(PARAMETERS_##count)                                                                    \
+#define MEDIUM(function, name, count)                                                                                  \
+    static __attribute__((noinline)) int chosen_##function(struct ibp_call *call, PARAMETERS_##count)                  \
+    {                                                                                                                  \
+        uint64_t before;                                                                                               \
+        const uint64_t begin = ibp_timing_begin_chosen(call, &before);                                                 \
+        const int result = of_##function.next(ARGUMENTS_##count);                                                      \
+                                                                                                                       \
+        ibp_timing_end_chosen(call, begin, before);                                                                    \
+        return result;                                                                                                 \
+    }                                                                                                                  \
+    static __attribute__((noinline)) int medium_##function(PARAMETERS_##count)                                         \
     {                                                                                                                  \
         struct ibp_call *const call = IBP_CALL_HERE_CACHED(IBP_OPERATION_##name);                                      \
         struct ibp_envelope *envelope = NULL;                                                                          \
+        bool is_chosen;                                                                                                \
+        int result;                                                                                                    \
                                                                                                                        \
         if (IBP_UNLIKELY(!ibp_get_here()->is_outside) || IBP_UNLIKELY(!call) ||                                        \
             IBP_UNLIKELY(ibp_is_large(IBP_OPERATION_##name, ARGUMENT(count, 1), ARGUMENT(count, 2))) ||                \
             !is_unsampled(IBP_OPERATION_##name, ARGUMENT(count, 3), ARGUMENT(count, 4), ARGUMENT(count, 5),            \
                           &envelope) ||                                                                                \
-            !ibp_time_at_random(call))                                                                                 \
+            IBP_UNLIKELY(!call->time_at_random))                                                                       \
             return slowly_##function(ARGUMENTS_##count);                                                               \
-        if (envelope) ibp_envelope_add(envelope);                                                                      \
+        is_chosen = !ibp_time_at_random(call);                                                                         \
+        if (envelope) envelope->messages.left--;                                                                       \
+        if (ibp_sites_recorded)                                                                                        \
+            repeat(__builtin_return_address(0), call, posts_message(IBP_OPERATION_##name), ARGUMENT(count, 2),         \
+                   ARGUMENT(count, 3), ARGUMENT(count, 4), ARGUMENT(count, 5), envelope);                              \
         ibp_set_here(&call->context);                                                                                  \
+        if (IBP_UNLIKELY(is_chosen)) return chosen_##function(call, ARGUMENTS_##count);                                \
+        result = of_##function.next(ARGUMENTS_##count);                                                                \
+        ibp_times_end_wait();                                                                                          \
+        return result;                                                                                                 \
+    }
+
+/* The same for calls like the last one, where sites are recorded. */
+#define TIMED(function, name, count)                                                                                   \
+    MEDIUM(function, name, count)                                                                                      \
+    static int timed_##function(PARAMETERS_##count)                                                                    \
+    {                                                                                                                  \
+        const void *const address = __builtin_return_address(0);                                                       \
+        struct ibp_repeat *const last = ibp_repeat_at(IBP_OPERATION_##name, address);                                  \
+                                                                                                                       \
+        if (!repeats(IBP_OPERATION_##name, last, address, ARGUMENT(count, 1), ARGUMENT(count, 2), ARGUMENT(count, 3),  \
+                     ARGUMENT(count, 4), ARGUMENT(count, 5)))                                                          \
+            return medium_##function(ARGUMENTS_##count);                                                               \
+        ibp_times_waiting_since = 0;                                                                                   \
+        ibp_set_here(&last->call->context);                                                                            \
         return of_##function.next(ARGUMENTS_##count);                                                                  \
+    }
+
+/* The same where MPI goes on after the last pass of its progress loop. */
+#define TIMED_TO_EXIT(function, name, count)                                                                           \
+    static int to_exit_##function(PARAMETERS_##count)                                                                  \
+    {                                                                                                                  \
+        const void *const address = __builtin_return_address(0);                                                       \
+        struct ibp_repeat *const last = ibp_repeat_at(IBP_OPERATION_##name, address);                                  \
+        int result;                                                                                                    \
+                                                                                                                       \
+        if (!repeats(IBP_OPERATION_##name, last, address, ARGUMENT(count, 1), ARGUMENT(count, 2), ARGUMENT(count, 3),  \
+                     ARGUMENT(count, 4), ARGUMENT(count, 5)))                                                          \
+            return medium_##function(ARGUMENTS_##count);                                                               \
+        ibp_times_waiting_since = 0;                                                                                   \
+        ibp_set_here(&last->call->context);                                                                            \
+        result = of_##function.next(ARGUMENTS_##count);                                                                \
+        ibp_times_end_wait();                                                                                          \
+        return result;                                                                                                 \
+    }
+
+/* Of a send whose mode the source cannot see: it is entered. */
+#define TIMED_LABEL(function, form, name, count, position)                                                             \
+    static int timed_label_##function(PARAMETERS_##count)                                                              \
+    {                                                                                                                  \
+        struct ibp_call *const call = IBP_CALL_HERE_CACHED(IBP_OPERATION_##name);                                      \
+        struct ibp_envelope *envelope = NULL;                                                                          \
+        uint64_t begin = 0, before = 0;                                                                                \
+        bool is_chosen;                                                                                                \
+        int result;                                                                                                    \
+                                                                                                                       \
+        if (IBP_UNLIKELY(!ibp_get_here()->is_outside) || IBP_UNLIKELY(!call) || IBP_UNLIKELY(ibp_source_unproved) ||   \
+            IBP_UNLIKELY(ibp_is_large(IBP_OPERATION_##name, ARGUMENT(count, 1), ARGUMENT(count, 2))) ||                \
+            !is_unsampled(IBP_OPERATION_##name, ARGUMENT(count, 3), ARGUMENT(count, 4), ARGUMENT(count, 5),            \
+                          &envelope) ||                                                                                \
+            IBP_UNLIKELY(!call->time_at_random) ||                                                                     \
+            !ibp_ledger_add_known(DEMANDING(call, form, name, count, position)))                                       \
+            return slowly_##function(ARGUMENTS_##count);                                                               \
+        is_chosen = !ibp_time_at_random(call);                                                                         \
+        if (envelope) envelope->messages.left--;                                                                       \
+        ibp_enter(call, (struct ibp_current_call){                                                                     \
+                            .kind = IBP_CALL_SENDING,                                                                  \
+                            .communicator = ARGUMENT(count, position),                                                 \
+                        });                                                                                            \
+        if (IBP_UNLIKELY(is_chosen)) begin = ibp_timing_begin_chosen(call, &before);                                   \
+        result = of_##function.next(ARGUMENTS_##count);                                                                \
+        if (IBP_UNLIKELY(begin))                                                                                       \
+            ibp_timing_end_chosen(call, begin, before);                                                                \
+        else                                                                                                           \
+            ibp_times_end_wait();                                                                                      \
+        ibp_leave();                                                                                                   \
+        if (IBP_UNLIKELY(result)) ibp_ledger_add_failed(call);                                                         \
+        return result;                                                                                                 \
     }
 
 /* Of a send whose mode the source sees, and not its site. */
@@ -201,6 +328,7 @@ static inline __attribute__((always_inline)) bool is_unsampled(unsigned operatio
 #define SEND_WRAPPER(define, function, form, name, count, position)                                                    \
     LONG_PATH(function, name, form, count, HAS_CHOICES)                                                                \
     LABEL(function, form, name, count, position)                                                                       \
+    TIMED_LABEL(function, form, name, count, position)                                                                 \
     SITE(function, name, count)                                                                                        \
     TIMED(function, name, count)                                                                                       \
     CHOSEN(define, function, count)
@@ -208,14 +336,14 @@ static inline __attribute__((always_inline)) bool is_unsampled(unsigned operatio
 #define SEND_INIT_WRAPPER(define, function, form, name, count, position)                                               \
     LONG_PATH(function, name, form, count, HAS_CHOICES)                                                                \
     SITE(function, name, count)                                                                                        \
-    TIMED(function, name, count)                                                                                       \
+    MEDIUM(function, name, count)                                                                                      \
     CHOSEN(define, function, count)
 
 /* Of a call that sends nothing and may wait. */
 #define TIMED_WRAPPER(define, function, form, name, count, duration)                                                   \
     LONG_PATH(function, name, form, count, HAS_CHOICES)                                                                \
     TIMED_##duration(function, name, count) CHOSEN(define, function, count)
-#define TIMED_WAITING TIMED
+#define TIMED_WAITING(function, name, count) TIMED(function, name, count) TIMED_TO_EXIT(function, name, count)
 #define TIMED_POLLING(function, name, count)
 #define TIMED_LONG(function, name, count)
 
@@ -277,17 +405,23 @@ const struct ibp_replacements ibp_large_trampolines = {large_calls, sizeof large
     ibp_choose(IBP_WRAPPER(IBP_OPERATION_##name, form), &of_##function,                                                \
                &(const struct ibp_choices){                                                                            \
                    .whole = (void *)slowly_##function,                                                                 \
-                   .timed = (void *)timed_one,                                                                         \
-                   .label = (void *)label_one,                                                                         \
-                   .site = (void *)site_one,                                                                           \
+                   .timed = (void *)(timed_one),                                                                       \
+                   .label = (void *)(label_one),                                                                       \
+                   .site = (void *)(site_one),                                                                         \
                    .among_threads = (void *)threads_one,                                                               \
                });
 #define CHOOSE_SEND(define, function, form, name, count)                                                               \
-    CHOOSE(function, form, name, timed_##function, label_##function, site_##function, among_threads_##function)
+    CHOOSE(function, form, name, ibp_sites_recorded ? timed_##function : medium_##function,                            \
+           ibp_times_recorded ? timed_label_##function : label_##function, site_##function, among_threads_##function)
 #define CHOOSE_SEND_INIT(define, function, form, name, count)                                                          \
-    CHOOSE(function, form, name, timed_##function, slowly_##function, site_##function, among_threads_##function)
+    CHOOSE(function, form, name, medium_##function, slowly_##function, site_##function, among_threads_##function)
 #define CHOOSE_TIMED(define, function, form, name, duration) CHOOSE_##duration(function, form, name)
-#define CHOOSE_WAITING(function, form, name) CHOOSE(function, form, name, timed_##function, NULL, NULL, NULL)
+#define CHOOSE_WAITING(function, form, name)                                                                           \
+    CHOOSE(function, form, name,                                                                                       \
+           !ibp_sites_recorded   ? medium_##function                                                                   \
+           : ibp_times_see_exits ? to_exit_##function                                                                  \
+                                 : timed_##function,                                                                   \
+           NULL, NULL, NULL)
 #define CHOOSE_POLLING CHOOSE_LONG
 #define CHOOSE_LONG(function, form, name) CHOOSE(function, form, name, slowly_##function, NULL, NULL, NULL)
 

@@ -234,13 +234,13 @@ struct ibp_call *ibp_call_find(unsigned operation, const void *address)
     return call ? call : find_uncached(operation, address);
 }
 
-void ibp_calls_forget_unloaded(void)
+bool ibp_calls_forget_unloaded(void)
 {
     static unsigned long long before;
     const unsigned long long unloaded = ibp_sites_recorded ? ibp_objects_unloaded() : before;
     struct ibp_object_place where;
 
-    if (IBP_LIKELY(unloaded == before)) return;
+    if (IBP_LIKELY(unloaded == before)) return false;
     ibp_lock();
     before = unloaded;
     for (size_t i = 0; i < sizeof ibp_cached_calls / sizeof *ibp_cached_calls; i++) {
@@ -251,4 +251,5 @@ void ibp_calls_forget_unloaded(void)
     }
     ibp_call_points_forget_unloaded();
     ibp_unlock();
+    return true;
 }

@@ -45,11 +45,15 @@ struct ibp_call {
     /* While times are recorded, in the present region: the record of its time, NULL where it is not known; the same
      * while calls are timed at random (counting/times.h). */
     struct ibp_time *time, *time_at_random;
+    /* Of those: how many follow until the next one is timed, and how many after it are in the same block. */
+    int64_t until_timed, after_timed;
+    /* The envelope of the last message. */
+    const struct ibp_envelope *last_envelope;
     /* Each call is timed as a whole. */
     bool is_timed;
     /* Of calls timed at random in the present region: one took long, and this number of the next ones shows whether that
-     * was by chance. */
-    uint8_t watched;
+     * was by chance; and how many are watched after the next long one. */
+    uint32_t watched, watch_span;
     uint64_t long_ticks;
     /* The next one in the list of those whose record is known. */
     struct ibp_call *next_timed;
@@ -114,8 +118,8 @@ static inline struct ibp_call *ibp_call_cached_among_threads(unsigned operation,
 struct ibp_call *ibp_call_find(unsigned operation, const void *address);
 
 /* Forget calls from objects that were unloaded: other objects may have their addresses now. Called before an object is
- * loaded. */
-void ibp_calls_forget_unloaded(void);
+ * loaded. Return whether any were. */
+bool ibp_calls_forget_unloaded(void);
 
 /* Return the call of the function that contains this. */
 #define IBP_CALL_HERE(operation)                                                                                       \

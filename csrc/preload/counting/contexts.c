@@ -7,6 +7,7 @@
 #include "counting/context.h"
 #include "counting/ledger.h"
 #include "counting/origins.h"
+#include "counting/repeats.h"
 #include "counting/times.h"
 #include "recording/operations.h"
 
@@ -16,6 +17,7 @@ void ibp_contexts_set(ibp_handle world)
     struct ibp_call *call = NULL;
 
     ibp_contexts_world = world;
+    ibp_repeats_take_back();
     ibp_recents_forget();
     ibp_contexts_move_back();
     ibp_context_begin(&ibp_outside, IBP_OPERATION_Send, IBP_SITE_UNKNOWN, true);
@@ -29,6 +31,7 @@ void ibp_contexts_set(ibp_handle world)
     while ((call = ibp_call_next(call))) ibp_call_begin(call);
     ibp_between = world ? &ibp_outside : &ibp_calls[IBP_OPERATION_NONE].context;
     ibp_set_here(ibp_between);
+    ibp_repeats_choose();
 }
 
 void ibp_contexts_enter_region(uint32_t region)

@@ -8,6 +8,7 @@
 
 #include "counting/calls.h"
 #include "counting/context.h"
+#include "counting/repeats.h"
 #include "counting/wrapped_calls.h"
 #include "libmpi/handles.h"
 #include "libmpi/lock.h"
@@ -67,6 +68,7 @@ static inline __attribute__((always_inline)) void ibp_enter(struct ibp_call *cal
     current.call = call;
     ibp_current_call = current;
     ibp_set_here(&call->context);
+    ibp_repeats = ibp_no_repeats;
 }
 
 /* Return whether this thread is in a wrapped call. A frame that no longer exists means that the call was left
@@ -94,6 +96,7 @@ static inline void ibp_leave(void)
     ibp_current_call.kind = 0;
     ibp_current_call.starts_request = false;
     ibp_set_here(ibp_between);
+    ibp_repeats = ibp_repeats_between;
 }
 
 #endif

@@ -4,6 +4,7 @@
 #include "platform/system.h"
 #include "counting/envelopes.h"
 #include "counting/communicator_names.h"
+#include "counting/open_requests.h"
 #include "counting/samples.h"
 #include "libmpi/communicators.h"
 #include "libmpi/lock.h"
@@ -17,6 +18,8 @@ _Static_assert(PLACES == 1 << (64 - 54), "the upper bits of a key are its place"
 /* All free. Nobody writes to it. */
 static struct ibp_envelope nothing[PLACES];
 struct ibp_envelope *ibp_envelopes = nothing;
+
+struct ibp_envelope ibp_envelope_of_none = {.next = IBP_NEVER, .messages = {.left = INT64_MAX}};
 
 static uint32_t used;
 static unsigned stream_level;
@@ -44,15 +47,34 @@ static unsigned stream_keeps(uint64_t stream)
     return (unsigned)__builtin_clzll(ibp_sample_hash(stream, 1) | 1);
 }
 
-static void count(const struct ibp_envelope *envelope)
+/* Return the number of an envelope's messages so far. */
+static uint64_t count_messages(struct ibp_envelope *envelope)
 {
-    if (envelope->stream) ibp_sample_count(IBP_INSTANCE_MESSAGE, envelope->count);
+    ibp_messages_take_back(&envelope->messages);
+    return envelope->next - (uint64_t)envelope->messages.left;
+}
+
+static void count(struct ibp_envelope *envelope)
+{
+    const uint64_t messages = count_messages(envelope);
+
+    if (envelope->stream) ibp_sample_count(IBP_INSTANCE_MESSAGE, messages - envelope->counted);
+}
+
+static void set_next(struct ibp_envelope *envelope, uint64_t next)
+{
+    const uint64_t number = count_messages(envelope);
+
+    envelope->next = next;
+    envelope->messages.left = (int64_t)(next - number);
 }
 
 /* Remove an envelope. Close the gap: later ones of the row move up, unless they would pass their home. */
 static void take_out(uint32_t gap)
 {
     used--;
+    ibp_repeats_take_back();
+    ibp_open_requests_forget_envelopes();
     for (uint32_t next = (gap + 1) % PLACES; ibp_envelopes[next].key; next = (next + 1) % PLACES) {
         if ((next - (uint32_t)(ibp_envelopes[next].key >> 54)) % PLACES < (next - gap) % PLACES) continue;
         ibp_envelopes[gap] = ibp_envelopes[next];
@@ -120,11 +142,11 @@ static struct ibp_envelope *enter(uint64_t key, ibp_handle communicator, uint64_
     used++;
     *envelope = (struct ibp_envelope){
         .key = key,
-        .next = stream ? next_of(stream, 0) : IBP_NEVER,
         .stream = stream,
         .communicator = communicator,
         .side = (uint8_t)side,
     };
+    set_next(envelope, stream ? next_of(stream, 0) : IBP_NEVER);
     return envelope;
 }
 
@@ -169,9 +191,13 @@ struct ibp_numbered ibp_envelope_number(ibp_handle communicator, int peer, int t
         return numbered;
     }
     if (named) named->has_envelopes = true;
-    if (ibp_threads_multiple && is_shared(envelope)) envelope->next = IBP_NEVER;
-    numbered.number = envelope->count++;
-    if (!stream || numbered.number != envelope->next) return numbered;
+    numbered.envelope = envelope;
+    if (ibp_threads_multiple && is_shared(envelope)) set_next(envelope, IBP_NEVER);
+    numbered.number = count_messages(envelope);
+    if (!stream || numbered.number != envelope->next) {
+        envelope->messages.left--;
+        return numbered;
+    }
     numbered.stream = stream;
     numbered.communicator = named->name;
     numbered.stratum = (uint8_t)stratum_of(stream);
@@ -179,6 +205,7 @@ struct ibp_numbered ibp_envelope_number(ibp_handle communicator, int peer, int t
     numbered.stream_keeps = (uint8_t)stream_keeps(stream);
     numbered.is_sampled = numbered.keeps >= ibp_sample_level(IBP_INSTANCE_MESSAGE, numbered.stratum);
     envelope->next = next_of(stream, numbered.number + 1);
+    envelope->messages.left = (int64_t)(envelope->next - numbered.number - 1);
     return numbered;
 }
 
@@ -188,7 +215,7 @@ void ibp_envelope_stop(ibp_handle communicator, int peer, int tag, enum ibp_side
 
     (void)ibp_envelope_number(communicator, peer, tag, side);
     envelope = probe(ibp_envelope_key(communicator, peer, tag, side));
-    if (envelope->key) envelope->next = IBP_NEVER;
+    if (envelope->key) set_next(envelope, IBP_NEVER);
 }
 
 void ibp_envelopes_disorder(ibp_handle communicator)
@@ -200,14 +227,14 @@ void ibp_envelopes_disorder(ibp_handle communicator)
     for (uint32_t i = 0; i < PLACES; i++)
         if (ibp_envelopes[i].key && ibp_envelopes[i].side == IBP_SIDE_RECEIVER &&
             (!communicator || ibp_envelopes[i].communicator == communicator))
-            ibp_envelopes[i].next = IBP_NEVER;
+            set_next(&ibp_envelopes[i], IBP_NEVER);
 }
 
 void ibp_envelopes_stop(void)
 {
     is_stopped = true;
     for (uint32_t i = 0; i < PLACES; i++)
-        if (ibp_envelopes[i].key) ibp_envelopes[i].next = IBP_NEVER;
+        if (ibp_envelopes[i].key) set_next(&ibp_envelopes[i], IBP_NEVER);
 }
 
 void ibp_envelopes_forget(ibp_handle communicator)
@@ -222,6 +249,6 @@ void ibp_envelopes_end(void)
     for (uint32_t i = 0; i < PLACES; i++) {
         if (!ibp_envelopes[i].key) continue;
         count(&ibp_envelopes[i]);
-        ibp_envelopes[i].count = 0;
+        ibp_envelopes[i].counted = count_messages(&ibp_envelopes[i]);
     }
 }

@@ -10,6 +10,7 @@
 #ifndef IBPROF_COUNTING_ENVELOPES_H
 #define IBPROF_COUNTING_ENVELOPES_H
 
+#include "counting/repeats.h"
 #include "libmpi/library.h"
 #include "platform/system.h"
 
@@ -21,15 +22,18 @@
 struct ibp_envelope {
     /* Of the arguments of calls; 0 in a free place. */
     uint64_t key;
-    /* Number of messages so far, and the number of the next one that is sampled. */
-    uint64_t count, next;
+    /* The number of the next message that is sampled, and how many there are before it. */
+    uint64_t next;
+    struct ibp_messages_left messages;
+    /* How many of its messages are in the recording. */
+    uint64_t counted;
     /* What both ends know; 0 of MPI_PROC_NULL, to which no message goes. */
     uint64_t stream;
     ibp_handle communicator;
     /* Of several threads in MPI: the one that uses it. */
     uint32_t thread;
     uint8_t side; /* enum ibp_side */
-};
+} __attribute__((aligned(64)));
 
 #define IBP_ENVELOPE_PLACES 1024
 
@@ -37,7 +41,7 @@ struct ibp_envelope {
 extern IBP_INTERNAL struct ibp_envelope *ibp_envelopes;
 
 /* No number: nothing is sampled. */
-#define IBP_NEVER UINT64_MAX
+#define IBP_NEVER ((uint64_t)INT64_MAX)
 
 /* Return the key of an envelope, by the arguments of a call. */
 static inline uint64_t ibp_envelope_key(ibp_handle communicator, int peer, int tag, enum ibp_side side)
@@ -56,14 +60,14 @@ static inline struct ibp_envelope *ibp_envelope_unsampled(ibp_handle communicato
     const uint64_t key = ibp_envelope_key(communicator, peer, tag, side);
     struct ibp_envelope *const envelope = &ibp_envelopes[key >> 54];
 
-    return IBP_LIKELY(envelope->key == key) && IBP_LIKELY(envelope->count != envelope->next) ? envelope : NULL;
+    if (IBP_UNLIKELY(envelope->key != key)) return NULL;
+    if (IBP_UNLIKELY(!envelope->messages.left) && envelope->messages.granted)
+        ibp_messages_take_back(&envelope->messages);
+    return IBP_LIKELY(envelope->messages.left) ? envelope : NULL;
 }
 
-/* Count such a message. */
-static inline void ibp_envelope_add(struct ibp_envelope *envelope)
-{
-    envelope->count++;
-}
+/* That of messages that are not numbered, while there are no samples. */
+extern IBP_INTERNAL struct ibp_envelope ibp_envelope_of_none;
 
 /* Make the table. Return false without memory. */
 bool ibp_envelopes_begin(void);
@@ -77,6 +81,8 @@ struct ibp_numbered {
     uint32_t peer;
     bool is_sampled;
     uint8_t stratum, keeps, stream_keeps;
+    /* NULL where it has none; valid until an envelope is forgotten. */
+    struct ibp_envelope *envelope;
 };
 
 /* Number a message, by the arguments of a call. The communicator must be learned (libmpi/communicators.h), and the lock

@@ -3,6 +3,7 @@
  */
 #include "platform/system.h"
 #include "counting/message_order.h"
+#include "counting/repeats.h"
 #include "counting/samples.h"
 
 #include <string.h>
@@ -59,6 +60,7 @@ unsigned ibp_receive_enter(const struct ibp_posted_receive *receive, uintptr_t r
     if (!++last_number) last_number = 1;
     list[ibp_waiting_receives++] =
         (struct waiting){.receive = *receive, .request = request, .known = *known, .number = last_number};
+    ibp_repeats_set_watched(IBP_WATCHED_RECEIVES, ibp_waiting_receives);
     return last_number;
 }
 
@@ -154,6 +156,7 @@ static void resolve(void)
     for (uint32_t i = 0; i < ibp_waiting_receives; i++)
         if (!list[i].is_gone) list[kept++] = list[i];
     ibp_waiting_receives = kept;
+    ibp_repeats_set_watched(IBP_WATCHED_RECEIVES, ibp_waiting_receives);
 }
 
 void ibp_receive_complete(unsigned of, int source, int tag, uint32_t end_origin, uint64_t enter_ns, uint64_t exit_ns)

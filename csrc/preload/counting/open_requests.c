@@ -3,6 +3,7 @@
  */
 #include "platform/system.h"
 #include "counting/open_requests.h"
+#include "counting/repeats.h"
 #include "platform/memory.h"
 
 #include <stddef.h>
@@ -49,6 +50,11 @@ struct ibp_open_request *ibp_open_request_add(uintptr_t request)
     return entry;
 }
 
+void ibp_open_requests_forget_envelopes(void)
+{
+    for (uint32_t i = 0; places && i < PLACES; i++) places[i].envelope = NULL;
+}
+
 /* Close the gap: later entries of the row move up, unless they would pass their home. */
 void ibp_open_request_remove(struct ibp_open_request *entry)
 {
@@ -68,6 +74,8 @@ void ibp_open_request_remove(struct ibp_open_request *entry)
 
 void ibp_open_request_start(struct ibp_open_request *entry, bool is_started)
 {
-    if (entry->is_started != is_started) ibp_open_requests += is_started ? 1U : -1U;
+    if (entry->is_started == is_started) return;
+    ibp_open_requests += is_started ? 1U : -1U;
     entry->is_started = is_started;
+    ibp_repeats_set_watched(IBP_WATCHED_REQUESTS, ibp_open_requests);
 }

@@ -38,8 +38,9 @@ struct ibp_open_request {
     intptr_t communicator;
     int source, tag;
     struct ibp_instance_known known;
-    /* Of a persistent one: how often it was started. */
+    /* Of a persistent one: how often it was started, of a collective; and the envelope of a message, if it is known. */
     uint64_t starts;
+    struct ibp_envelope *envelope;
     uint8_t role; /* enum ibp_open_role */
     bool is_persistent, is_started;
     /* A call is about to complete it. Among threads, MPI may then give its handle to another one. */
@@ -59,6 +60,9 @@ struct ibp_open_request *ibp_open_request_find(uintptr_t request);
 
 /* Add an entry, in place of any former one of the same request. Return NULL when the table is full. */
 struct ibp_open_request *ibp_open_request_add(uintptr_t request);
+
+/* Forget the envelopes of all entries. */
+void ibp_open_requests_forget_envelopes(void);
 
 void ibp_open_request_remove(struct ibp_open_request *entry);
 

@@ -7,6 +7,7 @@
 #include "counting/counters.h"
 #include "counting/envelopes.h"
 #include "counting/origins.h"
+#include "counting/repeats.h"
 #include "counting/samples.h"
 #include "counting/wrapped_calls.h"
 #include "libmpi/lock.h"
@@ -29,14 +30,15 @@
 /* One that takes longer, a tenth of a millisecond, and does not wait, was interrupted. */
 #define INTERRUPTED_TICKS (100 * LONG_TICKS)
 
-/* Calls that are timed as a whole after a long one: those of a site whose calls take long now and then are seen. */
+/* Calls that are timed as a whole after a long one: those of a site whose calls take long now and then are seen. Where one
+ * of these is long too, more are watched after it, and fewer again once none is. */
 #define WATCHED_CALLS 64
+#define WATCHED_MOST (1 << 16)
 
 /* Ticks between two notes of the clock. */
 #define NOTE_TICKS (UINT64_C(1) << 28)
 
-bool ibp_times_recorded, ibp_times_see_progress, ibp_times_see_sends, ibp_times_large_requests;
-int64_t ibp_times_countdown;
+bool ibp_times_recorded, ibp_times_see_progress, ibp_times_see_sends, ibp_times_see_exits, ibp_times_large_requests;
 uint64_t ibp_times_waiting_since;
 struct ibp_times_sum ibp_times_sum;
 
@@ -68,13 +70,27 @@ void ibp_times_prepare(void)
 
 /* -- beginning and ending ------------------------------------------------------------------------------------------ */
 
-/* Choose how many calls are not timed before the next one is: IBP_TIMES_WEIGHT - 1 of them in the mean. */
-static void choose_next(void)
+/* Choose the next one to be timed: one in each block of IBP_TIMES_WEIGHT. */
+void ibp_times_choose_next(struct ibp_call *call)
 {
+    int64_t place;
+
     random_state ^= random_state << 13;
     random_state ^= random_state >> 7;
     random_state ^= random_state << 17;
-    ibp_times_countdown = (int64_t)(random_state >> 32) % (2 * IBP_TIMES_WEIGHT - 1);
+    place = (int64_t)(random_state >> 32) % IBP_TIMES_WEIGHT;
+    call->until_timed = call->after_timed + place;
+    call->after_timed = IBP_TIMES_WEIGHT - 1 - place;
+}
+
+/* Time calls at random from now on, or no more. */
+static void set_at_random(struct ibp_call *call, struct ibp_time *time)
+{
+    if (time == call->time_at_random) return;
+    if (!time) ibp_repeats_take_back();
+    call->time_at_random = time;
+    call->after_timed = 0;
+    if (time) ibp_times_choose_next(call);
 }
 
 void ibp_times_begin(void)
@@ -88,7 +104,7 @@ void ibp_times_begin(void)
     process->clock_ns[0] = first_ns;
     note_clock(process, ibp_clock_cycles());
     random_state ^= first_ticks;
-    choose_next();
+    ibp_repeats_begin();
     if (ibp_mpi.is_behind_layer) return; /* handles of the program cannot be asked about */
     ibp_names_begin();
     if (ibp_envelopes_begin()) ibp_samples_begin(process);
@@ -98,6 +114,7 @@ void ibp_times_end(void)
 {
     if (!ibp_times_recorded) return;
     ibp_times_recorded = false;
+    ibp_repeats_end();
     if (ibp_sampling) ibp_envelopes_end();
     ibp_samples_end();
     note_clock(ibp_counters.process, ibp_clock_cycles());
@@ -107,7 +124,8 @@ void ibp_times_end(void)
 void ibp_times_enter_region(void)
 {
     for (; timed; timed = timed->next_timed) {
-        timed->time = timed->time_at_random = NULL;
+        set_at_random(timed, NULL);
+        timed->time = NULL;
         timed->watched = 0;
         timed->context.waited = NULL;
     }
@@ -148,11 +166,12 @@ static void find_record(struct ibp_call *call)
         call->is_timed = true;
     else
         call->context.waited = call->time;
-    if (!call->is_timed && call->time->timed >= FIRST_CALLS) call->time_at_random = call->time;
+    if (!call->is_timed && call->time->timed >= FIRST_CALLS) set_at_random(call, call->time);
 }
 
 void ibp_times_move(uint32_t from, uint32_t into)
 {
+    ibp_repeats_take_back();
     for (uint32_t origin = 1; ibp_times_recorded && origin <= ibp_origins_count(); origin++) {
         struct ibp_time *const old = ibp_origin_region(origin) == from ? ibp_origin_time(origin) : NULL, *time;
 
@@ -245,10 +264,10 @@ void ibp_timing_begin(struct ibp_timing *timing, struct ibp_call *call, bool is_
     if (!call->time) find_record(call);
     if (call->time) {
         call->time->calls++;
-        timing->is_sampled = call->time_at_random && !is_large && --ibp_times_countdown < 0;
+        timing->is_sampled = call->time_at_random && !is_large && --call->until_timed < 0;
         if (!call->time_at_random || is_large || timing->is_sampled) timing->time = call->time;
     }
-    if (timing->is_sampled) choose_next();
+    if (timing->is_sampled) ibp_times_choose_next(call);
     if (timing->time) timing->before = timing->time->ticks;
     ibp_times_waiting_since = 0;
     if (timing->time) timing->begin = ibp_clock_cycles();
@@ -267,8 +286,9 @@ static void stand_for_others(struct ibp_time *time, uint64_t ticks)
 /* Time the next calls as a whole, after a long one of which these ticks may stand for others too. */
 static void watch(struct ibp_call *call, uint64_t long_ticks)
 {
+    if (call->watch_span < WATCHED_CALLS) call->watch_span = WATCHED_CALLS;
     call->long_ticks = long_ticks;
-    call->watched = WATCHED_CALLS;
+    call->watched = call->watch_span;
 }
 
 static void end_sampled(const struct ibp_timing *timing, uint64_t ticks)
@@ -286,18 +306,18 @@ static void end_sampled(const struct ibp_timing *timing, uint64_t ticks)
      * site show that they take long. */
     time->ticks += rest;
     ibp_times_sum.ticks += rest;
-    call->time_at_random = NULL;
+    set_at_random(call, NULL);
     watch(call, rest);
 }
 
 /* Of two long calls, the shorter one is not due to chance: its time, in the first one, stands for others. Two
  * interruptions stand for themselves. */
-static void take_as_long(struct ibp_call *call, struct ibp_time *time, uint64_t rest)
+static void watch_further(struct ibp_call *call, struct ibp_time *time, uint64_t rest)
 {
     const uint64_t common = rest < call->long_ticks ? rest : call->long_ticks;
 
-    call->is_timed = true;
-    call->watched = 0;
+    if (rest < INTERRUPTED_TICKS && call->watch_span < WATCHED_MOST) call->watch_span *= 4;
+    watch(call, 0);
     if (common >= INTERRUPTED_TICKS) return;
     time->ticks -= common;
     ibp_times_sum.ticks -= common;
@@ -315,14 +335,16 @@ static void end_whole(const struct ibp_timing *timing, uint64_t ticks)
     ibp_times_sum.ticks += rest;
     if (call->is_timed || timing->is_large || time != call->time) return;
     if (call->watched && rest >= LONG_TICKS) {
-        take_as_long(call, time, rest);
+        watch_further(call, time, rest);
         return;
     }
-    if (call->watched)
-        call->watched--;
+    if (call->watched && !--call->watched)
+        call->watch_span /= 4;
+    else if (call->watched)
+        return;
     else if (rest >= LONG_TICKS && time->timed > SETUP_CALLS)
         watch(call, 0);
-    if (!call->watched && time->timed >= FIRST_CALLS) call->time_at_random = time;
+    if (!call->watched && time->timed >= FIRST_CALLS) set_at_random(call, time);
 }
 
 void ibp_timing_end(const struct ibp_timing *timing)
@@ -341,6 +363,16 @@ void ibp_timing_end(const struct ibp_timing *timing)
     if (ibp_threads_multiple) set_inside(false, now);
     if (now - noted > NOTE_TICKS) note_clock(ibp_counters.process, now);
     ibp_unlock();
+}
+
+void ibp_timing_end_chosen(struct ibp_call *call, uint64_t begin, uint64_t before)
+{
+    const uint64_t now = ibp_clock_cycles();
+    const struct ibp_timing timing = {.call = call, .time = call->time_at_random, .before = before};
+
+    /* Recording may have ended, or another region have begun, in a callback of the program. */
+    if (timing.time) end_sampled(&timing, now > begin ? now - begin : 0);
+    if (now - noted > NOTE_TICKS) note_clock(ibp_counters.process, now);
 }
 
 uintptr_t ibp_timed_frame(void)

@@ -4,14 +4,14 @@
  * Time inside MPI calls. Two reads of a clock in each call would cost more than all else that ibprof does.
  *
  *   - Calls that wait do so in the progress loop of the MPI library. Where that is hooked, the clock is read there, from
- *     the first pass of a call to its last one. A call that finds all done at once reads no clock.
+ *     the first pass of a call to its last one, or to its end. A call that finds all done at once reads no clock.
  *   - Of all calls, one in IBP_TIMES_WEIGHT, chosen at random, is timed as a whole. What the progress loop did not see
  *     of it stands for the calls that were not chosen. The estimate is unbiased, since what is chosen does not depend
  *     on the calls.
- *   - The first calls of a site are timed as a whole. So are some after one of these or a chosen one that was long, and all
- *     from then on if another one is long too.
+ *   - The first calls of a site are timed as a whole. So are some after one of these or a chosen one that was long: the more,
+ *     the more often that happens.
  *   - So are sends, receives and one-sided calls of large messages, which MPI may copy outside of the progress loop. A
- *     derived datatype may be of any size, and counts as large.
+ *     derived datatype may be of any size, and counts as large where its size is not known.
  *   - So are calls that poll: they pass the progress loop each time, so that the clock is read anyway.
  *   - So are collectives, all calls where the progress loop is not hooked, and all while several threads are in MPI.
  *
@@ -32,12 +32,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define IBP_TIMES_WEIGHT 64
+#define IBP_TIMES_WEIGHT 256
 
 /* Items of a large message, of predefined datatypes. */
 #define IBP_TIMES_LARGE 1024
 
-/* Times are recorded: IBPROF_TIME is 1, there is a clock, and calls are recorded. */
+/* Times are recorded: IBPROF_TIME is not 0, there is a clock, and calls are recorded. */
 extern IBP_INTERNAL bool ibp_times_recorded;
 
 /* The progress loop is hooked, and reads the clock (below). Set by the source before times are begun. */
@@ -46,11 +46,11 @@ extern IBP_INTERNAL bool ibp_times_see_progress;
 /* So do calls that send and wait. */
 extern IBP_INTERNAL bool ibp_times_see_sends;
 
+/* MPI goes on after the last pass of the loop: a call that waited reads the clock once more when it returns. */
+extern IBP_INTERNAL bool ibp_times_see_exits;
+
 /* Persistent requests of large messages were made: their starts are timed as a whole. */
 extern IBP_INTERNAL bool ibp_times_large_requests;
-
-/* Number of calls until the next one is chosen. */
-extern IBP_INTERNAL int64_t ibp_times_countdown;
 
 /* When the present call began to wait, or when the last pass of the progress loop ended; 0 before. */
 extern IBP_INTERNAL uint64_t ibp_times_waiting_since;
@@ -80,6 +80,12 @@ void ibp_times_enter_region(void);
 /* Move what was counted in one region to another. */
 void ibp_times_move(uint32_t from, uint32_t into);
 
+/* Return whether items of a derived datatype are known to be few bytes. */
+static inline bool ibp_is_small_of_derived(unsigned items, ibp_handle type)
+{
+    return ibp_datatype_size_offset && type && items * ibp_datatype_size_there(type) < 8 * IBP_TIMES_LARGE;
+}
+
 /* Return whether a call moves a large message, by the number of items and their datatype, which are its second and third
  * argument. */
 static inline bool ibp_is_large(unsigned operation, long items, ibp_handle type)
@@ -103,22 +109,24 @@ static inline bool ibp_is_large(unsigned operation, long items, ibp_handle type)
     case IBP_OPERATION_Rget:
     case IBP_OPERATION_Accumulate:
     case IBP_OPERATION_Raccumulate:
-        return (unsigned)items >= IBP_TIMES_LARGE || !ibp_datatype_is_object(type);
+        return (unsigned)items >= IBP_TIMES_LARGE ||
+               (!ibp_datatype_is_elementary(type) && !ibp_is_small_of_derived((unsigned)items, type));
     default:
         return false;
     }
 }
 
 /* Enter a call that need not be timed as a whole. Return false for all others. */
-static inline __attribute__((always_inline)) bool ibp_time_at_random(const struct ibp_call *call)
+static inline __attribute__((always_inline)) bool ibp_time_at_random(struct ibp_call *call)
 {
-    if (IBP_UNLIKELY(!call->time_at_random) || IBP_UNLIKELY(--ibp_times_countdown < 0)) return false;
+    if (IBP_UNLIKELY(!call->time_at_random) || IBP_UNLIKELY(--call->until_timed < 0)) return false;
     call->time_at_random->calls++;
     ibp_times_waiting_since = 0;
     return true;
 }
 
-/* A call that is timed as a whole; `time` is NULL where it is not. */
+/* A call that is timed as a whole; `time` is NULL where it is not. Of one that was chosen at random, and is outside of all
+ * others, a program may leave the frame unnoticed: then nothing is added. */
 struct ibp_timing {
     struct ibp_call *call;
     struct ibp_time *time;
@@ -132,6 +140,18 @@ void ibp_timing_end(const struct ibp_timing *timing);
 
 /* Return an address in the frame that times this thread's call as a whole; 0 outside of such a call. */
 uintptr_t ibp_timed_frame(void);
+
+/* Time a call that was chosen at random, which ibp_time_at_random refused. One thread is in MPI. */
+void ibp_times_choose_next(struct ibp_call *call);
+void ibp_timing_end_chosen(struct ibp_call *call, uint64_t begin, uint64_t before);
+static inline uint64_t ibp_timing_begin_chosen(struct ibp_call *call, uint64_t *before)
+{
+    ibp_times_choose_next(call);
+    call->time_at_random->calls++;
+    ibp_times_waiting_since = 0;
+    *before = call->time_at_random->ticks;
+    return ibp_clock_cycles();
+}
 
 /* End the timing of that call: the program leaves it without a return. Its frame must still be there. */
 void ibp_timing_leave(void);
@@ -158,6 +178,12 @@ static inline void ibp_times_progress_end(uint64_t begin)
         ibp_times_sum.ticks += now - begin;
     }
     ibp_times_waiting_since = now;
+}
+
+/* End the wait of a call that returns. */
+static inline void ibp_times_end_wait(void)
+{
+    if (IBP_UNLIKELY(ibp_times_waiting_since) && ibp_times_see_exits) ibp_times_progress_end(ibp_times_waiting_since);
 }
 
 #endif

@@ -8,6 +8,7 @@
 #ifndef IBPROF_LIBMPI_DATATYPES_H
 #define IBPROF_LIBMPI_DATATYPES_H
 
+#include "libmpi/handles.h"
 #include "libmpi/library.h"
 #include "platform/system.h"
 
@@ -35,6 +36,13 @@ static inline bool ibp_datatype_is_object(ibp_handle datatype)
 {
     return IBP_LIKELY(ibp_is_within(ibp_mpi.library.data, (uintptr_t)datatype)) ||
            ibp_is_within(ibp_mpi.program_data, (uintptr_t)datatype);
+}
+
+/* The same of an argument, in any MPI. */
+static inline bool ibp_datatype_is_elementary(ibp_handle argument)
+{
+    if (IBP_LIKELY(ibp_mpi.abi == IBP_ABI_OPENMPI)) return ibp_datatype_is_object(argument);
+    return ibp_datatype_is_predefined(IBP_HANDLE(argument));
 }
 
 /* Return the bytes of `count` items of a datatype; 0 when its handle is null. A handle that MPI ignores, such as that

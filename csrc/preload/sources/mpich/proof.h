@@ -27,4 +27,7 @@ void ibp_mpich_compare(uint32_t tag, uint64_t bytes);
 /* Append a sentence if no message verified the source. */
 void ibp_mpich_describe_proof(char *notes, size_t bytes);
 
+/* Number of passes of the hooked progress loop. */
+extern IBP_INTERNAL uint32_t ibp_mpich_passes;
+
 #endif

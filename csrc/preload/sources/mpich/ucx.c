@@ -3,6 +3,7 @@
  */
 #include "platform/system.h"
 #include "sources/mpich/ucx.h"
+#include "counting/times.h"
 #include "libmpi/got.h"
 #include "libmpi/library.h"
 #include "platform/text.h"
@@ -29,6 +30,7 @@ static struct {
     am_send_nb_function *am_send_nb;
     create_generic_function *create_generic;
     size_t (*packed_size)(void *);
+    unsigned (*progress)(void *);
 } original;
 
 static bool sizes_missed; /* datatypes have other pack functions than MPI's usual ones */
@@ -125,6 +127,20 @@ static void *hook_am_send_nb(void *endpoint, uint16_t id, const void *buffer, si
     return request;
 }
 
+/* -- waits --------------------------------------------------------------------------------------------------------- */
+
+static unsigned hook_progress(void *worker)
+{
+    const uint64_t begin = ibp_times_progress_begin();
+    unsigned events;
+
+    ibp_mpich_passes++;
+    if (!begin) return original.progress(worker);
+    events = original.progress(worker);
+    ibp_times_progress_end(begin);
+    return events;
+}
+
 /* -- hooking in ---------------------------------------------------------------------------------------------------- */
 
 static void prepare(void)
@@ -138,6 +154,7 @@ static void prepare(void)
         {"ucp_am_send_nbx", (void *)hook_am_send_nbx, &original.am_send_nbx},
         {"ucp_am_send_nb", (void *)hook_am_send_nb, &original.am_send_nb},
         {"ucp_dt_create_generic", (void *)hook_create_generic, &original.create_generic},
+        {"ucp_worker_progress", (void *)hook_progress, &original.progress},
     };
 
     if (ibp_ucx_hook_peers()) return;

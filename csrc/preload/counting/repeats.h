@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * Calls that repeat the last one at their place: of the same message, small, and neither sampled nor timed. Such a call
+ * needs a comparison and a decrement. So a place gets some of the calls that the record of its time and its envelope have
+ * left until one is chosen, and gives back what it did not use.
+ *
+ * A process that is killed has not counted the calls of the places that have some left: at most IBP_REPEATS_MOST each.
+ * One thread is in MPI.
+ */
+#ifndef IBPROF_COUNTING_REPEATS_H
+#define IBPROF_COUNTING_REPEATS_H
+
+#include "counting/calls.h"
+#include "platform/system.h"
+#include "recording/operations.h"
+
+#include <stdint.h>
+
+#define IBP_REPEATS 512
+#define IBP_REPEATS_MOST 256
+
+/* Messages of an envelope until the next one that is sampled: those that are left, and the places that were granted others. */
+struct ibp_messages_left {
+    int64_t left;
+    struct ibp_repeat *granted;
+};
+
+struct ibp_repeat {
+    /* That a call returns to; NULL in a free place. */
+    const void *address;
+    struct ibp_call *call;
+    /* The arguments as passed, of a call that posts a message. */
+    long communicator, type;
+    int peer, tag;
+    /* Number of further calls that need no search, and what it was at first. */
+    int32_t left, granted;
+    /* Those of the message's envelope; NULL of a call that posts no message. */
+    struct ibp_messages_left *messages;
+    /* The next place that was granted some of the same messages. */
+    struct ibp_repeat *next;
+} __attribute__((aligned(64)));
+
+/* By some bits of the address, plus the operation, so that a place has one operation for an address. An empty table takes
+ * its place within calls, and while requests or receives are watched. */
+extern IBP_INTERNAL struct ibp_repeat *ibp_repeats, *ibp_repeats_between, ibp_no_repeats[];
+
+static inline __attribute__((always_inline)) struct ibp_repeat *ibp_repeat_at(unsigned operation, const void *address)
+{
+    const uintptr_t offset = (uintptr_t)address << 4 & (IBP_REPEATS - 1) * sizeof(struct ibp_repeat);
+
+    /* Neighbouring calls of different operations are scattered. */
+    return (struct ibp_repeat *)((char *)ibp_repeats + offset) + operation * 97 % IBP_REPEATS;
+}
+
+/* Make the table, and set whether it is used: times and sites are recorded, and one thread is in MPI. */
+void ibp_repeats_begin(void);
+void ibp_repeats_end(void);
+
+/* Choose the table between calls: contexts were opened or closed. */
+void ibp_repeats_choose(void);
+
+/* Set the number of requests or receives that are watched. */
+enum ibp_watched { IBP_WATCHED_REQUESTS, IBP_WATCHED_RECEIVES, IBP_WATCHED };
+void ibp_repeats_set_watched(enum ibp_watched which, uint32_t count);
+
+/* Let a place repeat a call that was counted just now. The place may be in use. */
+void ibp_repeat_grant(const void *address, const struct ibp_repeat *repeat);
+
+/* Use no place until all calls are taken back, at the next grant. Any thread may call it: objects were unloaded, and others
+ * may have their addresses. */
+void ibp_repeats_forget_later(void);
+
+/* Take back the calls of all places; the messages of an envelope. */
+void ibp_repeats_take_back(void);
+void ibp_messages_take_back(struct ibp_messages_left *messages);
+
+#endif
