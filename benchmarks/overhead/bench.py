@@ -90,13 +90,13 @@ class Bench:
 
         Return its output.
 
-        Call sites are recorded only if the environment has IBPROF_SITES=1.
+        Call sites and times are recorded only if the environment has IBPROF_SITES=1 and IBPROF_TIME=1.
         """
         line: list[str | Path] = [self.program("mpirun"), "-n", str(ranks)]
         of_variant = {WITH: self.library, WRAPPED: self.build_library("wrapper") if variant == WRAPPED else None}
         libraries = [library for library in (*first, of_variant.get(variant), *preloaded) if library]
-        sites = os.environ.get("IBPROF_SITES", "0")
-        settings = {"IBPROF_OUTPUT": str(self.recording), "IBPROF_SITES": sites} if variant == WITH else {}
+        own = {name: os.environ.get(name, "0") for name in ("IBPROF_SITES", "IBPROF_TIME")}
+        settings = {"IBPROF_OUTPUT": str(self.recording), **own} if variant == WITH else {}
         if libraries:
             settings["LD_PRELOAD"] = ":".join(map(str, libraries))
         if self.is_mpich_like:

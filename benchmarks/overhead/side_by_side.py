@@ -81,9 +81,9 @@ def show_costs(bench: Bench, mpip: Path | None, rounds: int, messages: int) -> N
         WITHOUT: (WITHOUT, {}, ()),
         WRAPPED: (WRAPPED, {}, ()),
         "ibprof, `IBPROF_SITES=0`": (WITH, {"IBPROF_SITES": "0"}, ()),
-        "with sites, the default": (WITH, {"IBPROF_SITES": "1"}, ()),
+        "with sites": (WITH, {"IBPROF_SITES": "1"}, ()),
         "`IBPROF_TIME=1 IBPROF_SITES=0`": (WITH, {"IBPROF_TIME": "1", "IBPROF_SITES": "0"}, ()),
-        "with both": (WITH, {"IBPROF_TIME": "1", "IBPROF_SITES": "1"}, ()),
+        "with both, the default": (WITH, {"IBPROF_TIME": "1", "IBPROF_SITES": "1"}, ()),
     }
     if MONITORED in bench.variants:
         variants["Open MPI's monitoring"] = (MONITORED, {}, ())

@@ -98,7 +98,7 @@ def test_calls_are_timed_where_no_source_attaches(
         if key[1] != "TEST":
             assert seconds[key] >= 0.97 * expected - SLICE_S, key
     plain = tmp_path / "plain"
-    ran = run_mpi(mpi, 2, [*command[:1], "1", "0.001"], recording=plain, env=variables)
+    ran = run_mpi(mpi, 2, [*command[:1], "1", "0.001"], recording=plain, env=variables | {"IBPROF_TIME": "0"})
     assert "nothing is recorded: this MPI (" in ran.stderr
 
 
@@ -185,6 +185,16 @@ def test_the_archive_keeps_times(build: Build, tmp_path: Path) -> None:
     for name, column in run.times.columns().items():
         np.testing.assert_array_equal(column, getattr(again.times, name), name)
     assert all(rank.has_times for rank in again.ranks)
+
+
+def test_times_are_recorded_by_default(build: Build, tmp_path: Path) -> None:
+    mpi = find_mpi(SYSTEM)
+    program = build(mpi, "late_ranks.c", "-g", "-O2")
+    run_mpi(mpi, 2, [program, "2", "0.001"], recording=tmp_path, env={})
+    run = read_recording(tmp_path)
+    assert len(run.times.calls)
+    assert all(rank.has_times for rank in run.ranks)
+    assert len(run.collective_samples.number)
 
 
 def test_without_times(build: Build, tmp_path: Path) -> None:

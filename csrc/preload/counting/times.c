@@ -49,7 +49,7 @@ static uint64_t random_state = UINT64_C(0x9e3779b97f4a7c15), noted, first_ticks,
 
 bool ibp_times_are_wanted(void)
 {
-    return !strcmp(ibp_environment("IBPROF_TIME"), "1");
+    return strcmp(ibp_environment("IBPROF_TIME"), "0") != 0;
 }
 
 /* -- the clock ----------------------------------------------------------------------------------------------------- */
@@ -98,6 +98,8 @@ void ibp_times_begin(void)
     struct ibp_process *process = ibp_counters.process;
 
     if (!process || !first_ticks) return;
+    /* Where several threads may be in MPI, each call is timed as a whole, which costs more than a default may. */
+    if (ibp_threads_multiple && !*ibp_environment("IBPROF_TIME")) return;
     ibp_times_recorded = true;
     process->times_weight = IBP_TIMES_WEIGHT;
     process->clock_ticks[0] = first_ticks;
