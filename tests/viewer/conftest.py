@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterator, Sequence
+import functools
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser
 
-from ibprof_converter.cli import layout, view
+from ibprof_converter.cli import view
 from ibprof_testing.browser import open_browser
 from ibprof_testing.views import Open, Opened
 
@@ -22,8 +22,31 @@ def browser() -> Iterator[Browser]:
         yield opened
 
 
+@pytest.fixture(scope="module")
+def module_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Files that several tests of a module give to `open_view` are here, so that their page is written once."""
+    return tmp_path_factory.mktemp("module")
+
+
+@pytest.fixture(scope="module")
+def write_page(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Sequence[str]], Path]:
+    """Write the page of a command line, once for each state of the files that it names."""
+
+    @functools.cache
+    def write_one(arguments: tuple[str, ...], _stamps: tuple[tuple[int, int], ...]) -> Path:
+        html = tmp_path_factory.mktemp("view") / "view.html"
+        assert view.main([*arguments, "-o", str(html)]) == 0
+        return html
+
+    def write(arguments: Sequence[str]) -> Path:
+        stamps = (path.stat() for path in map(Path, arguments) if path.exists())
+        return write_one(tuple(arguments), tuple((stamp.st_mtime_ns, stamp.st_size) for stamp in stamps))
+
+    return write
+
+
 @pytest.fixture
-def open_view(browser: Browser, tmp_path: Path) -> Iterator[Open]:
+def open_view(browser: Browser, write_page: Callable[[Sequence[str]], Path], tmp_path: Path) -> Iterator[Open]:
     contexts = []
 
     def open_one(
@@ -34,11 +57,7 @@ def open_view(browser: Browser, tmp_path: Path) -> Iterator[Open]:
         address: str = "",
         options: Sequence[str] = (),
     ) -> Opened:
-        html, links = tmp_path / "view.html", tmp_path / "links.csv"
-        assert view.main([*arguments, *options, "-o", str(html)]) == 0
-        assert layout.main([*arguments, "-o", str(links)]) == 0
-        with links.open(newline="") as file:
-            rows = list(csv.DictReader(file))
+        html = write_page([*arguments, *options])
         context = browser.new_context(
             viewport={"width": width, "height": height},
             color_scheme="dark" if scheme == "dark" else "light",
@@ -46,7 +65,7 @@ def open_view(browser: Browser, tmp_path: Path) -> Iterator[Open]:
         )
         contexts.append(context)
         page = context.new_page()
-        opened = Opened(page, rows, [], [])
+        opened = Opened(page, [*arguments], tmp_path, [], [])
         page.on("request", lambda request: opened.requests.append(request.url))
         page.on("console", lambda message: opened.complaints.append(message.text))
         page.on("pageerror", lambda error: opened.complaints.append(str(error)))

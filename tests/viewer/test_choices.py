@@ -64,11 +64,12 @@ def test_ranks_that_share_a_host_are_one_host(open_view: Open, matrix: str, tmp_
 
 
 @pytest.fixture
-def two_rails(open_view: Open, tmp_path: Path) -> Opened:
+def two_rails(open_view: Open, module_folder: Path) -> Opened:
     fabrics = [str(FABRICS / "dualrail" / rail) for rail in ("rail1", "rail2")]
-    hosts = tmp_path / "hosts.txt"
-    hosts.write_text("\n".join(f"t2a{host:06d}" for host in (11, 12, 31, 32, 51, 71)) + "\n")
-    matrix = write_matrix(tmp_path / "matrix.csv", 6)
+    hosts, matrix = module_folder / "hosts.txt", str(module_folder / "matrix.csv")
+    if not hosts.exists():
+        hosts.write_text("\n".join(f"t2a{host:06d}" for host in (11, 12, 31, 32, 51, 71)) + "\n")
+        write_matrix(Path(matrix), 6)
     return open_view([*fabrics, matrix, "--placement", str(hosts), "--rails", "first"])
 
 

@@ -149,7 +149,9 @@ PAGES = ("report", "report-ring", "diff", "topology")
 
 
 @pytest.fixture(params=[*STATES, *COMPARED, *OWN, *DONE, "wide"])
-def shot(request: pytest.FixtureRequest, open_view: Open, tmp_path: Path) -> tuple[str, Image.Image]:
+def shot(
+    request: pytest.FixtureRequest, open_view: Open, module_folder: Path, tmp_path: Path
+) -> tuple[str, Image.Image]:
     """Open a state, and return its name and picture."""
     name = request.param
     if name in OWN:
@@ -157,7 +159,7 @@ def shot(request: pytest.FixtureRequest, open_view: Open, tmp_path: Path) -> tup
     else:
         fabrics, ranks, address = (STATES | COMPARED).get(name, STATES["first"])
         width, height = (2560, 1440) if name == "wide" else (1280, 720)
-        arguments = [*fabrics, *placed(fabrics, ranks, tmp_path)]
+        arguments = [*fabrics, *placed(fabrics, ranks, module_folder)]
         options = ["--compare-placement", "packed"] if name in COMPARED else []
         opened = open_view(arguments, width=width, height=height, address=address, options=options)
     opened.page.evaluate("document.getElementById('title').textContent = 'title'")  # which names the folder of this run
@@ -211,7 +213,8 @@ def place_torus(folder: Path, extents: tuple[int, int, int]) -> Path:
 
 
 def placed(fabrics: Sequence[str], ranks: int, folder: Path) -> list[str]:
-    matrix = write_matrix(folder / "matrix.csv", ranks)
+    path = folder / f"{ranks}.csv"
+    matrix = str(path) if path.exists() else write_matrix(path, ranks)
     if len(fabrics) == 1:
         return [matrix, "--placement", "spread"]
     hosts = folder / "hosts.txt"

@@ -3,10 +3,15 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 
 from playwright.sync_api import Page
+
+from ibprof_converter.cli import layout
 
 
 def wait_for_address(page: Page, part: str) -> None:
@@ -24,15 +29,25 @@ class Opened:
 
     Attributes:
         page: the page of the browser.
-        rows: the rows of links.csv for the same command line.
+        arguments: the command line without options of the view.
+        folder: where links.csv is written.
         requests: addresses that the page requested, without its own.
         complaints: messages of the page's console.
     """
 
     page: Page
-    rows: list[dict[str, str]]
+    arguments: list[str]
+    folder: Path
     requests: list[str]
     complaints: list[str]
+
+    @cached_property
+    def rows(self) -> list[dict[str, str]]:
+        """The rows of links.csv for the same command line."""
+        links = self.folder / "links.csv"
+        assert layout.main([*self.arguments, "-o", str(links)]) == 0
+        with links.open(newline="") as file:
+            return list(csv.DictReader(file))
 
     def loads(self) -> list[list[str]]:
         """Return the loads that the page shows: [link][end], in the order of links.csv."""
