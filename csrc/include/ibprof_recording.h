@@ -387,7 +387,8 @@ struct ibp_transport {
 
 /* What decides which adapters a process uses. */
 struct ibp_choice {
-    /* A variable of the environment, or IBP_CHOICE_CORES: the cores that the process may run on, as 0-15,64-79. */
+    /* A variable of the environment; IBP_CHOICE_CORES: the cores that the process may run on, as 0-15,64-79; or
+     * IBP_CHOICE_BOOT: the kernel's number of its start, equal in all containers of a machine. */
     char name[64];
     char text[448];
 };
@@ -677,6 +678,7 @@ struct ibp_message_sample {
 /* -- cffi ends -- */
 
 #define IBP_CHOICE_CORES "cores"
+#define IBP_CHOICE_BOOT "boot"
 #define IBP_STATIC_ASSERT _Static_assert
 IBP_STATIC_ASSERT(sizeof(struct ibp_segment) == 48, "a segment's header has no padding");
 IBP_STATIC_ASSERT(sizeof(struct ibp_origin) == 16, "an origin has no padding");

@@ -83,12 +83,13 @@ static void check_choices(const char *path)
     const struct ibp_choice *choice = (const void *)(page + sizeof(struct ibp_segment));
 
     read_segment(path, IBP_SEGMENT_CHOICES, page);
-    CHECK(((const struct ibp_segment *)page)->used == 3);
+    CHECK(((const struct ibp_segment *)page)->used == 4);
     own_cores(cores, sizeof cores);
     expand(choice[0].text, expanded, sizeof expanded);
     CHECK(!strcmp(choice[0].name, "cores") && !strcmp(expanded, cores));
-    CHECK(!strcmp(choice[1].name, "OMPI_MCA_btl") && !strcmp(choice[1].text, "tcp,self"));
-    CHECK(!strcmp(choice[2].name, "UCX_NET_DEVICES") && !strcmp(choice[2].text, "mlx5_0:1"));
+    CHECK(!strcmp(choice[1].name, "boot") && strlen(choice[1].text) == 36);
+    CHECK(!strcmp(choice[2].name, "OMPI_MCA_btl") && !strcmp(choice[2].text, "tcp,self"));
+    CHECK(!strcmp(choice[3].name, "UCX_NET_DEVICES") && !strcmp(choice[3].text, "mlx5_0:1"));
 }
 
 static void check_interfaces(const char *path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from hashlib import blake2b
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,9 @@ from ibprof.profile.row_arrays import Columns
 from ibprof.recording.host_file import RecordingFile, Records, decode_text
 
 Indices = npt.NDArray[np.intp]
+
+_BOOT = "boot"
+"""IBP_CHOICE_BOOT."""
 
 _TRANSPORT_COUNTS = ("handles", "sent_bytes", "received_bytes", "segments", "retransmitted", "min_rtt_us")
 
@@ -99,8 +103,20 @@ def read_choices(file: RecordingFile) -> list[tuple[AdapterChoice, ...]]:
     records, owner = file.records("IBP_SEGMENT_CHOICES")
     choices: list[list[AdapterChoice]] = [[] for _ in file.processes]
     for record, process in zip(records, owner.tolist(), strict=True):
-        choices[process].append(AdapterChoice(decode_text(record["name"]), decode_text(record["text"])))
+        if decode_text(record["name"]) != _BOOT:
+            choices[process].append(AdapterChoice(decode_text(record["name"]), decode_text(record["text"])))
     return [tuple(each) for each in choices]
+
+
+def read_boots(file: RecordingFile) -> list[int]:
+    """Return for each process of a file the number of its machine's start; 0 where it is not recorded."""
+    records, owner = file.records("IBP_SEGMENT_CHOICES")
+    boots = [0] * len(file.processes)
+    for record, process in zip(records, owner.tolist(), strict=True):
+        if decode_text(record["name"]) == _BOOT:
+            digest = blake2b(decode_text(record["text"]).encode(), digest_size=7).digest()
+            boots[process] = int.from_bytes(digest, "little")
+    return boots
 
 
 def read_transfers(

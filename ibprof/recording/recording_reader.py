@@ -58,6 +58,7 @@ from ibprof.recording.folder_runs import RecordedRun, choose_run, list_runs
 from ibprof.recording.host_file import RecordingFile, Records, decode_text, locate_records
 from ibprof.recording.intervals import read_interval_times, read_intervals
 from ibprof.recording.recorded_ports import (
+    read_boots,
     read_choices,
     read_interfaces,
     read_ports,
@@ -299,14 +300,16 @@ def _read_file(
                 _read_rank(file, process, number, host, grids),
                 choices=choices,
                 transports=transports,
+                boot=boot,
                 overlap_ns=overlap_ns,
             )
-            for process, number, grids, choices, transports, overlap_ns in zip(
+            for process, number, grids, choices, transports, boot, overlap_ns in zip(
                 file.processes,
                 world_rank.tolist(),
                 read_grids(file),
                 read_choices(file),
                 read_transports(file),
+                read_boots(file),
                 overlaps,
                 strict=True,
             )

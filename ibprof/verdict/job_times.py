@@ -117,6 +117,7 @@ class JobTimes:
         hidden_on_host: all ranks are on one host, and not all of their messages are seen.
         parts: waiting and transfer as measured; None where no calls were sampled. The estimates then stand for them.
         measured: all of that measurement.
+        transfer_causes: what hosts show that may slow transfer, the surest first.
     """
 
     mpi: TimeInMpi | None
@@ -138,6 +139,7 @@ class JobTimes:
     hidden_on_host: bool
     parts: TransferTimes | None = None
     measured: MeasuredWaiting | None = None
+    transfer_causes: tuple[TransferCause, ...] = ()
 
     @property
     def mpi_s(self) -> float | None:
@@ -191,11 +193,12 @@ def measure_job(run: Profile, links: BusiestLink | None = None) -> JobTimes:
     if measured and not measured.messages and measured.total().unsplit_s > measured.total().time_s / 2:
         # A recording without samples of messages says nothing of most calls: the estimates say more.
         measured = None
-    parts = None
+    parts, causes = None, find_transfer_causes(run, 0.0, 1.0) if timed else ()
     if measured:
         line_rate = links.line_rate_s if links else _find_line_rate_s(run, sent.busiest_host)
         expected = 2 * within_each / SLOWEST_COPY + line_rate + each * LATENCY_S
         total = measured.total()
+        causes = find_transfer_causes(run, total.transfer_s / ranks, total.time_s / ranks)
         parts = TransferTimes(
             wait_s=total.wait_s / ranks,
             transfer_s=total.transfer_s / ranks,
@@ -203,7 +206,7 @@ def measure_job(run: Profile, links: BusiestLink | None = None) -> JobTimes:
             error_s=total.error_s / ranks,
             expected_s=None if sent.is_unknown_within else expected,
             late=measured.late,
-            causes=find_transfer_causes(run, total.transfer_s / ranks, total.time_s / ranks),
+            causes=causes,
         )
         at_work = parts.transfer_s
     waits = max(imbalance, collective + unexplained + end)
@@ -227,6 +230,7 @@ def measure_job(run: Profile, links: BusiestLink | None = None) -> JobTimes:
         hidden_on_host=sent.hides_some and len({rank.host for rank in run.ranks}) == 1,
         parts=parts,
         measured=measured,
+        transfer_causes=causes,
     )
 
 

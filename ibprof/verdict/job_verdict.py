@@ -84,15 +84,17 @@ def judge_traffic(links: BusiestLink | None) -> Verdict:
 _NAMED_CAUSES: Mapping[VerdictKind, tuple[str, ...]] = {
     VerdictKind.SMALL_MESSAGES: ("wrong-transport", "link-errors"),
     VerdictKind.ON_HOST: ("wrong-transport", "memory-bound"),
+    VerdictKind.UNKNOWN: ("wrong-transport", "slow-adapter", "link-errors", "other-traffic"),
 }
 """Causes that are named though transfer is not called slow."""
 
 _SLOWED = (VerdictKind.SLOW_TRANSFER, *_NAMED_CAUSES)
 
 
-def _say_causes(causes: Sequence[TransferCause]) -> Iterator[str]:
+def _say_causes(causes: Sequence[TransferCause], is_known: bool) -> Iterator[str]:
     for number, cause in enumerate(causes):
-        yield f"{'Also' if number else 'Cause'}: {cause.name}. {cause.evidence} {cause.advice}"
+        begin = "Also" if number else "Cause" if is_known else "Hosts show a cause of slow transfer"
+        yield f"{begin}: {cause.name}. {cause.evidence} {cause.advice}"
 
 
 def _format_share(share: float) -> str:
@@ -135,7 +137,7 @@ class _Judge:
         slow = self._find_transfer_causes(kind)
         if kind is VerdictKind.WAITING and parts:
             cause = self._find_cause_of_waiting()
-        elif slow:
+        elif slow and kind is not VerdictKind.UNKNOWN:
             cause = slow[0].name
         if self._times and parts and kind in (VerdictKind.WAITING, VerdictKind.SLOW_TRANSFER):
             said = [self._say_links(), *self._say_measured(kind, self._times, parts)]
@@ -152,7 +154,7 @@ class _Judge:
                         self._say_routes(),
                         self._say_time(),
                         *said,
-                        *_say_causes(slow),
+                        *_say_causes(slow, kind is not VerdictKind.UNKNOWN),
                         *self._say_regions(kind),
                     ),
                 )
@@ -176,7 +178,7 @@ class _Judge:
 
     def _find_transfer_causes(self, kind: VerdictKind) -> tuple[TransferCause, ...]:
         """Return why transfer is slow, where that is the verdict; where messages are small or stay, what costs them."""
-        causes = self._times.parts.causes if self._times and self._times.parts else ()
+        causes = self._times.transfer_causes if self._times else ()
         named = _NAMED_CAUSES.get(kind)
         return tuple(each for each in causes if named is None or each.name in named) if kind in _SLOWED else ()
 

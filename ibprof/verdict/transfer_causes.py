@@ -131,7 +131,8 @@ class _HostTraffic:
     def find_interface(self) -> Interface | None:
         """Return the interface whose TCP connections carry most of the bytes to other hosts; None where none does."""
         names = [name for name in self.tcp if name != _LOOPBACK]
-        if not self.moved or sum(self.tcp[name] for name in names) < CARRIES * self.moved:
+        # Connections of the launcher carry a little.
+        if not self.moved or sum(self.tcp[name] for name in names) < max(CARRIES * self.moved, _WORTH_SAYING):
             return None
         most = max(names, key=lambda name: self.tcp[name])
         return next((each for each in self.host.interfaces if each.name == most), None)
@@ -284,7 +285,9 @@ def _find_wrong_transport(run: Profile, hosts: Sequence[_HostTraffic]) -> Iterat
             f"({_gbps(better.rate_gbps)}) is active and idle on all of them."
         )
         yield TransferCause("wrong-transport", evidence + _say_settings(run), _advise_port(run, better))
-    loops = [each for each in hosts if each.within and each.tcp[_LOOPBACK] >= 2 * CARRIES * each.within]
+    loops = [
+        each for each in hosts if each.within >= _WORTH_SAYING and each.tcp[_LOOPBACK] >= 2 * CARRIES * each.within
+    ]
     # Between hosts there may be more.
     if loops and sum(each.within for each in loops) >= sum(each.sent for each in hosts):
         carried = sum(each.tcp[_LOOPBACK] for each in loops) // 2

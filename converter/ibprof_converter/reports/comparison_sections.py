@@ -3,7 +3,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
 from ibprof.text.call_names import name_call
+from ibprof.text.quantities import format_seconds
 from ibprof_converter.reports.compared_run import LINK, OPERATION, PAIR, REGION, SITE, SIZE
 from ibprof_converter.reports.job_sections import describe_provenance
 from ibprof_converter.reports.report_page import ReportPage, escape
@@ -22,6 +27,9 @@ from ibprof_converter.reports.run_comparison import (
     RunComparison,
     ThresholdVerdict,
 )
+
+_LITTLE_CHANGE = 0.05
+"""Part of the time in MPI below which its change is not described."""
 
 _TITLES = {
     OPERATION: "By operation",
@@ -84,7 +92,39 @@ def _describe_jobs(comparison: RunComparison) -> Section:
         for side, verdict in zip("AB", comparison.job_verdicts, strict=True)
         if verdict is not None and verdict.get("text")
     ]
+    a, b = comparison.job_verdicts
+    if a and b and (change := describe_time_change(a, b)):
+        sentences.append(("B less A", change))
     return Section("verdict", "Is the network why it is slow?", sentences=tuple(sentences))
+
+
+def describe_time_change(a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
+    """Return how the time in MPI changed, and what most of that is; empty where the change is small or not known.
+
+    Args:
+        a, b: verdicts as in JSON, with measured waiting and transfer.
+    """
+    parts = {"wait_s": "waiting", "transfer_s": "transfer", "unsplit_s": "not split"}
+    if any(verdict.get(name) is None for verdict in (a, b) for name in ("mpi_s", *parts)):
+        return ""
+    change = b["mpi_s"] - a["mpi_s"]
+    grown = {name: b[name] - a[name] for name in parts}
+    if abs(change) < _LITTLE_CHANGE * max(a["mpi_s"], b["mpi_s"]) or not change:
+        return ""
+    more = "more" if change > 0 else "less"
+    sign = 1 if change > 0 else -1
+    most = max(grown, key=lambda name: sign * grown[name])
+    text = f"MPI takes {format_seconds(abs(change))} {more}, {format_seconds(abs(grown[most]))} of it {parts[most]}"
+    if most != "wait_s":
+        return f"{text}."
+    waits: dict[int, float] = defaultdict(float)
+    for verdict, factor in ((a, -sign), (b, sign)):
+        for late in verdict.get("late", ()):
+            waits[late["rank"]] += factor * late["wait_s"]
+    rank = max(waits, key=lambda each: waits[each], default=None)
+    # Their sum is over ranks, the verdict's figures are means.
+    one = rank is not None and waits[rank] >= sum(each for each in waits.values() if each > 0) / 2 > 0
+    return f"{text} for rank {rank}." if one else f"{text}."
 
 
 def _list_most_loaded(comparison: RunComparison) -> Section:

@@ -132,9 +132,10 @@ def _table_of_sums(key: str, sums: Sequence[NamedSum]) -> Table:
 
 
 def _table_of_times(report: JobReport) -> Table:
+    waiting = "waiting (estimate)" if report.verdict.transfer_s is None else "waiting"
     optional = (
         Column("mpi_s", "in MPI, mean", ValueKind.SECONDS),
-        Column("wait_s", "waiting (estimate)", ValueKind.SECONDS),
+        Column("wait_s", waiting, ValueKind.SECONDS),
         Column("line_rate_s", "most loaded link at line rate", ValueKind.SECONDS),
     )
     columns = (

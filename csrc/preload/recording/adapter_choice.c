@@ -47,6 +47,13 @@ static void record(const char *name, const char *text)
     ibp_recording_publish(IBP_SEGMENT_CHOICES);
 }
 
+static void record_boot(void)
+{
+    char boot[64];
+
+    if (ibp_text_read_file("/proc/sys/kernel/random/boot_id", boot, sizeof boot) > 0) record(IBP_CHOICE_BOOT, boot);
+}
+
 static void record_cores(void)
 {
     static const char line[] = "\nCpus_allowed_list:\t";
@@ -63,6 +70,7 @@ static void record_cores(void)
 void ibp_adapter_choice_record(void)
 {
     record_cores();
+    record_boot();
     for (size_t i = 0; i < sizeof transports / sizeof *transports; i++)
         record(transports[i], ibp_environment(transports[i]));
     if (!ibp_ports_exist()) return;

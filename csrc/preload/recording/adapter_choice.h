@@ -6,7 +6,7 @@
 #ifndef IBPROF_RECORDING_ADAPTER_CHOICE_H
 #define IBPROF_RECORDING_ADAPTER_CHOICE_H
 
-/* Record the cores that this process may run on, and the variables of its environment that choose transports and, where
+/* Record the cores that this process may run on, the number of its machine's start, and the variables of its environment that choose transports and, where
  * this host has adapters, name adapters. */
 void ibp_adapter_choice_record(void);
 

@@ -15,6 +15,7 @@ import pytest
 from ibprof.archive.otf2_archive import write_archive
 from ibprof.errors import UsageError
 from ibprof_converter.cli import diff, layout, report
+from ibprof_converter.reports.comparison_sections import describe_time_change
 from ibprof_converter.reports.run_comparison import parse_condition
 from ibprof_testing.paths import DATA
 from ibprof_testing.samples.fabrics import FABRICS
@@ -306,3 +307,27 @@ def test_a_report_of_an_older_schema_has_the_loads_of_todays(
     loads = [[(link["bytes"], link["seconds"]) for link in document["change"]["most_loaded"][run]] for run in "ab"]
     assert loads[0] == loads[1]
     assert all(seconds > 0 for _, seconds in loads[0])
+
+
+def make_verdict(wait: float, transfer: float, late: dict[int, float]) -> dict[str, object]:
+    times = {"mpi_s": wait + transfer + 1, "wait_s": wait, "transfer_s": transfer, "unsplit_s": 1.0}
+    return times | {"late": [{"rank": rank, "wait_s": each} for rank, each in late.items()]}
+
+
+def test_the_change_of_time_names_its_largest_part_and_the_rank_that_is_late() -> None:
+    before = make_verdict(1.0, 2.0, {3: 2.0, 5: 1.0})
+    after = make_verdict(3.9, 2.2, {3: 2.0, 5: 12.0})
+    assert describe_time_change(before, after) == "MPI takes 3.1 s more, 2.9 s of it waiting for rank 5."
+    assert describe_time_change(after, before) == "MPI takes 3.1 s less, 2.9 s of it waiting for rank 5."
+    # Two ranks in turn.
+    after = make_verdict(3.9, 2.2, {3: 8.0, 5: 4.0, 6: 4.0})
+    assert describe_time_change(before, after).endswith("of it waiting.")
+    slower = make_verdict(1.0, 7.0, {})
+    assert describe_time_change(before, slower) == "MPI takes 5 s more, 5 s of it transfer."
+
+
+def test_no_change_of_time_is_described_where_it_is_little_or_not_measured() -> None:
+    one = make_verdict(1.0, 2.0, {})
+    assert describe_time_change(one, make_verdict(1.1, 2.0, {})) == ""
+    assert describe_time_change(one, one | {"transfer_s": None}) == ""
+    assert describe_time_change({"text": "from an old report"}, one) == ""
