@@ -38,13 +38,15 @@ def test_every_tool_shows_the_same_fabric(tmp_path: Path, lmc: int) -> None:
     with route(random_tree(seed), tmp_path, "minhop", lmc) as simulated:
         links = run(tmp_path, simulated, "a", "ibnetdiscover")
         ports = run(tmp_path, simulated, "b", "ibnetdiscover", "-p")
+        info = run(tmp_path, simulated, "i", "iblinkinfo", "-l")
         tables = run(tmp_path, simulated, "c", "dump_fts")
     expected = read_subnet(tmp_path / "opensm-subnet.lst")
     assert expected.fabric.port_lmc.max() == lmc
     check_equal(read_fabric(links), expected.fabric, {*NODES, *LINKS, *PORTS})
-    listed = infer_lmc(read_fabric(ports), expected.tables)
-    # What `-p` does not tell are GUIDs of systems and, exactly, of adapters.
-    check_equal(listed, expected.fabric, {"node_kind", "node_name", *LINKS, "port_guid", "port_lid"})
+    for path in (ports, info):
+        listed = infer_lmc(read_fabric(path), expected.tables)
+        # Neither shows GUIDs of systems and, exactly, of adapters.
+        check_equal(listed, expected.fabric, {"node_kind", "node_name", *LINKS, "port_guid", "port_lid"})
     for path in (tables, tmp_path / "opensm-lfts.dump"):
         check_tables(read_tables(path), expected.tables)
 

@@ -25,6 +25,7 @@ PIECES = [
     *(b"{ ", b" }", b"{", b"} LID:", b"} LID:0001 PN:01 } ", b"LID: PN", b" ", b"\t", b"\r", b"\x0b", b"#", b"\xff"),
     *(b"CA ", b"SW-SM ", b"Rt ", b"RTR ", b"RT-SM ", b"Ports:", b"NodeGUID:", b"VenID:", b"Rev:", b"PN:", b"LID:"),
     *(b" PHY=", b" PHY=12x", b" PHY=3x", b" LOG=INI", b" LOG=", b" SPD=FDR10", b" SPD=2.5", b" SPD=12345", b" SPD="),
+    *(b" PHY=?", b" PHY=?x", b" SPD=?", b"VenID:0 ", b"Rev:0 LID:0 "),
     *(b" GBPS=1.5", b" GBPS=123456.123456789", b" GBPS=1234567", b" GBPS=", b"x" * 260, b"0", b"f", b"G", b"."),
 ]
 
@@ -59,7 +60,7 @@ def expect(line: bytes) -> object:
         numbers = (int(each or b"0", 16) for each in (ports, system, node, port_guid, lid, port))
         ends.append((KINDS[kind[:2]], *numbers, name.decode(errors="backslashreplace")))
     width, state, speed, measured = fields[2 * END_FIELDS :]
-    lanes = int(width or b"2")
+    lanes = 0 if width == b"?" else int(width or b"2")
     gbps = float(measured) if measured else data_rate_gbps(lanes, (speed or b"").decode())
     return ends, lanes, state == b"ACT", repr(gbps)
 

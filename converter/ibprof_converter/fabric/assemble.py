@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,8 +13,19 @@ from ibprof.errors import InconsistentError, InputError
 from ibprof.text.quantities import count_of
 from ibprof_converter.fabric.damage import DamageLog
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
-from ibprof_converter.fabric.listing import NOT_CONFIGURED_LID, NOT_GIVEN, PORTS, Groups, Listing, drop_invalid_rows
+from ibprof_converter.fabric.listing import (
+    LAST_UNICAST_LID,
+    NOT_CONFIGURED_LID,
+    NOT_GIVEN,
+    PORTS,
+    Groups,
+    Listing,
+    drop_invalid_rows,
+)
 from ibprof_converter.fabric.node_names import show_some
+
+NOT_ACTIVE = "link not active"
+"""Reason why an adapter is left out that has a LID."""
 
 _OLD_TOP_SPEED = "10"
 
@@ -27,19 +38,27 @@ def assemble(listing: Listing) -> Fabric:
     """Return the Fabric with every node, port and link once, in the order of their GUIDs.
 
     Links that are not active carry no traffic. They are left out with a warning, and so are nodes without active links.
+    Where no link is active, or no port has a LID, the fabric is a plan, or its subnet manager has not run yet. Then all
+    links count as active, and ports get synthetic LIDs.
 
     Raises:
-        InputError: no link is valid, or none is active.
+        InputError: no link is valid.
         InconsistentError: two lines contradict each other.
     """
     listing = _drop_unconfigured_lids(drop_invalid_rows(listing))
+    is_plan = not listing.lid.any()
+    if is_plan:
+        listing = _give_lids(listing)
+    elif not listing.active.any():
+        listing = _make_active(listing, "no link is active: all are taken to become so")
     links = _Links.match(listing)
     if kept := _drop_contradicting_links(listing, links):
         listing = kept
         links = _Links.match(listing)
     links.ports.take_equal(listing, np.stack([links.of_row, links.of_row], axis=1), "the link of a port")
-    if not links.active.any():
-        raise InputError(listing.path, None, "at least one active link", "none")
+    if not links.active.any():  # the two ends of each link contradict each other
+        listing = _make_active(listing, "no link is active at both ends: all are taken to become so")
+        links = _Links.match(listing)
     active, nodes = listing, links.nodes
     if not links.active.all():
         active = listing.select(np.flatnonzero(links.active[links.of_row]))
@@ -73,7 +92,39 @@ def assemble(listing: Listing) -> Fabric:
         damage=listing.damage,
         link_unequal=links.rates_differ[links.active],
         unequal=tuple(_describe_unequal(listing, links, link) for link in np.flatnonzero(links.rates_differ).tolist()),
+        left_out=tuple(_find_left_out(listing, node_guid)),
+        synthetic_lids=is_plan,
     )
+
+
+def _make_active(listing: Listing, remark: str) -> Listing:
+    return replace(listing, active=np.ones(len(listing.active), np.bool_), remarks=(*listing.remarks, remark))
+
+
+def _give_lids(listing: Listing) -> Listing:
+    """Return a listing of which no port has a LID with synthetic ones, by the order of nodes' GUIDs and ports."""
+    is_switch = listing.kind == NodeKind.SWITCH
+    ports = Groups.by(Groups.by(listing.node_guid).of_end * PORTS + np.where(is_switch, 0, listing.port))
+    if len(ports.key) > LAST_UNICAST_LID:
+        raise InputError(listing.path, None, f"at most {LAST_UNICAST_LID} ports", f"{len(ports.key)}")
+    remark = "no port has a LID: a plan, or the subnet manager has not run. LIDs are synthetic, routes are modelled"
+    return replace(_make_active(listing, remark), lid=(ports.of_end + 1).astype(np.int32))
+
+
+def _find_left_out(listing: Listing, kept_guid: npt.NDArray[np.uint64]) -> Iterator[tuple[str, str]]:
+    """Yield the description of each adapter that has no active link or no LID, and the reason."""
+    addressed = np.unique(listing.node_guid[listing.lid > 0])
+    is_lost = ~np.isin(listing.node_guid, np.intersect1d(kept_guid, addressed))
+    seen: set[int] = set()
+    for row, end in np.argwhere(is_lost & (listing.kind == NodeKind.CA)).tolist():
+        guid = int(listing.node_guid[row, end])
+        if guid in seen:
+            continue
+        seen.add(guid)
+        peer = listing.names[listing.name[row, 1 - end]]
+        has_lid = listing.lid[row, end] > 0
+        reason = "no LID" if not has_lid else f"{peer} has no LID" if not listing.lid[row, 1 - end] else NOT_ACTIVE
+        yield listing.names[listing.name[row, end]], reason
 
 
 def _drop_unconfigured_lids(listing: Listing) -> Listing:

@@ -64,6 +64,9 @@ class Fabric:
         unequal: those links in words, with both rates.
         damage: lines of the file that are not used, and what is lost with them.
         origin: the kind of list that it was read from.
+        left_out: adapters that are left out, a pair of description and reason each.
+        synthetic_lids: whether no port had a LID, so that all LIDs here are synthetic.
+        plane_of: the file of which this is one plane; empty where its list has no planes.
         lmc_known: whether the LMCs are known; otherwise they are 0 until `infer_lmc` has read the tables.
         lid_node: int32 [LIDS], the node that a LID belongs to, `NO_NODE` for none. Made from the ports.
         lid_port: int32 [LIDS], index into the ports, -1 for none.
@@ -91,6 +94,9 @@ class Fabric:
     link_unequal: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
     unequal: tuple[str, ...] = ()
     origin: Origin = Origin.SUBNET
+    left_out: tuple[tuple[str, str], ...] = ()
+    synthetic_lids: bool = False
+    plane_of: str = ""
     lid_node: npt.NDArray[np.int32] = field(init=False, repr=False)
     lid_port: npt.NDArray[np.int32] = field(init=False, repr=False)
 

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 
+from ibprof.errors import InconsistentError, InputError
 from ibprof_converter.fabric.assemble import assemble
 from ibprof_converter.fabric.db_csv import looks_like_db_csv, parse_db_csv
 from ibprof_converter.fabric.dump_files import (
@@ -21,12 +23,14 @@ from ibprof_converter.fabric.dump_files import (
 )
 from ibprof_converter.fabric.fabric_graph import Fabric
 from ibprof_converter.fabric.guid2lid import GUID2LID, apply_lid_ranges, read_lid_ranges
+from ibprof_converter.fabric.iblinkinfo import looks_like_link_info, parse_link_info
 from ibprof_converter.fabric.ibnetdiscover import looks_like_ibnetdiscover, parse_ibnetdiscover
 from ibprof_converter.fabric.listing import Listing
 from ibprof_converter.fabric.lldp import looks_like_lldp, parse_lldp, parse_lldp_files
 from ibprof_converter.fabric.lst import looks_like_lst, looks_like_opensm_lst, parse_lst
 from ibprof_converter.fabric.net_dump import looks_like_net_dump, parse_net_dump
-from ibprof_converter.fabric.node_names import distinguish_switches, read_name_map, rename_nodes
+from ibprof_converter.fabric.node_names import distinguish_switches, name_unnamed, read_name_map, rename_nodes
+from ibprof_converter.fabric.planes import number_planes, take_plane
 from ibprof_converter.fabric.port_list import looks_like_port_list, parse_port_list
 from ibprof_converter.fabric.slurm_listing import looks_like_slurm, parse_slurm
 from ibprof_converter.fabric.slurm_yaml import looks_like_slurm_yaml, parse_slurm_yaml
@@ -40,6 +44,7 @@ LINK_FORMATS: tuple[DumpFormat[Listing], ...] = (
     DumpFormat("ibnetdiscover", looks_like_ibnetdiscover, parse_ibnetdiscover),
     DumpFormat("ibdiagnet's .lst", looks_like_lst, parse_lst),
     DumpFormat("ibnetdiscover -p", looks_like_port_list, parse_port_list),
+    DumpFormat("iblinkinfo -l", looks_like_link_info, parse_link_info),
     DumpFormat("ibdiagnet 2's .net_dump", looks_like_net_dump, parse_net_dump),
     LLDP,
     DumpFormat("Slurm's topology.conf or scontrol show topology", looks_like_slurm, parse_slurm),
@@ -48,11 +53,18 @@ LINK_FORMATS: tuple[DumpFormat[Listing], ...] = (
 """The most complete formats come first: state, LMC, true speeds, GUIDs."""
 
 
+_XDR = re.compile(rb"1xXDR|1x XDR|PHY=1x LOG=[A-Z]{3} SPD=200\b|:\s*1x\s*:\s*200\s*:")
+"""A link of one lane of XDR, as the formats print it; a .db_csv has numbers alone."""
+
+_HEAD = 65536
+
+
 def read_fabric(
     path: str | PathLike[str],
     ranges_path: str | PathLike[str] | None = None,
     names_path: str | PathLike[str] | None = None,
     parts: Sequence[Path] = (),
+    plane: int | None = None,
 ) -> Fabric:
     """Read a fabric in the format that the content of the file shows.
 
@@ -64,6 +76,7 @@ def read_fabric(
         ranges_path: the `guid2lid`; None: the one next to the file, if any.
         names_path: names for nodes, as OFED's tools take them; None for none.
         parts: the `LLDP` files of one fabric, of which `path` is the first; none: those of the folder `path`, if any.
+        plane: number of the plane to read, of those that `count_planes` counts; None: the whole list.
 
     Raises:
         InputError: the format is unknown, or nothing of the file can be used.
@@ -71,16 +84,37 @@ def read_fabric(
     """
     if files := parts or _find_lldp_files(Path(path)):
         return assemble(distinguish_switches(_name_nodes(parse_lldp_files(path, files), names_path)))
-    data = read_dump(path)
-    # Of a file that the user names, the whole decides: messages before the list may be longer than a beginning.
-    link_format = find_link_format(data) or next((each for each in LINK_FORMATS if each.recognise(data)), None)
-    if link_format is None:
-        raise unknown_format(path, data, "links", LINK_FORMATS)
-    fabric = assemble(distinguish_switches(_name_nodes(link_format.parse(path, data), names_path)))
+    listing = _read_listing(path, read_dump(path), names_path)
+    if plane is None:
+        fabric = assemble(distinguish_switches(listing))
+    else:
+        fabric = replace(assemble(distinguish_switches(take_plane(listing, plane))), plane_of=fspath(path))
     ranges_path = ranges_path or find_sibling(path, GUID2LID)
     if fabric.lmc_known or ranges_path is None:
         return fabric
     return apply_lid_ranges(fabric, read_lid_ranges(ranges_path))
+
+
+def _read_listing(path: str | PathLike[str], data: bytes, names_path: str | PathLike[str] | None) -> Listing:
+    # Of a file that the user names, the whole decides: messages before the list may be longer than a beginning.
+    link_format = find_link_format(data) or next((each for each in LINK_FORMATS if each.recognise(data)), None)
+    if link_format is None:
+        raise unknown_format(path, data, "links", LINK_FORMATS)
+    return _name_nodes(link_format.parse(path, data), names_path)
+
+
+def count_planes(path: Path) -> int:
+    """Return the number of planes that a file lists, 1 for a list without planes and for a file that is no list."""
+    if not path.is_file():
+        return 1
+    try:
+        data = read_dump(path)
+        if not (_XDR.search(data) or looks_like_db_csv(data[:_HEAD])):
+            return 1
+        planes = number_planes(_read_listing(path, data, None))
+    except (InputError, InconsistentError):
+        return 1  # Reading it reports the reason.
+    return 1 if planes is None else int(planes.max()) + 1
 
 
 def _find_lldp_files(folder: Path) -> list[Path]:
@@ -89,10 +123,10 @@ def _find_lldp_files(folder: Path) -> list[Path]:
 
 
 def _name_nodes(listing: Listing, names_path: str | PathLike[str] | None) -> Listing:
-    if names_path is None:
-        return listing
-    names, remarks = read_name_map(names_path)
-    return replace(rename_nodes(listing, names), remarks=(*listing.remarks, *remarks))
+    if names_path is not None:
+        names, remarks = read_name_map(names_path)
+        listing = replace(rename_nodes(listing, names), remarks=(*listing.remarks, *remarks))
+    return name_unnamed(listing)
 
 
 def find_link_format(data: bytes) -> DumpFormat[Listing] | None:

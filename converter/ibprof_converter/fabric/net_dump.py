@@ -36,6 +36,9 @@ _GUID = re.compile(r"0x([0-9A-Fa-f]{1,16})")
 _LID = re.compile(r"[0-9]{0,5}")
 _LANES = {"1x": 1, "2x": 2, "4x": 4, "8x": 8, "12x": 12}
 _ADAPTER_PORTS = ("1", "2")
+_PLANE_PORTS = ("1", "2", "3", "4")
+_PLANE_GBPS = 250.0
+"""Links of one lane of XDR are at most this fast; an adapter has one to each of four planes."""
 _IS_UP = "ACT"
 _NEEDED = ("#", "ib#", "sta", "lwa", "lsa", "neighbor guid", "n#", "nlid")
 
@@ -168,7 +171,8 @@ def _find_rows(switches: Mapping[int, _Switch], log: DamageLog) -> Iterator[Link
 def _find_missing(switches: Mapping[int, _Switch]) -> set[int]:
     """Return the GUIDs of neighbours that are switches although they have no stanza, as in a cut file.
 
-    They have more ports than adapters do, or several with one LID.
+    They have more ports than adapters do, or several with one LID. An adapter of XDR has four ports, with one LID or
+    one each, on four switches.
     """
     ports: dict[int, list[_Port]] = {}
     for switch in switches.values():
@@ -178,8 +182,15 @@ def _find_missing(switches: Mapping[int, _Switch]) -> set[int]:
     return {
         guid
         for guid, some in ports.items()
-        if any(port.label not in _ADAPTER_PORTS for port in some) or len({port.lid for port in some}) < len(some)
+        if not _has_planes(some)
+        and (any(port.label not in _ADAPTER_PORTS for port in some) or len({port.lid for port in some}) < len(some))
     }
+
+
+def _has_planes(some: list[_Port]) -> bool:
+    labels = {port.label for port in some}
+    is_lane = all(port.lanes == 1 and 150 < port.gbps <= _PLANE_GBPS for port in some)
+    return is_lane and len(labels) == len(some) and labels <= set(_PLANE_PORTS)
 
 
 def _parse_number(label: str) -> int | None:

@@ -129,6 +129,14 @@ def rename_nodes(listing: Listing, names: Mapping[int, str]) -> Listing:
     return replace(listing, name=name, names=(*listing.names, *added))
 
 
+def name_unnamed(listing: Listing) -> Listing:
+    """Return the listing with the NODE GUID as the name of each node that has no description."""
+    if "" not in listing.names:
+        return listing
+    names = listing.node_names(np.ones(listing.name.shape, np.bool_))
+    return rename_nodes(listing, {guid: f"0x{guid:016x}" for guid, name in names.items() if not name})
+
+
 def distinguish_switches(listing: Listing) -> Listing:
     """Return the listing with different names for all switches: shared ones get the ends of their GUIDs.
 

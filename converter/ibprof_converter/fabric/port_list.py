@@ -37,7 +37,7 @@ _SIGN = re.compile(rb"^[ \t]{0,9}" + _END + rb" [0-9?]{1,2}x ", re.MULTILINE)
 _BEGIN = re.compile(rb"[ \t]{0,9}(?:CA|SW|RT)\b.*\b0x([0-9a-f]{16}) [0-9?]{1,2}x ")
 _CUT = re.compile(rb"[ \t]{0,9}(?:[CSR]|(?:CA|SW|RT)(?:[ \t].*)?)")
 _FORM = "TYPE LID PORT 0xGUID 4x SPEED - TYPE LID PORT 0xGUID ( 'description' - 'description' )"
-_GUESSED = "NODE GUIDs of adapters are not in this format; PORT GUID minus port number is used instead"
+GUESSED = "NODE GUIDs of adapters are not in this format; PORT GUID minus port number is used instead"
 _BETWEEN_NAMES = b"' - '"
 
 
@@ -83,7 +83,7 @@ def parse_port_list(path: str | PathLike[str], data: bytes) -> Listing:
         lanes = int(width) if width.isdigit() else 0
         gbps = data_rate_gbps(lanes, speed_of_name(match[6].decode()))
         rows.append(LinkRow(number, a, b, a.lid > 0 and b.lid > 0, lanes, gbps))
-    return replace(list_rows(rows, log), remarks=(_GUESSED,))
+    return replace(list_rows(rows, log), remarks=(GUESSED,))
 
 
 def _leave_out(log: DamageLog, number: int, line: bytes) -> None:

@@ -22,13 +22,14 @@ from os import PathLike
 
 from ibprof.errors import InputError, UsageError, quote_found
 from ibprof.text.host_lists import expand_hosts
+from ibprof.text.quantities import count_of
 from ibprof_converter.fabric.damage import DamageLog
 from ibprof_converter.fabric.fabric_graph import NodeKind, Origin
 from ibprof_converter.fabric.listing import LAST_UNICAST_LID, End, LinkRow, Listing, list_rows
 
 CORE = "(assumed core of all blocks)"
 
-_SIGN = re.compile(rb"^[ \t]{0,9}(?:SwitchName|BlockName)=", re.IGNORECASE | re.MULTILINE)
+_SIGN = re.compile(rb"^[ \t]{0,9}(?:SwitchName|BlockName|RingName|TorusName)=", re.IGNORECASE | re.MULTILINE)
 _WORD = re.compile(r"([A-Za-z]+)=(\S*)")
 _OTHERS = re.compile(r"(?:BlockSizes|TopologyParam|AliasName|BlockSize)=", re.IGNORECASE)
 _FORM = "SwitchName=NAME Nodes=.. or Switches=.., or BlockName=NAME Nodes=.."
@@ -63,7 +64,7 @@ def parse_slurm(path: str | PathLike[str], data: bytes) -> Listing:
         data: contents of the file.
 
     Raises:
-        InputError: no line lists nodes or switches, or a host is at two switches.
+        InputError: no line lists nodes or switches.
     """
     log = DamageLog(path)
     switches: list[str] = []
@@ -73,6 +74,8 @@ def parse_slurm(path: str | PathLike[str], data: bytes) -> Listing:
         words = {key.lower(): value for key, value in _WORD.findall(line)}
         name = words.get("switchname") or words.get("blockname")
         below = words.get("switches") or words.get("nodes")
+        if other := next((key for key in ("RingName", "TorusName") if key.lower() in words), None):
+            raise InputError(path, number, _FORM, f"{other}=, which is not read: it lists no switches")
         if not (name and below):
             if not _OTHERS.match(line):
                 log.skip(number, line.encode(), _FORM)
@@ -138,12 +141,17 @@ def list_assumed(
         remark: what the format lacks.
 
     Raises:
-        InputError: a switch has more links than ports can have, a host is at two switches, or there are no links.
+        InputError: a switch has more links than ports can have, or there are no hosts.
     """
     is_switch = set(switches)
     links = _list_once(links)
     hosts = list(dict.fromkeys(link.other for link in links if link.other not in is_switch))
+    if not hosts:
+        raise log.first_error or InputError(
+            path, None, "nodes of switches", f"{count_of(len(is_switch), 'switch')}, no nodes"
+        )
     lid = {name: number for number, name in enumerate([*hosts, *dict.fromkeys(switches)], 1)}
+    further = len(lid)  # LIDs of hosts at several switches: each of their ports has one
     if len(lid) > LAST_UNICAST_LID:
         raise InputError(path, None, f"at most {LAST_UNICAST_LID} hosts and switches", str(len(lid)))
     gbps = _assume_speeds(links, is_switch)
@@ -153,13 +161,14 @@ def list_assumed(
         ends = []
         for name in (link.switch, link.other):
             ports[name] = port = ports.get(name, 0) + 1
-            most = _MOST_PORTS if name in is_switch else 1
-            if port > most:
-                what = "links of a switch" if name in is_switch else "link of a host"
-                raise InputError(path, link.line, f"at most {most} {what}", f"one more, of {name!r}")
+            if port > _MOST_PORTS:
+                raise InputError(path, link.line, f"at most {_MOST_PORTS} links of a node", f"one more, of {name!r}")
             guid = _FIRST_GUID + lid[name]
-            kind = NodeKind.SWITCH if name in is_switch else NodeKind.CA
-            ends.append(End(kind, most, guid, guid, guid, name, lid[name], port, 0))
+            kind, own = (NodeKind.SWITCH if name in is_switch else NodeKind.CA), lid[name]
+            if kind == NodeKind.CA and port > 1:
+                further += 1
+                own = further
+            ends.append(End(kind, _MOST_PORTS, guid, guid, _FIRST_GUID + own, name, own, port, 0))
         rows.append(LinkRow(link.line, ends[0], ends[1], True, 0, speed))
     return replace(list_rows(rows, log), remarks=(remark,), origin=Origin.NAMES)
 

@@ -30,7 +30,10 @@ if TYPE_CHECKING:
     from yaml.nodes import Node
 
 _SIGN = re.compile(rb"^[ \t]{0,9}(?:-[ \t]{1,9})?topology[ \t]{0,9}:", re.MULTILINE)
-_KIND = re.compile(rb"^[ \t]{1,99}(?:tree|block)[ \t]{0,9}:", re.MULTILINE)
+_KIND = re.compile(rb"^[ \t]{1,99}(?:tree|block|flat|ring|torus3d)[ \t]{0,9}:", re.MULTILINE)
+
+_NOT_READ = ("ring", "torus3d", "flat")
+"""Kinds of Slurm's topologies that list no switches."""
 
 
 def looks_like_slurm_yaml(head: bytes) -> bool:
@@ -59,7 +62,9 @@ def parse_slurm_yaml(path: str | PathLike[str], data: bytes) -> Listing:
     topologies = [_Mapping(path, each) for each in (root.value if isinstance(root, yaml.SequenceNode) else [root])]
     known = [each for each in topologies if each.find("tree") or each.find("block")]
     if not known:
-        raise InputError(path, 1, "a topology with `tree` or `block`", "none")
+        kinds = [kind for each in topologies for kind in _NOT_READ if each.find(kind)]
+        found = f"`{kinds[0]}`, which is not read: it lists no switches" if kinds else "none"
+        raise InputError(path, 1, "a topology with `tree` or `block`", found)
     chosen = next((each for each in known if each.read("cluster_default").lower() == "true"), known[0])
     others = [repr(each.read("topology")) for each in topologies if each is not chosen]
     listing = _list(path, chosen)
@@ -108,13 +113,16 @@ def _list(path: str | PathLike[str], topology: _Mapping) -> Listing:
     for row in part.rows("switches" if is_tree else "blocks"):
         name = row.read("switch" if is_tree else "block")
         below = row.read("children") or row.read("nodes")
-        if not (name and below):
-            raise InputError(path, row.line, "a name, and `children` or `nodes`", "less")
+        if not name:
+            raise InputError(path, row.line, f"`{'switch' if is_tree else 'block'}:` with a name", "none")
+        switches.append(name)
+        if not below:
+            continue
         try:
             others = expand_hosts(below)
         except UsageError as error:
             raise InputError(path, row.line, "names as node[01-04,7]", quote_found(below, 120)) from error
-        switches += [name, *(others if row.find("children") else ())]
+        switches += others if row.find("children") else ()
         links += [NamedLink(row.line, name, other) for other in others]
         if not is_tree:
             links.append(NamedLink(row.line, CORE, name))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ibprof.errors import InconsistentError, InputError, UsageError
 from ibprof_converter.fabric.dump_files import list_folders, peek_dump
-from ibprof_converter.fabric.link_reader import LINK_FORMATS, LLDP, find_link_format, read_fabric
+from ibprof_converter.fabric.link_reader import LINK_FORMATS, LLDP, count_planes, find_link_format, read_fabric
 from ibprof_converter.fabric.node_names import find_name_map, natural_key, show_some
 from ibprof_converter.routing.folder_dumps import (
     Content,
@@ -41,6 +41,7 @@ class RailFiles:
         names: names for nodes, as OFED's tools take them, if any.
         synthetic: the name of a synthetic fabric; it has no files.
         notes: files that are not used, a sentence each.
+        plane: which plane of the list this is; None where the list has no planes.
     """
 
     links: Path
@@ -52,6 +53,7 @@ class RailFiles:
     names: Path | None = None
     synthetic: str | None = None
     notes: tuple[str, ...] = ()
+    plane: int | None = None
 
     def all(self) -> Iterator[Path]:
         """Yield every file that may be read."""
@@ -81,7 +83,8 @@ def find_rails(
     other subnets of the same hosts are more rails; one of other hosts is passed over with a note. A folder that holds
     only folders of dumps is one rail per folder. Of single files the first with tables belongs to the first with links,
     and so on. More files with tables than lists belong to whichever list has their switches. Without any, tables are
-    looked for next to the links and below. A name such as `xgft:..` is a synthetic fabric.
+    looked for next to the links and below. Each plane of a list is a rail of its own (`count_planes`). A name
+    such as `xgft:..` is a synthetic fabric.
 
     Args:
         names: as the user gave them.
@@ -128,7 +131,13 @@ def find_rails(
         raise UsageError(f"expected one file for each of {len(rails)} LST (tables), found {len(named.tables)}")
     completed = [_complete(rail, named, number, len(rails)) for number, rail in enumerate(rails)]
     chosen = find_name_map(name_map) if name_map is not None else next(iter(named.names), None)
-    return [replace(rail, names=chosen or rail.names) for rail in completed]
+    return [plane for rail in completed for plane in _split_planes(replace(rail, names=chosen or rail.names))]
+
+
+def _split_planes(rail: RailFiles) -> list[RailFiles]:
+    """Return each plane of a list of links as a rail; the rail itself where there are no planes."""
+    count = 1 if rail.synthetic or rail.parts else count_planes(rail.links)
+    return [rail] if count == 1 else [replace(rail, plane=plane) for plane in range(count)]
 
 
 def _refuse_tables_alone(rails: Sequence[RailFiles], named: FolderDumps) -> None:

@@ -79,6 +79,9 @@ def read_rail(files: RailFiles, number: int = 0) -> Subnet:
         made = generate(files.synthetic, number)
         return join_subnet(made.fabric, made.tables)
     fabric = _read_links(files)
+    if fabric.synthetic_lids:
+        named = [f"{files.tables}: not used"] if files.tables else []
+        raise MissingTablesError(files.links, [f"{each}, its LIDs are not those of {fabric.name}" for each in named])
     adaptive = read_far(files.adaptive) if files.adaptive else None
     if files.tables is None:
         tables = find_tables(fabric, files, adaptive)
@@ -99,7 +102,7 @@ def read_rail_fabric(files: RailFiles, number: int = 0) -> Fabric:
 
 
 def _read_links(files: RailFiles) -> Fabric:
-    fabric = read_fabric(files.links, files.lid_ranges, files.names, files.parts)
+    fabric = read_fabric(files.links, files.lid_ranges, files.names, files.parts, files.plane)
     return replace(fabric, warnings=(*fabric.warnings, *files.notes))
 
 

@@ -54,6 +54,8 @@ def why_not_measured(run: Profile, fabrics: Sequence[Fabric]) -> str | None:
     """Return why rails are modelled although work requests were recorded; None where they are measured."""
     if why := describe_unmeasured(run):
         return why
+    if any(fabric.plane_of for fabric in fabrics):
+        return "the planes of an adapter share its queue pairs"
     ports = lids_by_port_guid(fabrics)
     if any(guid_number(port.port_guid) in ports for host in run.hosts for port in host.ports):
         return None

@@ -211,6 +211,7 @@ def place_ranks_as_recorded(run: Profile, hosts: Hosts, fabrics: Sequence[Fabric
     moved = 0
     for host in run.hosts:
         found_ports, changed = _ports_of_guids(_active_ports(host), ports, hosts.rails)
+        _add_planes(found_ports, fabrics)
         moved += changed
         ports_of_host.append(found_ports)
         lids = [[lid for _, lid in some] for some in found_ports]
@@ -262,6 +263,22 @@ def _ports_of_guids(active: list[Port], ports: dict[int, tuple[int, int]], rails
             found[rail].append((port, lid))
             moved += lid != port.lid
     return found, moved
+
+
+def _add_planes(found: PortLids, fabrics: Sequence[Fabric]) -> None:
+    """Add the ports on the other planes of adapters that are found on one: a host sees an adapter as one port."""
+    for rail, fabric in enumerate(fabrics):
+        others = [each for each, other in enumerate(fabrics) if other.plane_of and other.plane_of == fabric.plane_of]
+        for port, lid in list(found[rail]):
+            node = int(fabric.lid_node[lid])
+            for each in others:
+                other = fabrics[each]
+                alike = other.node_guid[other.port_node] == fabric.node_guid[node]
+                if not alike.any():  # some dumps have a NODE GUID for each plane
+                    alike = np.array([other.node_name[own] == fabric.node_name[node] for own in other.port_node])
+                for other_lid in other.port_lid[alike].tolist():
+                    if all(other_lid != known for _, known in found[each]):
+                        found[each].append((port, other_lid))
 
 
 def _known_lids(active: list[Port], fabrics: Sequence[Fabric]) -> list[list[int]]:

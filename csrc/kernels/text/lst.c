@@ -84,7 +84,7 @@ static bool read_kind(const struct line *line, const uint8_t **at, uint8_t *kind
 static bool read_lid(const struct line *line, const uint8_t **at, uint64_t *lid)
 {
     *lid = 0;
-    return skip(line, at, " ") || (read_hex(line, at, 4, 4, lid) && skip(line, at, " "));
+    return skip(line, at, " ") || skip(line, at, "0 ") || (read_hex(line, at, 4, 4, lid) && skip(line, at, " "));
 }
 
 static bool read_lanes(const struct line *line, const uint8_t **at, uint64_t *lanes)
@@ -92,13 +92,16 @@ static bool read_lanes(const struct line *line, const uint8_t **at, uint64_t *la
     static const struct {
         const char *text;
         uint64_t lanes;
-    } widths[] = {{"1x", 1}, {"2x", 2}, {"4x", 4}, {"8x", 8}, {"12x", 12}};
+    } widths[] = {{"?x", 0}, {"?", 0}, {"1x", 1}, {"2x", 2}, {"4x", 4}, {"8x", 8}, {"12x", 12}};
 
     /* ibdiagnet 1.5.7 prints no width for 2x. */
     *lanes = UNPRINTED_LANES;
     if (!skip(line, at, " PHY=")) return false;
     for (size_t i = 0; i < sizeof widths / sizeof *widths; i++)
-        if (skip(line, at, widths[i].text)) *lanes = widths[i].lanes;
+        if (skip(line, at, widths[i].text)) {
+            *lanes = widths[i].lanes;
+            break;
+        }
     return true;
 }
 
@@ -117,7 +120,9 @@ static bool read_speed(const struct line *line, const uint8_t **at, uint64_t *sp
     double number;
     if (!skip(line, at, " SPD=")) return false;
     const uint8_t *begin = *at;
-    if (!read_decimal(line, at, 4, 3, &number) && !skip(line, at, "FDR10") && !skip(line, at, "EDR20")) return false;
+    if (!read_decimal(line, at, 4, 3, &number) && !skip(line, at, "FDR10") && !skip(line, at, "EDR20") &&
+        !skip(line, at, "?"))
+        return false;
     *speed = 0;
     memcpy(speed, begin, (size_t)(*at - begin));
     return true;
@@ -173,7 +178,7 @@ static bool read_address(struct line *line, const uint8_t *at, int number)
     struct end *end = &line->end[number];
 
     READ("a LID, 4 hex digits or none", read_lid(line, &at, &end->lid));
-    READ("PN:, 2 hex digits", skip(line, &at, "PN:") && read_hex(line, &at, 2, 2, &end->port) && skip(line, &at, " }"));
+    READ("PN:, 2 hex digits", skip(line, &at, "PN:") && read_hex(line, &at, 1, 2, &end->port) && skip(line, &at, " }"));
     if (number) return read_rates(line, at);
     READ("a second end", skip(line, &at, " "));
     return read_end(line, at, 1);
@@ -188,13 +193,14 @@ static bool read_end(struct line *line, const uint8_t *at, int number)
     (skip(line, &at, name) && read_hex(line, &at, least, most, to) && skip(line, &at, " "))
     READ("an end, `{`", skip(line, &at, "{ "));
     READ("type CA, SW or Rt", read_kind(line, &at, &end->kind));
-    READ("Ports:, 2 hex digits", NUMBER("Ports:", 2, 2, &end->ports));
+    READ("Ports:, 2 hex digits", NUMBER("Ports:", 1, 2, &end->ports));
     READ("SystemGUID:, 16 hex digits", NUMBER("SystemGUID:", 16, 16, &end->system_guid));
     READ("NodeGUID:, 16 hex digits", NUMBER("NodeGUID:", 16, 16, &end->node_guid));
     READ("PortGUID:, 16 hex digits", NUMBER("PortGUID:", 16, 16, &end->port_guid));
-    READ("VenID:, 6 to 8 hex digits", NUMBER("VenID:", 6, 8, &unused));
-    READ("DevID:, 4 to 8 hex digits", NUMBER("DevID:", 4, 8, &unused));
-    READ("Rev:, 8 hex digits", NUMBER("Rev:", 8, 8, &unused));
+    /* Lists that scripts make of UFM's links have a single 0 where UFM does not know the number. */
+    READ("VenID:, up to 8 hex digits", NUMBER("VenID:", 1, 8, &unused));
+    READ("DevID:, up to 8 hex digits", NUMBER("DevID:", 1, 8, &unused));
+    READ("Rev:, up to 8 hex digits", NUMBER("Rev:", 1, 8, &unused));
 #undef NUMBER
     const uint8_t *field = at;
     if (skip(line, &at, "{"))
@@ -204,6 +210,10 @@ static bool read_end(struct line *line, const uint8_t *at, int number)
             end->name_bytes = (size_t)(at - end->name);
             if (read_address(line, behind, number)) return true;
         }
+    /* A list may have no descriptions. */
+    at = field;
+    end->name = at;
+    if (skip(line, &at, "LID:") && read_address(line, at, number)) return true;
     return mismatch(line, field, "{description} LID:");
 }
 #undef READ

@@ -109,7 +109,9 @@ def test_arrays_have_the_types_that_the_model_promises(tmp_path: Path) -> None:
     ],
 )
 def test_names_may_hold_what_separates_fields(tmp_path: Path, name: str) -> None:
-    assert read(tmp_path, LINE.replace("host01 HCA-1", name)).node_name[1] == name
+    # A node without a description has its GUID as a name.
+    expected = name or "0x0002c90300000010"
+    assert read(tmp_path, LINE.replace("host01 HCA-1", name)).node_name[1] == expected
 
 
 def test_names_that_are_not_utf8_stay_printable(tmp_path: Path) -> None:
@@ -224,9 +226,32 @@ def test_lines_that_contradict_one_another_are_refused(tmp_path: Path, second: s
         read(tmp_path, LINE, second)
 
 
-def test_a_fabric_without_an_active_link_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="expected at least one active link, found none"):
-        read(tmp_path, LINE.replace("LOG=ACT", "LOG=INI"))
+def test_links_of_a_fabric_without_an_active_one_count_as_active(tmp_path: Path) -> None:
+    fabric = read(tmp_path, LINE.replace("LOG=ACT", "LOG=INI"))
+    assert fabric.links == 1
+    assert not fabric.synthetic_lids
+    assert "no link is active: all are taken to become so" in fabric.warnings
+
+
+def test_a_fabric_without_lids_gets_synthetic_ones(tmp_path: Path) -> None:
+    fabric = read(tmp_path, re.sub("LID:[0-9A-F]{4}", "LID:0000", LINE.replace("LOG=ACT", "LOG=INI")))
+    assert (fabric.links, fabric.port_lid.tolist()) == (1, [1, 2])
+    assert fabric.synthetic_lids
+
+
+def test_a_list_made_of_ufms_links_is_read(tmp_path: Path) -> None:
+    """UFM knows neither vendor, LID nor speed; a script writes 0 and ?."""
+    line = re.sub("(VenID|DevID|Rev|LID):[0-9A-F]+", r"\1:0", LINE).replace("SPD=10", "SPD=?")
+    fabric = read(tmp_path, line)
+    assert fabric.node_name == read(tmp_path, LINE).node_name
+    assert (fabric.links, fabric.link_lanes.tolist()) == (1, [4])
+    assert np.isnan(fabric.link_gbps).all()
+
+
+def test_a_list_without_descriptions_is_read(tmp_path: Path) -> None:
+    fabric = read(tmp_path, re.sub(r" \{[^{}]*\} LID", " LID", LINE))
+    assert fabric.node_name == ("0x0002c90200000020", "0x0002c90300000010")
+    assert fabric.port_lid.tolist() == read(tmp_path, LINE).port_lid.tolist()
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import io
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from ibprof.errors import InputError
@@ -16,6 +17,7 @@ from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.fabric.link_reader import find_link_format, read_fabric
 from ibprof_converter.fabric.slurm_listing import CORE
 from ibprof_converter.layout.node_levels import find_levels
+from ibprof_testing.paths import DATA
 
 CONF = """\
 # topology.conf
@@ -155,19 +157,22 @@ def test_lines_that_cannot_be_used_are_reported(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (
-            "SwitchName=a Nodes=n1\nSwitchName=b Nodes=n1\n",
-            ":2: expected at most 1 link of a host, found one more, of 'n1'",
-        ),
-        ("SwitchName=a Nodes=n[1-255]\n", ":1: expected at most 254 links of a switch, found one more, of 'a'"),
+        ("SwitchName=a Nodes=n[1-255]\n", ":1: expected at most 254 links of a node, found one more, of 'a'"),
         ("SwitchName=a Nodes=n[1-\n", ":1: expected names as node"),
         ("topology: a\n  tree: {", "expected YAML"),
         ("topology: a\ntree:\n  switches: 3\n tree:", "expected"),
         ("- topology: a\n  tree:\n    switches: 3\n", ":3: expected `switches:` with a list, found none"),
         (
             "- topology: a\n  tree:\n    switches:\n      - switch: s\n",
-            ":4: expected a name, and `children` or `nodes`",
+            ": expected nodes of switches, found 1 switch, no",
         ),
+        (
+            "- topology: a\n  tree:\n    switches:\n      - nodes: n1\n",
+            ":4: expected `switch:` with a name, found none",
+        ),
+        ("- topology: a\n  ring:\n    - ring: r1\n      nodes: n[1-4]\n", "found `ring`, which is not read"),
+        ("- topology: a\n  torus3d:\n    toruses: x\n", "found `torus3d`, which is not read"),
+        ("RingName=r1 Nodes=n[1-4]\n", "found RingName=, which is not read"),
         ("- topology: a\n  tree:\n    switches:\n      - 7\n", ":4: expected a mapping"),
     ],
 )
@@ -214,3 +219,23 @@ def test_the_formats_are_recognised_by_their_content() -> None:
     names = [found.name if (found := find_link_format(text.encode())) else None for text in (CONF, SCONTROL, YAML)]
     assert names == [*["Slurm's topology.conf or scontrol show topology"] * 2, "Slurm's topology.yaml"]
     assert find_link_format(b"name: a\nvalue: SwitchName=x\n") is None
+
+
+def test_a_skeleton_without_nodes_is_refused_as_one() -> None:
+    with pytest.raises(InputError, match="expected nodes of switches, found 4 switches, no nodes"):
+        read_fabric(DATA / "cases" / "topo-skel.yaml")
+
+
+def test_a_node_at_two_leaves_has_a_port_on_each(tmp_path: Path) -> None:
+    text = "SwitchName=s Switches=a,b\nSwitchName=a Nodes=n[1-3]\nSwitchName=b Nodes=n[3-5]\n"
+    fabric = read(tmp_path, text)
+    names = np.array(fabric.node_name)
+    ends = {tuple(sorted(pair)) for pair in names[fabric.link_node].tolist()}
+    assert {("a", "n3"), ("b", "n3")} <= ends
+    ports = fabric.port_node == fabric.node_name.index("n3")
+    assert (fabric.port_number[ports].tolist(), len(set(fabric.port_lid.tolist()))) == ([1, 2], 5 + 3 + 1)
+
+
+def test_a_switch_without_nodes_is_left_without_links(tmp_path: Path) -> None:
+    text = "- topology: a\n  tree:\n    switches:\n      - {switch: s, nodes: 'n[1-2]'}\n      - {switch: idle}\n"
+    assert sorted(read(tmp_path, text).node_name) == ["n1", "n2", "s"]

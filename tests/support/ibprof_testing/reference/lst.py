@@ -9,24 +9,24 @@ import re
 _END = (
     ("an end, `{`", rb"\{ "),
     ("type CA, SW or Rt", rb"(CA|SW|Rt|RT|RTR)(?:-SM)? "),
-    ("Ports:, 2 hex digits", rb"Ports:([0-9A-Fa-f]{2}) "),
+    ("Ports:, 2 hex digits", rb"Ports:([0-9A-Fa-f]{1,2}) "),
     ("SystemGUID:, 16 hex digits", rb"SystemGUID:([0-9A-Fa-f]{16}) "),
     ("NodeGUID:, 16 hex digits", rb"NodeGUID:([0-9A-Fa-f]{16}) "),
     ("PortGUID:, 16 hex digits", rb"PortGUID:([0-9A-Fa-f]{16}) "),
-    ("VenID:, 6 to 8 hex digits", rb"VenID:[0-9A-Fa-f]{6,8} "),
-    ("DevID:, 4 to 8 hex digits", rb"DevID:[0-9A-Fa-f]{4,8} "),
-    ("Rev:, 8 hex digits", rb"Rev:[0-9A-Fa-f]{8} "),
-    ("{description} LID:", rb"\{(.{0,256}?)\} LID:"),
-    ("a LID, 4 hex digits or none", rb"([0-9A-Fa-f]{4}|) "),
-    ("PN:, 2 hex digits", rb"PN:([0-9A-Fa-f]{2}) \}"),
+    ("VenID:, up to 8 hex digits", rb"VenID:[0-9A-Fa-f]{1,8} "),
+    ("DevID:, up to 8 hex digits", rb"DevID:[0-9A-Fa-f]{1,8} "),
+    ("Rev:, up to 8 hex digits", rb"Rev:[0-9A-Fa-f]{1,8} "),
+    ("{description} LID:", rb"(?:\{(.{0,256}?)\} )?LID:"),
+    ("a LID, 4 hex digits or none", rb"([0-9A-Fa-f]{4}|0|) "),
+    ("PN:, 2 hex digits", rb"PN:([0-9A-Fa-f]{1,2}) \}"),
 )
 _FIELDS = (
     *_END,
     ("a second end", rb" "),
     *_END,
-    ("PHY=, a width", rb" PHY=(?:(1|2|4|8|12)x)?"),
+    ("PHY=, a width", rb" PHY=(?:((?:1|2|4|8|12)(?=x)|\?)x?)?"),
     ("LOG=, a state", rb" LOG=([A-Z]{3})"),
-    ("SPD=, a speed", rb" SPD=([0-9]{1,4}(?:\.[0-9]{1,3})?|FDR10|EDR20)"),
+    ("SPD=, a speed", rb" SPD=([0-9]{1,4}(?:\.[0-9]{1,3})?|FDR10|EDR20|\?)"),
     ("GBPS=, a measured rate, or the end of the line", rb"(?: GBPS=([0-9]{1,6}(?:\.[0-9]{1,9})?))?"),
 )
 _LINE = re.compile(b"".join(pattern for _, pattern in _FIELDS) + rb"\s*")

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Planes: parts of one list of links that no cable joins, each with a port of the same adapters, as XDR has four.
+
+An XDR adapter has a port on each of four planes, with one LID or one each. Its hardware spreads packets over them. Each
+plane becomes a rail, over which traffic is spread evenly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof_converter.fabric.fabric_graph import NodeKind
+from ibprof_converter.fabric.listing import Groups, Listing
+
+_MOST_PLANES = 8
+_SHARED = 0.9
+"""Share of the adapters that each plane has."""
+
+_LANE_GBPS = 190.0
+"""Data rate of a lane from which on adapters have planes: XDR."""
+
+
+def number_planes(listing: Listing) -> npt.NDArray[np.int64] | None:
+    """Return the plane of each row: int64 [row], in the order of their switches' GUIDs; None where there are none.
+
+    Planes have the same adapters, by NODE GUID or description, and either links of XDR or one LID for all ports of an
+    adapter.
+    """
+    from scipy.sparse import coo_array  # noqa: PLC0415  (slow to import, and few lists have planes)
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415  (likewise)
+
+    is_switch = listing.kind == NodeKind.SWITCH
+    nodes = Groups.by(listing.node_guid)
+    between = is_switch.all(axis=1)
+    cables = nodes.of_end[between]
+    size = len(nodes.key)
+    graph = coo_array((np.ones(len(cables), np.int8), (cables[:, 0], cables[:, 1])), (size, size))
+    _, part = connected_components(graph, directed=False)
+    rows = np.flatnonzero(is_switch.any(axis=1))
+    switch_end = np.where(is_switch[rows, 0], 0, 1)
+    of_row = part[nodes.of_end[rows, switch_end]]
+    parts, plane = np.unique(of_row, return_inverse=True)
+    if not 1 < len(parts) <= _MOST_PLANES or len(rows) < len(listing.line):
+        return None
+    ends = ~between
+    adapter_end = 1 - switch_end
+    rate = listing.gbps / np.maximum(listing.lanes, 1)
+    is_xdr = bool((rate[ends] > _LANE_GBPS).any())
+    guid = listing.node_guid[rows, adapter_end]
+    name = listing.name[rows, adapter_end]
+    for key in (guid, name):
+        has = [set(key[ends & (plane == number)].tolist()) for number in range(len(parts))]
+        every = set().union(*has)
+        if len(every) > 1 and min(map(len, has)) >= _SHARED * len(every):
+            break
+    else:
+        return None
+    return plane.astype(np.int64) if is_xdr or _shares_lids(listing) else None
+
+
+def _shares_lids(listing: Listing) -> bool:
+    """Return whether several ports of an adapter have one LID."""
+    is_adapter = (listing.kind == NodeKind.CA) & (listing.lid > 0)
+    ends = np.stack([listing.node_guid[is_adapter], listing.lid[is_adapter].astype(np.uint64)])
+    ports = np.unique(np.vstack([ends, listing.port[is_adapter].astype(np.uint64)]), axis=1)
+    _, count = np.unique(ports[:2], axis=1, return_counts=True)
+    return bool((count > 1).any())
+
+
+def take_plane(listing: Listing, plane: int) -> Listing:
+    """Return the links of one plane, of those that `number_planes` numbers."""
+    planes = number_planes(listing)
+    if planes is None:
+        raise ValueError(f"{listing.path} has no planes")
+    chosen = listing.select(np.flatnonzero(planes == plane))
+    count = int(planes.max()) + 1
+    remark = f"{count} planes that no cable joins, each with a port of every adapter: traffic is spread over them"
+    return replace(
+        chosen,
+        path=f"{chosen.path} (plane {plane + 1})",
+        remarks=(*chosen.remarks, *([remark] if plane == 0 else [])),
+        damage=chosen.damage if plane == 0 else (),
+    )
