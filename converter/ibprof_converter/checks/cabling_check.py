@@ -12,9 +12,10 @@ import numpy.typing as npt
 from ibprof.text.quantities import count_of
 from ibprof_converter.checks.fabric_findings import FabricFinding, FindingKind
 from ibprof_converter.checks.route_check import name_nodes
+from ibprof_converter.fabric.assemble import NOT_ACTIVE
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind, Origin
 from ibprof_converter.fabric.fabric_parts import list_parts
-from ibprof_converter.layout.neighbours import find_alike_links
+from ibprof_converter.layout.neighbours import find_slow_switches
 from ibprof_converter.layout.node_levels import find_leaves, find_levels
 from ibprof_converter.layout.regular_cabling import fit_regular_cabling
 
@@ -34,6 +35,10 @@ def check_cabling(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
         yield FabricFinding(
             FindingKind.INACTIVE, rail, f"{count_of(len(fabric.inactive), 'link')} not active", fabric.inactive
         )
+    if fabric.synthetic_lids:
+        yield FabricFinding(FindingKind.NO_LID, rail, "no port has a LID", ())
+    if nameless := tuple(f"{name!r}: {why}" for name, why in fabric.left_out if why != NOT_ACTIVE):
+        yield FabricFinding(FindingKind.NO_LID, rail, f"{count_of(len(nameless), 'adapter')} left out", nameless)
     if fabric.unequal:
         what = f"{count_of(len(fabric.unequal), 'link')} with different widths or speeds at the two ends"
         yield FabricFinding(FindingKind.ENDS_DIFFER, rail, what, fabric.unequal)
@@ -65,10 +70,15 @@ def _check_regularity(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
 def _check_rates(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
     """Compare each link with those between the same two levels.
 
-    The usual rate is the most common one. A switch whose several links to a level are all alike is of another
-    generation, or was bought so: none of its links is called slow.
+    The usual rate is the most common one. A switch whose several links to a level are all slow counts as one finding:
+    it is of another generation, or something limits it.
     """
-    level = np.sort(find_levels(fabric)[fabric.link_node], axis=1)
+    level_of_node = find_levels(fabric)
+    level = np.sort(level_of_node[fabric.link_node], axis=1)
+    switches = find_slow_switches(fabric, level_of_node)
+    of_switch = np.zeros(fabric.links, np.bool_)
+    for each in switches:
+        of_switch[each.links] = True
     # Links with two rates are a finding of their own.
     has_rate = np.isfinite(fabric.link_gbps) & ~fabric.link_unequal
     lanes, gbps = fabric.link_lanes.astype(np.float64), fabric.link_gbps
@@ -79,7 +89,7 @@ def _check_rates(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
         if not len(peers):
             continue
         usual_lanes, usual_gbps = _most_common(list(zip(lanes[peers].tolist(), gbps[peers].tolist(), strict=True)))
-        odd = peers[(gbps[peers] < usual_gbps) & ~find_alike_links(fabric, peers)]
+        odd = peers[(gbps[peers] < usual_gbps) & ~of_switch[peers]]
         is_narrow = (lanes[odd] > 0) & (lanes[odd] < usual_lanes)
         slow[odd[~is_narrow]] = True
         narrow[odd[is_narrow]] = True
@@ -88,6 +98,9 @@ def _check_rates(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
         if len(links):
             what = f"{count_of(len(links), 'link')} {words} than others of their kind"
             yield FabricFinding(kind, rail, what, _links(fabric, links))
+    if switches:
+        what = f"{count_of(len(switches), 'switch')} slower than others of the level"
+        yield FabricFinding(FindingKind.SLOW_SWITCH, rail, what, tuple(each.describe(fabric) for each in switches))
 
 
 def _most_common(rates: list[tuple[float, float]]) -> tuple[float, float]:

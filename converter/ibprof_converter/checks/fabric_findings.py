@@ -122,10 +122,23 @@ class FindingKind(Enum):
         False,
         "cabled and up, but the subnet manager has not made it active: it carries nothing",
     )
+    NO_LID = _Meaning(
+        "no-lid",
+        False,
+        "no packet can be addressed to ports without a LID: the subnet manager has not configured them, or it has not "
+        "run at all. Where no port has one, commands give all synthetic LIDs and model the routes. Where others "
+        "have one, these hosts are left out",
+    )
     SLOW_LINK = _Meaning(
         "slow-link",
         False,
         "it carries less than links of its kind: a bad or badly seated cable, or an older adapter; what passes waits",
+    )
+    SLOW_SWITCH = _Meaning(
+        "slow-switch",
+        False,
+        "all of its links to a level are slower than those of its peers. Either it is of an older generation and was "
+        "bought so, or something limits it: a speed or width set on its ports, wrong cables, firmware",
     )
     NARROW_LINK = _Meaning(
         "narrow-link",

@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Neighbours and connected components of a fabric; equal links of one switch."""
+"""Neighbours and connected components of a fabric; switches that are slower than their peers."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
+
+_SLOWER = 0.99
+"""Share of the usual speed from which on a link is slow."""
 
 
 def find_neighbours(fabric: Fabric, chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
@@ -54,16 +59,72 @@ def find_chassis(fabric: Fabric, is_switch: npt.NDArray[np.bool_]) -> npt.NDArra
     return np.where((guid > 0) & (count[number] > 1), number, -1)
 
 
-def find_alike_links(fabric: Fabric, peers: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
-    """Return which links have a switch at one end that has several of them, all of one width and speed: no fault."""
-    alike = np.zeros(len(peers), np.bool_)
-    rates = list(zip(fabric.link_lanes[peers].tolist(), fabric.link_gbps[peers].tolist(), strict=True))
-    for end in (0, 1):
-        of_node: dict[int, list[int]] = {}
-        for index, node in enumerate(fabric.link_node[peers, end].tolist()):
-            if fabric.node_kind[node] == NodeKind.SWITCH:
-                of_node.setdefault(node, []).append(index)
-        for members in of_node.values():
-            if len(members) > 1 and len({rates[index] for index in members}) == 1:
-                alike[members] = True
-    return alike
+@dataclass(frozen=True, slots=True)
+class SlowSwitch:
+    """A switch all of whose links to a level are slower than those of its peers.
+
+    Attributes:
+        node: the switch.
+        links: int [link], those to all levels where its links are slow.
+        usual: float64 [link], Gb/s of its peers' links to the same level.
+        peers: number of other switches with links of that speed.
+        lanes: lanes of its peers' links where its own are narrower; else 0.
+    """
+
+    node: int
+    links: npt.NDArray[np.intp]
+    usual: npt.NDArray[np.float64]
+    peers: int
+    lanes: int
+
+    def describe(self, fabric: Fabric) -> str:
+        """Return in words what is slow, and how its peers compare."""
+        own, usual = fabric.link_gbps[self.links], self.usual
+        rate = " or ".join(f"{gbps:g}" for gbps in np.unique(own).tolist())
+        others = " or ".join(f"{gbps:g}" for gbps in np.unique(usual).tolist())
+        far = fabric.link_node[self.links]
+        to = "hosts" if (fabric.node_kind[far] != NodeKind.SWITCH).any() else "switches"
+        width = f" on {fabric.link_lanes[self.links[0]]} of {self.lanes} lanes" if self.lanes else ""
+        peers = f"{self.peers} others" if self.peers != 1 else "another one"
+        return f"all {len(self.links)} links of {fabric.node_name[self.node]} to {to} run at {rate} Gb/s{width}, " + (
+            f"those of {peers} at {others} Gb/s"
+        )
+
+
+def find_slow_switches(fabric: Fabric, level: npt.NDArray[np.int32]) -> list[SlowSwitch]:
+    """Return the switches whose links to a level are all alike, and slower than most of their peers' links.
+
+    Where two speeds are as common, the faster one is the usual one. A switch with a single link to a level is left out:
+    its link may be the fault.
+    """
+    pairs = np.sort(level[fabric.link_node], axis=1)
+    is_known = fabric.link_gbps > 0
+    found: dict[int, list[tuple[npt.NDArray[np.intp], float, int, int]]] = {}
+    for pair in np.unique(pairs, axis=0):
+        members = np.flatnonzero((pairs == pair).all(axis=1) & is_known)
+        if not len(members):
+            continue
+        speeds, counts = np.unique(fabric.link_gbps[members], return_counts=True)
+        usual = float(speeds[len(speeds) - 1 - counts[::-1].argmax()])
+        ends = fabric.link_node[members]
+        for side in np.unique(pair).tolist():
+            switches = np.unique(ends[(level[ends] == side) & (fabric.node_kind[ends] == NodeKind.SWITCH)])
+            own = {node: members[(ends == node).any(axis=1)] for node in switches.tolist()}
+            rates = {node: np.unique(fabric.link_gbps[links]) for node, links in own.items()}
+            peers = sum(rate[-1] >= _SLOWER * usual for rate in rates.values())
+            for node, links in own.items():
+                if peers and len(links) > 1 and len(rates[node]) == 1 and rates[node][0] < _SLOWER * usual:
+                    normal = members[fabric.link_gbps[members] == usual]
+                    lanes = int(fabric.link_lanes[normal].max())
+                    is_narrow = 0 < fabric.link_lanes[links].max() < lanes
+                    found.setdefault(node, []).append((links, usual, peers, lanes if is_narrow else 0))
+    return [
+        SlowSwitch(
+            node,
+            np.concatenate([links for links, _, _, _ in parts]),
+            np.concatenate([np.full(len(links), usual) for links, usual, _, _ in parts]),
+            min(peers for _, _, peers, _ in parts),
+            max(lanes for _, _, _, lanes in parts),
+        )
+        for node, parts in sorted(found.items())
+    ]

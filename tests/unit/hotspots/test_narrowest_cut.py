@@ -6,10 +6,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ibprof_converter.hotspots.causes.narrowest_cut import narrowest_cut
+from ibprof_converter.hotspots.causes.narrowest_cut import narrowest_cut, try_links
 from ibprof_converter.routing.balanced_tables import balance_tables
 from ibprof_converter.routing.subnet import Subnet
-from ibprof_testing.samples.planted_causes import all_to_all, count_hosts, make_rails, situation
+from ibprof_testing.samples.planted_causes import Pairs, all_to_all, count_hosts, make_rails, situation
 
 
 @pytest.mark.parametrize(
@@ -65,3 +65,24 @@ def test_no_cut_is_above_what_tables_reach(shape: str, seed: int) -> None:
     across = inside[subnet.fabric.link_node]
     gbps = float(subnet.fabric.link_gbps[across[:, 0] != across[:, 1]].sum())
     assert (cut.bytes, cut.gbps) == (max(crossing), gbps)
+
+
+def advise(shape: str, pairs: Pairs) -> str:
+    """Return the advice on oversubscription of a traffic between hosts."""
+    (change,) = try_links(situation(make_rails(shape), pairs))
+    return change.advice.split(" links:")[0]
+
+
+def test_only_moves_to_free_hosts_are_advised() -> None:
+    """Four leaves of four hosts with one uplink each."""
+    everyone = np.arange(16)
+    shape = "xgft:2:4,4:1,1"
+    assert advise(shape, all_to_all(everyone)) == "add"
+    assert advise(shape, all_to_all(everyone[:8])) == "spread the job over more leaves, or add"
+    assert advise(shape, (everyone, (everyone + 4) % 16)) == "keep partners on one leaf, or add"
+
+
+def test_pods_that_are_all_in_use_are_no_advice() -> None:
+    """Two pods of two leaves, with one link between each pod's switch and the top."""
+    shape = "xgft:3:4,2,2:1,2,1"
+    assert advise(shape, all_to_all(np.arange(16))) == "add"

@@ -7,7 +7,7 @@ that a partitioner finds on any fabric. Faster links across the narrowest cut ar
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -38,6 +38,8 @@ _EIGENVECTORS = 4
 _IMPROVED = 4
 """Number of candidates that are improved, the best first."""
 
+_BY_LEVEL = "levels of the fabric"
+
 HALF = "nearer half of a link, improved by moving switches"
 SWEEP = "sweep along an eigenvector, improved by moving switches"
 
@@ -67,7 +69,7 @@ class SwitchCut:
     gbps: float
     inside_gbps: float
     seconds: float
-    found_by: str = "levels of the fabric"
+    found_by: str = _BY_LEVEL
 
 
 def find_routing_bound(situation: Situation) -> float:
@@ -89,13 +91,8 @@ def narrowest_cut(situation: Situation) -> SwitchCut | None:
         here = situation.flows.rail == rail
         lids = situation.flows.source_lid[here], situation.flows.destination_lid[here]
         flows = fabric.lid_node[lids[0]], fabric.lid_node[lids[1]], situation.flows.bytes[here].astype(np.float64)
-        is_switch = fabric.node_kind == NodeKind.SWITCH
         for top in range(int(level.max(initial=0)) + 1):
-            if top:
-                joined = (~is_switch | (level <= top))[fabric.link_node].all(axis=1)
-            else:  # each switch by itself, for fabrics whose leaves are cabled to each other
-                joined = ~is_switch[fabric.link_node].all(axis=1)
-            part = np.unique(find_parts(fabric.nodes, fabric.link_node[joined]), return_inverse=True)[1]
+            part = _number_parts(fabric, level, top)
             cut = _narrowest(fabric, rail, top, part, *flows)
             if cut is not None and (best is None or cut.seconds > best.seconds):
                 best = cut
@@ -108,6 +105,39 @@ def narrowest_cut(situation: Situation) -> SwitchCut | None:
         if cut.seconds > _CLEARLY * (best.seconds if best else 0.0):
             best = cut
     return best
+
+
+def _number_parts(fabric: Fabric, level: npt.NDArray[np.int32], top: int) -> npt.NDArray[np.int64]:
+    """Return the part of each node if only cables up to a level join nodes: int64 [node].
+
+    At level 0 each switch is a part with its hosts, for fabrics whose leaves are cabled to each other.
+    """
+    is_switch = fabric.node_kind == NodeKind.SWITCH
+    joins = (
+        (~is_switch | (level <= top))[fabric.link_node] if top else ~is_switch[fabric.link_node].all(axis=1)[:, None]
+    )
+    parts = find_parts(fabric.nodes, fabric.link_node[joins.all(axis=1)])
+    return np.unique(parts, return_inverse=True)[1].astype(np.int64)
+
+
+def _list_moves(situation: Situation, cut: SwitchCut) -> list[str]:
+    """Return the moves of the job that hosts and their partners leave possible: to other parts, or into one part."""
+    if cut.found_by != _BY_LEVEL:
+        return []
+    fabric = situation.subnets[cut.rail].fabric
+    part = _number_parts(fabric, situation.levels[cut.rail], cut.level)
+    of_node = situation.hosts.of_node[cut.rail]
+    has_hosts = np.unique(part[of_node >= 0])
+    here = situation.flows.rail == cut.rail
+    ends = np.stack([situation.flows.source_lid[here], situation.flows.destination_lid[here]])
+    pairs = np.unique(of_node[fabric.lid_node[ends]], axis=1)
+    used = np.unique(part[fabric.lid_node[ends]])
+    is_leaf = int((fabric.node_kind[cut.nodes] == NodeKind.SWITCH).sum()) == 1
+    noun, many = ("leaf", "leaves") if is_leaf else ("pod", "pods")
+    capacity = int(np.bincount(part[of_node >= 0])[has_hosts].max())
+    partners = int(np.bincount(pairs[0][pairs[0] >= 0]).max(initial=0))
+    moves = [f"spread the job over more {many}"] if len(used) < len(has_hosts) else []
+    return moves + ([f"keep partners on one {noun}"] if partners < capacity else [])
 
 
 def try_links(situation: Situation) -> Iterator[Change]:
@@ -137,9 +167,14 @@ def try_links(situation: Situation) -> Iterator[Change]:
             f"{cut.inside_gbps:g} Gb/s ({cut.inside_gbps / cut.gbps:.2f} to 1): {format_seconds(cut.seconds)} at best, "
             "on any routes",
         ),
-        advice=f"spread the job over more leaves, keep partners on one, or add links: {factor:.2f} times as many",
+        advice=join_choices([*_list_moves(situation, cut), f"add links: {factor:.2f} times as many"]),
         change=f"{factor:.2f} times as many links, or as fast ones, around {name}, and around all parts alike",
     )
+
+
+def join_choices(choices: Sequence[str]) -> str:
+    """Return choices as a list in words: `a, b, or c`."""
+    return f"{', '.join(choices[:-1])}, or {choices[-1]}" if len(choices) > 1 else choices[0]
 
 
 def _widen(situation: Situation, cut: SwitchCut, factor: float) -> Situation:

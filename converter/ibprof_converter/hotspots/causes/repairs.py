@@ -23,7 +23,7 @@ from ibprof_converter.hotspots.causes.load_cause import (
     name_node,
 )
 from ibprof_converter.hotspots.causes.situation import Situation
-from ibprof_converter.layout.neighbours import find_alike_links
+from ibprof_converter.layout.neighbours import SlowSwitch, find_slow_switches
 from ibprof_converter.layout.regular_cabling import RegularCabling, fit_regular_cabling
 
 _SLOWER = 0.99
@@ -106,13 +106,11 @@ def _find_slow_links(situation: Situation, rail: int) -> Iterator[Repair]:
     fabric = situation.subnets[rail].fabric
     usual = _find_usual_speeds(fabric, situation.levels[rail])
     seconds = situation.seconds[rail].max(axis=1, initial=0.0)
-    level = np.sort(situation.levels[rail][fabric.link_node], axis=1)
-    slow = np.flatnonzero((fabric.link_gbps < _SLOWER * usual) & (seconds > 0))
-    by_design = np.zeros(fabric.links, np.bool_)
-    for pair in np.unique(level[slow], axis=0):
-        peers = np.flatnonzero((level == pair).all(axis=1))
-        by_design[peers] = find_alike_links(fabric, peers)
-    for link in slow[~by_design[slow]].tolist():
+    slow = (fabric.link_gbps < _SLOWER * usual) & (seconds > 0)
+    for switch in find_slow_switches(fabric, situation.levels[rail]):
+        slow[switch.links] = False
+        yield _describe_slow_switch(situation, rail, switch)
+    for link in np.flatnonzero(slow).tolist():
         ends = _list_ends(fabric, link)
         end = int(situation.seconds[rail][link].argmax())
         sender, receiver = ends[end], ends[1 - end]
@@ -129,6 +127,30 @@ def _find_slow_links(situation: Situation, rail: int) -> Iterator[Repair]:
             apply=partial(set_speed, port=ends[0], gbps=float(usual[link])),
             remakes_tables=False,
         )
+
+
+def _describe_slow_switch(situation: Situation, rail: int, switch: SlowSwitch) -> Repair:
+    fabric = situation.subnets[rail].fabric
+    name = name_node(fabric, switch.node)
+    usual = " or ".join(f"{gbps:g}" for gbps in np.unique(switch.usual).tolist())
+    ports = [_list_ends(fabric, link)[0] for link in switch.links.tolist()]
+
+    def speed_up(each: Fabric) -> Fabric:
+        for port, gbps in zip(ports, switch.usual.tolist(), strict=True):
+            each = set_speed(each, port, gbps)
+        return each
+
+    return Repair(
+        cause=SLOW_LINK,
+        rail=rail,
+        at=name,
+        evidence=f"{switch.describe(fabric)}: either it is of an older generation and was bought so, or something "
+        "limits it (a speed or width set on its ports, wrong cables, firmware)",
+        change=f"find what limits {name}, or replace it, so that its links run at {usual} Gb/s",
+        heat=float(situation.seconds[rail][switch.links].max(initial=0.0)),
+        apply=speed_up,
+        remakes_tables=False,
+    )
 
 
 def _find_misfits(situation: Situation, rail: int, fitted: RegularCabling) -> list[Repair]:
@@ -217,7 +239,11 @@ def _find_few_uplinks(situation: Situation, rail: int) -> Iterator[Repair]:
     uplinks = np.bincount(fabric.link_node[upward], minlength=fabric.nodes)
     at_hosts = np.broadcast_to(~is_switch[fabric.link_node].all(axis=1)[:, np.newaxis], upward.shape)
     hosts = np.bincount(fabric.link_node[at_hosts], minlength=fabric.nodes)
-    gbps = np.broadcast_to(np.nan_to_num(fabric.link_gbps)[:, np.newaxis], upward.shape)
+    # A slow switch has as many links as others: more of them are not what it lacks.
+    speed = np.nan_to_num(fabric.link_gbps)
+    for switch in find_slow_switches(fabric, level):
+        speed[switch.links] = switch.usual
+    gbps = np.broadcast_to(speed[:, np.newaxis], upward.shape)
     host_gbps, up_gbps = (
         np.bincount(fabric.link_node[each], weights=gbps[each], minlength=fabric.nodes) for each in (at_hosts, upward)
     )

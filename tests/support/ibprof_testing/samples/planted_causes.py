@@ -233,9 +233,22 @@ def plain_rails(shape: str, generator: Generator) -> Situation:
     return situation(subnets, all_to_all(np.arange(count_hosts(subnets))), rails=(0, 1))
 
 
+def plant_slow_switch(shape: str, generator: Generator) -> Situation:
+    """All links of a spine at half their speed."""
+    subnets = make_rails(shape)
+    fabric = subnets[0].fabric
+    leaves = set(leaves_of(subnets[0]))
+    spines = [node for node in np.flatnonzero(fabric.node_kind == NodeKind.SWITCH).tolist() if node not in leaves]
+    gbps = fabric.link_gbps.copy()
+    gbps[(fabric.link_node == generator.choice(spines)).any(axis=1)] /= 2
+    subnets = [Subnet(replace(fabric, link_gbps=gbps), subnets[0].tables, ())]
+    return situation(subnets, all_to_all(np.arange(count_hosts(subnets))))
+
+
 PLANTS: tuple[tuple[str, Callable[[str, Generator], Situation], tuple[str, ...]], ...] = (
     ("slow-link", plant_slow_link, (*FULL[:3], TAPERED[1])),
     ("slow-link", plant_slow_host_link, (FULL[0], TAPERED[0])),
+    ("slow-link", plant_slow_switch, (FULL[0], FULL[3])),
     ("one-rail", plant_one_rail, (FULL[0], FULL[1], TAPERED[1])),
     ("many-to-few", plant_many_to_few, (*FULL[:3], TAPERED[0])),
     ("missing-uplink", plant_missing_uplink, (FULL[0], FULL[1], FULL[3])),
