@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -105,6 +106,11 @@ jobs:
     sending = 1048576 * 8 / 100 / 1e3
     assert float(alone["operation_us"]) == pytest.approx(3.5 + 2 * (sending + FAR / 1e3), rel=0.01)
     assert float(together["operation_us"]) > 1.2 * float(alone["operation_us"])
+    # The summary names the program's own time, and the latency of its messages apart.
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert summary["mpi_alone_us"] == float(alone["operation_us"])
+    assert summary["mpi_alone_message_us"] == float(alone["mean_us"]) < summary["mpi_alone_us"]
+    assert summary["mpi_slowdown"] == pytest.approx(summary["mpi_beside_us"] / summary["mpi_alone_us"], rel=1e-2)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -30,7 +30,7 @@ from ibprof_lab.simulation.study.result_tables import (
 )
 from ibprof_lab.simulation.study.study_file import StudyPlan
 from ibprof_lab.simulation.study.sweep import find_stored, run_cells
-from ibprof_lab.simulation.workload.workloads import list_run_notes
+from ibprof_lab.simulation.workload.workloads import Role, list_run_notes
 
 SUMMARY = "summary.json"
 
@@ -104,7 +104,8 @@ def run_study(plan: StudyPlan, options: StudyOutput, pool: Executor, tell: Calla
     rows = list_results(cells, outcomes)
     means = average_seeds(rows)
     _write_tables(options, {RESULTS: rows, MEANS: means, WHOLE: list_whole_times(cells, outcomes)})
-    conclusions = _conclude_by(means, plan.by) if plan.by else _conclude(means)
+    traced = {each.name for cell in cells for each in cell.workloads if each.role is Role.GOAL}
+    conclusions = _conclude_by(means, plan.by) if plan.by else _conclude(means, traced)
     found = StudyResults(conclusions, rows, list_notes(plan))
     (folder / SUMMARY).write_text(json.dumps(_summarise(plan, found), indent=2) + "\n", encoding="ascii")
     return found
@@ -150,16 +151,29 @@ def _summarise(plan: StudyPlan, found: StudyResults) -> dict[str, Any]:
     }
 
 
-def _conclude(means: Sequence[Mean]) -> dict[str, Any]:
-    """Return the latency of each measured job alone and next to the others, and its slow-down."""
+def _conclude(means: Sequence[Mean], traced: Collection[str]) -> dict[str, Any]:
+    """Return the time of each measured job alone and next to the others, and its slow-down.
+
+    The time of a job is the mean latency of its messages. That of a traced program is the time that it takes as a
+    whole; the latency of its messages has a key of its own.
+
+    Args:
+        means: over seeds.
+        traced: names of the jobs that replay a traced program.
+    """
     concluded: dict[str, Any] = {}
     for mean in means:
         job, is_alone = mean["measured"], mean["run"] == "baseline"
-        concluded[f"{job}_{'alone' if is_alone else 'beside'}_us"] = mean["mean_us"]
-        if not is_alone:
-            concluded[f"{job}_slowdown"] = mean["slowdown"]
-            if mean["operation_slowdown"]:
-                concluded[f"{job}_operation_slowdown"] = mean["operation_slowdown"]
+        where = "alone" if is_alone else "beside"
+        kinds = [("", "mean_us", "slowdown")]
+        if job in traced:
+            kinds = [("", "operation_us", "operation_slowdown"), ("_message", "mean_us", "slowdown")]
+        for word, time, slowdown in kinds:
+            concluded[f"{job}_{where}{word}_us"] = mean[time]
+            if not is_alone:
+                concluded[f"{job}{word}_slowdown"] = mean[slowdown]
+        if not is_alone and mean["operation_slowdown"] and job not in traced:
+            concluded[f"{job}_operation_slowdown"] = mean["operation_slowdown"]
     return concluded
 
 

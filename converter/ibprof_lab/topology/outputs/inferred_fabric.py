@@ -100,22 +100,26 @@ def _route(
     distance, before = dijkstra(graph, directed=False, indices=destination, return_predecessors=True)
     if not np.isfinite(distance).all():
         raise UsageError(f"{name}: not all hosts are connected; write .tgf, .dot or .json")
-    port = _ports(switches, cable)
+    ports = _list_ports(cable)
     egress = np.zeros((switches, len(host_switch)), np.uint8)
-    everyone = np.arange(switches)
     row_of = np.searchsorted(destination, host_switch)
     for row in range(len(destination)):
-        onward = np.where(before[row] >= 0, before[row], everyone)
-        egress[:, row_of == row] = port[everyone, onward][:, None]
+        hosts = np.flatnonzero(row_of == row)
+        for switch in np.flatnonzero(before[row] >= 0).tolist():
+            # Hosts of one switch take parallel cables in turn.
+            parallel = np.array(ports[switch, int(before[row, switch])], np.uint8)
+            egress[switch, hosts] = parallel[np.arange(len(hosts)) % len(parallel)]
     egress[host_switch, np.arange(len(host_switch))] = host_port
     return egress
 
 
-def _ports(switches: int, cable: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
-    port = np.zeros((switches, switches), np.uint8)
-    a, a_port, b, b_port = cable.T
-    port[a, b], port[b, a] = a_port, b_port
-    return port
+def _list_ports(cable: npt.NDArray[np.int64]) -> dict[tuple[int, int], list[int]]:
+    """Return the ports of each switch to each other one, a port for each parallel cable."""
+    ports: dict[tuple[int, int], list[int]] = {}
+    for a, a_port, b, b_port in cable.tolist():
+        ports.setdefault((a, b), []).append(a_port)
+        ports.setdefault((b, a), []).append(b_port)
+    return ports
 
 
 def write_fabric(path: Path, topology: InferredTopology, remark: str, gbps: float) -> str:
