@@ -68,7 +68,7 @@ class BusiestLink:
         by_region: seconds of each region's own most loaded link direction; None where not known.
         on_host_share: part of all bytes that stay within hosts, 0 to 1, placed as they are on this fabric.
         moved: ranks are placed on other hosts than they ran on, so that the run's time is not these links'.
-        unrouted: a sentence on bytes without a route; empty where all bytes have one.
+        unrouted: sentences on bytes without a route and on hosts left out; empty where nothing is lost.
         unrouted_share: their part of all bytes, 0 to 1.
     """
 

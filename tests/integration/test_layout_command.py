@@ -124,8 +124,10 @@ def test_strict_makes_bytes_that_cannot_be_routed_an_error(tmp_path: Path, capsy
     assert layout.main([*arguments, "--strict"]) == 5
     assert "missing table" in capsys.readouterr().err
     assert not links.exists()
-    assert layout.main(arguments) == 0
+    assert layout.main(arguments) == 5
     assert "missing table" in capsys.readouterr().err
+    assert links.exists()
+    assert layout.main([*arguments, "--max-unrouted", "100"]) == 0
 
 
 def test_what_is_odd_about_fabric_and_placement_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

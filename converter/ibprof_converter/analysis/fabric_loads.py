@@ -26,6 +26,7 @@ from ibprof_converter.traffic.hosts import Hosts
 from ibprof_converter.traffic.loaded_links import Bounds, Loads
 from ibprof_converter.traffic.port_counters import Agreement
 from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic, describe_origin
+from ibprof_converter.traffic.unrouted_bytes import UnroutedBytes, find_unrouted
 
 STATIC_PARTS = (
     "switches route adaptively: the estimate ranks links and judges; pictures, the view, graphs and the hosts that "
@@ -168,7 +169,7 @@ class FabricLoads(NotebookView):
     def warnings(self) -> tuple[str, ...]:
         """Sentences that must stand next to any output of the loads: notes, bounds, bytes on no link."""
         loads = self.loads
-        lines = list(self.coverage.notes)
+        lines = [*self.coverage.lost, *self.coverage.notes]
         if self.traffic and self.traffic.nic and MODELLED in self.traffic.nic:
             lines.insert(0, f"which adapter of a host bytes take: {describe_nic(self.traffic.nic)}")
         if self.traffic and (routes := describe_routes(self.fabric.subnets)):
@@ -217,6 +218,10 @@ class FabricLoads(NotebookView):
     def ends(self) -> LinkDirections:
         """Return all link directions in one list."""
         return LinkDirections(self.fabric.subnets, self.fabric.layouts, self.loads, self.traffic, self.judging_bounds)
+
+    def find_unrouted(self) -> UnroutedBytes | None:
+        """Return the bytes without a route; None where all bytes have one."""
+        return find_unrouted(self.placed, self.fabric.subnets, self.loads)
 
     def about(self) -> dict[str, object]:
         """Return the traffic, the fabric and the totals as plain values."""

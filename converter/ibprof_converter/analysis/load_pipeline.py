@@ -152,7 +152,7 @@ def _complete(
     bounds = bound_loads(placed, fabric.subnets, options.adaptive) if isinstance(placed, Traffic) else None
     ranked = [each if isinstance(each, RankTraffic) else None for each in demands]
     demand = ranked[0] if len(ranked) == 1 else None
-    coverage = describe_coverage(demand, placed, fabric.subnets)
+    coverage = describe_coverage(demand, placed, fabric.subnets, fabric.hosts, loads)
     if bounds and bounds.is_adaptive:
         coverage = replace(coverage, modelled=(*coverage.modelled, STATIC_PARTS))
     return FabricLoads(
@@ -198,6 +198,8 @@ def _place_jobs(fabric: RoutedFabric, demands: Sequence[Demand], options: Traffi
         elif (placement or options.rails or options.nic) and not options.inherited:
             raise UsageError(f"{name} says which ports it is of: --placement, --rails and --nic do not apply")
         elif isinstance(demand, Traffic):
+            if any(each.synthetic_lids for each in fabric.fabrics):
+                raise InconsistentError(f"{name} names LIDs, and no port of the fabric has one")
             placed.append(demand)
         elif len(demands) > 1:
             raise UsageError(f"{name}: port counters are of all jobs together; --counters compares them with jobs")
@@ -266,7 +268,8 @@ def judge_loads(
     routes = (describe_routes(fabric.subnets) or "") if traffic else ""
     run = demand.profile if demand else None
     moved = traffic is not None and traffic.moved
-    return JudgedLoads(judge_job(run, links, routes, _time_regions(loads), moved=moved), links)
+    lost = " ".join(loads.coverage.lost)
+    return JudgedLoads(judge_job(run, links, routes, _time_regions(loads), moved=moved, lost=lost), links)
 
 
 def _time_regions(loads: FabricLoads) -> Mapping[str, float] | None:

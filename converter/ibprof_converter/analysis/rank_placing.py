@@ -10,10 +10,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.errors import UsageError
+from ibprof.errors import InconsistentError, UsageError
 from ibprof.profile.row_choice import ALL_ROWS, RowChoice
+from ibprof.text.quantities import count_of, format_bytes
 from ibprof_converter.analysis.load_options import FabricOptions, Progress, no_progress
 from ibprof_converter.analysis.load_pipeline import Demand, read_subnets
+from ibprof_converter.fabric.node_names import show_some
 from ibprof_converter.hotspots.coverage import describe_coverage
 from ibprof_converter.placement.candidates import (
     RANDOM_SEEDS,
@@ -38,14 +40,16 @@ from ibprof_converter.placement.slots import (
 from ibprof_converter.placement.starting_placements import random_slots, starting_placements
 from ibprof_converter.placement.swap_search import TimeBounds, search
 from ibprof_converter.placement.switch_paths import find_switch_paths
+from ibprof_converter.routing.hop_trace import Reason
 from ibprof_converter.routing.route_choice import name_routes
+from ibprof_converter.routing.spread import spread
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic import rail_policies
 from ibprof_converter.traffic.adapter_policies import describe_nic
 from ibprof_converter.traffic.hosts import Hosts, find_hosts
 from ibprof_converter.traffic.loaded_links import ESTIMATE, STATIC
 from ibprof_converter.traffic.rank_placement import place_ranks_as_recorded, place_ranks_by_rule
-from ibprof_converter.traffic.traffic_data import RankTraffic
+from ibprof_converter.traffic.traffic_data import NO_LID, RankTraffic
 from ibprof_converter.traffic.traffic_reader import choose_demand, read_traffic
 
 SEARCH_SECONDS = 10.0
@@ -160,6 +164,7 @@ def place_ranks(
     Raises:
         UsageError: the ranks do not fit, or options need a placement that is not known.
         InputError: a file of hosts or of a placement is not what it should be.
+        InconsistentError: in the best placement some ranks do not reach each other.
     """
     given = _given_hosts(subnets, hosts, demand, options)
     slots, notes = _find_slots(hosts, given, demand.ranks, options)
@@ -194,6 +199,12 @@ def place_ranks(
         randoms = [random_slots(slots, demand.ranks, seed) for seed in range(RANDOM_SEEDS)]
         candidates = [(times.row("best", each), each) for each in (*starts, *randoms)]
         best, chosen = min([(best, chosen), *candidates], key=lambda one: order_of_row(one[0]))
+    if best.lost_bytes:
+        where = _describe_unreachable(subnets, hosts, slots.host[slots.host_of_slot[chosen]])
+        raise InconsistentError(
+            f"no placement was found in which all of {demand.ranks} ranks reach each other; the best one leaves "
+            f"{format_bytes(best.lost_bytes)} without a route: {where}"
+        )
     return PlacementComparison(
         rows=(best, *rows, *times.random_rows()),
         bounds=bounds,
@@ -206,6 +217,31 @@ def place_ranks(
         load_basis=ESTIMATE if is_adaptive else STATIC,
         routes=name_routes(subnets),
     )
+
+
+def _describe_unreachable(subnets: Sequence[Subnet], hosts: Hosts, chosen: npt.NDArray[np.integer]) -> str:
+    """Return in words which of the chosen hosts cannot reach each other on any rail, by one host a leaf switch."""
+    used = np.unique(chosen)
+    leaf, first, inverse = np.unique(hosts.leaf[used], return_index=True, return_inverse=True)
+    one = used[first]
+    arrives = np.eye(len(one), dtype=np.bool_)
+    for rail, subnet in enumerate(subnets):
+        lid = hosts.lid[one, rail]
+        source, destination = np.repeat(lid, len(lid)), np.tile(lid, len(lid))
+        nothing = np.zeros(len(source), np.uint64)
+        reason = spread(subnet.routes, source, destination, nothing, np.zeros(len(source), np.int32), 1).reason
+        present = (source != NO_LID) & (destination != NO_LID)
+        arrives |= (present & (reason <= Reason.SAME_PORT)).reshape(len(lid), len(lid))
+    groups: dict[bytes, list[int]] = {}
+    for number in range(len(leaf)):
+        groups.setdefault((arrives[number] & arrives[:, number]).tobytes(), []).append(number)
+    named = []
+    for members in groups.values():
+        names = [hosts.name[host] for host in used[np.isin(inverse, members)].tolist()]
+        named.append(f"{show_some(names)} ({count_of(len(names), 'host')})")
+    if len(named) < 2:
+        return f"hosts such as {named[0]} have no route even to others of their leaf switch"
+    return f"{show_some(named)} cannot all reach each other".replace("), ", ") and ")
 
 
 def _find_recorded_grid(demand: RankTraffic) -> npt.NDArray[np.int64] | None:

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ibprof.cli.command import add_row_arguments, row_options
-from ibprof.errors import UsageError
+from ibprof.errors import InconsistentError, UsageError
 from ibprof_converter.analysis.load_options import (
     FabricOptions,
     TrafficOptions,
@@ -18,6 +20,9 @@ from ibprof_converter.analysis.load_options import (
 from ibprof_converter.analysis.output_files import FULL_PATHS, PathRedactor
 from ibprof_converter.choices import NIC_POLICIES, PLACEMENT_FORMS, RAIL_POLICIES, ROUTE_CHOICES, parse_routes
 from ibprof_converter.cli.arguments import type_of
+
+if TYPE_CHECKING:
+    from ibprof_converter.traffic.unrouted_bytes import UnroutedBytes
 
 NAMES = "names"
 FULL = "full"
@@ -181,6 +186,46 @@ def add_attribute_arguments(parser: argparse.ArgumentParser) -> None:
         help="CSV with the column host, node (a description) or guid, then any others: numbers or words, such as a "
         "role, to colour nodes and to choose them by",
     )
+
+
+def add_unrouted_argument(parser: argparse.ArgumentParser) -> None:
+    """Add the argument for the share of bytes that may have no route."""
+    parser.add_argument(
+        "--max-unrouted",
+        metavar="PERCENT",
+        type=_parse_percentage,
+        help="end with status 5 if more of the bytes have no route (default: 1)",
+    )
+
+
+def check_unrouted(lost: UnroutedBytes | None, most: float | None) -> None:
+    """Refuse to end as if all were well, after the results are printed.
+
+    Args:
+        lost: bytes without a route; None for none.
+        most: percentage of the bytes that may have no route; None: `MOST_UNROUTED`.
+
+    Raises:
+        InconsistentError: more have none.
+    """
+    from ibprof_converter.traffic.unrouted_bytes import MOST_UNROUTED  # noqa: PLC0415  (--help must come at once)
+
+    limit = MOST_UNROUTED if most is None else most / 100
+    if lost and lost.share > limit:
+        sys.stdout.flush()
+        raise InconsistentError(
+            f"more than {100 * limit:.4g}% of the bytes have no route (--max-unrouted): {lost.text}"
+        )
+
+
+def _parse_percentage(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 100:
+        raise argparse.ArgumentTypeError(f"expected a percentage, 0 to 100, found {text!r}")
+    return value
 
 
 def parse_count(text: str) -> int:

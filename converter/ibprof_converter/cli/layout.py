@@ -26,6 +26,8 @@ from ibprof_converter.cli.input_arguments import (
     add_counters_argument,
     add_input_arguments,
     add_provenance_argument,
+    add_unrouted_argument,
+    check_unrouted,
     fabric_options,
     reading_options,
     refuse_options,
@@ -38,7 +40,18 @@ from ibprof_converter.routing.route_choice import describe_routes, name_routes
 
 NAME = "ibprof-layout"
 
-_OF_TRAFFIC = (*OUTPUT_FILES, "panels", "placement", "rails", "nic", "by", "used", "full_scale", "counters")
+_OF_TRAFFIC = (
+    *OUTPUT_FILES,
+    "panels",
+    "placement",
+    "rails",
+    "nic",
+    "by",
+    "used",
+    "full_scale",
+    "counters",
+    "max_unrouted",
+)
 """Options that --check and --patterns, which have no traffic, refuse."""
 
 _SAMPLES = 20
@@ -85,6 +98,7 @@ def _run(argv: Sequence[str] | None) -> int:
     print_warnings(NAME, loads.warnings)
     named = (*map(Path, fabric.names), *filter(None, outputs.files().values()))
     write_outputs(loads, outputs, shorten_paths(arguments.provenance, (*files, *named)).apply)
+    check_unrouted(loads.find_unrouted(), arguments.max_unrouted)
     return 0
 
 
@@ -120,6 +134,7 @@ def _parser() -> argparse.ArgumentParser:
     add_input_arguments(parser, fabric_needed=True)
     add_adaptive_argument(parser)
     add_counters_argument(parser)
+    add_unrouted_argument(parser)
     parser.add_argument(
         "--check",
         action="store_true",

@@ -26,6 +26,7 @@ from ibprof_converter.cli.input_arguments import (
     traffic_options,
 )
 from ibprof_converter.cli.printing import print_captured, print_json, print_lines, print_warnings, show_stages
+from ibprof_converter.hotspots.coverage import describe_lost
 from ibprof_converter.routing.route_choice import describe_routes
 
 NAME = "ibprof-place"
@@ -171,7 +172,7 @@ def _place(argv: Sequence[str] | None) -> None:
             tell(round(share * _STEPS), _STEPS, f"searching; most loaded link {format_seconds(best)}")
 
         comparison = place_ranks(subnets, hosts, demand, options, show)
-    routes = [*filter(None, [describe_routes(subnets)])]
+    routes = [*describe_lost(subnets, hosts), *filter(None, [describe_routes(subnets)])]
     write_placement(files, comparison.hosts)
     if arguments.json:
         print_json(comparison.as_json())

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ibprof.cli.command import make_parser, run_command
-from ibprof.errors import InconsistentError, UsageError
+from ibprof.errors import UsageError
 from ibprof_converter.analysis.load_options import TOP, AttributeFiles
 from ibprof_converter.analysis.output_files import check_files
 from ibprof_converter.choices import FABRIC_FORMS, RANKINGS, TRAFFIC_FORMS
@@ -22,6 +22,8 @@ from ibprof_converter.cli.input_arguments import (
     add_counters_argument,
     add_input_arguments,
     add_provenance_argument,
+    add_unrouted_argument,
+    check_unrouted,
     fabric_options,
     list_fabric_arguments,
     parse_count,
@@ -80,28 +82,7 @@ def _report(argv: Sequence[str] | None) -> None:
         print_json(report.as_json())
     elif not arguments.html:
         _print_text(report, tuple(arguments.section or ()), arguments.full)
-    _check_unrouted(report, arguments.max_unrouted)
-
-
-def _check_unrouted(report: JobReport, most: float | None) -> None:
-    """Refuse to end as if all were well, after the report is printed.
-
-    Args:
-        report: that was printed.
-        most: percentage of the bytes that may have no route; None: `MOST_UNROUTED`.
-
-    Raises:
-        InconsistentError: more have none.
-    """
-    from ibprof_converter.traffic.unrouted_bytes import MOST_UNROUTED  # noqa: PLC0415  (as above)
-
-    lost = report.links.unrouted if report.links else None
-    limit = MOST_UNROUTED if most is None else most / 100
-    if lost and lost.share > limit:
-        sys.stdout.flush()
-        raise InconsistentError(
-            f"more than {100 * limit:.4g}% of the bytes have no route (--max-unrouted): {lost.text}"
-        )
+    check_unrouted(report.links.unrouted if report.links else None, arguments.max_unrouted)
 
 
 def _check_lone_options(arguments: argparse.Namespace, names: Sequence[str]) -> None:
@@ -138,16 +119,6 @@ def _print_text(report: JobReport, chosen: Sequence[str], full: bool) -> None:
         print_lines(describe_in_brief(report, names, shutil.get_terminal_size((80, 24)).columns))
 
 
-def _parse_percentage(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= 100:
-        raise argparse.ArgumentTypeError(f"expected a percentage, 0 to 100, found {text!r}")
-    return value
-
-
 def _parser() -> argparse.ArgumentParser:
     description = (
         "Name the links that carry most and who loads them. Without a LST: what the profile alone can say, and what to "
@@ -167,12 +138,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--section", metavar="NAME", action="append", help="print this part alone: hot, why, ...; may be repeated"
     )
-    parser.add_argument(
-        "--max-unrouted",
-        metavar="PERCENT",
-        type=_parse_percentage,
-        help="end with status 5 if more of the bytes have no route (default: 1)",
-    )
+    add_unrouted_argument(parser)
     parser.add_argument("--top", metavar="N", type=parse_count, help=f"most loaded links to name (default: {TOP})")
     parser.add_argument(
         "--rank-by",

@@ -18,6 +18,8 @@ from ibprof_converter.cli.input_arguments import (
     add_counters_argument,
     add_input_arguments,
     add_provenance_argument,
+    add_unrouted_argument,
+    check_unrouted,
     fabric_options,
     shorten_paths,
     traffic_options,
@@ -65,6 +67,8 @@ def _view(argv: Sequence[str] | None) -> None:
         render_view(runs[0], runs[1:], attributes, paths.apply).save(arguments.output)
     for run in runs:
         print_warnings(NAME, run.loads.warnings)
+    for run in runs:
+        check_unrouted(run.loads.find_unrouted(), arguments.max_unrouted)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -91,5 +95,6 @@ def _parser() -> argparse.ArgumentParser:
         "same TRAFFIC under another rank placement (several jobs: one for each, in their order); several",
     )
     add_counters_argument(parser)
+    add_unrouted_argument(parser)
     add_provenance_argument(parser)
     return parser

@@ -3,16 +3,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 
+from ibprof.native.kernel_library import sum_exactly
 from ibprof.profile.gaps import describe_gaps
+from ibprof.profile.profile_data import Direction, Kind, Profile
 from ibprof.profile.unaccounted import Unaccounted, find_unaccounted
+from ibprof.text.call_names import name_call
+from ibprof.text.quantities import count_of, format_bytes
+from ibprof_converter.fabric.damage import DamageKind
+from ibprof_converter.fabric.fabric_graph import Fabric
+from ibprof_converter.fabric.node_names import host_name, show_some
 from ibprof_converter.routing.route_choice import describe_routes, name_routes
-from ibprof_converter.routing.subnet import Subnet
+from ibprof_converter.routing.subnet import Subnet, find_unlisted
 from ibprof_converter.traffic.adapter_policies import MODELLED, RECORDED, describe_nic
+from ibprof_converter.traffic.hosts import HostIndex, Hosts
+from ibprof_converter.traffic.loaded_links import Loads
 from ibprof_converter.traffic.measured_rails import MEASURED
 from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic, describe_origin
+from ibprof_converter.traffic.traffic_reader import choose_sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +63,29 @@ REQUESTS = (
 
 
 @dataclass(frozen=True, slots=True)
+class StageAccount:
+    """Account of one stage: received, handed on, left out.
+
+    Attributes:
+        stage: `record`, `collect`, `read`, `place`, `route` or `report`.
+        noun: what is counted: `ranks`, `bytes`, `hosts` or `links`.
+        total: received.
+        kept: handed on.
+        left_out: reason -> number; `total` is `kept` and all of these.
+    """
+
+    stage: str
+    noun: str
+    total: int
+    kept: int
+    left_out: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.total != self.kept + sum(self.left_out.values()):
+            raise ArithmeticError(f"{self.stage}: {self.noun} do not add up: {self}")
+
+
+@dataclass(frozen=True, slots=True)
 class Coverage:
     """Coverage of an answer.
 
@@ -66,6 +101,8 @@ class Coverage:
         modelled: parts that are modelled, not measured, a sentence each.
         notes: further facts for the reader, a sentence each.
         unaccounted: operations with fewer recorded bytes than their calls requested.
+        accounts: what each stage left out.
+        lost: hosts, LIDs and lines that were left out when fabrics were read, a sentence each.
     """
 
     origin: str
@@ -79,10 +116,16 @@ class Coverage:
     notes: tuple[str, ...]
     unaccounted: tuple[Unaccounted, ...] = ()
     routes: str | None = None
+    accounts: tuple[StageAccount, ...] = ()
+    lost: tuple[str, ...] = ()
 
 
 def describe_coverage(
-    demand: RankTraffic | None, placed: Traffic | PortCounters | None, subnets: Sequence[Subnet]
+    demand: RankTraffic | None,
+    placed: Traffic | PortCounters | None,
+    subnets: Sequence[Subnet],
+    hosts: Hosts | None = None,
+    loads: Loads | None = None,
 ) -> Coverage:
     """Return the coverage of an answer.
 
@@ -90,6 +133,8 @@ def describe_coverage(
         demand: the traffic between ranks; None where it knows no ranks.
         placed: the traffic on the fabric; None where there is no fabric.
         subnets: the rails.
+        hosts: of the rails; None where there is no fabric.
+        loads: of their links; None likewise.
     """
     run = demand.whole.profile if demand else None
     source = placed or demand
@@ -129,4 +174,114 @@ def describe_coverage(
         notes=tuple(notes),
         unaccounted=tuple(find_unaccounted(run)) if run else (),
         routes=name_routes(subnets) if isinstance(placed, Traffic) and subnets else None,
+        accounts=tuple(_keep_accounts(demand, placed, subnets, hosts, loads)),
+        lost=tuple(describe_lost(subnets, hosts)) if hosts else (),
     )
+
+
+def _keep_accounts(
+    demand: RankTraffic | None,
+    placed: Traffic | PortCounters | None,
+    subnets: Sequence[Subnet],
+    hosts: Hosts | None,
+    loads: Loads | None,
+) -> Iterator[StageAccount]:
+    """Yield the account of each stage, in the order of the data's way; arguments as for `describe_coverage`."""
+    if demand and (run := demand.whole.profile):
+        yield from _account_for_run(run)
+    for subnet in subnets:
+        fabric = subnet.fabric
+        kept, inactive = fabric.links, len(fabric.inactive)
+        yield StageAccount("read", "links", kept + inactive, kept, {"not active": inactive} if inactive else {})
+    if hosts:
+        lost = find_lost_hosts([subnet.fabric for subnet in subnets], hosts)
+        reasons = Counter(lost.values())
+        yield StageAccount("read", "hosts", len(hosts.name) + len(lost), len(hosts.name), dict(reasons))
+    if demand:
+        left_out = demand.unmapped
+        sent = sum_exactly(demand.bytes)
+        yield StageAccount("read", "bytes", sent + sum(left_out.values()), sent, left_out)
+    # A measured traffic has the bytes of the ports, which are others than those of the calls.
+    if demand and isinstance(placed, Traffic) and placed.in_parts is None and placed.rail_source != MEASURED:
+        left_out = {reason: amount - demand.unmapped.get(reason, 0) for reason, amount in placed.unmapped.items()}
+        left_out = {reason: amount for reason, amount in left_out.items() if amount}
+        kept = sum_exactly(placed.bytes) + placed.on_host_bytes
+        yield StageAccount("place", "bytes", sum_exactly(demand.bytes), kept, left_out)
+    if loads:
+        kept = loads.bytes_routed + loads.bytes_on_host
+        yield StageAccount("route", "bytes", loads.bytes_total, kept, dict(loads.bytes_unrouted))
+
+
+def _account_for_run(run: Profile) -> Iterator[StageAccount]:
+    """Yield what was not recorded of a run, and which counters are no data that a rank sent."""
+    ranks = len({rank.rank for rank in run.ranks if rank.rank < run.world_size})
+    missing = run.world_size - ranks
+    yield StageAccount("record", "ranks", run.world_size, ranks, {"not recorded": missing} if missing else {})
+    counters = run.counters
+    counted = sum_exactly(counters.bytes)
+    lost = {"the recording was full": sum(rank.lost_bytes for rank in run.ranks)}
+    for each in find_unaccounted(run):
+        reason = f"{name_call(each.operation)}: fewer bytes seen than its calls must send"
+        lost[reason] = lost.get(reason, 0) + each.least_bytes - each.seen_bytes
+    lost = {reason: amount for reason, amount in lost.items() if amount}
+    yield StageAccount("record", "bytes", counted + sum(lost.values()), counted, lost)
+    chosen = choose_sent(run)
+    is_control = ~chosen & (counters.kind == Kind.CONTROL)
+    is_received = ~chosen & ~is_control & (counters.direction == Direction.RECEIVED)
+    others = {
+        "MPI's own control messages": is_control,
+        "received: the same bytes as sent ones": is_received,
+        "seen by a second source": ~chosen & ~is_control & ~is_received,
+    }
+    left_out = {reason: amount for reason, rows in others.items() if (amount := sum_exactly(counters.bytes[rows]))}
+    yield StageAccount("collect", "bytes", counted, sum_exactly(counters.bytes[chosen]), left_out)
+
+
+def find_lost_hosts(fabrics: Sequence[Fabric], hosts: Hosts) -> dict[str, str]:
+    """Return the hosts all of whose adapters were left out when the fabrics were read: name -> reason."""
+    known = HostIndex(hosts.name, hosts.shared)
+    lost: dict[str, str] = {}
+    for fabric in fabrics:
+        for description, reason in fabric.left_out:
+            name = host_name(description) or description
+            if known.find(name) is None:
+                lost.setdefault(name, reason)
+    return lost
+
+
+def describe_lost(subnets: Sequence[Subnet], hosts: Hosts) -> Iterator[str]:
+    """Yield what was left out when fabrics were read: hosts, adapters, lines, LIDs."""
+    fabrics = [subnet.fabric for subnet in subnets]
+    lost = find_lost_hosts(fabrics, hosts)
+    if lost:
+        total = len(hosts.name) + len(lost)
+        by_reason: dict[str, list[str]] = {}
+        for name, reason in lost.items():
+            by_reason.setdefault(reason, []).append(name)
+        why = "; ".join(f"{reason} ({show_some(names)})" for reason, names in by_reason.items())
+        verb = "is" if len(lost) == 1 else "are"
+        yield f"{len(lost)} of {count_of(total, 'host')} ({len(lost) / total:.0%}) {verb} left out: {why}."
+    adapters = [name for fabric in fabrics for name, _ in fabric.left_out if host_name(name) not in lost]
+    if adapters:
+        yield f"{count_of(len(adapters), 'adapter')} left out: no active link ({show_some(adapters)})."
+    for subnet in subnets:
+        fabric = subnet.fabric
+        name = Path(fabric.name).name
+        if fabric.synthetic_lids:
+            yield f"No port of {name} has a LID: LIDs are synthetic."
+        if damaged := [each for each in fabric.damage if each.kind is DamageKind.LOST]:
+            yield f"{count_of(len(damaged), 'part')} of {name} cannot be used: {damaged[0].text}."
+        if unlisted := int(find_unlisted(fabric, subnet.tables).sum()):
+            yield f"The forwarding tables lead to {count_of(unlisted, 'LID')} that no port of {name} has."
+
+
+def describe_complete(coverage: Coverage) -> str:
+    """Return a sentence that nothing was lost; empty where something was."""
+    counted = [each for each in coverage.accounts if each.stage != "collect"]
+    if any(each.left_out for each in counted) or coverage.lost or coverage.not_seen:
+        return ""
+    last = {each.noun: each.kept for each in counted}
+    parts = [f"all {last['hosts']} hosts"] if last.get("hosts") else []
+    parts += [f"all {last['ranks']} ranks"] if last.get("ranks") else []
+    parts += [f"all {format_bytes(last['bytes'])}"] if last.get("bytes") else []
+    return f"Nothing is left out: {', '.join(parts)}." if parts else ""

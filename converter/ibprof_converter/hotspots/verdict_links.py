@@ -22,6 +22,7 @@ def judge_job(
     by_region: Mapping[str, float] | None = None,
     *,
     moved: bool = False,
+    lost: str = "",
 ) -> Verdict:
     """Return the verdict on a job.
 
@@ -31,16 +32,17 @@ def judge_job(
         routes: a sentence on routes that are not the subnet's own; empty where they are.
         by_region: seconds of each region's most loaded link direction at line rate; None where not known.
         moved: whether ranks are placed on other hosts than they ran on.
+        lost: sentences on hosts that were left out; empty where there are none.
     """
     times = _time_links(links, routes) if links else None
     if times and links:
-        lost = links.unrouted
+        unrouted = links.unrouted
         times = replace(
             times,
             by_region=by_region,
             moved=moved,
-            unrouted=lost.text if lost else "",
-            unrouted_share=lost.share if lost else 0.0,
+            unrouted=" ".join(filter(None, (unrouted.text if unrouted else "", lost))),
+            unrouted_share=unrouted.share if unrouted else 0.0,
         )
     return judge_run(run, times) if run else judge_traffic(times)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ibprof.text.call_names import name_call
 from ibprof.text.quantities import format_bytes, format_seconds, printable
+from ibprof_converter.hotspots.coverage import describe_complete
 from ibprof_converter.hotspots.hot_links import HOST_LINK, REST, Hotspot, LinkGroup
 from ibprof_converter.hotspots.link_order import BY_BYTES
 from ibprof_converter.reports.job_report import JobReport
@@ -58,23 +59,8 @@ def describe_in_brief(report: JobReport, names: tuple[str, ...], width: int = 80
 
 def _describe_rest(report: JobReport, names: tuple[str, ...], width: int) -> Iterator[str]:
     """Yield what follows the verdict."""
-    links = report.links
-    if links and links.groups:
-        yield ""
-        by_bytes = links.ranked_by == BY_BYTES
-        title = "Most loaded links, bytes" if by_bytes else "Most loaded links, time at line rate"
-        yield f"{title}{name_basis(links.load_basis)}:"
-        for number, group in enumerate(links.groups[:_SHOWN], 1):
-            rail = f"rail {group.busiest.rail}: " if len(report.rails) > 1 else ""
-            yield _cut(_describe_direction(number, group, rail, by_bytes, width), width)
-    elif report.run and report.run.hosts:
-        yield ""
-        busiest = max(report.run.hosts, key=lambda host: host.bytes_sent)
-        sent, within = format_bytes(report.run.bytes_total), format_bytes(report.run.bytes_on_host)
-        most = (
-            f"; {busiest.name} sends most to others: {format_bytes(busiest.bytes_sent)}" if busiest.bytes_sent else ""
-        )
-        yield _cut(f"{sent} sent, {within} of it within hosts{most}", width)
+    if most_loaded := list(_describe_most_loaded(report, width)):
+        yield from ("", *most_loaded)
     yield ""
     names_lost = dict.fromkeys(name_call(each.operation) for each in report.coverage.unaccounted)
     if names_lost:
@@ -87,6 +73,27 @@ def _describe_rest(report: JobReport, names: tuple[str, ...], width: int) -> Ite
         asked = report.requests[0].command
         yield _cut(f"For the links, ask an administrator for: {asked} (--section ask)", width)
     yield from _wrap(f"More: --full, --html FILE, --json, or --section NAME of {', '.join(names)}", width, 3)
+
+
+def _describe_most_loaded(report: JobReport, width: int) -> Iterator[str]:
+    """Yield that nothing is left out, and the most loaded links, or the bytes that hosts sent."""
+    links = report.links
+    if complete := describe_complete(report.coverage):
+        yield _cut(complete, width)
+    if links and links.groups:
+        by_bytes = links.ranked_by == BY_BYTES
+        title = "Most loaded links, bytes" if by_bytes else "Most loaded links, time at line rate"
+        yield f"{title}{name_basis(links.load_basis)}:"
+        for number, group in enumerate(links.groups[:_SHOWN], 1):
+            rail = f"rail {group.busiest.rail}: " if len(report.rails) > 1 else ""
+            yield _cut(_describe_direction(number, group, rail, by_bytes, width), width)
+    elif report.run and report.run.hosts:
+        busiest = max(report.run.hosts, key=lambda host: host.bytes_sent)
+        sent, within = format_bytes(report.run.bytes_total), format_bytes(report.run.bytes_on_host)
+        most = (
+            f"; {busiest.name} sends most to others: {format_bytes(busiest.bytes_sent)}" if busiest.bytes_sent else ""
+        )
+        yield _cut(f"{sent} sent, {within} of it within hosts{most}", width)
 
 
 def _wrap(text: str, width: int, most: int) -> list[str]:

@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from ibprof_converter.cli import layout, report
+from ibprof_converter.cli import layout, place, report, view
 from ibprof_converter.fabric.fabric_parts import find_ends
+from ibprof_converter.hotspots.coverage import StageAccount
 from ibprof_converter.layout.node_levels import find_leaves
 from ibprof_converter.outputs.ibdiagnet_files import write_fdbs, write_lst
 from ibprof_converter.routing.synthetic.spec import generate
@@ -73,3 +75,85 @@ def test_leaves_that_lost_each_other_are_named(tmp_path: Path, capsys: pytest.Ca
     pair = f"unreachable LID from {fabric.node_name[leaf]} to {fabric.node_name[other]}."
     assert first.startswith(f"7% of the bytes (16 MB of 240 MB) have no route: {pair}")
     assert report.main([str(tmp_path / "ibdiagnet.lst"), ALL_TO_ALL, "--max-unrouted", "6.7"]) == 0
+
+
+LEAF_WITHOUT_LID = str(DATA / "cases" / "leaf-lid0.txt")
+
+
+def test_hosts_without_a_lid_are_named_first(capsys: pytest.CaptureFixture[str]) -> None:
+    assert report.main([LEAF_WITHOUT_LID, ALL_TO_ALL]) == 0
+    first = " ".join(capsys.readouterr().out.split())
+    assert first.startswith("6 of 24 hosts (25%) are left out: leaf2 has no LID (node13, node14, node15, ...).")
+
+
+def test_the_accounts_of_all_stages_add_up(capsys: pytest.CaptureFixture[str]) -> None:
+    report.main([LEAF_WITHOUT_LID, ALL_TO_ALL, "--json"])
+    accounts = json.loads(capsys.readouterr().out)["coverage"]["accounts"]
+    assert [(each["stage"], each["noun"], each["total"], each["kept"]) for each in accounts] == [
+        ("read", "links", 48, 36),
+        ("read", "hosts", 24, 18),
+        ("read", "bytes", 306_000_000, 306_000_000),
+        ("place", "bytes", 306_000_000, 306_000_000),
+        ("route", "bytes", 306_000_000, 306_000_000),
+    ]
+    assert accounts[1]["left_out"] == {"leaf2 has no LID": 6}
+    with pytest.raises(ArithmeticError, match="do not add up"):
+        StageAccount("place", "bytes", 3, 1, {"host is not in the fabric": 1})
+
+
+def test_a_check_names_hosts_without_a_lid(capsys: pytest.CaptureFixture[str]) -> None:
+    layout.main(["--check", LEAF_WITHOUT_LID, "--json"])
+    (finding,) = (each for each in json.loads(capsys.readouterr().out)["findings"] if each["name"] == "no-lid")
+    assert finding["count"] == 6
+    assert finding["places"][0] == "'node13 mlx5_0': leaf2 has no LID"
+
+
+def test_a_plan_without_lids_is_routed_by_a_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same fabric, without any LID: all 24 hosts, as if the subnet manager had run."""
+    plan = tmp_path / "plan.txt"
+    plan.write_text(re.sub(r"lid \d+", "lid 0", Path(LEAF_WITHOUT_LID).read_text()))
+    assert report.main([str(plan), ALL_TO_ALL]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert text.startswith("No port of plan.txt has a LID: LIDs are synthetic. Routes: modelled:")
+    assert "Nothing is left out" not in text  # LIDs are
+    assert place.main([str(plan), "pattern:shift:1", "-o", str(tmp_path / "p.csv"), "--time", "0.1"]) == 0
+    assert capsys.readouterr().out.startswith("No port of plan.txt has a LID")
+    assert len((tmp_path / "p.csv").read_text().splitlines()) == 25
+
+
+def test_bytes_by_lid_cannot_go_to_synthetic_lids(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan, table = tmp_path / "plan.txt", tmp_path / "t.csv"
+    plan.write_text(re.sub(r"lid \d+", "lid 0", Path(LEAF_WITHOUT_LID).read_text()))
+    table.write_text("src_lid,dst_lid,bytes\n1,2,3\n")
+    assert report.main([str(plan), str(table)]) == 5
+    assert "names LIDs, and no port of the fabric has one" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("most", [None, "60"])
+def test_layout_and_view_end_with_status_5_too(tmp_path: Path, most: str | None) -> None:
+    option = ["--max-unrouted", most] if most else []
+    expected = 0 if most else 5
+    assert layout.main([ISLANDS, ALL_TO_ALL, "-o", str(tmp_path / "links.csv"), *option]) == expected
+    assert view.main([ISLANDS, ALL_TO_ALL, "-o", str(tmp_path / "v.html"), *option]) == expected
+    assert (tmp_path / "links.csv").exists()
+    assert (tmp_path / "v.html").exists()
+
+
+def test_ranks_that_cannot_reach_each_other_are_no_placement(capsys: pytest.CaptureFixture[str]) -> None:
+    """24 ranks need both islands; 8 ranks fit into one."""
+    assert place.main([ISLANDS, ALL_TO_ALL, "--time", "0.1"]) == 5
+    out, err = capsys.readouterr()
+    assert not out
+    assert "the best one leaves 288 MB without a route: " in err
+    assert "gh01, gh02, gh03, ... (12 hosts) and gh13, gh14, gh15, ... (12 hosts) cannot all reach each other" in err
+
+
+def test_ranks_that_fit_into_one_part_are_placed_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = tmp_path / "m.csv"
+    rows = [f"{one},{other},1000000,1" for one in range(8) for other in range(8) if one != other]
+    table.write_text("\n".join(["src,dst,bytes,messages", *rows]) + "\n")
+    assert place.main([ISLANDS, str(table), "--time", "0.3", "--json", "-o", str(tmp_path / "p.csv")]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["lost_bytes"]["best"] == 0
+    hosts = [int(line.split("gh")[1]) for line in (tmp_path / "p.csv").read_text().splitlines()[1:]]
+    assert max(hosts) <= 12 or min(hosts) > 12

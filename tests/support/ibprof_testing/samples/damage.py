@@ -1,0 +1,499 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Right fabrics and runs with one thing damaged: removed, doubled, slowed, zeroed or split.
+
+An output names the damage, or is that of the right input. Anything else is a silent loss.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+
+from ibprof.errors import IbprofError
+from ibprof.native.headers import recording_header
+from ibprof.text.call_names import name_call
+from ibprof_converter.analysis.load_options import FabricOptions, TrafficOptions
+from ibprof_converter.analysis.load_pipeline import load_fabric
+from ibprof_converter.checks.fabric_check import check_fabric_files, describe_health
+from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
+from ibprof_converter.hotspots.causes import diagnosis
+from ibprof_converter.outputs.ibdiagnet_files import write_fdbs
+from ibprof_converter.reports.job_report import report_on_loads
+from ibprof_converter.reports.provenance import describe_provenance
+from ibprof_converter.reports.report_text import describe_in_brief
+from ibprof_converter.routing.rail_files import find_rails
+from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
+from ibprof_testing.samples.recordings import OPERATIONS, Process, counter, make_recording
+
+_CONSTANTS = recording_header().constants
+
+_KINDS = {NodeKind.CA: "CA", NodeKind.SWITCH: "SW", NodeKind.ROUTER: "Rt"}
+_LEAST_TRUNKS = 40
+"""Links between switches from which on two swapped cables are at most a tenth that does not fit: four of forty."""
+
+_WIDE = 1_000_000
+"""Columns at which no line is cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedEnd:
+    """One end of a listed link."""
+
+    node: int
+    port: int
+    lid: int
+
+
+@dataclass(frozen=True, slots=True)
+class ListedLink:
+    """A link as a `.lst` lists it, once from each end unless `once` is true."""
+
+    a: ListedEnd
+    b: ListedEnd
+    width: str = "4x"
+    state: str = "ACT"
+    speed: str = "25"
+    times: tuple[int, int] = (1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class ListedFabric:
+    """A fabric as its dumps list it: the links, and the tables unless they are None."""
+
+    fabric: Fabric
+    links: tuple[ListedLink, ...]
+    tables: ForwardingTables | None
+
+    @classmethod
+    def of(cls, fabric: Fabric, tables: ForwardingTables | None) -> ListedFabric:
+        """List a fabric whose links all have one rate."""
+        lids = {
+            (node, port): lid
+            for node, port, lid in zip(
+                fabric.port_node.tolist(), fabric.port_number.tolist(), fabric.port_lid.tolist(), strict=True
+            )
+        }
+
+        def end(node: int, port: int) -> ListedEnd:
+            return ListedEnd(node, port, lids.get((node, port), lids.get((node, 0), 0)))
+
+        links = tuple(
+            ListedLink(end(a, a_port), end(b, b_port))
+            for (a, b), (a_port, b_port) in zip(fabric.link_node.tolist(), fabric.link_port.tolist(), strict=True)
+        )
+        return cls(fabric, links, tables)
+
+    def name(self, node: int) -> str:
+        """Return the description of a switch, or the name of an adapter's host."""
+        return self.fabric.node_name[node].split()[0]
+
+    def is_switch(self, node: int) -> bool:
+        """Return whether a node is a switch."""
+        return bool(self.fabric.node_kind[node] == NodeKind.SWITCH)
+
+    def write(self, folder: Path) -> Path:
+        """Write the dumps, and return the list of links."""
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / "opensm-subnet.lst"
+        lines = []
+        for link in self.links:
+            tail = f"PHY={link.width} LOG={link.state} SPD={link.speed}"
+            for count, ends in zip(link.times, ((link.a, link.b), (link.b, link.a)), strict=True):
+                lines += [f"{self._end(ends[0])} {self._end(ends[1])} {tail}\n"] * count
+        path.write_text("".join(lines))
+        if self.tables is not None:
+            with (folder / "opensm.fdbs").open("w") as file:
+                write_fdbs(file, self.tables)
+        return path
+
+    def _end(self, end: ListedEnd) -> str:
+        kind, guid = NodeKind(self.fabric.node_kind[end.node]), int(self.fabric.node_guid[end.node])
+        port_guid = guid if kind == NodeKind.SWITCH else guid + end.port
+        return (
+            f"{{ {_KINDS[kind]} Ports:40 SystemGUID:{guid:016x} NodeGUID:{guid:016x} PortGUID:{port_guid:016x} "
+            f"VenID:000002C9 DevID:D2F20000 Rev:000000A1 "
+            f"{{{self.fabric.node_name[end.node]}}} LID:{end.lid:04x} PN:{end.port:02x} }}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DamagedFabric:
+    """A fabric with one damage.
+
+    Attributes:
+        kind: the damage, in words.
+        names: words of which an output must contain one.
+        listed: the fabric.
+    """
+
+    kind: str
+    names: tuple[str, ...]
+    listed: ListedFabric
+
+
+def damage_fabric(right: ListedFabric) -> Iterator[DamagedFabric]:
+    """Yield a fabric with each of its cables, LIDs, switches, tables and hosts damaged in each way."""
+    for damage in (_damage_cables, _damage_lids, _damage_switches, _damage_tables, _damage_whole):
+        yield from damage(right)
+
+
+def _with(right: ListedFabric, change: Callable[[ListedLink], ListedLink | None]) -> ListedFabric:
+    """Return a fabric with each link changed, without those that become None."""
+    return replace(right, links=tuple(kept for link in right.links if (kept := change(link)) is not None))
+
+
+def _damage_cables(right: ListedFabric) -> Iterator[DamagedFabric]:
+    changes: tuple[tuple[str, dict[str, object]], ...] = (
+        ("cable listed from one end", {"times": (1, 0)}),
+        ("cable listed twice from each end", {"times": (2, 2)}),
+        ("cable slowed", {"speed": "10"}),
+        ("cable narrowed to one lane", {"width": "1x"}),
+        ("cable of unknown speed", {"speed": "?"}),
+        ("cable not active", {"state": "INI"}),
+    )
+    trunks = [link for link in right.links if is_trunk(right, link)]
+    for link in right.links:
+        names = right.name(link.a.node), right.name(link.b.node)
+        between = is_trunk(right, link)
+        if between or right.tables is not None:
+            # Without tables nothing in a dump shows that there was a host.
+            lost = tuple(f"LID {end.lid:#06x}" for end in (link.a, link.b))
+            yield DamagedFabric(
+                "cable removed", (*names, *lost), _with(right, lambda each, at=link: None if each is at else each)
+            )
+        for kind, fields in changes:
+            changed = replace(link, **fields)  # type: ignore[arg-type]
+            yield DamagedFabric(kind, names, _with(right, lambda each, at=link, to=changed: to if each is at else each))
+        # Two cables of one switch that change places leave the same fabric.
+        others = (each for each in trunks if not nodes_of(each) & nodes_of(link))
+        if between and len(trunks) >= _LEAST_TRUNKS and (other := next(others, None)):
+            swapped = {id(link): replace(link, b=other.b), id(other): replace(other, b=link.b)}
+            both = (*names, right.name(other.a.node), right.name(other.b.node))
+            yield DamagedFabric(
+                "two cables swapped", both, _with(right, lambda each, to=swapped: to.get(id(each), each))
+            )
+
+
+def nodes_of(link: ListedLink) -> set[int]:
+    """Return the nodes at the ends of a link."""
+    return {link.a.node, link.b.node}
+
+
+def is_trunk(right: ListedFabric, link: ListedLink) -> bool:
+    """Return whether a link joins two switches."""
+    return all(map(right.is_switch, nodes_of(link)))
+
+
+def _set_lid(right: ListedFabric, wanted: Callable[[int], bool], lid: int) -> ListedFabric:
+    def end(old: ListedEnd) -> ListedEnd:
+        return replace(old, lid=lid) if wanted(old.node) else old
+
+    return _with(right, lambda link: replace(link, a=end(link.a), b=end(link.b)))
+
+
+def _damage_lids(right: ListedFabric) -> Iterator[DamagedFabric]:
+    lids = {end.node: end.lid for link in right.links for end in (link.a, link.b)}
+    hosts = [node for node in lids if not right.is_switch(node)]
+    for node, lid in lids.items():
+        names = (right.name(node), f"{lid:#06x}")
+        yield DamagedFabric("LID of a node zeroed", names, _set_lid(right, lambda each, at=node: each == at, 0))
+        taken = lids[hosts[0] if node != hosts[0] else hosts[1]]
+        yield DamagedFabric("LID of another node", names, _set_lid(right, lambda each, at=node: each == at, taken))
+    for switch in filter(right.is_switch, lids):
+        below = {
+            end.node
+            for link in right.links
+            for end, far in ((link.a, link.b), (link.b, link.a))
+            if far.node == switch and not right.is_switch(end.node)
+        }
+        if below:
+            names = (right.name(switch), *(right.name(node) for node in below))
+            yield DamagedFabric("LIDs of a leaf's hosts zeroed", names, _set_lid(right, below.__contains__, 0))
+            everything = {switch, *below}
+            yield DamagedFabric(
+                "LIDs of a leaf and its hosts zeroed", names, _set_lid(right, everything.__contains__, 0)
+            )
+
+
+def _damage_switches(right: ListedFabric) -> Iterator[DamagedFabric]:
+    for switch in np.flatnonzero(right.fabric.node_kind == NodeKind.SWITCH).tolist():
+
+        def at(link: ListedLink, node: int = switch) -> bool:
+            return node in (link.a.node, link.b.node)
+
+        name = right.name(switch)
+        peers = tuple(right.name(end.node) for link in right.links if at(link) for end in (link.a, link.b))
+        guid = f"{int(right.fabric.node_guid[switch]):#018x}"
+        if right.tables is not None:
+            yield DamagedFabric("switch removed", (*peers, guid), _with(right, lambda link: None if at(link) else link))
+            kept = right.tables.switch_guid != right.fabric.node_guid[switch]
+            tables = replace(right.tables, switch_guid=right.tables.switch_guid[kept], port=right.tables.port[kept])
+            yield DamagedFabric("table of a switch removed", (name,), replace(right, tables=tables))
+        for kind, fields in (("slowed", {"speed": "14"}), ("narrowed", {"width": "1x"})):
+
+            def change(link: ListedLink, fields: dict[str, str] = fields) -> ListedLink:
+                return replace(link, **fields) if at(link) and is_trunk(right, link) else link  # type: ignore[arg-type]
+
+            named = (f"links of {name} to switches run at",)
+            yield DamagedFabric(f"all links between a switch and others {kind}", named, _with(right, change))
+        if sum(at(link) and is_trunk(right, link) for link in right.links) > 2:
+            half = {id(link) for link in [each for each in right.links if at(each) and is_trunk(right, each)][1::2]}
+            yield DamagedFabric(
+                "half of a switch's links to others removed",
+                peers,
+                _with(right, lambda link, gone=half: None if id(link) in gone else link),
+            )
+
+
+def _damage_tables(right: ListedFabric) -> Iterator[DamagedFabric]:
+    if right.tables is None:
+        return
+    tables, fabric = right.tables, right.fabric
+    ends = {int(lid): int(node) for lid, node in zip(fabric.port_lid, fabric.port_node, strict=True)}
+    names = {int(guid): name for guid, name in zip(fabric.node_guid, fabric.node_name, strict=True)}
+    for lid in range(1, tables.port.shape[1]):
+        if right.is_switch(ends[lid]):
+            continue
+        found = (right.name(ends[lid]), f"LID {lid:#06x}")
+        port = tables.port.copy()
+        port[:, lid] = UNREACHABLE
+        yield DamagedFabric("LID removed from all tables", found, replace(right, tables=replace(tables, port=port)))
+        for row in range(len(tables.port)):
+            at_switch = (*found, names[int(tables.switch_guid[row])])
+            for kind, value in (("LID removed from a table", UNREACHABLE), ("LID sent to an unused port", 60)):
+                port = tables.port.copy()
+                port[row, lid] = value
+                yield DamagedFabric(kind, at_switch, replace(right, tables=replace(tables, port=port)))
+
+
+def _damage_whole(right: ListedFabric) -> Iterator[DamagedFabric]:
+    everywhere = tuple(map(right.name, range(right.fabric.nodes)))
+    yield DamagedFabric("all LIDs zeroed", ("LID", *everywhere), _set_lid(right, lambda _: True, 0))
+    not_active = _with(right, lambda link: replace(link, state="INI"))
+    yield DamagedFabric("no link active", ("active", *everywhere), not_active)
+    both = _set_lid(not_active, lambda _: True, 0)
+    yield DamagedFabric("before the subnet manager ran", ("LID", *everywhere), both)
+    switches = np.flatnonzero(right.fabric.node_kind == NodeKind.SWITCH).tolist()
+    leaves = {
+        end.node
+        for link in right.links
+        for end, far in ((link.a, link.b), (link.b, link.a))
+        if not right.is_switch(far.node)
+    }
+    for cut in range(1, len(switches)):
+        inside = {*switches[:cut]}
+
+        def crosses(link: ListedLink, inside: set[int] = inside) -> bool:
+            return is_trunk(right, link) and (link.a.node in inside) != (link.b.node in inside)
+
+        # A part without leaves is a spine without cables: nothing is lost with it.
+        if leaves & inside and leaves - inside:
+            yield DamagedFabric("fabric split", everywhere, _with(right, lambda link: None if crosses(link) else link))
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Output of the commands for a fabric.
+
+    Attributes:
+        lines: of `--check`, and the first lines of a report.
+        loads: bytes of each link direction by name and port, where they are known.
+        head: the first paragraph of the report.
+        lost_share: part of the bytes without a route.
+        hosts: number of hosts.
+    """
+
+    lines: tuple[str, ...]
+    loads: dict[tuple[str, int], int]
+    head: str = ""
+    lost_share: float = 0.0
+    hosts: int = 0
+
+
+TRAFFIC = "pattern:all-to-all:1000000"
+
+
+def answer(links: Path) -> Answer:
+    """Return the output of a report and a check on a fabric."""
+    lines: list[str] = []
+    options = FabricOptions((str(links),))
+    loads, head, share, hosts = {}, "", 0.0, 0
+    try:
+        found = load_fabric(options, TrafficOptions((TRAFFIC,)))
+        # Repairs are tried, other remedies are not: a fabric's damage is no matter of placements.
+        with patch.object(diagnosis, "_try_changes", lambda *_: iter(())):
+            report = report_on_loads(found, describe_provenance("", ()))
+        lines += describe_in_brief(report, (), _WIDE)
+        lines += found.warnings
+        head = report.verdict.text
+        share = sum(found.loads.bytes_unrouted.values()) / max(found.loads.bytes_total, 1)
+        hosts = len(found.fabric.hosts.name)
+        for row in found.rows(only_used=True):
+            for end in "ab":
+                loads[str(row[f"{end}_name"]), int(row[f"{end}_port"])] = int(row[f"{end}_bytes"])
+    except IbprofError as error:
+        lines.append(str(error))
+    try:
+        lines += describe_health(check_fabric_files(find_rails([links])))
+    except IbprofError as error:
+        lines.append(str(error))
+    return Answer(tuple(line.replace(str(links.parent), "") for line in lines), loads, head, share, hosts)
+
+
+NAMED, UNCHANGED, SILENT = "named", "unchanged", "silent"
+
+_NO_TRACE = ("cable removed", "switch removed")
+"""Damages after which a list of links shows no trace of the hosts that it lacks."""
+
+
+def judge_answer(right: Answer, found: Answer, damage: DamagedFabric | DamagedRun) -> str:
+    """Return whether an output names a damage, is unchanged, or passes over it.
+
+    The first lines must name more than 1% of the bytes without a route, and hosts that are left out.
+    """
+    if found == right:
+        return UNCHANGED
+    # That a node is at one of the most loaded links says nothing of its damage.
+    news = "\n".join(
+        re.sub(r"The most loaded link, .*", "", line)
+        for line in found.lines
+        if line not in right.lines and not re.match(r" *\d+ .* -> ", line)
+    )
+    if not any(name in news for name in damage.names):
+        return SILENT
+    if found.lost_share > 0.01 and "have no route" not in found.head[:200]:
+        return SILENT
+    loses_hosts = 0 < found.hosts < right.hosts and damage.kind not in _NO_TRACE
+    return SILENT if loses_hosts and "left out" not in found.head else NAMED
+
+
+@dataclass(frozen=True, slots=True)
+class DamagedRun:
+    """A recording with one damage.
+
+    Attributes:
+        kind: the damage, in words.
+        names: words of which an output must contain one.
+        write: writes the recording to a folder.
+    """
+
+    kind: str
+    names: tuple[str, ...]
+    write: Callable[[Path], None]
+
+
+RANKS_A_HOST = 2
+_FLAGS = sum(_CONSTANTS[f"IBP_PROCESS_{name}"] for name in ("FINALIZED", "SEES_HOST", "DEMANDS"))
+_GROUP = 16
+"""Number of the group of all ranks, in its demands."""
+
+
+def record_run(hosts: Sequence[str]) -> dict[str, list[Process]]:
+    """Return a run of two ranks a host, by host: each rank sends to the next one, and all exchange."""
+    ranks = RANKS_A_HOST * len(hosts)
+    everyone = ranks << _CONSTANTS["IBP_PARTNER_SIZE_SHIFT"] | _GROUP | _CONSTANTS["IBP_PARTNER_GROUP"]
+    alltoall, send = OPERATIONS.index("ALLTOALL"), OPERATIONS.index("SEND")
+
+    def process(rank: int) -> Process:
+        after = (rank + 1) % ranks
+        counters = [counter((rank + step) % ranks, 1000, operation=alltoall) for step in range(1, ranks)]
+        asked = {"operation": alltoall, "partner": everyone, "bytes": 1000, "calls": 1}
+        sent = {"operation": send, "partner": after, "bytes": 5000, "calls": 5}
+        return Process(
+            rank,
+            ranks,
+            {"flags": _FLAGS},
+            counters=[[*counters, counter(after, 5000, operation=send, messages=5)]],
+            demands=[[asked, sent]],
+        )
+
+    return {host: [process(RANKS_A_HOST * at + each) for each in range(RANKS_A_HOST)] for at, host in enumerate(hosts)}
+
+
+def write_run(run: Mapping[str, Sequence[Process]], folder: Path) -> None:
+    """Write the recording of a run, a file a host."""
+    for host, processes in run.items():
+        make_recording(folder, processes, host=host)
+
+
+def damage_run(right: Mapping[str, Sequence[Process]]) -> Iterator[DamagedRun]:
+    """Yield a run with each of its ranks, hosts, files, operations and counters damaged in each way."""
+    for host, processes in right.items():
+        others = {name: each for name, each in right.items() if name != host}
+        ranks = tuple(f"{process.rank}" for process in processes)
+
+        def write_with(folder: Path, change: Callable[[Path], object], host: str = host) -> None:
+            write_run(right, folder)
+            (path,) = folder.glob(f"{host}-*")
+            change(path)
+
+        yield DamagedRun(
+            "file of a host removed", (f"ranks were not recorded: {ranks[0]}-",), partial(write_run, others)
+        )
+        for part in (0.2, 0.5, 0.9):
+            cut = partial(write_with, change=lambda path, part=part: os.truncate(path, int(part * path.stat().st_size)))
+            yield DamagedRun("file of a host cut", (host, *(f"rank {rank}" for rank in ranks)), cut)
+        zero = partial(write_with, change=lambda path: path.write_bytes(bytes(path.stat().st_size)))
+        yield DamagedRun("file of a host zeroed", (host, f"ranks were not recorded: {ranks[0]}-"), zero)
+        double = partial(write_with, change=lambda path: shutil.copy(path, path.with_name(f"copy-{path.name}")))
+        yield DamagedRun("file of a host doubled", (host, *(f"rank {rank}" for rank in ranks)), double)
+        renamed = others | {"elsewhere": processes}
+        yield DamagedRun("host renamed", ("'elsewhere'",), partial(write_run, renamed))
+        for process in processes:
+
+            def write(folder: Path, changed: Process | None, host: str = host, rank: int = process.rank) -> None:
+                kept = [changed if each.rank == rank else each for each in right[host]]
+                write_run({**right, host: [each for each in kept if each is not None]}, folder)
+
+            name = f"rank {process.rank}"
+            counters = process.counters[0]
+            gone = partial(write, changed=None)
+            yield DamagedRun("rank removed", (f"1 of 8 ranks were not recorded: {process.rank};",), gone)
+            for kind, fields in (
+                ("rank killed", {"stop_ns": 0, "flags": 0}),
+                ("recording of a rank full", {"lost_bytes": 900, "lost_messages": 3}),
+                ("recording of a rank off", {"off_ns": 10}),
+            ):
+                yield DamagedRun(
+                    kind, (name,), partial(write, changed=replace(process, fields={"flags": _FLAGS} | fields))
+                )
+            for number, operation in enumerate(OPERATIONS):
+                of_it = [each for each in counters if each["operation"] == number]
+                if not of_it:
+                    continue
+                rest = [each for each in counters if each["operation"] != number]
+                half = [*rest, *({**each, "bytes": each["bytes"] // 2} for each in of_it)]
+                other = [*rest, *({**each, "kind": 1} for each in of_it)]
+                called = (f"missing of {name_call(operation)}",)
+                for what, kept in (("removed", rest), ("halved", half), ("counted as control", other)):
+                    changed = replace(process, counters=[kept])
+                    yield DamagedRun(f"operation of a rank {what}", called, partial(write, changed=changed))
+            for at, each in enumerate(counters):
+                for what, fields in (("zeroed", {"bytes": 0}), ("sent to no rank", {"peer": 77})):
+                    changed = replace(process, counters=[[*counters[:at], {**each, **fields}, *counters[at + 1 :]]])
+                    called = (f"missing of {name_call(OPERATIONS[int(each['operation'])])}", "MPI_COMM_WORLD")
+                    yield DamagedRun(f"counter {what}", called, partial(write, changed=changed))
+
+
+def answer_run(recording: Path, links: Path) -> Answer:
+    """Return the output of a report on a recorded run and a fabric."""
+    lines: list[str] = []
+    try:
+        found = load_fabric(FabricOptions((str(links),)), TrafficOptions((str(recording),)))
+        with patch.object(diagnosis, "_try_changes", lambda *_: iter(())):
+            report = report_on_loads(found, describe_provenance("", ()))
+        lines += describe_in_brief(report, (), _WIDE)
+        lines += [*report.coverage.not_seen, *found.warnings]
+        share = sum(found.loads.bytes_unrouted.values()) / max(found.loads.bytes_total, 1)
+        head = report.verdict.text
+    except IbprofError as error:
+        lines, share, head = [str(error)], 0.0, ""
+    return Answer(tuple(line.replace(str(recording), "") for line in lines), {}, head, share)
