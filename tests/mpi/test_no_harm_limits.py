@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where there is little of everything, or nowhere to write, a program does what it would do without ibprof.
 
-A disk quota needs a kernel that has them: tests/vm/test_quota.py.
+A disk quota needs a kernel that has them: tests/vm/test_file_systems.py.
 """
 
 from __future__ import annotations
