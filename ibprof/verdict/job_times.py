@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,8 +18,11 @@ from ibprof.profile.row_choice import name_sites
 from ibprof.profile.unaccounted import PARTNER_FAILED, PARTNER_GROUP
 from ibprof.verdict.transfer_causes import TransferCause, find_possible_rate, find_transfer_causes
 from ibprof.verdict.verdict_data import BusiestLink
-from ibprof.waiting.late_ranks import LateRank
-from ibprof.waiting.wait_split import MeasuredWaiting, measure_waiting
+from ibprof.waiting.wait_split import measure_waiting
+
+if TYPE_CHECKING:
+    from ibprof.waiting.late_ranks import LateRank
+    from ibprof.waiting.wait_split import MeasuredWaiting
 
 LATENCY_S = 100e-6
 """Time of a message beyond which latency does not explain it, on any network that MPI jobs use."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,8 +18,10 @@ from ibprof.verdict.job_times import LATENCY_S, JobTimes, Place, TransferTimes, 
 from ibprof.verdict.region_shares import RegionShare, share_by_region
 from ibprof.verdict.transfer_causes import TransferCause
 from ibprof.verdict.verdict_data import WORTH_HAVING, BusiestLink, Evidence, Verdict, VerdictKind
-from ibprof.waiting.late_ranks import LateRank
-from ibprof.waiting.wait_split import MeasuredWaiting
+
+if TYPE_CHECKING:
+    from ibprof.waiting.late_ranks import LateRank
+    from ibprof.waiting.wait_split import MeasuredWaiting
 
 LITTLE_MPI = 0.1
 """Part of the run below which time in MPI is not why a job is slow."""

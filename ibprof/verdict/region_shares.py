@@ -5,11 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ibprof.profile.efficiency import find_efficiencies, inside_s
 from ibprof.profile.profile_data import Profile
 from ibprof.profile.quickest_ranks import Waiting
-from ibprof.waiting.wait_split import MeasuredWaiting
+
+if TYPE_CHECKING:
+    from ibprof.waiting.wait_split import MeasuredWaiting
 
 
 @dataclass(frozen=True, slots=True)

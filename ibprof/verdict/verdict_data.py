@@ -6,13 +6,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ibprof.text.notebook_html import NotebookView
 from ibprof.text.quantities import printable
 from ibprof.verdict.region_shares import RegionShare
 from ibprof.verdict.transfer_causes import TransferCause
-from ibprof.waiting.late_ranks import LateRank
+
+if TYPE_CHECKING:
+    from ibprof.waiting.late_ranks import LateRank
 
 WORTH_HAVING = 0.01
 """Part of the run that a remedy must save to be worth it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -12,11 +13,11 @@ import numpy.typing as npt
 from ibprof.profile.profile_data import Profile
 from ibprof.profile.row_arrays import RowArrays
 from ibprof.profile.wait_shares import WaitShares
-from ibprof.waiting.event_orders import compare_clocks
-from ibprof.waiting.host_clocks import HostClocks
-from ibprof.waiting.late_ranks import LateRank, find_late_ranks
-from ibprof.waiting.sample_matching import match_samples
-from ibprof.waiting.wait_states import SplitCalls, split_calls
+
+if TYPE_CHECKING:
+    from ibprof.waiting.host_clocks import HostClocks
+    from ibprof.waiting.late_ranks import LateRank
+    from ibprof.waiting.wait_states import SplitCalls
 
 Floats = npt.NDArray[np.float64]
 
@@ -90,6 +91,12 @@ def measure_waiting(run: Profile) -> MeasuredWaiting | None:
     """Split a run's time in MPI; None where it has no samples, or no times."""
     if not len(run.times.rank) or not (len(run.collective_samples.rank) or len(run.message_samples.rank)):
         return None
+    # Most runs have no samples, and need none of this.
+    from ibprof.waiting.event_orders import compare_clocks  # noqa: PLC0415
+    from ibprof.waiting.late_ranks import find_late_ranks  # noqa: PLC0415
+    from ibprof.waiting.sample_matching import match_samples  # noqa: PLC0415
+    from ibprof.waiting.wait_states import split_calls  # noqa: PLC0415
+
     ranks = max(max((rank.rank for rank in run.ranks), default=0) + 1, run.world_size)
     host_of = np.full(ranks, -1, np.int64)
     # Containers of one machine have several names and one clock.

@@ -31,7 +31,6 @@ from ibprof_converter.layout.positions import lay_out
 from ibprof_converter.routing.route_choice import describe_routes, read_routed_rail
 from ibprof_converter.routing.subnet import Subnet, check_rails
 from ibprof_converter.traffic.adapter_policies import SPREAD
-from ibprof_converter.traffic.all_to_all import load_all_to_all
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.lid_traffic import map_to_lids
 from ibprof_converter.traffic.loaded_links import Loads, bound_loads, load_counted, load_links
@@ -99,6 +98,8 @@ def load_traffic(fabric: RoutedFabric, options: TrafficOptions, progress: Progre
     progress("reading the traffic")
     if (size := _size_of_large_all_to_all(fabric, options)) is not None:
         progress("putting it on the links")
+        from ibprof_converter.traffic.all_to_all import load_all_to_all  # noqa: PLC0415  (few fabrics are as large)
+
         placed, loads = load_all_to_all(
             options.names[0], size, fabric.hosts, fabric.subnets, options.rails, options.nic
         )

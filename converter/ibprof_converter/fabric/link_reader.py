@@ -32,8 +32,7 @@ from ibprof_converter.fabric.net_dump import looks_like_net_dump, parse_net_dump
 from ibprof_converter.fabric.node_names import distinguish_switches, name_unnamed, read_name_map, rename_nodes
 from ibprof_converter.fabric.planes import number_planes, take_plane
 from ibprof_converter.fabric.port_list import looks_like_port_list, parse_port_list
-from ibprof_converter.fabric.slurm_listing import looks_like_slurm, parse_slurm
-from ibprof_converter.fabric.slurm_yaml import looks_like_slurm_yaml, parse_slurm_yaml
+from ibprof_converter.fabric.slurm_listing import looks_like_slurm, looks_like_slurm_yaml, parse_slurm, parse_slurm_yaml
 
 LLDP = DumpFormat("lldpcli's JSON", looks_like_lldp, parse_lldp)
 """A file lists the neighbours of one node: a folder of such files is one list."""

@@ -11,13 +11,10 @@ import numpy.typing as npt
 
 from ibprof.errors import InconsistentError, UsageError
 from ibprof.native.kernel_library import Kernels, load_kernels, sum_exactly
-from ibprof_converter.placement.slots import RankSlots
+from ibprof_converter.placement.slots import RAIL_LIMIT, RankSlots
 from ibprof_converter.placement.switch_paths import SwitchPaths
 from ibprof_converter.traffic.rail_policies import share_out
 from ibprof_converter.traffic.traffic_data import RankTraffic
-
-RAIL_LIMIT = 8
-"""Rails that a problem has at most; with `--nic spread`, each adapter of a host counts as one."""
 
 _PATHS_LIMIT = 1 << 22
 """Paths that are kept. Those of 4,096 hosts on 256 leaf switches take some 30 MB."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -15,15 +16,20 @@ from ibprof_converter.fabric.fabric_graph import NO_NODE, Fabric
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic import adapter_policies
 from ibprof_converter.traffic.adapter_policies import label_of_policy
-from ibprof_converter.traffic.hostlists import ListedHost, read_listed_hosts
 from ibprof_converter.traffic.hosts import NO_HOST, HostIndex, Hosts, count_ports
 from ibprof_converter.traffic.rank_placement import RankPlacement
 from ibprof_converter.traffic.traffic_data import NO_LID
+
+if TYPE_CHECKING:
+    from ibprof_converter.traffic.hostlists import ListedHost
 
 OWN = "own"
 """Given instead of a file: the hosts that the ranks ran on."""
 
 _SLOTS_LIMIT = 1 << 16
+
+RAIL_LIMIT = 8
+"""Rails that a search for placements takes at most; with `--nic spread`, each adapter of a host counts as one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +267,8 @@ def read_free_hosts(path: Path, hosts: Hosts, slots: int) -> dict[int, int]:
     Raises:
         InputError: a line names no host of the fabric, or does not belong in a host list.
     """
+    from ibprof_converter.traffic.hostlists import read_listed_hosts  # noqa: PLC0415  (few commands name a list)
+
     index = HostIndex(hosts.name, hosts.shared)
     listed: dict[int, list[ListedHost]] = {}
     for each in read_listed_hosts(path):

@@ -11,7 +11,6 @@ import numpy as np
 from ibprof.profile.exact_sums import sum_by_group
 from ibprof.profile.profile_data import SIZE_BINS, Direction, Kind, Profile, Source
 from ibprof.verdict.region_shares import RegionShare
-from ibprof_converter.analysis.traffic_over_time import sum_until
 
 _NS = 1e-9
 
@@ -185,6 +184,8 @@ def follow_time(run: Profile) -> tuple[TimeBin, ...]:
     intervals, times = run.intervals, run.interval_times
     if not len(intervals.bytes):
         return ()
+    from ibprof_converter.analysis.traffic_over_time import sum_until  # noqa: PLC0415  (few runs recorded intervals)
+
     first = min(int(intervals.begin_ns.min()), int(times.begin_ns.min(initial=_LATEST)))
     last = max(int(intervals.end_ns.max()), int(times.end_ns.max(initial=0)))
     edges = np.linspace(0, max(last - first, 1), TIME_BINS + 1)

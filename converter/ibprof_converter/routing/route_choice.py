@@ -10,8 +10,6 @@ from os import PathLike, fspath
 from ibprof.errors import InputError
 from ibprof_converter.choices import D_MOD_K, MIN_HOP, MODELLED, OPENSM, TABLES
 from ibprof_converter.fabric.node_names import show_some
-from ibprof_converter.routing.modelled_tables import model_tables
-from ibprof_converter.routing.opensm_run import route_by_opensm
 from ibprof_converter.routing.rail_files import RailFiles, find_rails
 from ibprof_converter.routing.subnet import MissingTablesError, Subnet, join_subnet, read_rail, read_rail_fabric
 
@@ -40,6 +38,8 @@ def read_routed_rail(files: RailFiles, number: int = 0, routes: str | None = Non
     """
     kind, _, detail = (routes or TABLES).partition(":")
     if kind == OPENSM:
+        from ibprof_converter.routing.opensm_run import route_by_opensm  # noqa: PLC0415  (most fabrics come with tables)
+
         return route_by_opensm(read_rail_fabric(files, number), detail or _DEFAULT_ENGINE).subnet
     unused: tuple[str, ...] = ()
     if kind == TABLES:
@@ -50,6 +50,8 @@ def read_routed_rail(files: RailFiles, number: int = 0, routes: str | None = Non
                 raise
             unused = error.unused
     fabric = read_rail_fabric(files, number)
+    from ibprof_converter.routing.modelled_tables import model_tables  # noqa: PLC0415  (most fabrics come with tables)
+
     tables, model = model_tables(fabric, detail or None)
     subnet = join_subnet(fabric, tables, route_source=f"{MODELLED}:{model}")
     return replace(subnet, warnings=(*subnet.warnings, *unused)) if unused else subnet

@@ -16,7 +16,6 @@ from ibprof_converter.fabric.fabric_graph import Fabric
 from ibprof_converter.traffic import adapter_policies
 from ibprof_converter.traffic.adapter_policies import choose_adapters, label_of_policy, spread_flows
 from ibprof_converter.traffic.hosts import NO_HOST, Hosts
-from ibprof_converter.traffic.measured_rails import map_measured_to_lids, why_not_measured
 from ibprof_converter.traffic.patterns import PREFIX
 from ibprof_converter.traffic.rail_policies import SPLIT, RailShares, share_out
 from ibprof_converter.traffic.rank_placement import RankPlacement, place_ranks_as_recorded, place_ranks_by_rule
@@ -63,11 +62,15 @@ def map_to_lids(
     placement = _find_placement(demand, hosts, fabrics, rule, nic)
     whole = demand if demand.profile and len(demand.profile.transfers.bytes) else demand.whole
     run = whole.profile
-    unmeasured = why_not_measured(run, fabrics) if run and len(run.transfers.bytes) else None
-    as_it_ran = rule is None and policy is None and nic is None
-    if run and len(run.transfers.bytes) and as_it_ran and not unmeasured:
-        measured = map_measured_to_lids(whole, run, placement, fabrics)
-        return measured if whole is demand else choose_flows(measured, demand)
+    unmeasured = None
+    if run and len(run.transfers.bytes):
+        # Few runs recorded what was posted to queue pairs.
+        from ibprof_converter.traffic.measured_rails import map_measured_to_lids, why_not_measured  # noqa: PLC0415
+
+        unmeasured = why_not_measured(run, fabrics)
+        if rule is None and policy is None and nic is None and not unmeasured:
+            measured = map_measured_to_lids(whole, run, placement, fabrics)
+            return measured if whole is demand else choose_flows(measured, demand)
     on_host, unmapped, usable = _classify_flows(demand, placement)
     reasons = dict(demand.unmapped)
     for reason, rows in unmapped.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,12 +13,13 @@ import numpy.typing as npt
 from ibprof.native.kernel_library import sum_exactly
 from ibprof.text.quantities import format_bytes
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
-from ibprof_converter.routing.adaptive_bounds import AdaptiveBounds, LidFlows, bound_adaptive
-from ibprof_converter.routing.adaptive_paths import AdaptivePaths
 from ibprof_converter.routing.route_choice import are_modelled
 from ibprof_converter.routing.spread import spread
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.traffic_data import ALL, PortCounters, Traffic
+
+if TYPE_CHECKING:
+    from ibprof_converter.routing.adaptive_bounds import AdaptiveBounds, LidFlows
 
 UNKNOWN_PORT = "port is not in the fabric"
 
@@ -257,6 +258,9 @@ def bound_loads(traffic: Traffic, subnets: Sequence[Subnet], asked: bool) -> Bou
     is_model = are_modelled(subnets)
     if not (asked or adaptive or is_model):
         return None
+    from ibprof_converter.routing.adaptive_bounds import bound_adaptive  # noqa: PLC0415  (few switches route adaptively)
+    from ibprof_converter.routing.adaptive_paths import AdaptivePaths  # noqa: PLC0415  (few switches route adaptively)
+
     reason = "; ".join(f"{each.name}: {each.switches} switches route adaptively" for each in adaptive) or (
         "routes are modelled" if is_model and not asked else "--adaptive"
     )

@@ -22,10 +22,10 @@ from ibprof.text.quantities import format_bytes
 from ibprof_converter.fabric.fabric_graph import LIDS, NO_NODE, Fabric
 from ibprof_converter.fabric.node_names import is_aggregation_node
 from ibprof_converter.traffic import adapter_policies
+from ibprof_converter.traffic.rail_policies import MEASURED
 from ibprof_converter.traffic.rank_placement import RankPlacement, guid_number, lids_by_port_guid
 from ibprof_converter.traffic.traffic_data import NO_LID, NO_RANK, RankTraffic, Traffic
 
-MEASURED = "measured (what was posted to queue pairs)"
 _ON_LINKS = "on links, bytes posted to queue pairs (verbs), headers of MPI included"
 
 UNKNOWN_PORT = "port is not in the fabric, or not on the rail of the other end"

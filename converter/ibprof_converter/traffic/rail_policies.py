@@ -18,6 +18,9 @@ from ibprof_converter.traffic.traffic_data import Rows, choose_rows
 
 SPLIT, ROUND_ROBIN, FIRST, SECOND = RAIL_POLICIES
 
+MEASURED = "measured (what was posted to queue pairs)"
+"""Source of rails that no policy models."""
+
 
 @dataclass(frozen=True, slots=True)
 class RailShares:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -19,11 +20,12 @@ from ibprof_converter.fabric.dump_files import peek_dump
 from ibprof_converter.fabric.fabric_graph import LIDS, NO_NODE, Fabric, NodeKind
 from ibprof_converter.fabric.node_names import natural_key
 from ibprof_converter.traffic.csv_tables import read_number, read_rows
-from ibprof_converter.traffic.hostlists import deal_ranks, find_line, looks_like_host_list, read_host_list
 from ibprof_converter.traffic.hosts import NO_HOST, HostIndex, Hosts, stack_ports
 from ibprof_converter.traffic.patterns import shuffle
-from ibprof_converter.traffic.recorded_adapters import PortLids, RankAdapters, find_rank_adapters
 from ibprof_converter.traffic.traffic_data import NO_LID
+
+if TYPE_CHECKING:
+    from ibprof_converter.traffic.recorded_adapters import PortLids, RankAdapters
 
 _RANDOM = "random:"
 
@@ -84,6 +86,8 @@ def place_ranks_by_rule(
         InputError: the file does not place these ranks on these hosts.
     """
     if rule.startswith(_SLURM):
+        from ibprof_converter.traffic.hostlists import deal_ranks  # noqa: PLC0415  (few placements are lists of hosts)
+
         named = deal_ranks(rule.removeprefix(_SLURM), ranks)
         return _place_ranks_on(
             named,
@@ -123,6 +127,8 @@ def _order_of_rule(rule: str, hosts: Hosts) -> npt.NDArray[np.intp] | None:
 def _read_placement(path: Path, hosts: Hosts, fabrics: Sequence[Fabric], ranks: int) -> RankPlacement:
     if path.is_dir() or not path.exists():
         raise UsageError(f"--placement {path}: no such file; expected {PLACEMENT_FORMS}")
+    from ibprof_converter.traffic.hostlists import find_line, looks_like_host_list, read_host_list  # noqa: PLC0415  (few are files)
+
     if path.is_file() and looks_like_host_list(peek_dump(path).decode("utf-8", "backslashreplace")):
         named = read_host_list(path, ranks)
         return _place_ranks_on(
@@ -233,6 +239,8 @@ def place_ranks_as_recorded(run: Profile, hosts: Hosts, fabrics: Sequence[Fabric
     notes = [f"{len(names)} {how}: {_some(names)}" for how, names in found.items() if names]
     if moved:
         notes.append(f"{moved} port(s) have a different LID in the fabric than in the run; the fabric's is used")
+    from ibprof_converter.traffic.recorded_adapters import find_rank_adapters  # noqa: PLC0415  (most placements are not recorded)
+
     adapters = find_rank_adapters(run, ports_of_host, ranks, hosts.rails)
     return RankPlacement(host=host_of_rank, ports=ports_of_rank, notes=tuple(notes), adapters=adapters)
 

@@ -5,19 +5,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from ibprof.text.quantities import format_bytes
 from ibprof_converter.fabric.fabric_graph import Fabric
-from ibprof_converter.fabric.fabric_parts import FabricPart, find_ends, list_parts
 from ibprof_converter.fabric.node_names import show_some
 from ibprof_converter.routing.hop_trace import Reason
 from ibprof_converter.routing.spread import spread
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.loaded_links import Loads
 from ibprof_converter.traffic.traffic_data import PortCounters, Traffic
+
+if TYPE_CHECKING:
+    from ibprof_converter.fabric.fabric_parts import FabricPart
 
 MOST_UNROUTED = 0.01
 """Share of the bytes without a route above which `ibprof-report` ends with status 5."""
@@ -80,6 +83,8 @@ def find_unrouted(placed: Traffic | PortCounters, subnets: Sequence[Subnet], loa
     lost = {reason: amount for reason, amount in loads.bytes_unrouted.items() if amount}
     if not lost:
         return None
+    from ibprof_converter.fabric.fabric_parts import list_parts  # noqa: PLC0415  (few fabrics are in parts)
+
     total, amount = loads.bytes_total, sum(lost.values())
     parts = [list_parts(subnet.fabric) for subnet in subnets]
     pairs = _find_pairs(placed, subnets) if isinstance(placed, Traffic) else ()
@@ -150,6 +155,8 @@ def _find_pairs(traffic: Traffic, subnets: Sequence[Subnet]) -> tuple[UnroutedPa
 
 def _switches_of_lids(fabric: Fabric) -> npt.NDArray[np.int64]:
     """Return the switch next to each LID's port: int64 [LID], -1 where unknown."""
+    from ibprof_converter.fabric.fabric_parts import find_ends  # noqa: PLC0415  (few fabrics are in parts)
+
     near = find_ends(fabric)
     return np.where(fabric.lid_port >= 0, near[fabric.lid_port] if len(near) else -1, -1)
 

@@ -21,7 +21,8 @@ from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.lid_traffic import map_to_lids
 from ibprof_converter.traffic.loaded_links import load_links
-from ibprof_converter.traffic.measured_rails import MEASURED, UNKNOWN_PORT, split_in_proportion
+from ibprof_converter.traffic.measured_rails import UNKNOWN_PORT, split_in_proportion
+from ibprof_converter.traffic.rail_policies import MEASURED
 from ibprof_converter.traffic.traffic_data import NO_RANK, RankTraffic, Traffic
 from ibprof_converter.traffic.traffic_reader import LEFT_OUT, choose_demand, profile_traffic
 from ibprof_testing.samples.fabrics import IBDIAGNET, load_sample

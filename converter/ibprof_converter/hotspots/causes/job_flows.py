@@ -5,18 +5,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import UsageError
 from ibprof.profile.exact_sums import add_by_key
-from ibprof_converter.placement.placement_problem import SlotOfRank
 from ibprof_converter.placement.slots import RankSlots, assign_slots, slots_as_taken, slots_on_hosts
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.adapter_policies import SPREAD, label_of_policy
 from ibprof_converter.traffic.hosts import NO_HOST, Hosts
 from ibprof_converter.traffic.traffic_data import ALL, NO_LID, NO_RANK, RankTraffic, Traffic
+
+if TYPE_CHECKING:
+    from ibprof_converter.placement.placement_problem import SlotOfRank
 
 
 @dataclass(frozen=True, slots=True)

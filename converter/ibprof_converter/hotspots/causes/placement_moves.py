@@ -7,6 +7,7 @@ import math
 import statistics
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -17,20 +18,14 @@ from ibprof.text.quantities import format_seconds
 from ibprof_converter.hotspots.causes.job_flows import PairBytes, make_demand
 from ibprof_converter.hotspots.causes.load_cause import GAIN, HOSTS, PLACEMENT, RANK_ORDER, Change, name_end
 from ibprof_converter.hotspots.causes.situation import Situation
-from ibprof_converter.placement.placement_problem import RAIL_LIMIT, PlacementProblem, SlotOfRank, find_neighbours
-from ibprof_converter.placement.slots import RankSlots, assign_slots, slots_on_hosts
-from ibprof_converter.placement.starting_placements import (
-    fabric_aware_slots,
-    packed_slots,
-    random_slots,
-    starting_placements,
-)
-from ibprof_converter.placement.swap_search import search
-from ibprof_converter.placement.switch_paths import find_switch_paths
+from ibprof_converter.placement.slots import RAIL_LIMIT, RankSlots, assign_slots, slots_on_hosts
 from ibprof_converter.traffic.adapter_policies import SPREAD
 from ibprof_converter.traffic.hosts import NO_HOST, Hosts
 from ibprof_converter.traffic.rail_policies import SPLIT
 from ibprof_converter.traffic.traffic_data import NO_LID, RankTraffic
+
+if TYPE_CHECKING:
+    from ibprof_converter.placement.placement_problem import PlacementProblem, SlotOfRank
 
 _SECONDS_PER_RANK, _LEAST_SECONDS = 0.4 / 64, 0.1
 """Seconds set the work of a search. They grow in proportion to the ranks, or hosts, that it moves."""
@@ -118,6 +113,8 @@ def reorder_ranks(situation: Situation) -> PlacementMove | None:
     ranks = situation.ranks
     if ranks is None or len(ranks.bytes) > PAIRS_LIMIT or ranks.slots.lid.shape[1] > RAIL_LIMIT:
         return None
+    from ibprof_converter.placement.starting_placements import starting_placements  # noqa: PLC0415  (a search is not always worth it)
+
     problem = _pose(ranks.as_demand(), ranks.slots, situation)
     starts = [
         ranks.slot_of_rank,
@@ -136,6 +133,8 @@ def move_hosts(situation: Situation, own_hosts_only: bool) -> PlacementMove | No
     Returns:
         The best one found; None for fewer than two hosts, and for too many pairs.
     """
+    from ibprof_converter.placement.starting_placements import fabric_aware_slots, packed_slots  # noqa: PLC0415  (a search is not always worth it)
+
     source, destination = situation.flow_hosts
     known = (source != NO_HOST) & (destination != NO_HOST) & (source != destination)
     talking = find_distinct(source[known], destination[known])
@@ -167,6 +166,9 @@ def move_hosts(situation: Situation, own_hosts_only: bool) -> PlacementMove | No
 
 
 def _pose(demand: RankTraffic, slots: RankSlots, situation: Situation) -> PlacementProblem:
+    from ibprof_converter.placement.placement_problem import PlacementProblem, find_neighbours  # noqa: PLC0415  (a search is not always worth it)
+    from ibprof_converter.placement.switch_paths import find_switch_paths  # noqa: PLC0415  (a search is not always worth it)
+
     rails = slots.rails_among(situation.subnets)
     neighbours = find_neighbours(demand, SPLIT, slots.rails, len(rails))
     return PlacementProblem(neighbours, slots, find_switch_paths(rails, slots.lid))
@@ -180,6 +182,9 @@ def _search(
     moved: Callable[[SlotOfRank], Situation],
 ) -> PlacementMove:
     """Return the best placement found from some starts; `moved` returns the situation with a placement."""
+    from ibprof_converter.placement.starting_placements import random_slots  # noqa: PLC0415  (a search is not always worth it)
+    from ibprof_converter.placement.swap_search import search  # noqa: PLC0415  (a search is not always worth it)
+
     seconds = min(max(_LEAST_SECONDS, _SECONDS_PER_RANK * problem.ranks), most_seconds)
     best = search(problem, starts, _SEED, seconds).slot_of_rank
     after = moved(best)

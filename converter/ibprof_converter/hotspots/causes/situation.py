@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -13,12 +14,13 @@ import numpy.typing as npt
 from ibprof_converter.hotspots.causes.job_flows import PairBytes, RankFlows
 from ibprof_converter.hotspots.link_order import joins_switches, measure_line_rate_s, rank_directions
 from ibprof_converter.layout.node_levels import find_levels
-from ibprof_converter.placement.placement_problem import SlotOfRank
-from ibprof_converter.routing.adaptive_bounds import estimate_adaptive
-from ibprof_converter.routing.adaptive_paths import AdaptivePaths
 from ibprof_converter.routing.spread import spread
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.hosts import NO_HOST, Hosts
+
+if TYPE_CHECKING:
+    from ibprof_converter.placement.placement_problem import SlotOfRank
+    from ibprof_converter.routing.adaptive_paths import AdaptivePaths
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,8 @@ class Situation:
     @cached_property
     def adaptive_paths(self) -> tuple[AdaptivePaths, ...]:
         """Link directions that the switches of each rail may choose."""
+        from ibprof_converter.routing.adaptive_paths import AdaptivePaths  # noqa: PLC0415  (few switches route adaptively)
+
         return tuple(AdaptivePaths(subnet.routes.network, subnet.adaptive) for subnet in self.subnets)
 
     @cached_property
@@ -85,6 +89,8 @@ class Situation:
         """Bytes of each link direction: uint64 [link, end] for each rail; with adaptive routing an estimate."""
         if not self.is_adaptive:
             return self._along_tables[0]
+        from ibprof_converter.routing.adaptive_bounds import estimate_adaptive  # noqa: PLC0415  (few switches route adaptively)
+
         return tuple(
             np.rint(estimate_adaptive(paths, [self._flows_of(rail)])).astype(np.uint64)
             for rail, paths in enumerate(self.adaptive_paths)

@@ -24,9 +24,6 @@ from ibprof_converter.hotspots.causes.load_cause import (
 from ibprof_converter.hotspots.causes.narrowest_cut import find_routing_bound
 from ibprof_converter.hotspots.causes.situation import Situation
 from ibprof_converter.lab import BY_LANES, CYCLE, FREE, classify_deadlock
-from ibprof_converter.routing.balanced_tables import balance_tables
-from ibprof_converter.routing.modelled_tables import model_tables
-from ibprof_converter.routing.opensm_run import route_by_opensm
 from ibprof_converter.routing.route_choice import are_modelled
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
@@ -86,8 +83,12 @@ class TableMaker:
         if rule not in RULES:
             return self._ask_opensm(rule, subnet)
         if rule == BALANCED:
+            from ibprof_converter.routing.balanced_tables import balance_tables  # noqa: PLC0415  (few reports try tables)
+
             made = Subnet(fabric, balance_tables(fabric, subnet.tables), (), route_source=subnet.route_source)
             return RemadeTables(made, classify_deadlock([made]))
+        from ibprof_converter.routing.modelled_tables import model_tables  # noqa: PLC0415  (few reports try tables)
+
         tables, model = model_tables(fabric, rule)
         if model != rule:
             return RemadeTables(None, why_not="the fabric is no regular tree")
@@ -97,6 +98,8 @@ class TableMaker:
     def _ask_opensm(self, engine: str, subnet: Subnet) -> RemadeTables:
         if self._missing:
             return RemadeTables(None, why_not=self._missing)
+        from ibprof_converter.routing.opensm_run import route_by_opensm  # noqa: PLC0415  (few reports try tables)
+
         try:
             found = route_by_opensm(subnet.fabric, engine)
         except MissingToolError as error:

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import re
 from os import PathLike, fspath
+from typing import TYPE_CHECKING
 
 from ibprof.errors import UsageError
 from ibprof_converter.choices import FABRIC_FORMS
-from ibprof_converter.routing.synthetic.build import SyntheticSubnet
-from ibprof_converter.routing.synthetic.fat_trees import generate_codes_tree, generate_tree, generate_xgft
-from ibprof_converter.routing.synthetic.flat_networks import generate_dragonfly, generate_torus
+
+if TYPE_CHECKING:
+    from ibprof_converter.routing.synthetic.build import SyntheticSubnet
 
 _KINDS = ("xgft", "tree", "torus", "codes", "dragonfly")
 _SPEC = re.compile(rf"({'|'.join(_KINDS)}):([0-9,;:x]+)(?:@([0-9]+(?:\.[0-9]+)?))?")
@@ -31,6 +32,10 @@ def generate(name: str, rail: int = 0) -> SyntheticSubnet:
     Raises:
         UsageError: the name describes no possible fabric.
     """
+    # Most commands ask only whether a name is synthetic.
+    from ibprof_converter.routing.synthetic.fat_trees import generate_codes_tree, generate_tree, generate_xgft  # noqa: PLC0415
+    from ibprof_converter.routing.synthetic.flat_networks import generate_dragonfly, generate_torus  # noqa: PLC0415
+
     match = _SPEC.fullmatch(name)
     if match is None:
         raise UsageError(f"{name}: expected one of\n{FABRIC_FORMS}".rstrip())
