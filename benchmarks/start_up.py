@@ -29,6 +29,15 @@ COMMANDS = {
         4.5,
     ),
     "ibprof info on the demo": ("from ibprof.cli.info import main", ("profile.otf2",), None),
+} | {
+    f"ibprof {name} --help": (f"from {package}.cli.{name} import main", ("--help",), limit)
+    for package, names, limit in (
+        ("ibprof", ("run", "env", "lib", "collect", "completion", "calls", "matrix", "doctor", "info"), 1.6),
+        ("ibprof_converter", ("layout", "place", "view", "diff", "watch", "demo"), 1.6),
+        ("ibprof_converter", ("routes",), None),
+        ("ibprof_lab", ("latency", "scaling", "sim", "topology"), None),
+    )
+    for name in names
 }
 """The import of each command's main, its arguments, and the limit of its ratio."""
 

@@ -72,3 +72,7 @@ def parse_routes(text: str) -> str:
     if kind not in known or detail not in known[kind] or text.endswith(":"):
         raise UsageError(f"expected {ROUTE_CHOICES}, ENGINE of {', '.join(ENGINES)}; found {quote_found(text)}")
     return text
+
+
+SEARCH_SECONDS = 10.0
+"""Time of a search for a placement of up to 1,024 ranks; more ranks take longer, in proportion."""

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
+import argparse
 import csv
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,24 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run_command("ibprof calls", _print_calls, argv)
 
 
-@dataclass(frozen=True, slots=True)
-class CallsOptions:
-    """Options of `ibprof calls`."""
-
-    profile: Path
-    run: str | None
-    by: tuple[str, ...]
-    operation: str | None
-    region: str | None
-    site: str | None
-    csv: Path | None
-    json: bool
-    folded: Path | None
-    folded_by: str
-    speedscope: Path | None
-
-
-def _parse(argv: Sequence[str] | None) -> CallsOptions:
+def _parser() -> argparse.ArgumentParser:
     parser = make_parser(
         "ibprof calls",
         "Print the number of MPI calls, the seconds inside them, and the bytes and messages that they "
@@ -90,24 +73,12 @@ def _parse(argv: Sequence[str] | None) -> CallsOptions:
         "--speedscope", metavar="FILE", type=Path, help="write a file of speedscope: by time, and by bytes sent"
     )
     parser.add_argument("--run", metavar="NAME", help="which run of a recording (default: the newest)")
-    given = parser.parse_args(argv)
-    return CallsOptions(
-        profile=given.profile,
-        run=given.run,
-        by=tuple(given.by.split(",")),
-        operation=given.operation,
-        region=given.region,
-        site=given.site,
-        csv=given.csv,
-        json=given.json,
-        folded=given.folded,
-        folded_by=given.folded_by,
-        speedscope=given.speedscope,
-    )
+    return parser
 
 
 def _print_calls(argv: Sequence[str] | None) -> None:
-    options = _parse(argv)
+    options = _parser().parse_args(argv)
+    by = tuple(options.by.split(","))
 
     from ibprof.load import load_profile  # noqa: PLC0415  (--help must come at once)
     from ibprof.profile.call_report import (  # noqa: PLC0415
@@ -123,14 +94,14 @@ def _print_calls(argv: Sequence[str] | None) -> None:
     from ibprof.profile.row_choice import RowChoice  # noqa: PLC0415
     from ibprof.waiting.wait_split import measure_waiting  # noqa: PLC0415
 
-    if not set(options.by) <= set(KEYS) or len(set(options.by)) < len(options.by):
-        raise UsageError(f"--by: expected some of {', '.join(KEYS)}, each once, found {','.join(options.by)}")
+    if not set(by) <= set(KEYS) or len(set(by)) < len(by):
+        raise UsageError(f"--by: expected some of {', '.join(KEYS)}, each once, found {options.by}")
     if options.json and str(options.csv) == "-":
         raise UsageError("--csv - and --json: expected one of them on stdout")
     run = load_profile(options.profile, options.run)
     choice = RowChoice(options.operation, options.region, options.site)
     measured = measure_waiting(run)
-    report = report_calls(run, options.by, choice, measured.shares if measured else None)
+    report = report_calls(run, by, choice, measured.shares if measured else None)
     if options.folded:
         stacks = write_folded(sum_calls(run, STACK, choice), options.folded_by)
         options.folded.write_text(stacks, encoding="utf-8")

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
+import argparse
 import socket
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from ibprof.cli.command import make_parser, run_command
@@ -24,17 +24,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run_command("ibprof collect", _collect, argv)
 
 
-@dataclass(frozen=True, slots=True)
-class CollectOptions:
-    """Options of `ibprof collect`."""
-
-    recording: Path
-    output: Path | None
-    run: str | None
-    from_node: bool
-
-
-def _parse(argv: Sequence[str] | None) -> CollectOptions:
+def _parser() -> argparse.ArgumentParser:
     parser = make_parser(
         "ibprof collect",
         "Make an OTF2 archive of a recording: profile.otf2, with profile.def and profile/ next to it.",
@@ -55,12 +45,11 @@ def _parse(argv: Sequence[str] | None) -> CollectOptions:
         help="make no archive, but copy into REC what killed processes left on the storage of this node, which "
         "no other node can read",
     )
-    given = parser.parse_args(argv)
-    return CollectOptions(given.recording, given.output, given.run, given.from_node)
+    return parser
 
 
 def _collect(argv: Sequence[str] | None) -> None:
-    options = _parse(argv)
+    options = _parser().parse_args(argv)
     if options.from_node:
         _copy_from_node(options.recording)
         return

@@ -8,7 +8,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from ibprof.cli.command import make_parser, run_command
 from ibprof.errors import InconsistentError
@@ -26,15 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run_command("ibprof doctor", _examine, argv)
 
 
-@dataclass(frozen=True, slots=True)
-class DoctorOptions:
-    """Options of `ibprof doctor`."""
-
-    command: tuple[str, ...]
-    json: bool
-
-
-def _parse(argv: Sequence[str] | None) -> DoctorOptions:
+def _parser() -> argparse.ArgumentParser:
     parser = make_parser(
         "ibprof doctor",
         "Check whether a job would be recorded here: which MPI, which transports, where messages are "
@@ -48,19 +40,18 @@ def _parse(argv: Sequence[str] | None) -> DoctorOptions:
     parser.add_argument(
         "command", metavar="CMD", nargs=argparse.REMAINDER, help="the command of a job, which is not run"
     )
-    given = parser.parse_args(argv)
-    command = given.command[1:] if given.command[:1] == ["--"] else given.command
-    return DoctorOptions(tuple(command), given.json)
+    return parser
 
 
 def _examine(argv: Sequence[str] | None) -> int:
-    options = _parse(argv)
+    arguments = _parser().parse_args(argv)
+    command = arguments.command[1:] if arguments.command[:1] == ["--"] else arguments.command
 
     from ibprof.doctor.examination import examine  # noqa: PLC0415  (--help must come at once)
 
-    findings = list(examine(os.environ, options.command))
+    findings = list(examine(os.environ, command))
     good = all(finding.good for finding in findings)
-    if options.json:
+    if arguments.json:
         json.dump({"would_record": good, "findings": [asdict(finding) for finding in findings]}, sys.stdout, indent=2)
         print()
     else:

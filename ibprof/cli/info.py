@@ -3,18 +3,16 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from ibprof.cli.command import make_parser, run_command
 from ibprof.cli.terminal import print_pairs, print_table
-from ibprof.profile.gaps import format_ranks
-from ibprof.profile.profile_data import Source
 from ibprof.text.call_names import name_call, name_mpi
 from ibprof.text.quantities import format_bytes, format_seconds, printable
 
@@ -33,17 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run_command("ibprof info", _print_info, argv)
 
 
-@dataclass(frozen=True, slots=True)
-class InfoOptions:
-    """Options of `ibprof info`."""
-
-    profile: Path
-    run: str | None
-    all_marks: bool
-    json: bool
-
-
-def _parse(argv: Sequence[str] | None) -> InfoOptions:
+def _parser() -> argparse.ArgumentParser:
     parser = make_parser(
         "ibprof info",
         "Print what is in a profile: the job, hosts, ports, regions and operations with bytes and times, "
@@ -54,29 +42,30 @@ def _parse(argv: Sequence[str] | None) -> InfoOptions:
     parser.add_argument("--marks", action="store_true", help="list the marks of all ranks, not only those of the first")
     parser.add_argument("--json", action="store_true", help="print all of it as JSON")
     parser.add_argument("--run", metavar="NAME", help="which run of a recording (default: the newest)")
-    given = parser.parse_args(argv)
-    return InfoOptions(given.profile, given.run, given.marks, given.json)
+    return parser
 
 
 def _print_info(argv: Sequence[str] | None) -> None:
-    options = _parse(argv)
+    arguments = _parser().parse_args(argv)
 
     from ibprof.load import load_profile  # noqa: PLC0415  (--help must come at once)
     from ibprof.profile.profile_summary import summarize  # noqa: PLC0415
     from ibprof.verdict.job_verdict import judge_run  # noqa: PLC0415
 
-    run = load_profile(options.profile, options.run)
+    run = load_profile(arguments.profile, arguments.run)
     verdict = judge_run(run)
     summary = {"verdict": verdict.as_json()} | summarize(run)
-    if options.json:
+    if arguments.json:
         json.dump(summary, sys.stdout, indent=2)
         print()
     else:
         print(f"{printable(verdict.text)}\n")
-        _print_text(summary, all_marks=options.all_marks)
+        _print_text(summary, all_marks=arguments.marks)
 
 
 def _print_text(summary: dict[str, Any], *, all_marks: bool) -> None:
+    from ibprof.profile.profile_data import Source  # noqa: PLC0415  (as above)
+
     hosts = summary["hosts"]
     plural = "" if len(hosts) == 1 else "s"
     received = summary["bytes_received"] or any(source == "openmpi" for source in summary["sources"])
@@ -196,6 +185,8 @@ def _check_rows(host: dict[str, Any]) -> Iterable[tuple[str, ...]]:
 
 
 def _host_rows(host: dict[str, Any]) -> Iterable[tuple[str, ...]]:
+    from ibprof.profile.gaps import format_ranks  # noqa: PLC0415  (as above)
+
     ranks = format_ranks(host["ranks"])
     if not host["ports"]:
         yield host["name"], ranks, "no InfiniBand port", "", ""

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
+import argparse
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ibprof.cli.command import make_parser, run_command
 from ibprof.native.installed_files import find_include, find_library
@@ -22,15 +22,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run_command("ibprof lib", _print_paths, argv)
 
 
-@dataclass(frozen=True, slots=True)
-class LibOptions:
-    """Options of `ibprof lib`."""
-
-    cflags: bool
-    libs: bool
-
-
-def _parse(argv: Sequence[str] | None) -> LibOptions:
+def _parser() -> argparse.ArgumentParser:
     parser = make_parser(
         "ibprof lib",
         "Print the path of libibprof.so.",
@@ -38,12 +30,11 @@ def _parse(argv: Sequence[str] | None) -> LibOptions:
     )
     parser.add_argument("--cflags", action="store_true", help="print the options to compile with ibprof.h instead")
     parser.add_argument("--libs", action="store_true", help="print the options to link libibprof.so instead")
-    given = parser.parse_args(argv)
-    return LibOptions(given.cflags, given.libs)
+    return parser
 
 
 def _print_paths(argv: Sequence[str] | None) -> None:
-    options = _parse(argv)
+    options = _parser().parse_args(argv)
     words = []
     if options.cflags:
         words.append(f"-I{find_include()}")

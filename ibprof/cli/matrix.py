@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
+import argparse
 import csv
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 
 from ibprof.cli.command import add_row_arguments, make_parser, run_command
@@ -30,24 +30,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run_command("ibprof matrix", _print_matrix, argv)
 
 
-@dataclass(frozen=True, slots=True)
-class MatrixOptions:
-    """Options of `ibprof matrix`."""
-
-    profile: Path
-    run: str | None
-    by: str
-    operation: str | None
-    region: str | None
-    site: str | None
-    since_start: bool
-    kind: str
-    received: bool
-    output: Path | None
-
-
 def _print_matrix(argv: Sequence[str] | None) -> None:
-    options = _parse(argv)
+    options = _parser().parse_args(argv)
 
     from ibprof.load import load_profile  # noqa: PLC0415  (--help must come at once)
     from ibprof.profile.communication_matrix import Selection, build_matrix  # noqa: PLC0415
@@ -59,7 +43,7 @@ def _print_matrix(argv: Sequence[str] | None) -> None:
         site=options.site,
         since_start=options.since_start,
         kind=Kind[options.kind.upper()],
-        received=options.received,
+        received=options.direction == "received",
     )
     matrix = build_matrix(load_profile(options.profile, options.run), options.by, selection)
     for note in matrix.notes:
@@ -76,7 +60,7 @@ def _print_matrix(argv: Sequence[str] | None) -> None:
             file.writelines(matrix.text())
 
 
-def _parse(argv: Sequence[str] | None) -> MatrixOptions:
+def _parser() -> argparse.ArgumentParser:
     parser = make_parser(
         "ibprof matrix",
         "Print bytes and messages of each pair with traffic as CSV: src,dst,bytes,messages. By port there "
@@ -108,16 +92,4 @@ def _parse(argv: Sequence[str] | None) -> MatrixOptions:
     )
     parser.add_argument("--run", metavar="NAME", help="which run of a recording (default: the newest)")
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="write to FILE instead of stdout")
-    given = parser.parse_args(argv)
-    return MatrixOptions(
-        profile=given.profile,
-        run=given.run,
-        by=given.by,
-        operation=given.operation,
-        region=given.region,
-        site=given.site,
-        since_start=given.since_start,
-        kind=given.kind,
-        received=given.direction == "received",
-        output=given.output,
-    )
+    return parser

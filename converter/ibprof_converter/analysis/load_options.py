@@ -20,8 +20,12 @@ TOP = 10
 """Link directions that a report lists, and that are compared where no flows are known."""
 
 REGION = "region"
+
 OPERATION = "operation"
 SITE = "site"
+
+JOB = "job"
+"""In place of these, for pictures of each job."""
 
 Progress = Callable[[str], None]
 """Receives the name of each stage as it begins."""

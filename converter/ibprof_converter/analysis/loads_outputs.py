@@ -14,7 +14,7 @@ from ibprof.errors import UsageError
 from ibprof.profile.flame_graphs import fold_stacks
 from ibprof.text.call_names import name_call
 from ibprof_converter.analysis.fabric_loads import FabricLoads
-from ibprof_converter.analysis.load_options import OPERATION, REGION, SITE
+from ibprof_converter.analysis.load_options import JOB, OPERATION, REGION, SITE
 from ibprof_converter.analysis.output_files import STDOUT, naming_file, open_output
 from ibprof_converter.analysis.traffic_over_time import find_busiest, name_end
 from ibprof_converter.layout.regular_cabling import find_dragonfly_groups
@@ -24,7 +24,6 @@ from ibprof_converter.traffic.hosts import NO_HOST
 from ibprof_converter.traffic.loaded_links import load_links
 from ibprof_converter.traffic.traffic_data import ALL
 
-JOB = "job"
 FIGURE_SUFFIXES = (".png", ".svg", ".pdf")
 
 _PARQUET = ".parquet"

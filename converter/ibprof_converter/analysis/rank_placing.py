@@ -15,6 +15,7 @@ from ibprof.profile.row_choice import ALL_ROWS, RowChoice
 from ibprof.text.quantities import count_of, format_bytes
 from ibprof_converter.analysis.load_options import FabricOptions, Progress, no_progress
 from ibprof_converter.analysis.load_pipeline import Demand, read_subnets
+from ibprof_converter.choices import SEARCH_SECONDS
 from ibprof_converter.fabric.node_names import show_some
 from ibprof_converter.hotspots.coverage import describe_coverage
 from ibprof_converter.placement.candidates import (
@@ -51,9 +52,6 @@ from ibprof_converter.traffic.loaded_links import ESTIMATE, STATIC
 from ibprof_converter.traffic.rank_placement import place_ranks_as_recorded, place_ranks_by_rule
 from ibprof_converter.traffic.traffic_data import NO_LID, RankTraffic
 from ibprof_converter.traffic.traffic_reader import choose_demand, read_traffic
-
-SEARCH_SECONDS = 10.0
-"""For up to 1,024 ranks; with more ranks in proportion, up to `_MOST_SECONDS`."""
 
 _MOST_SECONDS = 60.0
 _RANKS = 1024

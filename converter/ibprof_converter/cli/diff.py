@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ibprof.cli.command import add_row_arguments, make_parser, row_options, run_command
 from ibprof.errors import THRESHOLD_CROSSED
@@ -24,15 +25,26 @@ from ibprof_converter.cli.input_arguments import (
     shorten_paths,
 )
 from ibprof_converter.cli.printing import print_captured, print_json, show_stages
-from ibprof_converter.reports.compared_run import pair_runs
-from ibprof_converter.reports.comparison_sections import describe_comparison, page_of_comparison
-from ibprof_converter.reports.report_page import write_report_page
-from ibprof_converter.reports.report_text import print_sections
-from ibprof_converter.reports.run_comparison import HELP, DiffOptions, compare_runs, parse_condition
+
+if TYPE_CHECKING:
+    from ibprof_converter.reports.run_comparison import FailCondition
 
 NAME = "ibprof diff"
 
 _TOP = 10
+
+_THRESHOLDS = """\
+thresholds (--fail-on, several; status 1 when one holds):
+  METRIC>+10%            B is more than A by over 10%; METRIC<-10%: less by over 10%
+  METRIC>+2GB            B is more than A by over 2 GB
+  METRIC>2GB             B is over 2 GB, whatever A is
+  metrics: elapsed, bytes, messages, bytes_on_host, bytes_routed, bytes_unrouted, max_link, max_switch_link, mean_link,
+           links_used, max_link_seconds
+  of one operation, region or call site: bytes[BCAST], messages[region:solve], bytes[site:a.c:212],
+           share[BCAST]>40%, share[BCAST]>+5% (points)
+  of a link: link[NAME], with NAME as ibprof diff prints it
+  comparisons: >, >=, <, <=
+  units: B, kB, MB, GB, TB, KiB, MiB, GiB, TiB; `ns`, `us`, `ms`, `s`"""
 
 _EXAMPLE = f"""\
 examples:
@@ -42,7 +54,7 @@ examples:
 
 A and B are profiles, recordings, report.json of `ibprof-report --json`, links.csv, or any TRAFFIC of `ibprof-report`.
 
-{HELP}
+{_THRESHOLDS}
 """
 
 
@@ -55,6 +67,13 @@ def _diff(argv: Sequence[str] | None) -> int:
     arguments = _parser().parse_args(argv)
     if not arguments.fabric:
         refuse_options(arguments, list_fabric_arguments(), "only with --fabric LST...")
+    # --help and wrong options need none of the analysis, which is slow to import.
+    from ibprof_converter.reports.compared_run import pair_runs  # noqa: PLC0415
+    from ibprof_converter.reports.comparison_sections import describe_comparison, page_of_comparison  # noqa: PLC0415
+    from ibprof_converter.reports.report_page import write_report_page  # noqa: PLC0415
+    from ibprof_converter.reports.report_text import print_sections  # noqa: PLC0415
+    from ibprof_converter.reports.run_comparison import DiffOptions, compare_runs  # noqa: PLC0415
+
     runs = pair_runs(
         arguments.a,
         arguments.b,
@@ -82,6 +101,17 @@ def _diff(argv: Sequence[str] | None) -> int:
     return THRESHOLD_CROSSED if comparison.fails else 0
 
 
+def _parse_threshold(text: str) -> FailCondition:
+    """Return a value of `--fail-on`.
+
+    Raises:
+        UsageError: it is no threshold.
+    """
+    from ibprof_converter.reports.run_comparison import parse_condition  # noqa: PLC0415  (slow to import)
+
+    return parse_condition(text)
+
+
 def _parser() -> argparse.ArgumentParser:
     description = (
         "Compare two runs by operation, region, size of messages, pair of ranks and, on a fabric, link; what changed "
@@ -94,7 +124,7 @@ def _parser() -> argparse.ArgumentParser:
         "--fail-on",
         metavar="THRESHOLD",
         action="append",
-        type=type_of(parse_condition),
+        type=type_of(_parse_threshold),
         default=[],
         help="end with status 1 when it holds, such as 'max_link>+10%%'; several: when any does",
     )

@@ -10,14 +10,13 @@ from pathlib import Path
 from ibprof.cli.command import make_parser, run_command
 from ibprof.errors import InconsistentError, UsageError
 from ibprof_converter.analysis.load_options import (
+    JOB,
     OPERATION,
     REGION,
     SITE,
     FabricOptions,
     parse_columns,
 )
-from ibprof_converter.analysis.load_pipeline import load_fabric, read_subnets
-from ibprof_converter.analysis.loads_outputs import JOB, OUTPUT_FILES, LoadsOutputOptions, write_outputs
 from ibprof_converter.analysis.output_files import check_files
 from ibprof_converter.choices import FABRIC_FORMS, TRAFFIC_FORMS
 from ibprof_converter.cli.arguments import count_in, fill_options, type_of
@@ -35,24 +34,11 @@ from ibprof_converter.cli.input_arguments import (
     traffic_options,
 )
 from ibprof_converter.cli.printing import print_result, print_warnings, show_stages
-from ibprof_converter.hotspots.pattern_throughput import describe_patterns, measure_throughput
-from ibprof_converter.routing.route_choice import describe_routes, name_routes
 
 NAME = "ibprof-layout"
 
-_OF_TRAFFIC = (
-    *OUTPUT_FILES,
-    "panels",
-    "placement",
-    "rails",
-    "nic",
-    "by",
-    "used",
-    "full_scale",
-    "counters",
-    "max_unrouted",
-)
-"""Options that --check and --patterns, which have no traffic, refuse."""
+_OF_TRAFFIC = ("panels", "placement", "rails", "nic", "by", "used", "full_scale", "counters", "max_unrouted")
+"""Options other than names of files that --check and --patterns, which have no traffic, refuse."""
 
 _SAMPLES = 20
 """Samples of each pattern, unless --samples names another number."""
@@ -80,12 +66,17 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(argv: Sequence[str] | None) -> int:
     arguments = _parser().parse_intermixed_args(argv)
+    # --help and wrong options need none of the analysis, which is slow to import.
+    from ibprof_converter.analysis.load_pipeline import load_fabric  # noqa: PLC0415
+    from ibprof_converter.analysis.loads_outputs import OUTPUT_FILES, LoadsOutputOptions, write_outputs  # noqa: PLC0415
+
+    of_traffic = (*OUTPUT_FILES, *_OF_TRAFFIC)
     if arguments.patterns:
-        refuse_options(arguments, (*_OF_TRAFFIC, "check"), "not with --patterns: that option makes the traffic itself")
+        refuse_options(arguments, (*of_traffic, "check"), "not with --patterns: that option makes the traffic itself")
         samples = _SAMPLES if arguments.samples is None else arguments.samples
         return _measure_patterns(reading_options(arguments, tuple(arguments.inputs)), samples, arguments.json)
     if arguments.check:
-        refuse_options(arguments, (*_OF_TRAFFIC, "routes"), "not with --check, which has no traffic")
+        refuse_options(arguments, (*of_traffic, "routes"), "not with --check, which has no traffic")
         return _check(reading_options(arguments, tuple(arguments.inputs)), arguments.json)
     refuse_options(arguments, ("json", "samples"), "only with --check or --patterns; -o and --yaml hold the loads")
     fabric, traffic = fabric_options(arguments), traffic_options(arguments, flows_limit=0)
@@ -115,6 +106,11 @@ def _check(fabric: FabricOptions, as_json: bool) -> int:
 
 
 def _measure_patterns(fabric: FabricOptions, samples: int, as_json: bool) -> int:
+    # As above: this is slow to import.
+    from ibprof_converter.analysis.load_pipeline import read_subnets  # noqa: PLC0415
+    from ibprof_converter.hotspots.pattern_throughput import describe_patterns, measure_throughput  # noqa: PLC0415
+    from ibprof_converter.routing.route_choice import describe_routes, name_routes  # noqa: PLC0415
+
     if not 1 <= samples <= _MOST_SAMPLES:
         raise UsageError(f"--samples {samples}: expected a number from 1 to {_MOST_SAMPLES}")
     with show_stages() as progress:

@@ -16,8 +16,7 @@ from ibprof.cli.terminal import show_progress
 from ibprof.errors import UsageError
 from ibprof.text.quantities import format_seconds
 from ibprof_converter.analysis.output_files import STDOUT, check_files, open_output
-from ibprof_converter.analysis.rank_placing import SEARCH_SECONDS, PlaceOptions, place_ranks, read_ranks_to_place
-from ibprof_converter.choices import TRAFFIC_FORMS
+from ibprof_converter.choices import SEARCH_SECONDS, TRAFFIC_FORMS
 from ibprof_converter.cli.arguments import fill_options
 from ibprof_converter.cli.input_arguments import (
     add_adaptive_argument,
@@ -26,8 +25,6 @@ from ibprof_converter.cli.input_arguments import (
     traffic_options,
 )
 from ibprof_converter.cli.printing import print_captured, print_json, print_lines, print_warnings, show_stages
-from ibprof_converter.hotspots.coverage import describe_lost
-from ibprof_converter.routing.route_choice import describe_routes
 
 NAME = "ibprof-place"
 
@@ -153,6 +150,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _place(argv: Sequence[str] | None) -> None:
     arguments = _parser().parse_intermixed_args(argv)
+    # --help and wrong options need none of the analysis, which is slow to import.
+    from ibprof_converter.analysis.rank_placing import PlaceOptions, place_ranks, read_ranks_to_place  # noqa: PLC0415
+    from ibprof_converter.hotspots.coverage import describe_lost  # noqa: PLC0415
+    from ibprof_converter.routing.route_choice import describe_routes  # noqa: PLC0415
+
     traffic = traffic_options(arguments)
     if len(traffic.names) > 1 or len(traffic.placements) > 1:
         raise UsageError("one job is placed at a time: expected one TRAFFIC, with at most one --placement")

@@ -9,8 +9,6 @@ from pathlib import Path
 
 from ibprof.cli.command import make_parser, run_command
 from ibprof_converter.analysis.load_options import AttributeFiles, list_compared
-from ibprof_converter.analysis.load_pipeline import judge_loads, load_traffic, read_routed_fabric
-from ibprof_converter.analysis.loads_view import NamedLoads, render_view
 from ibprof_converter.analysis.output_files import check_files
 from ibprof_converter.choices import FABRIC_FORMS, TRAFFIC_FORMS
 from ibprof_converter.cli.input_arguments import (
@@ -25,7 +23,6 @@ from ibprof_converter.cli.input_arguments import (
     traffic_options,
 )
 from ibprof_converter.cli.printing import print_warnings, show_stages
-from ibprof_converter.viewer.view_runs import FLOW_LIMIT
 
 NAME = "ibprof-view"
 
@@ -49,6 +46,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _view(argv: Sequence[str] | None) -> None:
     arguments = _parser().parse_intermixed_args(argv)
+    # --help and wrong options need none of the analysis, which is slow to import.
+    from ibprof_converter.analysis.load_pipeline import judge_loads, load_traffic, read_routed_fabric  # noqa: PLC0415
+    from ibprof_converter.analysis.loads_view import NamedLoads, render_view  # noqa: PLC0415
+    from ibprof_converter.viewer.view_runs import FLOW_LIMIT  # noqa: PLC0415
+
     options = fabric_options(arguments)
     own = traffic_options(arguments, FLOW_LIMIT)
     attributes = AttributeFiles(arguments.rank_data, arguments.node_data)

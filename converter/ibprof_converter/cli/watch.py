@@ -16,20 +16,19 @@ from typing import TYPE_CHECKING, Any
 
 from ibprof.cli.command import make_parser, run_command
 from ibprof.errors import InputError
-from ibprof.load import load_profile
-from ibprof.profile.call_report import CallSum, sum_calls
-from ibprof.profile.profile_data import Profile, Rank
 from ibprof.text.call_names import name_call, shorten_site
 from ibprof.text.quantities import format_bytes, format_seconds, printable
-from ibprof_converter.analysis.fabric_loads import RoutedFabric
 from ibprof_converter.analysis.load_options import FabricOptions, TrafficOptions
-from ibprof_converter.analysis.load_pipeline import load_traffic, read_routed_fabric
 from ibprof_converter.cli.arguments import number_in
 from ibprof_converter.cli.printing import print_captured, print_json
-from ibprof_converter.hotspots.hot_links import Hotspot
 
 if TYPE_CHECKING:
     from rich.console import Group
+
+    from ibprof.profile.call_report import CallSum
+    from ibprof.profile.profile_data import Profile, Rank
+    from ibprof_converter.analysis.fabric_loads import RoutedFabric
+    from ibprof_converter.hotspots.hot_links import Hotspot
 
 NAME = "ibprof watch"
 
@@ -104,6 +103,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _watch(argv: Sequence[str] | None) -> None:
     arguments = _parser().parse_args(argv)
+    from ibprof_converter.analysis.load_pipeline import read_routed_fabric  # noqa: PLC0415  (--help needs none of it)
+
     fabric = read_routed_fabric(FabricOptions(tuple(arguments.fabric))) if arguments.fabric else None
     placement = tuple(arguments.placement or ())
     if arguments.once:
@@ -157,6 +158,11 @@ def look_at_run(recording: Path, fabric: RoutedFabric | None, placement: tuple[s
     Raises:
         InputError: nothing was recorded yet.
     """
+    # --help needs none of the analysis, which is slow to import.
+    from ibprof.load import load_profile  # noqa: PLC0415
+    from ibprof.profile.call_report import sum_calls  # noqa: PLC0415
+    from ibprof_converter.analysis.load_pipeline import load_traffic  # noqa: PLC0415
+
     run = load_profile(recording)
     links: tuple[Hotspot, ...] = ()
     if fabric:

@@ -55,19 +55,6 @@ METRICS = {
 _NAMED_METRICS = ("bytes", "messages", "share", "link")
 """Metrics that take a name in brackets."""
 
-HELP = """\
-thresholds (--fail-on, several; status 1 when one holds):
-  METRIC>+10%            B is more than A by over 10%; METRIC<-10%: less by over 10%
-  METRIC>+2GB            B is more than A by over 2 GB
-  METRIC>2GB             B is over 2 GB, whatever A is
-  metrics: elapsed, bytes, messages, bytes_on_host, bytes_routed, bytes_unrouted, max_link, max_switch_link, mean_link,
-           links_used, max_link_seconds
-  of one operation, region or call site: bytes[BCAST], messages[region:solve], bytes[site:a.c:212],
-           share[BCAST]>40%, share[BCAST]>+5% (points)
-  of a link: link[NAME], with NAME as ibprof diff prints it
-  comparisons: >, >=, <, <=
-  units: B, kB, MB, GB, TB, KiB, MiB, GiB, TiB; `ns`, `us`, `ms`, `s`"""
-
 _FORM = re.compile(
     r"\s*(?P<metric>[a-z_]+)\s*(?:\[(?P<name>.*)\])?\s*(?P<than>>=|<=|>|<)\s*"
     r"(?P<sign>[+-]?)\s*(?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)\s*(?P<unit>%|[A-Za-z\u00b5\u03bc]*)\s*"
