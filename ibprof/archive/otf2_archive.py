@@ -6,13 +6,16 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ibprof.archive.sample_file import SAMPLES_FILE, read_samples, write_samples
+import numpy as np
+
 from ibprof.errors import InputError, UsageError, quote_found
-from ibprof.profile.profile_data import Profile
+from ibprof.profile.profile_data import CollectiveSamples, MessageSamples, Profile
+from ibprof.profile.row_arrays import Rows
 
 if TYPE_CHECKING:
     from ibprof.archive.archive_writer import Progress
@@ -24,6 +27,11 @@ _MAGIC = b"OTF2"
 _MAGIC_OFFSET = 2
 
 _NAMES_TRIED = 100
+
+SAMPLES_FILE = "samples.npz"
+"""Samples of calls, in the folder of the archive: columns as arrays of numpy."""
+
+_COLLECTIVES, _MESSAGES = "collective", "message"
 
 _IS_OF_ARCHIVE = re.compile(rf"\d+\.(evt|def)|{re.escape(SAMPLES_FILE)}")
 
@@ -58,7 +66,7 @@ def write_archive(run: Profile, path: Path, progress: Progress | None = None) ->
         old.mkdir()
         try:
             write_files(run, new, path.stem, progress)
-            write_samples(run, new / path.stem)
+            _write_samples(run, new / path.stem)
         except (_otf2.Error, OSError) as error:
             raise InputError(path, None, "space to write an archive", str(error)) from error
         for part in _parts(path):
@@ -94,7 +102,7 @@ def read_archive(path: Path) -> Profile:
             run = read_trace(path, trace)
     except damaged as error:
         raise InputError(path, None, "a whole OTF2 archive", f"{type(error).__name__}: {error}") from error
-    collectives, messages = read_samples(path.with_suffix(""))
+    collectives, messages = _read_samples(path.with_suffix(""))
     return replace(run, collective_samples=collectives, message_samples=messages)
 
 
@@ -145,3 +153,51 @@ def find_free_path(path: Path) -> Path:
 def _parts(path: Path) -> tuple[Path, Path, Path]:
     """Return the files of an archive, the anchor last."""
     return path.with_suffix(".def"), path.with_suffix(""), path
+
+
+def _write_samples(run: Profile, folder: Path) -> None:
+    """Write the samples of a profile; no file where it has none.
+
+    Args:
+        run: the profile.
+        folder: of the archive's events.
+
+    Raises:
+        OSError: the file could not be written.
+    """
+    tables: dict[str, CollectiveSamples | MessageSamples] = {
+        _COLLECTIVES: run.collective_samples,
+        _MESSAGES: run.message_samples,
+    }
+    if any(len(rows.rank) for rows in tables.values()):
+        columns = {f"{table}.{name}": at for table, rows in tables.items() for name, at in rows.columns().items()}
+        np.savez_compressed(folder / SAMPLES_FILE, **columns)  # type: ignore[arg-type]
+
+
+def _read_samples(folder: Path) -> tuple[CollectiveSamples, MessageSamples]:
+    """Read the samples of a profile; none where it has no file.
+
+    Args:
+        folder: of the archive's events.
+
+    Raises:
+        InputError: the file is damaged.
+    """
+    path = folder / SAMPLES_FILE
+    if not path.exists():
+        return CollectiveSamples.empty(), MessageSamples.empty()
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            return _read_rows(CollectiveSamples, _COLLECTIVES, stored), _read_rows(MessageSamples, _MESSAGES, stored)
+    except (OSError, ValueError, LookupError, EOFError, zipfile.BadZipFile) as error:
+        raise InputError(path, None, "samples of a profile", f"{type(error).__name__}: {error}") from error
+
+
+def _read_rows(made: type[Rows], table: str, stored: np.lib.npyio.NpzFile) -> Rows:
+    columns = {name: stored[f"{table}.{name}"] for name in made.column_types()}
+    for name, column in made.column_types().items():
+        if columns[name].dtype != column or columns[name].ndim != 1:
+            raise ValueError(f"expected numbers of {np.dtype(column)} in {table}.{name}, found {columns[name].dtype}")
+    if len({len(column) for column in columns.values()}) > 1:
+        raise ValueError(f"expected columns of one length in {table}")
+    return made(**columns)

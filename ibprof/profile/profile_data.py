@@ -476,34 +476,25 @@ class CallTimes(RowArrays):
 
 
 @dataclass(frozen=True, slots=True)
-class CollectiveSamples(RowArrays):
-    """Moments of collectives, a row for each member's call; in the order of communicator, number, member.
+class CallSamples(RowArrays):
+    """Moments of calls that all of their ranks sample: docs/formats/recording.md.
 
-    All members sample the same calls: docs/formats/recording.md. An instance that all `size` members have stands for
-    2 to the power of its members' largest level. An instance that one of them lacks was dropped there. Times are of
-    the host's clock of samples (`Rank.clock_offset_ns`), the same for all ranks of a host.
+    Times are of the host's clock of samples (`Rank.clock_offset_ns`), the same for all ranks of a host.
 
     Attributes:
         rank: int32, of MPI_COMM_WORLD.
         communicator: uint64, its name, the same on all members.
-        number: uint64, of the call among the collectives on the communicator.
-        size: uint32, number of processes in the communicator.
-        member: uint32, number of this process among them.
-        root: int64, a rank of the communicator; -1 where there is none.
+        number: uint64, of the call or message among those that share all that a row's class names.
         region, operation, site: int32, of the call that started it, as in `Counters`.
         end_operation, end_site: int32, of the call that completed it: the same of a blocking call.
         level: uint8.
-        bytes: uint64, of its arguments as in `Demands`; 0 where unknown.
-        start_ns: int64, when the call that started it was entered.
+        bytes: uint64.
         enter_ns, exit_ns: int64, when the call that completed it was entered and left.
     """
 
     rank: npt.NDArray[np.int32]
     communicator: npt.NDArray[np.uint64]
     number: npt.NDArray[np.uint64]
-    size: npt.NDArray[np.uint32]
-    member: npt.NDArray[np.uint32]
-    root: npt.NDArray[np.int64]
     region: npt.NDArray[np.int32]
     operation: npt.NDArray[np.int32]
     site: npt.NDArray[np.int32]
@@ -511,48 +502,49 @@ class CollectiveSamples(RowArrays):
     end_site: npt.NDArray[np.int32]
     level: npt.NDArray[np.uint8]
     bytes: npt.NDArray[np.uint64]
-    start_ns: npt.NDArray[np.int64]
     enter_ns: npt.NDArray[np.int64]
     exit_ns: npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class MessageSamples(RowArrays):
-    """Moments of messages, a row at each end; in the order of communicator, sender, receiver, tag, number, side.
+class CollectiveSamples(CallSamples):
+    """Moments of collectives, a row for each member's call; in the order of communicator, number, member.
 
-    Both ends sample the same messages, as in `CollectiveSamples`.
+    An instance that all `size` members have stands for 2 to the power of its members' largest level. An instance that
+    one of them lacks was dropped there. `number` counts the collectives on the communicator. `bytes` are those of the
+    call's arguments as in `Demands`; 0 where unknown.
 
     Attributes:
-        rank: int32, of this end.
-        peer: uint32, rank of the other end.
-        communicator: uint64, as in `CollectiveSamples`.
-        number: uint64, of the message among those with this sender, receiver, communicator and tag.
-        tag: int32.
-        side: uint8, `Side` of `rank`.
-        region, operation, site: int32, of the call that posted it.
-        end_operation, end_site: int32, of the call that completed it: the same of a blocking call.
-        level: uint8.
-        bytes: uint64; `UNKNOWN_BYTES` at the receiver.
-        post_ns: int64, when the call that posted it was entered.
-        enter_ns, exit_ns: int64, when the call that completed it was entered and left.
+        size: uint32, number of processes in the communicator.
+        member: uint32, number of this process among them.
+        root: int64, a rank of the communicator; -1 where there is none.
+        start_ns: int64, when the call that started it was entered.
     """
 
-    rank: npt.NDArray[np.int32]
+    size: npt.NDArray[np.uint32]
+    member: npt.NDArray[np.uint32]
+    root: npt.NDArray[np.int64]
+    start_ns: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class MessageSamples(CallSamples):
+    """Moments of messages, a row at each end; in the order of communicator, sender, receiver, tag, number, side.
+
+    `number` counts the messages of one sender, receiver, communicator and tag. `bytes` are `UNKNOWN_BYTES` at the
+    receiver.
+
+    Attributes:
+        peer: uint32, rank of the other end.
+        tag: int32.
+        side: uint8, `Side` of `rank`.
+        post_ns: int64, when the call that posted it was entered.
+    """
+
     peer: npt.NDArray[np.uint32]
-    communicator: npt.NDArray[np.uint64]
-    number: npt.NDArray[np.uint64]
     tag: npt.NDArray[np.int32]
     side: npt.NDArray[np.uint8]
-    region: npt.NDArray[np.int32]
-    operation: npt.NDArray[np.int32]
-    site: npt.NDArray[np.int32]
-    end_operation: npt.NDArray[np.int32]
-    end_site: npt.NDArray[np.int32]
-    level: npt.NDArray[np.uint8]
-    bytes: npt.NDArray[np.uint64]
     post_ns: npt.NDArray[np.int64]
-    enter_ns: npt.NDArray[np.int64]
-    exit_ns: npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,11 +84,6 @@ class HostClocks:
     error_ns: Floats
     group: Integers
 
-    @property
-    def are_one_group(self) -> bool:
-        """Return whether all clocks were compared."""
-        return bool((self.group == self.group[0]).all())
-
     def to_common(self, clock: Integers, time_ns: Integers) -> tuple[Integers, Floats]:
         """Return times by the reference clock, and their largest errors, ns."""
         if len(self.base_ns) == 1:

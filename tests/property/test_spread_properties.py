@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ibprof_converter.fabric.fabric_graph import LIDS, Fabric, NodeKind
-from ibprof_converter.routing.flow_index import FlowIndex
 from ibprof_converter.routing.hop_trace import Reason, trace
 from ibprof_converter.routing.spread import SpreadLoads, spread, spread_matrix
-from ibprof_converter.routing.subnet_routes import IndexedNetwork, SubnetRoutes
+from ibprof_converter.routing.subnet_routes import IndexedNetwork, SubnetRoutes, scan_flows
 from ibprof_converter.routing.tables import ForwardingTables
 from ibprof_testing.reference import spread as reference
 from ibprof_testing.strategies import Flows, any_tables, fabrics, flows, right_tables
@@ -160,11 +159,10 @@ def test_flows_on_a_link_direction_are_those_whose_path_has_it(case: Case) -> No
     fabric, tables, these = case
     network = IndexedNetwork.index(fabric, tables)
     paths = [trace(network, source, destination) for source, destination in pairs(these)]
-    index = FlowIndex(SubnetRoutes(fabric, tables), these.source_lid, these.destination_lid)
-    for link in range(fabric.links):
-        for end in (0, 1):
-            expected = [p.reason.arrives and any((h.link, h.end) == (link, end) for h in p.hops) for p in paths]
-            assert index.on(link, end).tolist() == np.flatnonzero(expected).tolist()
+    routes, ends = SubnetRoutes(fabric, tables), range(2 * fabric.links)
+    for number, rows in zip(ends, scan_flows(routes, these.source_lid, these.destination_lid, ends), strict=True):
+        expected = [p.reason.arrives and any(2 * h.link + h.end == number for h in p.hops) for p in paths]
+        assert rows.tolist() == np.flatnonzero(expected).tolist()
 
 
 @given(cases())

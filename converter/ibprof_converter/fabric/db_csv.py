@@ -27,7 +27,6 @@ from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.fabric.listing import NOT_GIVEN, End, LinkRow, Listing, list_rows
 from ibprof_converter.fabric.rates import data_rate_gbps, lanes_of_code, speed_of_code
 
-_START = re.compile(rb"START_([A-Z0-9_]+)\s*")
 _SECTION = re.compile(rb"^START_[A-Z0-9_]+\r?$", re.MULTILINE)
 # Other texts have words like START_VERSION: a section has a header line with columns.
 _SIGN = re.compile(rb"^START_(?:(?:NODES|PORTS|LINKS)\r?$|[A-Z0-9_]+\r?\n[A-Za-z][A-Za-z0-9_ ]*,)", re.MULTILINE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -28,6 +29,11 @@ _HOP = kernels_headers().types["ibp_hop"]
 
 
 NONE = kernels_headers().constants["IBP_NONE"]
+
+_FLOWS = 1 << 21
+"""Flows that are followed at a time, so that millions of them take no more memory."""
+
+_NOT_WANTED = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,29 +85,6 @@ class SubnetRoutes:
         end = np.zeros(int(offset[-1]), np.int32)
         check_status(lib.ibp_find_paths(*pairs, pointer(end), pointer(reason)))
         return PairPaths(offset.astype(np.int64), end, reason)
-
-    def find_upstream(self, end: int, destination_lid: Integers) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
-        """Return the switches whose packets to some LIDs pass a link direction, including the one that sends on it.
-
-        Args:
-            end: a link direction that a switch sends on.
-            destination_lid: int [destination].
-
-        Returns:
-            Offsets, int64 [destination + 1], and switches (indices of `switch_node`): those of destination i are
-            `switch[offset[i]:offset[i + 1]]`, none where its packets do not pass `end`.
-        """
-        lib, pointer = self._kernels.lib, self._kernels.pointer
-        lid = as_lids(destination_lid)
-        offset = np.zeros(len(lid) + 1, np.uint64)
-        switch = np.zeros(max(len(lid), 64), np.int32)
-        while True:
-            arguments = (self.handle, end, pointer(lid), len(lid), pointer(offset), pointer(switch), len(switch))
-            count = lib.ibp_find_upstream(*arguments)
-            check_status(min(count, 0))
-            if count <= len(switch):
-                return offset.astype(np.int64), switch[:count]
-            switch = np.zeros(count, np.int32)
 
     @cached_property
     def trees(self) -> Any:
@@ -254,3 +237,32 @@ def find_rows(switch_guid: npt.NDArray[np.uint64], tables: ForwardingTables) -> 
     """Return the rows of switches in the tables: int32 [switch], `NONE` without a table."""
     row = np.searchsorted(tables.switch_guid, switch_guid)
     return np.where(np.isin(switch_guid, tables.switch_guid), row, NONE).astype(np.int32)
+
+
+def scan_flows(
+    routes: SubnetRoutes, source_lid: Integers, destination_lid: Integers, ends: Sequence[int]
+) -> list[npt.NDArray[np.intp]]:
+    """Return the flows that load some link directions.
+
+    Args:
+        routes: of the subnet.
+        source_lid, destination_lid: int [flow].
+        ends: distinct link directions, 2 * link + end each.
+
+    Returns:
+        For each link direction the rows of its flows, intp, ascending.
+    """
+    source, destination = as_lids(source_lid), as_lids(destination_lid)
+    index = np.full(2 * routes.network.fabric.links, _NOT_WANTED, np.int32)
+    index[list(ends)] = np.arange(len(ends))
+    found: list[list[npt.NDArray[np.intp]]] = [[] for _ in ends]
+    for begin in range(0, len(source), _FLOWS):
+        # One destination after the other keeps its tables in the processor's cache.
+        flow = begin + np.argsort(destination[begin : begin + _FLOWS].astype(np.uint16), kind="stable")
+        paths = routes.find_paths(source[flow], destination[flow])
+        wanted = index[paths.end]
+        passed = np.flatnonzero(wanted != _NOT_WANTED)
+        passing = flow[np.searchsorted(paths.offset, passed, side="right") - 1]
+        for number, rows in enumerate(found):
+            rows.append(np.sort(passing[wanted[passed] == number]))
+    return [np.concatenate([np.zeros(0, np.intp), *rows]) for rows in found]

@@ -117,22 +117,5 @@ def _share_out(policy: str, usable: npt.NDArray[np.bool_], size: int) -> Iterato
 
 
 def _describe(text: str, lid: npt.NDArray[np.int32], rail_source: str, incomplete: int) -> Traffic:
-    nothing = np.zeros(0, np.int32)
-    return Traffic(
-        rail=nothing,
-        source_lid=nothing,
-        destination_lid=nothing,
-        bytes=np.zeros(0, np.uint64),
-        region=nothing,
-        operation=nothing,
-        source_rank=nothing,
-        destination_rank=nothing,
-        regions=(ALL,),
-        operations=(ALL,),
-        on_host_bytes=0,
-        unmapped={},
-        rail_source=rail_source,
-        origin=text,
-        rank_lid=lid,
-        notes=note_incomplete(incomplete),
-    )
+    lids, notes = np.zeros(0, np.int32), note_incomplete(incomplete)
+    return Traffic.without_ranks(lids, lids, np.zeros(0, np.uint64), lid, text, rail_source=rail_source, notes=notes)

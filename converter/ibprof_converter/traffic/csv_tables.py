@@ -15,8 +15,6 @@ from ibprof.errors import InputError, quote_found
 from ibprof.native.kernel_library import sum_exactly
 from ibprof_converter.fabric.fabric_graph import LIDS
 from ibprof_converter.traffic.traffic_data import (
-    ALL,
-    NO_RANK,
     RANK_LIMIT,
     SINGLE_RAIL,
     PortCounters,
@@ -137,30 +135,20 @@ def _read_lid_pairs(path: Path, rows: Iterator[tuple[int, list[str]]], columns: 
     lid = ("a LID", LIDS)
     spec = (lid, lid, _BYTES, (f"a rail, counted from 0, of the {rails} given,", rails))[:columns]
     values = _read_columns(path, rows, spec)
-    counts = _byte_counts(path, values[2])
-    nothing = np.zeros(len(counts), np.int32)
     rail_source, notes = SINGLE_RAIL, []
     if rails > 1:
         rail_source = "measured"
         if columns == 3:
             rail_source = "assumed (first fabric)"
             notes.append(f"{path} has no column `rail`: its LIDs are assumed to be those of the first fabric")
-    return Traffic(
-        rail=np.array(values[3], np.int32) if columns == 4 else nothing,
-        source_lid=np.array(values[0], np.int32),
-        destination_lid=np.array(values[1], np.int32),
-        bytes=counts,
-        region=nothing,
-        operation=nothing,
-        source_rank=nothing + NO_RANK,
-        destination_rank=nothing + NO_RANK,
-        regions=(ALL,),
-        operations=(ALL,),
-        on_host_bytes=0,
-        unmapped={},
-        rail_source=rail_source,
-        origin=f"LID pairs of {path}",
+    return Traffic.without_ranks(
+        np.array(values[0], np.int32),
+        np.array(values[1], np.int32),
+        _byte_counts(path, values[2]),
         rank_lid=np.zeros((0, rails), np.int32),
+        origin=f"LID pairs of {path}",
+        rail=np.array(values[3], np.int32) if columns == 4 else None,
+        rail_source=rail_source,
         notes=tuple(notes),
     )
 
@@ -183,17 +171,11 @@ def _read_rank_matrix(path: Path, rows: Iterator[tuple[int, list[str]]]) -> Rank
     source, destination, counted, messages = _read_columns(
         path, rows, (rank, rank, _BYTES, ("a number of messages", 1 << 63))
     )
-    nothing = np.zeros(len(source), np.int32)
-    return RankTraffic(
-        source=np.array(source, np.int32),
-        destination=np.array(destination, np.int32),
-        bytes=_byte_counts(path, counted),
-        messages=np.array(messages, np.uint64),
-        region=nothing,
-        operation=nothing,
-        regions=(ALL,),
-        operations=(ALL,),
+    return RankTraffic.without_regions(
+        np.array(source, np.int32),
+        np.array(destination, np.int32),
+        _byte_counts(path, counted),
         ranks=max(max(source, default=-1), max(destination, default=-1)) + 1,
-        unmapped={},
         origin=f"rank matrix {path}",
+        messages=np.array(messages, np.uint64),
     )

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import UsageError, quote_found
-from ibprof_converter.traffic.traffic_data import ALL, RankTraffic
+from ibprof_converter.traffic.traffic_data import RankTraffic
 
 PREFIX = "pattern:"
 
@@ -78,22 +78,8 @@ def as_rank_traffic(
         size: bytes per pair.
         hosts: number of hosts.
     """
-    # Constant columns take no memory: all-to-all over 10,000 hosts has 100 million rows.
-    rows = len(source)
-    nothing = np.broadcast_to(np.int32(0), rows)
-    return RankTraffic(
-        source=source.astype(np.int32),
-        destination=destination.astype(np.int32),
-        bytes=np.broadcast_to(np.uint64(size), rows),
-        messages=np.broadcast_to(np.uint64(1), rows),
-        region=nothing,
-        operation=nothing,
-        regions=(ALL,),
-        operations=(ALL,),
-        ranks=hosts,
-        unmapped={},
-        origin=text,
-    )
+    amount = np.broadcast_to(np.uint64(size), len(source))
+    return RankTraffic.without_regions(source.astype(np.int32), destination.astype(np.int32), amount, hosts, text)
 
 
 def _read_integer(text: str, number: str, what: str) -> int:

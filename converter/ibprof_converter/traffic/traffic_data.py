@@ -76,6 +76,28 @@ class RankTraffic(NotebookView):
     part_of: RankTraffic | None = None
     layer: str = ""
 
+    @classmethod
+    def without_regions(
+        cls,
+        source: npt.NDArray[np.int32],
+        destination: npt.NDArray[np.int32],
+        amount: npt.NDArray[np.uint64],
+        ranks: int,
+        origin: str,
+        messages: npt.NDArray[np.uint64] | None = None,
+    ) -> RankTraffic:
+        """Return a traffic that knows no regions and operations.
+
+        Args:
+            source, destination, amount: [flow]; `amount` is the bytes.
+            ranks, origin: as in the attributes.
+            messages: [flow]; None for one each.
+        """
+        # Constant columns take no memory: all-to-all over 10,000 hosts has 100 million rows.
+        one, nothing = np.broadcast_to(np.uint64(1), len(source)), np.broadcast_to(np.int32(0), len(source))
+        messages = one if messages is None else messages
+        return cls(source, destination, amount, messages, nothing, nothing, (ALL,), (ALL,), ranks, {}, origin)
+
     def __repr__(self) -> str:
         said = f"{len(self.bytes):,} flows of {format_bytes(sum_exactly(self.bytes))} between {self.ranks:,} ranks"
         return printable(f"<RankTraffic {self.origin}: {said}>")
@@ -153,6 +175,46 @@ class Traffic(LidFlows, NotebookView):
     sites: tuple[str, ...] = (ALL,)
     in_parts: Callable[[], Iterator[Traffic]] | None = None
     layer: str = ""
+
+    @classmethod
+    def without_ranks(
+        cls,
+        source: npt.NDArray[np.int32],
+        destination: npt.NDArray[np.int32],
+        amount: npt.NDArray[np.uint64],
+        rank_lid: npt.NDArray[np.int32],
+        origin: str,
+        rail: npt.NDArray[np.int32] | None = None,
+        rail_source: str = SINGLE_RAIL,
+        unmapped: dict[str, int] | None = None,
+        **others: Any,
+    ) -> Traffic:
+        """Return a traffic that knows no ranks, regions and operations of its flows.
+
+        Args:
+            source, destination, amount: [flow], LIDs and bytes.
+            rank_lid, origin, rail_source, unmapped, others: as in the attributes; None for no unmapped bytes.
+            rail: int32 [flow]; None for the first.
+        """
+        nothing = np.zeros(len(source), np.int32)
+        return cls(
+            rail=nothing if rail is None else rail,
+            source_lid=source,
+            destination_lid=destination,
+            bytes=amount,
+            region=nothing,
+            operation=nothing,
+            source_rank=nothing + NO_RANK,
+            destination_rank=nothing + NO_RANK,
+            regions=(ALL,),
+            operations=(ALL,),
+            on_host_bytes=0,
+            rail_source=rail_source,
+            origin=origin,
+            rank_lid=rank_lid,
+            unmapped=unmapped or {},
+            **others,
+        )
 
     def __repr__(self) -> str:
         said = f"{len(self.bytes):,} flows of {format_bytes(sum_exactly(self.bytes))} between LIDs"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * A subnet's routes: forwarding tables followed hop by hop, downstream and upstream.
+ * A subnet's routes: forwarding tables followed hop by hop.
  *
  * A link direction is numbered 2 * link + end and stands for what the node at that end transmits. Arrays and fields
  * called `end` hold such numbers.
@@ -87,12 +87,6 @@ void ibp_transpose_tables(const uint8_t *table, size_t width, const int32_t *row
  * needs. */
 int ibp_find_paths(const struct ibp_routes *routes, const int32_t *source_lid, const int32_t *destination_lid,
                    size_t count, uint64_t *offset, int32_t *end, uint8_t *reason);
-
-/* Find the switches whose packets to a LID pass a link direction. from[offset[i]] .. from[offset[i + 1] - 1] are
- * those of lid[i]; none where packets do not arrive or do not pass. Returns the total number; fills in the first
- * `capacity`. */
-int64_t ibp_find_upstream(const struct ibp_routes *routes, int32_t end, const int32_t *lid, size_t count,
-                          uint64_t *offset, int32_t *from, uint64_t capacity);
 
 /* -- cffi ends -- */
 

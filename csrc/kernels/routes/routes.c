@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  */
-#include "routes/in_tree.h"
+#include "routes/step.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -57,46 +57,4 @@ int ibp_find_paths(const struct ibp_routes *routes, const int32_t *source_lid, c
     }
     free(path);
     return 0;
-}
-
-/* Whether the switch that sends on `end` sends packets for the tree's destination on it. */
-static bool sends_on(const struct ibp_tree *tree, int32_t end)
-{
-    int32_t taken;
-    ibp_step(tree->routes, tree->lid, tree->port, (uint32_t)tree->routes->end_switch[end], &taken);
-    return taken == end;
-}
-
-int64_t ibp_find_upstream(const struct ibp_routes *routes, int32_t end, const int32_t *lid, size_t count,
-                          uint64_t *offset, int32_t *from, uint64_t capacity)
-{
-    struct ibp_tree tree;
-    uint16_t *queue = malloc(((size_t)routes->switches + 1) * sizeof *queue);
-    if (!queue || ibp_tree_init(&tree, routes)) {
-        free(queue);
-        return -ENOMEM;
-    }
-    uint64_t found = 0;
-    for (size_t i = 0; i < count; i++) {
-        offset[i] = found;
-        if (routes->lid_port[lid[i]] == IBP_NONE) continue;
-        ibp_tree_plant(&tree, (uint32_t)lid[i]);
-        int32_t root = routes->end_switch[end];
-        if (!sends_on(&tree, end) || ibp_tree_reason(&tree, (uint32_t)root) != IBP_DELIVERED) continue;
-        /* Up the tree. It has no loops where packets arrive, so each switch is met once. */
-        size_t queued = 0;
-        queue[queued++] = (uint16_t)root;
-        for (size_t next = 0; next < queued; next++) {
-            uint32_t at = queue[next];
-            if (found < capacity) from[found] = (int32_t)at;
-            found++;
-            for (uint32_t k = routes->into[at]; k < routes->into[at + 1]; k++)
-                if (sends_on(&tree, routes->into_end[k]))
-                    queue[queued++] = (uint16_t)routes->end_switch[routes->into_end[k]];
-        }
-    }
-    offset[count] = found;
-    ibp_tree_fini(&tree);
-    free(queue);
-    return (int64_t)found;
 }

@@ -6,9 +6,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ibprof_converter.routing.flow_index import FlowIndex
 from ibprof_converter.routing.hop_trace import Reason, trace
 from ibprof_converter.routing.spread import spread
+from ibprof_converter.routing.subnet_routes import scan_flows
 from ibprof_testing.samples.fabrics import (
     IBDIAGNET,
     OPENSM,
@@ -60,8 +60,7 @@ def test_the_flows_on_a_link_direction_are_the_pairs_that_ibtracert_sent_over_it
     destination = np.array([pair.destination_lid for pair in pairs])
     each = load_of_traces(subnet.fabric, pairs) > 0
     busiest = np.argsort(each.sum(axis=0).ravel())[-40:]
-    index = FlowIndex(subnet.routes, source, destination)
-    for link, end in zip(*divmod(busiest, 2), strict=True):
-        expected = np.flatnonzero(each[:, link, end])
+    for number, rows in zip(busiest, scan_flows(subnet.routes, source, destination, busiest.tolist()), strict=True):
+        expected = np.flatnonzero(each[:, number // 2, number % 2])
         assert len(expected)
-        assert index.on(int(link), int(end)).tolist() == expected.tolist()
+        assert rows.tolist() == expected.tolist()

@@ -16,7 +16,7 @@ from ibprof_converter.placement.slots import RankSlots, assign_slots, slots_as_t
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.adapter_policies import SPREAD, label_of_policy
 from ibprof_converter.traffic.hosts import NO_HOST, Hosts
-from ibprof_converter.traffic.traffic_data import ALL, NO_LID, NO_RANK, RankTraffic, Traffic
+from ibprof_converter.traffic.traffic_data import NO_LID, NO_RANK, RankTraffic, Traffic
 
 if TYPE_CHECKING:
     from ibprof_converter.placement.placement_problem import SlotOfRank
@@ -109,27 +109,7 @@ class RankFlows:
 
     def as_demand(self) -> RankTraffic:
         """Return them as traffic of any rail."""
-        return make_demand(self.source, self.destination, self.bytes, self.ranks)
-
-
-def make_demand(
-    source: npt.NDArray[np.int32], destination: npt.NDArray[np.int32], amount: npt.NDArray[np.uint64], ranks: int
-) -> RankTraffic:
-    """Return bytes between ranks as a traffic without regions and operations; arrays [flow]."""
-    nothing = np.zeros(len(source), np.int32)
-    return RankTraffic(
-        source=source,
-        destination=destination,
-        bytes=amount,
-        messages=np.ones(len(source), np.uint64),
-        region=nothing,
-        operation=nothing,
-        regions=(ALL,),
-        operations=(ALL,),
-        ranks=ranks,
-        unmapped={},
-        origin="flows of the model",
-    )
+        return RankTraffic.without_regions(self.source, self.destination, self.bytes, self.ranks, "flows of the model")
 
 
 def find_rank_flows(

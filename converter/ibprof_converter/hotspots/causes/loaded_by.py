@@ -14,8 +14,8 @@ from ibprof.text.call_names import name_call
 from ibprof.text.quantities import count_of, printable
 from ibprof_converter.hotspots.causes.situation import LinkDirection, Situation
 from ibprof_converter.hotspots.link_order import ALIKE
-from ibprof_converter.routing.flow_index import scan_flows
 from ibprof_converter.routing.subnet import Subnet
+from ibprof_converter.routing.subnet_routes import scan_flows
 from ibprof_converter.traffic.traffic_data import ALL, NO_RANK, Traffic
 
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,7 +14,7 @@ import numpy.typing as npt
 from ibprof.errors import UsageError
 from ibprof.profile.exact_sums import find_distinct
 from ibprof.text.quantities import format_seconds
-from ibprof_converter.hotspots.causes.job_flows import PairBytes, make_demand
+from ibprof_converter.hotspots.causes.job_flows import PairBytes
 from ibprof_converter.hotspots.causes.load_cause import GAIN, HOSTS, PLACEMENT, RANK_ORDER, Change, name_end
 from ibprof_converter.hotspots.causes.situation import Situation
 from ibprof_converter.placement.slots import RAIL_LIMIT, RankSlots, assign_slots, slots_on_hosts
@@ -148,7 +147,8 @@ def move_hosts(situation: Situation, own_hosts_only: bool) -> PlacementMove | No
         chosen = np.union1d(talking, on_all)
     slots = _one_slot_each(situation.hosts, chosen, len(talking))
     rank = rank_of.astype(np.int32)
-    demand = make_demand(rank[source[known]], rank[destination[known]], situation.flows.bytes[known], len(talking))
+    ends = rank[source[known]], rank[destination[known]]
+    demand = RankTraffic.without_regions(*ends, situation.flows.bytes[known], len(talking), "flows of the model")
     problem = _pose(demand, slots, situation)
     present = slots_on_hosts(slots, talking.astype(np.int32))
     if present is None:
@@ -191,7 +191,7 @@ def _search(
     if situation.is_adaptive:  # the search goes by static routes
         after = min([after, *map(moved, starts)], key=lambda each: each.max_seconds)
     randoms = [moved(random_slots(problem.slots, problem.ranks, seed)) for seed in range(_RANDOM_SEEDS)]
-    return PlacementMove(after, statistics.median(each.max_seconds for each in randoms))
+    return PlacementMove(after, float(np.median([each.max_seconds for each in randoms])))
 
 
 def _one_slot_each(hosts: Hosts, chosen: npt.NDArray[np.integer], count: int) -> RankSlots:

@@ -26,7 +26,7 @@ from ibprof_converter.hotspots.causes.load_cause import (
     list_some,
 )
 from ibprof_converter.hotspots.causes.situation import Situation
-from ibprof_converter.routing.flow_index import scan_flows
+from ibprof_converter.routing.subnet_routes import scan_flows
 from ibprof_converter.traffic.hosts import NO_HOST
 from ibprof_converter.traffic.traffic_data import NO_LID
 

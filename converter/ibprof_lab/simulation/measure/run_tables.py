@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.traffic.loaded_links import Loads
-from ibprof_converter.traffic.traffic_data import ALL, NO_LID, NO_RANK, SINGLE_RAIL, Traffic
+from ibprof_converter.traffic.traffic_data import ALL, NO_LID, Traffic
 from ibprof_lab.simulation.engine.packet_engine import Simulation
 from ibprof_lab.simulation.measure.run_observer import Counts, Queues, Watch, list_bins
 
@@ -58,23 +58,13 @@ def list_flows(watch: Watch) -> Traffic:
     destination = np.concatenate([np.where(asks, client, host), host[asks]])
     size = np.concatenate([flows.bytes, (reads * flows.messages.astype(np.uint64))[asks]])
     between = int(size[source != destination].sum())  # hosts: what stays at one is not sent
-    nothing, no_rank = np.zeros(len(source), np.int32), np.full(len(source), NO_RANK, np.int32)
-    return Traffic(
-        rail=nothing,
-        source_lid=source,
-        destination_lid=destination,
-        bytes=size,
-        region=nothing,
-        operation=nothing,
-        source_rank=no_rank,
-        destination_rank=no_rank,
-        regions=(ALL,),
-        operations=(ALL,),
-        on_host_bytes=0,
-        unmapped={"of messages that had not arrived yet": state.bytes_sent - between},
-        rail_source=SINGLE_RAIL,
-        origin="packet simulation",
+    return Traffic.without_ranks(
+        source,
+        destination,
+        size,
         rank_lid=np.full((0, 1), NO_LID, np.int32),
+        origin="packet simulation",
+        unmapped={"of messages that had not arrived yet": state.bytes_sent - between},
         job=np.concatenate([job, job[asks]]).astype(np.int32),
         jobs=tuple(each.name for each in simulation.jobs),
     )
