@@ -277,6 +277,7 @@ def search(
     bounds: TimeBounds = TimeBounds(),
     rounds: Sequence[RoundSettings] = ROUNDS,
     progress: Callable[[float, float], None] = lambda _share, _best: None,
+    patience: float = 0.0,
 ) -> SearchResult:
     """Search from some placements.
 
@@ -288,11 +289,12 @@ def search(
         bounds: times that no placement improves.
         rounds: of each chain, run one after the other.
         progress: called with the share of work done and the best largest time.
+        patience: seconds more that the clock allows for this work, on a busy machine.
     """
     began = time.perf_counter()
     scored = sorted(((problem.score(start), number) for number, start in enumerate(starts)), key=lambda one: one)
     chains = _plan(problem, [(score, starts[number]) for score, number in scored], seed, seconds)
-    watch = _Watch(began + seconds, len(chains), scored[0][0].bottleneck_seconds, progress)
+    watch = _Watch(began + seconds + patience, len(chains), scored[0][0].bottleneck_seconds, progress)
     with ThreadPoolExecutor(max(1, min(count_threads(), len(chains)))) as pool:
         found = list(pool.map(lambda chain: _run(problem, chain, rounds, bounds, watch), chains))
     best = min(found, key=lambda one: one.score)

@@ -31,6 +31,9 @@ _SECONDS_PER_RANK, _LEAST_SECONDS = 0.4 / 64, 0.1
 
 _MOST_SECONDS_OF_RANKS, _MOST_SECONDS_OF_HOSTS = 4.0, 0.4
 
+_PATIENCE_S = 2.0
+"""Seconds that a search may take longer than its work does on an idle machine, so that a busy one finds the same."""
+
 _SEED = 1
 _RANDOM_SEEDS = 5
 
@@ -186,7 +189,7 @@ def _search(
     from ibprof_converter.placement.swap_search import search  # noqa: PLC0415  (a search is not always worth it)
 
     seconds = min(max(_LEAST_SECONDS, _SECONDS_PER_RANK * problem.ranks), most_seconds)
-    best = search(problem, starts, _SEED, seconds).slot_of_rank
+    best = search(problem, starts, _SEED, seconds, patience=_PATIENCE_S).slot_of_rank
     after = moved(best)
     if situation.is_adaptive:  # the search goes by static routes
         after = min([after, *map(moved, starts)], key=lambda each: each.max_seconds)
