@@ -120,18 +120,26 @@ static uint64_t find_stream(const struct ibp_named_communicator *named, uint32_t
     return ibp_sample_hash(hash, (uint32_t)tag) | 1;
 }
 
-static unsigned stratum_of(uint64_t stream)
+/* Return by what messages are chosen. All messages of one round of an exchange are chosen together, whoever sends them: a
+ * call that completes several can be split only where all of its messages are sampled. */
+static uint64_t choice_of(const struct ibp_named_communicator *named, int tag)
 {
-    return (unsigned)(ibp_sample_hash(stream, 2) % IBP_SAMPLE_STRATA);
+    return ibp_sample_hash(named->name, (uint32_t)tag >> 4);
 }
 
-static uint64_t next_of(uint64_t stream, uint64_t number)
+static unsigned stratum_of(uint64_t choice)
 {
-    return ibp_sample_next(stream, number, ibp_sample_level(IBP_INSTANCE_MESSAGE, stratum_of(stream)));
+    return (unsigned)(ibp_sample_hash(choice, 2) % IBP_SAMPLE_STRATA);
+}
+
+static uint64_t next_of(uint64_t choice, uint64_t number)
+{
+    return ibp_sample_next(choice, number, ibp_sample_level(IBP_INSTANCE_MESSAGE, stratum_of(choice)));
 }
 
 /* Return the envelope of a key, made if needed; NULL where it is not kept. */
-static struct ibp_envelope *enter(uint64_t key, ibp_handle communicator, uint64_t stream, enum ibp_side side)
+static struct ibp_envelope *enter(uint64_t key, ibp_handle communicator, uint64_t stream, uint64_t choice,
+                                  enum ibp_side side)
 {
     struct ibp_envelope *envelope = probe(key);
 
@@ -146,7 +154,7 @@ static struct ibp_envelope *enter(uint64_t key, ibp_handle communicator, uint64_
         .communicator = communicator,
         .side = (uint8_t)side,
     };
-    set_next(envelope, stream ? next_of(stream, 0) : IBP_NEVER);
+    set_next(envelope, stream ? next_of(choice, 0) : IBP_NEVER);
     return envelope;
 }
 
@@ -172,7 +180,7 @@ struct ibp_numbered ibp_envelope_number(ibp_handle communicator, int peer, int t
     struct ibp_named_communicator *const named = ibp_name_find(communicator);
     struct ibp_numbered numbered = {.peer = IBP_PEER_UNKNOWN};
     struct ibp_envelope *envelope;
-    uint64_t stream = 0;
+    uint64_t stream = 0, choice = 0;
 
     if (peer >= 0) {
         numbered.peer = ibp_communicator_peer(ibp_communicator_known(communicator), peer);
@@ -185,7 +193,8 @@ struct ibp_numbered ibp_envelope_number(ibp_handle communicator, int peer, int t
             return numbered;
         }
     }
-    envelope = enter(key, communicator, stream, side);
+    if (stream) choice = choice_of(named, tag);
+    envelope = enter(key, communicator, stream, choice, side);
     if (!envelope) {
         if (stream) ibp_sample_count(IBP_INSTANCE_MESSAGE, 1);
         return numbered;
@@ -200,11 +209,11 @@ struct ibp_numbered ibp_envelope_number(ibp_handle communicator, int peer, int t
     }
     numbered.stream = stream;
     numbered.communicator = named->name;
-    numbered.stratum = (uint8_t)stratum_of(stream);
-    numbered.keeps = (uint8_t)ibp_sample_keeps(stream, numbered.number);
+    numbered.stratum = (uint8_t)stratum_of(choice);
+    numbered.keeps = (uint8_t)ibp_sample_keeps(choice, numbered.number);
     numbered.stream_keeps = (uint8_t)stream_keeps(stream);
     numbered.is_sampled = numbered.keeps >= ibp_sample_level(IBP_INSTANCE_MESSAGE, numbered.stratum);
-    envelope->next = next_of(stream, numbered.number + 1);
+    envelope->next = next_of(choice, numbered.number + 1);
     envelope->messages.left = (int64_t)(envelope->next - numbered.number - 1);
     return numbered;
 }
