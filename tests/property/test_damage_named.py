@@ -35,7 +35,7 @@ SAMPLE = 3
 Table = Counter[tuple[str, str]]
 
 
-def choose(cases: Sequence[DamagedFabric] | Sequence[DamagedRun], most: int | None, seed: int) -> list[int]:
+def choose(cases: Sequence[DamagedFabric | DamagedRun], most: int | None, seed: int) -> list[int]:
     """Return all cases, or some of each kind."""
     kinds: dict[str, list[int]] = {}
     for number, case in enumerate(cases):

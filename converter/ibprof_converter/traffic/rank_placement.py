@@ -261,7 +261,9 @@ def lids_by_port_guid(fabrics: Sequence[Fabric]) -> dict[int, tuple[int, int]]:
     return ports
 
 
-def _ports_of_guids(active: list[Port], ports: dict[int, tuple[int, int]], rails: int) -> tuple[PortLids, int]:
+def _ports_of_guids(
+    active: list[Port], ports: dict[int, tuple[int, int]], rails: int
+) -> tuple[list[list[tuple[Port, int]]], int]:
     """Return the ports of a machine with their LIDs on each rail, and how many of them had another LID in the run."""
     found: list[list[tuple[Port, int]]] = [[] for _ in range(rails)]
     moved = 0
@@ -273,7 +275,7 @@ def _ports_of_guids(active: list[Port], ports: dict[int, tuple[int, int]], rails
     return found, moved
 
 
-def _add_planes(found: PortLids, fabrics: Sequence[Fabric]) -> None:
+def _add_planes(found: Sequence[list[tuple[Port, int]]], fabrics: Sequence[Fabric]) -> None:
     """Add the ports on the other planes of adapters that are found on one: a host sees an adapter as one port."""
     for rail, fabric in enumerate(fabrics):
         others = [each for each, other in enumerate(fabrics) if other.plane_of and other.plane_of == fabric.plane_of]

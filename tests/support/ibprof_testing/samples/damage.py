@@ -166,20 +166,22 @@ def _damage_cables(right: ListedFabric) -> Iterator[DamagedFabric]:
         if between or right.tables is not None:
             # Without tables nothing in a dump shows that there was a host.
             lost = tuple(f"LID {end.lid:#06x}" for end in (link.a, link.b))
-            yield DamagedFabric(
-                "cable removed", (*names, *lost), _with(right, lambda each, at=link: None if each is at else each)
-            )
+            yield DamagedFabric("cable removed", (*names, *lost), _exchange(right, {id(link): None}))
         for kind, fields in changes:
             changed = replace(link, **fields)  # type: ignore[arg-type]
-            yield DamagedFabric(kind, names, _with(right, lambda each, at=link, to=changed: to if each is at else each))
+            yield DamagedFabric(kind, names, _exchange(right, {id(link): changed}))
         # Two cables of one switch that change places leave the same fabric.
         others = (each for each in trunks if not nodes_of(each) & nodes_of(link))
         if between and len(trunks) >= _LEAST_TRUNKS and (other := next(others, None)):
+            swapped: dict[int, ListedLink | None]
             swapped = {id(link): replace(link, b=other.b), id(other): replace(other, b=link.b)}
             both = (*names, right.name(other.a.node), right.name(other.b.node))
-            yield DamagedFabric(
-                "two cables swapped", both, _with(right, lambda each, to=swapped: to.get(id(each), each))
-            )
+            yield DamagedFabric("two cables swapped", both, _exchange(right, swapped))
+
+
+def _exchange(right: ListedFabric, changed: Mapping[int, ListedLink | None]) -> ListedFabric:
+    """Return the fabric with other links, or none, in place of some, by their id."""
+    return _with(right, lambda each: changed.get(id(each), each))
 
 
 def nodes_of(link: ListedLink) -> set[int]:
@@ -204,9 +206,9 @@ def _damage_lids(right: ListedFabric) -> Iterator[DamagedFabric]:
     hosts = [node for node in lids if not right.is_switch(node)]
     for node, lid in lids.items():
         names = (right.name(node), f"{lid:#06x}")
-        yield DamagedFabric("LID of a node zeroed", names, _set_lid(right, lambda each, at=node: each == at, 0))
+        yield DamagedFabric("LID of a node zeroed", names, _set_lid(right, {node}.__contains__, 0))
         taken = lids[hosts[0] if node != hosts[0] else hosts[1]]
-        yield DamagedFabric("LID of another node", names, _set_lid(right, lambda each, at=node: each == at, taken))
+        yield DamagedFabric("LID of another node", names, _set_lid(right, {node}.__contains__, taken))
     for switch in filter(right.is_switch, lids):
         below = {
             end.node
@@ -215,11 +217,11 @@ def _damage_lids(right: ListedFabric) -> Iterator[DamagedFabric]:
             if far.node == switch and not right.is_switch(end.node)
         }
         if below:
-            names = (right.name(switch), *(right.name(node) for node in below))
-            yield DamagedFabric("LIDs of a leaf's hosts zeroed", names, _set_lid(right, below.__contains__, 0))
+            all_names = (right.name(switch), *(right.name(node) for node in below))
+            yield DamagedFabric("LIDs of a leaf's hosts zeroed", all_names, _set_lid(right, below.__contains__, 0))
             everything = {switch, *below}
             yield DamagedFabric(
-                "LIDs of a leaf and its hosts zeroed", names, _set_lid(right, everything.__contains__, 0)
+                "LIDs of a leaf and its hosts zeroed", all_names, _set_lid(right, everything.__contains__, 0)
             )
 
 
@@ -245,12 +247,9 @@ def _damage_switches(right: ListedFabric) -> Iterator[DamagedFabric]:
             named = (f"links of {name} to switches run at",)
             yield DamagedFabric(f"all links between a switch and others {kind}", named, _with(right, change))
         if sum(at(link) and is_trunk(right, link) for link in right.links) > 2:
-            half = {id(link) for link in [each for each in right.links if at(each) and is_trunk(right, each)][1::2]}
-            yield DamagedFabric(
-                "half of a switch's links to others removed",
-                peers,
-                _with(right, lambda link, gone=half: None if id(link) in gone else link),
-            )
+            half = [each for each in right.links if at(each) and is_trunk(right, each)][1::2]
+            gone = _exchange(right, dict.fromkeys(map(id, half)))
+            yield DamagedFabric("half of a switch's links to others removed", peers, gone)
 
 
 def _damage_tables(right: ListedFabric) -> Iterator[DamagedFabric]:
@@ -338,7 +337,7 @@ def answer(links: Path) -> Answer:
         hosts = len(found.fabric.hosts.name)
         for row in found.rows(only_used=True):
             for end in "ab":
-                loads[str(row[f"{end}_name"]), int(row[f"{end}_port"])] = int(row[f"{end}_bytes"])
+                loads[str(row[f"{end}_name"]), int(str(row[f"{end}_port"]))] = int(str(row[f"{end}_bytes"]))
     except IbprofError as error:
         lines.append(str(error))
     try:
@@ -439,7 +438,7 @@ def damage_run(right: Mapping[str, Sequence[Process]]) -> Iterator[DamagedRun]:
             "file of a host removed", (f"ranks were not recorded: {ranks[0]}-",), partial(write_run, others)
         )
         for part in (0.2, 0.5, 0.9):
-            cut = partial(write_with, change=lambda path, part=part: os.truncate(path, int(part * path.stat().st_size)))
+            cut = partial(write_with, change=partial(_cut_file, part=part))
             yield DamagedRun("file of a host cut", (host, *(f"rank {rank}" for rank in ranks)), cut)
         zero = partial(write_with, change=lambda path: path.write_bytes(bytes(path.stat().st_size)))
         yield DamagedRun("file of a host zeroed", (host, f"ranks were not recorded: {ranks[0]}-"), zero)
@@ -479,8 +478,12 @@ def damage_run(right: Mapping[str, Sequence[Process]]) -> Iterator[DamagedRun]:
             for at, each in enumerate(counters):
                 for what, fields in (("zeroed", {"bytes": 0}), ("sent to no rank", {"peer": 77})):
                     changed = replace(process, counters=[[*counters[:at], {**each, **fields}, *counters[at + 1 :]]])
-                    called = (f"missing of {name_call(OPERATIONS[int(each['operation'])])}", "MPI_COMM_WORLD")
-                    yield DamagedRun(f"counter {what}", called, partial(write, changed=changed))
+                    named = (f"missing of {name_call(OPERATIONS[int(each['operation'])])}", "MPI_COMM_WORLD")
+                    yield DamagedRun(f"counter {what}", named, partial(write, changed=changed))
+
+
+def _cut_file(path: Path, part: float) -> None:
+    os.truncate(path, int(part * path.stat().st_size))
 
 
 def answer_run(recording: Path, links: Path) -> Answer:
