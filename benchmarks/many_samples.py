@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure time and memory of merging the samples of many ranks, beside the same recordings without samples.
+"""Measure time and memory of merging the samples of many ranks, compared with recordings without samples.
 
 Run it from a checkout where ibprof is installed; 4,096 ranks take 1 GB in the folder:
 

@@ -68,7 +68,7 @@ NARROW = {
 }
 
 LONG = ("active messages of MPICH 4", "short messages of MPICH 4", "short messages of MPICH 4, with little data")
-"""What MPICH 5 does alike; other settings of MPICH 4 are in every run."""
+"""Settings of MPICH 4 that MPICH 5 repeats; the other ones are in every run."""
 
 
 def in_every_run(settings: Iterable[str]) -> list[object]:

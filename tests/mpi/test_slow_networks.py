@@ -90,7 +90,7 @@ def program(system_mpi: Mpi, build: Build) -> Path:
     return build(system_mpi, "waits.c", "-g")
 
 
-def test_tcp_beside_an_idle_adapter(system_mpi: Mpi, program: Path, tmp_path: Path) -> None:
+def test_tcp_next_to_an_idle_adapter(system_mpi: Mpi, program: Path, tmp_path: Path) -> None:
     (tmp_path / "lab").mkdir()
     with lab.up(make_plan(MBIT, MBIT), tmp_path / "lab") as hosts:
         for host in HOSTS:

@@ -94,7 +94,7 @@ def first(run: Profile) -> TransferCause:
 IDLE_ADAPTER = ([make_adapter()], [make_interface()])
 
 
-def test_tcp_beside_an_idle_adapter_is_the_wrong_transport_and_the_advice_names_the_adapter() -> None:
+def test_tcp_next_to_an_idle_adapter_is_the_wrong_transport_and_the_advice_names_the_adapter() -> None:
     run = make_run([IDLE_ADAPTER] * 2, {"eth0": EACH}, choices=[AdapterChoice("OMPI_MCA_btl", "tcp,self")])
     cause = first(run)
     assert cause.name == "wrong-transport"
@@ -150,7 +150,7 @@ def test_ipoib_and_tcp_over_the_adapter_itself_are_the_wrong_transport() -> None
     assert "TCP over ens1" in first(make_run([([ethernet], [roce])] * 2, {"ens1": EACH})).evidence
 
 
-def test_a_slow_device_beside_a_faster_idle_one_is_the_wrong_transport() -> None:
+def test_a_slow_device_next_to_a_faster_idle_one_is_the_wrong_transport() -> None:
     interfaces = [make_interface(), make_interface("eth1", 25_000)]
     cause = first(make_run([([], interfaces)] * 2, {"eth0": EACH}))
     assert (cause.name, "OMPI_MCA_btl_tcp_if_include=eth1" in cause.advice) == ("wrong-transport", True)
