@@ -20,9 +20,9 @@ SILENCE_S = 0.3
 """Less than what the program is silent for."""
 
 
-def record(mpi: Mpi, build: Build, how: str, folder: Path, interval: str = "50") -> Profile:
+def record(mpi: Mpi, build: Build, how: str, folder: Path, interval: str = "50", time: str = "1") -> Profile:
     command: list[str | Path] = [build(mpi, "bursts.c"), how]
-    env = {"IBPROF_INTERVAL": interval, **THROUGH_NETWORK}
+    env = {"IBPROF_INTERVAL": interval, "IBPROF_TIME": time, **THROUGH_NETWORK}
     run_mpi(mpi, RANKS, command, recording=folder, env=env, check=how == "end")
     return load_profile(folder)
 
@@ -113,7 +113,7 @@ def test_time_inside_calls_lies_where_ranks_waited(how: str, system_mpi: Mpi, bu
 
 
 def test_no_times_over_time_without_times(system_mpi: Mpi, build: Build, tmp_path: Path) -> None:
-    assert not len(record(system_mpi, build, "end", tmp_path).interval_times.rank)
+    assert not len(record(system_mpi, build, "end", tmp_path, time="0").interval_times.rank)
 
 
 def test_an_archive_keeps_them(system_mpi: Mpi, build: Build, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
  *
  * Persistent requests as programs start them: many at once, with requests to MPI_PROC_NULL and collectives among them.
  * Some are freed while they are active. Buffered sends start again before the first message has left, so that Open MPI
- * replaces their requests. No request refers to ibprof when it is freed, or when MPI_Finalize has begun.
+ * replaces their requests. No request refers to ibprof when it is freed, or when recording has ended in MPI_Finalize.
  *
  *     started_requests [threads]
  */
@@ -25,7 +25,7 @@
 
 static int me, ranks, to, source;
 static char *from, *into;
-static MPI_Request kept[2];
+static MPI_Request kept[2], left[2];
 
 /* Whether a request of Open MPI, freed or not, holds an address in libibprof.so: its first bytes are the same in every
  * kind of request. */
@@ -121,29 +121,41 @@ static void start_again_before_it_left(void)
     free_request(&request);
 }
 
-/* MPI_Finalize calls this before anything else. */
-static int check_kept(MPI_Comm self, int key, void *value, void *state)
+/* MPI_Finalize calls this first, while recording goes on. */
+static int free_kept(MPI_Comm self, int key, void *value, void *state)
 {
     (void)self, (void)key, (void)value, (void)state;
-    for (int i = 0; i < 2; i++) {
-        check_unhooked((void *const *)kept[i], "at the end");
-        MPI_Request_free(&kept[i]);
-    }
-    printf("rank %d checked\n", me);
+    for (int i = 0; i < 2; i++) free_request(&kept[i]);
     return MPI_SUCCESS;
+}
+
+/* Open MPI 4 calls this next, when recording has ended; Open MPI 5 does not. */
+static int check_left(MPI_Comm world, int key, void *value, void *state)
+{
+    (void)world, (void)key, (void)value, (void)state;
+    for (int i = 0; i < 2; i++) check_unhooked((void *const *)left[i], "at the end");
+    return MPI_SUCCESS;
+}
+
+static void start_pair(MPI_Request *requests, int tag)
+{
+    MPI_Recv_init(into, 8, MPI_BYTE, source, tag, MPI_COMM_WORLD, &requests[0]);
+    MPI_Send_init(from, 8, MPI_BYTE, to, tag, MPI_COMM_WORLD, &requests[1]);
+    MPI_Startall(2, requests);
+    tally_add("SEND_INIT", me, to, 8);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
 }
 
 static void keep_until_the_end(void)
 {
     int key;
 
-    MPI_Recv_init(into, 8, MPI_BYTE, source, 4, MPI_COMM_WORLD, &kept[0]);
-    MPI_Send_init(from, 8, MPI_BYTE, to, 4, MPI_COMM_WORLD, &kept[1]);
-    MPI_Startall(2, kept);
-    tally_add("SEND_INIT", me, to, 8);
-    MPI_Waitall(2, kept, MPI_STATUSES_IGNORE);
-    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, check_kept, &key, NULL);
+    start_pair(kept, 4);
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, free_kept, &key, NULL);
     MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
+    start_pair(left, 5);
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, check_left, &key, NULL);
+    MPI_Comm_set_attr(MPI_COMM_WORLD, key, NULL);
 }
 
 int main(int argc, char **argv)
