@@ -238,7 +238,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = make_parser(
         NAME,
         "Show the recording of a running job until the job ends: bytes and time by region and line, and with a fabric "
-        "the most loaded links so far. Time needs IBPROF_TIME=1.",
+        "the most loaded links so far.",
         _EXAMPLE,
     )
     parser.add_argument(
