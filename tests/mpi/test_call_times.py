@@ -64,8 +64,9 @@ def test_ranks_come_late(name: str, level: str, build: Build, tmp_path: Path) ->
     assert {key for key in own if key[1] != "TEST"} <= seconds.keys()
     for key, expected in own.items():
         assert seconds[key] <= 1.03 * expected + 0.002, key
-        # Another process may run between the program's clock and the call. In a loop of tests, that clock takes most.
-        if key[1] != "TEST":
+        # Another process may run between the program's clock and the call, or in a short call, of which some are timed.
+        # In a loop of tests, that clock takes most.
+        if key[1] != "TEST" and expected >= ROUNDS * LATE_S / 2:
             assert seconds[key] >= 0.97 * expected - SLICE_S, key
     waited = {operation for (rank, operation, _), time_s in own.items() if rank and time_s >= ROUNDS * LATE_S / 2}
     assert waited >= {"BARRIER", "ALLREDUCE", "RECV", "WAIT", "PROBE", "SSEND", "SENDRECV", "WAITALL"}
