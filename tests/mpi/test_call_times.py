@@ -255,8 +255,8 @@ def test_waiting_for_partitions(name: str, build: Build, tmp_path: Path) -> None
     run = read_recording(tmp_path)
     polls = run.times.operation == run.operations.index("PARRIVED")
     assert int(run.times.calls[polls].sum()) == int(asked)
-    # The program's clock has the loop and ibprof's own work too.
-    assert 0.5 * float(seconds) <= int(run.times.time_ns[polls].sum()) * 1e-9 <= float(seconds)
+    # The program's clock has the loop and ibprof's own work too, which take about as long as a call that asks.
+    assert 0.3 * float(seconds) <= int(run.times.time_ns[polls].sum()) * 1e-9 <= float(seconds)
     ready = run.times.operation == run.operations.index("PREADY")
     assert [int(run.times.rank[ready][0]), int(run.times.calls[ready].sum())] == [0, 8]
 
