@@ -163,7 +163,7 @@ def test_no_sysfs(name: str, unruly: Build, tmp_path: Path) -> None:
     assert done.returncode == 0
 
 
-@pytest.mark.parametrize(("name", "limit"), families_by_turns(["-f 120", "-f 400"]))
+@pytest.mark.parametrize(("name", "limit"), families_by_turns(["-f 240", "-f 400"]))
 def test_what_found_no_space_is_reported(limit: str, name: str, unruly: Build, tmp_path: Path) -> None:
     """The recording ends where files must end, and says by how much it is short."""
     mpi = find_any(name)
