@@ -37,6 +37,7 @@ test-full: test-setup
 # First the operating system's packages, all together, so that one list names them; then everything else at the same time.
 .PHONY: test-setup
 test-setup: test-packages
+	@rm -f build/test-times
 	scripts/timed.sh set-up $(MAKE) --no-print-directory --jobs 4 .venv-dev/ready viewer/node_modules/ready $(MPI_VENVS) \
 	    .guest-kernel/unpacked .pythons/ready
 
@@ -96,8 +97,7 @@ node-packages:
 base-packages:
 	@scripts/system-packages.sh compiler venv
 test-packages:
-	@rm -f build/test-times
-	@scripts/timed.sh 'system packages' scripts/system-packages.sh compiler venv node tests
+	@scripts/system-packages.sh compiler venv node tests
 
 .venv/ready: $(SOURCES) | base-packages
 	scripts/make-venv.sh .venv '.$(MPI_EXTRA)'
