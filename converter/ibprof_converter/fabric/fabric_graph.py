@@ -66,7 +66,7 @@ class Fabric:
         origin: the kind of list that it was read from.
         left_out: adapters that are left out, a pair of description and reason each.
         synthetic_lids: whether no port had a LID, so that all LIDs here are synthetic.
-        plane_of: the file of which this is one plane; empty where its list has no planes.
+        plane_of: the file that lists this plane and the others; empty where its list has no planes.
         lmc_known: whether the LMCs are known; otherwise they are 0 until `infer_lmc` has read the tables.
         lid_node: int32 [LIDS], the node that a LID belongs to, `NO_NODE` for none. Made from the ports.
         lid_port: int32 [LIDS], index into the ports, -1 for none.

@@ -20,7 +20,7 @@ _SHARED = 0.9
 """Share of the adapters that each plane has."""
 
 _LANE_GBPS = 190.0
-"""Data rate of a lane from which on adapters have planes: XDR."""
+"""Least data rate of a lane of XDR, whose adapters have planes."""
 
 
 def number_planes(listing: Listing) -> npt.NDArray[np.int64] | None:

@@ -238,7 +238,7 @@ def _account_for_run(run: Profile) -> Iterator[StageAccount]:
 
 
 def find_lost_hosts(fabrics: Sequence[Fabric], hosts: Hosts) -> dict[str, str]:
-    """Return the hosts all of whose adapters were left out when the fabrics were read: name -> reason."""
+    """Return the hosts that lost all adapters when the fabrics were read: name -> reason."""
     known = HostIndex(hosts.name, hosts.shared)
     lost: dict[str, str] = {}
     for fabric in fabrics:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 
 _SLOWER = 0.99
-"""Share of the usual speed from which on a link is slow."""
+"""A link below this share of the usual speed is slow."""
 
 
 def find_neighbours(fabric: Fabric, chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
@@ -61,7 +61,7 @@ def find_chassis(fabric: Fabric, is_switch: npt.NDArray[np.bool_]) -> npt.NDArra
 
 @dataclass(frozen=True, slots=True)
 class SlowSwitch:
-    """A switch all of whose links to a level are slower than those of its peers.
+    """A switch with slower links to a level than its peers have.
 
     Attributes:
         node: the switch.

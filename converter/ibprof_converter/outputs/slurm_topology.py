@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Slurm's `topology.conf` for the plugin topology/tree: the hosts of each leaf switch, and the switches above.
 
-The plugin needs a tree, in which each switch has one parent. A fat-tree has several. This file therefore joins switches
-of a level that share children. Slurm learns which hosts are near each other, not by which spine. The
-groups of a dragonfly are a level between its switches and the whole.
+The plugin needs a tree, in which each switch has one parent. A fat-tree has several. So switches of a level that share
+children are written as one. Slurm learns which hosts are near each other. It does not learn the spines. The groups of a
+dragonfly are a level between its switches and the whole.
 
 Source: Slurm's manual, topology.conf(5).
 """

@@ -146,3 +146,11 @@ def test_overlapping_threads_count_once() -> None:
     assert (time.mean_s, time.overlap_s, time.busy_s, time.share) == pytest.approx((10, 3, 7, 0.7))
     report = report_calls(run, ("operation",))
     assert report.as_json()["overlap_s"] == 3
+
+
+def test_json_has_the_whole_name_of_a_function() -> None:
+    run = make_run([(0, 0, 0, 1, 1.0, 1), (1, 0, 0, 1, 3.0, 1)])
+    run = replace(run, sites=(replace(run.sites[0], function="solve(int, double*)"), run.sites[1]))
+    functions = report_calls(run, ("operation", "site")).as_json()["functions"]
+    assert functions == {"x.c:3": "solve(int, double*)", "x.c:9": "g"}
+    assert report_calls(run, ("operation",)).as_json()["functions"] == {}
