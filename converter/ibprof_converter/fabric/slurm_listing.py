@@ -49,6 +49,8 @@ _WORD = re.compile(r"([A-Za-z]+)=(\S*)")
 _OTHERS = re.compile(r"(?:BlockSizes|TopologyParam|AliasName|BlockSize)=", re.IGNORECASE)
 _YAML_SIGN = re.compile(rb"^[ \t]{0,9}(?:-[ \t]{1,9})?topology[ \t]{0,9}:", re.MULTILINE)
 _YAML_KIND = re.compile(rb"^[ \t]{1,99}(?:tree|block|flat|ring|torus3d)[ \t]{0,9}:", re.MULTILINE)
+_NAME = re.compile(r"[A-Za-z0-9][\w.:-]*")
+_NO_NAMES = ("(null)", "null", "none", "~")
 _NOT_READ = ("ring", "torus3d", "flat")
 """Kinds of Slurm's topologies that list no switches."""
 
@@ -101,9 +103,9 @@ def parse_slurm(path: str | PathLike[str], data: bytes) -> Listing:
                 log.skip(number, line.encode(), _FORM)
             continue
         try:
-            others = expand_hosts(below)
-        except UsageError:
-            log.lose(number, InputError(path, number, "names as node[01-04,7]", quote_found(below, 120)))
+            others = _expand_names(path, number, below)
+        except InputError as error:
+            log.lose(number, error)
             continue
         # A switch may have no line of its own.
         switches += [name, *(others if "switches" in words else ())]
@@ -113,6 +115,23 @@ def parse_slurm(path: str | PathLike[str], data: bytes) -> Listing:
             links.append(NamedLink(number, CORE, name))
     found = "blocks" if is_block else "tree"
     return list_assumed(path, [*switches, CORE] if is_block else switches, links, log, describe_assumptions(found))
+
+
+def _expand_names(path: str | PathLike[str], line: int, expression: str) -> list[str]:
+    """Return the names of a list; none for what Slurm prints where there are none.
+
+    Raises:
+        InputError: it is no list of names.
+    """
+    if expression.lower() in _NO_NAMES:
+        return []
+    try:
+        names = expand_hosts(expression)
+    except UsageError as error:
+        raise InputError(path, line, "names as node[01-04,7]", quote_found(expression, 120)) from error
+    if wrong := next((name for name in names if not _NAME.fullmatch(name)), None):
+        raise InputError(path, line, "names as node[01-04,7]", quote_found(wrong, 120))
+    return names
 
 
 def _join_lines(data: bytes) -> list[tuple[int, str]]:
@@ -320,10 +339,7 @@ def _list_topology(path: str | PathLike[str], topology: _YamlMapping) -> Listing
         switches.append(name)
         if not below:
             continue
-        try:
-            others = expand_hosts(below)
-        except UsageError as error:
-            raise InputError(path, row.line, "names as node[01-04,7]", quote_found(below, 120)) from error
+        others = _expand_names(path, row.line, below)
         switches += others if row.find("children") else ()
         links += [NamedLink(row.line, name, other) for other in others]
         if not is_tree:

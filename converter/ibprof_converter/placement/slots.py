@@ -274,8 +274,8 @@ def read_free_hosts(path: Path, hosts: Hosts, slots: int) -> dict[int, int]:
     for each in read_listed_hosts(path):
         found = index.find(each.name)
         if found is None:
-            why = ", a name that several adapters share" if index.is_shared(each.name) else ""
-            raise InputError(path, each.line, "a host of the fabric", quote_found(each.name) + why)
+            found_name = quote_found(each.name) + index.describe_unknown(each.name)
+            raise InputError(path, each.line, "a host of the fabric", found_name)
         listed.setdefault(found, []).append(each)
     if not listed:
         raise InputError(path, None, "a host a line", "none")

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,9 @@ from ibprof_converter.fabric.node_names import host_name, is_aggregation_node, n
 from ibprof_converter.traffic.traffic_data import NO_LID
 
 NO_HOST = -1
+
+_MISSPELT = 0.75
+"""How alike a host's name is that may be meant by an unknown one, from 0 to 1."""
 
 _MODEL_FIRST = re.compile(
     r"\s*(?:MT\d{3,5}(?![a-z0-9])"
@@ -147,6 +151,13 @@ class HostIndex:
         """Return the host of a name, with or without domain; None if there is none, or several."""
         found = self._find_all(name)
         return found[0] if len(found) == 1 else None
+
+    def describe_unknown(self, name: str) -> str:
+        """Return why a name that `find` does not find is no host's, or the host's name most like it; may be empty."""
+        if self.is_shared(name):
+            return ", a name that several adapters share"
+        likely = get_close_matches(name, self._exact, 1, _MISSPELT)
+        return f"; did you mean {likely[0]}?" if likely else ""
 
     def is_shared(self, name: str) -> bool:
         """Return whether a name identifies no host because several adapters share it."""

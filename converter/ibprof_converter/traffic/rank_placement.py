@@ -157,8 +157,7 @@ def _read_placement(path: Path, hosts: Hosts, fabrics: Sequence[Fabric], ranks: 
             name = fields[1].strip()
             found = index.find(name)
             if found is None:
-                why = ", a name that several adapters share" if index.is_shared(name) else ""
-                raise InputError(path, line, "a host of the fabric", quote_found(name) + why)
+                raise InputError(path, line, "a host of the fabric", quote_found(name) + index.describe_unknown(name))
             host[rank], ports[rank] = found, hosts.ports[found]
         else:
             host[rank], ports[rank] = _host_of_lid(path, line, fields[1], hosts, fabrics[0])
@@ -183,7 +182,7 @@ def _place_ranks_on(
     found = {name: index.find(name) for name in dict.fromkeys(named)}
     for name, host in found.items():
         if host is None:
-            raise refuse(name, ", a name that several adapters share" if index.is_shared(name) else "")
+            raise refuse(name, index.describe_unknown(name))
     chosen = np.array([found[name] for name in named], np.int32)
     return RankPlacement(host=chosen, ports=hosts.ports[chosen], notes=(f"ranks are placed by {source}",))
 

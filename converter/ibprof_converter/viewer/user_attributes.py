@@ -87,7 +87,8 @@ def read_node_data(path: Path, fabrics: Sequence[Fabric], hosts: Hosts) -> list[
     nodes = [find(text) for _, text in columns.key]
     for (line, text), found in zip(columns.key, nodes, strict=True):
         if not found:
-            raise InputError(path, line, f"a {columns.kind} of the fabric", quote_found(text))
+            likely = HostIndex(hosts.name, hosts.shared).describe_unknown(text) if columns.kind == "host" else ""
+            raise InputError(path, line, f"a {columns.kind} of the fabric", quote_found(text) + likely)
     count = sum(fabric.nodes for fabric in fabrics)
     return [_attribute(path, columns, name, nodes, count, False) for name in columns.cells]
 

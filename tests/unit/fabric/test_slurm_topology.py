@@ -239,3 +239,19 @@ def test_a_node_at_two_leaves_has_a_port_on_each(tmp_path: Path) -> None:
 def test_a_switch_without_nodes_is_left_without_links(tmp_path: Path) -> None:
     text = "- topology: a\n  tree:\n    switches:\n      - {switch: s, nodes: 'n[1-2]'}\n      - {switch: idle}\n"
     assert sorted(read(tmp_path, text).node_name) == ["n1", "n2", "s"]
+
+
+@pytest.mark.parametrize("nothing", ["(null)", "None", "null"])
+def test_what_slurm_prints_for_no_nodes_is_no_host(nothing: str, tmp_path: Path) -> None:
+    text = f"SwitchName=leaf1 Nodes=node[01-02]\nSwitchName=leaf2 Nodes={nothing}\nSwitchName=top Switches=leaf[1-2]\n"
+    fabric = read(tmp_path, text)
+    assert sorted(fabric.node_name) == ["leaf1", "leaf2", "node01", "node02", "top"]
+    assert not fabric.damage
+
+
+def test_a_word_that_names_no_node_is_refused(tmp_path: Path) -> None:
+    fabric = read(tmp_path, "SwitchName=leaf1 Nodes=node[01-02]\nSwitchName=leaf2 Nodes=node03,(null)\n")
+    (damage,) = fabric.damage
+    assert "line 2: expected names as node[01-04,7], found '(null)'" in damage.text
+    with pytest.raises(InputError, match=r":12: expected names as node\[01-04,7\], found '\?'"):
+        read(tmp_path, YAML.replace("node[04-05]", '"node[04-05],?"'))

@@ -146,6 +146,13 @@ def test_case_decides_only_where_it_must() -> None:
     assert [index.is_shared(name) for name in ("node1", "NODE1", "MT25408", "node3")] == [False, True, True, False]
 
 
+def test_an_unknown_name_is_answered_with_the_host_most_like_it() -> None:
+    index = HostIndex(["Node01", "node02", "login"], ["mt25408"])
+    assert index.describe_unknown("noed02") == "; did you mean node02?"
+    assert index.describe_unknown("MT25408") == ", a name that several adapters share"
+    assert index.describe_unknown("gpu7") == ""
+
+
 def test_an_adapter_without_lid_or_link_is_no_host() -> None:
     fabric = load_sample("quirks-init", IBDIAGNET).fabric
     hosts = find_hosts([fabric])

@@ -129,8 +129,8 @@ class NamedHosts:
         for name in names:
             machine = self._index.find(name)
             if machine is None or not self._adapters_of(machine):
-                why = ", which several adapters are called" if self._index.is_shared(name) else ""
-                raise refuse(f"hosts of the fabric ({show_some(self._hosts.name)})", name + why)
+                found_name = name + self._index.describe_unknown(name)
+                raise refuse(f"hosts of the fabric ({show_some(self._hosts.name)})", found_name)
             if machine in found:
                 raise refuse("each host once", f"{name} again")
             found[machine] = None
