@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from ibprof.profile.efficiency import NOT_TIMED, Efficiencies, elapsed_s, find_efficiencies, inside_s, overlaps_s
 from ibprof.profile.exact_sums import sum_by_group
+from ibprof.profile.gaps import describe_killed
 from ibprof.profile.profile_data import CallTimes, Counters, Direction, Kind, Profile, Source
 from ibprof.profile.quickest_ranks import ASSUMPTION, Waiting, estimate_waiting
 from ibprof.profile.row_choice import NO_SITES, RowChoice, name_sites
@@ -182,6 +183,8 @@ def describe_unseen_calls(run: Profile, with_sites: bool) -> Iterable[str]:
     if with_sites and not run.sites:
         yield NO_SITES
     yield from run.sites_without_lines if with_sites else ()
+    if killed := describe_killed(run):
+        yield killed
 
 
 def top_lines(run: Profile) -> list[dict[str, Any]]:

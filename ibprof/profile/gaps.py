@@ -17,6 +17,12 @@ from ibprof.text.quantities import format_bytes, format_seconds
 _BY_ARGUMENTS = ("PSEND_INIT", "PUT", "GET", "ACCUMULATE", "GET_ACCUMULATE", "FETCH_AND_OP", "COMPARE_AND_SWAP")
 """Operations whose bytes are counted from the arguments of their calls; the same of those with a request (RPUT)."""
 
+_REPEATED_CALLS = 256
+"""Calls that a line may make before they are counted, where one thread is in MPI and times are recorded."""
+
+_THREAD_MULTIPLE = 3
+"""The level of threads at which calls are counted one by one."""
+
 
 def describe_gaps(run: Profile, *, with_operations: bool = True) -> Iterator[str]:
     """Yield what is missing from a run, a sentence each.
@@ -31,9 +37,8 @@ def describe_gaps(run: Profile, *, with_operations: bool = True) -> Iterator[str
         yield f"{lacking}: {format_ranks(missing)}; {_locate_missing(run)}"
     if run.operations_asked:
         yield f"only these operations were recorded: {run.operations_asked}"
-    end = "MPI_Finalize" if run.mpi else "its own end"
-    if killed := [rank.rank for rank in run.ranks if not rank.finalized]:
-        yield f"rank {format_ranks(killed)} did not reach {end}: the counters end where the process ended"
+    if killed := describe_killed(run):
+        yield killed
     if lost := [rank.rank for rank in run.ranks if rank.lost_bytes or rank.lost_messages]:
         amount = format_bytes(sum(rank.lost_bytes for rank in run.ranks))
         yield f"recording full: {amount} of rank {format_ranks(lost)} are in no counter by peer and in no mark"
@@ -73,6 +78,18 @@ def describe_gaps(run: Profile, *, with_operations: bool = True) -> Iterator[str
             said.setdefault(note, []).append(rank.rank)
     for note, ranks in said.items():
         yield f"rank {format_ranks(ranks)}: {note}"
+
+
+def describe_killed(run: Profile) -> str:
+    """Return which ranks did not reach their end, and what is missing of them; empty where all reached it."""
+    killed = [rank for rank in run.ranks if not rank.finalized]
+    if not killed:
+        return ""
+    end = "MPI_Finalize" if run.mpi else "its own end"
+    said = f"rank {format_ranks([rank.rank for rank in killed])} did not reach {end}: "
+    if not run.sites or not any(rank.has_times and rank.thread_level < _THREAD_MULTIPLE for rank in killed):
+        return f"{said}the counters end where the process ended"
+    return f"{said}up to {_REPEATED_CALLS} short calls of each line are missing, their bytes and messages are not"
 
 
 def _counts_arguments(run: Profile) -> bool:

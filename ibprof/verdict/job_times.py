@@ -12,6 +12,7 @@ import numpy as np
 from ibprof.native.kernel_library import sum_exactly
 from ibprof.profile.call_report import TimeInMpi, time_in_mpi
 from ibprof.profile.efficiency import elapsed_s, inside_s, overlaps_s
+from ibprof.profile.gaps import describe_killed
 from ibprof.profile.profile_data import Direction, Kind, Profile, Rank, Source
 from ibprof.profile.quickest_ranks import Waiting, estimate_waiting
 from ibprof.profile.row_choice import name_sites
@@ -122,6 +123,7 @@ class JobTimes:
         parts: waiting and transfer as measured; None where no calls were sampled. The estimates then stand for them.
         measured: all of that measurement.
         transfer_causes: what hosts show that may slow transfer, the surest first.
+        killed: which ranks did not reach their end, and what is missing of them; empty where all reached it.
     """
 
     mpi: TimeInMpi | None
@@ -144,6 +146,7 @@ class JobTimes:
     parts: TransferTimes | None = None
     measured: MeasuredWaiting | None = None
     transfer_causes: tuple[TransferCause, ...] = ()
+    killed: str = ""
 
     @property
     def mpi_s(self) -> float | None:
@@ -235,6 +238,7 @@ def measure_job(run: Profile, links: BusiestLink | None = None) -> JobTimes:
         parts=parts,
         measured=measured,
         transfer_causes=causes,
+        killed=describe_killed(run),
     )
 
 

@@ -10,7 +10,11 @@ from pathlib import Path
 import pytest
 
 from ibprof.load import load_profile
+from ibprof.profile.call_report import report_calls
+from ibprof.profile.gaps import describe_gaps
 from ibprof.profile.profile_data import Profile
+from ibprof.verdict.job_verdict import judge_run
+from ibprof_converter.cli import report
 from ibprof_testing import processes
 from ibprof_testing.mpi import patterns
 from ibprof_testing.mpi.lines import sent_by_lines
@@ -65,6 +69,24 @@ def test_lines_and_time_outlive_the_processes(mpi: Mpi, build: Build, callers: s
     assert {key: count for key, count in sent_by_lines(run).items() if count} == {
         ("killed.c", operation, number): RANKS * 1000 for _, operation, number in called if operation == "SENDRECV"
     }
+
+
+@pytest.mark.parametrize("calls", [1, 255, 1000, 5000])
+def test_short_calls_that_were_not_counted_are_said(
+    mpi: Mpi, build: Build, calls: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Bytes are exact, at most 256 calls of a line are missing, and the first sentence of each report says so."""
+    run_mpi(mpi, RANKS, [build(mpi, "killed.c", "-g"), "all", str(calls)], recording=tmp_path, check=False)
+    run = check_recording(tmp_path)
+    assert recorded(run, operation="SEND") == {(0, 1): (8 * calls, calls)}
+    counted = run.times.calls[run.times.operation == run.operations.index("SEND")]
+    assert calls - 256 <= counted.sum() <= calls
+    said = "ank 0-2 did not reach MPI_Finalize: up to 256 short calls of each line are missing"
+    assert judge_run(run).text.startswith(f"R{said}")
+    assert sum(sentence.startswith(f"r{said}") for sentence in describe_gaps(run)) == 1
+    assert sum(note.startswith(f"r{said}") for note in report_calls(run, ["site"]).notes) == 1
+    assert report.main([str(tmp_path)]) == 0
+    assert " ".join(capsys.readouterr().out.split()).startswith(f"R{said}")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])

@@ -3,17 +3,21 @@
  *
  * Each rank sends 1,000 bytes to the next one, then the job ends before MPI_Finalize.
  *
- *     killed one|all|abort|exit|segv|sleep
+ *     killed one|all|abort|exit|segv|sleep [calls]
+ *
+ * Before that, even ranks make a number of further calls that send 8 bytes to the next rank, from one line.
  */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 int main(int argc, char **argv)
 {
     const char *how = argc > 1 ? argv[1] : "all";
+    const int calls = argc > 2 ? atoi(argv[2]) : 0;
     static char from[1000], into[1000];
     int me, ranks;
 
@@ -22,6 +26,12 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     MPI_Sendrecv(from, sizeof from, MPI_BYTE, (me + 1) % ranks, 0, into, sizeof into, MPI_BYTE,
                  (me + ranks - 1) % ranks, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    for (int i = 0; i < calls && (me ^ 1) < ranks; i++) {
+        if (me % 2)
+            MPI_Recv(into, 8, MPI_BYTE, me - 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        else
+            MPI_Send(from, 8, MPI_BYTE, me + 1, 1, MPI_COMM_WORLD);
+    }
     if (!me) puts("sent");
     fflush(stdout);
     MPI_Barrier(MPI_COMM_WORLD);
