@@ -14,6 +14,8 @@ scripts/timed.sh 'npm test' npm --prefix viewer --silent test
 
 # Tests, and the programs that they start, import the installed package, not the sources in this folder.
 unset PYTHONPATH
+# pytest compiles each test module. The next run should find it compiled.
+unset PYTHONDONTWRITEBYTECODE
 cd build
 IBPROF_TEST_TIMES=$root/build/test-times exec pytest -c "$root/pyproject.toml" --rootdir "$root" "$root/tests" \
     "$root/studies" -n auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder "$@"

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+_LONGEST_FILES = 40
+
 _LAST = pytest.StashKey[float]()
 
 
@@ -42,22 +44,31 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print core-seconds and seconds by kind; `collection` is what pytest needs besides tests."""
+    """Print core-seconds and seconds by kind, and files with most core-seconds.
+
+    `collection` is what pytest needs besides tests.
+    """
     if not (path := os.environ.get("IBPROF_TEST_TIMES")):
         return
     cores: defaultdict[str, float] = defaultdict(float)
     seconds: defaultdict[str, float] = defaultdict(float)
+    files: defaultdict[str, float] = defaultdict(float)
     for reports in terminalreporter.stats.values():
         for report in reports:
             if isinstance(report, pytest.TestReport):
                 kind = find_kind(report.nodeid)
-                cores[kind] += sum(float(str(value)) for name, value in report.user_properties if name == "core_s")
+                core_s = sum(float(str(value)) for name, value in report.user_properties if name == "core_s")
+                cores[kind] += core_s
                 seconds[kind] += report.duration
+                files[report.nodeid.partition("::")[0]] += core_s
     cores["collection"] = count_core_seconds() - sum(cores.values())
     for line in Path(path).read_text().splitlines():
         kind, wall, *core = line.rsplit(maxsplit=3)
         cores[kind] += sum(map(float, core))
         seconds[kind] += float(wall)
+    terminalreporter.section("core-seconds of the longest files")
+    for file, core_s in sorted(files.items(), key=lambda item: -item[1])[:_LONGEST_FILES]:
+        terminalreporter.write_line(f"{core_s:12,.0f}   {file}")
     terminalreporter.section("times by kind")
     terminalreporter.write_line("core-seconds   seconds, added up over workers")
     for kind, core_s in sorted(cores.items(), key=lambda item: -item[1]):

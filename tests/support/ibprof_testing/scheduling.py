@@ -26,8 +26,11 @@ ALONE = {
 IN_TURN = ("vm/",)
 """Folders whose tests never run next to each other: a guest keeps a processor busy. They come first."""
 
-ONE_WORKER = ("mpi/", "packaging/", "viewer/")
-"""Folders where the tests of a file share what is slow to set up: one worker runs all tests of a file."""
+LONG = ("mpi/", "docs/test_how_to.py", "studies/", "packaging/", "viewer/")
+"""Folders and files that take long. They start early, so that all workers end at the same time."""
+
+BY_TEST = ("docs/test_how_to.py",)
+"""Files whose tests share no set-up: any worker runs each. One worker runs all tests of any other file."""
 
 LAUNCHED = ("mpi/", "vm/")
 """Folders whose tests start other people's launchers, which lose lines and time out on a loaded machine.
@@ -84,22 +87,22 @@ def find_group(name: str) -> str | None:
     """Return the group of a test by its name (`name_of`); any worker runs a test without one."""
     if name in ALONE:
         return "alone"
-    if name.startswith(ONE_WORKER):
-        return name.partition("::")[0]
-    return next((folder for folder in IN_TURN if name.startswith(folder)), None)
+    file = name.partition("::")[0]
+    return None if file in BY_TEST else next((folder for folder in IN_TURN if name.startswith(folder)), file)
 
 
 def start_order(name: str) -> int:
     """Return the place in the order of starts by folders; tests of `ALONE` have the last one."""
-    folders = (*IN_TURN, *ONE_WORKER)
+    folders = (*IN_TURN, *LONG)
     if name in ALONE:
         return len(folders) + 1
     return next((place for place, folder in enumerate(folders) if name.startswith(folder)), len(folders))
 
 
 def name_of(item: pytest.Item) -> str:
-    """Return `FILE::TEST` without parameters; the file from the folder of the tests on."""
-    file = item.path.relative_to(TESTS) if item.path.is_relative_to(TESTS) else item.path
+    """Return `FILE::TEST` without parameters; the file from the folder of the tests, or the repository's root, on."""
+    folder = TESTS if item.path.is_relative_to(TESTS) else ROOT
+    file = item.path.relative_to(folder) if item.path.is_relative_to(folder) else item.path
     return f"{file}::{getattr(item, 'originalname', item.name)}"
 
 

@@ -47,6 +47,9 @@ def test_kinds_of_a_worker_and_of_other_commands(tmp_path: Path) -> None:
     environment = os.environ | {"IBPROF_TEST_TIMES": str(times)}
     done = subprocess.run(line, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(
+        r"^ +[23]   (\.\./)*tests/one/test_it.py\n +[01]   \S*tests/other/test_it.py$", done.stdout, re.MULTILINE
+    )
     rows = {kind: (int(core_s), int(seconds)) for core_s, seconds, kind in ROW.findall(done.stdout)}
     assert set(rows) == {"tests/one", "tests/other", "collection", "a command", "total"}
     assert 2 <= rows["tests/one"][0] <= 3

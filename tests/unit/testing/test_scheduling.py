@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ibprof_testing import scheduling
-from ibprof_testing.scheduling import ALONE, IN_TURN, ONE_WORKER, TESTS, find_group, start_order
+from ibprof_testing.scheduling import ALONE, BY_TEST, IN_TURN, LONG, TESTS, find_group, start_order
 
 
 @pytest.mark.parametrize("name", ALONE)
@@ -21,9 +21,9 @@ def test_names_of_lonely_tests_are_there(name: str) -> None:
     assert f"\ndef {test}(" in (TESTS / file).read_text()
 
 
-@pytest.mark.parametrize("folder", [*IN_TURN, *ONE_WORKER])
+@pytest.mark.parametrize("folder", [*IN_TURN, *LONG, *BY_TEST])
 def test_folders_are_there(folder: str) -> None:
-    assert (TESTS / folder).is_dir()
+    assert (TESTS / folder).exists() or (TESTS.parent / folder).exists()
 
 
 def test_lonely_tests_come_last() -> None:
@@ -39,7 +39,8 @@ def test_lonely_tests_come_last() -> None:
         *((name, "alone") for name in ALONE),
         ("vm/test_x.py::test_x", "vm/"),
         ("mpi/test_x.py::test_x", "mpi/test_x.py"),
-        ("unit/fabric/test_x.py::test_x", None),
+        ("unit/fabric/test_x.py::test_x", "unit/fabric/test_x.py"),
+        *((f"{file}::test_x", None) for file in BY_TEST),
     ],
 )
 def test_groups(name: str, group: str | None) -> None:
