@@ -4,11 +4,41 @@
 from __future__ import annotations
 
 import os
+from collections import defaultdict
+from collections.abc import Hashable
 from pathlib import Path
 
 import pytest
 
 from ibprof_testing.mpi import mpis
+from ibprof_testing.mpi.conformance import Target
+from ibprof_testing.mpi.no_harm import MPICH
+
+_MPIS = {*mpis.NAMES, *mpis.MPICH_LIKE, MPICH}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let a test of several cases take one MPI for each case, by turns, and leave the others to the long form.
+
+    The recorder does the same on each MPI for most cases. A test of one case alone keeps all its MPIs.
+    """
+    folder = Path(__file__).parent
+    tests: defaultdict[Hashable, defaultdict[Hashable, list[pytest.Item]]] = defaultdict(lambda: defaultdict(list))
+    for item in items:
+        if isinstance(item, pytest.Function) and item.path.parent == folder and not item.get_closest_marker("full"):
+            parameters = item.callspec.params if hasattr(item, "callspec") else {}
+            case = tuple((name, repr(value)) for name, value in parameters.items() if not _is_mpi(value))
+            tests[item.path, item.originalname][case].append(item)
+    for cases in tests.values():
+        for number, of_case in enumerate(cases.values() if len(cases) > 1 else ()):
+            for place, item in enumerate(of_case):
+                if place != number % len(of_case):
+                    item.add_marker(pytest.mark.full)
+
+
+def _is_mpi(value: object) -> bool:
+    return isinstance(value, Target) or (isinstance(value, str) and value in _MPIS)
 
 
 @pytest.fixture(scope="session", params=mpis.in_every_run(*mpis.NAMES), ids=lambda name: f"openmpi-{name}")
