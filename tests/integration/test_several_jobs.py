@@ -59,8 +59,8 @@ def test_each_job_loads_what_it_loads_alone(
     assert {row["job"] for row in together} == {"one", "two", "*"}
     assert "1 port(s) are used by more than one job" in printed.err
     ranks = {row["name"]: row["ranks"] for row in rows_of((tmp_path / "n.csv").read_text())}
-    assert ranks["host01 HCA-1"] == "0:0 1:0"
-    assert ranks["host42 HCA-1"] == "1:1"
+    assert ranks["host01 HCA-1"] == '["0:0", "1:0"]'
+    assert ranks["host42 HCA-1"] == '["1:1"]'
     assert report.main([*both, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["bytes_total"] == 530

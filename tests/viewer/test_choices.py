@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 from pathlib import Path
 
@@ -140,7 +141,7 @@ def test_search_finds_by_host_rank_lid_guid_and_switch(open_view: Open, matrix: 
     assert layout.main([*arguments, "-o", str(tmp_path / "again.csv"), "--nodes", str(nodes)]) == 0
     with nodes.open(newline="") as file:
         host = next(row for row in csv.DictReader(file) if row["name"] == "host05 HCA-1")
-    lid = host["lids"].split()[0]
+    lid = str(json.loads(host["lids"])[0])
     own = keep_pairs(matrix, tmp_path / "own.csv", lambda a, b: 4 in (a, b))
     loads = loads_in_csv([TESTBED, own, "--placement", "packed"], tmp_path / "own-links.csv")
     for wanted, found, address in (

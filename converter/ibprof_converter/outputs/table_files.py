@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -24,7 +25,7 @@ _QUOTED = re.compile(r'[,"\r\n]')
 
 
 def write_csv(file: TextIO, table: Table) -> None:
-    """Write a header and a line a row; the numbers of a list stand in one field, apart by blanks; None is empty."""
+    """Write a header and a line a row. A list is a field of JSON, which no reader takes for a number; None is empty."""
     file.write(",".join(table) + "\n")
     rows = len(next(iter(table.values())))
     for begin in range(0, rows, _ROWS_AT_ONCE):
@@ -46,7 +47,7 @@ def _as_field(value: Value) -> str:
         return str(value)
     if isinstance(value, float):
         return f"{value:.10g}"
-    text = " ".join(map(str, value)) if isinstance(value, list) else "" if value is None else str(value)
+    text = json.dumps(value) if isinstance(value, list) else "" if value is None else str(value)
     # Python's csv before 3.11 neither writes nor reads a NUL. Readers take a lone carriage return for the end of a row.
     text = text.replace("\0", r"\x00")
     return '"' + text.replace('"', '""') + '"' if _QUOTED.search(text) else text

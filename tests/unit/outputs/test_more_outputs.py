@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 from collections import Counter
 from pathlib import Path
@@ -73,8 +74,8 @@ def test_parquet(folder: Path, expected: Sent) -> None:
     assert sent == expected
     nodes = pq.read_table(folder / "n.parquet").to_pylist()
     with (folder / "nodes.csv").open() as file:
-        assert [(row["guid"], " ".join(row["ranks"])) for row in nodes] == [
-            (row["guid"], row["ranks"]) for row in csv.DictReader(file)
+        assert [(row["guid"], row["ranks"]) for row in nodes] == [
+            (row["guid"], json.loads(row["ranks"])) for row in csv.DictReader(file)
         ]
 
 

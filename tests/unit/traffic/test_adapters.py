@@ -371,7 +371,7 @@ def test_the_label_is_in_every_output(links: Path, tmp_path: Path, capsys: pytes
     assert "modelled:rank" in files["report.html"].read_text()
     nodes = {row["name"]: row for row in csv.DictReader(files["nodes.csv"].read_text().splitlines())}
     assert list(nodes["gpu1 mlx5_3"])[-1] == "host"
-    assert [nodes[f"gpu1 {device}"]["ranks"] for device in NATURAL] == list("01234567")
+    assert [nodes[f"gpu1 {device}"]["ranks"] for device in NATURAL] == [f"[{rank}]" for rank in range(8)]
     assert {row["host"] for name, row in nodes.items() if name.startswith("gpu1 ")} == {"gpu1"}
     assert {row["host"] for row in nodes.values() if row["kind"] == "switch" or "Aggregation" in row["name"]} == {""}
 
