@@ -29,6 +29,9 @@ NOT_ACTIVE = "link not active"
 
 _OLD_TOP_SPEED = "10"
 
+_PORTS_ASSUMED = 254
+"""From this number of ports on, a reader has put the most that a switch can have, since its format has no number."""
+
 
 class DuplicateLidError(InconsistentError):
     """A LID belongs to more than one port, so the destination of its packets is ambiguous."""
@@ -94,7 +97,16 @@ def assemble(listing: Listing) -> Fabric:
         unequal=tuple(_describe_unequal(listing, links, link) for link in np.flatnonzero(links.rates_differ).tolist()),
         left_out=tuple(_find_left_out(listing, node_guid)),
         synthetic_lids=is_plan,
+        node_ports=_count_ports(active, nodes),
     )
+
+
+def _count_ports(listing: Listing, nodes: Groups) -> npt.NDArray[np.uint8]:
+    """Return the number of ports of each node, 0 where no line has it: uint8 [node]."""
+    given = np.where(listing.ports < _PORTS_ASSUMED, listing.ports, 0)
+    ports = np.zeros(len(nodes.key), np.uint8)
+    np.maximum.at(ports, nodes.of_end, given)
+    return ports
 
 
 def _make_active(listing: Listing, remark: str) -> Listing:

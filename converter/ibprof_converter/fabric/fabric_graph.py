@@ -67,6 +67,7 @@ class Fabric:
         left_out: adapters that are left out, a pair of description and reason each.
         synthetic_lids: whether no port had a LID, so that all LIDs here are synthetic.
         plane_of: the file that lists this plane and the others; empty where its list has no planes.
+        node_ports: uint8 [node], number of ports of each switch or adapter, 0 where unknown.
         lmc_known: whether the LMCs are known; otherwise they are 0 until `infer_lmc` has read the tables.
         lid_node: int32 [LIDS], the node that a LID belongs to, `NO_NODE` for none. Made from the ports.
         lid_port: int32 [LIDS], index into the ports, -1 for none.
@@ -97,6 +98,7 @@ class Fabric:
     left_out: tuple[tuple[str, str], ...] = ()
     synthetic_lids: bool = False
     plane_of: str = ""
+    node_ports: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
     lid_node: npt.NDArray[np.int32] = field(init=False, repr=False)
     lid_port: npt.NDArray[np.int32] = field(init=False, repr=False)
 
@@ -104,6 +106,8 @@ class Fabric:
         for name, dtype in (("link_lanes", np.uint8), ("link_half", np.bool_), ("link_unequal", np.bool_)):
             if len(getattr(self, name)) != len(self.link_node):
                 object.__setattr__(self, name, np.zeros(len(self.link_node), dtype))
+        if len(self.node_ports) != len(self.node_guid):
+            object.__setattr__(self, "node_ports", np.zeros(len(self.node_guid), np.uint8))
         lid_port = np.full(LIDS, -1, np.int32)
         block = 1 << self.port_lmc
         lid = np.repeat(self.port_lid - np.cumsum(block) + block, block) + np.arange(block.sum())

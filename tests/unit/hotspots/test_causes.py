@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
@@ -203,6 +204,27 @@ def test_ports_of_a_missing_cable_are_those_of_the_pattern(capsys: pytest.Captur
     assert report.main([fabric, "pattern:all-to-all:1000000", "--json"]) == 0
     first = json.loads(capsys.readouterr().out)["diagnosis"]["causes"][0]
     assert "between leaf1 (port 30) and spine2 (port 4)" in first["advice"]
+
+
+@pytest.mark.parametrize("node", ["leaf1", "spine2"])
+def test_no_cable_is_advised_to_a_switch_without_free_ports(
+    node: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same fabric, where one end of the missing cable has as many ports as are in use."""
+    text = (DATA / "cases" / "missing-cable-ports.txt").read_text()
+    switch = re.search(rf'Switch\t36 "[^"]+"\t\t# "{node}".*\n((?:\[.*\n)+)', text)
+    assert switch is not None
+    used = sorted(int(port) for port in re.findall(r"^\[(\d+)\]", switch[1], re.MULTILINE))
+    # All ports up to the number of those in use are used: the highest ones move to the free ones.
+    lines, free = switch[0], [port for port in range(1, len(used) + 1) if port not in used]
+    for port, place in zip([port for port in used if port > len(used)], free, strict=True):
+        lines = lines.replace(f"\n[{port}]\t", f"\n[{place}]\t")
+        text = re.sub(rf'("{switch[0].split(chr(34))[1]}"\[){port}\]', rf"\g<1>{place}]", text)
+    path = tmp_path / "full.txt"
+    path.write_text(text.replace(switch[0], lines.replace("Switch\t36", f"Switch\t{len(used)}")))
+    assert report.main([str(path), "pattern:all-to-all:1000000", "--json"]) == 0
+    causes = json.loads(capsys.readouterr().out)["diagnosis"]["causes"]
+    assert not [cause for cause in causes if "cable(s) between" in cause["advice"] or "plug" in cause["advice"]]
 
 
 def test_no_port_is_promised_twice(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.hotspots.causes.narrowest_cut import narrowest_cut, try_links
 from ibprof_converter.routing.balanced_tables import balance_tables
 from ibprof_converter.routing.subnet import Subnet
@@ -86,3 +90,27 @@ def test_pods_that_are_all_in_use_are_no_advice() -> None:
     """Two pods of two leaves, with one link between each pod's switch and the top."""
     shape = "xgft:3:4,2,2:1,2,1"
     assert advise(shape, all_to_all(np.arange(16))) == "add"
+
+
+@pytest.mark.parametrize(
+    ("ports", "advice"),
+    [
+        (0, "add links: 3.20 times as many, if the switches have free ports (their number of ports is not known)"),
+        (5, "links 3.20 times as fast, on other switches: these have no free ports for more cables"),
+        (6, "add links: 2.00 times as many"),
+        (8, "add links: 3.20 times as many"),
+        (40, "add links: 3.20 times as many"),
+    ],
+)
+def test_links_are_added_only_to_free_ports(ports: int, advice: str) -> None:
+    """Four leaves of four hosts with one uplink each, whose switches have 5 ports in use, the spine 4."""
+    (rail,) = make_rails("xgft:2:4,4:1,1")
+    fabric = replace(rail.fabric, node_ports=np.full(rail.fabric.nodes, ports, np.uint8))
+    spine = np.bincount(fabric.link_node.ravel(), minlength=fabric.nodes) == 4
+    fabric.node_ports[spine & (fabric.node_kind == NodeKind.SWITCH)] *= 4
+    (change,) = try_links(situation([replace(rail, fabric=fabric)], all_to_all(np.arange(16))))
+    assert change.advice == advice
+    assert change.after is not None
+    factor = float(re.findall(r"([0-9.]+) times", advice)[0])
+    wide = fabric.node_kind[fabric.link_node].min(axis=1) == NodeKind.SWITCH
+    assert np.allclose(change.after.subnets[0].fabric.link_gbps[wide], 100 * factor)

@@ -30,6 +30,9 @@ _BUSY = 0.9
 SWITCHES_LIMIT = 1200
 """Largest number of switches of a fabric whose bisections are searched."""
 
+_SMALLEST_GROWTH = 0.05
+"""Share of more links, below which the free ports of a fabric are too few to be worth their cables."""
+
 _HALVES = 96
 """Number of links whose nearer halves are tried."""
 
@@ -148,7 +151,11 @@ def try_links(situation: Situation) -> Iterator[Change]:
     if cut is None:
         return
     needed = cut.seconds / max(situation.max_host_seconds, 1e-300)
+    room = _find_room(situation, cut)
     factor = min(needed, cut.inside_gbps / cut.gbps)
+    if 1 + _SMALLEST_GROWTH <= room < factor:
+        factor = room
+    is_full = room < factor
     if cut.inside_gbps <= cut.gbps:
         why_not = "not tried: the narrowest cut is as wide as the links of the hosts behind it"
         yield Change(OVERSUBSCRIPTION, LINKS, "more or faster links", None, why_not=why_not)
@@ -156,6 +163,14 @@ def try_links(situation: Situation) -> Iterator[Change]:
     if factor <= 1 or not np.isfinite(factor):
         return
     name = name_cut(situation, cut)
+    moves = _list_moves(situation, cut)
+    if is_full:
+        faster = f"links {factor:.2f} times as fast, on other switches: these have no free ports for more cables"
+        choices, change = [*moves, faster], f"{faster} ({name}, and all parts alike)"
+    else:
+        if_free = ", if the switches have free ports (their number of ports is not known)" if np.isnan(room) else ""
+        choices = [*moves, f"add links: {factor:.2f} times as many{if_free}"]
+        change = f"{factor:.2f} times as many links, or as fast ones, around {name}, and around all parts alike"
     yield Change(
         cause=OVERSUBSCRIPTION,
         kind=LINKS,
@@ -167,9 +182,26 @@ def try_links(situation: Situation) -> Iterator[Change]:
             f"{cut.inside_gbps:g} Gb/s ({cut.inside_gbps / cut.gbps:.2f} to 1): {format_seconds(cut.seconds)} at best, "
             "on any routes",
         ),
-        advice=join_choices([*_list_moves(situation, cut), f"add links: {factor:.2f} times as many"]),
-        change=f"{factor:.2f} times as many links, or as fast ones, around {name}, and around all parts alike",
+        advice=join_choices(choices),
+        change=change,
     )
+
+
+def _find_room(situation: Situation, cut: SwitchCut) -> float:
+    """Return how many times as many links the free ports allow across a cut and all alike; nan where not known."""
+    rooms = []
+    for subnet, level in zip(situation.subnets, situation.levels, strict=True):
+        fabric = subnet.fabric
+        wide = _find_wide(fabric, level, cut)
+        used = np.bincount(fabric.link_node.ravel(), minlength=fabric.nodes)
+        crossing = np.bincount(fabric.link_node[wide].ravel(), minlength=fabric.nodes)
+        if (fabric.node_ports[crossing > 0] == 0).any():
+            return float("nan")
+        free = np.where(crossing > 0, fabric.node_ports - used, 0)
+        part = find_parts(fabric.nodes, fabric.link_node[~wide])
+        links, ports = (np.bincount(part, weights=each) for each in (crossing, free))
+        rooms.append(float((1 + ports[links > 0] / links[links > 0]).min(initial=np.inf)))
+    return min(rooms)
 
 
 def join_choices(choices: Sequence[str]) -> str:
@@ -182,12 +214,17 @@ def _widen(situation: Situation, cut: SwitchCut, factor: float) -> Situation:
     subnets = []
     for subnet, level in zip(situation.subnets, situation.levels, strict=True):
         fabric = subnet.fabric
-        upper = np.maximum(level[fabric.link_node[:, 0]], level[fabric.link_node[:, 1]])
-        between = (fabric.node_kind[fabric.link_node] == NodeKind.SWITCH).all(axis=1)
-        wide = between & (upper > cut.level) if cut.level else between
+        wide = _find_wide(fabric, level, cut)
         gbps = np.where(wide, fabric.link_gbps * factor, fabric.link_gbps)
         subnets.append(replace(subnet, fabric=replace(fabric, link_gbps=gbps)))
     return situation.changed(subnets=subnets)
+
+
+def _find_wide(fabric: Fabric, level: npt.NDArray[np.int32], cut: SwitchCut) -> npt.NDArray[np.bool_]:
+    """Return the links above the level of a cut; all links between switches where it has none: bool [link]."""
+    upper = np.maximum(level[fabric.link_node[:, 0]], level[fabric.link_node[:, 1]])
+    between: npt.NDArray[np.bool_] = (fabric.node_kind[fabric.link_node] == NodeKind.SWITCH).all(axis=1)
+    return between & (upper > cut.level) if cut.level else between
 
 
 def name_cut(situation: Situation, cut: SwitchCut) -> str:

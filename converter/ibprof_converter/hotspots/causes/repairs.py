@@ -171,8 +171,8 @@ def _find_misfits(situation: Situation, rail: int, fitted: RegularCabling) -> li
     by_switch: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
     for low, high in lacking:
         by_switch[low].append((low, high))
-    repairs += [_describe_missing(situation, rail, fitted, pairs, ports) for pairs in by_switch.values()]
-    return repairs
+    missing = [_describe_missing(situation, rail, fitted, pairs, ports) for pairs in by_switch.values()]
+    return [*repairs, *filter(None, missing)]
 
 
 def _describe_move(
@@ -205,10 +205,13 @@ def _describe_move(
 
 def _describe_missing(
     situation: Situation, rail: int, fitted: RegularCabling, pairs: list[tuple[int, int]], ports: FreePorts
-) -> Repair:
+) -> Repair | None:
+    """Return the repair of missing cables of a switch; None where its switches have no free ports for them."""
     fabric, level = situation.subnets[rail].fabric, situation.levels[rail]
     low = pairs[0][0]
     cables = _plan_cables(fabric, pairs, ports, [])
+    if not cables:
+        return None
     names = " and ".join(_name_pair(fabric, pair) for pair in pairs)
     is_uplink = level[pairs[0][0]] < level[pairs[0][1]]
     return Repair(
@@ -416,10 +419,11 @@ class FreePorts:
     """Ports of a fabric that no link uses.
 
     Args:
-        fabric: the fabric.
+        fabric: the fabric. A switch whose number of ports is unknown has all that a switch can have.
     """
 
     def __init__(self, fabric: Fabric) -> None:
+        self._ports = np.where(fabric.node_ports > 0, fabric.node_ports, PORTS - 2).tolist()
         self._used = set(_list_all_ends(fabric))
         peers = fabric.link_node[:, ::-1].ravel().tolist()
         self._far: defaultdict[int, dict[int, int]] = defaultdict(dict)
@@ -444,13 +448,18 @@ class FreePorts:
                 votes[port].append(end == far)
         for port in sorted(votes):
             found = PortOfNode(node, port)
-            if found not in self._used and all(votes[port]) and len(votes[port]) >= min(2, len(peers)):
+            if (
+                found not in self._used
+                and port <= self._ports[node]
+                and all(votes[port])
+                and len(votes[port]) >= min(2, len(peers))
+            ):
                 return found
         return None
 
     def take(self, node: int, wanted: PortOfNode | None = None) -> PortOfNode | None:
         """Return a free port of a node, the wanted one if it is free, and use it; None where the node has none."""
-        candidates = (PortOfNode(node, port) for port in range(1, PORTS - 1))
+        candidates = (PortOfNode(node, port) for port in range(1, self._ports[node] + 1))
         found = wanted if wanted and wanted not in self._used else None
         found = found or next((each for each in candidates if each not in self._used), None)
         if found is not None:
