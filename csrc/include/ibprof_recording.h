@@ -318,6 +318,10 @@ struct ibp_process {
     uint64_t level[IBP_INSTANCES];
     /* Those that could not be sampled, by reason. */
     uint64_t unsampled[IBP_INSTANCES][IBP_UNSAMPLED_REASONS];
+    /* Since version 6. From the start of recording to MPI_Finalize; 0 before. CPU time of the process; and time for which
+     * its first thread was ready to run but had no core, 0 where the kernel does not count it. */
+    uint64_t cpu_ns;
+    uint64_t no_core_ns;
 };
 
 /* A port of an InfiniBand or RoCE device of this host. Recorded once a host, in the first process that records. */
@@ -387,8 +391,8 @@ struct ibp_transport {
 
 /* What decides which adapters a process uses. */
 struct ibp_choice {
-    /* A variable of the environment; IBP_CHOICE_CORES: the cores that the process may run on, as 0-15,64-79; or
-     * IBP_CHOICE_BOOT: the kernel's number of its start, equal in all containers of a machine. */
+    /* A variable of the environment; IBP_CHOICE_CORES: the cores that the process may run on, as 0-15,64-79;
+     * IBP_CHOICE_ONLINE: those of its machine, where they are others; or IBP_CHOICE_BOOT: the kernel's number of its start, equal in all containers of a machine. */
     char name[64];
     char text[448];
 };
@@ -678,6 +682,7 @@ struct ibp_message_sample {
 /* -- cffi ends -- */
 
 #define IBP_CHOICE_CORES "cores"
+#define IBP_CHOICE_ONLINE "online"
 #define IBP_CHOICE_BOOT "boot"
 #define IBP_STATIC_ASSERT _Static_assert
 IBP_STATIC_ASSERT(sizeof(struct ibp_segment) == 48, "a segment's header has no padding");

@@ -296,8 +296,8 @@ class AdapterChoice:
     """Part of what decides which adapters of its host a process uses.
 
     Attributes:
-        name: a variable of its environment, or `cores`.
-        text: its value; the cores that the process may run on are as `0-15,64-79`.
+        name: a variable of its environment; `cores`, or `online`, those of its machine where it may not use all.
+        text: its value; cores are as `0-15,64-79`.
     """
 
     name: str
@@ -331,6 +331,8 @@ class Rank:
         collectives, messages: how many it took part in, sampled or not; messages sent and received.
         unsampled_collectives, unsampled_messages: those that could not be sampled, by `Unsampled`; empty where nothing
             was sampled.
+        cpu_ns: CPU time of the process, all its threads, while it was recorded; 0 where unknown.
+        no_core_ns: time for which its first thread was ready to run but had no core; 0 where unknown.
     """
 
     rank: int
@@ -361,6 +363,8 @@ class Rank:
     messages: int = 0
     unsampled_collectives: tuple[int, ...] = ()
     unsampled_messages: tuple[int, ...] = ()
+    cpu_ns: int = 0
+    no_core_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -440,6 +440,8 @@ def _read_rank(file: RecordingFile, process: np.void, number: int, host: int, gr
         sees_host=_has_flag(process, "IBP_PROCESS_SEES_HOST"),
         has_demands=_has_flag(process, "IBP_PROCESS_DEMANDS"),
         has_times=bool(process["times_weight"]),
+        cpu_ns=int(process["cpu_ns"]),
+        no_core_ns=int(process["no_core_ns"]),
         **describe_sampling(process),
     )
 

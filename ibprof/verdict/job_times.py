@@ -17,8 +17,9 @@ from ibprof.profile.profile_data import Direction, Kind, Profile, Rank, Source
 from ibprof.profile.quickest_ranks import Waiting, estimate_waiting
 from ibprof.profile.row_choice import name_sites
 from ibprof.profile.unaccounted import PARTNER_FAILED, PARTNER_GROUP
-from ibprof.verdict.transfer_causes import TransferCause, find_possible_rate, find_transfer_causes
-from ibprof.verdict.verdict_data import BusiestLink
+from ibprof.verdict.shared_cores import SharedCores, find_shared_cores
+from ibprof.verdict.transfer_causes import find_possible_rate, find_transfer_causes
+from ibprof.verdict.verdict_data import BusiestLink, TransferCause
 from ibprof.waiting.wait_split import measure_waiting
 
 if TYPE_CHECKING:
@@ -124,6 +125,7 @@ class JobTimes:
         measured: all of that measurement.
         transfer_causes: what hosts show that may slow transfer, the surest first.
         killed: which ranks did not reach their end, and what is missing of them; empty where all reached it.
+        shared_cores: ranks that lack cores, where that explains why transfer takes long; None where it does not.
     """
 
     mpi: TimeInMpi | None
@@ -147,6 +149,7 @@ class JobTimes:
     measured: MeasuredWaiting | None = None
     transfer_causes: tuple[TransferCause, ...] = ()
     killed: str = ""
+    shared_cores: SharedCores | None = None
 
     @property
     def mpi_s(self) -> float | None:
@@ -201,6 +204,7 @@ def measure_job(run: Profile, links: BusiestLink | None = None) -> JobTimes:
         # A recording without samples of messages says nothing of most calls: the estimates say more.
         measured = None
     parts, causes = None, find_transfer_causes(run, 0.0, 1.0) if timed else ()
+    shared = find_shared_cores(run) if timed else None
     if measured:
         line_rate = links.line_rate_s if links else _find_line_rate_s(run, sent.busiest_host)
         expected = 2 * within_each / SLOWEST_COPY + line_rate + each * LATENCY_S
@@ -216,6 +220,8 @@ def measure_job(run: Profile, links: BusiestLink | None = None) -> JobTimes:
             causes=causes,
         )
         at_work = parts.transfer_s
+        if shared and not shared.explains(parts.transfer_s, _SLOW * expected):
+            shared = None
     waits = max(imbalance, collective + unexplained + end)
     return JobTimes(
         mpi=mpi,
@@ -239,6 +245,7 @@ def measure_job(run: Profile, links: BusiestLink | None = None) -> JobTimes:
         measured=measured,
         transfer_causes=causes,
         killed=describe_killed(run),
+        shared_cores=shared,
     )
 
 

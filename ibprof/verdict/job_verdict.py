@@ -16,8 +16,8 @@ from ibprof.text.call_names import name_call
 from ibprof.text.quantities import format_bytes, format_seconds
 from ibprof.verdict.job_times import LATENCY_S, JobTimes, Place, TransferTimes, measure_job
 from ibprof.verdict.region_shares import RegionShare, share_by_region
-from ibprof.verdict.transfer_causes import TransferCause
-from ibprof.verdict.verdict_data import WORTH_HAVING, BusiestLink, Evidence, Verdict, VerdictKind
+from ibprof.verdict.shared_cores import SHARED_CORES
+from ibprof.verdict.verdict_data import WORTH_HAVING, BusiestLink, Evidence, TransferCause, Verdict, VerdictKind
 
 if TYPE_CHECKING:
     from ibprof.waiting.late_ranks import LateRank
@@ -85,6 +85,7 @@ def judge_traffic(links: BusiestLink | None) -> Verdict:
 
 
 _NAMED_CAUSES: Mapping[VerdictKind, tuple[str, ...]] = {
+    VerdictKind.WAITING: (),
     VerdictKind.SMALL_MESSAGES: ("wrong-transport", "link-errors"),
     VerdictKind.ON_HOST: ("wrong-transport", "memory-bound"),
     VerdictKind.UNKNOWN: ("wrong-transport", "slow-adapter", "link-errors", "other-traffic"),
@@ -138,7 +139,7 @@ class _Judge:
         links, parts = self._links, self._times.parts if self._times else None
         cause = links.cause if links else None
         slow = self._find_transfer_causes(kind)
-        if kind is VerdictKind.WAITING and parts:
+        if kind is VerdictKind.WAITING and parts and not slow:
             cause = self._find_cause_of_waiting()
         elif slow and kind is not VerdictKind.UNKNOWN:
             cause = slow[0].name
@@ -181,10 +182,23 @@ class _Judge:
         )
 
     def _find_transfer_causes(self, kind: VerdictKind) -> tuple[TransferCause, ...]:
-        """Return why transfer is slow, where that is the verdict; where messages are small or stay, what costs them."""
-        causes = self._times.transfer_causes if self._times else ()
+        """Return why transfer is slow, where that is the verdict; where messages are small or stay, what costs them.
+
+        Ranks that lack cores are a cause of waiting too, unless the others wait for one rank or host.
+        """
+        if self._times is None or kind not in _SLOWED:
+            return ()
         named = _NAMED_CAUSES.get(kind)
-        return tuple(each for each in causes if named is None or each.name in named) if kind in _SLOWED else ()
+        causes = [each for each in self._times.transfer_causes if named is None or each.name in named]
+        shared = self._times.shared_cores
+        waits_in_turn = kind is VerdictKind.WAITING and self._find_cause_of_waiting() == "noise"
+        # Ranks that poll a slow network use all of a core that they share with others.
+        decides = shared and (shared.is_crowd or self._on_host_share() >= 1 - WORTH_HAVING)
+        if shared and (waits_in_turn or (decides and kind is not VerdictKind.WAITING)):
+            # Copies are slow as well where ranks lack cores.
+            place = next((number for number, each in enumerate(causes) if each.name == "memory-bound"), len(causes))
+            causes.insert(place, shared.cause)
+        return tuple(causes)
 
     def _is_worth_it(self) -> bool | None:
         links = self._links
@@ -306,7 +320,7 @@ class _Judge:
             ]
         if kind is VerdictKind.ON_HOST and times:
             seen = f"All {format_bytes(times.bytes_sent)} stay within hosts: no link of a network carries them."
-            return [HIDDEN_ON_HOST if times.hidden_on_host else seen]
+            return [NO_PROBLEM, HIDDEN_ON_HOST if times.hidden_on_host else seen, self._say_parts()]
         if kind is VerdictKind.UNKNOWN:
             remedy = self._say_remedy() if self._links else ""
             return [CANNOT_TELL, self._say_parts(), self._say_files(), self._say_links(), remedy]
@@ -316,6 +330,9 @@ class _Judge:
         """Yield what was measured of waiting and transfer, the larger one first."""
         share = times.wait_s / (self._mpi_s or 1)
         if kind is VerdictKind.SLOW_TRANSFER:
+            causes = self._find_transfer_causes(kind)
+            if causes and causes[0].name == SHARED_CORES and self._on_host_share() >= 1 - WORTH_HAVING:
+                yield NO_PROBLEM
             yield self._say_transfer(parts)
             yield f"Waiting for other ranks is {share:.0%} of MPI time."
             return
@@ -334,7 +351,8 @@ class _Judge:
         return (
             f"Transfer is {parts.transfer_s / (self._mpi_s or 1):.0%} of MPI time ({took}), {times}the "
             f"{format_seconds(expected)} that the job's own bytes and messages explain"
-            f"{'' if parts.causes else ': something else slows it'}."
+            f"{'' if self._find_transfer_causes(VerdictKind.SLOW_TRANSFER) else ': something else slows it'}"
+            f"{self._say_place_of_transfer()}."
         )
 
     def _say_parts(self) -> str:
@@ -342,7 +360,19 @@ class _Judge:
         if parts is None or not self._mpi_s:
             return ""
         shares = ((parts.wait_s, "waiting"), (parts.transfer_s, "transfer"), (parts.unsplit_s, "not split"))
-        return f"Of MPI time {', '.join(f'{part / self._mpi_s:.0%} is {name}' for part, name in shares)}."
+        said = ", ".join(f"{part / self._mpi_s:.0%} is {name}" for part, name in shares)
+        return f"Of MPI time {said}{self._say_place_of_transfer()}."
+
+    def _say_place_of_transfer(self) -> str:
+        """Return the call and line with most transfer, and its time; empty where a rank has little."""
+        measured = self._times.measured if self._times else None
+        places = self._find_transfer(measured) if measured else []
+        if not measured or not places or places[0][0] < LITTLE_MPI * measured.total().transfer_s:
+            return ""
+        seconds, place = places[0]
+        at = f" at {place.site}" if place.site else ""
+        ranks = max(len(np.unique(measured.shares.rank)), 1)
+        return f"; most transfer is in {place.operation}{at} ({format_seconds(seconds / ranks)})"
 
     @staticmethod
     def _waits_at_end(times: JobTimes) -> bool:
@@ -435,7 +465,7 @@ class _Judge:
         if kind in (VerdictKind.SMALL_MESSAGES, VerdictKind.ON_HOST) and len(self._regions) > 1:
             return [Evidence(region=self._regions[0].name)]
         if kind is VerdictKind.SLOW_TRANSFER and times and times.measured:
-            return self._list_transfer(times.measured)
+            return [place for _, place in self._find_transfer(times.measured)]
         if kind is not VerdictKind.WAITING or times is None:
             return []
         if times.parts:
@@ -454,15 +484,18 @@ class _Judge:
             for late in parts.late[:3]
         ]
 
-    def _list_transfer(self, measured: MeasuredWaiting) -> list[Evidence]:
-        """Return the places with most transfer."""
+    def _find_transfer(self, measured: MeasuredWaiting) -> list[tuple[float, Evidence]]:
+        """Return the places with most transfer, and its seconds, sums over ranks."""
         shares, names = measured.shares, self._names
         places = np.stack((shares.region, shares.operation, shares.site))
         found, place = np.unique(places, axis=1, return_inverse=True)
         seconds = np.bincount(place.ravel(), weights=shares.transfer_s)
         return [
-            Evidence(
-                None, name_call(names.operations[operation]), names.sites[site] if self._has_sites else None, region
+            (
+                float(seconds[number]),
+                Evidence(
+                    None, name_call(names.operations[operation]), names.sites[site] if self._has_sites else None, region
+                ),
             )
             for number in np.argsort(-seconds)[:3].tolist()
             if seconds[number] > 0
@@ -485,6 +518,7 @@ class _Judge:
             missing += [NO_SAMPLES] if kind is VerdictKind.WAITING and not self._times.parts else []
             slow = kind is VerdictKind.SLOW_TRANSFER and not self._find_transfer_causes(kind)
             missing += [NO_RATE] if slow else []
+            missing += [self._times.shared_cores.cause.evidence] if slow and self._times.shared_cores else []
             missing += [NOT_THERE] if self._links and self._links.moved else []
         if self._links is None and kind not in (VerdictKind.NOT_MPI, VerdictKind.ON_HOST):
             missing.append(NO_FABRIC)

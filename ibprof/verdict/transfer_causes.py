@@ -16,6 +16,8 @@ from ibprof.profile.exact_sums import sum_by_group
 from ibprof.profile.port_sums import OVERHEAD, SMALLEST_MTU, find_ends, sum_ports
 from ibprof.profile.profile_data import HardwareCounter, HardwareType, Host, Interface, Kind, Port, Profile, Rank
 from ibprof.text.quantities import format_bytes
+from ibprof.verdict.shared_cores import count_cores
+from ibprof.verdict.verdict_data import TransferCause
 
 CARRIES = 0.5
 """Part of the job's bytes from which on a transport carries them."""
@@ -81,20 +83,6 @@ _LINK_ERRORS = (
 """Counters of errors of a port, and the growth from which on they are named."""
 
 _INTERFACE_ERRORS = (("rx_errors", _MANY_ERRORS), ("tx_errors", _MANY_ERRORS))
-
-
-@dataclass(frozen=True, slots=True)
-class TransferCause:
-    """Why transfer is slow.
-
-    Attributes:
-        name: of docs/causes.md.
-        evidence, advice: a sentence each.
-    """
-
-    name: str
-    evidence: str
-    advice: str
 
 
 @dataclass(slots=True)
@@ -550,7 +538,7 @@ def _find_copies(run: Profile, hosts: Sequence[_HostTraffic], transfer_s: float)
     if any(each.tcp[_LOOPBACK] >= 2 * CARRIES * each.within > 0 for each in hosts):
         return
     most = max(hosts, key=lambda each: each.within)
-    if len(most.ranks) > _count_cores(most.ranks):
+    if len(most.ranks) > count_cores(most.ranks):
         return
     yield TransferCause(
         "memory-bound",
@@ -559,16 +547,3 @@ def _find_copies(run: Profile, hosts: Sequence[_HostTraffic], transfer_s: float)
         "Fewer bytes or fewer copies help: one copy by CMA or XPMEM (kernel.yama.ptrace_scope=0), larger ranks with "
         "threads, MPI_Win_allocate_shared.",
     )
-
-
-def _count_cores(ranks: Iterable[Rank]) -> float:
-    """Return the number of cores that ranks may run on; infinite where unknown."""
-    cores: set[int] = set()
-    for rank in ranks:
-        text = next((choice.text for choice in rank.choices if choice.name == "cores"), "")
-        for part in filter(None, text.split(",")):
-            first, _, last = part.partition("-")
-            if not (first.isdigit() and (last or first).isdigit()):
-                return float("inf")
-            cores.update(range(int(first), min(int(last or first), int(first) + 4096) + 1))
-    return len(cores) or float("inf")

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from ibprof.text.notebook_html import NotebookView
 from ibprof.text.quantities import printable
 from ibprof.verdict.region_shares import RegionShare
-from ibprof.verdict.transfer_causes import TransferCause
 
 if TYPE_CHECKING:
     from ibprof.waiting.late_ranks import LateRank
@@ -31,6 +30,20 @@ class VerdictKind(Enum):
     SWITCH_LINKS = "switch-links"
     ON_HOST = "on-host"
     UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class TransferCause:
+    """Why transfer is slow.
+
+    Attributes:
+        name: of docs/causes.md.
+        evidence, advice: a sentence each.
+    """
+
+    name: str
+    evidence: str
+    advice: str
 
 
 @dataclass(frozen=True, slots=True)

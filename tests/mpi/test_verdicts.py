@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ibprof.load import load_profile
-from ibprof.verdict.job_verdict import judge_run
+from ibprof.verdict.job_verdict import NO_PROBLEM, judge_run
 from ibprof.verdict.verdict_data import VerdictKind
 from ibprof_testing import processes
 from ibprof_testing.mpi import mpis
@@ -76,3 +76,21 @@ def test_a_run_ends_with_the_verdict_on_its_links(system_mpi: Mpi, build: Build,
         assert "The network is not the problem." in ran.stderr
         assert f"ibprof-report {fabric[0]} profile" in ran.stderr
         assert error in ran.stderr
+
+
+def test_ranks_on_one_core_are_named_with_the_place_of_most_transfer(
+    system_mpi: Mpi, build: Build, tmp_path: Path
+) -> None:
+    program = build(system_mpi, "waits.c", "-g")
+    run_mpi(
+        system_mpi, 4, ["taskset", "-c", "0", program, "balanced", "0", "1000000", "20"], recording=tmp_path, env=ON
+    )
+    run = load_profile(tmp_path)
+    verdict = judge_run(run)
+    assert verdict.cause == "oversubscribed-cores", verdict
+    assert "share core 0" in verdict.text
+    assert f"{NO_PROBLEM} " in verdict.text
+    # Each rank has a quarter of the core at most.
+    assert all(rank.no_core_ns > rank.cpu_ns > 0 for rank in run.ranks)
+    if verdict.kind is VerdictKind.SLOW_TRANSFER:
+        assert "most transfer is in MPI_Alltoall at waits.c:" in verdict.text

@@ -26,10 +26,12 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static struct ibp_process *process;
 static char why_not_recorded[1024];
+static uint64_t cpu_at_start_ns, no_core_at_start_ns;
 
 struct ibp_process *ibp_process_record(void)
 {
@@ -52,11 +54,33 @@ static void describe_command(char *command, size_t bytes)
         if (!command[i]) command[i] = ' ';
 }
 
+/* Note the CPU time of the process, and the time for which its first thread had no core: at the start, or since. */
+static void note_use_of_cores(bool is_begin)
+{
+    char text[128];
+    struct rusage use;
+    uint64_t cpu_ns = 0, no_core_ns = 0;
+
+    if (!getrusage(RUSAGE_SELF, &use))
+        cpu_ns = (uint64_t)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) * UINT64_C(1000000000) +
+                 (uint64_t)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) * UINT64_C(1000);
+    if (ibp_text_read_file("/proc/self/schedstat", text, sizeof text) > 0 && strchr(text, ' '))
+        no_core_ns = ibp_text_number(strchr(text, ' ') + 1);
+    if (is_begin) {
+        cpu_at_start_ns = cpu_ns;
+        no_core_at_start_ns = no_core_ns;
+    } else {
+        process->cpu_ns = cpu_ns - cpu_at_start_ns;
+        process->no_core_ns = no_core_ns > no_core_at_start_ns ? no_core_ns - no_core_at_start_ns : 0;
+    }
+}
+
 static void describe_process(void)
 {
     process->pid = (uint32_t)getpid();
     describe_command(process->command, sizeof process->command);
     process->start_ns = ibp_clock_ns();
+    note_use_of_cores(true);
     ibp_other_transports_describe(process->notes, sizeof process->notes);
 }
 
@@ -124,6 +148,7 @@ void ibp_process_finish(void)
     ibp_timeline_end();
     ibp_periodic_end();
     process->stop_ns = ibp_clock_ns();
+    note_use_of_cores(false);
     ibp_transports_record();
     process->flags |= IBP_PROCESS_FINALIZED;
 }

@@ -57,7 +57,7 @@ static void record_boot(void)
 static void record_cores(void)
 {
     static const char line[] = "\nCpus_allowed_list:\t";
-    char status[8192], *cores;
+    char status[8192], online[4096], *cores;
 
     if (ibp_text_read_file("/proc/self/status", status, sizeof status) <= 0) return;
     cores = strstr(status, line);
@@ -65,6 +65,8 @@ static void record_cores(void)
     cores += sizeof line - 1;
     cores[strcspn(cores, "\n")] = '\0';
     record(IBP_CHOICE_CORES, cores);
+    if (ibp_text_read_file("/sys/devices/system/cpu/online", online, sizeof online) > 0 && strcmp(online, cores))
+        record(IBP_CHOICE_ONLINE, online);
 }
 
 void ibp_adapter_choice_record(void)

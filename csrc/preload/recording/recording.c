@@ -22,7 +22,7 @@
 static const struct {
     uint32_t bytes, version;
 } record[KINDS] = {
-    [IBP_SEGMENT_PROCESS] = {sizeof(struct ibp_process), 5},
+    [IBP_SEGMENT_PROCESS] = {sizeof(struct ibp_process), 6},
     [IBP_SEGMENT_PORTS] = {sizeof(struct ibp_port), 3},
     [IBP_SEGMENT_REGIONS] = {sizeof(struct ibp_region), 1},
     [IBP_SEGMENT_ORIGINS] = {sizeof(struct ibp_origin), 1},

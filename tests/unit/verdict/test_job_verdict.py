@@ -15,6 +15,7 @@ from ibprof.verdict.job_verdict import (
     CANNOT_TELL,
     NO_END,
     NO_FABRIC,
+    NO_PROBLEM,
     NO_RUN,
     NO_TIMES,
     NOT_THERE,
@@ -197,7 +198,7 @@ def test_bytes_within_a_host_need_no_times() -> None:
     untimed = replace(run, ranks=tuple(replace(rank, has_times=False) for rank in run.ranks), times=CallTimes.empty())
     verdict = judge_run(untimed)
     assert verdict.kind is VerdictKind.ON_HOST
-    assert verdict.text == "All 2 GB stay within hosts: no link of a network carries them."
+    assert verdict.text == f"{NO_PROBLEM} All 2 GB stay within hosts: no link of a network carries them."
     assert NO_TIMES in verdict.missing
 
 

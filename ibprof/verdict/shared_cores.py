@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ranks that share cores: a rank without a core neither sends nor receives, and no network makes that faster."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ibprof.profile.efficiency import elapsed_s
+from ibprof.profile.profile_data import Profile, Rank
+from ibprof.verdict.verdict_data import TransferCause
+
+SHARED_CORES = "oversubscribed-cores"
+
+_MUCH_CROWDED = 0.1
+"""Part of the run without a core from which on ranks that share cores are a cause."""
+
+_MUCH_OTHERS = 0.25
+"""The same where each rank may have a core of its own: something else uses it."""
+
+_MOST_CORES = 4096
+
+_MOST_NAMED = 4
+
+_OTHERS = ", though ready to run: other processes or their own threads use the cores, or a container limits their time."
+_OWN_HOSTS = (
+    "Run on hosts without other jobs, with a core for each thread, and without a limit of processor time (cpu.max)."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SharedCores:
+    """Ranks without a core of their own.
+
+    Attributes:
+        cause: with evidence and advice.
+        lacked_s: time for which ranks were ready to run without a core, mean over all ranks; None where unknown.
+        is_crowd: there are more ranks than cores; otherwise something else uses their cores.
+    """
+
+    cause: TransferCause
+    lacked_s: float | None
+    is_crowd: bool = True
+
+    def explains(self, transfer_s: float, most_s: float) -> bool:
+        """Return whether transfer would take no longer than `most_s` if each rank had a core."""
+        return self.lacked_s is None or transfer_s - self.lacked_s <= most_s
+
+
+def find_shared_cores(run: Profile) -> SharedCores | None:
+    """Return where ranks lack cores: more ranks than cores, ranks bound to one core, or other processes."""
+    machines: dict[tuple[bool, int], list[Rank]] = defaultdict(list)
+    ranks = [rank for rank in run.ranks if rank.rank < run.world_size]
+    for rank in ranks:
+        # Containers of one machine share its cores.
+        machines[bool(rank.boot), rank.boot or rank.host].append(rank)
+    shares = [_share_without_core(each) for each in machines.values()]
+    found = []
+    for own, share in zip(machines.values(), shares, strict=True):
+        crowd, cores = _find_crowd(own)
+        if crowd and (of_crowd := _share_without_core(crowd)) is not None and of_crowd < _MUCH_CROWDED:
+            continue
+        if crowd:
+            found.append((True, len(crowd) / len(cores), _say_crowd(run, crowd, cores, of_crowd), _advise(own)))
+        elif share and share >= _MUCH_OTHERS:
+            found.append(
+                (False, share, f"{_name(run, own)} had no core for {share:.0%} of the run{_OTHERS}", _OWN_HOSTS)
+            )
+    if not found:
+        return None
+    is_crowd, _, evidence, advice = max(found)
+    lacked = None if None in shares else sum(_lacked_s(rank) for rank in ranks) / len(ranks)
+    return SharedCores(TransferCause(SHARED_CORES, evidence, advice), lacked, is_crowd)
+
+
+def count_cores(ranks: Iterable[Rank]) -> float:
+    """Return the number of cores that ranks may run on; infinite where unknown."""
+    cores: set[int] = set()
+    for rank in ranks:
+        own = _find_cores(rank)
+        if own is None:
+            return float("inf")
+        cores |= own
+    return len(cores) or float("inf")
+
+
+def _find_cores(rank: Rank, name: str = "cores") -> frozenset[int] | None:
+    """Return the cores that a rank may run on, or all of its machine (`online`); None where unknown."""
+    text = next((choice.text for choice in rank.choices if choice.name == name), "")
+    cores: set[int] = set()
+    for part in filter(None, text.split(",")):
+        first, _, last = part.partition("-")
+        if not (first.isdigit() and (last or first).isdigit()):
+            return None
+        cores.update(range(int(first), min(int(last or first), int(first) + _MOST_CORES) + 1))
+    return frozenset(cores) or None
+
+
+def _find_crowd(ranks: Sequence[Rank]) -> tuple[list[Rank], frozenset[int]]:
+    """Return the ranks with the fewest cores each, and these cores; no ranks where each may have one of its own.
+
+    Only sets of cores that ranks are bound to are tried, and the union of all.
+    """
+    bound = {rank.rank: cores for rank in ranks if (cores := _find_cores(rank))}
+    tried = {*bound.values(), frozenset().union(*bound.values())}
+    crowds = [([rank for rank in ranks if bound.get(rank.rank, frozenset((-1,))) <= cores], cores) for cores in tried]
+    crowd, cores = max(crowds, key=lambda each: (len(each[0]) / max(len(each[1]), 1), len(each[0])))
+    return (crowd, cores) if len(crowd) > len(cores) else ([], cores)
+
+
+def _share_without_core(ranks: Sequence[Rank]) -> float | None:
+    """Return the part of the run for which ranks were ready without a core, mean over them; None where unknown."""
+    elapsed = sum(elapsed_s(rank) for rank in ranks if rank.stop_ns)
+    if not elapsed or not all(rank.stop_ns and rank.cpu_ns for rank in ranks):
+        return None
+    return min(sum(_lacked_s(rank) for rank in ranks) / elapsed, 1.0)
+
+
+def _lacked_s(rank: Rank) -> float:
+    """Return the time for which a rank was ready to run without a core.
+
+    Where the kernel does not count it, that is the time without a core: ranks that wait in MPI use theirs.
+    """
+    return rank.no_core_ns * 1e-9 if rank.no_core_ns else max(elapsed_s(rank) - rank.cpu_ns * 1e-9, 0.0)
+
+
+def _name(run: Profile, ranks: Sequence[Rank]) -> str:
+    hosts = sorted({run.hosts[rank.host].name for rank in ranks})
+    more = f" and {len(hosts) - 1} more" if len(hosts) > 1 else ""
+    return f"The {len(ranks)} ranks of {hosts[0]}{more}"
+
+
+def _say_crowd(run: Profile, crowd: Sequence[Rank], cores: frozenset[int], share: float | None) -> str:
+    named = [str(core) for core in sorted(cores)[:_MOST_NAMED]]
+    numbers = f"{', '.join(named)}{', ...' if len(cores) > len(named) else ''}"
+    of_cores = f"core {numbers}" if len(cores) == 1 else f"{len(cores)} cores ({numbers})"
+    lacked = "" if share is None else f"; each was ready to run but had none for {share:.0%} of the run"
+    return f"{_name(run, crowd)} share {of_cores}{lacked}."
+
+
+def _advise(ranks: Sequence[Rank]) -> str:
+    usable = max(count_cores(ranks), *(len(_find_cores(rank, "online") or ()) for rank in ranks))
+    if usable < len(ranks):
+        return f"Start at most {usable:.0f} ranks there, or use more hosts: a rank needs a core of its own."
+    return (
+        f"Bind each rank to a core of its own, the machine has {usable:.0f}: --bind-to core (Open MPI, MPICH), "
+        "I_MPI_PIN=1 (Intel MPI), --cpu-bind=cores (srun)."
+    )

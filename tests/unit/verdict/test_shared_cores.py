@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ranks that share cores, by the cores that they may run on and the time for which they had none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from ibprof.profile.profile_data import AdapterChoice, Profile
+from ibprof.verdict.job_verdict import NO_PROBLEM, judge_run
+from ibprof.verdict.shared_cores import SHARED_CORES, find_shared_cores
+from ibprof.verdict.verdict_data import VerdictKind
+from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
+from ibprof_testing.waits.derived_samples import derive_profile
+from ibprof_testing.waits.synthetic_traces import MS, SyntheticRun
+
+SECOND = 10**9
+
+
+def make_run(
+    cores: Sequence[str], lacked: float = 0.5, hosts: Sequence[int] | None = None, boots: Sequence[int] | None = None
+) -> Profile:
+    """Return a run of a second: the cores of each rank, and the part of the time for which each had none."""
+    ranks = [
+        make_rank(
+            number,
+            hosts[number] if hosts else 0,
+            stop_ns=SECOND,
+            boot=boots[number] if boots else 0,
+            choices=(AdapterChoice("cores", text), AdapterChoice("online", "0-7"))[: 2 - (text == "0-1")],
+            cpu_ns=round((1 - lacked) * SECOND),
+            no_core_ns=round(lacked * SECOND),
+        )
+        for number, text in enumerate(cores)
+    ]
+    return make_profile([], ranks, [make_host(f"n{number}") for number in range(max(hosts or [0]) + 1)])
+
+
+@pytest.mark.parametrize(
+    ("run", "evidence", "advice"),
+    [
+        (make_run(["0-1"] * 4), "The 4 ranks of n0 share 2 cores (0, 1); each was ready", "at most 2 ranks"),
+        (make_run(["0-1"] * 4), "had none for 50% of the run", "more hosts"),
+        (make_run(["3", "3", "0", "1"]), "The 2 ranks of n0 share core 3;", "Bind each rank"),
+        (
+            make_run(["0-1", "0-1", "1", "0-7"]),
+            "The 3 ranks of n0 share 2 cores (0, 1);",
+            "Bind each rank to a core of its own, the machine has 8:",
+        ),
+        (make_run(["0-1"] * 4, hosts=[0, 0, 1, 1], boots=[7] * 4), "ranks of n0 and 1 more share 2", "at most 2"),
+        (make_run(["0-3"] * 4, lacked=0.4), "The 4 ranks of n0 had no core for 40% of the run", "cpu.max"),
+    ],
+)
+def test_ranks_without_a_core_are_named(run: Profile, evidence: str, advice: str) -> None:
+    found = find_shared_cores(run)
+    assert found is not None
+    assert evidence in found.cause.evidence
+    assert advice in found.cause.advice
+    assert found.lacked_s in (0.5, 0.4)
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        make_run(["0-3"] * 4, lacked=0.1),
+        make_run(["0-1"] * 4, hosts=[0, 0, 1, 1], lacked=0.1),
+        # Ranks that sleep while they wait do not need a core each.
+        make_run(["0-1"] * 4, lacked=0.05),
+        make_run(["0", "1", "2", "3"], lacked=0.0),
+        make_run([""] * 4, lacked=0.0),
+        make_run(["?"] * 4, lacked=0.0),
+    ],
+)
+def test_ranks_with_a_core_each_are_not_named(run: Profile) -> None:
+    assert find_shared_cores(run) is None
+
+
+def test_without_the_kernels_count_the_time_without_a_core_is_the_rest_of_the_cpu_time() -> None:
+    run = make_run(["0-1"] * 4)
+    uncounted = replace(run, ranks=tuple(replace(rank, no_core_ns=0) for rank in run.ranks))
+    found = find_shared_cores(uncounted)
+    assert found is not None
+    assert found.lacked_s == 0.5
+    # Of a killed run nothing is known but its cores.
+    killed = replace(run, ranks=tuple(replace(rank, stop_ns=None, cpu_ns=0, no_core_ns=0) for rank in run.ranks))
+    found = find_shared_cores(killed)
+    assert found is not None
+    assert (found.cause.evidence, found.lacked_s) == ("The 4 ranks of n0 share 2 cores (0, 1).", None)
+
+
+def timed_run(transfer_ns: int, late_ns: int = 0, lacked: float = 0.75) -> Profile:
+    """Return 60 collectives of 4 ranks on one core, of which each computes longer in turn."""
+    made = SyntheticRun(4, seed=8)
+    for number in range(60):
+        made.compute({number % 4: late_ns})
+        made.collective("Allreduce", 8, transfer_ns)
+    run = derive_profile(made.traces())
+    sent = [Count(rank, (rank + 1) % 4, 60 << 16, messages=60) for rank in range(4)]
+    known = make_profile(sent, [make_rank(rank) for rank in range(4)], [make_host("n0")])
+    spans = [(rank.stop_ns or 0) - rank.start_ns for rank in run.ranks]
+    ranks = tuple(
+        replace(rank, choices=(AdapterChoice("cores", "0"),), cpu_ns=1, no_core_ns=round(lacked * span))
+        for rank, span in zip(run.ranks, spans, strict=True)
+    )
+    return replace(run, ranks=ranks, hosts=known.hosts, counters=known.counters)
+
+
+def test_slow_transfer_of_ranks_that_share_a_core_has_that_cause_and_acquits_the_network() -> None:
+    # 22 ms are expected, and 900 ms taken, of which a quarter had a core.
+    verdict = judge_run(timed_run(20 * MS, lacked=0.95))
+    assert (verdict.kind, verdict.cause) == (VerdictKind.SLOW_TRANSFER, SHARED_CORES)
+    assert NO_PROBLEM in verdict.text
+    assert f"Cause: {SHARED_CORES}. The 4 ranks of n0 share core 0" in verdict.text
+    assert "most transfer is in MPI_Allreduce" in verdict.text
+    assert [each.name for each in verdict.transfer_causes] == [SHARED_CORES]
+
+
+def test_transfer_that_takes_long_with_a_core_too_has_another_cause() -> None:
+    verdict = judge_run(timed_run(20 * MS, lacked=0.5))
+    assert (verdict.kind, verdict.cause) == (VerdictKind.SLOW_TRANSFER, None)
+    assert NO_PROBLEM not in verdict.text
+
+
+def test_what_shares_the_cores_of_ranks_that_poll_a_network_is_said_but_not_the_cause() -> None:
+    run = timed_run(40 * MS, lacked=0.95)
+    apart = [replace(rank, host=rank.rank, boot=7, choices=()) for rank in run.ranks]
+    verdict = judge_run(replace(run, ranks=tuple(apart), hosts=tuple(make_host(f"n{number}") for number in range(4))))
+    assert (verdict.kind, verdict.cause) == (VerdictKind.SLOW_TRANSFER, None)
+    assert any("had no core for 95% of the run" in each for each in verdict.missing)
+
+
+def test_ranks_that_are_late_in_turn_since_they_share_a_core() -> None:
+    verdict = judge_run(timed_run(20_000, late_ns=5 * MS))
+    assert (verdict.kind, verdict.cause) == (VerdictKind.WAITING, SHARED_CORES)
+    assert NO_PROBLEM in verdict.text
