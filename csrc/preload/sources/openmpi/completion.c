@@ -17,6 +17,9 @@ uint64_t ibp_openmpi_pending;
  * was seen. */
 static uint64_t watched, ended;
 
+/* With one: the number of requests that were freed before. Open MPI completes them without a callback. */
+static uint64_t freed;
+
 /* -- counting ------------------------------------------------------------------------------------------------------ */
 
 void ibp_openmpi_count_watched(const struct ibp_openmpi_status *status, uint64_t watch)
@@ -208,9 +211,16 @@ static inline void set_callback(void *request, ibp_openmpi_complete_function *ca
     }
 }
 
+void ibp_openmpi_request_freed(void *request)
+{
+    const struct ibp_openmpi_request *part = ibp_openmpi_request_of(request);
+
+    if (!ibp_threads_multiple && is_watched(part) && !is_complete(part)) freed++;
+}
+
 uint64_t ibp_openmpi_requests_missed(void)
 {
-    return ibp_openmpi_pending + watched - ended;
+    return ibp_openmpi_pending + watched - ended + freed;
 }
 
 int ibp_openmpi_request_expect_among_threads_slowly(void *request, struct ibp_context *context)

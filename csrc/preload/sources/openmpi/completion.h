@@ -143,8 +143,11 @@ void ibp_openmpi_count_among_threads(const struct ibp_openmpi_status *status, st
 /* End a receive that a context counts as pending, uncounted. */
 void ibp_openmpi_end_pending(struct ibp_context *context);
 
-/* Return the number of receives whose completion was not seen: they are pending, or were never waited for. Counted
- * under MPI_THREAD_MULTIPLE alone. */
+/* A request is about to be freed; receives are seen. */
+void ibp_openmpi_request_freed(void *request);
+
+/* Return the number of receives whose completion was not seen: they were freed before, or, under MPI_THREAD_MULTIPLE,
+ * never waited for. */
 uint64_t ibp_openmpi_requests_missed(void);
 
 #endif

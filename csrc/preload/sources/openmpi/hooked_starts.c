@@ -43,6 +43,7 @@ void ibp_openmpi_forget_request(void *address)
     request = ibp_request_find(address);
     if (request) unhook_known(request);
     ibp_unlock();
+    if (address && ibp_openmpi_own_start) ibp_openmpi_request_freed(address);
 }
 
 void ibp_openmpi_unhook_own_starts(void)
