@@ -23,7 +23,7 @@ Floats = npt.NDArray[np.float64]
 
 _LOCAL_STARTS = ("START", "STARTALL", "PREADY", "PREADY_RANGE", "PREADY_LIST", "BSEND")
 _LOCAL_ACCESS = ("PUT", "GET", "ACCUMULATE", "GET_ACCUMULATE", "FETCH_AND_OP", "COMPARE_AND_SWAP")
-_LOCAL = frozenset({*_LOCAL_STARTS, *_LOCAL_ACCESS, *(f"R{name}" for name in _LOCAL_ACCESS)})
+_LOCAL = frozenset({"MRECV", *_LOCAL_STARTS, *_LOCAL_ACCESS, *(f"R{name}" for name in _LOCAL_ACCESS)})
 
 _UNTIMED = frozenset({"TEST", "TESTALL", "TESTANY", "TESTSOME", "IPROBE", "IMPROBE", "REQUEST_GET_STATUS", "WIN_TEST"})
 """Calls that return whether or not something has completed: a program that repeats them waits outside of any call."""
@@ -34,7 +34,7 @@ LITTLE_OF_A_CALL = 0.1
 
 
 def is_local(operation: str) -> bool:
-    """Return whether a call only starts something: by definition it waits for nobody."""
+    """Return whether a call waits for nobody: it only starts something, or receives a message that has arrived."""
     starts = operation.startswith("I") and operation not in _UNTIMED and not operation.startswith("INTERCOMM_")
     return starts or operation.endswith("_INIT") or operation in _LOCAL
 

@@ -6,8 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from ibprof.load import load_profile
+from ibprof.waiting.wait_split import measure_waiting
 from ibprof_testing.mpi import mpis
 from ibprof_testing.waits.traced_runs import WaitPlant, run_traced
 from ibprof_testing.waits.traces import RECEIVED, SENT, Trace, find_waits, match_messages, split_by_operation
@@ -43,6 +46,7 @@ def test_each_call_and_each_end_of_a_message_is_traced(mpi: mpis.Mpi, build: mpi
         # 20 rounds of 20 ms.
         (WaitPlant("late", 20, 8, 20), "Allreduce", 0.4, 3),
         (WaitPlant("halo", 20, 1024, 20), "Waitall", 0.4, 2),
+        (WaitPlant("probe", 20, 1024, 20), "Mprobe", 0.4, 3),
         (WaitPlant("broadcast", 20, 1024, 20), "Bcast", 0.4, 3),
         (WaitPlant("reduce", 20, 1024, 20), "Reduce", 0.4, 1),
         (WaitPlant("fence", 20, 1024, 20), "Win_fence", 0.4, 3),
@@ -72,3 +76,20 @@ def test_calls_without_waiting_have_none(system_mpi: mpis.Mpi, build: mpis.Build
     for trace, waits in zip(traces, find_waits(traces), strict=True):
         received = trace.calls["name"] == b"Recv"
         assert waits[received].sum() < 0.2 * waits.sum() + 5_000_000
+
+
+@pytest.mark.parametrize("name", ["fence", "probe"])
+def test_ibprof_measures_the_same_waiting(system_mpi: mpis.Mpi, build: mpis.Build, tmp_path: Path, name: str) -> None:
+    programs = build(system_mpi, "waits.c", "-g").parent
+    plant = WaitPlant(name, 5, 1024, 60)
+    traces = run_traced(system_mpi, plant, tmp_path, programs, tmp_path / "recording", {"IBPROF_TIME": "1"})
+    run = load_profile(tmp_path / "recording")
+    measured = measure_waiting(run)
+    assert measured
+    of_row = np.array(run.operations)[measured.shares.operation]
+    truth = split_by_operation(traces)
+    whole = sum(time for time, _ in truth.values())
+    for operation, (_, wait) in truth.items():
+        assert measured.total(of_row == operation.upper()).wait_s == pytest.approx(wait, abs=0.05 * whole), operation
+    # Windows are made and freed, which no sample shows.
+    assert measured.total().unsplit_s < 0.1 * whole

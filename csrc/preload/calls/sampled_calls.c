@@ -28,8 +28,14 @@ static bool is_collective(unsigned operation)
     case IBP_CALL_WINDOW:
         return ibp_wrapped_calls[operation].communicator != IBP_NO_COMMUNICATOR;
     default:
-        return operation == IBP_OPERATION_Comm_create_group;
+        return operation == IBP_OPERATION_Comm_create_group || operation == IBP_OPERATION_Win_fence;
     }
+}
+
+/* Return the communicator of a collective call, or its window. */
+static ibp_handle called_on(const struct ibp_called *called)
+{
+    return called->operation == IBP_OPERATION_Win_fence ? IBP_HANDLE(called->arguments[1]) : called->communicator;
 }
 
 /* Return the place of the argument that points to the communicator which a call makes; -1 where it makes none. */
@@ -85,7 +91,7 @@ static bool choose_collective(struct ibp_instance_known *known, unsigned operati
 static void number_collective(struct ibp_sampled_collective *sampled, const struct ibp_called *called, uint64_t class)
 {
     struct ibp_instance_known *const known = &sampled->known;
-    struct ibp_named_communicator *const on = ibp_name_find(called->communicator);
+    struct ibp_named_communicator *const on = ibp_name_find(called_on(called));
 
     if (called->operation != IBP_OPERATION_Comm_create_group) ibp_sample_count(IBP_INSTANCE_COLLECTIVE, 1);
     if (!on) {
@@ -218,6 +224,8 @@ void ibp_collective_end(struct ibp_sampled_collective *sampled, const struct ibp
     if (!ibp_sampling || result || !is_collective(called->operation)) return;
     if (kind == IBP_CALL_MAKING || kind == IBP_CALL_DUPLICATING || kind == IBP_CALL_BLOCKING)
         name_made(sampled, called);
+    if (kind == IBP_CALL_WINDOW && sampled->known.name)
+        ibp_name_window(read_handle(called->arguments[called->count - 1]), called->communicator, sampled->known.number);
     if (!sampled->known.name) return;
     if (sampled->is_sampled && called->demanding->shape != IBP_DEMAND_NONE && !ibp_mpi.is_behind_layer)
         sampled->known.bytes = ibp_ledger_describe(called->demanding).bytes;

@@ -21,7 +21,7 @@ struct ibp_message_places {
     bool is_persistent;
 };
 
-/* MPI_Mprobe and MPI_Improbe take a message, which another call receives. */
+/* MPI_Mprobe and MPI_Improbe take a message, which another call receives: that waits for nobody. */
 static const struct ibp_message_places send = {1, 2, 3, 4, -1, -1, 5, -1, -1, false},
                                        start_send = {1, 2, 3, 4, -1, -1, 5, -1, 6, false},
                                        make_send = {1, 2, 3, 4, -1, -1, 5, -1, 6, true},
@@ -185,7 +185,7 @@ void ibp_message_begin(struct ibp_sampled_message *sampled, unsigned operation, 
     else if (places->from >= 0)
         number_receive(sampled, operation, arguments);
     if (sampled->order) need_status(sampled, arguments);
-    if (sampled->is_send_sampled || sampled->is_receive_sampled || sampled->order) {
+    if (sampled->is_send_sampled || sampled->is_receive_sampled || sampled->order || is_probe(places)) {
         const uint32_t origin = ibp_call_origin_record(call);
 
         sampled->sent.origin = sampled->received.origin = origin;
@@ -288,12 +288,13 @@ static void end_init(unsigned operation, const struct ibp_message_places *places
     }
 }
 
-/* Number the message that a probe took, if any. Its sample would end with another call. */
-static void end_probe(const struct ibp_sampled_message *sampled, const long *arguments)
+/* Number the message that a probe took, if any. Its receive ends here: the sender has begun. */
+static void end_probe(struct ibp_sampled_message *sampled, unsigned operation, const long *arguments, uint64_t now_ns)
 {
     const struct ibp_message_places *const places = sampled->places;
     struct ibp_posted_receive taken = receive_of(places, arguments);
     int source = taken.source, tag = taken.tag;
+    struct ibp_numbered numbered;
 
     if (taken.source < IBP_ANY || (places == &poll && !*(const int *)arguments[3])) return;
     ibp_status_read((const void *)arguments[places->status], 0, &source, &tag);
@@ -303,8 +304,11 @@ static void end_probe(const struct ibp_sampled_message *sampled, const long *arg
         ibp_receives_disorder(taken.communicator);
         return;
     }
-    if (ibp_envelope_number(taken.communicator, source, tag, IBP_SIDE_RECEIVER).is_sampled)
-        ibp_sample_refuse(IBP_INSTANCE_MESSAGE, IBP_UNSAMPLED_UNSEEN);
+    numbered = ibp_envelope_number(taken.communicator, source, tag, IBP_SIDE_RECEIVER);
+    if (!numbered.is_sampled || !is_wanted(operation)) return;
+    ibp_message_set_number(&sampled->received, &numbered, tag);
+    sampled->received.bytes = IBP_BYTES_UNKNOWN;
+    ibp_message_keep(&sampled->received, IBP_SIDE_RECEIVER, sampled->received.origin, sampled->enter_ns, now_ns);
 }
 
 /* Note the end of a blocking receive. */
@@ -355,7 +359,7 @@ void ibp_message_end(struct ibp_sampled_message *sampled, unsigned operation, bo
     else if (!result && places->is_persistent)
         end_init(operation, places, arguments, bytes);
     else if (!result && is_probe(places))
-        end_probe(sampled, arguments);
+        end_probe(sampled, operation, arguments, now_ns);
     else if (!result && sampled->enter_ns)
         end_messages(sampled, operation, arguments, now_ns);
     ibp_unlock();

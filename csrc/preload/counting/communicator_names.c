@@ -17,7 +17,7 @@
  * this bit: it is not that of an address in a program, nor of MPICH's integers. */
 #define COUNT_BIT (INT64_C(1) << 62)
 
-enum { NAME_OF_WORLD = 1, NAME_OF_SELF = 2, NAME_OF_CHILD = 3, NAME_OF_GROUP = 4 };
+enum { NAME_OF_WORLD = 1, NAME_OF_SELF = 2, NAME_OF_CHILD = 3, NAME_OF_GROUP = 4, NAME_OF_WINDOW = 5 };
 
 static struct {
     struct ibp_named_communicator *places;
@@ -212,6 +212,18 @@ void ibp_name_made(ibp_handle made, const struct ibp_making *making)
     name = !is_known ? 0 : is_group ? name_group(making, &own, &remote) : name_child(making, &own, &remote);
     if (is_known && remote.size && remote.first < own.first) member += remote.size;
     set(made, name, is_known ? (uint32_t)(own.size + remote.size) : 0, (uint32_t)member, is_known && remote.size);
+    ibp_unlock();
+}
+
+void ibp_name_window(ibp_handle window, ibp_handle communicator, uint64_t number)
+{
+    const struct ibp_named_communicator *of;
+
+    if (!names.places || ibp_mpi_is_null(window)) return;
+    ibp_lock();
+    of = ibp_name_find(communicator);
+    if (of && !of->has_two_groups)
+        set(window, ibp_sample_hash(ibp_sample_hash(NAME_OF_WINDOW, of->name), number), of->size, of->member, false);
     ibp_unlock();
 }
 

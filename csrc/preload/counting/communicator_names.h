@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Names of communicators. All members derive the same name without a message: from the parent's name, the number of the
+ * Names of communicators and windows. All members derive the same name without a message: from the parent's name, the number of the
  * creating call among the collective calls on the parent, and the first member's world rank. A communicator that a
  * group alone creates is named by its members, the tag, and the number of earlier ones with the same members and tag.
  *
@@ -56,6 +56,9 @@ struct ibp_making {
 
 /* Name a communicator that was just made, which may be null. Without the lock: MPI is asked about it. */
 void ibp_name_made(ibp_handle made, const struct ibp_making *making);
+
+/* Name a window of a communicator, likewise: calls on it are numbered apart from those on the communicator. */
+void ibp_name_window(ibp_handle window, ibp_handle communicator, uint64_t number);
 
 /* Forget one that is freed. The lock must be held. */
 void ibp_name_forget(ibp_handle communicator);

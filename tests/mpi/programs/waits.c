@@ -97,6 +97,19 @@ static void pipeline(void)
     if (rank + 1 < ranks) MPI_Send(out, bytes, MPI_CHAR, rank + 1, 1, MPI_COMM_WORLD);
 }
 
+// The same by calls that take a message before they receive it.
+static void probe(void)
+{
+    MPI_Message message;
+    MPI_Status status;
+    if (rank) {
+        MPI_Mprobe(MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, &message, &status);
+        MPI_Mrecv(in, bytes, MPI_CHAR, &message, MPI_STATUS_IGNORE);
+    } else
+        rest(pause_s);
+    if (rank + 1 < ranks) MPI_Send(out, bytes, MPI_CHAR, rank + 1, 1, MPI_COMM_WORLD);
+}
+
 static void exchange(void)
 {
     MPI_Request all[4];
@@ -209,6 +222,7 @@ static const struct {
     {"uneven", uneven_transpose},
     {"noise", noisy_sum},
     {"pipeline", pipeline},
+    {"probe", probe},
     {"halo", halo},
     {"exchange", exchange},
     {"uneven-exchange", exchange_uneven},

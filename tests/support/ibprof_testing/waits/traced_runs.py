@@ -75,6 +75,7 @@ PLANTS = (
     WaitPlant("uneven", 10, 4_000_000, 40),
     WaitPlant("noise", 0.06, 8, 12_000),
     WaitPlant("pipeline", 5, 1024, 100),
+    WaitPlant("probe", 5, 1024, 100),
     WaitPlant("halo", 5, 1024, 100),
     WaitPlant("halo", 40, 1_000_000, 20, mbit=400),
     WaitPlant("exchange", 0, 1_000_000, 20, mbit=400),

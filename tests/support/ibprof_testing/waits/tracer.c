@@ -472,6 +472,23 @@ int MPI_Recv(MESSAGE, MPI_Status *status)
     return result;
 }
 
+// A message that a probe takes is received by it: the call that then receives it waits for nobody.
+int MPI_Mprobe(int peer, int tag, MPI_Comm comm, MPI_Message *taken, MPI_Status *status)
+{
+    NEXT(Mprobe);
+    MPI_Status own, *used = status == MPI_STATUS_IGNORE ? &own : status;
+    const int64_t enter = now();
+    struct message message = make_message("Mprobe", RECEIVED, comm, peer, tag, 0, enter);
+    const int result = next(peer, tag, comm, taken, used);
+    const int64_t exit = now();
+    if (is_tracing && peer != MPI_PROC_NULL) finish_message(message, find_group(comm), used);
+    add_call("Mprobe", enter, exit);
+    return result;
+}
+
+TIMED(Mrecv, (void *data, int count, MPI_Datatype type, MPI_Message *message, MPI_Status *status),
+      (data, count, type, message, status))
+
 #define EXCHANGE(name, parameters, arguments)                                                                          \
     int MPI_##name parameters                                                                                          \
     {                                                                                                                  \
