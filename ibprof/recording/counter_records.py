@@ -146,7 +146,7 @@ def find_times(file: RecordingFile, times: Records, owner: Owners) -> Columns:
 def find_overlaps(file: RecordingFile, times: Records, owner: Owners) -> list[int]:
     """Return by how much the times of each process exceed the time during which any thread was inside a call, in ns.
 
-    A killed process may have threads inside calls whose time it never recorded: then it is a lower limit.
+    It is a lower limit: calls that are timed at random do not count, nor those that a killed process has not recorded.
 
     Args:
         file: of the recording.
@@ -154,9 +154,8 @@ def find_overlaps(file: RecordingFile, times: Records, owner: Owners) -> list[in
         owner: the index of each one's process.
     """
     found = [0] * len(file.processes)
-    inside = _inside_ticks(file, times, owner)
     for index in np.intersect1d(owner, np.flatnonzero(file.processes["busy_ticks"])).tolist():
-        ticks = inside[owner == index].sum() - float(file.processes["busy_ticks"][index])
+        ticks = float(times["ticks"][owner == index].sum()) - float(file.processes["busy_ticks"][index])
         found[index] = max(round(ticks * float(find_tick_ns(file, np.array([index]))[0])), 0)
     return found
 

@@ -13,11 +13,12 @@ import pytest
 
 from ibprof.archive.otf2_archive import read_archive, write_archive
 from ibprof.load import load_profile
-from ibprof.profile.profile_data import Profile
+from ibprof.profile.profile_data import Profile, Side
 from ibprof_testing.mpi.mpis import SYSTEM, Build, Mpi, find_mpi, run_mpi
 
 ON = {"IBPROF_TIME": "1", "IBPROF_SITES": "1"}
 LATE_S, SLICE_S = 0.3, 0.01
+KEYS = ("communicator", "tag", "number")
 
 
 def seconds_of(run: Profile, rank: int) -> dict[tuple[str, str], float]:
@@ -81,3 +82,32 @@ def test_no_overlap_of_one_thread(system_mpi: Mpi, build: Build, tmp_path: Path)
     for rank in run.ranks:
         inside_ns = sum(seconds_of(run, rank.rank).values()) * 1e9
         assert rank.overlap_ns <= 1e-6 * inside_ns + 100
+
+
+@pytest.mark.parametrize("name", [SYSTEM, pytest.param("5.0.11", marks=pytest.mark.full)])
+def test_threads_that_repeat_calls(name: str, build: Build, tmp_path: Path) -> None:
+    """Each call of each thread counts by default, rare long waits are seen, and both ends sample the same messages."""
+    threads, rounds = 3, 12_000
+    mpi = find_mpi(name)
+    program = build(mpi, "repeated_threads.c", "-O2", "-pthread")
+    ran = run_mpi(mpi, 2, [program, str(rounds), "50000"], recording=tmp_path)
+    run = load_profile(tmp_path)
+    rows = run.times
+    for rank in (0, 1):
+        for operation in ("IRECV", "SEND", "WAIT"):
+            chosen = (rows.rank == rank) & (rows.operation == run.operations.index(operation))
+            assert rows.calls[chosen].sum() == threads * rounds, (rank, operation)
+    sent_s, waited_s = map(float, ran.stdout.split())
+    seconds: defaultdict[str, float] = defaultdict(float)
+    for (_, operation), s in seconds_of(run, 1).items():
+        seconds[operation] += s
+    assert seconds["WAIT"] == pytest.approx(waited_s, rel=0.05)
+    assert seconds["SEND"] <= sent_s
+    assert [rank.messages for rank in run.ranks] == [2 * threads * rounds] * 2
+    samples = run.message_samples
+    of_side = [
+        set(zip(*(getattr(samples, field)[samples.side == side].tolist() for field in KEYS), strict=True))
+        for side in Side
+    ]
+    assert len(of_side[0]) > threads
+    assert of_side[0] == of_side[1]

@@ -11,11 +11,15 @@
 #include "counting/calls.h"
 #include "counting/communicator_contexts.h"
 #include "counting/count.h"
+#include "counting/envelopes.h"
 #include "counting/ledger.h"
 #include "counting/periodic.h"
+#include "counting/repeats.h"
 #include "counting/requests.h"
+#include "counting/samples.h"
 #include "counting/times.h"
 #include "counting/wrapped_calls.h"
+#include "libmpi/datatypes.h"
 #include "libmpi/grids.h"
 #include "libmpi/handles.h"
 #include "libmpi/lock.h"
@@ -282,11 +286,41 @@ static __attribute__((noinline)) int enter_and_call(const struct call_in_progres
 
 /* -- calls that are only passed on --------------------------------------------------------------------------------- */
 
+/* Let calls like this one, which was not sampled and is not timed, be made without a search: those that post no message, and
+ * those of the same message as the one before. Several threads may be in MPI. */
+static void let_repeat(const struct call_in_progress *making, struct ibp_call *call,
+                       const struct ibp_sampled_message *message, uint64_t generation)
+{
+    const bool is_message = ibp_posts_message(making->operation);
+    struct ibp_envelope *envelope = NULL;
+
+    if (ibp_call_cached_among_threads(making->operation, making->caller) != call) return;
+    if (is_message) {
+        /* Another datatype may have the handle of a derived one later. */
+        if (!ibp_datatype_is_elementary(argument(making, 2))) return;
+        envelope = ibp_sampling ? message->envelope : &ibp_envelope_of_none;
+        if (!envelope) return;
+    } else if (!(making->wrapped->needs & IBP_IS_ONLY_TIMED) || message->places) {
+        return;
+    }
+    ibp_repeat_grant_among_threads(making->caller,
+                                   &(struct ibp_repeat){
+                                       .call = call,
+                                       .communicator = argument(making, 5),
+                                       .type = argument(making, 2),
+                                       .peer = (int)argument(making, 3),
+                                       .tag = (int)argument(making, 4),
+                                       .messages = envelope ? &envelope->messages : NULL,
+                                   },
+                                   generation);
+}
+
 /* Make a call that is not entered, and set it as the present one. */
 static __attribute__((noinline)) int pass_on(const struct call_in_progress *making)
 {
     struct ibp_call *const call = call_of(making);
     const bool completes = ibp_open_requests;
+    const uint64_t generation = ibp_repeats_now();
     struct ibp_sampled_completion completion;
     struct ibp_sampled_message message;
     struct ibp_timing timing;
@@ -300,6 +334,7 @@ static __attribute__((noinline)) int pass_on(const struct call_in_progress *maki
     else if (ibp_get_here()->is_outside)
         ibp_set_here(&call->context);
     ibp_timing_begin(&timing, call, ibp_is_large(making->operation, argument(making, 1), argument(making, 2)));
+    if (ibp_threads_multiple && !timing.time) let_repeat(making, call, &message, generation);
     result = call_next(making);
     ibp_timing_end(&timing);
     ibp_message_end(&message, making->operation, making->form == IBP_FORM_LARGE, making->arguments, result);

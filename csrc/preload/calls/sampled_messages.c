@@ -129,6 +129,7 @@ static void number_send(struct ibp_sampled_message *sampled, unsigned operation,
     const struct ibp_numbered numbered = ibp_envelope_number(IBP_HANDLE(arguments[places->communicator]),
                                                              (int)arguments[places->to], tag, IBP_SIDE_SENDER);
 
+    if (!numbered.is_sampled) sampled->envelope = numbered.envelope;
     sampled->is_send_sampled = numbered.is_sampled && is_wanted(operation);
     if (sampled->is_send_sampled) ibp_message_set_number(&sampled->sent, &numbered, tag);
 }
@@ -147,6 +148,7 @@ static void number_receive(struct ibp_sampled_message *sampled, unsigned operati
         return;
     }
     numbered = ibp_envelope_number(posted.communicator, posted.source, posted.tag, IBP_SIDE_RECEIVER);
+    if (!numbered.is_sampled) sampled->envelope = numbered.envelope;
     sampled->is_receive_sampled = numbered.is_sampled && is_wanted(operation);
     if (sampled->is_receive_sampled) ibp_message_set_number(&sampled->received, &numbered, posted.tag);
     sampled->received.bytes = IBP_BYTES_UNKNOWN;
@@ -174,6 +176,7 @@ void ibp_message_begin(struct ibp_sampled_message *sampled, unsigned operation, 
     if (!places || !ibp_sampling || ibp_mpi_is_null(communicator)) return;
     sampled->places = places;
     sampled->is_send_sampled = sampled->is_receive_sampled = false;
+    sampled->envelope = NULL;
     sampled->order = 0;
     sampled->enter_ns = 0;
     ibp_communicator_learn(communicator);

@@ -25,6 +25,8 @@ struct ibp_sampled_message {
     const struct ibp_message_places *places;
     struct ibp_instance_known sent, received;
     bool is_send_sampled, is_receive_sampled;
+    /* Of one that is not sampled and has a number; NULL of others. */
+    struct ibp_envelope *envelope;
     /* Of a receive that waits for its number: that in the list; else 0. */
     unsigned order;
     /* When the call was entered; 0 unless it is needed. */

@@ -136,12 +136,6 @@ static inline __attribute__((always_inline)) bool is_unsampled(unsigned operatio
     return *envelope;
 }
 
-static inline __attribute__((always_inline)) bool posts_message(unsigned operation)
-{
-    return ibp_is_large(operation, IBP_TIMES_LARGE, 0) && operation != IBP_OPERATION_Mrecv &&
-           operation != IBP_OPERATION_Imrecv;
-}
-
 /* Let calls like this one be made without a search: those that post no message, and those of the same message as the one
  * before. */
 static __attribute__((noinline)) void repeat(const void *address, struct ibp_call *call, bool is_message, long type,
@@ -168,7 +162,7 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
                                                           long tag, long communicator)
 {
     if (IBP_UNLIKELY(last->address != address)) return false;
-    if (posts_message(operation) &&
+    if (ibp_posts_message(operation) &&
         (IBP_UNLIKELY((unsigned)items >= IBP_TIMES_LARGE) || IBP_UNLIKELY(last->type != type) ||
          IBP_UNLIKELY(last->communicator != communicator) || IBP_UNLIKELY(last->peer != (int)peer) ||
          IBP_UNLIKELY(last->tag != (int)tag)))
@@ -203,7 +197,7 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
         is_chosen = !ibp_time_at_random(call);                                                                         \
         if (envelope) envelope->messages.left--;                                                                       \
         if (ibp_sites_recorded)                                                                                        \
-            repeat(__builtin_return_address(0), call, posts_message(IBP_OPERATION_##name), ARGUMENT(count, 2),         \
+            repeat(__builtin_return_address(0), call, ibp_posts_message(IBP_OPERATION_##name), ARGUMENT(count, 2),     \
                    ARGUMENT(count, 3), ARGUMENT(count, 4), ARGUMENT(count, 5), envelope);                              \
         ibp_set_here(&call->context);                                                                                  \
         if (IBP_UNLIKELY(is_chosen)) return chosen_##function(call, ARGUMENTS_##count);                                \
@@ -218,7 +212,7 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
     static int timed_##function(PARAMETERS_##count)                                                                    \
     {                                                                                                                  \
         const void *const address = __builtin_return_address(0);                                                       \
-        struct ibp_repeat *const last = ibp_repeat_at(IBP_OPERATION_##name, address);                                  \
+        struct ibp_repeat *const last = ibp_repeat_in(ibp_repeats, IBP_OPERATION_##name, address);                     \
                                                                                                                        \
         if (!repeats(IBP_OPERATION_##name, last, address, ARGUMENT(count, 1), ARGUMENT(count, 2), ARGUMENT(count, 3),  \
                      ARGUMENT(count, 4), ARGUMENT(count, 5)))                                                          \
@@ -233,7 +227,7 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
     static int to_exit_##function(PARAMETERS_##count)                                                                  \
     {                                                                                                                  \
         const void *const address = __builtin_return_address(0);                                                       \
-        struct ibp_repeat *const last = ibp_repeat_at(IBP_OPERATION_##name, address);                                  \
+        struct ibp_repeat *const last = ibp_repeat_in(ibp_repeats, IBP_OPERATION_##name, address);                     \
         int result;                                                                                                    \
                                                                                                                        \
         if (!repeats(IBP_OPERATION_##name, last, address, ARGUMENT(count, 1), ARGUMENT(count, 2), ARGUMENT(count, 3),  \
@@ -244,6 +238,25 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
         result = of_##function.next(ARGUMENTS_##count);                                                                \
         ibp_times_end_wait();                                                                                          \
         return result;                                                                                                 \
+    }
+
+/* The same among threads, of which each has places of its own, where MPI's threads wait in a function that is hooked. */
+#define TIMED_AMONG_THREADS(function, name, count)                                                                     \
+    static int shared_##function(PARAMETERS_##count)                                                                   \
+    {                                                                                                                  \
+        const void *const address = __builtin_return_address(0);                                                       \
+        struct ibp_repeat *last;                                                                                       \
+                                                                                                                       \
+        if (IBP_UNLIKELY(ibp_repeats_generation_of_thread != ibp_repeats_now()) ||                                     \
+            IBP_UNLIKELY(ibp_current_call.operation))                                                                  \
+            return slowly_##function(ARGUMENTS_##count);                                                               \
+        last = ibp_repeat_in(ibp_repeats_of_thread, IBP_OPERATION_##name, address);                                    \
+        if (!repeats(IBP_OPERATION_##name, last, address, ARGUMENT(count, 1), ARGUMENT(count, 2), ARGUMENT(count, 3),  \
+                     ARGUMENT(count, 4), ARGUMENT(count, 5)))                                                          \
+            return slowly_##function(ARGUMENTS_##count);                                                               \
+        ibp_current_call.call = last->call;                                                                            \
+        ibp_thread_waits.time = last->time;                                                                            \
+        return of_##function.next(ARGUMENTS_##count);                                                                  \
     }
 
 /* Of a send whose mode the source cannot see: it is entered. */
@@ -331,6 +344,7 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
     TIMED_LABEL(function, form, name, count, position)                                                                 \
     SITE(function, name, count)                                                                                        \
     TIMED(function, name, count)                                                                                       \
+    TIMED_AMONG_THREADS(function, name, count)                                                                         \
     CHOSEN(define, function, count)
 
 #define SEND_INIT_WRAPPER(define, function, form, name, count, position)                                               \
@@ -343,7 +357,8 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
 #define TIMED_WRAPPER(define, function, form, name, count, duration)                                                   \
     LONG_PATH(function, name, form, count, HAS_CHOICES)                                                                \
     TIMED_##duration(function, name, count) CHOSEN(define, function, count)
-#define TIMED_WAITING(function, name, count) TIMED(function, name, count) TIMED_TO_EXIT(function, name, count)
+#define TIMED_WAITING(function, name, count)                                                                           \
+    TIMED(function, name, count) TIMED_TO_EXIT(function, name, count) TIMED_AMONG_THREADS(function, name, count)
 #define TIMED_POLLING(function, name, count)
 #define TIMED_LONG(function, name, count)
 
@@ -411,14 +426,18 @@ const struct ibp_replacements ibp_large_trampolines = {large_calls, sizeof large
                    .among_threads = (void *)threads_one,                                                               \
                });
 #define CHOOSE_SEND(define, function, form, name, count)                                                               \
-    CHOOSE(function, form, name, ibp_sites_recorded ? timed_##function : medium_##function,                            \
+    CHOOSE(function, form, name,                                                                                       \
+           ibp_threads_multiple ? shared_##function                                                                    \
+           : ibp_sites_recorded ? timed_##function                                                                     \
+                                : medium_##function,                                                                   \
            ibp_times_recorded ? timed_label_##function : label_##function, site_##function, among_threads_##function)
 #define CHOOSE_SEND_INIT(define, function, form, name, count)                                                          \
     CHOOSE(function, form, name, medium_##function, slowly_##function, site_##function, among_threads_##function)
 #define CHOOSE_TIMED(define, function, form, name, duration) CHOOSE_##duration(function, form, name)
 #define CHOOSE_WAITING(function, form, name)                                                                           \
     CHOOSE(function, form, name,                                                                                       \
-           !ibp_sites_recorded   ? medium_##function                                                                   \
+           ibp_threads_multiple  ? shared_##function                                                                   \
+           : !ibp_sites_recorded ? medium_##function                                                                   \
            : ibp_times_see_exits ? to_exit_##function                                                                  \
                                  : timed_##function,                                                                   \
            NULL, NULL, NULL)

@@ -201,12 +201,13 @@ struct ibp_numbered ibp_envelope_number(ibp_handle communicator, int peer, int t
     }
     if (named) named->has_envelopes = true;
     numbered.envelope = envelope;
-    if (ibp_threads_multiple && is_shared(envelope)) set_next(envelope, IBP_NEVER);
-    numbered.number = count_messages(envelope);
-    if (!stream || numbered.number != envelope->next) {
+    if (ibp_threads_multiple && is_shared(envelope) && envelope->next != IBP_NEVER) set_next(envelope, IBP_NEVER);
+    if (!envelope->messages.left) ibp_messages_take_back(&envelope->messages);
+    if (envelope->messages.left) {
         envelope->messages.left--;
         return numbered;
     }
+    numbered.number = count_messages(envelope);
     numbered.stream = stream;
     numbered.communicator = named->name;
     numbered.stratum = (uint8_t)stratum_of(choice);

@@ -39,6 +39,8 @@
 #define NOTE_TICKS (UINT64_C(1) << 28)
 
 bool ibp_times_recorded, ibp_times_see_progress, ibp_times_see_sends, ibp_times_see_exits, ibp_times_large_requests;
+bool ibp_times_see_thread_waits;
+IBP_THREAD_LOCAL struct ibp_thread_waits ibp_thread_waits;
 uint64_t ibp_times_waiting_since;
 struct ibp_times_sum ibp_times_sum;
 
@@ -98,8 +100,8 @@ void ibp_times_begin(void)
     struct ibp_process *process = ibp_counters.process;
 
     if (!process || !first_ticks) return;
-    /* Where several threads may be in MPI, each call is timed as a whole, which costs more than a default may. */
-    if (ibp_threads_multiple && !*ibp_environment("IBPROF_TIME")) return;
+    /* Where it cannot be seen how threads wait, each call is timed as a whole, which costs more than a default may. */
+    if (ibp_threads_multiple && !ibp_times_see_thread_waits && !*ibp_environment("IBPROF_TIME")) return;
     ibp_times_recorded = true;
     process->times_weight = IBP_TIMES_WEIGHT;
     process->clock_ticks[0] = first_ticks;
@@ -157,8 +159,9 @@ static void find_record(struct ibp_call *call)
 {
     const unsigned needs = ibp_wrapped_calls[call->operation].needs;
     const bool is_send = (needs & (IBP_SENDS | IBP_KEEPS_REQUEST)) == IBP_SENDS;
-    const bool is_long = !(needs & IBP_WAITS_IN_PROGRESS) || !ibp_times_see_progress || ibp_threads_multiple ||
-                         (is_send && !ibp_times_see_sends);
+    const bool is_probe = call->operation == IBP_OPERATION_Probe || call->operation == IBP_OPERATION_Mprobe;
+    const bool is_seen = ibp_threads_multiple ? ibp_times_see_thread_waits && !is_probe : ibp_times_see_progress;
+    const bool is_long = !(needs & IBP_WAITS_IN_PROGRESS) || !is_seen || (is_send && !ibp_times_see_sends);
 
     call->time = record_of(ibp_context_origin(&call->context, &call->context.send));
     if (!call->time) return;
@@ -180,6 +183,7 @@ void ibp_times_move(uint32_t from, uint32_t into)
         if (!old || !old->calls) continue;
         time = record_of(ibp_origin_moved(origin, into));
         if (!time) continue;
+        ibp_repeats_move(old, time);
         time->calls += old->calls;
         time->timed += old->timed;
         time->ticks += old->ticks;
@@ -227,11 +231,43 @@ static void begin_timed(const struct ibp_timing *timing)
     timed_call.before = timing->before;
 }
 
-/* Return what the record of a call has, since the call began, of its waits. With several threads it has none, and the
- * record may have grown by their calls. */
+/* Return what has been counted of a call's waits, and of others before: in its record, or, where several threads use that,
+ * of this thread. */
+static uint64_t count_waits(const struct ibp_time *time)
+{
+    return ibp_threads_multiple ? ibp_thread_waits.ticks : time->ticks;
+}
+
 static uint64_t waited_since(const struct ibp_time *time, uint64_t before)
 {
-    return ibp_threads_multiple ? 0 : time->ticks - before;
+    return count_waits(time) - before;
+}
+
+uint64_t ibp_times_thread_wait_begin(void)
+{
+    const uint64_t now = ibp_thread_waits.time ? ibp_clock_cycles() : 0;
+
+    if (!now) return 0;
+    ibp_lock_among_threads();
+    if (ibp_times_recorded) set_inside(true, now);
+    ibp_unlock_among_threads();
+    return now;
+}
+
+void ibp_times_thread_wait_end(struct ibp_time *time, uint64_t begin)
+{
+    const uint64_t now = ibp_clock_cycles(), ticks = now > begin ? now - begin : 0;
+
+    ibp_lock_among_threads();
+    if (ibp_times_recorded) {
+        set_inside(false, now);
+        time->ticks += ticks;
+        ibp_times_sum.ticks += ticks;
+        ibp_thread_waits.ticks += ticks;
+    }
+    ibp_unlock_among_threads();
+    /* A callback of the program may have made calls. */
+    ibp_thread_waits.time = time;
 }
 
 struct ibp_times_sum ibp_times_so_far(void)
@@ -260,6 +296,7 @@ void ibp_timing_begin(struct ibp_timing *timing, struct ibp_call *call, bool is_
     timing->time = NULL;
     timing->is_sampled = false;
     timing->is_large = is_large;
+    ibp_thread_waits.time = NULL;
     if (!ibp_times_recorded || !ibp_counting || !ibp_is_active() || !ibp_operation_wanted[call->operation]) return;
     if (is_nested(timing)) return;
     ibp_lock();
@@ -270,10 +307,14 @@ void ibp_timing_begin(struct ibp_timing *timing, struct ibp_call *call, bool is_
         if (!call->time_at_random || is_large || timing->is_sampled) timing->time = call->time;
     }
     if (timing->is_sampled) ibp_times_choose_next(call);
-    if (timing->time) timing->before = timing->time->ticks;
+    if (timing->time) timing->before = count_waits(timing->time);
     ibp_times_waiting_since = 0;
     if (timing->time) timing->begin = ibp_clock_cycles();
-    if (timing->time && ibp_threads_multiple) set_inside(true, timing->begin);
+    if (ibp_threads_multiple) ibp_thread_waits.time = call->time_at_random;
+    if (timing->time && ibp_threads_multiple && !timing->is_sampled) {
+        ibp_thread_waits.time = NULL;
+        set_inside(true, timing->begin);
+    }
     ibp_unlock();
     if (timing->time) begin_timed(timing);
 }
@@ -297,7 +338,7 @@ static void end_sampled(const struct ibp_timing *timing, uint64_t ticks)
 {
     struct ibp_time *const time = timing->time;
     struct ibp_call *const call = timing->call;
-    const uint64_t waited = time->ticks - timing->before, rest = ticks > waited ? ticks - waited : 0;
+    const uint64_t waited = waited_since(time, timing->before), rest = ticks > waited ? ticks - waited : 0;
 
     time->sampled++;
     if (rest < LONG_TICKS) {
@@ -354,6 +395,7 @@ void ibp_timing_end(const struct ibp_timing *timing)
     const uint64_t now = timing->time ? ibp_clock_cycles() : 0;
     const uint64_t ticks = now > timing->begin ? now - timing->begin : 0;
 
+    ibp_thread_waits.time = NULL;
     if (!timing->time) return;
     timed_call.frame = 0;
     if (!ibp_times_recorded) return;
@@ -362,7 +404,7 @@ void ibp_timing_end(const struct ibp_timing *timing)
         end_sampled(timing, ticks);
     else
         end_whole(timing, ticks);
-    if (ibp_threads_multiple) set_inside(false, now);
+    if (ibp_threads_multiple && !timing->is_sampled) set_inside(false, now);
     if (now - noted > NOTE_TICKS) note_clock(ibp_counters.process, now);
     ibp_unlock();
 }

@@ -13,7 +13,8 @@
  *   - So are sends, receives and one-sided calls of large messages, which MPI may copy outside of the progress loop. A
  *     derived datatype may be of any size, and counts as large where its size is not known.
  *   - So are calls that poll: they pass the progress loop each time, so that the clock is read anyway.
- *   - So are collectives, all calls where the progress loop is not hooked, and all while several threads are in MPI.
+ *   - So are collectives, and all calls where the progress loop is not hooked.
+ *   - Where several threads may be in MPI, they wait in a function of their own, which is hooked in place of the loop.
  *
  * Ticks are those of the processor's cycle counter. They are compared within a process only.
  */
@@ -45,6 +46,20 @@ extern IBP_INTERNAL bool ibp_times_see_progress;
 
 /* So do calls that send and wait. */
 extern IBP_INTERNAL bool ibp_times_see_sends;
+
+/* The function is hooked in which threads wait. Set by the source before times are begun. */
+extern IBP_INTERNAL bool ibp_times_see_thread_waits;
+
+/* Of this thread, where several may be in MPI: the record that its waits are counted in, and the ticks of all of them. The
+ * record is NULL where the call is timed as a whole. */
+extern IBP_INTERNAL IBP_THREAD_LOCAL struct ibp_thread_waits {
+    struct ibp_time *time;
+    uint64_t ticks;
+} ibp_thread_waits;
+
+/* Called by that hook. The first returns 0 when the wait is not counted. */
+uint64_t ibp_times_thread_wait_begin(void);
+void ibp_times_thread_wait_end(struct ibp_time *time, uint64_t begin);
 
 /* MPI goes on after the last pass of the loop: a call that waited reads the clock once more when it returns. */
 extern IBP_INTERNAL bool ibp_times_see_exits;
@@ -114,6 +129,13 @@ static inline bool ibp_is_large(unsigned operation, long items, ibp_handle type)
     default:
         return false;
     }
+}
+
+/* Return whether a call posts a message, of the arguments that sends and receives have. */
+static inline __attribute__((always_inline)) bool ibp_posts_message(unsigned operation)
+{
+    return ibp_is_large(operation, IBP_TIMES_LARGE, 0) && operation != IBP_OPERATION_Mrecv &&
+           operation != IBP_OPERATION_Imrecv;
 }
 
 /* Enter a call that need not be timed as a whole. Return false for all others. */

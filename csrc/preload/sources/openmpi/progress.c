@@ -26,9 +26,30 @@ static int progress(void)
     return result;
 }
 
+/* Where a program may have threads, each waits here for its request. */
+static int (*next_thread_wait)(void *);
+
+static int wait_of_thread(void *awaited)
+{
+    struct ibp_time *const time = ibp_thread_waits.time;
+    const uint64_t begin = ibp_times_thread_wait_begin();
+    const int result = next_thread_wait(awaited);
+
+    if (begin) ibp_times_thread_wait_end(time, begin);
+    return result;
+}
+
 void ibp_openmpi_progress_hook(void)
 {
-    if (!ibp_times_are_wanted() || ibp_threads_multiple) return;
+    if (!ibp_times_are_wanted()) return;
+    if (ibp_threads_multiple) {
+        /* A PML of UCX waits for sends and receives in UCX. */
+        ibp_times_see_sends = ibp_openmpi_sends_by_ob1();
+        ibp_times_see_thread_waits =
+            ibp_times_see_sends &&
+            ibp_got_redirect_in_parts("ompi_sync_wait_mt", (void *)wait_of_thread, &next_thread_wait) > 0;
+        return;
+    }
     /* Components call it too, and libopen-pal where a program may have threads. */
     ibp_times_see_progress = ibp_got_redirect_in_parts("opal_progress", (void *)progress, &next_progress) > 0;
     ibp_times_see_sends = ibp_openmpi_sends_pass_progress();

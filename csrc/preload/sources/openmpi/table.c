@@ -104,10 +104,20 @@ void ibp_openmpi_table_unhook(const struct ibp_openmpi_hook *hooks, size_t count
             if (table[i] == hooks[hook].function) memcpy(&table[i], hooks[hook].next, sizeof table[i]);
 }
 
-bool ibp_openmpi_sends_pass_progress(void)
+static bool sends_by(const char *name)
 {
     Dl_info function;
 
-    if (!dladdr((void *)(uintptr_t)ibp_openmpi_next.send, &function) || !function.dli_sname) return false;
-    return !strcmp(function.dli_sname, "mca_pml_ob1_send") || !strcmp(function.dli_sname, "mca_pml_ucx_send");
+    return dladdr((void *)(uintptr_t)ibp_openmpi_next.send, &function) && function.dli_sname &&
+           !strcmp(function.dli_sname, name);
+}
+
+bool ibp_openmpi_sends_by_ob1(void)
+{
+    return sends_by("mca_pml_ob1_send");
+}
+
+bool ibp_openmpi_sends_pass_progress(void)
+{
+    return ibp_openmpi_sends_by_ob1() || sends_by("mca_pml_ucx_send");
 }

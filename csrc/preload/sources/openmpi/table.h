@@ -66,6 +66,9 @@ void ibp_openmpi_table_hook(const struct ibp_openmpi_hook *hooks, size_t count);
 /* Remove those hooks that are installed. */
 void ibp_openmpi_table_unhook(const struct ibp_openmpi_hook *hooks, size_t count);
 
+/* Return whether messages are sent by the component `ob1`. The table must be hooked. */
+bool ibp_openmpi_sends_by_ob1(void);
+
 /* Return whether a blocking send waits in Open MPI's progress loop; those of the component `cm` may wait in the network's
  * library. The table must be hooked. */
 bool ibp_openmpi_sends_pass_progress(void);
