@@ -146,6 +146,7 @@ def texts_of(figure: Path) -> str:
     return " ".join(re.findall(r"<!-- (.*?) -->", figure.read_text()))
 
 
+@pytest.mark.full  # the other tests of figures read the tables, which five seeds of the whole studies gave
 def test_all_figures_are_drawn_from_stored_results(every_study: Path, figures: ModuleType, tmp_path: Path) -> None:
     written, missing, _ = figures.draw([every_study], tmp_path)
     assert {path.name for path in written} == {f"figure-{name}.png" for name in figures.FIGURES}
@@ -170,10 +171,8 @@ def test_a_folder_of_another_setting_is_drawn_and_says_so(figures: ModuleType, t
     assert "not simulated" in texts_of(tmp_path / "figures" / "figure-6.2.svg")  # panel A, of which --quick has nothing
 
 
-def test_figures_tell_what_is_missing_and_of_fewer_seeds(
-    every_study: Path, figures: ModuleType, tmp_path: Path
-) -> None:
-    means = [{**row, "seeds": 5.0, "mean_half_us": 1.0} for row in read_means([every_study / "scaling" / "means.csv"])]
+def test_figures_tell_what_is_missing_and_of_fewer_seeds(figures: ModuleType, tmp_path: Path) -> None:
+    means = [{**row, "seeds": 5.0, "mean_half_us": 1.0} for row in read_means([HERE / "tables" / "scaling.csv"])]
     figures.draw_figures(figures.choose_machine(means)[0], tmp_path, "svg")
     assert "whisker" in texts_of(tmp_path / "figure-5.10.svg")
     assert "hollow" not in texts_of(tmp_path / "figure-5.10.svg")
@@ -188,8 +187,8 @@ def test_figures_tell_what_is_missing_and_of_fewer_seeds(
     assert figures.draw_figures(empty, tmp_path) == ([], list(figures.FIGURES))
 
 
-def test_of_two_machines_the_one_with_most_results_is_drawn(every_study: Path, figures: ModuleType) -> None:
-    means = read_means([every_study / "placement" / "means.csv"])
+def test_of_two_machines_the_one_with_most_results_is_drawn(figures: ModuleType) -> None:
+    means = read_means([HERE / "tables" / "placement.csv"])
     kept, drawn, others = figures.choose_machine([*means, {**means[0], "lane_bytes": 32768.0}])
     assert len(kept) == len(means)
     fabric = means[0]["fabric"]
@@ -197,10 +196,8 @@ def test_of_two_machines_the_one_with_most_results_is_drawn(every_study: Path, f
     assert len(figures.merge_means([means, means])) == len(means)
 
 
-def test_other_studies_intervals_are_not_those_of_4_mb_against_4_mb(
-    every_study: Path, figures: ModuleType, tmp_path: Path
-) -> None:
-    means = [row for name in ("detail", "scaling") for row in read_means([every_study / name / "means.csv"])]
+def test_other_studies_intervals_are_not_those_of_4_mb_against_4_mb(figures: ModuleType, tmp_path: Path) -> None:
+    means = [row for name in ("detail", "scaling") for row in read_means([HERE / "tables" / f"{name}.csv"])]
     assert 2000.0 in {row["io_interval_us"] for row in means} >= {128000.0}
     figures.draw_figures(figures.choose_machine(means)[0], tmp_path, "svg")
     told = texts_of(tmp_path / "figure-5.4.svg")
