@@ -66,7 +66,9 @@
 #define IBP_NO_ROOT 0xffffffff
 #define IBP_BYTES_UNKNOWN 0xffffffffffffffff
 /* Samples of each kind that a process keeps at most. With their private tables they take at most 256 KiB. */
-#define IBP_SAMPLES_MAX 848
+#define IBP_SAMPLES_MAX 736
+#define IBP_LONGEST_MAX 128 /* collectives that are kept since they are the longest, in addition */
+#define IBP_LEVEL_LONG 255 /* the level of those */
 
 enum ibp_segment_kind {
     IBP_SEGMENT_PROCESS = 1,
@@ -322,6 +324,8 @@ struct ibp_process {
      * its first thread was ready to run but had no core, 0 where the kernel does not count it. */
     uint64_t cpu_ns;
     uint64_t no_core_ns;
+    /* Since version 7. All collectives of a score above this have a sample; 0 where all have one. */
+    uint64_t long_ns;
 };
 
 /* A port of an InfiniBand or RoCE device of this host. Recorded once a host, in the first process that records. */
@@ -639,7 +643,7 @@ struct ibp_collective_sample {
     /* Of the call that started it, and of the one that completed it: the same of a blocking call. */
     uint32_t origin;
     uint32_t end_origin;
-    /* One of 2^level calls like this one is sampled. */
+    /* One of 2^level calls like this one is sampled. IBP_LEVEL_LONG: it is kept since it is one of the longest. */
     uint32_t level;
     /* Number of processes in the communicator: of both groups, if it has two. */
     uint32_t size;
@@ -654,6 +658,9 @@ struct ibp_collective_sample {
     /* When the call that completed it was entered, and when it returned. */
     uint64_t enter_ns;
     uint64_t exit_ns;
+    /* Since version 2. How long a blocking call took, or how long after the one before it began, if that is more: who comes
+     * late does not stay long. 0 of others. */
+    uint64_t score_ns;
 };
 
 /* A message that this process sent or received. The other end samples the same one. */
@@ -702,7 +709,7 @@ IBP_STATIC_ASSERT(sizeof(struct ibp_grid) == 72, "a grid has no padding");
 IBP_STATIC_ASSERT(sizeof(struct ibp_hardware) == 120, "a hardware counter has no padding");
 IBP_STATIC_ASSERT(sizeof(struct ibp_interface) == 120, "an interface has no padding");
 IBP_STATIC_ASSERT(sizeof(struct ibp_transport) == 120, "a transport has no padding");
-IBP_STATIC_ASSERT(sizeof(struct ibp_collective_sample) == 72, "a sample of a collective has no padding");
+IBP_STATIC_ASSERT(sizeof(struct ibp_collective_sample) == 80, "a sample of a collective has no padding");
 IBP_STATIC_ASSERT(sizeof(struct ibp_message_sample) == 72, "a sample of a message has no padding");
 IBP_STATIC_ASSERT(sizeof(struct ibp_region) == IBP_REGION_NAME_BYTES + 32, "a region has no padding");
 

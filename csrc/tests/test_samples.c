@@ -83,6 +83,49 @@ static void test_space_is_shared(void)
     CHECK(frequent == (1000000U + (1U << level) - 1) >> level || frequent == 1000000U >> level);
 }
 
+/* Of collectives that the hash does not choose, the longest are kept, and of those that it drops later. */
+static void test_the_longest_are_kept(void)
+{
+    enum { CALLS = 5000, STREAM = 55 };
+    const int before = (int)reader_count(IBP_SEGMENT_COLLECTIVE_SAMPLES);
+    uint32_t kept = 0;
+
+    for (uint64_t i = 1; i <= CALLS; i++) {
+        const uint64_t score = i * 2654435761U % 1000003;
+        const uint64_t least = ibp_long_ns;
+        struct ibp_collective_sample *const sample = ibp_sample_take_long(score);
+
+        CHECK(!sample == (score <= least));
+        if (!sample) continue;
+        sample->number = score;
+        sample->communicator = STREAM;
+    }
+    CHECK(ibp_long_ns && process->long_ns == ibp_long_ns);
+    CHECK((int)reader_count(IBP_SEGMENT_COLLECTIVE_SAMPLES) == before + IBP_LONGEST_MAX);
+    for (int i = before; i < before + IBP_LONGEST_MAX; i++) {
+        const struct ibp_collective_sample *sample = reader_record(IBP_SEGMENT_COLLECTIVE_SAMPLES, i);
+
+        CHECK(sample->level == IBP_LEVEL_LONG && sample->score_ns == sample->number);
+        CHECK(sample->score_ns >= ibp_long_ns);
+        kept += sample->communicator == STREAM;
+    }
+    CHECK(kept == IBP_LONGEST_MAX);
+    for (uint64_t i = 1; i <= CALLS; i++) kept -= i * 2654435761U % 1000003 >= ibp_long_ns;
+    CHECK(!kept);
+    /* One that the hash chose, and drops when there are more. */
+    for (uint64_t number = 1; number < 200000; number++) {
+        struct ibp_collective_sample *const sample = take(STREAM + 1, number, 7);
+
+        if (sample) sample->score_ns = number == 77 ? 2000000 : 0;
+    }
+    for (int i = 0; i < (int)reader_count(IBP_SEGMENT_COLLECTIVE_SAMPLES); i++) {
+        const struct ibp_collective_sample *sample = reader_record(IBP_SEGMENT_COLLECTIVE_SAMPLES, i);
+
+        kept += sample->communicator == STREAM + 1 && sample->number == 77;
+    }
+    CHECK(kept == 1);
+}
+
 static void test_counts(void)
 {
     ibp_sample_count(IBP_INSTANCE_MESSAGE, 1);
@@ -134,6 +177,7 @@ int main(void)
     test_one_of_each_block();
     test_streams_differ();
     test_space_is_shared();
+    test_the_longest_are_kept();
     test_counts();
     test_open_requests();
     ibp_samples_end();

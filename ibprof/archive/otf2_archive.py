@@ -33,6 +33,9 @@ SAMPLES_FILE = "samples.npz"
 
 _COLLECTIVES, _MESSAGES = "collective", "message"
 
+_ADDED = {f"{_COLLECTIVES}.is_long": False, f"{_COLLECTIVES}.is_chosen": True}
+"""Columns that archives of 0.1.0 may lack, and their values there."""
+
 _IS_OF_ARCHIVE = re.compile(rf"\d+\.(evt|def)|{re.escape(SAMPLES_FILE)}")
 
 
@@ -194,7 +197,11 @@ def _read_samples(folder: Path) -> tuple[CollectiveSamples, MessageSamples]:
 
 
 def _read_rows(made: type[Rows], table: str, stored: np.lib.npyio.NpzFile) -> Rows:
-    columns = {name: stored[f"{table}.{name}"] for name in made.column_types()}
+    columns = {name: stored[f"{table}.{name}"] for name in made.column_types() if f"{table}.{name}" not in _ADDED}
+    for name, value in _ADDED.items():
+        if name.startswith(f"{table}."):
+            missing = np.full(len(columns["rank"]), value)
+            columns[name.removeprefix(f"{table}.")] = stored.get(name, missing)
     for name, column in made.column_types().items():
         if columns[name].dtype != column or columns[name].ndim != 1:
             raise ValueError(f"expected numbers of {np.dtype(column)} in {table}.{name}, found {columns[name].dtype}")

@@ -516,19 +516,24 @@ class CollectiveSamples(CallSamples):
 
     An instance that all `size` members have stands for 2 to the power of its members' largest level. An instance that
     one of them lacks was dropped there. `number` counts the collectives on the communicator. `bytes` are those of the
-    call's arguments as in `Demands`; 0 where unknown.
+    call's arguments as in `Demands`; 0 where unknown. In addition, each rank has its longest instances: they stand for
+    themselves.
 
     Attributes:
         size: uint32, number of processes in the communicator.
         member: uint32, number of this process among them.
         root: int64, a rank of the communicator; -1 where there is none.
         start_ns: int64, when the call that started it was entered.
+        is_long: bool, one of the longest of its rank, or one that the rank entered latest: a rank has all of these.
+        is_chosen: bool, the hash chooses it; others are kept since they are long, and have level 0.
     """
 
     size: npt.NDArray[np.uint32]
     member: npt.NDArray[np.uint32]
     root: npt.NDArray[np.int64]
     start_ns: npt.NDArray[np.int64]
+    is_long: npt.NDArray[np.bool_]
+    is_chosen: npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)

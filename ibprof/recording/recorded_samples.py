@@ -67,9 +67,11 @@ def read_samples(
     # A record without a name is unused. One whose origin had no space cannot be distinguished from others.
     unknown = np.uint32(0xFFFFFFFF)
     known = (records["communicator"] != 0) & (records["origin"] != unknown) & (records["end_origin"] != unknown)
-    chosen = np.flatnonzero(known & _is_kept(records, thinning))
-    records, owner = records[chosen], owner[chosen]
-    records["level"] += np.uint32(thinning)
+    is_long, is_chosen = _find_long(file, records, owner)
+    is_chosen &= _is_kept(records, thinning)
+    chosen = np.flatnonzero(known & (is_chosen | is_long))
+    records, owner, is_long, is_chosen = records[chosen], owner[chosen], is_long[chosen], is_chosen[chosen]
+    records["level"] = np.where(is_chosen, records["level"] + np.uint32(thinning), 0)
     began = origins[locate_records(file, "an origin", records["origin"], owner, origins_owner)]
     ended = origins[locate_records(file, "an origin", records["end_origin"], owner, origins_owner)]
     columns: Columns = {
@@ -80,12 +82,25 @@ def read_samples(
         "end_operation": operation[ended["operation"]],
         "end_site": sites(ended, owner),
     }
-    kept = [name for name in records.dtype.names or () if "origin" not in name and name != "root"]
+    kept = [name for name in records.dtype.names or () if "origin" not in name and name not in ("root", "score_ns")]
     columns |= {name: records[name] for name in kept}
     if "root" in (records.dtype.names or ()):
+        columns |= {"is_long": is_long, "is_chosen": is_chosen}
         no_root = recording_layout().constants["IBP_NO_ROOT"]
         columns["root"] = np.where(records["root"] == no_root, -1, records["root"].astype(np.int64))
     return columns
+
+
+def _find_long(
+    file: RecordingFile, records: npt.NDArray[np.void], owner: Owners
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Return which samples are among the longest of their process, and which ones a hash chose."""
+    if "score_ns" not in (records.dtype.names or ()):
+        return np.zeros(len(records), np.bool_), np.ones(len(records), np.bool_)
+    is_chosen = records["level"] != recording_layout().constants["IBP_LEVEL_LONG"]
+    # Where there was space for all, each is in the recording, and stands for itself.
+    has_more = np.isin(np.arange(len(file.processes)), owner[~is_chosen])[owner]
+    return has_more & (records["score_ns"] > file.processes["long_ns"][owner]) | ~is_chosen, is_chosen
 
 
 def _is_kept(records: npt.NDArray[np.void], thinning: int) -> npt.NDArray[np.bool_]:

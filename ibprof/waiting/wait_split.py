@@ -127,7 +127,8 @@ def _largest_error(clocks: HostClocks) -> float:
 def share_times(run: Profile, calls: SplitCalls) -> WaitShares:
     """Return the parts of each row of a profile's times, by the sampled calls of that row.
 
-    The part of waiting is that of the samples' time (a ratio estimate). Its variance is that of calls that were chosen
+    The longest calls of a rank, of which none is missing, are summed. In the rest of the row's time, the part of
+    waiting is that of the other samples' time (a ratio estimate). Its variance is that of calls that were chosen
     independently with the probability 1 / weight. In addition, what n samples never saw may be one part in n + 2.
     Source: Cochran, Sampling Techniques, 3rd edition, section 6.4.
     """
@@ -136,7 +137,7 @@ def share_times(run: Profile, calls: SplitCalls) -> WaitShares:
     time_s = times.time_ns.astype(np.float64) * 1e-9
     row_of = _find_rows(times, calls)
     known = row_of >= 0
-    at, weight = row_of[known], calls.weight[known]
+    at, weight, is_long = row_of[known], calls.weight[known], calls.is_long[known]
     stay = calls.stay_ns[known].astype(np.float64)
     least, wait, most = (getattr(calls, name)[known].astype(np.float64) for name in ("least_ns", "wait_ns", "most_ns"))
     # Bounds further apart than what is certainly waiting say nothing, unless they are little of the call.
@@ -148,20 +149,26 @@ def share_times(run: Profile, calls: SplitCalls) -> WaitShares:
     def add_up(values: Floats) -> Floats:
         return np.bincount(at, weights=values, minlength=rows).astype(np.float64)
 
-    whole = add_up(weight * stay)
+    whole, long = add_up(weight * ~is_long * stay), add_up(is_long * stay)
     with np.errstate(divide="ignore", invalid="ignore"):
-        parts = {name: add_up(weight * value) / whole for name, value in (("wait", wait), ("unsplit", unsplit))}
-        clock_part = add_up(weight * clock) / whole
-        residual = (wait - parts["wait"][at] * stay) ** 2
-        variance = add_up(weight * (weight - 1) * residual) / whole**2
+        long_part = np.clip(np.nan_to_num(long * 1e-9 / time_s), 0, 1)
+        long_part = np.where(whole > 0, np.where(long > 0, long_part, 0), 1)
+
+        def share(values: Floats) -> Floats:
+            rest, of_long = add_up(weight * ~is_long * values) / whole, add_up(is_long * values) / long
+            return np.where(long_part < 1, (1 - long_part) * rest, 0) + np.where(long_part > 0, long_part * of_long, 0)
+
+        wait_part, unsplit_part, clock_part = share(wait), share(unsplit), share(clock)
+        ratio = add_up(weight * ~is_long * wait) / whole
+        variance = add_up(weight * (weight - 1) * (wait - ratio[at] * stay) ** 2) / whole**2
         sampled = add_up(np.ones(len(at)))
         unseen = np.clip(1 - sampled / np.maximum(times.calls.astype(np.float64), 1), 0, 1) / (sampled + 2)
-        error = np.sqrt(variance + unseen**2) + clock_part
+        error = np.where(long_part < 1, (1 - long_part) * np.sqrt(variance + unseen**2), 0) + clock_part
     local = np.array([is_local(name) for name in run.operations], np.bool_)[times.operation]
     untimed = np.array([name in _UNTIMED for name in run.operations], np.bool_)[times.operation]
-    has_samples = (whole > 0) & ~untimed
-    wait_part = np.where(local, 0.0, np.where(has_samples, parts["wait"], 0.0))
-    unsplit_part = np.where(local, 0.0, np.where(has_samples, parts["unsplit"], 1.0))
+    has_samples = (whole + long > 0) & ~untimed
+    wait_part = np.where(local, 0.0, np.where(has_samples, wait_part, 0.0))
+    unsplit_part = np.where(local, 0.0, np.where(has_samples, unsplit_part, 1.0))
     return WaitShares(
         rank=times.rank,
         region=times.region,

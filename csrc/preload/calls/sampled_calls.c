@@ -71,6 +71,15 @@ static uint64_t size_class(const struct ibp_demanding *call)
     return 2 + ibp_size_bin(ibp_mpi_bytes((uint64_t)items, IBP_HANDLE(call->type))) / 4;
 }
 
+/* Return whether a collective is over when its call returns: its time is known then. */
+static bool is_blocking(unsigned operation)
+{
+    const unsigned kind = ibp_wrapped_calls[operation].kind;
+
+    return kind == IBP_CALL_COLLECTIVE || kind == IBP_CALL_MAKING || kind == IBP_CALL_WINDOW ||
+           operation == IBP_OPERATION_Win_fence;
+}
+
 static bool is_wanted(unsigned operation)
 {
     return ibp_counting && ibp_operation_wanted[operation];
@@ -108,6 +117,7 @@ static void number_collective(struct ibp_sampled_collective *sampled, const stru
     if (ibp_wrapped_calls[called->operation].kind != IBP_CALL_PERSISTENT &&
         called->operation != IBP_OPERATION_Comm_create_group && is_wanted(called->operation))
         sampled->is_sampled = choose_collective(known, called->operation, class);
+    sampled->is_timed = is_blocking(called->operation) && is_wanted(called->operation);
     if (sampled->is_sampled) known->origin = ibp_call_origin_record(called->call);
 }
 
@@ -116,23 +126,18 @@ void ibp_collective_begin(struct ibp_sampled_collective *sampled, const struct i
     uint64_t class;
 
     sampled->known.name = 0;
-    sampled->is_sampled = false;
+    sampled->is_sampled = sampled->is_timed = false;
     if (!ibp_sampling || !is_collective(called->operation)) return;
     class = size_class(called->demanding);
     ibp_lock();
     number_collective(sampled, called, class);
     ibp_unlock();
-    if (sampled->is_sampled) sampled->known.start_ns = ibp_clock_monotonic_ns();
+    if (sampled->is_sampled || sampled->is_timed) sampled->known.start_ns = ibp_clock_monotonic_ns();
 }
 
-/* Keep the sample of a collective that was completed by a call; with the lock held. */
-static void keep_collective(const struct ibp_instance_known *known, uint32_t end_origin, uint64_t enter_ns,
-                            uint64_t exit_ns)
+static void fill(struct ibp_collective_sample *sample, const struct ibp_instance_known *known, uint32_t end_origin,
+                 uint64_t enter_ns, uint64_t exit_ns)
 {
-    struct ibp_collective_sample *const sample =
-        ibp_sample_take(IBP_INSTANCE_COLLECTIVE, known->stratum, known->keeps, known->stream_keeps);
-
-    if (!sample) return;
     sample->number = known->number;
     sample->origin = known->origin;
     sample->end_origin = end_origin;
@@ -153,6 +158,45 @@ static ibp_handle read_handle(long address)
     return ibp_mpi.abi == IBP_ABI_MPICH ? *(const int *)address : *(const ibp_handle *)address;
 }
 
+/* Keep the sample of a collective that was completed by a call; with the lock held. */
+static void keep_collective(const struct ibp_instance_known *known, uint32_t end_origin, uint64_t enter_ns,
+                            uint64_t exit_ns, uint64_t score_ns)
+{
+    struct ibp_collective_sample *const sample =
+        ibp_sample_take(IBP_INSTANCE_COLLECTIVE, known->stratum, known->keeps, known->stream_keeps);
+
+    if (!sample) return;
+    sample->score_ns = score_ns;
+    fill(sample, known, end_origin, enter_ns, exit_ns);
+}
+
+/* Return how long a blocking collective took, or how long after the one before it began, if that is more: who is kept in
+ * the one before comes late to the next one. */
+static uint64_t score(const struct ibp_sampled_collective *sampled, uint64_t now_ns)
+{
+    static uint64_t last_start_ns;
+    const uint64_t took_ns = now_ns - sampled->known.start_ns;
+    const uint64_t before_ns = __atomic_exchange_n(&last_start_ns, sampled->known.start_ns, __ATOMIC_RELAXED);
+    const int64_t late_ns = before_ns ? (int64_t)(sampled->known.start_ns - before_ns) : 0;
+
+    return late_ns > (int64_t)took_ns ? (uint64_t)late_ns : took_ns;
+}
+
+/* Keep the sample of a blocking collective: the hash chooses it, or it is one of the longest; with the lock held. */
+static void keep_blocking(struct ibp_sampled_collective *sampled, const struct ibp_called *called, uint64_t now_ns,
+                          uint64_t score_ns)
+{
+    struct ibp_instance_known *const known = &sampled->known;
+    struct ibp_collective_sample *sample;
+
+    if (sampled->is_sampled) {
+        keep_collective(known, known->origin, known->start_ns, now_ns, score_ns);
+        return;
+    }
+    known->origin = ibp_call_origin_record(called->call);
+    sample = ibp_sample_take_long(score_ns);
+    if (sample) fill(sample, known, known->origin, known->start_ns, now_ns);
+}
 /* Name the communicator that a call made. */
 static void name_made(const struct ibp_sampled_collective *sampled, const struct ibp_called *called)
 {
@@ -199,7 +243,7 @@ static void open_collective(struct ibp_sampled_collective *sampled, const struct
     if (entry)
         ibp_open_request_start(entry, true);
     else if (!request)
-        keep_collective(&sampled->known, sampled->known.origin, sampled->known.start_ns, now_ns);
+        keep_collective(&sampled->known, sampled->known.origin, sampled->known.start_ns, now_ns, 0);
     else
         ibp_sample_refuse(IBP_INSTANCE_COLLECTIVE, IBP_UNSAMPLED_FULL);
 }
@@ -219,7 +263,9 @@ static void open_persistent(const struct ibp_sampled_collective *sampled, const 
 void ibp_collective_end(struct ibp_sampled_collective *sampled, const struct ibp_called *called, int result)
 {
     const unsigned kind = ibp_wrapped_calls[called->operation].kind;
-    const uint64_t now_ns = sampled->is_sampled ? ibp_clock_monotonic_ns() : 0;
+    const uint64_t now_ns = sampled->is_sampled || sampled->is_timed ? ibp_clock_monotonic_ns() : 0;
+    uint64_t score_ns = 0;
+    bool is_kept;
 
     if (!ibp_sampling || result || !is_collective(called->operation)) return;
     if (kind == IBP_CALL_MAKING || kind == IBP_CALL_DUPLICATING || kind == IBP_CALL_BLOCKING)
@@ -227,15 +273,17 @@ void ibp_collective_end(struct ibp_sampled_collective *sampled, const struct ibp
     if (kind == IBP_CALL_WINDOW && sampled->known.name)
         ibp_name_window(read_handle(called->arguments[called->count - 1]), called->communicator, sampled->known.number);
     if (!sampled->known.name) return;
-    if (sampled->is_sampled && called->demanding->shape != IBP_DEMAND_NONE && !ibp_mpi.is_behind_layer)
+    if (sampled->is_timed) score_ns = score(sampled, now_ns);
+    is_kept = sampled->is_sampled || score_ns > ibp_long_ns;
+    if (is_kept && called->demanding->shape != IBP_DEMAND_NONE && !ibp_mpi.is_behind_layer)
         sampled->known.bytes = ibp_ledger_describe(called->demanding).bytes;
     ibp_lock();
     if (kind == IBP_CALL_PERSISTENT)
         open_persistent(sampled, called);
     else if (sampled->is_sampled && kind == IBP_CALL_NONBLOCKING)
         open_collective(sampled, called, now_ns);
-    else if (sampled->is_sampled)
-        keep_collective(&sampled->known, sampled->known.origin, sampled->known.start_ns, now_ns);
+    else if (is_kept)
+        keep_blocking(sampled, called, now_ns, score_ns);
     ibp_unlock();
 }
 
@@ -348,7 +396,7 @@ static void complete(struct ibp_open_request *entry, const struct completed *com
     if (entry->order)
         ;
     else if (entry->role == IBP_OPEN_COLLECTIVE)
-        keep_collective(&entry->known, completed->origin, completed->enter_ns, completed->exit_ns);
+        keep_collective(&entry->known, completed->origin, completed->enter_ns, completed->exit_ns, 0);
     else
         ibp_message_keep(&entry->known, entry->role == IBP_OPEN_SEND ? IBP_SIDE_SENDER : IBP_SIDE_RECEIVER,
                          completed->origin, completed->enter_ns, completed->exit_ns);

@@ -30,8 +30,8 @@ struct ibp_called {
 /* A collective call that is being made. */
 struct ibp_sampled_collective {
     struct ibp_instance_known known;
-    /* It is sampled. */
-    bool is_sampled;
+    /* The hash chooses it. It is timed: if it turns out to be long, it is kept too. */
+    bool is_sampled, is_timed;
     /* Set where it makes a communicator. */
     struct ibp_making making;
 };

@@ -32,10 +32,17 @@ static struct {
     unsigned stream_level;
 } samples[IBP_INSTANCES];
 
+/* Collectives that the hash does not choose, with the largest scores; and which one has the lowest. */
+static struct {
+    struct ibp_collective_sample *records[IBP_LONGEST_MAX];
+    uint32_t used, lowest;
+} longest;
+
 static struct ibp_process *process;
 static uint64_t noted_ns;
 
 bool ibp_sampling;
+uint64_t ibp_long_ns;
 
 /* -- which instances are kept -------------------------------------------------------------------------------------- */
 
@@ -76,11 +83,56 @@ static unsigned level_of(enum ibp_instance instance, const struct slot *slot)
     return samples[instance].level[slot->stratum] + samples[instance].stream_level;
 }
 
+/* Note the lowest score of the longest, once there is no space for more. */
+static void set_lowest(void)
+{
+    if (longest.used < IBP_LONGEST_MAX) return;
+    longest.lowest = 0;
+    for (uint32_t i = 1; i < longest.used; i++)
+        if (longest.records[i]->score_ns < longest.records[longest.lowest]->score_ns) longest.lowest = i;
+    process->long_ns = ibp_long_ns = longest.records[longest.lowest]->score_ns;
+}
+
+void *ibp_sample_take_long(uint64_t score_ns)
+{
+    struct ibp_collective_sample *record;
+
+    if (score_ns <= ibp_long_ns) return NULL;
+    if (longest.used < IBP_LONGEST_MAX) {
+        record = ibp_recording_reserve(IBP_SEGMENT_COLLECTIVE_SAMPLES);
+        if (!record) return NULL;
+        ibp_recording_publish(IBP_SEGMENT_COLLECTIVE_SAMPLES);
+        longest.records[longest.used++] = record;
+    } else {
+        record = longest.records[longest.lowest];
+        __atomic_store_n(&record->communicator, 0, __ATOMIC_RELEASE);
+    }
+    record->score_ns = score_ns;
+    record->level = IBP_LEVEL_LONG;
+    set_lowest();
+    return record;
+}
+
+/* Keep a sample that the hash does not choose any more, if it is one of the longest. Return the record that is free instead:
+ * its own where it is not kept. */
+static struct ibp_sample *keep_long(struct ibp_sample *sample)
+{
+    struct ibp_collective_sample *const record = (struct ibp_collective_sample *)sample;
+    struct ibp_collective_sample *const instead = ibp_sample_take_long(record->score_ns);
+
+    if (!instead) return sample;
+    for (uint32_t i = 0; i < longest.used; i++)
+        if (longest.records[i] == instead) longest.records[i] = record;
+    record->level = IBP_LEVEL_LONG;
+    return (struct ibp_sample *)instead;
+}
+
 /* Drop what is not kept any more, and set the levels of the others. */
 static void drop(enum ibp_instance instance)
 {
     for (uint32_t i = 0; i < samples[instance].used;) {
-        struct slot *const slot = &samples[instance].slots[i], dropped = *slot;
+        struct slot *const slot = &samples[instance].slots[i];
+        struct slot dropped = *slot;
 
         slot->record->level = level_of(instance, slot);
         if (slot->record->level > process->level[instance]) process->level[instance] = slot->record->level;
@@ -89,7 +141,8 @@ static void drop(enum ibp_instance instance)
             i++;
             continue;
         }
-        __atomic_store_n(&slot->record->communicator, 0, __ATOMIC_RELEASE);
+        if (instance == IBP_INSTANCE_COLLECTIVE) dropped.record = keep_long(slot->record);
+        __atomic_store_n(&dropped.record->communicator, 0, __ATOMIC_RELEASE);
         samples[instance].held[slot->stratum]--;
         *slot = samples[instance].slots[--samples[instance].used];
         samples[instance].slots[samples[instance].used] = dropped;
@@ -155,6 +208,10 @@ void ibp_samples_move(uint32_t from, uint32_t into)
             record->origin = ibp_origin_record_moved(record->origin, from, into);
             record->end_origin = ibp_origin_record_moved(record->end_origin, from, into);
         }
+    for (uint32_t i = 0; ibp_sampling && i < longest.used; i++) {
+        longest.records[i]->origin = ibp_origin_record_moved(longest.records[i]->origin, from, into);
+        longest.records[i]->end_origin = longest.records[i]->origin;
+    }
 }
 
 /* -- counts and clocks --------------------------------------------------------------------------------------------- */

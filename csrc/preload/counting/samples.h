@@ -5,6 +5,8 @@
  * message between them: an instance has a number in a stream, which all of them know, and a hash of both decides.
  *
  * At level L one instance is kept of each block of 2^L in its stream. Those of level L + 1 are among those of level L.
+ * The collectives that took longest, or that this process entered latest, are kept as well: so others know who was late.
+ *
  * The space for samples is fixed. When it is full, the level rises of the stratum that has the most samples; strata are
  * groups of streams, or of kinds of calls, so that frequent calls do not displace rare ones.
  *
@@ -60,6 +62,13 @@ unsigned ibp_sample_level(enum ibp_instance instance, unsigned stratum);
 /* Return a record for an instance that is kept up to a level, and whose stream is kept up to another level of streams;
  * NULL where it is not kept. Its caller fills it, the name of the communicator last. */
 void *ibp_sample_take(enum ibp_instance instance, unsigned stratum, unsigned keeps, unsigned stream_keeps);
+
+/* Collectives of a larger score (struct ibp_collective_sample) are kept, even if the hash does not choose them. */
+extern IBP_INTERNAL uint64_t ibp_long_ns;
+
+/* Return a record for such a collective, in place of the one of the lowest score; NULL without space. Its caller fills it,
+ * the name of the communicator last. */
+void *ibp_sample_take_long(uint64_t score_ns);
 
 /* Drop samples of streams that are not kept at a level of streams. */
 void ibp_samples_raise_streams(unsigned level);

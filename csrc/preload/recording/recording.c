@@ -22,7 +22,7 @@
 static const struct {
     uint32_t bytes, version;
 } record[KINDS] = {
-    [IBP_SEGMENT_PROCESS] = {sizeof(struct ibp_process), 6},
+    [IBP_SEGMENT_PROCESS] = {sizeof(struct ibp_process), 7},
     [IBP_SEGMENT_PORTS] = {sizeof(struct ibp_port), 3},
     [IBP_SEGMENT_REGIONS] = {sizeof(struct ibp_region), 1},
     [IBP_SEGMENT_ORIGINS] = {sizeof(struct ibp_origin), 1},
@@ -41,7 +41,7 @@ static const struct {
     [IBP_SEGMENT_SITES] = {sizeof(struct ibp_site), 1},
     [IBP_SEGMENT_TIMES] = {sizeof(struct ibp_time), 1},
     [IBP_SEGMENT_CHOICES] = {sizeof(struct ibp_choice), 1},
-    [IBP_SEGMENT_COLLECTIVE_SAMPLES] = {sizeof(struct ibp_collective_sample), 1},
+    [IBP_SEGMENT_COLLECTIVE_SAMPLES] = {sizeof(struct ibp_collective_sample), 2},
     [IBP_SEGMENT_MESSAGE_SAMPLES] = {sizeof(struct ibp_message_sample), 1},
     [IBP_SEGMENT_INTERFACES] = {sizeof(struct ibp_interface), 1},
     [IBP_SEGMENT_TRANSPORTS] = {sizeof(struct ibp_transport), 1},

@@ -106,6 +106,39 @@ def test_the_error_of_samples_covers_the_truth() -> None:
     assert inside >= 28  # of 30; two standard errors
 
 
+def with_a_long_delay(seed: int) -> SyntheticRun:
+    """Return a run of 4,000 short collectives, to one of which a rank comes 400 ms late."""
+    run = SyntheticRun(4, seed=seed)
+    for number in range(4000):
+        run.compute({2: 400 * MS} if number == 1234 else {number % 4: 20_000})
+        run.collective("Allreduce", 8, 10_000)
+    return run
+
+
+def test_a_rare_long_call_is_split_though_the_hash_does_not_choose_it() -> None:
+    for seed in range(5):
+        traces = with_a_long_delay(seed).traces()
+        truth, whole = true_wait(traces), measure(traces).total().time_s
+        without = measure(traces, level=5).total()
+        total = measure(traces, level=5, longest=128).total()
+        assert abs(total.wait_s - truth) < 0.01 * whole
+        assert total.unsplit_s < 0.01 * whole
+        assert abs(total.wait_s - truth) <= 2 * total.error_s + total.unsplit_s
+        # Without it, the time of the delay is taken for that of any other call.
+        assert abs(without.wait_s - truth) > 0.03 * whole
+
+
+def test_a_long_call_of_which_a_record_is_missing_is_unsplit() -> None:
+    profile = derive_profile(with_a_long_delay(1).traces(), level=5, longest=128)
+    rows = profile.collective_samples
+    stay = rows.exit_ns - rows.enter_ns
+    missing = take_rows(rows, ~((rows.rank == 2) & (rows.number == rows.number[stay.argmax()])))
+    found = measure_waiting(replace(profile, collective_samples=missing))
+    assert found is not None
+    assert found.total().unsplit_s == pytest.approx(3 * 0.4, rel=0.01)
+    assert {late.rank for late in found.late if late.late_s > 0.1} == set()
+
+
 def test_an_instance_without_all_members_says_nothing_and_is_not_guessed() -> None:
     profile = derive_profile(late_in_turn().traces())
     rows = profile.collective_samples

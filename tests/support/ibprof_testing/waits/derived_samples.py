@@ -51,8 +51,27 @@ def true_clock(rank: int, times: np.ndarray) -> np.ndarray:
     return times
 
 
+def find_longest(trace: Trace, level: int, longest: int) -> set[int]:
+    """Return the rows of a rank's longest collectives: those at which it stays long, or to which it comes late.
+
+    Of those that the hash does not choose it has a number, and all others that are as long.
+    """
+    rows, calls = trace.instances, trace.calls[trace.instances["call"]]
+    late = np.diff(rows["start"], prepend=rows["start"][:1])
+    score = np.maximum(calls["exit"] - calls["enter"], late)
+    chosen = np.array([is_kept(level, int(row["communicator"]), int(row["number"])) for row in rows], bool)
+    others = np.sort(score[~chosen])[::-1]
+    if not longest or len(others) <= longest:
+        return set()
+    return set(np.flatnonzero(score >= others[longest - 1]).tolist())
+
+
 def derive_profile(
-    traces: Sequence[Trace], level: int = 0, clock: Clock = true_clock, hosts: Sequence[int] | None = None
+    traces: Sequence[Trace],
+    level: int = 0,
+    clock: Clock = true_clock,
+    hosts: Sequence[int] | None = None,
+    longest: int = 0,
 ) -> Profile:
     """Return a profile of a traced run, with one in 2^level of its collectives and messages.
 
@@ -61,6 +80,7 @@ def derive_profile(
         level: of the samples.
         clock: what each rank's clock shows.
         hosts: of each rank; None for one host of all.
+        longest: collectives that each rank keeps since they are long.
     """
     of_rank = list(hosts) if hosts is not None else [0] * len(traces)
     names = sorted({name.decode().upper() for trace in traces for name in np.unique(trace.calls["name"])})
@@ -88,8 +108,10 @@ def derive_profile(
                 "exit_ns": int(leaves[call]),
             }
 
-        for row in trace.instances:
-            if not is_kept(level, int(row["communicator"]), int(row["number"])):
+        long = find_longest(trace, level, longest)
+        for number, row in enumerate(trace.instances):
+            is_chosen = is_kept(level, int(row["communicator"]), int(row["number"]))
+            if not is_chosen and number not in long:
                 continue
             start = int(clock(rank, np.array([row["start"]]))[0])
             collectives.append(
@@ -98,7 +120,10 @@ def derive_profile(
                     **{name: int(row[name]) for name in ("communicator", "number", "size", "member", "root", "bytes")},
                     "operation": number_of[row["name"].decode().upper()],
                     "start_ns": start,
+                    "is_long": number in long,
+                    "is_chosen": is_chosen,
                     **around(int(row["call"])),
+                    "level": level if is_chosen else 0,
                 }
             )
         messages += _messages(rank, trace, level, clock, around, number_of)
