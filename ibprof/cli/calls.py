@@ -8,6 +8,7 @@ import csv
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -92,6 +93,7 @@ def _print_calls(argv: Sequence[str] | None) -> None:
         write_speedscope,
     )
     from ibprof.profile.row_choice import RowChoice  # noqa: PLC0415
+    from ibprof.verdict.transfer_causes import name_carriers  # noqa: PLC0415
     from ibprof.waiting.wait_split import measure_waiting  # noqa: PLC0415
 
     if not set(by) <= set(KEYS) or len(set(by)) < len(by):
@@ -111,7 +113,8 @@ def _print_calls(argv: Sequence[str] | None) -> None:
         with options.csv.open("w", newline="", encoding="utf-8") as file:
             _write_csv(file, report)
     if options.json:
-        json.dump(report.as_json(), sys.stdout, indent=2)
+        pairs = name_carriers(run, measured.pairs) if measured else ()
+        json.dump({**report.as_json(), "host_pairs": [asdict(pair) for pair in pairs]}, sys.stdout, indent=2)
         print()
         return
     for note in report.notes:

@@ -18,12 +18,13 @@ from ibprof.profile.quickest_ranks import Waiting, estimate_waiting
 from ibprof.profile.row_choice import name_sites
 from ibprof.profile.unaccounted import PARTNER_FAILED, PARTNER_GROUP
 from ibprof.verdict.shared_cores import SharedCores, find_shared_cores
-from ibprof.verdict.transfer_causes import find_possible_rate, find_transfer_causes
+from ibprof.verdict.transfer_causes import find_possible_rate, find_transfer_causes, name_carriers
 from ibprof.verdict.verdict_data import BusiestLink, TransferCause
 from ibprof.waiting.wait_split import measure_waiting
 
 if TYPE_CHECKING:
     from ibprof.waiting.late_ranks import LateRank
+    from ibprof.waiting.message_rates import HostPair
     from ibprof.waiting.wait_split import MeasuredWaiting
 
 LATENCY_S = 100e-6
@@ -125,6 +126,7 @@ class JobTimes:
         measured: all of that measurement.
         transfer_causes: what hosts show that may slow transfer, the surest first.
         killed: which ranks did not reach their end, and what is missing of them; empty where all reached it.
+        host_pairs: rate and latency of messages by pair of hosts.
         shared_cores: ranks that lack cores, where that explains why transfer takes long; None where it does not.
     """
 
@@ -150,6 +152,7 @@ class JobTimes:
     transfer_causes: tuple[TransferCause, ...] = ()
     killed: str = ""
     shared_cores: SharedCores | None = None
+    host_pairs: tuple[HostPair, ...] = ()
 
     @property
     def mpi_s(self) -> float | None:
@@ -246,6 +249,7 @@ def measure_job(run: Profile, links: BusiestLink | None = None) -> JobTimes:
         transfer_causes=causes,
         killed=describe_killed(run),
         shared_cores=shared,
+        host_pairs=name_carriers(run, measured.pairs) if measured else (),
     )
 
 

@@ -179,6 +179,7 @@ class _Judge:
             split_error_s=parts.error_s if parts else None,
             late=parts.late if parts else (),
             transfer_causes=slow,
+            host_pairs=self._times.host_pairs if self._times else (),
         )
 
     def _find_transfer_causes(self, kind: VerdictKind) -> tuple[TransferCause, ...]:

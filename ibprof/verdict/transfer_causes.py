@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +19,9 @@ from ibprof.profile.profile_data import HardwareCounter, HardwareType, Host, Int
 from ibprof.text.quantities import format_bytes
 from ibprof.verdict.shared_cores import count_cores
 from ibprof.verdict.verdict_data import TransferCause
+
+if TYPE_CHECKING:
+    from ibprof.waiting.message_rates import HostPair
 
 CARRIES = 0.5
 """Part of the job's bytes from which on a transport carries them."""
@@ -134,6 +138,18 @@ class _HostTraffic:
             return [port for port in active if self.posted[port.device, port.port] > _IDLE * self.sent]
         used = [port for port in active if (bytes_sent_by(port) or 0) > _IDLE * self.sent]
         return used or active
+
+
+def name_carriers(run: Profile, pairs: Sequence[HostPair]) -> tuple[HostPair, ...]:
+    """Return pairs of hosts with what carries their messages: the interface of TCP, the source's ports, or memory."""
+    carriers: dict[tuple[str, bool], str] = {}
+    for each in _sum_hosts(run) if pairs else ():
+        interface = each.find_interface()
+        ports = ", ".join(f"{port.device}/{port.port}" for port in each.find_ports())
+        carriers[each.host.name, False] = f"TCP over {interface.name}" if interface else ports
+        over_tcp = each.tcp[_LOOPBACK] >= 2 * CARRIES * each.within > 0
+        carriers[each.host.name, True] = f"TCP over {_LOOPBACK}" if over_tcp else "memory"
+    return tuple(replace(pair, via=carriers.get((pair.source, pair.source == pair.destination), "")) for pair in pairs)
 
 
 def find_growth(counters: Iterable[HardwareCounter], name: str) -> int | None:

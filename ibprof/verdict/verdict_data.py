@@ -14,6 +14,7 @@ from ibprof.verdict.region_shares import RegionShare
 
 if TYPE_CHECKING:
     from ibprof.waiting.late_ranks import LateRank
+    from ibprof.waiting.message_rates import HostPair
 
 WORTH_HAVING = 0.01
 """Part of the run that a remedy must save to be worth it."""
@@ -128,6 +129,7 @@ class Verdict(NotebookView):
         split_error_s: the standard error of `wait_s` and of `transfer_s`; None likewise.
         late: ranks that others waited for, those with most waiting first.
         transfer_causes: why transfer is slow, the surest first.
+        host_pairs: rate of large messages and latency of small ones, as measured, by pair of hosts.
     """
 
     kind: VerdictKind
@@ -148,6 +150,7 @@ class Verdict(NotebookView):
     split_error_s: float | None = None
     late: tuple[LateRank, ...] = ()
     transfer_causes: tuple[TransferCause, ...] = ()
+    host_pairs: tuple[HostPair, ...] = ()
 
     def __repr__(self) -> str:
         return f"<Verdict {self.kind.value}: {printable(self.text)}>"
@@ -173,6 +176,7 @@ class Verdict(NotebookView):
             "unsplit_error_s": None if self.unsplit_s is None else 0.0,
             "late": [asdict(each) for each in self.late],
             "transfer_causes": [asdict(each) for each in self.transfer_causes],
+            "host_pairs": [asdict(each) for each in self.host_pairs],
             "line_rate_s": self.line_rate_s,
             "gain_s": self.gain_s,
             "unrouted_share": self.unrouted_share,

@@ -17,6 +17,7 @@ from ibprof.profile.wait_shares import WaitShares
 if TYPE_CHECKING:
     from ibprof.waiting.host_clocks import HostClocks
     from ibprof.waiting.late_ranks import LateRank
+    from ibprof.waiting.message_rates import HostPair
     from ibprof.waiting.wait_states import SplitCalls
 
 Floats = npt.NDArray[np.float64]
@@ -62,6 +63,7 @@ class MeasuredWaiting:
         clock_error_s: largest error of a clock whose error is known.
         instances, messages: sampled collectives and messages of which all records were there.
         contradictory: those whose records do not agree: they are left out.
+        pairs: rate of large messages and latency of small ones, by pair of hosts.
     """
 
     shares: WaitShares
@@ -72,6 +74,7 @@ class MeasuredWaiting:
     instances: int
     messages: int
     contradictory: int
+    pairs: tuple[HostPair, ...] = ()
 
     def total(self, rows: npt.NDArray[np.bool_] | None = None) -> WaitTotals:
         """Return the sums over ranks of some rows of `shares`, or of all."""
@@ -94,6 +97,7 @@ def measure_waiting(run: Profile) -> MeasuredWaiting | None:
     # Most runs have no samples, and need none of this.
     from ibprof.waiting.event_orders import compare_clocks  # noqa: PLC0415
     from ibprof.waiting.late_ranks import find_late_ranks  # noqa: PLC0415
+    from ibprof.waiting.message_rates import measure_pairs  # noqa: PLC0415
     from ibprof.waiting.sample_matching import match_samples  # noqa: PLC0415
     from ibprof.waiting.wait_states import split_calls  # noqa: PLC0415
 
@@ -117,6 +121,7 @@ def measure_waiting(run: Profile) -> MeasuredWaiting | None:
         instances=int(matched.instance.max(initial=-1)) + 1,
         messages=len(matched.messages.rank) // 2,
         contradictory=matched.contradictory,
+        pairs=measure_pairs(run, matched, clocks, clock_of),
     )
 
 
