@@ -23,6 +23,9 @@ from ibprof_converter.layout.node_levels import find_leaves, find_levels
 _MOST_MISFITS = 0.1
 """Share of the cables between switches that may not fit: with more, the fabric is another one."""
 
+_SWAPPED = 4
+"""Cables that do not fit where two have changed places: in a fabric of any size."""
+
 _ALIKE = 0.5
 """Share of neighbours in common from which on switches are cabled alike."""
 
@@ -76,9 +79,19 @@ def fit_regular_cabling(fabric: Fabric) -> RegularCabling | None:
     if not len(between) or int((fabric.node_kind == NodeKind.SWITCH).sum()) > _LARGEST:
         return None
     fitted = _fit_tree(fabric, between) or _fit_flat(fabric, between)
-    if fitted is None or len(fitted.extra) + len(fitted.missing) > _MOST_MISFITS * len(between):
+    if fitted is None:
+        return None
+    most = _MOST_MISFITS * len(between)
+    if len(fitted.extra) + len(fitted.missing) > (max(most, _SWAPPED) if _are_swapped(fabric, fitted) else most):
         return None
     return replace(fitted, extra=_leave_bridges(fabric, between, fitted.extra))
+
+
+def _are_swapped(fabric: Fabric, fitted: RegularCabling) -> bool:
+    """Return whether cables have changed places: each switch has as many too many as it lacks."""
+    ends = (fabric.link_node[fitted.extra].ravel(), fitted.missing.ravel())
+    extra, missing = (np.bincount(each, minlength=fabric.nodes) for each in ends)
+    return len(fitted.extra) > 0 and bool((extra == missing).all())
 
 
 def _leave_bridges(

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -117,3 +119,26 @@ def test_an_irregular_fabric_fits_none(seed: int) -> None:
 def test_real_dumps_of_whole_fabrics_have_no_cable_out_of_place(sample: str) -> None:
     fitted = fit_regular_cabling(load_sample(sample, IBDIAGNET).fabric)
     assert fitted is None or (len(fitted.extra), len(fitted.missing)) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("shape", "swaps"),
+    [("xgft:2:4,4:1,3", 36), ("xgft:2:4,4:1,2", 12), ("xgft:2:4,6:1,3", 90), ("xgft:2:2,8:1,4", 336)],
+)
+def test_two_cables_that_changed_places_are_named_in_a_small_tree(shape: str, swaps: int) -> None:
+    fabric = generate(shape).fabric
+    links = switch_links(fabric)
+    tried = 0
+    for place, one in enumerate(links):
+        for other in links[place + 1 :]:
+            if np.isin(fabric.link_node[one], fabric.link_node[other]).any():
+                continue  # Two cables of one switch that change places leave the same fabric.
+            node, port = fabric.link_node.copy(), fabric.link_port.copy()
+            for ends in (node, port):
+                ends[[one, other], 1] = ends[[other, one], 1]
+            fitted = fit_regular_cabling(replace(fabric, link_node=node, link_port=port))
+            assert fitted is not None
+            assert pairs_of(fabric, node[fitted.extra]) == pairs_of(fabric, node[[one, other]])
+            assert pairs_of(fabric, fitted.missing) == pairs_of(fabric, fabric.link_node[[one, other]])
+            tried += 1
+    assert tried == swaps

@@ -25,6 +25,7 @@ from ibprof_converter.analysis.load_pipeline import load_fabric
 from ibprof_converter.checks.fabric_check import check_fabric_files, describe_health
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.hotspots.causes import diagnosis
+from ibprof_converter.layout.node_levels import find_levels
 from ibprof_converter.outputs.ibdiagnet_files import write_fdbs
 from ibprof_converter.reports.job_report import report_on_loads
 from ibprof_converter.reports.provenance import describe_provenance
@@ -36,8 +37,8 @@ from ibprof_testing.samples.recordings import OPERATIONS, Process, counter, make
 _CONSTANTS = recording_header().constants
 
 _KINDS = {NodeKind.CA: "CA", NodeKind.SWITCH: "SW", NodeKind.ROUTER: "Rt"}
-_LEAST_TRUNKS = 40
-"""Links between switches from which on two swapped cables are at most a tenth that does not fit: four of forty."""
+_LEAST_ALIKE = 4
+"""Switches with the same neighbours above that show which of their cables have changed places."""
 
 _WIDE = 1_000_000
 """Columns at which no line is cut."""
@@ -172,11 +173,23 @@ def _damage_cables(right: ListedFabric) -> Iterator[DamagedFabric]:
             yield DamagedFabric(kind, names, _exchange(right, {id(link): changed}))
         # Two cables of one switch that change places leave the same fabric.
         others = (each for each in trunks if not nodes_of(each) & nodes_of(link))
-        if between and len(trunks) >= _LEAST_TRUNKS and (other := next(others, None)):
+        if between and _count_alike(right, link) >= _LEAST_ALIKE and (other := next(others, None)):
             swapped: dict[int, ListedLink | None]
             swapped = {id(link): replace(link, b=other.b), id(other): replace(other, b=link.b)}
             both = (*names, right.name(other.a.node), right.name(other.b.node))
             yield DamagedFabric("two cables swapped", both, _exchange(right, swapped))
+
+
+def _count_alike(right: ListedFabric, trunk: ListedLink) -> int:
+    """Return how many switches have the same neighbours above as the lower end of a trunk."""
+    level = find_levels(right.fabric)
+    above: dict[int, set[int]] = {}
+    for link in right.links:
+        if is_trunk(right, link):
+            low, high = sorted(nodes_of(link), key=lambda node: int(level[node]))
+            above.setdefault(low, set()).add(high)
+    own = above[min(nodes_of(trunk), key=lambda node: int(level[node]))]
+    return sum(each == own for each in above.values())
 
 
 def _exchange(right: ListedFabric, changed: Mapping[int, ListedLink | None]) -> ListedFabric:
