@@ -135,8 +135,8 @@ def test_what_is_odd_about_fabric_and_placement_is_said(tmp_path: Path, capsys: 
     assert layout.main(arguments) == 0
     assert capsys.readouterr().err.splitlines() == [
         "ibprof-layout: ranks are placed by --placement spread",
-        f"ibprof-layout: {TESTBED}: speeds of 10 Gb/s per lane may stand for faster ones, which ibdiagnet 1.x cannot "
-        "show",
+        f"ibprof-layout: {TESTBED}: speeds are those of opensm-subnet.lst, since ibdiagnet 1.x shows none above 10 "
+        "Gb/s per lane",
     ]
 
 

@@ -25,7 +25,7 @@ from ibprof_converter.analysis.load_options import (
     no_progress,
 )
 from ibprof_converter.choices import TABLES
-from ibprof_converter.hotspots.coverage import describe_coverage
+from ibprof_converter.hotspots.coverage import describe_assumed_speeds, describe_coverage
 from ibprof_converter.hotspots.link_order import BY_TIME
 from ibprof_converter.layout.positions import lay_out
 from ibprof_converter.routing.route_choice import describe_routes, read_routed_rail
@@ -267,10 +267,11 @@ def judge_loads(
         rank_by=rank_by,
     )
     routes = (describe_routes(fabric.subnets) or "") if traffic else ""
+    basis = " ".join(filter(None, (f"{routes}." if routes else "", describe_assumed_speeds(fabric.fabrics))))
     run = demand.profile if demand else None
     moved = traffic is not None and traffic.moved
     lost = " ".join(loads.coverage.lost)
-    return JudgedLoads(judge_job(run, links, routes, _time_regions(loads), moved=moved, lost=lost), links)
+    return JudgedLoads(judge_job(run, links, basis, _time_regions(loads), moved=moved, lost=lost), links)
 
 
 def _time_regions(loads: FabricLoads) -> Mapping[str, float] | None:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ibprof.errors import InconsistentError, InputError
 from ibprof.text.quantities import count_of
 from ibprof_converter.fabric.damage import DamageLog
-from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
+from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind, Origin
 from ibprof_converter.fabric.listing import (
     LAST_UNICAST_LID,
     NOT_CONFIGURED_LID,
@@ -98,7 +98,17 @@ def assemble(listing: Listing) -> Fabric:
         left_out=tuple(_find_left_out(listing, node_guid)),
         synthetic_lids=is_plan,
         node_ports=_count_ports(active, nodes),
+        assumed_speeds=_explain_assumed_speeds(listing, links),
     )
+
+
+def _explain_assumed_speeds(listing: Listing, links: _Links) -> str:
+    """Return why speeds are assumed; empty where the list has them."""
+    if listing.origin is Origin.NAMES:
+        return "a scheduler's topology has none"
+    if (links.listed == 1).all() and listing.top_speed == _OLD_TOP_SPEED:
+        return "ibdiagnet 1.x shows none above 10 Gb/s per lane"
+    return ""
 
 
 def _count_ports(listing: Listing, nodes: Groups) -> npt.NDArray[np.uint8]:
@@ -269,8 +279,6 @@ def _warn(listing: Listing, links: _Links, kept_guid: npt.NDArray[np.uint64]) ->
         yield f"{differing}: width or speed of the two ends differ, the lower rate is used"
     if np.isnan(links.gbps).any():
         yield f"{_links(listing, links.row[np.isnan(links.gbps)])}: unknown speed"
-    if (links.listed == 1).all() and listing.top_speed == _OLD_TOP_SPEED:
-        yield "speeds of 10 Gb/s per lane may stand for faster ones, which ibdiagnet 1.x cannot show"
 
 
 def _links(listing: Listing, rows: npt.NDArray[np.int64]) -> str:

@@ -67,6 +67,7 @@ class Fabric:
         left_out: adapters that are left out, a pair of description and reason each.
         synthetic_lids: whether no port had a LID, so that all LIDs here are synthetic.
         plane_of: the file that lists this plane and the others; empty where its list has no planes.
+        assumed_speeds: why speeds are assumed, a sentence; empty where the file has them.
         node_ports: uint8 [node], number of ports of each switch or adapter, 0 where unknown.
         lmc_known: whether the LMCs are known; otherwise they are 0 until `infer_lmc` has read the tables.
         lid_node: int32 [LIDS], the node that a LID belongs to, `NO_NODE` for none. Made from the ports.
@@ -98,6 +99,7 @@ class Fabric:
     left_out: tuple[tuple[str, str], ...] = ()
     synthetic_lids: bool = False
     plane_of: str = ""
+    assumed_speeds: str = ""
     node_ports: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
     lid_node: npt.NDArray[np.int32] = field(init=False, repr=False)
     lid_port: npt.NDArray[np.int32] = field(init=False, repr=False)

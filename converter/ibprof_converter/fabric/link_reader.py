@@ -5,9 +5,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 from os import PathLike, fspath
 from pathlib import Path
+
+import numpy as np
 
 from ibprof.errors import InconsistentError, InputError
 from ibprof_converter.fabric.assemble import assemble
@@ -21,7 +25,7 @@ from ibprof_converter.fabric.dump_files import (
     read_dump,
     unknown_format,
 )
-from ibprof_converter.fabric.fabric_graph import Fabric
+from ibprof_converter.fabric.fabric_graph import Fabric, Origin
 from ibprof_converter.fabric.guid2lid import GUID2LID, apply_lid_ranges, read_lid_ranges
 from ibprof_converter.fabric.iblinkinfo import looks_like_link_info, parse_link_info
 from ibprof_converter.fabric.ibnetdiscover import looks_like_ibnetdiscover, parse_ibnetdiscover
@@ -57,6 +61,12 @@ _XDR = re.compile(rb"1xXDR|1x XDR|PHY=1x LOG=[A-Z]{3} SPD=200\b|:\s*1x\s*:\s*200
 
 _HEAD = 65536
 
+_LOOKED_AT = 200
+"""Files of a folder among which another list with speeds is searched."""
+
+_SAME_SUBNET = 0.9
+"""Share of links in common above which two lists are of one subnet."""
+
 
 def read_fabric(
     path: str | PathLike[str],
@@ -88,6 +98,8 @@ def read_fabric(
         fabric = assemble(distinguish_switches(listing))
     else:
         fabric = replace(assemble(distinguish_switches(take_plane(listing, plane))), plane_of=fspath(path))
+    if fabric.assumed_speeds and fabric.origin is Origin.SUBNET:
+        fabric = _read_speeds(fabric, Path(path))
     ranges_path = ranges_path or find_sibling(path, GUID2LID)
     if fabric.lmc_known or ranges_path is None:
         return fabric
@@ -100,6 +112,34 @@ def _read_listing(path: str | PathLike[str], data: bytes, names_path: str | Path
     if link_format is None:
         raise unknown_format(path, data, "links", LINK_FORMATS)
     return _name_nodes(link_format.parse(path, data), names_path)
+
+
+def _read_speeds(fabric: Fabric, path: Path) -> Fabric:
+    """Return a fabric with the speeds that another list of its links in the same folder has; as it is without one."""
+    known = LINK_FORMATS[: LINK_FORMATS.index(LLDP)]
+    others = [each for each, size in islice(list_files(path.parent), _LOOKED_AT) if size and each.name != path.name]
+    found = [(known.index(kind), each) for each in others if (kind := find_link_format(peek_dump(each))) in known]
+    for _, other in sorted(found, key=lambda each: each[0]):
+        with suppress(InputError, InconsistentError):
+            speeds = assemble(_read_listing(other, read_dump(other), None))
+            row_of = {ends: row for row, ends in enumerate(_list_ends(speeds))}
+            rows = np.array([row_of.get(ends, -1) for ends in _list_ends(fabric)])
+            same = rows >= 0
+            if same.mean() > _SAME_SUBNET and not speeds.assumed_speeds:
+                gbps, lanes = fabric.link_gbps.copy(), fabric.link_lanes.copy()
+                gbps[same], lanes[same] = speeds.link_gbps[rows[same]], speeds.link_lanes[rows[same]]
+                note = f"speeds are those of {other.name}, since {fabric.assumed_speeds}"
+                return replace(
+                    fabric, link_gbps=gbps, link_lanes=lanes, assumed_speeds="", warnings=(*fabric.warnings, note)
+                )
+    return replace(fabric, warnings=(*fabric.warnings, f"speeds are assumed, since {fabric.assumed_speeds}"))
+
+
+def _list_ends(fabric: Fabric) -> list[tuple[int, ...]]:
+    """Return NODE GUID and port of both ends of each link; the lower one first, as links are sorted."""
+    guid = fabric.node_guid[fabric.link_node].T.tolist()
+    port = fabric.link_port.T.tolist()
+    return [*zip(guid[0], port[0], guid[1], port[1], strict=True)]
 
 
 def count_planes(path: Path) -> int:

@@ -275,6 +275,15 @@ def describe_lost(subnets: Sequence[Subnet], hosts: Hosts) -> Iterator[str]:
             yield f"The forwarding tables lead to {count_of(unlisted, 'LID')} that no port of {name} has."
 
 
+def describe_assumed_speeds(fabrics: Sequence[Fabric]) -> str:
+    """Return sentences on rails whose links have assumed speeds; empty where none have."""
+    reasons: dict[str, list[str]] = {}
+    for fabric in fabrics:
+        if fabric.assumed_speeds:
+            reasons.setdefault(fabric.assumed_speeds, []).append(Path(fabric.name).name)
+    return " ".join(f"Speeds of {show_some(names)} are assumed: {reason}." for reason, names in reasons.items())
+
+
 def describe_complete(coverage: Coverage) -> str:
     """Return a sentence that nothing was lost; empty where something was."""
     counted = [each for each in coverage.accounts if each.stage != "collect"]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -25,7 +26,7 @@ LINES = 15
 """Lines of the whole, at 80 columns."""
 
 _SHOWN = 3
-"""Link directions that are named."""
+"""Link directions that are named; fewer where the verdict is long."""
 
 _MUCH = 0.25
 """Share of a link direction's bytes from which on a pair of ranks is named."""
@@ -33,10 +34,13 @@ _MUCH = 0.25
 _MOST = 0.5
 """The same for a host, or a call."""
 
-_LEAST_VERDICT = 3
+_LEAST_VERDICT = 8
 """Lines of the verdict that are shown however long the rest is."""
 
-_SHORTENED = " ... (--full)"
+_SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z0-9])")
+
+_REST = "(More: --full.)"
+"""Stands for sentences that are left out."""
 
 _AROUND = 26
 """Columns around the two names of a link direction."""
@@ -50,41 +54,45 @@ def describe_in_brief(report: JobReport, names: tuple[str, ...], width: int = 80
     Args:
         report: what to show.
         names: of all sections, in their order.
-        width: columns; longer lines are cut or wrapped.
+        width: columns; sentences are wrapped, names of links are shortened.
     """
-    rest = list(_describe_rest(report, names, width))
-    yield from _wrap(report.verdict.text, width, max(LINES - len(rest), _LEAST_VERDICT))
+    sentences = [each for paragraph in report.verdict.sentences for each in _SENTENCE_END.split(paragraph)]
+    whole = len(_wrap(" ".join(sentences), width))
+    rests = [list(_describe_rest(report, names, width, shown)) for shown in range(_SHOWN, 0, -1)]
+    rest = next((each for each in rests if whole + len(each) <= LINES), rests[-1])
+    yield from _choose_sentences(sentences, width, max(LINES - len(rest), _LEAST_VERDICT))
     yield from rest
 
 
-def _describe_rest(report: JobReport, names: tuple[str, ...], width: int) -> Iterator[str]:
-    """Yield what follows the verdict."""
-    if most_loaded := list(_describe_most_loaded(report, width)):
+def _describe_rest(report: JobReport, names: tuple[str, ...], width: int, shown: int) -> Iterator[str]:
+    """Yield the lines after the verdict, with a number of the most loaded links."""
+    if most_loaded := list(_describe_most_loaded(report, width, shown)):
         yield from ("", *most_loaded)
     yield ""
     names_lost = dict.fromkeys(name_call(each.operation) for each in report.coverage.unaccounted)
     if names_lost:
-        yield _cut(f"Bytes are missing of {', '.join(names_lost)} (--section unaccounted)", width)
+        yield from _wrap(f"Bytes are missing of {', '.join(names_lost)} (--section unaccounted)", width)
     missing = (*report.verdict.missing, *report.coverage.not_seen)
     if missing:
         more = f" (and {len(missing) - 1} more: --section seen)" if len(missing) > 1 else ""
-        yield _cut(f"Missing: {missing[0]}", width - len(more)) + more
+        yield from _wrap(f"Missing: {missing[0]}{more}", width)
     if report.requests:
         asked = report.requests[0].command
-        yield _cut(f"For the links, ask an administrator for: {asked} (--section ask)", width)
-    yield from _wrap(f"More: --full, --html FILE, --json, or --section NAME of {', '.join(names)}", width, 3)
+        yield from _wrap(f"For the links, ask an administrator for: {asked} (--section ask)", width)
+    listed = f" of {', '.join(names)}" if shown > 1 else ""
+    yield from _wrap(f"More: --full, --html FILE, --json, or --section NAME{listed}", width)
 
 
-def _describe_most_loaded(report: JobReport, width: int) -> Iterator[str]:
+def _describe_most_loaded(report: JobReport, width: int, shown: int) -> Iterator[str]:
     """Yield that nothing is left out, and the most loaded links, or the bytes that hosts sent."""
     links = report.links
     if complete := describe_complete(report.coverage):
-        yield _cut(complete, width)
+        yield from _wrap(complete, width)
     if links and links.groups:
         by_bytes = links.ranked_by == BY_BYTES
         title = "Most loaded links, bytes" if by_bytes else "Most loaded links, time at line rate"
         yield f"{title}{name_basis(links.load_basis)}:"
-        for number, group in enumerate(links.groups[:_SHOWN], 1):
+        for number, group in enumerate(links.groups[:shown], 1):
             rail = f"rail {group.busiest.rail}: " if len(report.rails) > 1 else ""
             yield _cut(_describe_direction(number, group, rail, by_bytes, width), width)
     elif report.run and report.run.hosts:
@@ -93,14 +101,20 @@ def _describe_most_loaded(report: JobReport, width: int) -> Iterator[str]:
         most = (
             f"; {busiest.name} sends most to others: {format_bytes(busiest.bytes_sent)}" if busiest.bytes_sent else ""
         )
-        yield _cut(f"{sent} sent, {within} of it within hosts{most}", width)
+        yield from _wrap(f"{sent} sent, {within} of it within hosts{most}", width)
 
 
-def _wrap(text: str, width: int, most: int) -> list[str]:
-    lines = textwrap.wrap(printable(text), width, break_on_hyphens=False) or [""]
-    if len(lines) > most:
-        kept = textwrap.wrap(lines[most - 1], width - len(_SHORTENED), break_on_hyphens=False)[0]
-        lines[most - 1 :] = [kept + _SHORTENED]
+def _wrap(text: str, width: int) -> list[str]:
+    return textwrap.wrap(printable(text), width, break_on_hyphens=False) or [""]
+
+
+def _choose_sentences(sentences: Sequence[str], width: int, most: int) -> list[str]:
+    """Return whole sentences, in their order: as many of the first ones as fit in a number of lines, one at least."""
+    lines = _wrap(" ".join(sentences), width)
+    for kept in range(len(sentences) - 1, 0, -1):
+        if len(lines) <= most:
+            break
+        lines = _wrap(" ".join([*sentences[:kept], _REST]), width)
     return lines
 
 

@@ -48,8 +48,9 @@ def test_fifteen_lines_of_eighty_columns(
     assert len(lines) <= LINES
     assert max(map(len, lines)) <= columns
     shown = " ".join(lines[: lines.index("")])
-    cut = shown.endswith("(--full)")
-    assert verdict.startswith(shown.removesuffix(" ... (--full)")) if cut else shown == verdict
+    kept, is_cut, _ = shown.partition(" (More: --full.)")
+    assert verdict.startswith(f"{kept} ") if is_cut else shown == verdict
+    assert kept.endswith(".")
 
 
 def test_what_most_bytes_of_a_link_have_in_common_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,6 +15,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from ibprof.text.quantities import count_of
 from ibprof_converter.hotspots.causes.load_cause import (
     FORWARDING_TABLES,
     GAIN,
@@ -212,7 +213,9 @@ def _find_fault(situation: Situation, maker: TableMaker, before: int, tried: lis
         return None
     trials, chosen = best
     changes = [each.change for each in chosen]
-    advice = "; ".join([*changes[:3], *([f"and {len(chosen) - 3} more"] if len(chosen) > 3 else [])])
+    advice = (chosen[0].advice or changes[0]) + (
+        f", with {count_of(len(chosen) - 1, 'more such repair')}" if len(chosen) > 1 else ""
+    )
     if any(each.remakes_tables for each in chosen):
         advice += ", and recompute the forwarding tables"
     new_tables = [f"forwarding tables recomputed by the rule {trials.rule}"] if trials.rule else []

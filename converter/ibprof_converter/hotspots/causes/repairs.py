@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ibprof.text.quantities import count_of
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind, Origin
 from ibprof_converter.fabric.listing import PORTS
 from ibprof_converter.hotspots.causes.load_cause import (
@@ -30,6 +31,9 @@ _SLOWER = 0.99
 
 _FEW = 0.25
 """Share of its level's switches that may have fewer links than is usual, for that to be a fault and no design."""
+
+_CABLES_ADVISED = 1
+"""Cables of a switch that the advice names; the change names all."""
 
 _LOCAL = 1.25
 """Times the usual ratio of hosts' to uplinks' speed that makes a switch stand out."""
@@ -74,6 +78,7 @@ class Repair:
         heat: largest time of a link direction at its switches; repairs are tried in this order.
         apply: returns the fabric with the repair, given one that may have other repairs.
         remakes_tables: whether the subnet manager makes new forwarding tables afterwards.
+        advice: the change in short; empty where that is as long.
     """
 
     cause: str
@@ -84,6 +89,7 @@ class Repair:
     heat: float
     apply: Callable[[Fabric], Fabric]
     remakes_tables: bool
+    advice: str = ""
 
 
 def find_repairs(situation: Situation) -> list[Repair]:
@@ -218,8 +224,10 @@ def _describe_missing(
         cause=MISSING_UPLINK if is_uplink else MISSING_CABLE,
         rail=rail,
         at=name_node(fabric, low) if is_uplink else _name_pair(fabric, pairs[0]),
-        evidence=f"a {fitted.name} has {len(pairs)} more cable(s) between {names}, as others of the same level have",
-        change="repair or plug the cable(s) between " + " and ".join(_name_cable(fabric, cable) for cable in cables),
+        evidence=f"{count_of(len(pairs), 'cable')} of a {fitted.name} {'is' if len(pairs) == 1 else 'are'} missing, "
+        f"between {names}: other switches of the level have them",
+        change="repair or plug " + _list_cables(fabric, cables, len(cables)),
+        advice="repair or plug " + _list_cables(fabric, cables, _CABLES_ADVISED),
         heat=_heat(situation, rail, [node for pair in pairs for node in pair]),
         apply=partial(add_cables, cables=cables),
         remakes_tables=True,
@@ -281,7 +289,8 @@ def _find_few_uplinks(situation: Situation, rail: int) -> Iterator[Repair]:
                 rail=rail,
                 at=name,
                 evidence=evidence,
-                change="plug cables between " + " and ".join(_name_cable(fabric, cable) for cable in cables),
+                change="plug " + _list_cables(fabric, cables, len(cables)),
+                advice="plug " + _list_cables(fabric, cables, _CABLES_ADVISED),
                 heat=_heat(situation, rail, [node]),
                 apply=partial(add_cables, cables=cables),
                 remakes_tables=True,
@@ -349,6 +358,13 @@ def _name_cable(fabric: Fabric, cable: Cable) -> str:
         for end, is_decided in zip((cable.one, cable.other), cable.decided, strict=True)
     )
     return f"{one} and {other}"
+
+
+def _list_cables(fabric: Fabric, cables: Sequence[Cable], most: int) -> str:
+    """Return cables in words: up to a number of them, and how many more there are."""
+    named = " and ".join(f"between {_name_cable(fabric, cable)}" for cable in cables[:most])
+    more = f", and {len(cables) - most} more" if len(cables) > most else ""
+    return f"the {'cable' if len(cables) == 1 else 'cables'} {named}{more}"
 
 
 def _name_pair(fabric: Fabric, pair: tuple[int, int]) -> str:
