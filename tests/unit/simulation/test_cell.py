@@ -7,6 +7,7 @@ import fcntl
 import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from multiprocessing import active_children
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -15,6 +16,7 @@ import pytest
 from ibprof.errors import UsageError
 from ibprof_lab.simulation.engine.simulated_network import Hardware
 from ibprof_lab.simulation.measure.message_latency import FULL, QUICK, Effort
+from ibprof_lab.simulation.study import sweep
 from ibprof_lab.simulation.study.cell import Setting, make_cells, run_cell
 from ibprof_lab.simulation.study.cost_estimate import (
     estimate_hops,
@@ -117,6 +119,20 @@ def test_a_seed_before_the_next_and_its_longest_first(tmp_path: Path) -> None:
         run_cells(cells, tmp_path, pool)
     assert len(pool.begun) == 4
     assert pool.begun == sorted(pool.begun)
+
+
+@pytest.mark.parametrize(("worth_s", "processes"), [(60.0, False), (0.0, True)])
+def test_a_little_work_starts_no_process(
+    worth_s: float, processes: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweep, "_WORTH_PROCESSES_S", worth_s)
+    cell = make_cells(SMALL, [mpi()], MPI, [1])[0]
+    with sweep.open_pool(2) as pool:
+        assert pool
+        (outcome,) = run_cells([cell], tmp_path, pool).values()
+        assert bool(active_children()) == processes
+    assert str(outcome.latency) == str(run_cell(cell).latency)  # some are nan
+    assert not active_children()
 
 
 def test_a_folder_has_one_that_simulates_in_it(tmp_path: Path) -> None:

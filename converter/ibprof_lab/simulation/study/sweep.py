@@ -32,8 +32,23 @@ STORE = "results.jsonl"
 _WORLD_SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS")
 _UNIT_S = 0.005
 """Estimated seconds of work in a unit of progress."""
+_WORTH_PROCESSES_S = 1.0
+"""Estimated seconds of work up to which it is done in this process: a new one takes longer to import this package."""
 _TOGETHER = 10.0
 """Seconds within which two interrupts are one."""
+
+
+class _Processes(ProcessPoolExecutor):
+    """Processes of this machine, which start when they are needed, and a thread of this process for a little work."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.thread = ThreadPoolExecutor(1)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Shut down both."""
+        super().shutdown(wait, cancel_futures=cancel_futures)
+        self.thread.shutdown(wait, cancel_futures=cancel_futures)
 
 
 @contextmanager
@@ -55,7 +70,7 @@ def open_pool(workers: int) -> Iterator[Executor | None]:
             yield ranks
         return
     pool: Executor = (
-        ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_end_with_parent)
+        _Processes(workers, mp_context=get_context("spawn"), initializer=_end_with_parent)
         if workers > 1
         else ThreadPoolExecutor(1)  # which need not read the fabric once more
     )
@@ -155,7 +170,7 @@ def run_cells(
     Args:
         cells: of the study.
         folder: of the study; outcomes in it are taken over.
-        pool: where to simulate.
+        pool: where to simulate, if the work is worth the start of processes.
         tell: receives the work done, and all work, in units of estimated time.
 
     Returns:
@@ -177,6 +192,8 @@ def run_cells(
         done, all_of = sum(cost[key] for key in wanted if key in outcomes), sum(cost.values())
         tell(done, all_of)
         _end_line(store, file.write)
+        if isinstance(pool, _Processes) and sum(cost[key] for key in missing) * _UNIT_S <= _WORTH_PROCESSES_S:
+            pool = pool.thread
         with _interrupts_held():
             futures = [pool.submit(run_cell, cell) for cell in in_turn]
         try:
