@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The how-tos do what they say: every block that is marked ```sh run``` is run, a page after the other, as printed."""
+"""The how-tos do what they say: every block that is marked ```sh run``` is run, a page after the other, as printed.
+
+Blocks marked ```sh run full``` take long. Other blocks and tests run smaller forms of their commands.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import shutil
+import subprocess
 import sysconfig
 from pathlib import Path
 
@@ -15,7 +20,7 @@ from ibprof_testing import processes
 from ibprof_testing.mpi.mpis import LAUNCH_ANYHOW
 
 ROOT = Path(__file__).resolve().parents[2]
-RUN_BLOCK = re.compile(r"^```sh run\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+RUN_BLOCK = re.compile(r"^```sh run( full)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PAGES = sorted(page for page in (ROOT / "docs").rglob("*.md") if RUN_BLOCK.search(page.read_text()))
 
 
@@ -28,15 +33,40 @@ def test_there_are_pages_to_run() -> None:
     assert {*printed, "compare-runs.md", "samplesort.md"} <= {page.name for page in PAGES}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_commands_run_as_printed(page: Path, tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "examples", tmp_path / "examples")
-    script = "".join(RUN_BLOCK.findall(page.read_text()))
+DEMO = "ibprof demo demo\n"
+
+
+def run_script(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
     path = sysconfig.get_path("scripts") + os.pathsep + os.environ["PATH"]
-    done = processes.run(
+    return processes.run(
         ["bash", "-euxo", "pipefail", "-c", script],
-        cwd=tmp_path,
+        cwd=folder,
         env={**os.environ, **LAUNCH_ANYHOW, **SMALL, "PATH": path},
         timeout=300,
     )
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a demo, which all workers make once."""
+    own = tmp_path_factory.getbasetemp()
+    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "of-how-tos"
+    folder.mkdir(exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "demo").exists():
+            done = run_script("ibprof demo unfinished && mv unfinished demo", folder)
+            assert done.returncode == 0, done.stdout + done.stderr
+    return folder / "demo"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_commands_run_as_printed(page: Path, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """Several pages begin with the demo: it is run once, and each page gets a copy."""
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    small = request.config.option.markexpr == "not full"
+    script = "".join(block for full, block in RUN_BLOCK.findall(page.read_text()) if not (full and small))
+    if DEMO in script:
+        shutil.copytree(request.getfixturevalue("demo"), tmp_path / "demo")
+    done = run_script(script.replace(DEMO, ""), tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
