@@ -296,8 +296,7 @@ static void let_repeat(const struct call_in_progress *making, struct ibp_call *c
 
     if (ibp_call_cached_among_threads(making->operation, making->caller) != call) return;
     if (is_message) {
-        /* Another datatype may have the handle of a derived one later. */
-        if (!ibp_datatype_is_elementary(argument(making, 2))) return;
+        if (!ibp_items_are_known(argument(making, 2))) return;
         envelope = ibp_sampling ? message->envelope : &ibp_envelope_of_none;
         if (!envelope) return;
     } else if (!(making->wrapped->needs & IBP_IS_ONLY_TIMED) || message->places) {
@@ -310,6 +309,7 @@ static void let_repeat(const struct call_in_progress *making, struct ibp_call *c
                                        .type = argument(making, 2),
                                        .peer = (int)argument(making, 3),
                                        .tag = (int)argument(making, 4),
+                                       .large = ibp_items_that_are_large(argument(making, 2)),
                                        .messages = envelope ? &envelope->messages : NULL,
                                    },
                                    generation);

@@ -141,8 +141,7 @@ static inline __attribute__((always_inline)) bool is_unsampled(unsigned operatio
 static __attribute__((noinline)) void repeat(const void *address, struct ibp_call *call, bool is_message, long type,
                                              long peer, long tag, long communicator, struct ibp_envelope *envelope)
 {
-    /* Another datatype may have the handle of a derived one later. */
-    if (is_message && !ibp_datatype_is_elementary(type)) return;
+    if (is_message && !ibp_items_are_known(type)) return;
     if (is_message && !envelope) envelope = &ibp_envelope_of_none;
     if (envelope == call->last_envelope)
         ibp_repeat_grant(address, &(struct ibp_repeat){
@@ -151,6 +150,7 @@ static __attribute__((noinline)) void repeat(const void *address, struct ibp_cal
                                       .type = type,
                                       .peer = (int)peer,
                                       .tag = (int)tag,
+                                      .large = ibp_items_that_are_large(type),
                                       .messages = envelope ? &envelope->messages : NULL,
                                   });
     call->last_envelope = envelope;
@@ -163,9 +163,10 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
 {
     if (IBP_UNLIKELY(last->address != address)) return false;
     if (ibp_posts_message(operation) &&
-        (IBP_UNLIKELY((unsigned)items >= IBP_TIMES_LARGE) || IBP_UNLIKELY(last->type != type) ||
-         IBP_UNLIKELY(last->communicator != communicator) || IBP_UNLIKELY(last->peer != (int)peer) ||
-         IBP_UNLIKELY(last->tag != (int)tag)))
+        (IBP_UNLIKELY((unsigned)items >= last->large &&
+                      (last->large || !ibp_is_small_of_derived((unsigned)items, type))) ||
+         IBP_UNLIKELY(last->type != type) || IBP_UNLIKELY(last->communicator != communicator) ||
+         IBP_UNLIKELY(last->peer != (int)peer) || IBP_UNLIKELY(last->tag != (int)tag)))
         return false;
     return IBP_LIKELY(--last->left >= 0);
 }

@@ -188,6 +188,7 @@ static void grant(struct table *table, struct ibp_repeat *place, const void *add
     place->type = repeat->type;
     place->peer = repeat->peer;
     place->tag = repeat->tag;
+    place->large = repeat->large;
     place->messages = repeat->messages;
     place->time = call->time_at_random;
     place->left = place->granted = (int32_t)most;

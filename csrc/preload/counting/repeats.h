@@ -36,12 +36,16 @@ struct ibp_repeat {
     /* The arguments as passed, of a call that posts a message. */
     long communicator, type;
     int peer, tag;
-    /* Number of further calls that need no search, and what it was at first. */
-    int32_t left, granted;
+    /* Number of further calls that need no search. */
+    int32_t left;
+    /* Items of a message that is too large; 0 of derived datatypes, another of which may have the same handle later. */
+    uint32_t large;
     /* Those of the message's envelope; NULL of a call that posts no message. */
     struct ibp_messages_left *messages;
     /* Where the calls are counted. */
     struct ibp_time *time;
+    /* What `left` was at first. */
+    int32_t granted;
     /* The next place that was granted some of the same messages. */
     struct ibp_repeat *next;
     /* The next place that is, or was, in use. */

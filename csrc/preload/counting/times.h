@@ -101,6 +101,18 @@ static inline bool ibp_is_small_of_derived(unsigned items, ibp_handle type)
     return ibp_datatype_size_offset && type && items * ibp_datatype_size_there(type) < 8 * IBP_TIMES_LARGE;
 }
 
+/* Return whether the size of a datatype's items is known. */
+static inline bool ibp_items_are_known(ibp_handle type)
+{
+    return ibp_datatype_is_elementary(type) || (ibp_datatype_size_offset && type);
+}
+
+/* Return the number of items from which on a message is large; 0 where the datatype must be asked. */
+static inline uint32_t ibp_items_that_are_large(ibp_handle type)
+{
+    return ibp_datatype_is_elementary(type) ? IBP_TIMES_LARGE : 0;
+}
+
 /* Return whether a call moves a large message, by the number of items and their datatype, which are its second and third
  * argument. */
 static inline bool ibp_is_large(unsigned operation, long items, ibp_handle type)
