@@ -95,8 +95,8 @@ def test_persistent_ones_after_communicators_are_made(name: str, build: Build, t
     runs = []
     for number, forced in enumerate(({}, nonblocking)):
         command: list[str | Path] = [build(mpi, "collectives.c"), "persistent"]
-        assert run_round(mpi, 5, command, forced, tmp_path / str(number))
-        runs.append(load_complete(tmp_path / str(number), 5))
+        assert run_round(mpi, 3, command, forced, tmp_path / str(number))
+        runs.append(load_complete(tmp_path / str(number), 3))
     plain, shifted = runs
     assert UNATTRIBUTED not in operations_sent(shifted)
     persistent = [each for each in operations_sent(plain) if each.endswith("_INIT")]

@@ -18,8 +18,11 @@ sys.path.insert(0, str(ROOT / "benchmarks" / "overhead"))
 from bench import MONITORED, WITH, Bench
 from cases import GOALS, count_added, count_instructions
 
+# Valgrind takes 4 core-seconds for each case. Further communicators and persistent requests share the path of World.
+LONG = [pytest.param(case, marks=pytest.mark.full) for case in ("Dup", "Persistent")]
 
-@pytest.mark.parametrize("case", ["World", "Dup", "Persistent", "ThreadMultiple"])
+
+@pytest.mark.parametrize("case", ["World", *LONG, "ThreadMultiple"])
 def test_message_costs_few_instructions(case: str, tmp_path: Path) -> None:
     bench = Bench(find_mpi(SYSTEM).folder, tmp_path, library())
     added = count_added(bench, case, messages=1000)
@@ -27,7 +30,9 @@ def test_message_costs_few_instructions(case: str, tmp_path: Path) -> None:
     assert list(bench.recording.iterdir()), "nothing was recorded"
 
 
-@pytest.mark.parametrize(("case", "most"), [("World", 12), ("Dup", 12), ("ThreadMultiple", 12)])
+@pytest.mark.parametrize(
+    ("case", "most"), [("World", 12), pytest.param("Dup", 12, marks=pytest.mark.full), ("ThreadMultiple", 12)]
+)
 def test_call_sites_add_few_instructions(case: str, most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The messages of a case have two call sites in turn, on one communicator."""
     messages = 20_000  # the first ones at a site take more

@@ -19,7 +19,9 @@ NARROW = "xgft:2:2,2:1,1"
 """One spine: an uplink for two hosts."""
 
 
-@pytest.mark.parametrize("words", [("halo", "150000", "2"), ("alltoall", "60000", "3")])
+@pytest.mark.parametrize(
+    "words", [("halo", "150000", "2"), pytest.param(("alltoall", "60000", "3"), marks=pytest.mark.full)]
+)
 def test_loads_are_what_interfaces_count(system_mpi: Mpi, build: Build, tmp_path: Path, words: tuple[str, ...]) -> None:
     program = build(system_mpi, "lab_patterns.c", "-O1", "-g")
     (tmp_path / "hosts").mkdir()
@@ -70,7 +72,10 @@ def test_advice_makes_the_job_faster(system_mpi: Mpi, build: Build, tmp_path: Pa
     assert runs[0].seconds - runs[1].seconds >= claimed / 2, runs
 
 
-@pytest.mark.parametrize(("plant", "kind"), [("late", "waiting"), ("turns", "waiting"), ("alone", "not-mpi")])
+@pytest.mark.parametrize(
+    ("plant", "kind"),
+    [("late", "waiting"), pytest.param("turns", "waiting", marks=pytest.mark.full), ("alone", "not-mpi")],
+)
 def test_a_job_whose_time_the_network_does_not_take(
     system_mpi: Mpi, build: Build, tmp_path: Path, plant: str, kind: str
 ) -> None:

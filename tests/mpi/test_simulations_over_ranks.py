@@ -45,7 +45,7 @@ def test_three_ranks_give_the_same_results(system_mpi: mpis.Mpi, tmp_path: Path)
         ["run", "study.yaml"],
         pytest.param(["study", "placement", "--fabric", "none.lst"], marks=pytest.mark.full),
         pytest.param(["charts", "none"], marks=pytest.mark.full),
-        ["threshold", "--fabric", "none.lst"],
+        pytest.param(["threshold", "--fabric", "none.lst"], marks=pytest.mark.full),
     ],
 )
 def test_one_rank_says_what_is_wrong(system_mpi: mpis.Mpi, command: list[str], tmp_path: Path) -> None:

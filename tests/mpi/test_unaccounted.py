@@ -97,7 +97,7 @@ def _run(folder: Path, name: str, *arguments: str | Path) -> subprocess.Complete
     return processes.run([program, *arguments], check=True, cwd=folder, env=mpis.environment())
 
 
-@pytest.mark.parametrize("name", [name for name in mpis.MPICH_LIKE if name != mpis.INTEL])
+@pytest.mark.parametrize("name", mpis.in_every_run(*(name for name in mpis.MPICH_LIKE if name != mpis.INTEL)))
 def test_mpich_is_compared_between_hosts_alone(name: str, build: Build, tmp_path: Path) -> None:
     """Ranks of one host exchange messages in its memory, which no port sees: nothing must be reported."""
     mpi = mpis.find_mpich_like(name)
