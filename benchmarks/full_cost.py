@@ -20,8 +20,8 @@ from scipy.stats import t
 
 from ibprof_lab.simulation.measure.message_latency import FULL
 from ibprof_lab.simulation.study.cost_estimate import estimate_seconds
-from ibprof_lab.simulation.study.presets import plan_preset
 from ibprof_lab.simulation.study.simulated_machine import MachineOptions
+from ibprof_lab.simulation.study.study_file import plan_preset
 from ibprof_lab.simulation.study.sweep import keep_results, open_pool, run_cells
 
 STUDY = "interference"

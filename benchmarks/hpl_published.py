@@ -15,9 +15,10 @@ import csv
 import math
 from pathlib import Path
 
+from ibprof_lab.lab_choices import BLOCK
 from ibprof_lab.scaling.analytic_kernels import linpack
 from ibprof_lab.scaling.exchange_fit import ConfidenceInterval
-from ibprof_lab.scaling.hpl import BLOCK, HplRun, predict_hpl
+from ibprof_lab.scaling.hpl import HplRun, predict_hpl
 from ibprof_lab.scaling.scaling_model import Cluster, performance
 
 PUBLISHED = Path(__file__).parent / "data" / "hpl_published.csv"

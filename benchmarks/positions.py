@@ -14,8 +14,9 @@ from itertools import product
 
 import numpy as np
 
+from ibprof_lab.lab_choices import GAMMA, POSITION_METHODS
 from ibprof_lab.topology.model.inferred_topology import InferredTopology
-from ibprof_lab.topology.outputs.vertex_positions import GAMMA, METHODS, position_vertices
+from ibprof_lab.topology.outputs.vertex_positions import position_vertices
 
 REFERENCE_EDGES = 200_000
 """The published descent runs only where it ends within minutes."""
@@ -74,12 +75,12 @@ CASES = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--case", choices=CASES, action="append")
-    parser.add_argument("--mode", choices=METHODS, action="append")
+    parser.add_argument("--mode", choices=POSITION_METHODS, action="append")
     parser.add_argument("--gamma", type=float, default=GAMMA)
     arguments = parser.parse_args()
     print("| topology | vertices | edges | mode | time | of the processor | links miss by | stress f | f1 | f2 |")
     print("|---|---|---|---|---|---|---|---|---|---|")
-    for name, mode in product(arguments.case or CASES, arguments.mode or METHODS):
+    for name, mode in product(arguments.case or CASES, arguments.mode or POSITION_METHODS):
         topology = CASES[name]()
         if mode != "fast" and (len(topology.edge) > REFERENCE_EDGES or topology.vertices > 1000):
             continue

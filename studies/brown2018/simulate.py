@@ -23,9 +23,10 @@ from thesis_results import TABLES
 
 from ibprof_lab.simulation.study.cell import Cell, Outcome
 from ibprof_lab.simulation.study.cost_estimate import estimate_seconds
-from ibprof_lab.simulation.study.presets import PRESETS, plan_preset
+from ibprof_lab.simulation.study.presets import PRESETS
 from ibprof_lab.simulation.study.result_tables import average_seeds, list_results, write_table
 from ibprof_lab.simulation.study.simulated_machine import MachineOptions
+from ibprof_lab.simulation.study.study_file import plan_preset
 from ibprof_lab.simulation.study.sweep import find_stored, open_pool, run_cells
 
 SURVEY = TABLES.parent / "survey.csv"

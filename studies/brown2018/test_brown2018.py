@@ -14,9 +14,10 @@ import pytest
 from ibprof_lab.cli.sim import main
 from ibprof_lab.simulation.measure.message_latency import SURVEY
 from ibprof_lab.simulation.study.cell import make_cells
-from ibprof_lab.simulation.study.presets import PRESETS, plan_preset
+from ibprof_lab.simulation.study.presets import PRESETS
 from ibprof_lab.simulation.study.result_tables import average_seeds, list_results, read_means
 from ibprof_lab.simulation.study.simulated_machine import MachineOptions
+from ibprof_lab.simulation.study.study_file import plan_preset
 from ibprof_testing import processes
 
 HERE = Path(__file__).resolve().parent

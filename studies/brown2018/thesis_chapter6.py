@@ -26,8 +26,9 @@ from thesis_results import (
     tell_seeds,
 )
 
+from ibprof_lab.lab_choices import JobPlacement, ServerPlacement
 from ibprof_lab.simulation.engine.simulated_network import Hardware, index_network
-from ibprof_lab.simulation.workload.host_assignment import JobPlacement, ServerPlacement, assign_hosts
+from ibprof_lab.simulation.workload.host_assignment import assign_hosts
 from ibprof_testing.samples.fabrics import read_subnet
 
 # -- section 6.5.1

@@ -6,9 +6,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import fields
-from functools import partial
 from math import inf, nan
-from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from ibprof.errors import UsageError, quote_found
 
@@ -96,10 +95,9 @@ def _read_number(text: str) -> float:
 
 Subcommands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
-P = ParamSpec("P")
 
-OptionsOf = type[T] | Callable[[argparse.Namespace], T]
-"""A dataclass, whose fields are the arguments of the same names; or a function from parsed arguments to options."""
+BuildCommand: TypeAlias = "Callable[[argparse.Namespace], Callable[..., int | None]]"
+"""Makes what runs from the parsed arguments."""
 
 
 def add_subcommands(parser: argparse.ArgumentParser) -> Subcommands:
@@ -112,9 +110,8 @@ def add_subcommand(
     name: str,
     summary: str,
     examples: str,
-    options: OptionsOf[T],
-    run: Callable[Concatenate[T, P], int | None],
     description: str | None = None,
+    build: BuildCommand | None = None,
 ) -> argparse.ArgumentParser:
     """Add a subcommand.
 
@@ -123,9 +120,8 @@ def add_subcommand(
         name: as users type it.
         summary: for the list of subcommands.
         examples: for its own help, after the arguments.
-        options: of the subcommand.
-        run: takes the options, and what the command passes on to all its subcommands.
         description: for its own help; by default the summary as a sentence.
+        build: the command; None where the caller chooses it by the argument `command`.
 
     Returns:
         Its parser, which has no arguments yet.
@@ -137,7 +133,7 @@ def add_subcommand(
         epilog=examples,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.set_defaults(options=partial(fill_options, options) if isinstance(options, type) else options, run=run)
+    parser.set_defaults(build=build)
     return parser
 
 
@@ -152,4 +148,5 @@ def parse_subcommand(parser: argparse.ArgumentParser, argv: Sequence[str] | None
         IbprofError: the options are invalid.
     """
     arguments = parser.parse_args(argv)
-    return partial(arguments.run, arguments.options(arguments))
+    run: Callable[[], int | None] = arguments.build(arguments)
+    return run

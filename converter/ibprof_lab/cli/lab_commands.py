@@ -12,10 +12,13 @@ from pathlib import Path
 
 from ibprof.errors import IbprofError
 from ibprof_converter.cli.arguments import parse_subcommand
-from ibprof_lab.latency.files.delay_files import UNITS
-from ibprof_lab.latency.measure.mpi_job import launched_rank
+from ibprof_lab.lab_choices import UNITS
+
+_RANK = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID")
+"""Variables in which a launcher states the rank, before MPI is started."""
 
 _MOMENT_S = 1.0
+"""Time for rank 0 to print an error: once one process has failed, a launcher may kill the others."""
 
 
 def run_on_ranks(make_parser: Callable[[], argparse.ArgumentParser], argv: Sequence[str] | None) -> int | None:
@@ -25,23 +28,18 @@ def run_on_ranks(make_parser: Callable[[], argparse.ArgumentParser], argv: Seque
         make_parser: returns the parser of a command with subcommands.
         argv: the arguments after the command's name; None for those of this process.
     """
-    if not launched_rank():
+    if not next((int(os.environ[name]) for name in _RANK if os.environ.get(name, "").isdecimal()), 0):
         return parse_subcommand(make_parser(), argv)()
     try:
         with Path(os.devnull).open("w", encoding="utf-8") as null, redirect_stdout(null), redirect_stderr(null):
             run = parse_subcommand(make_parser(), argv)
         return run()
     except SystemExit:
-        _wait_for_rank_0()
+        time.sleep(_MOMENT_S)
         raise
     except IbprofError as error:
-        _wait_for_rank_0()
+        time.sleep(_MOMENT_S)
         return error.status
-
-
-def _wait_for_rank_0() -> None:
-    """Wait a moment: once one process has failed, a launcher may kill rank 0 before it has printed the reason."""
-    time.sleep(_MOMENT_S)
 
 
 def add_unit(parser: argparse.ArgumentParser) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import argparse
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -23,28 +23,8 @@ from ibprof_converter.cli.arguments import (
 )
 from ibprof_converter.cli.printing import print_document
 from ibprof_lab.cli.lab_commands import add_unit, run_on_ranks
-from ibprof_lab.latency.features.outliers import LEAST_CHANGE
-from ibprof_lab.latency.features.pair_clusters import BY
-from ibprof_lab.latency.files.delay_files import NO_CLUSTER
-from ibprof_lab.latency.measure.delay_measurement import MeasureOptions, measure_delays
-from ibprof_lab.latency.measure.measurement_plan import MODES, SCHEDULES, BackgroundNoise, MeasurementPlan
-from ibprof_lab.latency.measure.mpi_job import work_together
-from ibprof_lab.latency.measure.timed_loops import Sampling
-from ibprof_lab.latency.model.delays import STATISTICS
+from ibprof_lab.lab_choices import BY, LEAST_CHANGE, MODES, NO_CLUSTER, SCHEDULES, STATISTICS
 from ibprof_lab.latency.model.typed_quantities import parse_budget, parse_duration, parse_length, parse_lengths
-from ibprof_lab.latency.outputs import delay_tables
-from ibprof_lab.latency.outputs.delay_queries import (
-    ConvertDelaysOptions,
-    DiffDelaysOptions,
-    FeaturesOptions,
-    ShowDelaysOptions,
-    convert_delays,
-    query_changes,
-    query_delays,
-    query_features,
-)
-from ibprof_lab.latency.outputs.delay_tables import describe_change
-from ibprof_lab.topology.infer.few_pairs import PairSearch
 
 NAME = "ibprof-latency"
 
@@ -99,7 +79,10 @@ examples:
   ibprof-latency convert delays.nc --clustbench network
 """
 
-_print = partial(print_document, indent=1, pipe_width=delay_tables.PIPE_WIDTH)
+_PIPE_WIDTH = 160
+"""Columns where there is no terminal to ask."""
+
+_print = partial(print_document, indent=1, pipe_width=_PIPE_WIDTH)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -126,7 +109,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_measure(commands: Subcommands) -> None:
     summary = "measure, on all processes of an MPI job"
-    parser = add_subcommand(commands, "measure", summary, _MEASURE_EXAMPLES, _build_measure_options, _measure)
+    parser = add_subcommand(commands, "measure", summary, _MEASURE_EXAMPLES, build=_build_measure)
     add = parser.add_argument
     add("-o", "--output", metavar="FILE", type=Path, required=True, help="delays as NetCDF-4, such as delays.nc")
     add(
@@ -137,7 +120,7 @@ def _add_measure(commands: Subcommands) -> None:
         help="bytes: 0,64,1K:1M:x2 or 1K:64K:1K (default: 0)",
     )
     add("--mode", choices=MODES, default=MODES[0], help="what a pair does, as in network_tests2 (default: one_to_one)")
-    add("--schedule", choices=tuple(SCHEDULES), default="rounds", help="who measures at the same time: disjoint pairs, "
+    add("--schedule", choices=SCHEDULES, default="rounds", help="who measures at the same time: disjoint pairs, "
         "one pair, Bufe's halves, all processes (default: rounds)")  # fmt: skip
     add("--repetitions", metavar="N", type=_count, default=11, help="batches of a pair and length (default: 11)")
     add("--batch-time", metavar="T", type=_duration, default=1e-3, help="shortest time of a batch (default: 1ms)")
@@ -159,28 +142,32 @@ def _add_measure(commands: Subcommands) -> None:
     add("--dry-run", action="store_true", help="only estimate how long it would take")
 
 
-def _build_measure_options(arguments: argparse.Namespace) -> MeasureOptions:
+def _build_measure(arguments: argparse.Namespace) -> Callable[[], int]:
+    # --help and wrong options need no numpy, here and below.
+    from ibprof_lab.latency.measure import delay_measurement, measurement_plan  # noqa: PLC0415
+    from ibprof_lab.latency.measure.mpi_job import work_together  # noqa: PLC0415
+    from ibprof_lab.latency.measure.timed_loops import Sampling  # noqa: PLC0415
+    from ibprof_lab.topology.infer.few_pairs import PairSearch  # noqa: PLC0415
+
+    noise = arguments.noise_processes, arguments.noise_messages, arguments.noise_length
     plan = fill_options(
-        MeasurementPlan,
+        measurement_plan.MeasurementPlan,
         arguments,
         sampling=Sampling(arguments.repetitions, arguments.batch_time),
-        noise=BackgroundNoise(arguments.noise_processes, arguments.noise_messages, arguments.noise_length),
+        noise=measurement_plan.BackgroundNoise(*noise),
         save_every_s=arguments.save_every,
         limit_s=arguments.max_time,
         again=arguments.again[0],
         again_s=arguments.again[1],
     )
-    return fill_options(MeasureOptions, arguments, plan=plan)
-
-
-def _measure(options: MeasureOptions) -> int:
-    search = partial(PairSearch, seed=options.plan.seed)
-    return work_together(lambda module: measure_delays(module, options, search))
+    options = fill_options(delay_measurement.MeasureOptions, arguments, plan=plan)
+    search = partial(PairSearch, seed=plan.seed)
+    return lambda: work_together(lambda module: delay_measurement.measure_delays(module, options, search))
 
 
 def _add_show(commands: Subcommands) -> None:
     summary = "ranges of what was measured, and one matrix"
-    parser = add_subcommand(commands, "show", summary, _SHOW_EXAMPLES, ShowDelaysOptions, _show)
+    parser = add_subcommand(commands, "show", summary, _SHOW_EXAMPLES, build=_build_show)
     _add_input(parser)
     add = parser.add_argument
     add("--length", metavar="BYTES", type=_length, help="the matrix of this length (default: the shortest)")
@@ -190,13 +177,16 @@ def _add_show(commands: Subcommands) -> None:
     add("--json", action="store_true", help="for programs, with the matrix (of up to 512 processes, or with --length)")
 
 
-def _show(options: ShowDelaysOptions) -> None:
-    _print(query_delays(options), delay_tables.show_delays, options.json)
+def _build_show(arguments: argparse.Namespace) -> Callable[[], None]:
+    from ibprof_lab.latency.outputs import delay_queries, delay_tables  # noqa: PLC0415  (as above)
+
+    options = fill_options(delay_queries.ShowDelaysOptions, arguments)
+    return lambda: _print(delay_queries.query_delays(options), delay_tables.show_delays, options.json)
 
 
 def _add_features(commands: Subcommands) -> None:
     summary = "peaks, steps, clusters, outlying processes"
-    parser = add_subcommand(commands, "features", summary, _FEATURES_EXAMPLES, FeaturesOptions, _find_features)
+    parser = add_subcommand(commands, "features", summary, _FEATURES_EXAMPLES, build=_build_features)
     _add_input(parser)
     add, threshold = parser.add_argument, number_in(0, 1)
     add("-o", "--output", metavar="DIR", type=Path, help="pictures, steps.html, clusters.npz (compressed "
@@ -210,12 +200,15 @@ def _add_features(commands: Subcommands) -> None:
     add("--json", action="store_true", help="the same for programs")
 
 
-def _find_features(options: FeaturesOptions) -> None:
-    _print(query_features(options), delay_tables.show_features, options.json)
+def _build_features(arguments: argparse.Namespace) -> Callable[[], None]:
+    from ibprof_lab.latency.outputs import delay_queries, delay_tables  # noqa: PLC0415  (as above)
+
+    options, as_json = fill_options(delay_queries.FeaturesOptions, arguments), arguments.json
+    return lambda: _print(delay_queries.query_features(options), delay_tables.show_features, as_json)
 
 
 def _add_diff(commands: Subcommands) -> None:
-    parser = add_subcommand(commands, "diff", "which pairs changed", _DIFF_EXAMPLES, DiffDelaysOptions, _diff)
+    parser = add_subcommand(commands, "diff", "which pairs changed", _DIFF_EXAMPLES, build=_build_diff)
     add = parser.add_argument
     add("before", metavar="BEFORE", type=Path, help="delays, in any format that is read")
     add("after", metavar="AFTER", type=Path, help="delays of the same cluster, later")
@@ -226,19 +219,32 @@ def _add_diff(commands: Subcommands) -> None:
     add("--json", action="store_true", help="the same for programs")
 
 
-def _diff(options: DiffDelaysOptions) -> int:
-    change = query_changes(options)
-    _print(describe_change(change), delay_tables.show_change, options.json)
-    return THRESHOLD_CROSSED if options.fail and change.count else 0
+def _build_diff(arguments: argparse.Namespace) -> Callable[[], int]:
+    from ibprof_lab.latency.outputs import delay_queries, delay_tables  # noqa: PLC0415  (as above)
+
+    options, as_json, fails = fill_options(delay_queries.DiffDelaysOptions, arguments), arguments.json, arguments.fail
+
+    def run() -> int:
+        change = delay_queries.query_changes(options)
+        _print(delay_tables.describe_change(change), delay_tables.show_change, as_json)
+        return THRESHOLD_CROSSED if fails and change.count else 0
+
+    return run
 
 
 def _add_convert(commands: Subcommands) -> None:
     summary = "from one format of delays to another"
-    parser = add_subcommand(commands, "convert", summary, _CONVERT_EXAMPLES, ConvertDelaysOptions, convert_delays)
+    parser = add_subcommand(commands, "convert", summary, _CONVERT_EXAMPLES, build=_build_convert)
     _add_input(parser)
     parser.add_argument("output", metavar="FILE", type=Path, help="NetCDF-4, or CSV of one length (.csv), or a prefix")
     parser.add_argument("--length", metavar="BYTES", type=_length, help="this length alone")
     parser.add_argument("--clustbench", action="store_true", help="write clustbench's five files; FILE is their prefix")
+
+
+def _build_convert(arguments: argparse.Namespace) -> Callable[[], None]:
+    from ibprof_lab.latency.outputs import delay_queries  # noqa: PLC0415  (as above)
+
+    return partial(delay_queries.convert_delays, fill_options(delay_queries.ConvertDelaysOptions, arguments))
 
 
 def _add_input(parser: argparse.ArgumentParser) -> None:

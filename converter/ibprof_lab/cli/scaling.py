@@ -7,17 +7,13 @@ import argparse
 import re
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
-
-from rich.console import Console
+from typing import Any
 
 from ibprof.cli.command import make_parser, run_command
 from ibprof.errors import quote_found
 from ibprof_converter.cli.arguments import (
-    OptionsOf,
     Subcommands,
     add_subcommand,
     add_subcommands,
@@ -29,34 +25,9 @@ from ibprof_converter.cli.arguments import (
 )
 from ibprof_converter.cli.printing import print_document
 from ibprof_lab.cli.lab_commands import add_unit
+from ibprof_lab.lab_choices import BLOCK, HOSTS, RANKS, STRONG, WEAK
 from ibprof_lab.scaling.analytic_kernels import WORD
-from ibprof_lab.scaling.exchange_fit import HOSTS, RANKS
-from ibprof_lab.scaling.hpl import BLOCK, HplOptions, print_hpl, query_hpl
-from ibprof_lab.scaling.measured.prediction_query import (
-    STRONG,
-    WEAK,
-    PredictOptions,
-    print_prediction,
-    query_prediction,
-)
-from ibprof_lab.scaling.scaling_document import (
-    Document,
-    describe_systems,
-    print_kernel,
-    print_shares,
-    print_study,
-    print_systems,
-)
-from ibprof_lab.scaling.scaling_queries import (
-    ClusterOptions,
-    FitOptions,
-    KernelOptions,
-    SharesOptions,
-    query_kernel,
-    query_recordings,
-    query_shares,
-)
-from ibprof_lab.scaling.top500 import UNITS, read_systems
+from ibprof_lab.scaling.top500 import UNITS
 
 NAME = "ibprof-scaling"
 
@@ -73,32 +44,40 @@ examples:
   ibprof-scaling top500 list.csv --unit TFlop/s
 """
 
-T = TypeVar("T")
-
 _parse_number = partial(parse_positive, most=sys.float_info.max)
-
-
-@dataclass(frozen=True, slots=True)
-class _ListOptions:
-    """A TOP500-like list, the unit of its R_max, bytes of a number."""
-
-    list: Path
-    unit: str | None
-    word: float
-    json: bool
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `ibprof-scaling`."""
-    return run_command(NAME, _scale, argv)
+    return run_command(NAME, lambda words: parse_subcommand(_parser(), words)(), argv)
 
 
-def _scale(argv: Sequence[str] | None) -> None:
-    parse_subcommand(_parser(), argv)()
+def _build(arguments: argparse.Namespace) -> Callable[[], None]:
+    """Return a command, which prints the document of its query, as JSON or as tables."""
+    # --help and wrong options need none of the model, whose import takes times as long.
+    from ibprof_lab.scaling import hpl, scaling_document, scaling_queries  # noqa: PLC0415
+    from ibprof_lab.scaling.measured import prediction_query  # noqa: PLC0415
 
-
-def _describe_list(options: _ListOptions) -> Document:
-    return describe_systems(read_systems(options.list, options.unit, options.word))
+    kernel = scaling_queries.KernelOptions, scaling_queries.query_kernel, scaling_document.print_kernel
+    queries: dict[str, tuple[Any, Any, Any]] = {
+        "scalar": kernel,
+        "matrix": kernel,
+        "linpack": kernel,
+        "fit": (scaling_queries.FitOptions, scaling_queries.query_recordings, scaling_document.print_study),
+        "predict": (
+            prediction_query.PredictOptions,
+            prediction_query.query_prediction,
+            prediction_query.print_prediction,
+        ),
+        "hpl": (hpl.HplOptions, hpl.query_hpl, hpl.print_hpl),
+        "shares": (scaling_queries.SharesOptions, scaling_queries.query_shares, scaling_document.print_shares),
+        "top500": (scaling_queries.ListOptions, scaling_queries.query_list, scaling_document.print_systems),
+    }
+    options, query, show = queries[arguments.command]
+    if "l_peak" in arguments:
+        arguments.hardware = fill_options(scaling_queries.ClusterOptions, arguments)
+    given, as_json = fill_options(options, arguments), arguments.json
+    return lambda: print_document(query(given), show, as_json)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -119,30 +98,18 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _build(kind: type[T], arguments: argparse.Namespace) -> T:
-    return fill_options(kind, arguments, hardware=fill_options(ClusterOptions, arguments))
-
-
-def _add(
-    commands: Subcommands,
-    name: str,
-    summary: str,
-    options: OptionsOf[T],
-    query: Callable[[T], Document],
-    show: Callable[[Console, Document], None],
-) -> argparse.ArgumentParser:
-    """Add a command that prints the document of a query, as JSON or by `show`."""
-
-    def run(given: Any) -> None:
-        print_document(query(given), show, given.json)
-
-    parser = add_subcommand(commands, name, summary, _example_of(name), options, run)
+def _add(commands: Subcommands, name: str, summary: str) -> argparse.ArgumentParser:
+    """Add a command, with the lines of the examples that show it."""
+    lines = _EXAMPLES.replace("\\\n", "\\").splitlines()[1:]
+    fitting = [line for line in lines if line.split()[1] == name] or [lines[0].replace("linpack", name)]
+    example = "example:\n" + "\n".join(fitting).replace("\\", "\\\n")
+    parser = add_subcommand(commands, name, summary, example, build=_build)
     parser.add_argument("--json", action="store_true", help="the same numbers for programs")
     return parser
 
 
 def _add_kernel(commands: Subcommands, name: str, summary: str) -> None:
-    parser = _add(commands, name, summary, partial(_build, KernelOptions), query_kernel, print_kernel)
+    parser = _add(commands, name, summary)
     parser.add_argument("--n", metavar="N", type=_parse_number, required=True, help="problem size")
     _add_cluster(parser)
     _add_word(parser)
@@ -151,7 +118,7 @@ def _add_kernel(commands: Subcommands, name: str, summary: str) -> None:
 
 def _add_fit(commands: Subcommands) -> None:
     summary = "fit what recordings exchanged, and predict speed-up by region"
-    parser = _add(commands, "fit", summary, partial(_build, FitOptions), query_recordings, print_study)
+    parser = _add(commands, "fit", summary)
     add = parser.add_argument
     add("runs", nargs="+", metavar="N:PROFILE", type=_parse_run, help="problem size, and a profile or recording")
     add("--operations", action="append", metavar="[REGION:]FORMULA", required=True, help="#op as a formula of n, such "
@@ -166,7 +133,7 @@ def _add_fit(commands: Subcommands) -> None:
 
 def _add_predict(commands: Subcommands) -> None:
     summary = "predict run times from recorded runs and measured delays"
-    parser = _add(commands, "predict", summary, PredictOptions, query_prediction, print_prediction)
+    parser = _add(commands, "predict", summary)
     add = parser.add_argument
     add("runs", nargs="+", metavar="N:PROFILE", type=_parse_run, help="problem size, and a profile or recording; three "
         "numbers of processes or more")  # fmt: skip
@@ -185,7 +152,7 @@ def _add_predict(commands: Subcommands) -> None:
 
 def _add_hpl(commands: Subcommands) -> None:
     summary = "performance of the Linpack benchmark by HPL's own model"
-    parser = _add(commands, "hpl", summary, HplOptions, query_hpl, print_hpl)
+    parser = _add(commands, "hpl", summary)
     add = parser.add_argument
     add("--n", metavar="N", type=_parse_number, required=True, help="order of the matrix")
     add("--nb", metavar="NB", type=_parse_number, default=float(BLOCK), help=f"block size (default: {BLOCK})")
@@ -200,7 +167,7 @@ def _add_hpl(commands: Subcommands) -> None:
 
 def _add_shares(commands: Subcommands) -> None:
     summary = "the general case: units that differ (slides 7 to 11)"
-    add = _add(commands, "shares", summary, SharesOptions, query_shares, print_shares).add_argument
+    add = _add(commands, "shares", summary).add_argument
     for option, unit in (("operations", "Flop"), ("data", "bytes"), ("exchanged", "bytes"), ("bandwidth", "bytes/s")):
         add(f"--{option}", metavar="X", type=_parse_number, required=True, help=unit)
     add("--peaks", metavar="X,X,...", type=_parse_numbers, required=True, help="of each unit, in Flop/s")
@@ -210,18 +177,10 @@ def _add_shares(commands: Subcommands) -> None:
 
 def _add_top500(commands: Subcommands) -> None:
     summary = "effective bandwidth of systems in Linpack (slide 22)"
-    parser = _add(commands, "top500", summary, _ListOptions, _describe_list, print_systems)
+    parser = _add(commands, "top500", summary)
     parser.add_argument("list", metavar="LIST.csv", type=Path, help="with columns Rmax, Nmax, and Rank, Name, Cores")
     parser.add_argument("--unit", choices=UNITS, type=str.lower, help="of Rmax (default: as the header says)")
     _add_word(parser)
-
-
-def _example_of(command: str) -> str:
-    lines = _EXAMPLES.replace("\\\n", "\\").splitlines()[1:]
-    fitting = [line for line in lines if line.split()[1] == command] or [
-        lines[0].replace("linpack", command),
-    ]
-    return "example:\n" + "\n".join(fitting).replace("\\", "\\\n")
 
 
 def _add_cluster(parser: argparse.ArgumentParser) -> None:

@@ -4,58 +4,28 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Executor
-from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import partial
+import os
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from ibprof.cli.command import make_parser, run_command
-from ibprof.cli.terminal import show_progress
-from ibprof_converter.cli.arguments import Subcommands, add_subcommand, add_subcommands, number_in, type_of
-from ibprof_converter.cli.printing import print_json, print_warnings
-from ibprof_lab.cli.sim_options import (
-    QuestionOptions,
-    StudyOptions,
-    add_job_hosts,
-    add_machine,
-    add_output,
-    add_reads,
-    add_replayed,
-    add_running,
-    build_advice,
-    build_replay,
-    build_run,
-    build_study,
-    build_threshold,
+from ibprof.errors import InputError
+from ibprof.text.host_lists import expand_hosts
+from ibprof_converter.choices import ROUTE_CHOICES, parse_routes
+from ibprof_converter.cli.arguments import Subcommands, add_subcommand, add_subcommands, count_in, number_in, type_of
+from ibprof_lab.lab_choices import (
+    DRAWN,
+    HOSTS_PER_SERVER,
+    MOST_SEEDS,
+    RANGES,
+    STUDY_EXAMPLE,
+    STUDY_WORDS,
+    JobPlacement,
+    ServerPlacement,
 )
-from ibprof_lab.simulation.questions.advice import AdviceOptions, answer_advice, ask_advice, parse_messages
-from ibprof_lab.simulation.questions.congestion_threshold import (
-    Simulate,
-    ThresholdOptions,
-    ask_threshold,
-    find_threshold,
-)
-from ibprof_lab.simulation.questions.replayed_run import ReplayOptions, answer_replay, ask_replay
-from ibprof_lab.simulation.reports.answers import (
-    describe_advice,
-    describe_replay,
-    describe_threshold,
-    format_advice,
-    format_replay,
-    format_threshold,
-)
-from ibprof_lab.simulation.reports.charts import draw_results
-from ibprof_lab.simulation.reports.simulated_run import describe_results, run_and_show
-from ibprof_lab.simulation.study.cell import Cell, Outcome
-from ibprof_lab.simulation.study.presets import PRESETS, describe_presets
-from ibprof_lab.simulation.study.result_tables import MEANS
-from ibprof_lab.simulation.study.sizes_and_times import parse_size
-from ibprof_lab.simulation.study.study_file import EXAMPLE, WORDS
-from ibprof_lab.simulation.study.study_results import estimate_study, list_notes
-from ibprof_lab.simulation.study.sweep import keep_results, open_pool, run_cells
+from ibprof_lab.simulation.study.presets import PRESETS
+from ibprof_lab.simulation.study.sizes_and_times import parse_messages, parse_size
 
 NAME = "ibprof-sim"
 
@@ -82,8 +52,8 @@ examples:
   ibprof-sim run study.yaml -o mine
 
 study.yaml:
-{EXAMPLE}
-{WORDS}"""
+{STUDY_EXAMPLE}
+{STUDY_WORDS}"""
 
 _THRESHOLD_EXAMPLES = """\
 examples:
@@ -111,15 +81,6 @@ examples:
 """
 
 
-@dataclass(frozen=True, slots=True)
-class _ChartsOptions:
-    """Folders of studies, the folder of the charts, and their format."""
-
-    results: Sequence[Path]
-    output: Path
-    format: str
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `ibprof-sim`."""
     return run_command(NAME, _simulate, argv)
@@ -127,72 +88,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _simulate(argv: Sequence[str] | None) -> None:
     arguments = _make_parser().parse_args(argv)
-    options = arguments.options(arguments)
+    # --help and wrong options need no numpy.
+    from ibprof_lab.cli.sim_commands import build_command  # noqa: PLC0415
+    from ibprof_lab.simulation.study.sweep import open_pool  # noqa: PLC0415
+
+    run = build_command(arguments)
     with open_pool(arguments.workers) as pool:
         if pool is not None:  # None in a rank that has served another rank's pool
-            arguments.run(options, pool)
-
-
-def _run_study(options: StudyOptions, pool: Executor) -> None:
-    plan = options.make_plan()
-    if options.estimate_workers is not None:
-        print_warnings(NAME, plan.notes)
-        # Under mpirun the other ranks are the workers.
-        print_json(estimate_study(plan, getattr(pool, "num_workers", options.estimate_workers)), indent=None)
-        return
-    print_warnings(NAME, list_notes(plan))
-    with show_progress("simulating") as tell:
-        found = run_and_show(plan, options.output, pool, tell)
-    print_json(found.conclusions)
-    print_warnings(NAME, describe_results(found, options.output))
-
-
-def _find_threshold(options: QuestionOptions[ThresholdOptions], pool: Executor) -> None:
-    question = ask_threshold(options.question)
-    with _answering(options, question.notes, pool) as simulate:
-        found = find_threshold(question.setting, question.job, question.seeds, simulate)
-    _print_answer(options, describe_threshold(question, found), format_threshold(question, found))
-
-
-def _advise(options: QuestionOptions[AdviceOptions], pool: Executor) -> None:
-    question = ask_advice(options.question)
-    with _answering(options, question.notes, pool) as simulate:
-        advice = answer_advice(question, simulate)
-    _print_answer(options, describe_advice(advice), format_advice(advice))
-
-
-def _replay(options: QuestionOptions[ReplayOptions], pool: Executor) -> None:
-    question = ask_replay(options.question)
-    with _answering(options, question.notes, pool) as simulate:
-        found = answer_replay(question, simulate)
-    _print_answer(options, describe_replay(question, found), format_replay(found))
-
-
-@contextmanager
-def _answering(options: QuestionOptions[Any], notes: Sequence[str], pool: Executor) -> Iterator[Simulate]:
-    """Print what is to be said of a question, and have its results kept while it is answered."""
-    print_warnings(NAME, notes)
-    with keep_results(options.folder) as folder:
-        yield partial(_run_cells, folder, pool)
-
-
-def _print_answer(options: QuestionOptions[Any], described: dict[str, Any], text: str) -> None:
-    if options.as_json:
-        print_json(described)
-    else:
-        print(text)
-
-
-def _run_cells(folder: Path, pool: Executor, cells: Sequence[Cell]) -> dict[str, Outcome]:
-    with show_progress("simulating") as tell:
-        return run_cells(cells, folder, pool, tell)
-
-
-def _draw(options: _ChartsOptions, _pool: Executor) -> None:
-    drawn = draw_results(options.results, options.output, options.format)
-    for path in drawn.files:
-        print(path)
-    print_warnings(NAME, drawn.notes)
+            run(pool)
 
 
 def _make_parser() -> argparse.ArgumentParser:
@@ -212,22 +115,22 @@ def _make_parser() -> argparse.ArgumentParser:
 
 
 def _add_study(commands: Subcommands) -> None:
-    summaries = "\n".join(f"  {name:14}{summary}" for name, summary in describe_presets().items())
+    summaries = "\n".join(f"  {name:14}{summary}" for name, summary in PRESETS.items())
     summary, description = "a study of MPI jobs next to I/O", f"Studies of MPI jobs next to I/O:\n{summaries}"
-    parser = add_subcommand(commands, "study", summary, _STUDY_EXAMPLES, build_study, _run_study, description)
+    parser = add_subcommand(commands, "study", summary, _STUDY_EXAMPLES, description)
     parser.add_argument("name", metavar="NAME", choices=PRESETS)
     parser.add_argument("--estimate", action="store_true", help="print the work that it would be, and end")
-    add_machine(parser, needs_fabric=False)
-    add_running(parser, Path("results"))
-    add_output(parser)
+    _add_machine(parser, needs_fabric=False)
+    _add_running(parser, Path("results"))
+    _add_output(parser)
 
 
 def _add_run(commands: Subcommands) -> None:
     summary, description = "a study of your own", "Simulate the jobs of a file."
-    parser = add_subcommand(commands, "run", summary, _RUN_EXAMPLES, build_run, _run_study, description)
+    parser = add_subcommand(commands, "run", summary, _RUN_EXAMPLES, description)
     parser.add_argument("study", metavar="STUDY.yaml", type=Path)
-    add_running(parser, Path("results"))
-    add_output(parser)
+    _add_running(parser, Path("results"))
+    _add_output(parser)
 
 
 def _add_threshold(commands: Subcommands) -> None:
@@ -237,7 +140,7 @@ def _add_threshold(commands: Subcommands) -> None:
         "requests of the job's own clients delay each other."
     )
     examples = _THRESHOLD_EXAMPLES
-    parser = add_subcommand(commands, "threshold", summary, examples, build_threshold, _find_threshold, description)
+    parser = add_subcommand(commands, "threshold", summary, examples, description)
     add = parser.add_argument
     add("--size", metavar="SIZE", type=type_of(parse_size), default=1 << 22, help="of a request (default: 4MiB)")
     add("--share", metavar="S", type=number_in(0, 1), default=0.5, help="part of the compute hosts that run the "
@@ -251,7 +154,7 @@ def _add_advise(commands: Subcommands) -> None:
         "one. Report where servers and jobs should be, which throttle or routing helps, the gain, and how sure it is."
     )
     summary = "interference of two jobs, and what would help"
-    parser = add_subcommand(commands, "advise", summary, _ADVISE_EXAMPLES, build_advice, _advise, description)
+    parser = add_subcommand(commands, "advise", summary, _ADVISE_EXAMPLES, description)
     add = parser.add_argument
     add("--mpi", metavar="TRAFFIC", type=type_of(parse_messages), required=True, help="SIZE@INTERVAL between random "
         "pairs, or a profile, by its time line or with @INTERVAL")  # fmt: skip
@@ -259,7 +162,7 @@ def _add_advise(commands: Subcommands) -> None:
         "interval: a checkpoint), a log of Darshan (*.darshan), or the profile of a second job")  # fmt: skip
     add("--share", metavar="S", type=number_in(0, 1), default=0.5, help="part of the compute hosts for MPI, the rest "
         "for I/O; at most what named hosts leave (default: 0.5)")  # fmt: skip
-    add_job_hosts(parser)
+    _add_job_hosts(parser)
     _add_question(parser)
 
 
@@ -270,28 +173,167 @@ def _add_replay(commands: Subcommands) -> None:
         "ranks compute as long as they did, and wait for the messages that they can have waited for. Record it to its\n"
         "end with IBPROF_TIME=1 and IBPROF_INTERVAL=10."
     )
-    parser = add_subcommand(commands, "replay", summary, _REPLAY_EXAMPLES, build_replay, _replay, description)
+    parser = add_subcommand(commands, "replay", summary, _REPLAY_EXAMPLES, description)
     parser.add_argument(
         "profile", metavar="PROFILE", type=Path, help="profile or recording, with times and a time line"
     )
-    add_replayed(parser)
-    add_running(parser, None)
+    _add_replayed(parser)
+    _add_running(parser, None)
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def _add_question(parser: argparse.ArgumentParser) -> None:
-    add_reads(parser)
-    add_machine(parser, seeds=3)
-    add_running(parser, None)
+    _add_reads(parser)
+    _add_machine(parser, seeds=3)
+    _add_running(parser, None)
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def _add_charts(commands: Subcommands) -> None:
     summary, description = "charts of stored results", "Draw the means of studies, a chart for each measured job."
-    parser = add_subcommand(commands, "charts", summary, _CHARTS_EXAMPLES, _ChartsOptions, _draw, description)
+    parser = add_subcommand(commands, "charts", summary, _CHARTS_EXAMPLES, description)
     parser.set_defaults(workers=1)
     parser.add_argument(
-        "results", metavar="RESULTS", type=Path, nargs="+", help=f"folders of studies, or their {MEANS}"
+        "results", metavar="RESULTS", type=Path, nargs="+", help="folders of studies, or their means.csv"
     )
     parser.add_argument("-o", "--output", metavar="DIR", type=Path, default=Path("figures"), help="default: figures")
     parser.add_argument("--format", choices=("png", "svg", "pdf"), default="png", help="default: png")
+
+
+def _add_output(parser: argparse.ArgumentParser) -> None:
+    """Add what a study writes."""
+    parser.add_argument("--stored", action="store_true", help="write tables of stored results; simulate nothing")
+    parser.add_argument("--parquet", action="store_true", help="write tables as Parquet too")
+
+
+def _add_job_hosts(parser: argparse.ArgumentParser) -> None:
+    """Add the hosts of the jobs of `advise`."""
+    parser.add_argument(
+        "--mpi-hosts", metavar="HOSTS", type=type_of(read_hosts),
+        help="hosts of the MPI job, as node[01-04,7],login1 or a file of such lines, in place of a share. A profile "
+        "takes as many as "
+        f"its run had, in order of their first ranks, or {DRAWN} (default: the recorded ones, if the fabric has them)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--io-hosts", metavar="HOSTS", type=type_of(read_hosts), help="hosts of the I/O job in place of a share"
+    )
+
+
+def _add_reads(parser: argparse.ArgumentParser) -> None:
+    """Add the direction of I/O."""
+    parser.add_argument(
+        "--io-reads", metavar="SIZE", type=type_of(parse_size), default=0,
+        help="I/O reads: a client sends a request of SIZE, the server answers with the I/O size (default: I/O writes)",
+    )  # fmt: skip
+
+
+def _add_running(parser: argparse.ArgumentParser, output: Path | None) -> None:
+    """Add the folder of results and the number of processes."""
+    default = f"default: {output}" if output else "default: not kept"
+    parser.add_argument(
+        "-o", "--output", metavar="DIR", type=Path, default=output,
+        help=f"folder of results; a study begun in it is continued ({default})",
+    )  # fmt: skip
+    parser.add_argument(
+        "--workers",
+        metavar="N",
+        type=count_in(1),
+        default=os.cpu_count() or 1,
+        help="number of processes (default: all cores)",
+    )
+
+
+def _add_machine(parser: argparse.ArgumentParser, seeds: int = 1, needs_fabric: bool = True) -> None:
+    """Add the machine to simulate, and the effort."""
+    effort = parser.add_mutually_exclusive_group()
+    effort.add_argument("--quick", action="store_true", help="fewer patterns and messages")
+    effort.add_argument("--full", action="store_true", help="50 messages of warm-up and 1,000 measured, however long, "
+        "with steady states skipped")  # fmt: skip
+    parser.add_argument("--every-message", action="store_true", help="with --full: skip no steady states")
+    parser.add_argument(
+        "--seeds", metavar="N", type=count_in(1, MOST_SEEDS), default=seeds,
+        help=f"random seeds of each simulation (default: {seeds})",
+    )  # fmt: skip
+    _add_network(parser, needs_fabric)
+    parser.add_argument(
+        "--servers", metavar="N|HOSTS", type=_parse_servers,
+        help="I/O servers: their number, or their hosts as node[01-04,7],login1 or in a file "
+        f"(default: one for every {HOSTS_PER_SERVER} hosts)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--server-placement", choices=[each.value for each in ServerPlacement],
+        help="of servers that are not named: on whole leaf switches, one per leaf switch, random (default: isolated)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--job-placement", choices=[each.value for each in JobPlacement], default="random-node",
+        help="of jobs without named hosts: hosts sampled one by one, or whole leaf switches (default: random-node)",
+    )  # fmt: skip
+    parser.add_argument("--adaptive", action="store_true", help="packets choose among shortest routes")
+    _add_hardware(parser)
+
+
+def _add_replayed(parser: argparse.ArgumentParser) -> None:
+    """Add the network that a run was recorded on, and where its time is wanted."""
+    _add_network(parser, needs_fabric=True)
+    add, hosts = parser.add_argument, type_of(read_hosts)
+    add("--to-fabric", metavar="LST", help="another network for it (default: the one of --fabric)")
+    add("--to-routes", metavar="HOW", type=type_of(parse_routes), help=f"other routes: {ROUTE_CHOICES}")
+    add("--to-hosts", metavar="HOSTS", type=hosts, help="other hosts, as node[01-04,7],login1 or a file of such lines, "
+        "in the order of the run's first ranks")  # fmt: skip
+    add("--next-to", metavar="OTHER", type=Path, help="profile of a job that runs there too")
+    add("--next-to-hosts", metavar="HOSTS", type=hosts, help="its hosts (default: the recorded ones)")
+    add("--seeds", metavar="N", type=count_in(1, MOST_SEEDS), default=3, help="random starts of that job (default: 3)")
+    _add_hardware(parser)
+
+
+def _add_network(parser: argparse.ArgumentParser, needs_fabric: bool) -> None:
+    says = "required" if needs_fabric else "default: the study's"
+    parser.add_argument(
+        "--fabric", metavar="LST", required=needs_fabric,
+        help=f"dump of a fabric, or the name of a synthetic one ({says})",
+    )  # fmt: skip
+    parser.add_argument(
+        "--routes", metavar="HOW", type=type_of(parse_routes),
+        help=f"where its routes come from: {ROUTE_CHOICES} (default: tables, or else modelled)",
+    )  # fmt: skip
+
+
+def _add_hardware(parser: argparse.ArgumentParser) -> None:
+    """Add what dumps do not state of packets, switches and links."""
+    add, delay, speed = parser.add_argument, number_in(*RANGES["switch_ns"]), number_in(*RANGES["gbps"])
+    add("--packet", metavar="B", type=_bytes_in("packet_bytes"), default=4096, help="bytes of a packet (default: 4096)")
+    add("--lane", metavar="B", type=_bytes_in("lane_bytes"), default=65536, help="buffer of a virtual lane in bytes "
+        "(default: 65536)")  # fmt: skip
+    add("--switch-ns", metavar="NS", type=delay, default=90.0, help="delay of a switch (default: 90)")
+    add("--nic-gap-ns", metavar="NS", type=number_in(*RANGES["nic_gap_ns"]), default=0.0,
+        help="pause of a host's adapter between packets (default: 0)")  # fmt: skip
+    add("--gbps", metavar="G", type=speed, help="speed of all links (default: as in the fabric)")
+
+
+def _bytes_in(name: str) -> Callable[[str], int]:
+    """Return the `type` of a property of `Hardware` in bytes."""
+    least, most = RANGES[name]
+    return count_in(int(least), int(most))
+
+
+def read_hosts(text: str) -> list[str]:
+    """Return the hosts that a Slurm expression names, or a file in any form of `hostlists`, each once.
+
+    Raises:
+        UsageError: the expression is invalid.
+        InputError: a line of the file is, or it has no host.
+    """
+    path = Path(text)
+    if not path.is_file():
+        return expand_hosts(text)
+    from ibprof_converter.traffic.hostlists import read_listed_hosts  # noqa: PLC0415  (--help needs no numpy)
+
+    hosts = list(dict.fromkeys(each.name for each in read_listed_hosts(path)))
+    if not hosts:
+        raise InputError(path, 1, "hosts, a line each", "none")
+    return hosts
+
+
+def _parse_servers(text: str) -> int | list[str]:
+    """Read the number of servers, or the names of their hosts."""
+    return type_of(read_hosts)(text) if re.search("[A-Za-z]", text) else count_in(1)(text)

@@ -4,45 +4,35 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
 from ibprof.cli.command import make_parser, run_command
-from ibprof.errors import InconsistentError, UsageError
-from ibprof_converter.cli.arguments import Subcommands, add_subcommand, add_subcommands, fill_options
-from ibprof_converter.cli.printing import print_result
+from ibprof_converter.cli.arguments import (
+    Subcommands,
+    add_subcommand,
+    add_subcommands,
+    count_in,
+    number_in,
+    parse_positive,
+    parse_share,
+    type_of,
+)
 from ibprof_lab.cli.lab_commands import add_unit, run_on_ranks
-from ibprof_lab.cli.topology_compare import add_compare, add_regress
-from ibprof_lab.cli.topology_measure import add_direct_links_command, add_remeasure, add_throughput
-from ibprof_lab.cli.topology_options import (
-    add_bufe_epsilon,
-    add_method_arguments,
-    add_outputs,
-    add_position_arguments,
-    build_outputs,
-    write_outputs,
+from ibprof_lab.lab_choices import (
+    CORRECTIONS,
+    GAMMA,
+    LEAST_DELAY,
+    LEAST_SPEED,
+    METHOD_STATISTICS,
+    METHODS,
+    POSITION_METHODS,
+    SHORTEST,
+    UNIQUE,
 )
-from ibprof_lab.latency.files.pair_files import write_named_pairs
-from ibprof_lab.topology.infer.inference_methods import (
-    InferenceMethod,
-    JoinOptions,
-    apply_method,
-    infer_joined,
-    read_host_delays,
-    read_or_infer,
-)
-from ibprof_lab.topology.model.topology_files import describe_topology
-from ibprof_lab.topology.outputs.inferred_page import write_topology_page
-from ibprof_lab.topology.outputs.topology_outputs import (
-    TopologyOutputs,
-    describe_inference,
-    describe_inferred,
-    describe_positions,
-)
-from ibprof_lab.topology.outputs.vertex_positions import position_vertices
+from ibprof_lab.latency.model.typed_quantities import parse_budget, parse_length
 
 NAME = "ibprof-topology"
 
@@ -90,10 +80,70 @@ examples:
 TOPOLOGY is JSON as `ibprof-topology infer -o topology.json` writes it, or delays to infer it from.
 """
 
+_COMPARE_EXAMPLES = """\
+examples:
+  ibprof-topology compare delays.nc plan.dot
+  ibprof-topology compare delays.nc ibdiagnet2.lst --fail
+  ibprof-topology compare topology.json plan.dot -o differences.svg -o differences.dot
+  ibprof-topology compare delays.nc plan.dot --length 1M --json
+
+A plan in DOT has hosts and switches by their names, and on its edges speeds in Gb/s, as label or gbps:
+  graph plan { n1 -- leaf1 [label=100]; n2 -- leaf1 [label=100]; leaf1 -- spine [label=200] }
+"""
+
+_REGRESS_EXAMPLES = """\
+examples:
+  ibprof-topology regress topology.json delays.nc
+  ibprof-topology regress topology.json delays.nc --correct minimum -o latencies.tgf
+  ibprof-topology regress ibdiagnet2.lst delays.nc -o latencies.csv
+"""
+
+_THROUGHPUT_EXAMPLES = """\
+examples:
+  ibprof-topology infer delays.nc -o topology.json
+  mpirun ibprof-topology throughput topology.json -o measured.json -o measured.lst
+  ibprof-report measured.lst profile.otf2
+
+Start a process on each host of the topology; of several the first one counts. -o as of `ibprof-topology infer`.
+"""
+
+_DIRECT_LINKS_EXAMPLES = """\
+examples:
+  ibprof-topology infer delays.nc -o topology.json
+  mpirun ibprof-topology throughput topology.json -o measured.json
+  mpirun ibprof-topology direct-links measured.json -o corrected.json
+  mpirun ibprof-topology direct-links measured.json --between node1 node7
+
+Start a process on each host of the topology; of several the first one counts. With the throughputs of `throughput` more
+pairs can be decided. -o as of `ibprof-topology infer`, with the direct links that were found.
+"""
+
+_REMEASURE_EXAMPLES = """\
+examples:
+  ibprof-topology infer delays.nc -o topology.json
+  mpirun ibprof-topology remeasure topology.json delays.nc --budget 20%
+  ibprof-topology infer delays.nc -o better.json
+
+Pairs that the topology does not explain come first, then a few that represent every link. Pairs of one round share no
+switch. The lower value of a pair is kept.
+"""
+
+_ALIASES = {"bannikov": "bannikov-salnikov"}
+_SPEEDS = ("SDR", "DDR", "QDR", "FDR", "EDR", "HDR", "NDR", "XDR")
+
+_parse_tolerance = number_in(0, math.nextafter(2, 0))
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `ibprof-topology`."""
     return run_command(NAME, partial(run_on_ranks, _parser), argv)
+
+
+def _build(arguments: argparse.Namespace) -> Callable[[], int | None]:
+    # --help and wrong options need no numpy.
+    from ibprof_lab.cli.topology_commands import build_command  # noqa: PLC0415
+
+    return build_command(arguments)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -102,33 +152,19 @@ def _parser() -> argparse.ArgumentParser:
     commands = add_subcommands(parser)
     _add_infer(commands)
     _add_join(commands)
-    add_remeasure(commands)
-    add_throughput(commands)
-    add_direct_links_command(commands)
-    add_compare(commands)
-    add_regress(commands)
+    _add_remeasure(commands)
+    _add_throughput(commands)
+    _add_direct_links(commands)
+    _add_compare(commands)
+    _add_regress(commands)
     _add_view(commands)
     return parser
-
-
-@dataclass(frozen=True, slots=True)
-class _InferOptions:
-    """Delays, method and outputs.
-
-    `again` is a file for the pairs to measure again; `accept_weak` takes any answer for reliable.
-    """
-
-    delays: str
-    method: InferenceMethod
-    outputs: TopologyOutputs
-    again: Path | None
-    accept_weak: bool
 
 
 def _add_infer(commands: Subcommands) -> None:
     description = "Infer hosts, switches and links from the delays between all pairs of hosts."
     summary = "hosts, switches and links from delays"
-    parser = add_subcommand(commands, "infer", summary, _INFER_EXAMPLES, _build_infer_options, _infer, description)
+    parser = add_subcommand(commands, "infer", summary, _INFER_EXAMPLES, description, build=_build)
     add = parser.add_argument
     add(
         "delays",
@@ -136,72 +172,127 @@ def _add_infer(commands: Subcommands) -> None:
         help="of ibprof-latency (.nc), clustbench, a matrix or one triangle of it (.csv, .npy), a line for each pair "
         "(a,b,latency), or the output of osu_latency or nccl-tests",
     )
-    add_method_arguments(parser)
+    _add_method_arguments(parser)
     add("--again", metavar="FILE", type=Path, help="pairs to measure again: sender,receiver")
     add("--accept-weak", action="store_true", help="write a .lst or .conf, and end with status 0, in any case")
-    add_outputs(parser)
+    _add_outputs(parser)
 
 
 def _add_join(commands: Subcommands) -> None:
     description = "Put the model of a host's inside in the place of each host (Bufe, section 2.7)."
     summary = "a model of hosts and one of what is inside them"
-    parser = add_subcommand(commands, "join", summary, _JOIN_EXAMPLES, _build_join_options, _join, description)
+    parser = add_subcommand(commands, "join", summary, _JOIN_EXAMPLES, description, build=_build)
     add = parser.add_argument
     add("outer", metavar="HOSTS", help="delays between hosts")
     add("inner", metavar="CORES", help="delays between cores of one host and a core of another")
     add("--external", metavar="NAME", required=True, help="the core of another host, in CORES")
     add("--core", metavar="NAME", help="the core that HOSTS was measured from (default: the nearest)")
     add("--method", choices=("auto", "bufe"), default="bufe", help="for both (bufe)")
-    add_bufe_epsilon(parser)
+    _add_bufe_epsilon(parser)
     add_unit(parser)
-    add_outputs(parser)
+    _add_outputs(parser)
 
 
-def _build_infer_options(arguments: argparse.Namespace) -> _InferOptions:
-    return fill_options(
-        _InferOptions, arguments, method=fill_options(InferenceMethod, arguments), outputs=build_outputs(arguments)
+def _add_remeasure(commands: Subcommands) -> None:
+    """Add the command `remeasure`."""
+    description = (
+        "Measure again, with the topology known: outlying pairs, and a few of each class of paths (Bufe, section 2.5)."
     )
+    summary = "few pairs again, longer, on all processes of an MPI job"
+    parser = add_subcommand(commands, "remeasure", summary, _REMEASURE_EXAMPLES, description, build=_build)
+    add, count, budget = parser.add_argument, count_in(1, 9_999), type_of(parse_budget)
+    add("topology", metavar="TOPOLOGY", type=Path, help="as JSON, of `ibprof-topology infer`")
+    add("delays", metavar="DELAYS", type=Path, help="of ibprof-latency (.nc), which are read and written")
+    add("--each", metavar="N", type=count, default=1, help="representatives of a link, each of other hosts (1)")
+    add("--budget", metavar="BUDGET", type=budget, default=(1.0, None), help="of all pairs a share such as "
+        "20%%, or a time such as 30s (default: no limit)")  # fmt: skip
+    add("--repetitions", metavar="N", type=count, default=11, help="batches of a pair, three times as many (11)")
+    add("--sequential", action="store_true", help="one pair at a time")
 
 
-def _build_join_options(arguments: argparse.Namespace) -> tuple[JoinOptions, TopologyOutputs]:
-    return fill_options(JoinOptions, arguments), build_outputs(arguments)
+def _add_throughput(commands: Subcommands) -> None:
+    """Add the command `throughput`."""
+    description = (
+        "Measure the throughput of links and switches of an inferred topology. Pairs of hosts send at the same time; "
+        "no two measurements that run at the same time share a link (Bufe, section 2.3)."
+    )
+    summary = "throughput of each link, on all processes of an MPI job"
+    parser = add_subcommand(commands, "throughput", summary, _THROUGHPUT_EXAMPLES, description, build=_build)
+    _add_stream_arguments(parser)
+    parser.add_argument("--pairs", metavar="N", type=count_in(1, 999_999), help="largest number at the same time over "
+        "a link (default: all)")  # fmt: skip
+    _add_outputs(parser)
 
 
-def _infer(options: _InferOptions) -> None:
-    inferred, values = apply_method(options.method, read_host_delays(options.delays, options.method.unit))
-    topology, again, refusal = inferred.topology, inferred.again, inferred.refusal
-    stops = refusal is not None and not options.accept_weak
-    outputs = options.outputs.without_fabrics() if stops else options.outputs
-    write_outputs(outputs, topology, f"inferred from {options.delays} by {topology.method}")
-    if options.again:
-        pairs = [(values.hosts[a], values.hosts[b]) for a, b in again.tolist()] if values else []
-        write_named_pairs(options.again, pairs)
-    document = describe_inferred(topology, values, len(again), refusal)
-    print_result(document, describe_inference(topology, values, len(again), refusal), outputs.json, indent=1)
-    if stops:
-        unwritten = [str(path) for path in options.outputs.output if path not in outputs.output]
-        raise InconsistentError(
-            f"{options.delays}: the topology is not reliable: {refusal}"
-            + (f"; not written: {', '.join(unwritten)} (--accept-weak)" if unwritten else "")
-        )
+def _add_direct_links(commands: Subcommands) -> None:
+    """Add the command `direct-links`."""
+    description = (
+        "Find links that delays cannot show, since a path over other links is as long. Two hosts send while others "
+        "fill a link of that path: with a link of their own their rate stays (Bufe, section 2.2.1)."
+    )
+    summary = "links that delays cannot show, on all processes of an MPI job"
+    parser = add_subcommand(commands, "direct-links", summary, _DIRECT_LINKS_EXAMPLES, description, build=_build)
+    _add_stream_arguments(parser)
+    parser.add_argument("--between", metavar="HOST", nargs=2, action="append", default=[], help="only these two hosts; "
+        "repeatable (default: a host of each two switches that are at least two links apart)")  # fmt: skip
+    _add_outputs(parser)
 
 
-def _join(options: tuple[JoinOptions, TopologyOutputs]) -> None:
-    join, outputs = options
-    topology = infer_joined(join)
-    write_outputs(outputs, topology, f"joined from {join.outer} and {join.inner}")
-    print_result(describe_topology(topology), describe_inference(topology), outputs.json, indent=1)
+def _add_stream_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the topology, and how pairs send."""
+    add, count = parser.add_argument, count_in(1, 999_999)
+    add("topology", metavar="TOPOLOGY", type=Path, help="as JSON, of `ibprof-topology infer`")
+    add("--length", metavar="BYTES", type=type_of(parse_length), default="256K", help="of a message (256K)")
+    add("--window", metavar="N", type=count, default=16, help="messages in flight (16)")
+    add("--seconds", metavar="S", type=number_in(0.001, 3600), default=0.5, help="of one measurement (0.5)")
+    add("--repetitions", metavar="N", type=count, default=3, help="of each measurement; the best one counts (3)")
+    add("--dry-run", action="store_true", help="only print what would be measured, and for how long")
 
 
-@dataclass(frozen=True, slots=True)
-class _ViewOptions:
-    """The topology or delays, the unit of these, the page, and how positions are found."""
+def _add_compare(commands: Subcommands) -> None:
+    """Add the command `compare`."""
+    description = (
+        "Compare an inferred topology, or delays, with a plan in DOT or with the fabric's own files: wrong cables, "
+        "slow links."
+    )
+    summary = "with the topology that should be there"
+    parser = add_subcommand(commands, "compare", summary, _COMPARE_EXAMPLES, description, build=_build)
+    add = parser.add_argument
+    add("inferred", metavar="INFERRED", help="what infer wrote (.json, .dot, .tgf, .lst), or delays")
+    add("reference", metavar="REFERENCE", help="a plan (.dot), a fabric as ibprof-layout takes it, or what infer wrote")
+    add("--rail", metavar="N", type=int, default=0, help="of a REFERENCE with several (0)")
+    add("--least", metavar="SHARE", type=parse_share, default=LEAST_DELAY, help="relative excess of a delay for which "
+        "a link is blamed (10%%)")  # fmt: skip
+    add("--least-speed", metavar="SHARE", type=parse_share, default=LEAST_SPEED, help="of its speed that a link must "
+        "reach, where delays of long messages show it (50%%)")  # fmt: skip
+    add("--fail", action="store_true", help="exit with status 1 when there is a difference")
+    add("-o", "--output", metavar="FILE", type=Path, action="append", default=[], help="the reference coloured by its "
+        "differences (.dot, .svg), or .json")  # fmt: skip
+    add("--json", action="store_true", help="the same for programs")
+    _add_method_arguments(parser)
 
-    topology: str
-    unit: str
-    output: Path
-    positions: str
-    gamma: float
+
+def _add_regress(commands: Subcommands) -> None:
+    """Add the command `regress`."""
+    description = (
+        "Find the latency of each link of a known topology by ordinary least squares over all delays (Bufe, section "
+        "2.4)."
+    )
+    summary = "latencies of all links by linear regression"
+    parser = add_subcommand(commands, "regress", summary, _REGRESS_EXAMPLES, description, build=_build)
+    add = parser.add_argument
+    add("topology", metavar="TOPOLOGY", help="what infer wrote (.json, .dot, .tgf), or a fabric")
+    add("delays", metavar="DELAYS", help="of its hosts")
+    add("--correct", choices=CORRECTIONS, help="for the time that the bytes take: that of the slowest link of the "
+        "path, or of all its links in turn (default: minimum where throughputs are known, else none)")  # fmt: skip
+    add("--gbps", metavar="X", type=number_in(1e-6, 1e6), help="of links whose throughput is unknown")
+    add("--paths", choices=(UNIQUE, SHORTEST), default=UNIQUE, help="leave out pairs with several paths of the same "
+        "length; or take one of these paths (unique)")  # fmt: skip
+    add("--epsilon", metavar="E", type=number_in(0, 1), default=0.01, help="relative difference of path lengths that "
+        "are the same (0.01)")  # fmt: skip
+    add("--length", metavar="BYTES", type=type_of(parse_length), help="of the messages (default: the shortest)")
+    add_unit(parser)
+    _add_outputs(parser)
 
 
 def _add_view(commands: Subcommands) -> None:
@@ -210,17 +301,56 @@ def _add_view(commands: Subcommands) -> None:
         "delay, probability or support. It opens in any browser and needs no network."
     )
     summary = "a topology in space, as one HTML file"
-    parser = add_subcommand(commands, "view", summary, _VIEW_EXAMPLES, _ViewOptions, _view, description)
+    parser = add_subcommand(commands, "view", summary, _VIEW_EXAMPLES, description, build=_build)
     parser.add_argument("topology", metavar="TOPOLOGY", help="a topology or delays, see below")
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, required=True, help="the file, such as view.html")
     add_unit(parser)
-    add_position_arguments(parser)
+    _add_position_arguments(parser)
 
 
-def _view(options: _ViewOptions) -> None:
-    if options.output.resolve() == Path(options.topology).resolve():
-        raise UsageError(f"-o {options.output}: this is also the input")
-    topology = read_or_infer(options.topology, options.unit)
-    space = position_vertices(topology, options.positions, options.gamma)
-    print(describe_positions(space), file=sys.stderr)
-    write_topology_page(options.output, topology, options.topology, space)
+def _add_method_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments that choose the method, and the delays that it takes."""
+    add = parser.add_argument
+    add("--method", type=lambda text: _ALIASES.get(text, text), choices=METHODS, default="auto", help="auto: the one "
+        "of levels, additive trees and direct networks that explains the delays best; or one of these; or a published "
+        "method: bufe, bannikov-salnikov (default: auto)")  # fmt: skip
+    _add_bufe_epsilon(parser)
+    add_unit(parser)
+    add("--epsilon-s", metavar="E", type=_parse_tolerance, default=0.1, help="bannikov-salnikov: formula 1 (0.1)")
+    add("--epsilon-d", metavar="E", type=_parse_tolerance, default=0.5, help="bannikov-salnikov: duplex up to it (0.5)")
+    add("--clique-seconds", metavar="S", type=parse_positive, default=30.0, help="bufe: limit of CPU time (30)")
+    add("--length", metavar="BYTES", type=type_of(parse_length), help="of the messages (default: the shortest)")
+    add(
+        "--statistic",
+        choices=METHOD_STATISTICS,
+        help="of the repetitions (default: in which both directions agree best)",
+    )
+    add("--bootstrap", metavar="N", type=count_in(0), default=100, help="resampled matrices for edge support (100)")
+    add("--seconds", metavar="S", type=parse_positive, default=10.0, help="limit of time for resampling (10)")
+    add("--seed", metavar="N", type=count_in(0), default=0, help="of resampling (0)")
+
+
+def _add_bufe_epsilon(parser: argparse.ArgumentParser) -> None:
+    """Add the tolerance of Bufe's method."""
+    parser.add_argument(
+        "--epsilon", metavar="E", type=_parse_tolerance, default=0.1, help="bufe: relative tolerance (0.1)"
+    )
+
+
+def _add_outputs(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments that say where a topology goes."""
+    add = parser.add_argument
+    add("-o", "--output", metavar="FILE", type=Path, action="append", default=[], help="see below")
+    add("--html", metavar="FILE", type=Path, action="append", dest="output", help="the topology in space: -o FILE.html")
+    _add_position_arguments(parser)
+    add("--json", action="store_true", help="the topology as JSON on stdout")
+    add("--speed", metavar="NAME", type=str.upper, choices=_SPEEDS, help="of all links of a .lst, 4x; delays do not "
+        "show it (default: unknown)")  # fmt: skip
+
+
+def _add_position_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add how positions in space are found."""
+    add = parser.add_argument
+    add("--positions", choices=POSITION_METHODS, default=POSITION_METHODS[0], help="in space: fast, or by the "
+        "published descent, which takes minutes from some 200 hosts on (fast)")  # fmt: skip
+    add("--gamma", metavar="G", type=number_in(0, 1), default=GAMMA, help=f"how much hosts keep apart ({GAMMA:g})")

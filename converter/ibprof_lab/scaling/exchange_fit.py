@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.profile.profile_data import Direction, Kind, Profile, Source
+from ibprof_lab.lab_choices import HOSTS, RANKS
 
 Floats = npt.NDArray[np.float64]
 
@@ -45,10 +46,6 @@ _ROUNDING = 1e-6
 
 WHOLE = "*"
 """Stands for all regions together."""
-
-HOSTS = "hosts"
-
-RANKS = "ranks"
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,13 +22,10 @@ from rich.text import Text
 
 from ibprof.errors import InconsistentError, UsageError
 from ibprof.text.quantities import format_bytes, format_seconds
-from ibprof_lab.latency.files.delay_files import UNITS
+from ibprof_lab.lab_choices import UNITS
 from ibprof_lab.scaling.analytic_kernels import WORD
 from ibprof_lab.scaling.exchange_fit import ConfidenceInterval
 from ibprof_lab.scaling.measured.loggp import read_loggp
-
-BLOCK = 192
-"""NB, unless another one is given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +119,6 @@ class HplOptions:
         latency: in seconds.
         delays: measured ones, in place of both; None without.
         unit: of these, of `UNITS`, where the file does not say it.
-        json: whether the document is for programs.
     """
 
     n: float
@@ -133,7 +129,6 @@ class HplOptions:
     latency: float
     delays: Path | None
     unit: str
-    json: bool
 
 
 def query_hpl(options: HplOptions) -> dict[str, Any]:

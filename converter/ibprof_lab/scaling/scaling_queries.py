@@ -15,13 +15,21 @@ from ibprof.load import load_profile
 from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.routing.rail_files import find_rails
 from ibprof_converter.routing.subnet import read_rail_fabric
-from ibprof_lab.latency.files.delay_files import MICROSECOND, UNITS, read_delays
+from ibprof_lab.lab_choices import MICROSECOND, UNITS
+from ibprof_lab.latency.files.delay_files import read_delays
 from ibprof_lab.scaling.analytic_kernels import KERNELS
 from ibprof_lab.scaling.exchange_fit import choose_ends, sum_exchange
 from ibprof_lab.scaling.formula import parse_formula, read_operations
-from ibprof_lab.scaling.scaling_document import Document, describe_kernel, describe_shares, describe_study
+from ibprof_lab.scaling.scaling_document import (
+    Document,
+    describe_kernel,
+    describe_shares,
+    describe_study,
+    describe_systems,
+)
 from ibprof_lab.scaling.scaling_model import Cluster, find_optimum, share_work
 from ibprof_lab.scaling.scaling_study import study_runs
+from ibprof_lab.scaling.top500 import read_systems
 
 _MOST_PREDICTED = 1 << 20
 
@@ -74,7 +82,6 @@ class KernelOptions:
         word: bytes of a number.
         processes: to predict for; None for powers of two.
         figure: the curve as a picture; None for none.
-        json: whether the document is for programs.
     """
 
     command: str
@@ -83,7 +90,6 @@ class KernelOptions:
     word: float
     processes: list[int] | None
     figure: Path | None
-    json: bool
 
 
 def query_kernel(options: KernelOptions) -> Document:
@@ -114,7 +120,7 @@ class FitOptions:
         hardware: of the cluster.
         n: problem size to predict for; None for the largest that was measured.
         between: `HOSTS` or `RANKS`; None for hosts where there are several.
-        processes, figure, json: as in `KernelOptions`.
+        processes, figure: as in `KernelOptions`.
     """
 
     runs: list[tuple[float, Path]]
@@ -125,7 +131,6 @@ class FitOptions:
     between: str | None
     processes: list[int] | None
     figure: Path | None
-    json: bool
 
 
 def query_recordings(options: FitOptions) -> Document:
@@ -166,7 +171,6 @@ class SharesOptions:
     peaks: list[float]
     operation_shares: list[float] | None
     data_shares: list[float] | None
-    json: bool
 
 
 def query_shares(options: SharesOptions) -> Document:
@@ -188,6 +192,24 @@ def query_shares(options: SharesOptions) -> Document:
     except ValueError as error:
         raise UsageError(str(error)) from error
     return describe_shares(shares)
+
+
+@dataclass(frozen=True, slots=True)
+class ListOptions:
+    """A TOP500-like list, the unit of its R_max, bytes of a number."""
+
+    list: Path
+    unit: str | None
+    word: float
+
+
+def query_list(options: ListOptions) -> Document:
+    """Return the systems of a list.
+
+    Raises:
+        InputError: columns are missing, or a value is no number.
+    """
+    return describe_systems(read_systems(options.list, options.unit, options.word))
 
 
 def _powers_of_two(end: float) -> list[int]:

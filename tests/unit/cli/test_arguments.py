@@ -4,23 +4,28 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import pytest
 
 from ibprof.cli.command import make_parser
 from ibprof.errors import UsageError
-from ibprof_converter.cli.arguments import add_subcommand, add_subcommands, count_in, parse_subcommand, type_of
+from ibprof_converter.cli.arguments import (
+    add_subcommand,
+    add_subcommands,
+    count_in,
+    fill_options,
+    parse_subcommand,
+    type_of,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Toss:
     times: int
     coin: str
-
-
-def build_doubled(arguments: argparse.Namespace) -> Toss:
-    return Toss(2 * arguments.times, arguments.coin)
 
 
 def make_commands(tosses: list[tuple[Toss, str]]) -> argparse.ArgumentParser:
@@ -30,15 +35,21 @@ def make_commands(tosses: list[tuple[Toss, str]]) -> argparse.ArgumentParser:
         tosses.append((options, hand))
         return options.times
 
+    def build(arguments: argparse.Namespace) -> Callable[[str], int]:
+        return partial(toss, fill_options(Toss, arguments))
+
+    def build_doubled(arguments: argparse.Namespace) -> Callable[[str], int]:
+        return partial(toss, fill_options(Toss, arguments, times=2 * arguments.times))
+
     commands = add_subcommands(parser)
-    for name, options in (("toss", Toss), ("twice", build_doubled)):
-        added = add_subcommand(commands, name, f"{name} a coin", f"example:\n  ibprof-x {name} 3", options, toss)
+    for name, options in (("toss", build), ("twice", build_doubled)):
+        added = add_subcommand(commands, name, f"{name} a coin", f"example:\n  ibprof-x {name} 3", build=options)
         added.add_argument("times", type=count_in(1, 9))
         added.add_argument("--coin", default="cent")
     return parser
 
 
-def test_options_are_a_dataclass_of_the_arguments_or_what_a_function_returns() -> None:
+def test_arguments_become_options_and_run_with_what_the_command_passes_on() -> None:
     tosses: list[tuple[Toss, str]] = []
     parser = make_commands(tosses)
     for line, options in ((["toss", "3"], Toss(3, "cent")), (["twice", "3", "--coin", "dime"], Toss(6, "dime"))):

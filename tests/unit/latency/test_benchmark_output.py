@@ -10,7 +10,8 @@ import pytest
 
 from ibprof.errors import InputError
 from ibprof_lab.cli.topology import main
-from ibprof_lab.latency.files.delay_files import UNITS, read_delays
+from ibprof_lab.lab_choices import UNITS
+from ibprof_lab.latency.files.delay_files import read_delays
 from ibprof_testing.paths import DATA
 
 DELAYS = DATA / "delays"

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from netCDF4 import Dataset
 
 from ibprof.errors import InconsistentError, InputError
+from ibprof_lab.lab_choices import STATISTICS
 from ibprof_lab.latency.files.delay_files import read_delays, write_delays
 from ibprof_lab.latency.files.netcdf_files import write_classic
-from ibprof_lab.latency.model.delays import STATISTICS, Delays, clear_diagonal, empty_delays
+from ibprof_lab.latency.model.delays import Delays, clear_diagonal, empty_delays
 from ibprof_testing.strategies import scale_examples
 
 Form = Literal["NETCDF3_CLASSIC", "NETCDF3_64BIT_OFFSET", "NETCDF3_64BIT_DATA", "NETCDF4_CLASSIC", "NETCDF4"]

@@ -10,7 +10,8 @@ import pytest
 
 from ibprof.errors import InputError
 from ibprof_lab.cli.topology import main
-from ibprof_lab.latency.files.delay_files import UNITS, read_delays
+from ibprof_lab.lab_choices import UNITS
+from ibprof_lab.latency.files.delay_files import read_delays
 from ibprof_testing.samples.shared_errors import processor
 
 LOWER = [[0, np.nan, np.nan], [1, 0, np.nan], [2, 3, 0]]

@@ -15,7 +15,7 @@ from ibprof.errors import InputError, UsageError
 from ibprof_lab.latency.features.outliers import find_outlier_pairs
 from ibprof_lab.latency.files.pair_files import read_pairs, write_pairs
 from ibprof_lab.latency.measure.measurement_plan import (
-    SCHEDULES,
+    ROUNDS_OF,
     BackgroundNoise,
     MeasurementPlan,
     color_pairs,
@@ -32,7 +32,7 @@ from ibprof_testing.samples.delays import make_delays
 @pytest.mark.parametrize("name", ["rounds", "sequential", "halving"])
 @given(processes=st.integers(0, 40))
 def test_each_pair_comes_once_and_nobody_twice_in_a_round(name: str, processes: int) -> None:
-    rounds = [pairs.tolist() for pairs in SCHEDULES[name](processes)]
+    rounds = [pairs.tolist() for pairs in ROUNDS_OF[name](processes)]
     for pairs in rounds:
         busy = [process for pair in pairs for process in pair]
         assert len(busy) == len(set(busy))

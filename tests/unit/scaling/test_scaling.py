@@ -14,6 +14,7 @@ import pytest
 from ibprof.archive.otf2_archive import write_archive
 from ibprof.profile.profile_data import Direction, Kind
 from ibprof_lab.cli.scaling import main
+from ibprof_lab.lab_choices import HOSTS, RANKS
 from ibprof_lab.latency.files.delay_files import write_delays
 from ibprof_lab.latency.model.delays import Delays
 from ibprof_lab.scaling.analytic_kernels import (
@@ -23,7 +24,7 @@ from ibprof_lab.scaling.analytic_kernels import (
     matrix_product,
     scalar_product,
 )
-from ibprof_lab.scaling.exchange_fit import HOSTS, RANKS, WHOLE, choose_ends, fit_exchange, sum_exchange
+from ibprof_lab.scaling.exchange_fit import WHOLE, choose_ends, fit_exchange, sum_exchange
 from ibprof_lab.scaling.scaling_model import (
     Cluster,
     Work,

@@ -24,8 +24,9 @@ from ibprof_lab.simulation.study.cost_estimate import (
     find_bottleneck_ns,
     find_mean_hops,
 )
-from ibprof_lab.simulation.study.presets import PRESETS, plan_preset
+from ibprof_lab.simulation.study.presets import PRESETS
 from ibprof_lab.simulation.study.simulated_machine import MachineOptions
+from ibprof_lab.simulation.study.study_file import plan_preset
 from ibprof_lab.simulation.study.sweep import STORE, run_cells
 from ibprof_lab.simulation.workload.workloads import IO, MPI, Workload
 from ibprof_testing.samples.simulated_jobs import KIB, MIB, MS, SMALL, US, io, mpi

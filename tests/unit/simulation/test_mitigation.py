@@ -14,6 +14,7 @@ import pytest
 
 from ibprof.archive.otf2_archive import write_archive
 from ibprof_lab.cli.sim import main
+from ibprof_lab.lab_choices import JobPlacement
 from ibprof_lab.simulation.engine.packet_engine import Simulation
 from ibprof_lab.simulation.measure.latency_statistics import BySeed, average
 from ibprof_lab.simulation.questions.advice import find_shared_links
@@ -26,7 +27,6 @@ from ibprof_lab.simulation.questions.mitigation import (
 )
 from ibprof_lab.simulation.study.cell import Cell, Outcome, set_up
 from ibprof_lab.simulation.study.sweep import STORE
-from ibprof_lab.simulation.workload.host_assignment import JobPlacement
 from ibprof_lab.simulation.workload.workloads import IO, MPI
 from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
 from ibprof_testing.samples.simulated_jobs import KIB, MACHINE, MIB, MS, SMALL, US, io, latency_of, mpi

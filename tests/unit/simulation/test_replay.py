@@ -13,12 +13,13 @@ import pytest
 from ibprof.archive.otf2_archive import write_archive
 from ibprof.errors import InconsistentError
 from ibprof.profile.profile_data import Direction, Intervals, Profile
+from ibprof_lab.lab_choices import JobPlacement, ServerPlacement
 from ibprof_lab.simulation.engine.packet_engine import Simulation, Stop
 from ibprof_lab.simulation.engine.simulated_network import Hardware, SimulatedNetwork, index_network
 from ibprof_lab.simulation.study.cell import Cell, Setting, run_cell
 from ibprof_lab.simulation.study.result_tables import list_results, list_whole_times
 from ibprof_lab.simulation.workload import recorded_messages
-from ibprof_lab.simulation.workload.host_assignment import JobPlacement, ServerPlacement, assign_hosts
+from ibprof_lab.simulation.workload.host_assignment import assign_hosts
 from ibprof_lab.simulation.workload.job_clients import make_clients
 from ibprof_lab.simulation.workload.recorded_messages import lay_out_messages
 from ibprof_lab.simulation.workload.workloads import Role, Workload

@@ -19,6 +19,7 @@ import yaml
 from ibprof.archive.otf2_archive import write_archive
 from ibprof.errors import InconsistentError, InputError, UsageError
 from ibprof_lab.cli.sim import main
+from ibprof_lab.lab_choices import JobPlacement, ServerPlacement
 from ibprof_lab.simulation.engine.simulated_network import Hardware
 from ibprof_lab.simulation.questions.mitigation import list_scenarios
 from ibprof_lab.simulation.study.cell import Cell, Setting, set_up
@@ -27,12 +28,7 @@ from ibprof_lab.simulation.study.loaded_fabric import NetworkSource, load_networ
 from ibprof_lab.simulation.study.simulated_machine import NamedHosts, allocate_hosts
 from ibprof_lab.simulation.study.study_file import read_study
 from ibprof_lab.simulation.study.sweep import STORE
-from ibprof_lab.simulation.workload.host_assignment import (
-    JobPlacement,
-    ServerPlacement,
-    assign_hosts,
-    order_leaves,
-)
+from ibprof_lab.simulation.workload.host_assignment import assign_hosts, order_leaves
 from ibprof_lab.simulation.workload.workloads import IO, MPI
 from ibprof_testing.samples.fabrics import find_sample
 from ibprof_testing.samples.profiles import Count, make_host, make_port, make_profile, make_rank

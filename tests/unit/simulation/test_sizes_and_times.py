@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from ibprof.errors import UsageError
-from ibprof_lab.simulation.questions.advice import parse_messages
 from ibprof_lab.simulation.study.sizes_and_times import (
     UNITS_OF_SIZE,
     UNITS_OF_TIME,
     format_size,
     format_time,
     parse_interval,
+    parse_messages,
     parse_quantity,
     parse_size,
 )

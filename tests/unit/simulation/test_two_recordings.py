@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from ibprof.archive.otf2_archive import write_archive
-from ibprof_lab.cli.sim import main
-from ibprof_lab.cli.sim_options import read_hosts
+from ibprof_lab.cli.sim import main, read_hosts
 from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
 
 ONE_SPINE = ["--fabric", "xgft:2:4,2:1,1@100", "--workers", "1", "--quick"]

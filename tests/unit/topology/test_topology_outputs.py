@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ibprof_lab.lab_choices import GAMMA, POSITION_METHODS
 from ibprof_lab.topology.model.inferred_topology import InferredTopology
 from ibprof_lab.topology.outputs import topology_outputs
 from ibprof_lab.topology.outputs.topology_outputs import TopologyOutputs, write_inferred
-from ibprof_lab.topology.outputs.vertex_positions import GAMMA, METHODS, VertexPositions, position_vertices
+from ibprof_lab.topology.outputs.vertex_positions import VertexPositions, position_vertices
 
 # Three hosts on a switch.
 STAR = InferredTopology(
@@ -39,7 +40,7 @@ def searches(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, float]]:
 
 
 def write(folder: Path, *names: str) -> list[str]:
-    outputs = TopologyOutputs(tuple(folder / name for name in names), False, METHODS[0], GAMMA, None)
+    outputs = TopologyOutputs(tuple(folder / name for name in names), False, POSITION_METHODS[0], GAMMA, None)
     return list(write_inferred(outputs, STAR, "inferred from delays.nc"))
 
 
@@ -47,7 +48,7 @@ def test_positions_are_found_once_for_all_files_that_show_them(
     tmp_path: Path, searches: list[tuple[str, float]]
 ) -> None:
     notes = write(tmp_path, "a.html", "a.csv", "a.tgf", "a.lst")
-    assert searches == [(METHODS[0], GAMMA)]
+    assert searches == [(POSITION_METHODS[0], GAMMA)]
     assert {path.name for path in tmp_path.iterdir()} == {"a.html", "a.csv", "a.tgf", "a.lst", "a.fdbs"}
     routes, positions = notes
     assert routes == f"{tmp_path / 'a.lst'}: routes in {tmp_path / 'a.fdbs'} are modelled as shortest paths"

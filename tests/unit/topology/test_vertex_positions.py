@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ibprof_lab.lab_choices import POSITION_METHODS
 from ibprof_lab.topology.model.inferred_topology import InferredTopology
-from ibprof_lab.topology.outputs.vertex_positions import METHODS, EdgeLengths, find_lengths, position_vertices
+from ibprof_lab.topology.outputs.vertex_positions import EdgeLengths, find_lengths, position_vertices
 from ibprof_testing.samples.topologies import SHAPES
 
 Floats = npt.NDArray[np.float64]
@@ -82,7 +83,7 @@ def test_places_that_are_no_numbers_are_refused() -> None:
         wanted.stress(np.full((2, 3), np.nan), 0.5)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", POSITION_METHODS)
 def test_lengths_that_fit_into_space_are_kept(method: str) -> None:
     # A tetrahedron and a tail: the shortest edge is 1 long.
     edges = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3), (3, 4)]
@@ -107,7 +108,7 @@ def test_fast_is_no_worse_than_the_published_descent() -> None:
     made = SHAPES["torus"](16)
     edges = sorted(made.edges())
     topology = topology_of(16, edges, [1e-6] * len(edges))
-    fast, paper = (position_vertices(topology, method) for method in METHODS)
+    fast, paper = (position_vertices(topology, method) for method in POSITION_METHODS)
     assert fast.stress <= 1.1 * paper.stress
 
 

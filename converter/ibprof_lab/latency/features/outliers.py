@@ -11,13 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InconsistentError
+from ibprof_lab.lab_choices import LEAST_CHANGE
 from ibprof_lab.latency.model.delays import Delays
 
 THRESHOLD = 3.5
 """Robust standard deviations beyond which a value is an outlier (Iglewicz and Hoaglin's for the modified z-score)."""
-
-LEAST_CHANGE = 0.1
-"""Relative difference below which nothing is an outlier, however similar the rest is."""
 
 MAD_TO_SIGMA = 1.4826
 _ROUNDS = 3

@@ -12,15 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.outputs.atomic_write import write_atomically
+from ibprof_lab.lab_choices import BY, NO_CLUSTER
 from ibprof_lab.latency.features.delay_features import DelayFeatures
-from ibprof_lab.latency.files.delay_files import NO_CLUSTER
 from ibprof_lab.latency.model.delays import Delays
 
 MOST = 12
 """Largest number of clusters in the search for the elbow."""
-
-BY = ("delays", "correlations")
-"""Similarity of the pairs of a cluster: level and shape; or, as in the paper, only peaks and steps."""
 
 _SAMPLE = 50_000
 """Number of profiles that centres are fitted to; the others are only assigned."""

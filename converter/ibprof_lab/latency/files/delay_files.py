@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InputError, quote_found
+from ibprof_lab.lab_choices import MICROSECOND, NO_CLUSTER, STATISTICS
 from ibprof_lab.latency.files.matrix_files import make_median_delays, read_text_matrix, write_text_matrix
 from ibprof_lab.latency.files.netcdf_files import (
     CLASSIC_MAGICS,
@@ -24,15 +25,7 @@ from ibprof_lab.latency.files.netcdf_files import (
     read_netcdf,
     write_netcdf,
 )
-from ibprof_lab.latency.model.delays import STATISTICS, Delays, clear_diagonal
-
-MICROSECOND = 1e-6
-
-UNITS = {"s": 1.0, "ms": 1e-3, "us": MICROSECOND, "ns": 1e-9}
-"""Units that a CSV or numpy matrix may be in -> seconds."""
-
-NO_CLUSTER = 255
-"""Label of a pair that is in no cluster."""
+from ibprof_lab.latency.model.delays import Delays, clear_diagonal
 
 _NUMPY_MAGIC = (b"\x93NUMPY", b"PK\x03\x04")
 

@@ -21,7 +21,8 @@ import numpy.typing as npt
 
 from ibprof.errors import InconsistentError, InputError, quote_found
 from ibprof_converter.outputs.atomic_write import write_atomically
-from ibprof_lab.latency.model.delays import STATISTICS, Attribute, Cube, Delays
+from ibprof_lab.lab_choices import STATISTICS
+from ibprof_lab.latency.model.delays import Attribute, Cube, Delays
 
 NETCDF4_MAGIC = b"\x89HDF\r\n\x1a\n"
 FORMAT = "ibprof delays 1"

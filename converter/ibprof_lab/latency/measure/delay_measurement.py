@@ -18,13 +18,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import UsageError
+from ibprof_lab.lab_choices import ALL_TO_ALL
 from ibprof_lab.latency.features.outliers import find_outlier_pairs
 from ibprof_lab.latency.files.pair_files import read_pairs
 from ibprof_lab.latency.measure.delay_store import DelayStore, check_writable, continue_delays, now
 from ibprof_lab.latency.measure.measurement_plan import (
     AGAIN_MORE,
-    ALL_TO_ALL,
-    SCHEDULES,
+    ROUNDS_OF,
     SYNCHRONISING_S,
     MeasurementPlan,
     Round,
@@ -189,7 +189,7 @@ class MeasurementSession:
         if self.plan.mode == ALL_TO_ALL:
             everything = list(shifts(self.size))
             return [np.concatenate(everything)] if everything else []
-        return SCHEDULES[self.plan.schedule](self.size)
+        return ROUNDS_OF[self.plan.schedule](self.size)
 
     def _find_missing(self) -> list[list[int]]:
         median = self._opened_store.delays.median

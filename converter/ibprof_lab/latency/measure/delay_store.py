@@ -16,8 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InconsistentError, InputError, quote_found
+from ibprof_lab.lab_choices import STATISTICS
 from ibprof_lab.latency.files.delay_files import read_delays, write_delays
-from ibprof_lab.latency.model.delays import STATISTICS, Attribute, Delays, empty_delays
+from ibprof_lab.latency.model.delays import Attribute, Delays, empty_delays
 
 _log = logging.getLogger(__name__)
 

@@ -18,11 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import UsageError
+from ibprof_lab.lab_choices import ALL_TO_ALL, BANDWIDTH, ONE_TO_ONE, SCHEDULES
 from ibprof_lab.latency.measure.timed_loops import Sampling
 from ibprof_lab.latency.model.delays import Attribute
-
-ONE_TO_ONE, ASYNC, ALL_TO_ALL, BANDWIDTH = "one_to_one", "async", "all_to_all", "bandwidth"
-MODES = (ONE_TO_ONE, ASYNC, ALL_TO_ALL, BANDWIDTH)
 
 AGAIN_MORE = 3
 """Ratio of batches of a pair that is measured again."""
@@ -207,12 +205,9 @@ def color_pairs(pairs: npt.ArrayLike, alone: bool = False) -> list[Round]:
     return [np.array(each, np.int32) for each in rounds]
 
 
-SCHEDULES: dict[str, Callable[[int], Iterator[Round]]] = {
-    "rounds": round_robin,
-    "sequential": sequential,
-    "halving": halving,
-    "shift": shifts,
-}
+ROUNDS_OF: dict[str, Callable[[int], Iterator[Round]]] = dict(
+    zip(SCHEDULES, (round_robin, sequential, halving, shifts), strict=True)
+)
 """By the name that `--schedule` takes."""
 
 

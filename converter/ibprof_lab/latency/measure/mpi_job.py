@@ -23,7 +23,6 @@ from ibprof.errors import UNEXPECTED, IbprofError, InputError, MissingToolError
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-_RANK = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID")
 _SIZE = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")
 
 T = TypeVar("T")
@@ -38,11 +37,6 @@ _KILLED_BY = 128
 
 _FIRST_LINE_S = 10.0
 """First interval between lines; it doubles. A launcher forwards stderr through a pipe, where a bar is no use."""
-
-
-def launched_rank() -> int:
-    """Return this process's rank by the launcher's environment, before MPI is started; 0 without a launcher."""
-    return _read_number(_RANK, 0)
 
 
 def start_mpi() -> Any:
@@ -61,7 +55,7 @@ def start_mpi() -> Any:
             f"mpi4py of the MPI that starts the job is needed ({' '.join(str(error).split())}): "
             "pip install mpi4py, or pip install 'ibprof[mpi]' for an MPI with it"
         ) from error
-    launched = _read_number(_SIZE, 1)
+    launched = next((int(os.environ[name]) for name in _SIZE if os.environ.get(name, "").isdecimal()), 1)
     if launched > 1 and MPI.COMM_WORLD.size == 1:
         raise MissingToolError(
             f"{launched} processes were launched, but mpi4py's MPI, {describe_mpi(MPI)}, sees one: "
@@ -84,10 +78,6 @@ def describe_place(module: Any) -> tuple[str, str]:
     ends = [core for core in cores if core + 1 not in cores]
     spans = (str(one) if one == last else f"{one}-{last}" for one, last in zip(starts, ends, strict=True))
     return module.Get_processor_name(), ",".join(spans)
-
-
-def _read_number(names: tuple[str, ...], otherwise: int) -> int:
-    return next((int(os.environ[name]) for name in names if os.environ.get(name, "").isdecimal()), otherwise)
 
 
 class FirstProcessError(IbprofError):

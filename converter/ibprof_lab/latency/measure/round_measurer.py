@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ibprof_lab.lab_choices import ALL_TO_ALL, ASYNC, BANDWIDTH
 from ibprof_lab.latency.measure.concurrent_loops import ConcurrentEchoes, sample_echoes
-from ibprof_lab.latency.measure.measurement_plan import ALL_TO_ALL, ASYNC, BANDWIDTH, MeasurementPlan, Round
+from ibprof_lab.latency.measure.measurement_plan import MeasurementPlan, Round
 from ibprof_lab.latency.measure.timed_loops import (
     Exchange,
     OneWay,

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_lab.latency.model.delays import STATISTICS
+from ibprof_lab.lab_choices import STATISTICS
 
 TURN, CONTROL = 1, 2
 """Tags of timed messages, and of control messages."""

@@ -11,11 +11,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ibprof_lab.lab_choices import STATISTICS
+
 Cube: TypeAlias = npt.NDArray[np.float32]
 Attribute: TypeAlias = str | int | float
-
-STATISTICS = ("median", "minimum", "lower_quartile", "upper_quartile", "mean", "deviation")
-"""Statistics of the samples of a pair and length; each is a field of `Delays`, seconds."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import re
 from math import nan
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING
 
 from ibprof.errors import UsageError, quote_found
 from ibprof.text.quantities import spell_unit
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 LONGEST = (1 << 31) - 1
 """Largest number of bytes of one MPI message in every MPI: its count is an int."""
@@ -35,6 +37,8 @@ def parse_lengths(text: str) -> npt.NDArray[np.int64]:
     Raises:
         UsageError: the text has another form.
     """
+    import numpy as np  # noqa: PLC0415  (--help needs none of it)
+
     lengths: set[int] = set()
     for part in text.split(","):
         lengths.update(_parse_range(part.strip()))

@@ -10,10 +10,11 @@ from pathlib import Path
 import numpy as np
 
 from ibprof.errors import InconsistentError, UsageError
+from ibprof_lab.lab_choices import UNITS
 from ibprof_lab.latency.features.delay_features import FEWEST_LENGTHS, find_features
 from ibprof_lab.latency.features.outliers import DelayChange, compare_delays, find_outlying_processes
 from ibprof_lab.latency.features.pair_clusters import cluster_pairs, write_compressed
-from ibprof_lab.latency.files.delay_files import UNITS, read_delays, write_delays
+from ibprof_lab.latency.files.delay_files import read_delays, write_delays
 from ibprof_lab.latency.files.netcdf_files import write_classic
 from ibprof_lab.latency.files.pair_files import write_pairs
 from ibprof_lab.latency.model.delays import Delays
@@ -80,7 +81,6 @@ class FeaturesOptions:
     clusters: int | None
     by: str
     seed: int
-    json: bool
 
 
 def query_features(options: FeaturesOptions) -> Document:
@@ -123,8 +123,6 @@ class DiffDelaysOptions:
     unit: str
     least: float
     output: Path | None
-    fail: bool
-    json: bool
 
 
 def query_changes(options: DiffDelaysOptions) -> DelayChange:

@@ -18,9 +18,6 @@ from ibprof_lab.latency.features.outliers import DelayChange, OutlyingProcess
 from ibprof_lab.latency.features.pair_clusters import CompressedSize, PairClusters
 from ibprof_lab.latency.model.delays import Delays
 
-PIPE_WIDTH = 160
-"""Columns where there is no terminal to ask."""
-
 _MOST_ROWS = 20
 
 MOST_SHOWN = 16

@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InconsistentError
-from ibprof_lab.latency.files.delay_files import MICROSECOND, read_delays
+from ibprof_lab.lab_choices import MICROSECOND
+from ibprof_lab.latency.files.delay_files import read_delays
 from ibprof_lab.latency.model.delays import Delays
 from ibprof_lab.scaling.exchange_fit import ConfidenceInterval, fit_relative_line
 

@@ -18,16 +18,13 @@ from ibprof.text.quantities import format_bytes, format_seconds, printable
 from ibprof_converter.routing.rail_files import find_rails
 from ibprof_converter.routing.route_choice import describe_routes, read_routed_rail
 from ibprof_converter.routing.subnet import Subnet
-from ibprof_lab.latency.files.delay_files import UNITS
+from ibprof_lab.lab_choices import STRONG, UNITS, WEAK
 from ibprof_lab.scaling.formula import parse_formula
 from ibprof_lab.scaling.measured.call_costs import LinkSharing
 from ibprof_lab.scaling.measured.loggp import LogGP, read_loggp
 from ibprof_lab.scaling.measured.recorded_calls import read_calls
 from ibprof_lab.scaling.measured.time_prediction import OutOfRangeError, PredictedTime, TimeModel
 from ibprof_lab.scaling.scaling_document import new_table, show_notes, show_table
-
-STRONG = "strong"
-WEAK = "weak"
 
 _RULES = ("packed", "spread")
 
@@ -50,7 +47,6 @@ class PredictOptions:
         n: problem size of strong scaling; None for that of the largest recorded run.
         processes: to predict for; None for powers of two, as far as predictions hold.
         figure: the curve as a picture; None for none.
-        json: whether the document is for programs.
     """
 
     runs: list[tuple[float, Path]]
@@ -64,7 +60,6 @@ class PredictOptions:
     n: float | None
     processes: list[int] | None
     figure: Path | None
-    json: bool
 
 
 def query_prediction(options: PredictOptions) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,20 +16,6 @@ from ibprof_converter.traffic.hosts import find_adapters
 
 _BITS_A_TICK = 64
 """A tick is the time of 8 bytes on the fastest link, if not said otherwise."""
-
-RANGES: Mapping[str, tuple[float, float]] = {
-    "packet_bytes": (1, 1 << 23),
-    "lane_bytes": (1, 1 << 23),
-    "switch_ns": (0, 1e9),
-    "wire_ns": (0, 1e9),
-    "nic_gap_ns": (0, 1e9),
-    "gbps": (1e-3, 1e6),
-    "tick_ns": (1e-3, 1e3),
-}
-"""Smallest and largest value of each property of `Hardware`.
-
-Bytes that lie at a link direction or wait for it, from all ports of a switch, are counted in 32 bits; ticks of a packet
-in 64."""
 
 
 @dataclass(frozen=True, slots=True)

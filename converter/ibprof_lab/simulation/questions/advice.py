@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.errors import UsageError
 from ibprof_converter.routing.spread import spread
+from ibprof_lab.lab_choices import DRAWN
 from ibprof_lab.simulation.engine.packet_engine import Simulation, Stop
 from ibprof_lab.simulation.measure.run_tables import find_busy
 from ibprof_lab.simulation.questions.congestion_threshold import Simulate
@@ -26,7 +25,6 @@ from ibprof_lab.simulation.questions.mitigation import (
 from ibprof_lab.simulation.study.cell import Cell, Prepared, Setting, find_assignment, set_up
 from ibprof_lab.simulation.study.loaded_fabric import can_route_adaptively, list_fabric_notes
 from ibprof_lab.simulation.study.simulated_machine import (
-    DRAWN,
     MachineOptions,
     NamedHosts,
     allocate_named,
@@ -35,11 +33,8 @@ from ibprof_lab.simulation.study.simulated_machine import (
     share_rest,
     stay_as_recorded,
 )
-from ibprof_lab.simulation.study.sizes_and_times import parse_interval, parse_size
 from ibprof_lab.simulation.workload.darshan_load import DarshanLoad, is_darshan_log, read_darshan_load
 from ibprof_lab.simulation.workload.workloads import IO, MPI, Role, Workload, list_run_notes
-
-_LIKE_A_SIZE = re.compile(r"[0-9.]+ ?\w*")
 
 SERVERS = "servers"
 """Name of the I/O servers among jobs."""
@@ -125,24 +120,6 @@ class Advice:
     hosts: Mapping[str, Sequence[str]]
     links: Sequence[SharedLink]
     shared: int
-
-
-def parse_messages(text: str) -> tuple[int | Path, float]:
-    """Read `SIZE@INTERVAL` or `PROFILE[@INTERVAL]`: bytes or a path, and ns.
-
-    Raises:
-        UsageError: it is something else.
-    """
-    name, at, interval = text.rpartition("@") if "@" in text else (text, "", "0")
-    try:
-        return parse_size(name), parse_interval(interval)
-    except UsageError:
-        whole = Path(text)
-        if not whole.exists() and not Path(name).exists() and _LIKE_A_SIZE.fullmatch(name):
-            raise
-        if whole.exists() or not at:
-            return whole, 0.0
-        return Path(name), parse_interval(interval)
 
 
 def ask_advice(options: AdviceOptions) -> AdviceQuestion:

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InconsistentError
+from ibprof_lab.lab_choices import JobPlacement, ServerPlacement
 from ibprof_lab.simulation.engine.packet_engine import Client, Simulation, Stop
 from ibprof_lab.simulation.engine.simulated_network import Hardware, SimulatedNetwork
 from ibprof_lab.simulation.measure.latency_measurement import measure
@@ -25,7 +26,7 @@ from ibprof_lab.simulation.study.loaded_fabric import (
     load_network,
     refuse_adaptive_routing,
 )
-from ibprof_lab.simulation.workload.host_assignment import HostAssignment, JobPlacement, ServerPlacement, assign_hosts
+from ibprof_lab.simulation.workload.host_assignment import HostAssignment, assign_hosts
 from ibprof_lab.simulation.workload.job_clients import make_clients
 from ibprof_lab.simulation.workload.workloads import Role, Workload, digest_messages
 

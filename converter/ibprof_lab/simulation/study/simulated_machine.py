@@ -15,19 +15,13 @@ from ibprof_converter.fabric.node_names import show_some
 from ibprof_converter.traffic.adapter_policies import choose_adapters, describe_nic, number_on_host
 from ibprof_converter.traffic.hosts import HostIndex, find_hosts
 from ibprof_converter.traffic.rank_placement import describe_other_rails, place_ranks_as_recorded
+from ibprof_lab.lab_choices import HOSTS_PER_SERVER, JobPlacement, ServerPlacement
 from ibprof_lab.simulation.engine.simulated_network import Hardware
 from ibprof_lab.simulation.measure.message_latency import Effort
 from ibprof_lab.simulation.study.cell import Setting
 from ibprof_lab.simulation.study.loaded_fabric import NetworkSource, load_network
-from ibprof_lab.simulation.workload.host_assignment import JobPlacement, ServerPlacement
 from ibprof_lab.simulation.workload.recorded_messages import Recorded
 from ibprof_lab.simulation.workload.workloads import Workload, load_recorded
-
-HOSTS_PER_SERVER = 18
-"""Hosts of the fabric for each I/O server, where the number of servers is not given."""
-
-DRAWN = "drawn"
-"""In place of names: the hosts of a recorded run are sampled as those of other jobs, whatever the recording says."""
 
 Refuse = Callable[[str, str], IbprofError]
 """Makes the error of what was expected and what was found."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 
 from ibprof.errors import UsageError, quote_found
 from ibprof.text.quantities import spell_unit
@@ -70,3 +71,24 @@ def format_time(nanoseconds: float) -> str:
         if nanoseconds >= unit:
             return f"{nanoseconds / unit:.4g} {name}"
     return f"{nanoseconds:.4g} ns"
+
+
+_LIKE_A_SIZE = re.compile(r"[0-9.]+ ?\w*")
+
+
+def parse_messages(text: str) -> tuple[int | Path, float]:
+    """Read `SIZE@INTERVAL` or `PROFILE[@INTERVAL]`: bytes or a path, and ns.
+
+    Raises:
+        UsageError: it is something else.
+    """
+    name, at, interval = text.rpartition("@") if "@" in text else (text, "", "0")
+    try:
+        return parse_size(name), parse_interval(interval)
+    except UsageError:
+        whole = Path(text)
+        if not whole.exists() and not Path(name).exists() and _LIKE_A_SIZE.fullmatch(name):
+            raise
+        if whole.exists() or not at:
+            return whole, 0.0
+        return Path(name), parse_interval(interval)

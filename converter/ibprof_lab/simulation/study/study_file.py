@@ -6,28 +6,36 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from ibprof.errors import InconsistentError, UsageError
 from ibprof_converter.choices import ROUTE_CHOICES, parse_routes
+from ibprof_lab.lab_choices import DRAWN, MOST_SEEDS, JobPlacement, ServerPlacement
 from ibprof_lab.simulation.engine.simulated_network import Hardware
 from ibprof_lab.simulation.measure.message_latency import EFFORTS, Effort
 from ibprof_lab.simulation.study.cell import Cell, Setting, find_assignment, make_cells, refuse_long_times
+from ibprof_lab.simulation.study.presets import PRESET_FOLDER
 from ibprof_lab.simulation.study.result_tables import PATTERN_COLUMNS, SETTING_COLUMNS
 from ibprof_lab.simulation.study.simulated_machine import (
-    DRAWN,
+    MachineOptions,
     NamedHosts,
     allocate_named,
+    make_setting,
     share_rest,
     stay_as_recorded,
 )
 from ibprof_lab.simulation.study.sizes_and_times import UNITS_OF_SIZE, UNITS_OF_TIME
-from ibprof_lab.simulation.study.study_reader import StudyReader, YamlMapping, expand_variations, load_yaml, varies
-from ibprof_lab.simulation.workload.host_assignment import JobPlacement, ServerPlacement
+from ibprof_lab.simulation.study.study_reader import (
+    StudyReader,
+    YamlMapping,
+    choose_quick,
+    expand_variations,
+    load_yaml,
+    varies,
+)
 from ibprof_lab.simulation.workload.workloads import Role, Workload
-
-MOST_SEEDS = 1000
 
 KEYS = ("summary", "fabric", "routes", "routing", "servers", "server_placement", "job_placement", "hardware", "effort",
         "seeds", "measured", "jobs", "by", "vary", "cases", "quick")  # fmt: skip
@@ -57,56 +65,6 @@ _ROLES_WITH: dict[str, tuple[Role, ...]] = {
     "bytes": tuple(role for role in _ROLES if role not in {Role.PROFILE, Role.GOAL, Role.BARRIER}),
 }
 """Key -> roles whose jobs may have it. Ranks of those without a limit send unequal numbers of messages."""
-
-EXAMPLE = """\
-fabric: xgft:3:8,8,4:1,8,2:1,1,4@100   # or a LST
-routes: tables                         # or modelled, opensm:ENGINE (default: tables, or else modelled)
-routing: static                        # or adaptive
-servers: 16                            # or node[01-16]
-server_placement: isolated             # spread, random
-job_placement: random-node             # random-switch
-hardware: {packet_bytes: 4096, lane_bytes: 65536, switch_ns: 90}
-effort: {messages: 20, background: 5}
-seeds: 2
-measured: mpi
-jobs:
-  - {name: io, role: io, bytes: 4 MiB, share: 0.5}
-  - {name: mpi, role: pairs, bytes: 4 KiB, interval: 500 us, share: 0.5}
-"""
-
-WORDS = """\
-roles: io, pairs, ring, all-to-all, allgather, allreduce, bcast, barrier, profile,
-  goal
-
-further keys of a job:
-  hosts: [n1, "n[3-9]"]  in place of share; for a profile as many as its run had, in the order of their first ranks.
-                         Without it a profile stays on its recorded hosts, if the fabric has them; "drawn" samples them.
-  interval: 500 us       from a message's arrival, or a collective's end, to the next start (default: none)
-  window: 2 ms           of io and pairs: shortest time from start to start, a throttle
-  jitter: 0.05           interval and window vary by up to this part (default: 0.05)
-  limit: 1000            messages of each client, after which it ends
-  reads: 256 B           of io, pairs and profile: the other host is sent a request of this size, and answers with bytes
-  goal: trace.goal       of the role goal: what ranks compute, send and wait for (LogGOPSim's text format)
-  profile: profile.otf2  of the role profile: a recorded run, by its time line or with an interval
-
-further keys of hardware: wire_ns, nic_gap_ns (between packets of a host), tick_ns,
-  gbps (of all links; default: as in the fabric)
-further keys of effort: precision (0.05), warm_up (50), least_warm_up (50), hops (1e10);
-  messages (200), background (50), steady (0; 0.005 ends in a steady state whose mean is known to 0.5%)
-effort may also be a name: quick, survey, full
-
-a study that varies something:
-  vary:                                # axes: every combination is simulated
-    - job_placement: [random-node, random-switch]
-    - jobs: {mpi: {interval: [50 us, 500 us]}}
-  cases:                               # with each combination
-    - measured: [io, mpi]
-  by: [job_placement, mpi_interval_us] # columns of means.csv that distinguish the slow-downs
-  summary, quick                       # of presets: a line of text; vary and cases of --quick
-
-sizes: B, kB, MB, GB, TB, KiB, MiB, GiB, TiB; times: 1 ns, 1 us, 1 ms, 1 s
-files: next to the study, or else in the current folder
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -414,3 +372,51 @@ def _check_role(reader: StudyReader, where: str, job: Mapping[str, Any], workloa
         raise reader.fail(f"{where}'s share", "of a job without hosts of its own", job["share"])
     if job.get("jitter") and workload.follows_time_line:
         raise reader.fail(f"{where}'s jitter", "of a profile with an interval; a time line is as it was", job["jitter"])
+
+
+@cache
+def _open_preset(name: str) -> tuple[StudyReader, YamlMapping]:
+    reader = StudyReader(PRESET_FOLDER / f"{name}.yaml")
+    return reader, open_study(reader)
+
+
+def plan_preset(name: str, machine: MachineOptions, seeds: Sequence[int], quick: bool) -> StudyPlan:
+    """Return the simulations of a preset.
+
+    Args:
+        name: one of `PRESETS`.
+        machine: replaces what the preset says of fabric, servers and effort; the base of what the preset varies.
+        seeds: of the simulations.
+        quick: plan the preset's quick form.
+
+    Raises:
+        UsageError: an option is invalid, or contradicts what the preset varies.
+        InputError: the fabric cannot be read.
+        InconsistentError: the jobs do not fit on the fabric.
+    """
+    reader, study = _open_preset(name)
+    study = choose_quick(reader, study) if quick else study
+    if machine.fabric is None:
+        servers = machine.servers or reader.whole("servers", study.get("servers", 0), 0, 1 << 16)
+        machine = replace(machine, fabric=reader.file("fabric", study["fabric"]), servers=servers)
+    base = make_setting(replace(machine, effort=machine.effort or read_effort(reader, study, Setting("").effort)))
+    varied = YamlMapping()
+    varied.line, varied.lines = study.line, study.lines
+    varied.update((key, value) for key, value in study.items() if key not in {"fabric", "servers", "effort"})
+    variants = expand_variations(reader, varied, JOB_KEYS)
+    if base.server_hosts and any("server_placement" in each for each in variants):
+        raise UsageError(f"--servers: expected a number, as the study {name} varies where they are")
+    _refuse_small_lanes(reader, name, base.hardware, variants)
+    plan = plan_study(reader, name, varied, base, seeds)
+    return replace(plan, setting=base, notes=(f"fabric {base.fabric}", *plan.notes))
+
+
+def _refuse_small_lanes(reader: StudyReader, name: str, hardware: Hardware, variants: Sequence[YamlMapping]) -> None:
+    """Check that packets and lanes of the options fit those that the study varies."""
+    used = [reader.numbers("hardware", each.get("hardware", YamlMapping()), hardware) for each in variants]
+    least, most = min(each.lane_bytes for each in used), max(each.packet_bytes for each in used)
+    packet, lane, other = hardware.packet_bytes, hardware.lane_bytes, f"the study {name} also has"
+    if packet > least:
+        raise UsageError(f"--packet: expected at most {least}, found {packet}: {other} lanes of {least} bytes")
+    if lane < most:
+        raise UsageError(f"--lane: expected at least {most}, found {lane}: {other} packets of {most} bytes")

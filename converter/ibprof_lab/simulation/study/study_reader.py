@@ -21,7 +21,8 @@ import yaml
 from ibprof.errors import InputError, UsageError, quote_found
 from ibprof.text.host_lists import expand_hosts
 from ibprof_converter.routing.synthetic.spec import is_synthetic
-from ibprof_lab.simulation.engine.simulated_network import RANGES, Hardware
+from ibprof_lab.lab_choices import RANGES
+from ibprof_lab.simulation.engine.simulated_network import Hardware
 from ibprof_lab.simulation.measure.message_latency import Effort
 from ibprof_lab.simulation.study.simulated_machine import Refuse
 from ibprof_lab.simulation.study.sizes_and_times import LARGEST, UNITS_OF_SIZE, is_whole, parse_quantity

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
 
 import numpy as np
@@ -19,26 +18,12 @@ from ibprof.errors import InconsistentError
 from ibprof.text.quantities import count_of
 from ibprof_converter.layout.positions import lay_out
 from ibprof_converter.routing.subnet_routes import NONE
+from ibprof_lab.lab_choices import JobPlacement, ServerPlacement
 from ibprof_lab.simulation.engine.simulated_network import SimulatedNetwork
 from ibprof_lab.simulation.workload.goal_trace import load_goal
 from ibprof_lab.simulation.workload.workloads import SCHEDULES, Role, Workload, load_recorded
 
 Ints = npt.NDArray[np.int64]
-
-
-class JobPlacement(str, Enum):
-    """Assignment of compute hosts to jobs."""
-
-    RANDOM_NODE = "random-node"
-    RANDOM_SWITCH = "random-switch"
-
-
-class ServerPlacement(str, Enum):
-    """Positions of I/O servers."""
-
-    ISOLATED = "isolated"
-    SPREAD = "spread"
-    RANDOM = "random"
 
 
 @dataclass(frozen=True, slots=True)

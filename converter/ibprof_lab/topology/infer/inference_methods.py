@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ibprof.errors import InputError, UsageError
-from ibprof_lab.latency.files.delay_files import UNITS, read_delays
+from ibprof_lab.lab_choices import METHOD_STATISTICS, UNITS
+from ibprof_lab.latency.files.delay_files import read_delays
 from ibprof_lab.latency.model.delays import Delays
 from ibprof_lab.topology.infer.inference import NO_PAIRS, Inference, InferenceEffort, infer
 from ibprof_lab.topology.infer.model_choice import MODELS
@@ -16,9 +17,6 @@ from ibprof_lab.topology.infer.pair_delays import PairDelays, take_pair_delays
 from ibprof_lab.topology.infer.published_methods import infer_bannikov_salnikov, infer_bufe
 from ibprof_lab.topology.model.inferred_topology import InferredTopology
 from ibprof_lab.topology.model.topology_files import read_topology
-
-METHODS = ("auto", *MODELS, "bufe", "bannikov-salnikov")
-STATISTICS = ("median", "minimum", "lower_quartile", "upper_quartile", "mean")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +29,7 @@ class InferenceMethod:
         epsilon_s, epsilon_d: tolerances of Bannikov and Salnikov's method.
         clique_seconds: CPU time of Bufe's method, after which it gives up.
         length: bytes of the messages; None for the shortest.
-        statistic: of `STATISTICS`; None for the one in which both directions of pairs agree best.
+        statistic: of `METHOD_STATISTICS`; None for the one in which both directions of pairs agree best.
         bootstrap: number of resampled matrices for the support of edges; 0 for none.
         seconds: limit for resampling.
         seed: of resampling.
@@ -57,7 +55,7 @@ def read_host_delays(name: str, unit: str = "us") -> Delays:
     Raises:
         InputError: there is no process, or the file holds no delays.
     """
-    delays = read_delays(name, STATISTICS[:3], UNITS[unit])
+    delays = read_delays(name, METHOD_STATISTICS[:3], UNITS[unit])
     if not delays.processes:
         raise InputError(name, None, "delays between hosts", "no host")
     return delays

@@ -22,13 +22,11 @@ import numpy.typing as npt
 from scipy.sparse.csgraph import dijkstra
 
 from ibprof.native.kernel_library import load_kernels
+from ibprof_lab.lab_choices import GAMMA
 from ibprof_lab.topology.model.inferred_topology import InferredTopology
 from ibprof_lab.topology.model.weighted_edges import weigh_edges
 
 Floats = npt.NDArray[np.float64]
-
-METHODS = ("fast", "paper")
-GAMMA = 0.5
 
 _PIVOTS = 50
 _MAJORISATIONS = 30
@@ -49,7 +47,7 @@ class VertexPositions:
 
     Attributes:
         position: float64 [vertex, 3], in units of the shortest edge, centred on 0.
-        method: of `METHODS`.
+        method: of `POSITION_METHODS`.
         gamma: the weight of f2.
         f1, f2: the parts of the stress.
         deviation: typical deviation of an edge's length, relative to the expected one.
@@ -123,7 +121,7 @@ def position_vertices(
 
     Args:
         topology: of any kind, also with several components.
-        method: of `METHODS`; `paper` takes minutes for hundreds of vertices.
+        method: of `POSITION_METHODS`; `paper` takes minutes for hundreds of vertices.
         gamma: how much vertices without a common edge must keep apart, 0 to 1.
         seed: of random displacements.
     """

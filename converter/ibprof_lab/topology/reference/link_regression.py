@@ -19,6 +19,7 @@ from scipy.sparse import csr_matrix
 
 from ibprof.errors import UsageError
 from ibprof_converter.outputs.atomic_write import write_text
+from ibprof_lab.lab_choices import MINIMUM, NONE, UNIQUE
 from ibprof_lab.topology.infer.inference_methods import read_host_delays
 from ibprof_lab.topology.infer.pair_delays import take_pair_delays
 from ibprof_lab.topology.model.inferred_topology import InferredTopology
@@ -29,14 +30,9 @@ from ibprof_lab.topology.reference.reference_topology import Reference, read_ref
 
 Floats = npt.NDArray[np.float64]
 
-NONE, MINIMUM, STORE_AND_FORWARD = "none", "minimum", "store-and-forward"
-CORRECTIONS = (NONE, MINIMUM, STORE_AND_FORWARD)
-
 _BITS = 8
 _GIGA = 1e9
 _NOTHING = 1e-6
-
-UNIQUE, SHORTEST = "unique", "shortest"
 
 _SHOWN_LINKS = 40
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from ibprof.errors import UsageError
 from ibprof_converter.routing.rail_files import has_links
 from ibprof_converter.routing.synthetic.spec import is_synthetic
+from ibprof_lab.lab_choices import LEAST_DELAY, LEAST_SPEED
 from ibprof_lab.latency.model.delays import Delays
 from ibprof_lab.topology.infer.inference_methods import InferenceMethod, apply_method, read_host_delays
 from ibprof_lab.topology.model.inferred_topology import InferredTopology
@@ -33,13 +34,7 @@ from ibprof_lab.topology.reference.reference_paths import (
     spread_delays,
 )
 from ibprof_lab.topology.reference.reference_topology import Reference, read_reference
-from ibprof_lab.topology.reference.slow_link_detection import (
-    LEAST_DELAY,
-    LEAST_SPEED,
-    SlowLink,
-    find_slow_by_speed,
-    find_slow_links,
-)
+from ibprof_lab.topology.reference.slow_link_detection import SlowLink, find_slow_by_speed, find_slow_links
 from ibprof_lab.topology.reference.switch_groups import find_leaves, find_nearer, number_groups
 
 _MOST_SWITCHES = 2048

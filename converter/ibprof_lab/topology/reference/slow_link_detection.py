@@ -17,17 +17,13 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix, diags
 from scipy.sparse.csgraph import dijkstra
 
+from ibprof_lab.lab_choices import LEAST_DELAY, LEAST_SPEED
 from ibprof_lab.topology.infer.candidate import NORMAL
 from ibprof_lab.topology.reference.reference_paths import ReferencePaths
 from ibprof_lab.topology.reference.reference_topology import Reference
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
-
-LEAST_DELAY = 0.1
-"""Relative excess of a delay for which a link is blamed."""
-LEAST_SPEED = 0.5
-"""Share of its speed that a link should reach."""
 
 _MOST_FOUND = 100
 _MOST_PATHS = 0.5

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import yaml
 
-from ibprof_lab.simulation.study.study_file import EXAMPLE
+from ibprof_lab.lab_choices import STUDY_EXAMPLE
 
-_SMALL = yaml.safe_load(EXAMPLE) | {"fabric": "xgft:2:4,8:1,4@100", "servers": 8, "seeds": 1}
+_SMALL = yaml.safe_load(STUDY_EXAMPLE) | {"fabric": "xgft:2:4,8:1,4@100", "servers": 8, "seeds": 1}
 
 
 def write_study(folder: Path, **changes: object) -> Path:

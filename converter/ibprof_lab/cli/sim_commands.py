@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands of `ibprof-sim` after their arguments are parsed: options, simulations, printed answers."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ibprof.cli.terminal import show_progress
+from ibprof.errors import UsageError
+from ibprof_converter.cli.arguments import fill_options
+from ibprof_converter.cli.printing import print_json, print_warnings
+from ibprof_lab.lab_choices import JobPlacement, ServerPlacement
+from ibprof_lab.simulation.engine.simulated_network import Hardware
+from ibprof_lab.simulation.measure.message_latency import FULL, QUICK
+from ibprof_lab.simulation.questions.advice import AdviceOptions, answer_advice, ask_advice
+from ibprof_lab.simulation.questions.congestion_threshold import (
+    Simulate,
+    ThresholdOptions,
+    ask_threshold,
+    find_threshold,
+)
+from ibprof_lab.simulation.questions.replayed_run import ReplayOptions, answer_replay, ask_replay
+from ibprof_lab.simulation.reports.answers import (
+    describe_advice,
+    describe_replay,
+    describe_threshold,
+    format_advice,
+    format_replay,
+    format_threshold,
+)
+from ibprof_lab.simulation.reports.charts import draw_results
+from ibprof_lab.simulation.reports.simulated_run import describe_results, run_and_show
+from ibprof_lab.simulation.study.simulated_machine import MachineOptions
+from ibprof_lab.simulation.study.study_file import StudyPlan, plan_preset, read_study
+from ibprof_lab.simulation.study.study_results import StudyOutput, estimate_study, list_notes
+from ibprof_lab.simulation.study.sweep import keep_results, run_cells
+
+_NAME = "ibprof-sim"
+
+Answering = Callable[[Sequence[str]], AbstractContextManager[Simulate]]
+"""Prints notes, and gives what simulates."""
+
+Answer = Callable[[Answering], tuple[dict[str, Any], str]]
+"""Returns the answer to a question as a JSON document, and as text."""
+
+
+def build_command(arguments: argparse.Namespace) -> Callable[[Executor], None]:
+    """Return the command that the arguments name; it runs on a pool of simulations.
+
+    Raises:
+        IbprofError: options contradict each other.
+    """
+    if arguments.command == "charts":
+        return lambda _pool: _draw(arguments.results, arguments.output, arguments.format)
+    if arguments.command in {"study", "run"}:
+        output = StudyOutput(arguments.output, arguments.stored, arguments.parquet)
+        if arguments.command == "run":
+            return lambda pool: _run_study(read_study(arguments.study), output, pool)
+        make_plan = partial(
+            plan_preset, arguments.name, _build_machine(arguments), range(1, arguments.seeds + 1), arguments.quick
+        )
+        if arguments.estimate:
+            return lambda pool: _estimate(make_plan(), pool, arguments.workers)
+        return lambda pool: _run_study(make_plan(), output, pool)
+    answer = {"threshold": _build_threshold, "advise": _build_advice, "replay": _build_replay}[arguments.command](
+        arguments
+    )
+
+    def run(pool: Executor) -> None:
+        described, text = answer(partial(_answering, arguments.output, pool))
+        if arguments.json:
+            print_json(described)
+        else:
+            print(text)
+
+    return run
+
+
+def _build_machine(arguments: argparse.Namespace) -> MachineOptions:
+    servers, placement = arguments.servers, arguments.server_placement
+    effort = QUICK if arguments.quick else FULL if arguments.full else None
+    if arguments.every_message:
+        if not arguments.full:
+            raise UsageError("--every-message: expected with --full, whose steady states are skipped otherwise")
+        effort = replace(FULL, steady=0.0)
+    return MachineOptions(
+        fabric=arguments.fabric,
+        routes=arguments.routes,
+        servers=tuple(servers) if isinstance(servers, list) else servers,
+        server_placement=ServerPlacement(placement) if placement else None,
+        job_placement=JobPlacement(arguments.job_placement),
+        adaptive=arguments.adaptive,
+        hardware=_build_hardware(arguments),
+        effort=effort,
+    )
+
+
+def _build_hardware(arguments: argparse.Namespace) -> Hardware:
+    return Hardware(
+        packet_bytes=arguments.packet,
+        lane_bytes=arguments.lane,
+        switch_ns=arguments.switch_ns,
+        nic_gap_ns=arguments.nic_gap_ns,
+        gbps=arguments.gbps,
+    )
+
+
+def _estimate(plan: StudyPlan, pool: Executor, workers: int) -> None:
+    print_warnings(_NAME, plan.notes)
+    # Under mpirun the other ranks are the workers.
+    print_json(estimate_study(plan, getattr(pool, "num_workers", workers)), indent=None)
+
+
+def _run_study(plan: StudyPlan, output: StudyOutput, pool: Executor) -> None:
+    print_warnings(_NAME, list_notes(plan))
+    with show_progress("simulating") as tell:
+        found = run_and_show(plan, output, pool, tell)
+    print_json(found.conclusions)
+    print_warnings(_NAME, describe_results(found, output))
+
+
+def _draw(results: Sequence[Path], output: Path, form: str) -> None:
+    drawn = draw_results(results, output, form)
+    for path in drawn.files:
+        print(path)
+    print_warnings(_NAME, drawn.notes)
+
+
+@contextmanager
+def _answering(folder: Path | None, pool: Executor, notes: Sequence[str]) -> Iterator[Simulate]:
+    """Print the notes on a question, and keep its simulations while it is answered."""
+    print_warnings(_NAME, notes)
+    with keep_results(folder) as kept, show_progress("simulating") as tell:
+        yield lambda cells: run_cells(cells, kept, pool, tell)
+
+
+def _build_threshold(arguments: argparse.Namespace) -> Answer:
+    options = ThresholdOptions(
+        _build_machine(arguments), arguments.size, arguments.share, arguments.seeds, arguments.io_reads
+    )
+
+    def answer(answering: Answering) -> tuple[dict[str, Any], str]:
+        question = ask_threshold(options)
+        with answering(question.notes) as simulate:
+            found = find_threshold(question.setting, question.job, question.seeds, simulate)
+        return describe_threshold(question, found), format_threshold(question, found)
+
+    return answer
+
+
+def _build_advice(arguments: argparse.Namespace) -> Answer:
+    (mpi, mpi_interval), (io, io_interval) = arguments.mpi, arguments.io
+    options = fill_options(
+        AdviceOptions,
+        arguments,
+        machine=_build_machine(arguments),
+        mpi=mpi,
+        mpi_interval_ns=mpi_interval,
+        io=io,
+        io_interval_ns=io_interval,
+    )
+
+    def answer(answering: Answering) -> tuple[dict[str, Any], str]:
+        question = ask_advice(options)
+        with answering(question.notes) as simulate:
+            advice = answer_advice(question, simulate)
+        return describe_advice(advice), format_advice(advice)
+
+    return answer
+
+
+def _build_replay(arguments: argparse.Namespace) -> Answer:
+    machine = MachineOptions(arguments.fabric, routes=arguments.routes, hardware=_build_hardware(arguments))
+    options = fill_options(ReplayOptions, arguments, machine=machine)
+
+    def answer(answering: Answering) -> tuple[dict[str, Any], str]:
+        question = ask_replay(options)
+        with answering(question.notes) as simulate:
+            found = answer_replay(question, simulate)
+        return describe_replay(question, found), format_replay(found)
+
+    return answer
