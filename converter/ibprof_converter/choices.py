@@ -76,3 +76,6 @@ def parse_routes(text: str) -> str:
 
 SEARCH_SECONDS = 10.0
 """Time of a search for a placement of up to 1,024 ranks; more ranks take longer, in proportion."""
+
+BALANCED = "balanced"
+"""The rule of tables that spreads destinations evenly, next to the models."""

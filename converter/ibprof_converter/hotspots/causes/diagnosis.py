@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ibprof.text.quantities import count_of
+from ibprof_converter.choices import BALANCED
 from ibprof_converter.hotspots.causes.load_cause import (
     FORWARDING_TABLES,
     GAIN,
@@ -45,7 +46,7 @@ from ibprof_converter.hotspots.causes.placement_moves import try_placements
 from ibprof_converter.hotspots.causes.repairs import Repair, find_repairs
 from ibprof_converter.hotspots.causes.sender_causes import try_adapters, try_partners
 from ibprof_converter.hotspots.causes.situation import LinkDirection, Situation
-from ibprof_converter.hotspots.causes.table_rules import BALANCED, RULES, TableMaker, try_tables
+from ibprof_converter.hotspots.causes.table_rules import RULES, TableMaker, try_tables
 from ibprof_converter.traffic.loaded_links import ESTIMATE, STATIC
 
 _MOST_CAUSES = 3

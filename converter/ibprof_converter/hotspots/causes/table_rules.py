@@ -11,7 +11,7 @@ import numpy as np
 
 from ibprof.errors import IbprofError, MissingToolError
 from ibprof.text.quantities import format_seconds
-from ibprof_converter.choices import D_MOD_K, MIN_HOP, TABLES
+from ibprof_converter.choices import BALANCED, D_MOD_K, MIN_HOP, TABLES
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.hotspots.causes.load_cause import (
     FORWARDING_TABLES,
@@ -28,7 +28,6 @@ from ibprof_converter.routing.route_choice import are_modelled
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
 
-BALANCED = "balanced"
 RULES = (MIN_HOP, D_MOD_K, BALANCED)
 """Rules of ibprof. OpenSM loads their tables from a file."""
 

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A traffic under OpenSM's routing engines compared; forwarding tables computed by a rule and written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from ibprof.errors import InconsistentError, InputError
+from ibprof.text.quantities import format_bytes, format_seconds
+from ibprof_converter.analysis.fabric_loads import FabricLoads, RoutedFabric
+from ibprof_converter.analysis.load_options import FabricOptions, Progress, TrafficOptions, no_progress
+from ibprof_converter.analysis.load_pipeline import load_traffic
+from ibprof_converter.analysis.output_files import open_output
+from ibprof_converter.choices import MIN_HOP
+from ibprof_converter.fabric.node_names import show_some
+from ibprof_converter.hotspots.causes.table_rules import TableMaker
+from ibprof_converter.lab import BY_LANES, CYCLE, FREE, classify_deadlock
+from ibprof_converter.layout.positions import lay_out
+from ibprof_converter.routing.lft_dump import write_lft_text
+from ibprof_converter.routing.modelled_tables import add_switch_routes, model_tables
+from ibprof_converter.routing.opensm_run import route_by_opensm
+from ibprof_converter.routing.rail_files import find_rails
+from ibprof_converter.routing.subnet import (
+    MissingTablesError,
+    Subnet,
+    check_rails,
+    join_subnet,
+    read_rail,
+    read_rail_fabric,
+    read_without_tables,
+)
+from ibprof_converter.traffic.hosts import find_hosts
+
+PRESENT = "present tables"
+
+
+@dataclass(frozen=True, slots=True)
+class EngineLoads:
+    """Loads of a traffic under one routing engine.
+
+    Attributes:
+        engine: OpenSM's name of it, or `PRESENT`.
+        used: the engine that OpenSM took, where it refused this one; None where nothing was routed.
+        max_bytes: of the most loaded link direction.
+        mean_bytes: of the link directions that carry anything.
+        max_switch_bytes: of the most loaded link direction between switches.
+        time_s: longest time of a link direction at line rate.
+        bytes_unrouted: that reach no destination.
+        deadlock: `FREE` where routes between hosts close no cycle of waiting link directions on a single virtual lane;
+            else `BY_LANES` where OpenSM lays them over several, or `CYCLE`. None where nothing was routed.
+        lanes: virtual lanes that OpenSM needs for them, by its log; None where it states none.
+        error: why there are no tables; None where there are some.
+    """
+
+    engine: str
+    used: str | None
+    max_bytes: int = 0
+    mean_bytes: float = 0.0
+    max_switch_bytes: int = 0
+    time_s: float = 0.0
+    bytes_unrouted: int = 0
+    deadlock: str | None = None
+    lanes: int | None = None
+    error: str | None = None
+
+    @property
+    def counts(self) -> bool:
+        """Return whether OpenSM used the engine."""
+        return self.error is None and self.used == self.engine
+
+
+@dataclass(frozen=True, slots=True)
+class EngineComparison:
+    """A traffic under several routing engines.
+
+    Attributes:
+        traffic, fabric: their names.
+        rows: the present tables first, where there are some, then the engines.
+    """
+
+    traffic: str
+    fabric: str
+    rows: tuple[EngineLoads, ...]
+
+    @property
+    def best(self) -> EngineLoads | None:
+        """The engine that loses least and needs the shortest time, of those free from deadlock; None for none.
+
+        Those that need several virtual lanes are considered only where no other is free.
+        """
+        rows = [row for row in self.rows if row.counts and row.engine != PRESENT and row.deadlock != CYCLE]
+        rows = [row for row in rows if row.deadlock == FREE] or rows
+        return min(rows, key=lambda row: (row.bytes_unrouted, row.time_s, row.max_switch_bytes), default=None)
+
+    @property
+    def conf_lines(self) -> tuple[str, ...]:
+        """The lines of `opensm.conf` that choose the best engine; empty for none."""
+        if self.best is None:
+            return ()
+        return (f"routing_engine {self.best.engine}", *(("qos TRUE",) if self.best.deadlock == BY_LANES else ()))
+
+    def as_json(self) -> dict[str, object]:
+        """Return it as plain values."""
+        return {
+            "traffic": self.traffic,
+            "fabric": self.fabric,
+            "routes": "opensm",
+            "engines": [asdict(row) for row in self.rows],
+            "best": self.best.engine if self.best else None,
+            "opensm_conf": list(self.conf_lines),
+        }
+
+
+def compare_engines(
+    fabric: FabricOptions, traffic: TrafficOptions, engines: Sequence[str], progress: Progress = no_progress
+) -> EngineComparison:
+    """Route a fabric by each engine, and put a traffic on the routes.
+
+    Args:
+        fabric: which fabrics; their tables, if any, are the first row.
+        traffic: what is sent.
+        engines: OpenSM's names.
+        progress: receives each stage.
+
+    Raises:
+        MissingToolError: OpenSM or ibsim is not installed.
+        IbprofError: as `load_traffic` does.
+    """
+    progress("reading the fabric")
+    subnets, routed = _read_rails(fabric)
+    fabrics = [subnet.fabric for subnet in subnets]
+    present = RoutedFabric(subnets, tuple(lay_out(fabrics, fabric.level_hosts)), find_hosts(fabrics, fabric.host_names))
+    rows = [_judge(PRESENT, PRESENT, load_traffic(present, traffic), None)] if routed else []
+    for engine in engines:
+        progress(f"routing by {engine}")
+        try:
+            found = [route_by_opensm(subnet.fabric, engine) for subnet in subnets]
+        except InconsistentError as error:
+            rows.append(EngineLoads(engine, None, error=str(error)))
+            continue
+        used = next((each.engine for each in found if each.engine != engine), engine)
+        loads = load_traffic(replace(present, subnets=tuple(each.subnet for each in found)), traffic)
+        lanes = max((each.lanes for each in found if each.lanes), default=None)
+        rows.append(_judge(engine, used, loads, lanes))
+    return EngineComparison(" + ".join(traffic.names), present.name, tuple(rows))
+
+
+def _read_rails(options: FabricOptions) -> tuple[tuple[Subnet, ...], bool]:
+    """Return the rails, and whether all of them have tables."""
+    files = options.find_rails()
+    try:
+        subnets, routed = tuple(read_rail(each, rail) for rail, each in enumerate(files)), True
+    except MissingTablesError:
+        subnets, routed = tuple(read_without_tables(each) for each in files), False
+    check_rails(subnets)
+    return subnets, routed
+
+
+def _judge(engine: str, used: str, loads: FabricLoads, lanes: int | None) -> EngineLoads:
+    heat = loads.ends().heat()
+    seconds = [
+        float((each.sum(axis=2) * (8e-9 / np.nan_to_num(fabric.link_gbps, nan=np.inf)[:, np.newaxis])).max(initial=0.0))
+        for fabric, each in zip(loads.fabric.fabrics, loads.by_rail, strict=True)
+    ]
+    return EngineLoads(
+        engine,
+        used,
+        heat.max_link,
+        heat.mean_link,
+        heat.max_switch_link,
+        max(seconds),
+        sum(loads.loads.bytes_unrouted.values()),
+        classify_deadlock(loads.fabric.subnets, lanes),
+        lanes,
+    )
+
+
+def describe_engines(comparison: EngineComparison) -> list[str]:
+    """Return the comparison in lines; the first one names the source of the routes."""
+    lines = [
+        "routes: modelled by OpenSM on ibsim over the links of the fabric (4x QDR each); LIDs are those of the dumps",
+        f"{comparison.traffic} on {comparison.fabric}",
+        "",
+        f"{'engine':16}{'maximum':>12}{'between switches':>18}{'mean':>12}{'at line rate':>14}  deadlock",
+    ]
+    for row in comparison.rows:
+        if row.error is not None:
+            lines.append(f"{row.engine:16}no tables: {row.error}")
+        elif row.used != row.engine:
+            lines.append(f"{row.engine:16}refuses this fabric; OpenSM takes {row.used} in its place")
+        else:
+            lines.append(_describe_row(row))
+    if comparison.best:
+        needed = f", with {comparison.best.lanes} virtual lanes" if comparison.best.deadlock == BY_LANES else ""
+        lines += ["", f"best of those free from deadlock: {comparison.best.engine}{needed}; in opensm.conf:"]
+        lines += [f"    {line}" for line in comparison.conf_lines]
+    else:
+        lines += ["", "best: none; OpenSM used no engine that is free from deadlock"]
+    return lines
+
+
+def _describe_row(row: EngineLoads) -> str:
+    lost = f"; {format_bytes(row.bytes_unrouted)} not routed" if row.bytes_unrouted else ""
+    return (
+        f"{row.engine:16}{format_bytes(row.max_bytes):>12}{format_bytes(row.max_switch_bytes):>18}"
+        f"{format_bytes(row.mean_bytes):>12}{format_seconds(row.time_s):>14}  {_describe_deadlock(row)}{lost}"
+    )
+
+
+def _describe_deadlock(row: EngineLoads) -> str:
+    if row.deadlock == BY_LANES:
+        return f"not on one virtual lane; OpenSM uses {row.lanes}"
+    if row.deadlock == CYCLE:
+        return "can deadlock on one virtual lane"
+    return FREE
+
+
+def write_rule_tables(links: str, rule: str, output: Path) -> int:
+    """Compute forwarding tables of one rail by a rule, and write them in the form that OpenSM loads.
+
+    Args:
+        links: the list of links, or a synthetic fabric.
+        rule: one of `WRITTEN_RULES`.
+        output: the file.
+
+    Returns:
+        The number of switches.
+
+    Raises:
+        InputError: the links cannot be read, or are of several rails.
+        InconsistentError: the rule makes no tables for the fabric, or some that can deadlock.
+    """
+    rails = find_rails([links])
+    if len(rails) != 1:
+        raise InputError(
+            links, None, "the links of one rail", f"{len(rails)}: {show_some([str(rail.links) for rail in rails])}"
+        )
+    try:
+        subnet = read_rail(rails[0])
+    except MissingTablesError:
+        fabric = read_rail_fabric(rails[0])
+        subnet = join_subnet(fabric, model_tables(fabric, MIN_HOP)[0])
+    made = TableMaker().make(rule, subnet)
+    if made.subnet is None:
+        raise InconsistentError(f"{links}: no tables by the rule {rule}: {made.why_not}")
+    if made.deadlock == CYCLE:
+        raise InconsistentError(f"{links}: tables by the rule {rule} can deadlock on one virtual lane")
+    fabric = made.subnet.fabric
+    with open_output(output) as file:
+        file.writelines(write_lft_text(fabric, add_switch_routes(fabric, made.subnet.tables)))
+    return len(made.subnet.tables.switch_guid)
