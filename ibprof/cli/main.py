@@ -29,6 +29,9 @@ examples:
   ibprof help COMMAND                      more on one command
 """
 
+_ALSO_CALLED = {"compare": "diff", "record": "run", "profile": "run", "map": "layout", "summary": "info"}
+"""Words that users try, and the commands that they mean."""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `ibprof`."""
@@ -55,6 +58,8 @@ def _front(argv: Sequence[str] | None) -> int:
         print(EXAMPLES, end="")
         return 0 if arguments else UsageError.status
     known = find_commands()
+    if arguments[0] in _ALSO_CALLED:
+        raise UsageError(f"unknown command {arguments[0]!r}; did you mean `ibprof {_ALSO_CALLED[arguments[0]]}`?")
     if likely := get_close_matches(arguments[0].removeprefix("ibprof-"), known, 1):
         raise UsageError(f"unknown command {arguments[0]!r}; did you mean `ibprof {likely[0]}`?")
     raise UsageError(f"unknown command {arguments[0]!r}; expected one of {', '.join(known)}")

@@ -84,6 +84,14 @@ def test_it_waits_for_the_recording_and_ends_with_the_job(
     assert [(each["bytes"], each["ended"]) for each in seen] == [(110, False), (210, False), (310, True)]
 
 
+def test_a_look_is_a_line_without_a_terminal(tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    sleeper = Sleeper(tmp_path / "profile.ibprof")
+    monkeypatch.setattr(watch, "sleep", sleeper)
+    assert watch.main([str(sleeper.folder)]) == 0
+    states = [line.split(", ", 1)[0].rsplit(" ", 1)[1] for line in capsys.readouterr().out.splitlines()[:3]]
+    assert states == ["running", "running", "ended"]
+
+
 def test_a_killed_rank_does_not_keep_it(tmp_path: Path, capsys: Captured) -> None:
     gone = Process(0, 1, fields=RUNNING | {"pid": 2**22 + 1}, counters=[[counter(0, 10)]])
     make_recording(tmp_path / "profile.ibprof", [gone], host=socket.gethostname())

@@ -282,7 +282,7 @@ def _find_slots(
         free, notes = all_hosts(hosts, options.slots or 1, ranks)
     elif options.hosts == OWN:
         if given is None:
-            raise UsageError("--hosts own: the hosts of the ranks are unknown; --placement states them")
+            raise UsageError("--hosts own: not all ranks ran on hosts of this fabric; --placement states their hosts")
         free = own_hosts(given, options.slots)
     else:
         free = read_free_hosts(Path(options.hosts), hosts, options.slots or 1)

@@ -123,6 +123,8 @@ def _watch(argv: Sequence[str] | None) -> None:
         for last in looks:
             if live:
                 live.update(_show(last), refresh=True)
+            elif not last.ended:
+                print(_describe_state(last), flush=True)
     if last:
         _print(last, as_json=False)
 
@@ -206,16 +208,20 @@ def _print(look: WatchedRun, as_json: bool) -> None:
         print_captured(lambda console: console.print(_show(look)))
 
 
+def _describe_state(look: WatchedRun) -> str:
+    """Return how far the run is, in a line."""
+    state = "ended" if look.ended else "running"
+    return printable(
+        f"{look.command}: {state}, {format_seconds(look.elapsed_s)}, {look.ranks_recorded} of {look.world_size} ranks "
+        f"recorded, {look.ranks_finalized} ended, {format_bytes(look.bytes)} sent"
+    )
+
+
 def _show(look: WatchedRun) -> Group:
     from rich.console import Group  # noqa: PLC0415  (slow to import)
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
-    state = "ended" if look.ended else "running"
-    head = (
-        f"{look.command}: {state}, {format_seconds(look.elapsed_s)}, {look.ranks_recorded} of {look.world_size} ranks "
-        f"recorded, {look.ranks_finalized} ended, {format_bytes(look.bytes)} sent"
-    )
     calls = Table("region", "operation", "line", "time, all ranks", "bytes", box=None, pad_edge=False)
     for each in look.calls[:_SHOWN]:
         region, operation, site = map(printable, each.key)
@@ -226,7 +232,7 @@ def _show(look: WatchedRun) -> Group:
     for spot in look.links:
         least = "" if spot.line_rate_s is None else format_seconds(spot.line_rate_s)
         links.add_row(Text(printable(_name_direction(spot))), least, format_bytes(spot.bytes))
-    return Group(Text(printable(head)), "", calls, *(("", links) if look.links else ()))
+    return Group(Text(_describe_state(look)), "", calls, *(("", links) if look.links else ()))
 
 
 def _name_direction(spot: Hotspot) -> str:

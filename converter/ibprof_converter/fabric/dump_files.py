@@ -92,7 +92,7 @@ def read_dump(path: str | PathLike[str]) -> bytes:
             expands to more than `EXPANDED_LIMIT` or `EXPANSION` times its size.
     """
     try:
-        with Path(path).open("rb") as raw, _unpack(raw) as text:
+        with _find_packed(path).open("rb") as raw, _unpack(raw) as text:
             data = _read_text(path, raw, text)
     except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise InputError(path, None, "a readable file", _describe(error)) from error
@@ -104,12 +104,19 @@ def read_dump(path: str | PathLike[str]) -> bytes:
 def peek_dump(path: str | PathLike[str]) -> bytes:
     """Return the beginning of a file, plain, gzip or xz; empty for an unreadable file or none."""
     try:
-        if not Path(path).is_file():  # a pipe can be read only once
+        found = _find_packed(path)
+        if not found.is_file():  # a pipe can be read only once
             return b""
-        with Path(path).open("rb") as raw, _unpack(raw) as text:
+        with found.open("rb") as raw, _unpack(raw) as text:
             return _plain_lines(text.read(_HEAD))
     except (OSError, EOFError, zlib.error, lzma.LZMAError):
         return b""
+
+
+def _find_packed(path: str | PathLike[str]) -> Path:
+    """Return a file, or the packed one next to it where it is not there: `ibdiagnet.lst.xz` for `ibdiagnet.lst`."""
+    own = Path(path)
+    return own if own.exists() else find_sibling(own, own.name) or own
 
 
 def _plain_lines(data: bytes) -> bytes:

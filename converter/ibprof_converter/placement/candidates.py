@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 RANDOM_SEEDS = 20
 
+_ROOM = 0.005
+"""Share of the time that a better placement may take off, below which this one is called optimal."""
+
 LIMITS = (
     "times are bytes over data rate, summed over the whole job along static routes. They leave out when bytes flow, "
     "queueing, latency and the traffic of other jobs. Placements with close times may rank differently in practice"
@@ -226,9 +229,8 @@ def print_placements(console: Console, comparison: PlacementComparison) -> None:
     found = comparison.found
     summary = f"{found.proposals:,} changes tried, {found.accepted:,} made, in {found.seconds:.1f} s"
     if comparison.load_basis == STATIC and bounds.bottleneck_seconds > 0:
-        summary += (
-            f"; no placement is more than {(1 - bounds.bottleneck_seconds / best) * 100 if best else 0:.0f}% better"
-        )
+        room = 1 - bounds.bottleneck_seconds / best if best else 0.0
+        summary += f"; no placement is more than {room:.0%} better" if room >= _ROOM else "; this placement is optimal"
     console.print(Text(summary))
     for note in (*comparison.notes, comparison.limits):
         console.print(Text(f"note: {printable(note)}"))

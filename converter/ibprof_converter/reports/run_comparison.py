@@ -9,13 +9,13 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ibprof.errors import UsageError
 from ibprof.text.notebook_html import NotebookView
-from ibprof.text.quantities import printable, spell_unit
+from ibprof.text.quantities import format_seconds, printable, spell_unit
 from ibprof_converter.analysis.fabric_loads import RoutedFabric
 from ibprof_converter.analysis.load_options import FabricOptions, Progress, TrafficOptions, no_progress
 from ibprof_converter.analysis.load_pipeline import Demand, read_routed_fabric
@@ -51,6 +51,12 @@ METRICS = {
     "max_link_seconds": ValueKind.SECONDS,
 }
 """Totals of a run."""
+
+_TIMES = {"run_s": "the run takes", "mpi_s": "MPI", "wait_s": "waiting", "transfer_s": "transfer"}
+"""Times of a verdict that are compared, with their names in a sentence."""
+
+_TIME_CHANGE = 0.05
+"""Part of the run from which on a change of a time is named."""
 
 _NAMED_METRICS = ("bytes", "messages", "share", "link")
 """Metrics that take a name in brackets."""
@@ -335,10 +341,31 @@ def compare(
         verdicts=tuple(_judge(condition, a, b, by_share) for condition in conditions),
         notes=tuple(notes),
         provenance=provenance,
-        change=explain_change(a.facts, b.facts),
+        change=_add_times(explain_change(a.facts, b.facts), a, b),
         nic=(a.nic, b.nic),
         job_verdicts=(a.verdict, b.verdict),
     )
+
+
+def _add_times(change: RunChange, a: ComparedRun, b: ComparedRun) -> RunChange:
+    """Return a change whose text begins with the times that changed: of the run, and of its parts."""
+    first, second = a.verdict or {}, b.verdict or {}
+    found = []
+    for name, what in _TIMES.items():
+        before, after = first.get(name), second.get(name)
+        if not before or after is None:
+            continue
+        ratio = after / before - 1
+        # A part counts by its share of the run.
+        whole = first.get("run_s") or before
+        if abs(after - before) >= _TIME_CHANGE * whole:
+            more = "less" if ratio < 0 else "more"
+            found.append(f"{what} {abs(ratio):.0%} {more} ({format_seconds(after)}, before {format_seconds(before)})")
+    if not found:
+        return change
+    times = f"{found[0][0].upper()}{found[0][1:]}" + "".join(f", {each}" for each in found[1:])
+    traffic = change.text.replace("Nothing changed:", "The traffic did not change:", 1)
+    return replace(change, text=f"{times}. {traffic}")
 
 
 def _merge_notes(a: Sequence[str], b: Sequence[str]) -> Iterator[str]:

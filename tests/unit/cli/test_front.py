@@ -37,6 +37,7 @@ def test_every_command_has_a_version(capsys: Captured) -> None:
 @pytest.mark.parametrize(
     ("typed", "end"),
     [
+        ("compare", "did you mean `ibprof diff`?"),
         ("reprot", "did you mean `ibprof report`?"),
         ("ibprof-view", "did you mean `ibprof view`?"),
         ("qqqqqq", "expected one of calls,"),

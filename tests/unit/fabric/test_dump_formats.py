@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
+import lzma
 from pathlib import Path
 
 import pytest
 
+from ibprof.errors import InputError
 from ibprof_converter.fabric.dump_files import head_of, peek_dump, read_dump
 from ibprof_converter.fabric.link_reader import find_link_format
 from ibprof_converter.routing.far import looks_like_far
 from ibprof_converter.routing.table_reader import TABLE_FORMATS, find_table_format
+from ibprof_testing.samples.fabrics import FABRICS
 
 HEAD = 1 << 20
 
@@ -52,3 +55,12 @@ def test_a_far_is_not_taken_for_tables_alone() -> None:
     assert find_table_format(stanza + columns) is TABLE_FORMATS[0]
     # Columns beyond the beginning do not count.
     assert find_table_format(stanza + b"#\n" * HEAD + columns) is TABLE_FORMATS[1]
+
+
+def test_a_packed_file_is_read_under_the_name_of_the_plain_one(tmp_path: Path) -> None:
+    plain = (FABRICS / "testbed44" / "ibdiagnet.lst").read_bytes()
+    (tmp_path / "ibdiagnet.lst.xz").write_bytes(lzma.compress(plain))
+    assert read_dump(tmp_path / "ibdiagnet.lst") == plain
+    assert peek_dump(tmp_path / "ibdiagnet.lst")
+    with pytest.raises(InputError, match="no such file"):
+        read_dump(tmp_path / "other.lst")

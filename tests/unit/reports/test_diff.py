@@ -331,3 +331,19 @@ def test_no_change_of_time_is_described_where_it_is_little_or_not_measured() -> 
     assert describe_time_change(one, make_verdict(1.1, 2.0, {})) == ""
     assert describe_time_change(one, one | {"transfer_s": None}) == ""
     assert describe_time_change({"text": "from an old report"}, one) == ""
+
+
+def test_a_run_that_became_shorter_has_changed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same traffic in less time: the times come first."""
+    second = 10**9
+    for name, ns in (("before", 8 * second), ("after", 3 * second)):
+        ranks = [make_rank(rank, rank, start_ns=second, stop_ns=second + ns) for rank in range(2)]
+        hosts = [make_host("host01"), make_host("host02")]
+        write_archive(make_profile([Count(0, 1, 1000)], ranks, hosts), tmp_path / f"{name}.otf2")
+    change = compare([str(tmp_path / "before.otf2"), str(tmp_path / "after.otf2")], capsys)["change"]
+    assert change["text"] == (
+        "The run takes 62% less (3 s, before 8 s). "
+        "The traffic did not change: the ranks send the same bytes from the same hosts."
+    )
+    same = compare([str(tmp_path / "after.otf2"), str(tmp_path / "after.otf2")], capsys)["change"]
+    assert same["text"] == "Nothing changed: the ranks send the same bytes from the same hosts."
