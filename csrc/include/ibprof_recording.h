@@ -66,8 +66,8 @@
 #define IBP_NO_ROOT 0xffffffff
 #define IBP_BYTES_UNKNOWN 0xffffffffffffffff
 /* Samples of each kind that a process keeps at most. With their private tables they take at most 256 KiB. */
-#define IBP_SAMPLES_MAX 736
-#define IBP_LONGEST_MAX 128 /* collectives that are kept since they are the longest, in addition */
+#define IBP_SAMPLES_MAX 672
+#define IBP_LONGEST_MAX 256 /* collectives that are kept since they are the longest, in addition */
 #define IBP_LEVEL_LONG 255 /* the level of those */
 
 enum ibp_segment_kind {

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,15 +26,29 @@ _STEP, _FACTOR = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
 _Translate = Callable[[Any, Owners], npt.NDArray[np.int32]]
 
 
-def find_thinning(files: Sequence[RecordingFile], kind: str) -> int:
-    """Return the k by which samples of files have to be thinned: one instance of 2^k is kept.
+@dataclass(frozen=True, slots=True)
+class SampleChoice:
+    """Which samples of a run are read.
 
-    Args:
-        files: of one run.
-        kind: of their segments, `IBP_SEGMENT_..._SAMPLES`.
+    Attributes:
+        thinning: by kind of segment, the k by which samples are thinned: one instance of 2^k is kept.
+        long_ns: score above which all collectives of each process are in the recording.
     """
-    count = sum(file.count(kind) for file in files)
-    return (max(count - 1, 0) // MOST_SAMPLES).bit_length()
+
+    thinning: Mapping[str, int]
+    long_ns: int
+
+
+def choose_samples(files: Sequence[RecordingFile]) -> SampleChoice:
+    """Return which samples of the files of a run are read.
+
+    The longest are those of the largest score above which each process has all collectives.
+    """
+    counts = {kind: sum(file.count(kind) for file in files) for kind in SAMPLES}
+    complete = max((int(file.processes["long_ns"].max(initial=0)) for file in files), default=0)
+    return SampleChoice(
+        {kind: (max(count - 1, 0) // MOST_SAMPLES).bit_length() for kind, count in counts.items()}, complete
+    )
 
 
 def read_samples(
@@ -43,7 +58,7 @@ def read_samples(
     operation: npt.NDArray[np.int32],
     regions: _Translate,
     sites: _Translate,
-    thinning: int,
+    choice: SampleChoice,
 ) -> Columns:
     """Read the samples of a file.
 
@@ -54,7 +69,7 @@ def read_samples(
         operation: number of each operation of the file in the profile.
         regions: returns the profile's numbers of regions, from their numbers and the index of each one's process.
         sites: returns those of sites, from records with a `site`.
-        thinning: as `find_thinning` returns it.
+        choice: as `choose_samples` returns it.
 
     Returns:
         The columns of `CollectiveSamples` or `MessageSamples`, in the order of their records.
@@ -67,7 +82,8 @@ def read_samples(
     # A record without a name is unused. One whose origin had no space cannot be distinguished from others.
     unknown = np.uint32(0xFFFFFFFF)
     known = (records["communicator"] != 0) & (records["origin"] != unknown) & (records["end_origin"] != unknown)
-    is_long, is_chosen = _find_long(file, records, owner)
+    thinning = choice.thinning[kind]
+    is_long, is_chosen = _find_long(records, choice.long_ns)
     is_chosen &= _is_kept(records, thinning)
     chosen = np.flatnonzero(known & (is_chosen | is_long))
     records, owner, is_long, is_chosen = records[chosen], owner[chosen], is_long[chosen], is_chosen[chosen]
@@ -91,16 +107,14 @@ def read_samples(
     return columns
 
 
-def _find_long(
-    file: RecordingFile, records: npt.NDArray[np.void], owner: Owners
-) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Return which samples are among the longest of their process, and which ones a hash chose."""
+def _find_long(records: npt.NDArray[np.void], long_ns: int) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Return which samples are among the longest, and which ones a hash chose."""
     if "score_ns" not in (records.dtype.names or ()):
         return np.zeros(len(records), np.bool_), np.ones(len(records), np.bool_)
     is_chosen = records["level"] != recording_layout().constants["IBP_LEVEL_LONG"]
     # Where there was space for all, each is in the recording, and stands for itself.
-    has_more = np.isin(np.arange(len(file.processes)), owner[~is_chosen])[owner]
-    return has_more & (records["score_ns"] > file.processes["long_ns"][owner]) | ~is_chosen, is_chosen
+    has_all = not long_ns and not is_chosen.all()
+    return (records["score_ns"] > long_ns) & (bool(long_ns) | has_all), is_chosen
 
 
 def _is_kept(records: npt.NDArray[np.void], thinning: int) -> npt.NDArray[np.bool_]:

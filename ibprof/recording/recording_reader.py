@@ -7,7 +7,7 @@ of the lowest ranks that have them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -66,7 +66,14 @@ from ibprof.recording.recorded_ports import (
     read_transports,
 )
 from ibprof.recording.recorded_ranks import describe_copy, read_grids
-from ibprof.recording.recorded_samples import SAMPLES, describe_sampling, find_thinning, join_samples, read_samples
+from ibprof.recording.recorded_samples import (
+    SAMPLES,
+    SampleChoice,
+    choose_samples,
+    describe_sampling,
+    join_samples,
+    read_samples,
+)
 from ibprof.text.host_lists import find_job_hosts
 
 Indices = npt.NDArray[np.intp]
@@ -119,8 +126,8 @@ def merge_run(path: Path, run: RecordedRun) -> Profile:
     order = sorted(range(len(files)), key=lambda index: int(min(numbers[index], default=0)))
     names = _SharedNumbers()
     owners = find_owners(files, numbers)
-    thinning = {kind: find_thinning(files, kind) for kind in SAMPLES}
-    parts = [_read_file(files[index], numbers[index], names, owners, thinning) for index in order]
+    choice = choose_samples(files)
+    parts = [_read_file(files[index], numbers[index], names, owners, choice) for index in order]
     every = (pair for index in order for pair in zip(numbers[index], files[index].processes, strict=True))
     _, first = min(every, key=lambda pair: int(pair[0]))
     said = tuple(_describe_grouping(run))
@@ -256,7 +263,7 @@ def _read_file(
     world_rank: npt.NDArray[np.int32],
     names: _SharedNumbers,
     owners: dict[bytes, int],
-    thinning: Mapping[str, int],
+    choice: SampleChoice,
 ) -> _FilePart:
     ports = names.hosts.setdefault(file.host, {})
     host = list(names.hosts).index(file.host)
@@ -291,8 +298,7 @@ def _read_file(
     inside = find_times(file, times, times_owner)
     overlaps = find_overlaps(file, times, times_owner)
     collectives, messages = (
-        read_samples(file, kind, world_rank, operation, regions.translate, sites.translate, thinning[kind])
-        for kind in SAMPLES
+        read_samples(file, kind, world_rank, operation, regions.translate, sites.translate, choice) for kind in SAMPLES
     )
     part = _FilePart(
         ranks=[

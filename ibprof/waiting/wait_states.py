@@ -114,12 +114,13 @@ def split_calls(
         _need_of_collectives(matched, operations, clocks, clock_of),
         _need_of_messages(messages, clocks, clock_of),
     ]
-    # Of these other records are not there: of the wait no more is known than the members that are there show.
+    # Of these the other records are not there: nothing is known of the wait.
     lonely = (matched.lonely_collectives, matched.lonely_messages)
     for part in lonely:
-        nothing, stay = np.zeros(len(part.rank), np.int64), np.maximum(part.exit_ns - part.enter_ns, 0)
-        least = _bound_by_others(part, operations, clock_of) if isinstance(part, CollectiveSamples) else nothing
-        needs.append(_Needs(np.minimum(least, stay), nothing, stay, nothing, nothing - 1, nothing))
+        nothing = np.zeros(len(part.rank), np.int64)
+        needs.append(
+            _Needs(nothing, nothing, np.maximum(part.exit_ns - part.enter_ns, 0), nothing, nothing - 1, nothing)
+        )
     parts: list[CollectiveSamples | MessageSamples] = [rows, messages, *lonely]
 
     def column(name: str) -> Integers:
@@ -135,12 +136,10 @@ def split_calls(
     weights = np.exp2(np.minimum(levels, 62).astype(np.float64))
     rank, enter, leave = column("rank"), column("enter_ns"), column("exit_ns")
     is_lonely = np.repeat([False, False, True, True], [len(part.rank) for part in parts])
-    is_long = np.concatenate([getattr(part, "is_long", np.zeros(len(part.rank), np.bool_)) for part in parts])
+    is_long, is_useless = _are_long(matched, len(rank))
     weights[is_long] = 1
-    is_lonely &= ~is_long
     order = np.lexsort((enter, rank))
-    # Instances that are whole since others found them long stand for nothing here.
-    order = order[(_are_chosen(matched, len(rank)) | is_long)[order]]
+    order = order[~is_useless[order]]
     if not lonely_is_missing and len(order):
         # Instances that another member dropped: calls of which no record is left are no sample.
         begins, counts = find_runs(rank[order], enter[order])
@@ -184,26 +183,21 @@ def split_calls(
     )
 
 
-def _are_chosen(matched: MatchedSamples, count: int) -> npt.NDArray[np.bool_]:
-    """Return which of all rows are of instances that a hash chose at all members; the collectives come first."""
-    found = np.ones(count, np.bool_)
+def _are_long(matched: MatchedSamples, count: int) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Return which of all rows are of instances that are among the longest of all members, and which are no sample.
+
+    Of these each member has a record, whether a hash chose them or not: they stand for themselves. Others are a sample
+    if a hash chose them.
+    """
+    is_long, is_useless = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
+    rows, lonely = matched.collectives, matched.lonely_collectives
     begins, counts = find_runs(matched.instance)
     if len(begins):
-        whole = np.logical_and.reduceat(matched.collectives.is_chosen, begins)
-        found[: len(matched.instance)] = np.repeat(whole, counts)
-    return found
-
-
-def _bound_by_others(rows: CollectiveSamples, operations: Sequence[str], clock_of: Integers) -> Integers:
-    """Return how long the longest collectives wait at least: for members that are there, and read the same clock."""
-    clock = clock_of[rows.rank]
-    order = np.lexsort((clock, rows.number, rows.communicator))
-    begins, counts = find_runs(rows.communicator[order], rows.number[order], clock[order])
-    found = np.zeros(len(order), np.int64)
-    if len(begins):
-        found[order] = np.repeat(np.maximum.reduceat(rows.start_ns[order], begins), counts)
-    for_all = np.array([find_shape(name) == Shape.ALL for name in operations], np.bool_)[rows.operation]
-    return np.where(for_all & rows.is_long, np.maximum(found - rows.enter_ns, 0), 0)
+        is_long[: len(rows.rank)] = np.repeat(np.logical_and.reduceat(rows.is_long, begins), counts)
+        is_useless[: len(rows.rank)] = np.repeat(~np.logical_and.reduceat(rows.is_chosen, begins), counts)
+    first = len(rows.rank) + len(matched.messages.rank)
+    is_useless[first : first + len(lonely.rank)] = ~lonely.is_chosen
+    return is_long, is_useless & ~is_long
 
 
 def _instance_levels(matched: MatchedSamples) -> npt.NDArray[np.uint8]:

@@ -51,19 +51,22 @@ def true_clock(rank: int, times: np.ndarray) -> np.ndarray:
     return times
 
 
-def find_longest(trace: Trace, level: int, longest: int) -> set[int]:
-    """Return the rows of a rank's longest collectives: those at which it stays long, or to which it comes late.
-
-    Of those that the hash does not choose it has a number, and all others that are as long.
-    """
+def score(trace: Trace) -> np.ndarray:
+    """Return how long a rank stays in each collective, or how long after the one before it begins, if that is more."""
     rows, calls = trace.instances, trace.calls[trace.instances["call"]]
     late = np.diff(rows["start"], prepend=rows["start"][:1])
-    score = np.maximum(calls["exit"] - calls["enter"], late)
-    chosen = np.array([is_kept(level, int(row["communicator"]), int(row["number"])) for row in rows], bool)
-    others = np.sort(score[~chosen])[::-1]
-    if not longest or len(others) <= longest:
-        return set()
-    return set(np.flatnonzero(score >= others[longest - 1]).tolist())
+    scores: np.ndarray = np.maximum(calls["exit"] - calls["enter"], late)
+    return scores
+
+
+def find_long_ns(traces: Sequence[Trace], level: int, longest: int) -> float:
+    """Return the score above which each rank has all collectives; infinite where none is kept for it."""
+    found = 0.0
+    for trace in traces:
+        chosen = [is_kept(level, int(row["communicator"]), int(row["number"])) for row in trace.instances]
+        others = np.sort(score(trace)[~np.array(chosen, bool)])[::-1]
+        found = max(found, float(others[longest - 1]) if longest and len(others) > longest else np.inf)
+    return found
 
 
 def derive_profile(
@@ -85,6 +88,7 @@ def derive_profile(
     of_rank = list(hosts) if hosts is not None else [0] * len(traces)
     names = sorted({name.decode().upper() for trace in traces for name in np.unique(trace.calls["name"])})
     number_of = {name: number for number, name in enumerate(names)}
+    long_ns = find_long_ns(traces, level, longest)
     times: dict[tuple[int, int], list[int]] = defaultdict(lambda: [0, 0])
     collectives: list[dict[str, Any]] = []
     messages: list[dict[str, Any]] = []
@@ -108,10 +112,10 @@ def derive_profile(
                 "exit_ns": int(leaves[call]),
             }
 
-        long = find_longest(trace, level, longest)
+        long = score(trace) > long_ns
         for number, row in enumerate(trace.instances):
             is_chosen = is_kept(level, int(row["communicator"]), int(row["number"]))
-            if not is_chosen and number not in long:
+            if not is_chosen and not long[number]:
                 continue
             start = int(clock(rank, np.array([row["start"]]))[0])
             collectives.append(
@@ -120,7 +124,7 @@ def derive_profile(
                     **{name: int(row[name]) for name in ("communicator", "number", "size", "member", "root", "bytes")},
                     "operation": number_of[row["name"].decode().upper()],
                     "start_ns": start,
-                    "is_long": number in long,
+                    "is_long": bool(long[number]),
                     "is_chosen": is_chosen,
                     **around(int(row["call"])),
                     "level": level if is_chosen else 0,
