@@ -100,7 +100,12 @@ def measure_pairs(
 
 
 def _sum_by_call(
-    chosen: Booleans, key: Integers, rank: Integers, leave: Integers, size: Integers, begin: Integers
+    chosen: Booleans,
+    key: Integers,
+    rank: npt.NDArray[np.int32],
+    leave: Integers,
+    size: npt.NDArray[np.uint64],
+    begin: Integers,
 ) -> tuple[Integers, Floats]:
     """Return the pair, and the rate in Gb/s, of each call that receives messages of a pair."""
     rows = np.flatnonzero(chosen)

@@ -99,12 +99,19 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def query(text: str) -> duckdb.DuckDBPyRelation:
+    """Run a query of DuckDB that has rows."""
+    relation = duckdb.sql(text)
+    assert relation is not None
+    return relation
+
+
 def read_types(path: Path) -> dict[str, dict[str, str]]:
     """Return reader -> column -> type; without columns that are empty throughout."""
     frame = pd.read_csv(path)
     used = [column for column in frame if not frame[column].isna().all()]
     named = {column: "VARCHAR" for column in used if column in GUIDS}
-    relation = duckdb.sql(f"FROM read_csv('{path}', types={named})" if named else f"FROM '{path}'")
+    relation = query(f"FROM read_csv('{path}', types={named})" if named else f"FROM '{path}'")
     found = {
         "pandas": frame.dtypes.to_dict(),
         "polars": pl.read_csv(path).schema,
@@ -137,7 +144,7 @@ def test_lists_and_numbers_of_guids_are_read_back(tables: Path) -> None:
     ranks = frame["ranks"].map(json.loads).tolist()
     assert [rank for some in ranks for rank in some] == list(range(8))
     assert pl.read_csv(path)["ranks"].str.json_decode(pl.List(pl.Int64)).to_list() == ranks
-    assert [row[0] for row in duckdb.sql(f"SELECT ranks::INT[] FROM '{path}'").fetchall()] == ranks
+    assert [row[0] for row in query(f"SELECT ranks::INT[] FROM '{path}'").fetchall()] == ranks
     # What the page states of DuckDB: a GUID is a number, the right one.
-    guids = [row[0] for row in duckdb.sql(f"SELECT guid FROM '{path}'").fetchall()]
+    guids = [row[0] for row in query(f"SELECT guid FROM '{path}'").fetchall()]
     assert guids == [int(guid, 16) for guid in frame["guid"]]

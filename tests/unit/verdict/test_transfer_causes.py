@@ -20,8 +20,8 @@ from ibprof.profile.profile_data import (
     Transport,
 )
 from ibprof.verdict.job_verdict import judge_run
-from ibprof.verdict.transfer_causes import TransferCause, find_possible_rate, find_transfer_causes
-from ibprof.verdict.verdict_data import VerdictKind
+from ibprof.verdict.transfer_causes import find_possible_rate, find_transfer_causes
+from ibprof.verdict.verdict_data import TransferCause, VerdictKind
 from ibprof_testing.samples.profiles import Count, make_port, make_profile, make_rank
 from ibprof_testing.waits.derived_samples import derive_profile
 from ibprof_testing.waits.synthetic_traces import MS, SyntheticRun
