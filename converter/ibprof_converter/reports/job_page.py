@@ -122,8 +122,9 @@ def _show_verdict(report: JobReport) -> str:
     verdict = report.verdict
     missing = f'<p class="soft">Missing: {escape("; ".join(verdict.missing))}.</p>' if verdict.missing else ""
     tone = " fault" if _has_fault(report) else " good" if verdict.kind in _NO_PROBLEM else ""
+    question = "Is the network why this job is slow?" if report.job else "Which links does this traffic load?"
     return (
-        f'<section class="answer{tone}" id="verdict"><h2>Is the network why this job is slow?</h2>'
+        f'<section class="answer{tone}" id="verdict"><h2>{question}</h2>'
         f"<p>{escape(verdict.text)}</p>{missing}{_warn_of_missing(report.coverage)}</section>"
     )
 
@@ -145,14 +146,11 @@ def _answer(report: JobReport, links: LinkReport) -> str:
     diagnosis = links.diagnosis
     loaded_by = diagnosis.loaded_by if diagnosis else None
     loaders = f"<p>The first one is loaded by {escape(loaded_by.text)}.</p>" if loaded_by else ""
+    todo = _advise_balance(report.verdict) + _weigh(report.verdict) + _advise(diagnosis) if diagnosis else ""
     return (
         f'<section id="answer"><h2>{title}</h2><div class="pair">{picture}'
         f'<div>{loaders}<ol class="busiest">{listed}</ol></div></div></section>'
-        + (
-            f'<section id="todo"><h2>What to do</h2>{_weigh(report.verdict)}{_advise(diagnosis)}</section>'
-            if diagnosis
-            else ""
-        )
+        + (f'<section id="todo"><h2>What to do</h2>{todo}</section>' if diagnosis else "")
     )
 
 
@@ -164,6 +162,25 @@ def _warn_of_missing(coverage: Coverage) -> str:
     return (
         f'<p class="cause"><strong>Bytes of {escape(format_names(list(names), _NAMED))} are missing</strong>, '
         'so links carry more: <a href="#unaccounted">how many at least</a>.</p>'
+    )
+
+
+def _advise_balance(verdict: Verdict) -> str:
+    """Return the ranks that others wait for, and where, as what to change in the program; empty for none."""
+    late = [each for each in verdict.evidence if each.rank is not None and verdict.kind is VerdictKind.WAITING]
+    places = (
+        f"{each.operation or 'MPI calls'}{f' at {each.site}' if each.site else ''}"
+        f"{f' in region {each.region}' if each.region and not each.site else ''}"
+        for each in late
+    )
+    advice = [
+        f"Balance the work before {place}: other ranks wait there for rank {each.rank}."
+        for each, place in zip(late, places, strict=True)
+    ]
+    return (
+        f'<ol class="causes">{"".join(f"<li><p><strong>{escape(each)}</strong></p></li>" for each in advice)}</ol>'
+        if advice
+        else ""
     )
 
 

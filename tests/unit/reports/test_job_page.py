@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from ibprof.verdict.verdict_data import Evidence, VerdictKind
 from ibprof_converter.analysis.load_options import FabricOptions, TrafficOptions
 from ibprof_converter.analysis.output_files import shorten_command
 from ibprof_converter.cli import report
@@ -48,3 +49,17 @@ def test_a_gain_too_small_is_called_so(shifted: JobReport, is_worth_it: bool | N
 )
 def test_a_command_without_folders(command: str, shown: str) -> None:
     assert shorten_command(command) == shown
+
+
+def test_traffic_without_a_run_is_no_slow_job(shifted: JobReport) -> None:
+    assert "<h2>Which links does this traffic load?</h2>" in page_of_report(shifted, None).head
+
+
+def test_an_imbalance_gets_the_rank_and_the_line_to_change(shifted: JobReport) -> None:
+    evidence = (Evidence(3, "MPI_Allreduce", "solve.c:12", "main"), Evidence(7, "MPI_Barrier", None, "halo"))
+    waiting = replace(shifted.verdict, kind=VerdictKind.WAITING, evidence=evidence)
+    head = page_of_report(replace(shifted, verdict=waiting), None).head
+    todo = head.partition("What to do")[2]
+    assert "Balance the work before MPI_Allreduce at solve.c:12: other ranks wait there for rank 3." in todo
+    assert "Balance the work before MPI_Barrier in region halo: other ranks wait there for rank 7." in todo
+    assert "Balance the work" not in page_of_report(shifted, None).head
