@@ -36,6 +36,8 @@ _SHAPES = {
     **dict.fromkeys(("BCAST", "SCATTER", "SCATTERV"), Shape.FROM_ROOT),
     **dict.fromkeys(("REDUCE", "GATHER", "GATHERV"), Shape.TO_ROOT),
     **dict.fromkeys(("SCAN", "EXSCAN"), Shape.PREFIX),
+    # They wait for processes that do not run yet, or for another program.
+    **dict.fromkeys(("COMM_SPAWN", "COMM_SPAWN_MULTIPLE", "COMM_ACCEPT", "COMM_CONNECT", "COMM_JOIN"), Shape.UNKNOWN),
 }
 
 ALL_WITH_ALL = frozenset(name for name, shape in _SHAPES.items() if shape == Shape.ALL)

@@ -14,6 +14,7 @@ from ibprof_testing.mpi.patterns import all_the_same
 
 RANKS = 5
 BYTES = 5000
+MPI_THREAD_MULTIPLE = 3
 
 AGAIN, OPEN = "MPI was initialised again when it had ended", "sessions were open when MPI_Finalize was called"
 RINGS = {"one": (1, None), "again": (1, AGAIN), "within": (2, None), "around": (2, None), "asked": (1, None)}
@@ -53,6 +54,9 @@ def test_messages_in_and_around_sessions(name: str, what: str, build: Build, tmp
     rings, note = RINGS[what]
     profile = load_complete(tmp_path, RANKS)
     assert recorded(profile, operation="SENDRECV") == all_the_same(patterns.ring(RANKS), BYTES, rings)
+    of_ring = profile.times.operation == profile.operations.index("SENDRECV")
+    alone = all(rank.thread_level < MPI_THREAD_MULTIPLE for rank in profile.ranks)  # then times are on
+    assert profile.times.calls[of_ring].sum() == (rings * RANKS if alone else 0)
     for rank in profile.ranks:
         missing = [said for said in rank.notes if "is missing" in said]
         assert [said.partition(":")[0] for said in missing] == ([note] if note else [])
