@@ -78,10 +78,19 @@ def test_calls_without_waiting_have_none(system_mpi: mpis.Mpi, build: mpis.Build
         assert waits[received].sum() < 0.2 * waits.sum() + 5_000_000
 
 
-@pytest.mark.parametrize("name", ["fence", "probe"])
-def test_ibprof_measures_the_same_waiting(system_mpi: mpis.Mpi, build: mpis.Build, tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    "plant",
+    [
+        WaitPlant("fence", 5, 1024, 60),
+        WaitPlant("probe", 5, 1024, 60),
+        WaitPlant("halo", 20, 300_000, 10, host_mbit=(400, 100)),
+    ],
+    ids=lambda plant: plant.title,
+)
+def test_ibprof_measures_the_same_waiting(
+    system_mpi: mpis.Mpi, build: mpis.Build, tmp_path: Path, plant: WaitPlant
+) -> None:
     programs = build(system_mpi, "waits.c", "-g").parent
-    plant = WaitPlant(name, 5, 1024, 60)
     traces = run_traced(system_mpi, plant, tmp_path, programs, tmp_path / "recording", {"IBPROF_TIME": "1"})
     run = load_profile(tmp_path / "recording")
     measured = measure_waiting(run)

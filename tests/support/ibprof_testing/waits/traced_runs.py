@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ibprof_testing import processes
-from ibprof_testing.lab.hosts import check_machine, run_ip, take_down
+from ibprof_testing.lab.hosts import check_machine, run_ip, take_down, up
+from ibprof_testing.lab.plans import Cable, Plan
 from ibprof_testing.mpi import mpis
 from ibprof_testing.waits.traces import OUTPUT, Trace, build_tracer, read_traces
 
@@ -43,6 +44,8 @@ class WaitPlant:
         milliseconds, bytes, rounds: its arguments.
         mbit: rate of the only network device, Mb/s; None for shared memory.
         ranks: number of ranks.
+        host_mbit: rate of each host's cable, Mb/s; empty for one host. Ranks are spread over the hosts evenly.
+        is_lossy: hosts have queues of four packets, which drop most of a burst.
     """
 
     name: str
@@ -51,6 +54,8 @@ class WaitPlant:
     rounds: int
     mbit: int | None = None
     ranks: int = 4
+    host_mbit: tuple[int, ...] = ()
+    is_lossy: bool = False
 
     @property
     def words(self) -> list[str]:
@@ -61,6 +66,10 @@ class WaitPlant:
     def title(self) -> str:
         """The plant in words."""
         network = f"{self.mbit} Mb/s" if self.mbit else "shared memory"
+        if self.host_mbit:
+            network = f"hosts with {', '.join(map(str, self.host_mbit))} Mb/s"
+        if self.is_lossy:
+            network += ", packets lost"
         return f"{' '.join(self.words)}, {self.ranks} ranks, {network}"
 
 
@@ -89,6 +98,11 @@ PLANTS = (
     WaitPlant("nonblocking", 5, 8, 100),
     WaitPlant("server", 2, 64, 50),
     WaitPlant("rare", 400, 8, 20_000),
+    WaitPlant("balanced", 0, 1_000_000, 10, host_mbit=(400, 400)),
+    WaitPlant("balanced", 0, 1_000_000, 10, host_mbit=(400, 40)),
+    WaitPlant("halo", 40, 1_000_000, 10, host_mbit=(400, 100)),
+    WaitPlant("late", 20, 8, 50, host_mbit=(400, 400)),
+    WaitPlant("exchange", 0, 300_000, 10, host_mbit=(100, 100), is_lossy=True),
 )
 """Runs with waiting, with transfer, and with both, for every kind of wait that is distinguished."""
 
@@ -137,12 +151,36 @@ def run_traced(
         preload.append(str(mpis.library()))
         settings["IBPROF_OUTPUT"] = str(recording)
     settings["LD_PRELOAD"] = " ".join(preload)
-    if plant.mbit:
+    if plant.host_mbit:
+        _launch_on_hosts(mpi, plant, [program, *plant.words], settings, folder)
+    elif plant.mbit:
         with slow_loopback(plant.mbit) as around:
             _launch(mpi, plant, [program, *plant.words], settings | _OVER_TCP, around, folder)
     else:
         _launch(mpi, plant, [program, *plant.words], settings, [], folder)
     return read_traces(folder)
+
+
+def _launch_on_hosts(
+    mpi: mpis.Mpi, plant: WaitPlant, command: list[str | Path], settings: Mapping[str, str], folder: Path
+) -> None:
+    """Run a plant on hosts in network namespaces, each with a limited cable; Open MPI alone is started there."""
+    names = tuple(f"node{number}" for number in range(1, len(plant.host_mbit) + 1))
+    rates = [0 if plant.is_lossy else rate for rate in plant.host_mbit]
+    cables = tuple(Cable(name, "switch", mbit=rate) for name, rate in zip(names, rates, strict=True))
+    place = folder / "hosts"
+    place.mkdir()
+    with up(Plan(names, cables), place) as hosts:
+        for name, rate in zip(names, plant.host_mbit if plant.is_lossy else (), strict=plant.is_lossy):
+            where = ["-n", hosts.namespace(name), "qdisc", "add", "dev", "eth0", "root"]
+            limit = ["rate", f"{rate}mbit", "burst", "4k", "limit", "6000"]
+            subprocess.run(["tc", *where, "tbf", *limit], check=True)
+        line: list[str | Path] = [mpi.program("mpirun"), "-n", str(plant.ranks)]
+        line += hosts.over_tcp(plant.ranks // len(names))
+        for name, value in settings.items():
+            line += ["-x", f"{name}={value}"]
+        done = hosts.run(names[0], [*line, *command], mpis.environment(), folder, timeout=180)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def _launch(
