@@ -148,7 +148,16 @@ PAGES = ("report", "report-ring", "diff", "topology")
 """Pages other than the view."""
 
 
-@pytest.fixture(params=[*STATES, *COMPARED, *OWN, *DONE, "wide"])
+LONG = {"rank": "domain, folded", "cells": "difference-cells", "difference": "two-placements", "one-group": "groups"}
+"""States of the long form, with the states of every run that show the same parts of the page. So is "wide"."""
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(name, marks=pytest.mark.full) if name in {*LONG, "wide"} else name
+        for name in (*STATES, *COMPARED, *OWN, *DONE, "wide")
+    ]
+)
 def shot(
     request: pytest.FixtureRequest, open_view: Open, module_folder: Path, tmp_path: Path
 ) -> tuple[str, Image.Image]:
