@@ -30,12 +30,11 @@ COMMANDS = {
     ),
     "ibprof info on the demo": ("from ibprof.cli.info import main", ("profile.otf2",), None),
 } | {
-    f"ibprof {name} --help": (f"from {package}.cli.{name} import main", ("--help",), limit)
-    for package, names, limit in (
-        ("ibprof", ("run", "env", "lib", "collect", "completion", "calls", "matrix", "doctor", "info"), 1.6),
-        ("ibprof_converter", ("layout", "place", "view", "diff", "watch", "demo"), 1.6),
-        ("ibprof_converter", ("routes",), None),
-        ("ibprof_lab", ("latency", "scaling", "sim", "topology"), None),
+    f"ibprof {name} --help": (f"from {package}.cli.{name} import main", ("--help",), 1.6)
+    for package, names in (
+        ("ibprof", ("run", "env", "lib", "collect", "completion", "calls", "matrix", "doctor", "info")),
+        ("ibprof_converter", ("layout", "place", "view", "diff", "watch", "demo", "routes")),
+        ("ibprof_lab", ("latency", "scaling", "sim", "topology")),
     )
     for name in names
 }

@@ -162,7 +162,15 @@ def _add_advise(commands: Subcommands) -> None:
         "interval: a checkpoint), a log of Darshan (*.darshan), or the profile of a second job")  # fmt: skip
     add("--share", metavar="S", type=number_in(0, 1), default=0.5, help="part of the compute hosts for MPI, the rest "
         "for I/O; at most what named hosts leave (default: 0.5)")  # fmt: skip
-    _add_job_hosts(parser)
+    parser.add_argument(
+        "--mpi-hosts", metavar="HOSTS", type=type_of(read_hosts),
+        help="hosts of the MPI job, as node[01-04,7],login1 or a file of such lines, in place of a share. A profile "
+        "takes as many as "
+        f"its run had, in order of their first ranks, or {DRAWN} (default: the recorded ones, if the fabric has them)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--io-hosts", metavar="HOSTS", type=type_of(read_hosts), help="hosts of the I/O job in place of a share"
+    )
     _add_question(parser)
 
 
@@ -183,7 +191,10 @@ def _add_replay(commands: Subcommands) -> None:
 
 
 def _add_question(parser: argparse.ArgumentParser) -> None:
-    _add_reads(parser)
+    parser.add_argument(
+        "--io-reads", metavar="SIZE", type=type_of(parse_size), default=0,
+        help="I/O reads: a client sends a request of SIZE, the server answers with the I/O size (default: I/O writes)",
+    )  # fmt: skip
     _add_machine(parser, seeds=3)
     _add_running(parser, None)
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -204,27 +215,6 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
     """Add what a study writes."""
     parser.add_argument("--stored", action="store_true", help="write tables of stored results; simulate nothing")
     parser.add_argument("--parquet", action="store_true", help="write tables as Parquet too")
-
-
-def _add_job_hosts(parser: argparse.ArgumentParser) -> None:
-    """Add the hosts of the jobs of `advise`."""
-    parser.add_argument(
-        "--mpi-hosts", metavar="HOSTS", type=type_of(read_hosts),
-        help="hosts of the MPI job, as node[01-04,7],login1 or a file of such lines, in place of a share. A profile "
-        "takes as many as "
-        f"its run had, in order of their first ranks, or {DRAWN} (default: the recorded ones, if the fabric has them)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--io-hosts", metavar="HOSTS", type=type_of(read_hosts), help="hosts of the I/O job in place of a share"
-    )
-
-
-def _add_reads(parser: argparse.ArgumentParser) -> None:
-    """Add the direction of I/O."""
-    parser.add_argument(
-        "--io-reads", metavar="SIZE", type=type_of(parse_size), default=0,
-        help="I/O reads: a client sends a request of SIZE, the server answers with the I/O size (default: I/O writes)",
-    )  # fmt: skip
 
 
 def _add_running(parser: argparse.ArgumentParser, output: Path | None) -> None:

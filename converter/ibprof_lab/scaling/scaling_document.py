@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from rich import box
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from ibprof.text.quantities import format_bytes, format_seconds, printable
+from ibprof_lab.latency.outputs.delay_tables import new_table
 from ibprof_lab.scaling.analytic_kernels import AnalyticKernel
 from ibprof_lab.scaling.exchange_fit import ExchangeFit
 from ibprof_lab.scaling.scaling_model import Cluster, Optimum, WorkShares, balance, find_optimum, performance, speed_up
@@ -139,14 +139,6 @@ def _finite_value(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_finite_value(each) for each in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def new_table(*columns: str) -> Table:
-    """Return a table without a frame, its first column flush left and the others flush right."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for number, column in enumerate(columns):
-        table.add_column(column, justify="right" if number else "left", overflow="fold")
-    return table
 
 
 def show_table(console: Console, heading: str, table: Table) -> None:

@@ -137,7 +137,7 @@ def _in_order(
 
 
 def write_compressed(path: Path, delays: Delays, features: DelayFeatures, clusters: PairClusters) -> CompressedSize:
-    """Write centroids and labels as .npz, which `read_delays` reads back as a cube.
+    """Write centroids and labels as .npz, which `read_delays` reads back as a cube; return its size and its errors.
 
     Raises:
         OSError: the file cannot be written.
@@ -153,14 +153,10 @@ def write_compressed(path: Path, delays: Delays, features: DelayFeatures, cluste
         labels=labels,
     )
     write_atomically(path, content.getvalue())
-    return measure_compressed(delays, features, clusters, content.tell())
-
-
-def measure_compressed(delays: Delays, features: DelayFeatures, clusters: PairClusters, size: int) -> CompressedSize:
-    """Return the size and the errors of the centroids in place of the delays."""
+    # What the file says of a pair is its cluster's centroid.
     kept = clusters.centroids[clusters.labels]
     with np.errstate(divide="ignore", invalid="ignore"):
         error = np.abs(kept - features.profiles) / features.profiles
     error = error[np.isfinite(error)]
     median, p95, most = np.percentile(error, (50, 95, 100)) if error.size else (0.0, 0.0, 0.0)
-    return CompressedSize(delays.median.nbytes, size, float(median), float(p95), float(most))
+    return CompressedSize(delays.median.nbytes, content.tell(), float(median), float(p95), float(most))

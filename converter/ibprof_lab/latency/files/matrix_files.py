@@ -94,7 +94,8 @@ def read_text_matrix(path: Path, unit: float) -> Delays:
         if names is not None:
             if parts[0] != names[row]:
                 raise InputError(path, number, f"the row of {quote_found(names[row])}", quote_found(parts[0]))
-            parts = pad_row(parts[1:], row, size)  # noqa: PLW2901
+            is_lower = len(parts) - 1 in (row, row + 1)  # of a triangle, with or without its diagonal
+            parts = _put(parts[1:], 0, size) if is_lower else parts[1:]  # noqa: PLW2901
         if len(parts) != size:
             raise InputError(path, number, f"{size} delays", f"{len(parts)}")
         values[row] = [_read_value(path, number, part) for part in parts]
@@ -259,11 +260,6 @@ def complete_triangle(rows: Sequence[tuple[int, list[str]]]) -> list[tuple[int, 
         return [(rows[0][0], [""] * size), *((line, _put(fields, 0, size)) for line, fields in rows)]
     upper = [(line, _put(fields, row + 1, size)) for row, (line, fields) in enumerate(rows)]
     return [*upper, (rows[-1][0], [""] * size)]
-
-
-def pad_row(fields: list[str], row: int, size: int) -> list[str]:
-    """Return the row of a named matrix in full length if it has what a lower triangle has, with or without diagonal."""
-    return _put(fields, 0, size) if len(fields) in (row, row + 1) else fields
 
 
 def align_named_upper(rows: Sequence[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:

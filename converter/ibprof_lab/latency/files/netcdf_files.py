@@ -192,7 +192,8 @@ def read_classic(path: Path, statistics: tuple[str, ...]) -> Delays:
         cube, scalars = _read_file(file)
         if cubes and cube.shape != next(iter(cubes.values())).shape:
             first = next(iter(paths.values()))
-            raise InconsistentError(f"{file}: {_shape(cube)} values, where {first} has {_shape(*cubes.values())}")
+            shapes = [" x ".join(map(str, each.shape)) for each in (cube, *cubes.values())]
+            raise InconsistentError(f"{file}: {shapes[0]} values, where {first} has {shapes[1]}")
         cubes[statistic] = cube
         known = known or scalars
     statistic, median = next(iter(cubes.items()))
@@ -208,10 +209,6 @@ def read_classic(path: Path, statistics: tuple[str, ...]) -> Delays:
     lengths = known["begin_mes_length"] + step * np.arange(len(median), dtype=np.int64)
     repetitions = np.full(median.shape, max(known["num_repeates"], 0), np.uint32) if known["num_repeates"] else None
     return Delays(hosts, lengths, **cubes, repetitions=repetitions, attributes=attributes)
-
-
-def _shape(cube: Cube, *_: Cube) -> str:
-    return " x ".join(str(side) for side in cube.shape)
 
 
 def _find_siblings(path: Path) -> dict[str, Path]:

@@ -190,11 +190,7 @@ def write_named_pairs(path: Path, pairs: Sequence[tuple[str, str]]) -> None:
     Raises:
         OSError: the file cannot be written.
     """
-    content = io.StringIO()
-    writer = csv.writer(content, lineterminator="\n")
-    writer.writerow(HEADER)
-    writer.writerows(pair for a, b in pairs for pair in ((a, b), (b, a)))
-    write_atomically(path, content.getvalue().encode("utf-8", "backslashreplace"))
+    _write_rows(path, [HEADER, *(pair for a, b in pairs for pair in ((a, b), (b, a)))], "backslashreplace")
 
 
 def write_pairs(
@@ -205,9 +201,14 @@ def write_pairs(
     Raises:
         OSError: the file cannot be written.
     """
+    rows = (
+        (labels[one], labels[other], f"{ratio:.6g}")
+        for (one, other), ratio in zip(pairs.tolist(), ratios.tolist(), strict=True)
+    )
+    _write_rows(path, [(*HEADER, "ratio"), *rows], "surrogateescape")
+
+
+def _write_rows(path: Path, rows: Sequence[Sequence[str]], errors: str) -> None:
     content = io.StringIO()
-    writer = csv.writer(content, lineterminator="\n")
-    writer.writerow((*HEADER, "ratio"))
-    for (one, other), ratio in zip(pairs.tolist(), ratios.tolist(), strict=True):
-        writer.writerow((labels[one], labels[other], f"{ratio:.6g}"))
-    write_atomically(path, content.getvalue().encode("utf-8", "surrogateescape"))
+    csv.writer(content, lineterminator="\n").writerows(rows)
+    write_atomically(path, content.getvalue().encode("utf-8", errors))

@@ -127,7 +127,8 @@ class MeasurementSession:
         with self.barrier:
             try:
                 if choose is not None:
-                    again = self._measure_chosen(choose)
+                    rounds = self.comm.bcast(on_first(self.comm, lambda: choose(self._opened_store.delays)))
+                    again = self._repeat([rounds] * len(self.plan.lengths), "measuring pairs again")
                 elif search is None or not self._measure_few(search):
                     self._measure_missing()
                     again = self._measure_outliers()
@@ -221,13 +222,11 @@ class MeasurementSession:
         rounds_of = [color_pairs(pairs, alone) for pairs in self.comm.bcast(found)]
         return self._repeat(rounds_of, "measuring outlying pairs again")
 
-    def _measure_chosen(self, choose: Chooser) -> int:
-        rounds = self.comm.bcast(on_first(self.comm, lambda: choose(self._opened_store.delays)))
-        return self._repeat([rounds] * len(self.plan.lengths), "measuring pairs again")
-
     def _measure_few(self, make: ChooserFactory) -> bool:
         """Measure the pairs that a search chooses, one process of each host; return False if it needs all pairs."""
-        processes = self._leading_processes()
+        hosts = [host for host, _ in self._places]
+        first = [hosts.index(host) for host in dict.fromkeys(hosts)]
+        processes = np.array(first if len(first) > 1 else range(self.size), np.int64)
         search = make(len(processes)) if self.is_first else None
         if self.is_first:
             self.meter.start("measuring chosen pairs", count_rounds("rounds", len(processes)))
@@ -250,12 +249,6 @@ class MeasurementSession:
             else "the first hosts are not explained by nested switches: all pairs are measured"
         )
         return is_enough
-
-    def _leading_processes(self) -> npt.NDArray[np.int64]:
-        """Return the first process of each host, or all processes where there is one host."""
-        hosts = [host for host, _ in self._places]
-        first = [hosts.index(host) for host in dict.fromkeys(hosts)]
-        return np.array(first if len(first) > 1 else range(self.size), np.int64)
 
     def _next_pairs(self, search: PairChooser | None, processes: npt.NDArray[np.int64]) -> Round | None:
         """Return the pairs of the next round that were not measured yet; on the first process."""

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -46,19 +45,6 @@ def draw_matrix(path: Path, delays: Delays, index: int, statistic: str) -> None:
         xlabel="receiver", ylabel="sender", title=f"{statistic.replace('_', ' ')}, {delays.lengths[index]:,} bytes"
     )
     figure.savefig(path)
-
-
-def draw_all(folder: Path, delays: Delays, features: DelayFeatures, clusters: PairClusters) -> list[Path]:
-    """Draw all pictures of a cube's features, one file each."""
-    pictures: dict[str, Callable[[Path], None]] = {
-        "curves.png": lambda path: draw_curves(path, delays, features, clusters),
-        "histograms.png": lambda path: draw_histograms(path, delays, features),
-        "clusters.png": lambda path: draw_clusters(path, delays, features, clusters),
-        "steps.png": lambda path: draw_steps(path, delays, features, clusters),
-    }
-    for name, draw in pictures.items():
-        draw(folder / name)
-    return [folder / name for name in pictures]
 
 
 def draw_curves(path: Path, delays: Delays, features: DelayFeatures, clusters: PairClusters) -> None:

@@ -101,12 +101,15 @@ def query_features(options: FeaturesOptions) -> Document:
     if features is not None and len(features.pairs):
         clusters = cluster_pairs(features, options.clusters, options.by, options.seed)
         if options.output:
-            from ibprof_lab.latency.outputs.delay_pictures import draw_all  # noqa: PLC0415  (slow to import)
+            from ibprof_lab.latency.outputs import delay_pictures  # noqa: PLC0415  (slow to import)
             from ibprof_lab.latency.outputs.space_page import write_steps_page  # noqa: PLC0415  (the same)
 
             options.output.mkdir(parents=True, exist_ok=True)
             compressed = write_compressed(options.output / "clusters.npz", delays, features, clusters)
-            draw_all(options.output, delays, features, clusters)
+            delay_pictures.draw_curves(options.output / "curves.png", delays, features, clusters)
+            delay_pictures.draw_histograms(options.output / "histograms.png", delays, features)
+            delay_pictures.draw_clusters(options.output / "clusters.png", delays, features, clusters)
+            delay_pictures.draw_steps(options.output / "steps.png", delays, features, clusters)
             write_steps_page(options.output / "steps.html", delays, features, clusters)
     document = describe_features(delays, features, clusters, compressed, find_outlying_processes(delays))
     if options.output and clusters is not None:

@@ -34,7 +34,7 @@ def show_delays(console: Console, document: Document) -> None:
                                      if name in known)]))  # fmt: skip
     if known.get("complete") == 0 or document["missing"]:
         console.print(f"not complete: {document['missing']:,} delays are missing")
-    table = _table(
+    table = new_table(
         "bytes", "measured", "minimum", f"{document['statistic'].replace('_', ' ')} of pairs", "maximum", "bandwidth"
     )
     rows, half = document["lengths"], _MOST_ROWS // 2
@@ -61,7 +61,7 @@ def _show_matrix(console: Console, matrix: Document) -> None:
         return
     rate = matrix["unit"] != "s"
     console.print(f"\n{matrix['length']:,} bytes, {'MB/s' if rate else 'µs'}, from row to column:")
-    table = _table("", *(printable(label) for label in matrix["labels"]))
+    table = new_table("", *(printable(label) for label in matrix["labels"]))
     for label, row in zip(matrix["labels"], matrix["rows"], strict=True):
         cells = (value if value is None else value * (1e-6 if rate else 1e6) for value in row)
         table.add_row(printable(label), *("-" if value is None else f"{value:.4g}" for value in cells))
@@ -89,7 +89,7 @@ def show_features(console: Console, document: Document) -> None:
 
 def _show_by_length(console: Console, found: Document) -> None:
     steps = sorted(found["steps"], key=lambda each: -each["up"] - each["down"])[:_MOST_ROWS]
-    table = _table("steps at bytes", "pairs up", "pairs down")
+    table = new_table("steps at bytes", "pairs up", "pairs down")
     for each in sorted(steps, key=lambda each: each["length"]):
         table.add_row(f"{each['length']:,}", f"{each['up']:,}", f"{each['down']:,}")
     if steps:
@@ -99,7 +99,7 @@ def _show_by_length(console: Console, found: Document) -> None:
 def _show_clusters(console: Console, document: Document) -> None:
     clusters = document["clusters"]
     first, last = document["lengths"][0], document["lengths"][-1]
-    table = _table("cluster", "pairs", "senders", "receivers", f"µs at {first:,}", f"µs at {last:,}", "steps at")
+    table = new_table("cluster", "pairs", "senders", "receivers", f"µs at {first:,}", f"µs at {last:,}", "steps at")
     for group in clusters["groups"]:
         centroid = group["centroid_s"]
         steps = ", ".join(f"{length:,}" for length in group["steps"][:6]) or "-"
@@ -121,7 +121,7 @@ def show_outlying(console: Console, outlying: list[Document]) -> None:
     if not outlying:
         console.print("no process stands out")
         return
-    table = _table("stands out", "as", "delays to the others'")
+    table = new_table("stands out", "as", "delays to the others'")
     for each in outlying[:_MOST_ROWS]:
         ratio = "not measured" if each["ratio"] is None else f"{each['ratio']:.3g} times"
         role = {"both": "sender and receiver"}.get(each["role"], each["role"])
@@ -147,7 +147,7 @@ def show_change(console: Console, document: Document) -> None:
     if not changed:
         console.print("no pair changed")
     else:
-        table = _table("changed", "to", "now to before")
+        table = new_table("changed", "to", "now to before")
         for each in changed[:_MOST_ROWS]:
             table.add_row(printable(each["sender"]), printable(each["receiver"]), _times(each["ratio"]))
         console.print(table)
@@ -157,7 +157,8 @@ def show_change(console: Console, document: Document) -> None:
         show_outlying(console, document["odd_processes"])
 
 
-def _table(*columns: str) -> Table:
+def new_table(*columns: str) -> Table:
+    """Return a table without a frame, its first column flush left and the others flush right."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for number, column in enumerate(columns):
         table.add_column(column, justify="right" if number else "left", overflow="fold")

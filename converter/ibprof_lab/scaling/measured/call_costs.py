@@ -84,7 +84,10 @@ def _rounds(p: int) -> int:
     return (p - 1).bit_length()
 
 
-def _of_broadcast(p: int, s: float) -> Sequence[Sequence[Stage]]:
+_Stages = Sequence[Sequence[Stage]]
+
+
+def _of_broadcast(p: int, s: float) -> _Stages:
     scattered = (p - 1) / p * s
     return (
         [Stage(DOUBLING, _rounds(p), _rounds(p) * s)],
@@ -92,59 +95,35 @@ def _of_broadcast(p: int, s: float) -> Sequence[Sequence[Stage]]:
     )
 
 
-def _of_all_reduce(p: int, s: float) -> Sequence[Sequence[Stage]]:
+def _of_all_reduce(p: int, s: float) -> _Stages:
     lg = _rounds(p)
     return [Stage(DOUBLING, lg, lg * s)], [Stage(DOUBLING, 2 * lg, 2 * (p - 1) / p * s)]
 
 
-def _of_all_gather(p: int, s: float) -> Sequence[Sequence[Stage]]:
-    return [Stage(DOUBLING, _rounds(p), (p - 1) * s)], [Stage(RING, p - 1, (p - 1) * s)]
-
-
-def _of_all_to_all(p: int, s: float) -> Sequence[Sequence[Stage]]:
+def _of_all_to_all(p: int, s: float) -> _Stages:
     lg = _rounds(p)
     return [Stage(DOUBLING, lg, lg * p / 2 * s)], [Stage(ALL_PAIRS, p - 1, (p - 1) * s)]
 
 
-def _of_vector_all_to_all(p: int, s: float) -> Sequence[Sequence[Stage]]:
-    return ([Stage(ALL_PAIRS, p - 1, s)],)
-
-
-def _of_gather(p: int, s: float) -> Sequence[Sequence[Stage]]:
-    return ([Stage(ROOT, _rounds(p), (p - 1) * s)],)
-
-
-def _of_reduce_scatter(p: int, s: float) -> Sequence[Sequence[Stage]]:
-    return [Stage(DOUBLING, _rounds(p), (p - 1) * s)], [Stage(ALL_PAIRS, p - 1, (p - 1) * s)]
-
-
-def _of_scan(p: int, s: float) -> Sequence[Sequence[Stage]]:
-    return ([Stage(DOUBLING, _rounds(p), _rounds(p) * s)],)
-
-
-def _of_barrier(p: int, _: float) -> Sequence[Sequence[Stage]]:
-    return ([Stage(DOUBLING, _rounds(p), 0.0)],)
-
-
-ALGORITHMS: dict[str, Algorithms] = {
-    "BARRIER": _of_barrier,
-    "BCAST": _of_broadcast,
-    "REDUCE": _of_broadcast,
-    "ALLREDUCE": _of_all_reduce,
-    "ALLGATHER": _of_all_gather,
-    "ALLGATHERV": _of_all_gather,
-    "ALLTOALL": _of_all_to_all,
-    "ALLTOALLV": _of_vector_all_to_all,
-    "ALLTOALLW": _of_vector_all_to_all,
-    "GATHER": _of_gather,
-    "GATHERV": _of_gather,
-    "SCATTER": _of_gather,
-    "SCATTERV": _of_gather,
-    "REDUCE_SCATTER": _of_reduce_scatter,
-    "REDUCE_SCATTER_BLOCK": _of_reduce_scatter,
-    "SCAN": _of_scan,
-    "EXSCAN": _of_scan,
+_BY_OPERATIONS: dict[tuple[str, ...], Algorithms] = {
+    ("BARRIER",): lambda p, _: ([Stage(DOUBLING, _rounds(p), 0.0)],),
+    ("BCAST", "REDUCE"): _of_broadcast,
+    ("ALLREDUCE",): _of_all_reduce,
+    ("ALLGATHER", "ALLGATHERV"): lambda p, s: (
+        [Stage(DOUBLING, _rounds(p), (p - 1) * s)],
+        [Stage(RING, p - 1, (p - 1) * s)],
+    ),
+    ("ALLTOALL",): _of_all_to_all,
+    ("ALLTOALLV", "ALLTOALLW"): lambda p, s: ([Stage(ALL_PAIRS, p - 1, s)],),
+    ("GATHER", "GATHERV", "SCATTER", "SCATTERV"): lambda p, s: ([Stage(ROOT, _rounds(p), (p - 1) * s)],),
+    ("REDUCE_SCATTER", "REDUCE_SCATTER_BLOCK"): lambda p, s: (
+        [Stage(DOUBLING, _rounds(p), (p - 1) * s)],
+        [Stage(ALL_PAIRS, p - 1, (p - 1) * s)],
+    ),
+    ("SCAN", "EXSCAN"): lambda p, s: ([Stage(DOUBLING, _rounds(p), _rounds(p) * s)],),
 }
+
+ALGORITHMS = {name: algorithms for names, algorithms in _BY_OPERATIONS.items() for name in names}
 """By operation. Nonblocking ones have their time in a later wait, and are not among these."""
 
 

@@ -275,7 +275,9 @@ class TimeModel:
             timed = [(each.seconds, self._time_calls(name, p, each.calls, each.size)) for p, each in groups]
             ratios = [_log_ratio(seconds, modelled) for seconds, modelled in timed if seconds and modelled]
             factors[name] = math.exp(math.fsum(ratios) / len(ratios)) if ratios else 0.0
-        return _Fit(_fit_computing(runs, self.operations), factors)
+        shares = np.array([self.operations(run.size) / run.processes for run in runs])
+        computing = np.array([max(run.computing, 1e-9) for run in runs])
+        return _Fit(fit_relative_line(shares, computing, float(shares.max())), factors)
 
     def _predict(self, fit: _Fit, size: float, processes: int) -> tuple[float, dict[str, float]]:
         """Return the time of computing, and that of each group."""
@@ -332,13 +334,6 @@ def _fit_quantity(runs: Sequence[TimedRun], values: Sequence[float], scale: OfSi
         if usable.any():
             others.append((form, float(np.exp(np.log(scaled[usable] / shaped[usable]).mean()))))
     return _Quantity(fit, tuple(others), scale)
-
-
-def _fit_computing(runs: Sequence[TimedRun], operations: OfSize) -> tuple[float, float]:
-    """Return constant and time of an operation with the least relative squares, neither below 0."""
-    shares = np.array([operations(run.size) / run.processes for run in runs])
-    seconds = np.array([max(run.computing, 1e-9) for run in runs])
-    return fit_relative_line(shares, seconds, float(shares.max()))
 
 
 def _log_ratio(measured: float, predicted: float) -> float:

@@ -139,15 +139,14 @@ def _refuse_loops(network: SimulatedNetwork) -> None:
                 continue
             # After this many hops packets are where they have been: follow the cycle once more.
             cycle = [int(end[0])]
-            while (following := _next(network, cycle[-1], host)) != cycle[0]:
+            while True:
+                at = int(network.end_to[cycle[-1]]) - network.hosts
+                following = int(network.port_end[at, network.egress[at, host]])
+                if following == cycle[0]:
+                    break
                 cycle.append(following)
             told = f"the tables lead packets for {name!r} in a cycle: {describe_cycle(network, cycle)}"
             raise InconsistentError(told)
-
-
-def _next(network: SimulatedNetwork, end: int, host: int) -> int:
-    at = int(network.end_to[end]) - network.hosts
-    return int(network.port_end[at, network.egress[at, host]])
 
 
 def describe_cycle(network: SimulatedNetwork, cycle: list[int]) -> str:
@@ -276,16 +275,11 @@ def _leaf_paths(network: SimulatedNetwork) -> dict[tuple[int, int], set[tuple[in
 
 
 def _add_without_cycle(layer: nx.DiGraph, steps: set[tuple[int, int]]) -> bool:
+    import networkx as nx  # noqa: PLC0415  (as above)
+
     added = [step for step in sorted(steps) if not layer.has_edge(*step)]
-    for here, there in added:
-        layer.add_edge(here, there)
-    if all(not _reaches(layer, there, here) for here, there in added):
+    layer.add_edges_from(added)
+    if not any(nx.has_path(layer, there, here) for here, there in added):
         return True
     layer.remove_edges_from(added)
     return False
-
-
-def _reaches(layer: nx.DiGraph, start: int, goal: int) -> bool:
-    import networkx as nx  # noqa: PLC0415  (as above)
-
-    return goal in layer and start in layer and nx.has_path(layer, start, goal)

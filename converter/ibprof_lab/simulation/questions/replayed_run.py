@@ -112,7 +112,8 @@ def ask_replay(options: ReplayOptions) -> ReplayQuestion:
     if options.next_to_hosts and not options.next_to:
         raise UsageError("--next-to-hosts names hosts of the job of --next-to, which is not given")
     setting = replace(make_setting(replace(options.machine, servers=1)), servers=0, effort=_EFFORT)
-    byte_ns = _find_byte_ns(setting)
+    network = setting.load()
+    byte_ns = network.to_ns(float(network.end_byte_ticks[network.host_end].min()) / 2**32)
     job = Workload(JOB, Role.REPLAY, 1, share=0.5, profile=str(options.profile), byte_ns=byte_ns)
     run = load_program(options.profile, byte_ns, waits_late=False)
     recorded, notes = _replay_where_recorded(setting, job)
@@ -156,11 +157,6 @@ def _place_jobs(there: Setting, job: Workload, options: ReplayOptions) -> tuple[
     ]
     jobs, notes = stay_as_recorded(there, jobs, named, [])
     return share_rest(jobs, (JOB, OTHER)), notes
-
-
-def _find_byte_ns(setting: Setting) -> float:
-    network = setting.load()
-    return network.to_ns(float(network.end_byte_ticks[network.host_end].min()) / 2**32)
 
 
 def _both(setting: Setting, jobs: Sequence[Workload], seed: int) -> tuple[Cell, Cell]:

@@ -30,10 +30,11 @@ _NAMES = {SERVERS: "servers", IO: "the other job", MPI: "the MPI job"}
 
 def describe_advice(advice: Advice) -> dict[str, Any]:
     """Return advice as JSON has it."""
+    times = advice.best.change(MPI, advice.scenarios[0]) if advice.best else None
     return {
         "ways": [_describe_scenario(each) for each in advice.scenarios],
         "advice": advice.best.name if advice.best else None,
-        **_describe_gain(advice),
+        **_describe_share("gain", 1 - times.mean if times else math.nan, times.half if times else math.nan),
         "undecided": [
             {"name": each.scenario.name, **_describe_share("gain", each.gain, each.half), "seeds": each.seeds}
             for each in advice.undecided
@@ -44,12 +45,6 @@ def describe_advice(advice: Advice) -> dict[str, Any]:
             {key: value for key, value in asdict(link).items() if key != "end"} for link in advice.links
         ],
     }
-
-
-def _describe_gain(advice: Advice) -> dict[str, float | None]:
-    """Return the part of MPI messages' time that the advice takes away, and half of its interval."""
-    times = advice.best.change(MPI, advice.scenarios[0]) if advice.best else None
-    return _describe_share("gain", 1 - times.mean if times else math.nan, times.half if times else math.nan)
 
 
 def _describe_share(name: str, value: float, half: float) -> dict[str, float | None]:
@@ -252,22 +247,24 @@ def _time(nanoseconds: float | None) -> str:
 def describe_replay(question: ReplayQuestion, found: ReplayedTime) -> dict[str, Any]:
     """Return a prediction as JSON has it."""
     return {
-        "seconds": _round(found.seconds),
-        "low": _round(found.low),
-        "high": _round(found.high),
-        "measured_s": _round(found.measured),
-        "computing_s": _round(found.computing),
+        "seconds": round(found.seconds, 6),
+        "low": round(found.low, 6),
+        "high": round(found.high, 6),
+        "measured_s": round(found.measured, 6),
+        "computing_s": round(found.computing, 6),
         "replayed_s": found.replayed
-        and {"waits_early": _round(found.replayed[0]), "waits_late": _round(found.replayed[1])},
-        "predicted_s": {"waits_early": _round(found.predicted[0]), "waits_late": _round(found.predicted[1])},
-        "interval_s": _round(question.run.interval),
+        and {"waits_early": round(found.replayed[0], 6), "waits_late": round(found.replayed[1], 6)},
+        "predicted_s": {"waits_early": round(found.predicted[0], 6), "waits_late": round(found.predicted[1], 6)},
+        "interval_s": round(question.run.interval, 6),
     }
 
 
 def format_replay(found: ReplayedTime) -> str:
     """Return a prediction as text."""
+    change = round(100 * (found.seconds / found.measured - 1))
+    compared = f"{abs(change)}% {'more' if change > 0 else 'less'} than recorded" if change else "as recorded"
     lines = [
-        f"predicted {found.seconds:.3g} s ({found.low:.3g} to {found.high:.3g}), {_compare(found)}",
+        f"predicted {found.seconds:.3g} s ({found.low:.3g} to {found.high:.3g}), {compared}",
         f"recorded  {found.measured:.3g} s, of which {found.computing:.3g} s outside of MPI",
     ]
     if found.replayed:
@@ -276,12 +273,3 @@ def format_replay(found: ReplayedTime) -> str:
     else:
         lines.append("not calibrated: it was recorded on one host, where nothing crosses a network")
     return "\n".join(lines)
-
-
-def _compare(found: ReplayedTime) -> str:
-    change = round(100 * (found.seconds / found.measured - 1))
-    return f"{abs(change)}% {'more' if change > 0 else 'less'} than recorded" if change else "as recorded"
-
-
-def _round(seconds: float) -> float:
-    return round(seconds, 6)

@@ -278,9 +278,7 @@ def format_time(microseconds: float) -> str:
 
 def format_interval(microseconds: float) -> str:
     """Return an interval as text; 0 is a checkpoint."""
-    if not microseconds:
-        return "checkpoint"
-    return format_time(microseconds)
+    return format_time(microseconds) if microseconds else "checkpoint"
 
 
 def choose_shades(count: int) -> list[str]:

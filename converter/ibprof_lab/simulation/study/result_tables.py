@@ -267,7 +267,13 @@ def read_means(paths: Iterable[Path]) -> list[Row]:
     """
     means: list[Row] = []
     for path in paths:
-        means += _read_parquet(path) if path.suffix == ".parquet" else _read_csv(path)
+        if path.suffix == ".parquet":
+            means += _read_parquet(path)
+            continue
+        with path.open(newline="", encoding="utf-8", errors="replace") as file:
+            reader = csv.DictReader(file)
+            _need_columns(path, reader.fieldnames or ())
+            means += [_LATER | _parse(path, reader.line_num, row) for row in reader]
     return means
 
 
@@ -282,13 +288,6 @@ def _read_parquet(path: Path) -> list[Row]:
         raise InputError(path, None, "a Parquet file", str(error)) from None
     _need_columns(path, list(rows[0]) if rows else ())
     return [_LATER | row for row in rows]
-
-
-def _read_csv(path: Path) -> list[Row]:
-    with path.open(newline="", encoding="utf-8", errors="replace") as file:
-        reader = csv.DictReader(file)
-        _need_columns(path, reader.fieldnames or ())
-        return [_LATER | _parse(path, reader.line_num, row) for row in reader]
 
 
 def _need_columns(path: Path, found: Sequence[str]) -> None:

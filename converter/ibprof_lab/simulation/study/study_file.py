@@ -189,20 +189,18 @@ def _read_variant(
     return setting, workloads
 
 
-def _read_routes(reader: StudyReader, value: object) -> str:
-    text = reader.text("routes", value)
-    try:
-        return parse_routes(text)
-    except UsageError:
-        raise reader.fail("routes", ROUTE_CHOICES, text) from None
-
-
 def _read_setting(reader: StudyReader, study: Mapping[str, Any], base: Setting) -> Setting:
     """Read all but the jobs; of named servers only their number."""
     setting = _read_servers(reader, study, base)
     if "routes" in study:
-        setting = replace(setting, routes=_read_routes(reader, study["routes"]))
-    routing = reader.choice("routing", study.get("routing", _name_routing(base)), ("static", "adaptive"))
+        text = reader.text("routes", study["routes"])
+        try:
+            setting = replace(setting, routes=parse_routes(text))
+        except UsageError:
+            raise reader.fail("routes", ROUTE_CHOICES, text) from None
+    routing = reader.choice(
+        "routing", study.get("routing", "adaptive" if base.adaptive else "static"), ("static", "adaptive")
+    )
     placement = study.get("job_placement", base.job_placement.value)
     setting = replace(
         setting,
@@ -229,10 +227,6 @@ def _read_servers(reader: StudyReader, study: Mapping[str, Any], base: Setting) 
     placement = study.get("server_placement", base.server_placement.value)
     choices = tuple(each.value for each in ServerPlacement)
     return replace(setting, server_placement=ServerPlacement(reader.choice("server_placement", placement, choices)))
-
-
-def _name_routing(setting: Setting) -> str:
-    return "adaptive" if setting.adaptive else "static"
 
 
 def _are_named(servers: object) -> bool:
@@ -332,6 +326,7 @@ def read_jobs(reader: StudyReader, jobs: object) -> list[Workload]:
             raise reader.fail(f"{where}'s name", "printable", name)
         if name in {*(each.name for each in made), *_TAKEN}:
             raise reader.fail(f"{where}'s name", "of its own", name)
+        trace = "goal" if "goal" in job else "profile"
         made.append(
             Workload(
                 name=name,
@@ -342,18 +337,12 @@ def read_jobs(reader: StudyReader, jobs: object) -> list[Workload]:
                 jitter=reader.number(f"{where}'s jitter", job.get("jitter", 0.05), 0, 1),
                 share=reader.number(f"{where}'s share", job.get("share", 1 / len(jobs)), 0, 1),
                 limit=reader.whole(f"{where}'s limit", job.get("limit", 0), 0, 1 << 40),
-                profile=_read_trace(reader, where, job),
+                profile=reader.file(f"{where}'s {trace}", job[trace]) if trace in job else "",
                 reads=round(reader.quantity(f"{where}'s reads", job.get("reads", 0), UNITS_OF_SIZE, 0, _MOST_READS)),
             )
         )
         _check_role(reader, where, job, made[-1])
     return made
-
-
-def _read_trace(reader: StudyReader, where: str, job: Mapping[str, Any]) -> str:
-    """Return the path of a job's profile or GOAL file, empty without one."""
-    key = "goal" if "goal" in job else "profile"
-    return reader.file(f"{where}'s {key}", job[key]) if key in job else ""
 
 
 def _check_role(reader: StudyReader, where: str, job: Mapping[str, Any], workload: Workload) -> None:

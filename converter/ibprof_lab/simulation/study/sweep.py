@@ -191,7 +191,8 @@ def run_cells(
         in_turn = sorted(missing.values(), key=lambda cell: (cell.seed, -cost[cell.key]))
         done, all_of = sum(cost[key] for key in wanted if key in outcomes), sum(cost.values())
         tell(done, all_of)
-        _end_line(store, file.write)
+        if store.stat().st_size and not store.read_bytes().endswith(b"\n"):
+            file.write("\n")  # a line that was cut when its writer was killed is no part of the next one
         if isinstance(pool, _Processes) and sum(cost[key] for key in missing) * _UNIT_S <= _WORTH_PROCESSES_S:
             pool = pool.thread
         with _interrupts_held():
@@ -223,12 +224,6 @@ def find_stored(cells: Sequence[Cell], folder: Path) -> dict[str, Outcome]:
     """Return the outcomes that a folder has, without any simulation."""
     outcomes = {each.key: each for each in _read_store(folder / STORE)}
     return {cell.key: outcomes[cell.key] for cell in cells if cell.key in outcomes}
-
-
-def _end_line(store: Path, write: Callable[[str], int]) -> None:
-    """A line that was cut when its writer was killed is no part of the next one."""
-    if store.stat().st_size and not store.read_bytes().endswith(b"\n"):
-        write("\n")
 
 
 def _write_line(cell: Cell, outcome: Outcome) -> str:

@@ -38,6 +38,9 @@ def make_clients(
     jobs: list[Job] = []
     clients: list[Client] = []
     for number, (workload, hosts) in enumerate(zip(workloads, assigned.jobs, strict=True)):
+        round_ticks = 0
+        if workload.follows_time_line:
+            round_ticks = max(network.ticks(load_recorded(workload).duration_ns), 1)
         jobs.append(
             Job(
                 name=workload.name,
@@ -47,7 +50,7 @@ def make_clients(
                 jitter=0.0 if workload.follows_time_line or workload.is_program else workload.jitter,
                 collective=workload.role in SCHEDULES or workload.is_program,
                 limit=workload.limit,
-                round=_round_of(workload, network),
+                round=round_ticks,
                 sampled=workload.name in sampled,
                 reads=workload.reads,
             )
@@ -132,10 +135,6 @@ def _run_program(
             steps["pause"][0] = network.ticks(workload.interval_ns)
         clients.append(Client(int(host[rank]), job, steps, arrivals=program.arrivals[number], start=start))
     return clients
-
-
-def _round_of(workload: Workload, network: SimulatedNetwork) -> int:
-    return max(network.ticks(load_recorded(workload).duration_ns), 1) if workload.follows_time_line else 0
 
 
 def _index_hosts(workload: Workload, machine: Ints) -> Ints:
