@@ -8,6 +8,7 @@ import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -73,6 +74,13 @@ class Matrix:
     def rows(self) -> Iterator[tuple[str, str, int, int]]:
         """Yield source, destination, bytes and messages of each pair."""
         return chain.from_iterable(self._some_rows(begin) for begin in range(0, len(self.source), _ROWS_AT_ONCE))
+
+    def to_frame(self) -> dict[str, npt.NDArray[Any]]:
+        """Return columns for `pandas.DataFrame` or `polars.DataFrame`: src, dst (ranks or names), bytes, messages."""
+        numbers = all(name.isdecimal() for name in self.names)
+        names = np.array(self.names, np.int64 if numbers else np.str_)
+        ends = {"src": names[self.source], "dst": names[self.destination]}
+        return ends | {"bytes": self.bytes, "messages": self.messages}
 
     def text(self) -> Iterator[str]:
         """Yield the same as lines of CSV, many at a time."""

@@ -690,7 +690,7 @@ class Profile(NotebookView):
         job_hosts: hosts of the job by its launcher or batch system, if known.
         regions, operations: distinct names; regions with the same name on different ranks are one.
         marks: by rank, each rank's in the order in which they were made.
-        pairs: distinct pairs of ports.
+        pairs: distinct pairs of ports; for those of ranks see `communication_matrix.Matrix.to_frame`.
         transfers: between them.
         intervals: traffic over time, if it was recorded.
         interval_times: time inside calls over time, if both were recorded.

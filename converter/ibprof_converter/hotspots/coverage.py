@@ -210,6 +210,8 @@ def _keep_accounts(
     if loads:
         kept = loads.bytes_routed + loads.bytes_on_host
         yield StageAccount("route", "bytes", loads.bytes_total, kept, dict(loads.bytes_unrouted))
+        # A report has a row for each fate of bytes: on links, within hosts, and each reason that some have no route.
+        yield StageAccount("report", "bytes", loads.bytes_total, kept + sum(loads.bytes_unrouted.values()))
 
 
 def _account_for_run(run: Profile) -> Iterator[StageAccount]:

@@ -9,6 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -154,3 +156,13 @@ def test_many_rows() -> None:
         format_pairs(["x", "yy"], number % 2, number // 2 % 2, number.astype(np.uint64), number.astype(np.uint64))
     )
     assert [line.split(",")[2] for line in text.splitlines()] == [str(one) for one in number]
+
+
+def test_pairs_of_ranks_and_hosts_are_columns_of_a_frame() -> None:
+    ranks = [make_rank(rank, rank // 2) for rank in range(3)]
+    run = make_profile([Count(0, 1, 10), Count(2, 0, 32)], ranks, [make_host("a"), make_host("b")])
+    frame = pd.DataFrame(build_matrix(run, "rank", Selection()).to_frame())
+    assert frame.to_dict("list") == {"src": [0, 2], "dst": [1, 0], "bytes": [10, 32], "messages": [1, 1]}
+    assert frame.dtypes.map(str).tolist() == ["int64", "int64", "uint64", "uint64"]
+    hosts = pl.DataFrame(build_matrix(run, "host", Selection()).to_frame())
+    assert hosts.rows() == [("a", "a", 10, 1), ("b", "a", 32, 1)]

@@ -95,6 +95,7 @@ def test_the_accounts_of_all_stages_add_up(capsys: pytest.CaptureFixture[str]) -
         ("read", "bytes", 306_000_000, 306_000_000),
         ("place", "bytes", 306_000_000, 306_000_000),
         ("route", "bytes", 306_000_000, 306_000_000),
+        ("report", "bytes", 306_000_000, 306_000_000),
     ]
     assert accounts[1]["left_out"] == {"leaf2 has no LID": 6}
     with pytest.raises(ArithmeticError, match="do not add up"):
