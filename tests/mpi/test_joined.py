@@ -89,7 +89,7 @@ def test_connected_programs(recorded_side: str, build: Build, tmp_path: Path) ->
             variables = {"TALLY": books, "LD_PRELOAD": library(), "IBPROF_OUTPUT": recording}
             options += [word for name, value in variables.items() for word in ("-x", f"{name}={value}")]
         lines[side] = [mpi.program("mpirun"), *options, build(mpi, "joined.c"), side, tmp_path / "port"]
-    ompi_server = [mpi.program("ompi-server"), "--no-daemonize", "-r", server]
+    ompi_server: list[str | Path] = [mpi.program("ompi-server"), "--no-daemonize", "-r", server]
     with processes.start(ompi_server, env=environment()):
         while not server.exists() or not server.read_text():
             time.sleep(0.05)

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from ibprof.profile.profile_data import Kind, Profile
+from ibprof.waiting.wait_split import measure_waiting
 from ibprof_testing.mpi import mpis
-from ibprof_testing.mpi.matrices import load_complete, read_tally, received, recorded
+from ibprof_testing.mpi.matrices import Matrix, load_complete, read_tally, received, recorded
 from ibprof_testing.mpi.mpis import Build, find_mpi, find_mpich_like, in_every_run, run_mpi
 
 KEEPS_MESSAGES = tuple(name for name in mpis.MPICH_LIKE if name != mpis.INTEL)
@@ -35,8 +36,26 @@ def test_requests_of_other_threads(name: str, times: dict[str, str], seed: int, 
     profile, sent = load_complete(tmp_path / "recording", 2), read_tally(books)
     assert set(sent) == {"ISEND", "ISSEND", "IBSEND", "SEND_INIT"}
     assert {operation: recorded(profile, operation=operation) for operation in sent} == sent
+    if times:
+        check_calls(profile, sent)
     if not mpi.is_mpich_like:
         check_receives(profile)
+
+
+def check_calls(profile: Profile, sent: dict[str, Matrix]) -> None:
+    """Check that each call of each thread was counted, and that its time has three parts."""
+    counted = {
+        name: int(profile.times.calls[profile.times.operation == number].sum())
+        for number, name in enumerate(profile.operations)
+    }
+    for operation in ("ISEND", "ISSEND", "IBSEND"):
+        assert counted[operation] == sum(messages for _, messages in sent[operation].values())
+    assert counted["START"] + counted["STARTALL"] == 2 * sum(n for _, n in sent["SEND_INIT"].values())
+    measured = measure_waiting(profile)
+    assert measured is not None
+    parts = measured.total()
+    assert parts.time_s == pytest.approx(parts.wait_s + parts.transfer_s + parts.unsplit_s)
+    assert min(parts.wait_s, parts.transfer_s, parts.unsplit_s) >= 0
 
 
 def check_receives(profile: Profile) -> None:
