@@ -44,6 +44,9 @@ LITTLE_WAITING = 0.01
 CAUSED_BY_ONE = 0.5
 """Part of the waiting from which on it is for one rank, or for the ranks of one host."""
 
+WITHOUT_CORES = 2 / 3
+"""Part of the run without a core from which on ranks are late in turn for that reason."""
+
 MUCH_OF_FILES = 0.5
 """Part of the time in MPI from which calls on files decide."""
 
@@ -193,6 +196,9 @@ class _Judge:
         causes = [each for each in self._times.transfer_causes if named is None or each.name in named]
         shared = self._times.shared_cores
         waits_in_turn = kind is VerdictKind.WAITING and self._find_cause_of_waiting() == "noise"
+        # Ranks that wait use cores as well: only if they hardly had any, that is why others came late.
+        lacked_s = shared.lacked_s or 0.0 if shared else 0.0
+        waits_in_turn &= lacked_s >= WITHOUT_CORES * (self._run_s or 0.0)
         # Ranks that poll a slow network use all of a core that they share with others.
         decides = shared and (shared.is_crowd or self._on_host_share() >= 1 - WORTH_HAVING)
         if shared and (waits_in_turn or (decides and kind is not VerdictKind.WAITING)):
