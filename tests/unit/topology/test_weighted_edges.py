@@ -6,8 +6,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ibprof_converter.fabric.fabric_graph import NodeKind
+from ibprof_converter.routing.spread import spread
+from ibprof_converter.routing.subnet import join_subnet
 from ibprof_lab.cli import topology
+from ibprof_lab.topology.model.inferred_topology import InferredTopology
 from ibprof_lab.topology.model.weighted_edges import weigh_edges
+from ibprof_lab.topology.outputs.inferred_fabric import make_fabric
 from ibprof_testing.paths import DATA
 
 EDGES = np.array([[0, 1], [0, 1], [1, 0], [1, 2], [2, 2]])
@@ -23,3 +28,17 @@ def test_a_fabric_with_a_doubled_cable_is_like_itself(capsys: pytest.CaptureFixt
     path = str(DATA / "cases" / "doubled-cable.dot")
     assert topology.main(["compare", path, path]) == 0
     assert "slow" not in capsys.readouterr().out
+
+
+def test_hosts_take_the_cables_of_a_doubled_link_in_turn() -> None:
+    """Two switches of two hosts, joined by two cables: each carries what one host of each switch receives."""
+    edge = np.array([[0, 4], [1, 4], [2, 5], [3, 5], [4, 5], [4, 5]], np.int32)
+    ones = np.ones(len(edge))
+    found = InferredTopology("bufe", ("a", "b", "c", "d"), ("s1", "s2"), edge, 1e-6 * ones, ones, ones)
+    made = make_fabric(found, "doubled", 100.0)
+    between = (made.fabric.node_kind[made.fabric.link_node] == NodeKind.SWITCH).all(axis=1)
+    assert int(between.sum()) == 2
+    source, destination = (each.ravel() for each in np.meshgrid(np.arange(1, 5), np.arange(1, 5)))
+    subnet = join_subnet(made.fabric, made.tables)
+    loads = spread(subnet.routes, source, destination, np.ones(16, np.uint64), np.zeros(16, np.int32), 1)
+    assert loads.bytes[between].reshape(2, 2).tolist() == [[2, 2], [2, 2]]
