@@ -242,3 +242,25 @@ def test_some_slower_links_make_no_switch(hosts: int, slow: int, us: float) -> N
         assert len(topology.switches) == 1
         own = {int(edge[0]): seconds for edge, seconds in zip(topology.edge, topology.latency_seconds, strict=True)}
         assert np.mean([own[host] for host in range(slow)]) == pytest.approx(us * 1e-6, rel=0.05)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.01])
+def test_a_torus_of_many_hosts_is_recognised_with_its_sizes(noise: float) -> None:
+    place = np.stack(np.unravel_index(np.arange(576), (8, 8, 9)), axis=1)
+    apart = np.abs(place[:, None] - place)
+    hops = np.minimum(apart, np.array([8, 8, 9]) - apart).sum(axis=2)
+    delays = np.where(hops > 0, (1 + 0.1 * hops) * 1e-6, 0.0)
+    inferred = infer(make_values(disturb(delays, noise, 1)), QUICK)
+    linked = {(min(edge), max(edge)) for edge in inferred.topology.edge.tolist()}
+    assert linked == {(int(a), int(b)) for a, b in np.argwhere(np.triu(hops == 1))}
+    assert any("torus of 8 x 8 x 9 hosts" in note for note in inferred.topology.notes)
+    assert inferred.refusal is None
+
+
+def test_a_network_that_no_model_explains_is_refused() -> None:
+    place = np.random.default_rng(0).random((300, 3))
+    delays = (1 + np.linalg.norm(place[:, None] - place, axis=2)) * 1e-6
+    np.fill_diagonal(delays, 0.0)
+    refusal = infer(make_values(delays), QUICK).refusal
+    assert refusal is not None
+    assert "no model explains" in refusal

@@ -31,6 +31,11 @@ _TRIED = 24
 
 _REFINED = 3
 
+_MOST_NEIGHBOURS = 14
+"""Of a host in a regular network: those of a torus of seven dimensions."""
+
+_FITTED = 192
+
 
 def find_direct(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate | None:
     """Find a network of hosts that are linked with one another.
@@ -50,6 +55,74 @@ def find_direct(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate | Non
     np.fill_diagonal(explained, 0.0)
     edge = np.stack(edges, axis=1).astype(np.int32)
     return Candidate("direct", 0, edge, length, overhead, explained, len(length) + 1)
+
+
+def find_regular(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate | None:
+    """Find a network in which most hosts are linked with the same number of others, all links alike.
+
+    The hosts nearest to a host are its neighbours: sorted, its delays have their largest gap behind them. A delay is an
+    overhead and the number of hops. This takes n^2 log n steps, where `find_direct` takes n^3.
+
+    Args:
+        delays, known: as for `find_direct`.
+
+    Returns:
+        None where such links do not connect the hosts.
+    """
+    hosts = len(delays)
+    if hosts <= _MOST_NEIGHBOURS + 1:
+        return None
+    nearest = np.sort(
+        np.partition(np.where(known, delays, np.inf), _MOST_NEIGHBOURS, axis=1)[:, : _MOST_NEIGHBOURS + 1]
+    )
+    usual = np.median(nearest, axis=0)
+    degree = int(np.argmax(np.diff(np.log(usual[1:])))) + 1
+    edge = np.argwhere(np.triu(known & (delays < np.sqrt(usual[degree] * usual[degree + 1])), 1)).astype(np.int32)
+    if not hosts - 1 <= len(edge) < hosts * (_MOST_NEIGHBOURS + 1) // 2:
+        return None
+    hops = shortest_path(weigh_edges(edge, np.ones(len(edge)), hosts), directed=False, unweighted=True)
+    if not np.isfinite(hops).all():
+        return None
+    chosen = np.linspace(0, hosts - 1, min(hosts, _FITTED)).astype(int)
+    counts = known[chosen]
+    slope, overhead = np.polyfit(hops[chosen][counts], delays[chosen][counts], 1)
+    overhead = max(float(overhead), 0.0)
+    if slope <= 0:
+        return None
+    explained = overhead + slope * hops
+    np.fill_diagonal(explained, 0.0)
+    return Candidate("direct", 0, edge, np.full(len(edge), slope), overhead, explained, 2 + len(edge))
+
+
+def find_torus_sizes(edge: npt.NDArray[np.integer], hosts: int) -> tuple[int, ...]:
+    """Return the sizes of a torus, ascending: as many hosts at each distance from a host as it has; else none."""
+    if edge.max() >= hosts:
+        return ()
+    graph = weigh_edges(edge, np.ones(len(edge)), hosts)
+    hops = shortest_path(graph, directed=False, unweighted=True, indices=[0, hosts // 2])
+    if not np.isfinite(hops).all():
+        return ()
+    counts = [np.bincount(row.astype(int)) for row in hops]
+    if len(counts[0]) != len(counts[1]) or (counts[0] != counts[1]).any():
+        return ()
+
+    def split(left: int, least: int, at_distance: npt.NDArray[np.integer]) -> tuple[int, ...]:
+        if left == 1:
+            return () if np.array_equal(at_distance, counts[0]) else (0,)
+        for size in range(least, left + 1):
+            if left % size == 0 and len(at_distance) + size // 2 <= len(counts[0]):
+                around = np.bincount(np.minimum(np.arange(size), size - np.arange(size)))
+                found = split(left // size, size, np.convolve(at_distance, around))
+                if 0 not in found:
+                    return (size, *found)
+        return (0,)
+
+    sizes = split(hosts, 2, np.ones(1, int))
+    # Two rings of two hosts are one of four.
+    twos = sizes.count(2)
+    return (
+        () if 0 in sizes else tuple(sorted([2] * (twos % 2) + [4] * (twos // 2) + [each for each in sizes if each > 2]))
+    )
 
 
 def find_switched(delays: Floats, known: npt.NDArray[np.bool_], tree: RootedTree) -> Candidate | None:

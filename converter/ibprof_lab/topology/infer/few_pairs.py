@@ -20,8 +20,8 @@ import numpy.typing as npt
 from scipy.sparse.csgraph import shortest_path
 
 from ibprof_lab.topology.infer.candidate import FLOOR, OUTLYING, Floats
+from ibprof_lab.topology.infer.levels import Levels
 from ibprof_lab.topology.infer.model_choice import choose_model
-from ibprof_lab.topology.infer.nested_levels import find_levels_robustly
 from ibprof_lab.topology.model.inferred_topology import InferredTopology
 
 Pair = tuple[int, int]
@@ -138,7 +138,7 @@ class PairSearch:
         self.is_hierarchy = choice.candidate.model == "levels" and not choice.unexplained
         if not self.is_hierarchy:
             return
-        root = self._plant(core)
+        root = self._plant(core, choice.levels)
         for subtree in list(_walk(root)):
             self._represent(subtree)
         yield from self._place(root, order[first:])
@@ -178,10 +178,9 @@ class PairSearch:
             for host in spare[: max(wanted, 0)]:
                 self._join_core(host)
 
-    def _plant(self, core: list[int]) -> _Subtree:
+    def _plant(self, core: list[int], levels: Levels) -> _Subtree:
         """Return the tree of the hosts that were measured in all pairs."""
-        levels = find_levels_robustly(self._between(core))
-        tree, height = levels.pruned.tree, levels.pruned.height
+        tree, height = levels.tree, levels.height
         nodes = [_Subtree(float(each), []) for each in height]
         for node in range(tree.nodes - 1, 0, -1):
             nodes[tree.parent[node]].children.append(nodes[node])

@@ -11,49 +11,27 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
-from ibprof_lab.topology.infer.candidate import Candidate, Floats, Integers, find_pattern
-from ibprof_lab.topology.infer.clock_steps import ClockSteps, find_clock_steps
-from ibprof_lab.topology.infer.delay_factors import (
-    MOST_EXCEPTIONS,
-    HostFactors,
-    TwoRails,
-    find_host_factors,
-    find_two_rails,
-)
+from ibprof_lab.topology.infer.candidate import Candidate, Floats, Integers
+from ibprof_lab.topology.infer.direct_networks import find_torus_sizes
 from ibprof_lab.topology.infer.few_pairs import attach_hosts, find_complete_hosts
+from ibprof_lab.topology.infer.levels import is_network
 from ibprof_lab.topology.infer.model_choice import (
     CLOSE,
-    LARGEST_ADDITIVE,
-    LARGEST_DIRECT,
+    LARGEST,
     MODELS,
-    MUCH_LESS,
     ModelChoice,
     choose_model,
     find_unconfirmed,
 )
-from ibprof_lab.topology.infer.nested_levels import choose_for_many
 from ibprof_lab.topology.infer.pair_delays import PairDelays, fill_gaps
-from ibprof_lab.topology.infer.reliability import (
-    WEAK,
-    describe_near,
-    find_hidden_switch,
-    find_support,
-    name_some,
-    refuse,
-    refuse_steps,
-)
+from ibprof_lab.topology.infer.reliability import WEAK, name_some, refuse, weigh_support
+from ibprof_lab.topology.infer.two_rails import TwoRails, find_two_rails
 from ibprof_lab.topology.model.inferred_topology import InferredTopology
 
 _NOISY = 0.25
 
 _GAIN_OF_RAILS = 1.2
 """Gain of score a pair beyond naming its rail. A ring of switches gains 0.4 so, delays over two rails 1.5 and more."""
-
-_AS_EXACT = 0.5
-"""Share of the deviation above which another model explains delays no better."""
-
-_TRIED = 2
-"""Factors of hosts, the best with nested levels, that are tried with all models."""
 
 _ALIKE = 0.01
 """Difference of factors below which one stands for all."""
@@ -110,28 +88,12 @@ def infer(values: PairDelays, effort: InferenceEffort | None = None) -> Inferenc
     chosen, said = _leave_out(values.seconds)
     notes = [*values.notes, *(text.format(name_some(values.hosts, which)) for text, which in said)]
     hosts = tuple(values.hosts[host] for host in chosen)
+    delays = values.seconds if len(chosen) == len(values.hosts) else values.seconds[np.ix_(chosen, chosen)]
     if len(chosen) < 3:
-        return Inference(_explain_few(hosts, values.seconds[np.ix_(chosen, chosen)], notes), NO_PAIRS)
+        return Inference(_explain_few(hosts, delays, notes), NO_PAIRS)
     if len(chosen) > _MANY_HOSTS:
-        seconds = values.seconds if len(chosen) == len(values.hosts) else values.seconds[np.ix_(chosen, chosen)]
-        many = choose_for_many(seconds)
-        doubt = (
-            f"{len(hosts)} hosts: only levels were tried, and their residuals have a pattern; additive trees "
-            f"(up to {LARGEST_ADDITIVE} hosts) and direct networks (up to {LARGEST_DIRECT}) may explain a part better"
-        )
-        topology = _describe(many.candidate, hosts, many.noise, notes, [doubt] if many.unexplained else [])
-        return Inference(topology, chosen[many.again])
-    delays = values.seconds[np.ix_(chosen, chosen)].astype(np.float64)
+        effort = replace(effort, replicates=0)
     choice = choose_model(delays, effort.models)
-    factors, choice = _prefer_host_factors(choice, delays, effort.models, hosts)
-    if factors is not None:
-        notes.append(_describe_factors(factors, hosts))
-        delays = factors.even_out(delays)
-    # Before rails: two neighbouring multiples of a step look like two rails.
-    steps = find_clock_steps(choice.candidate, delays)
-    hidden: tuple[int, ...] = ()
-    if steps is not None:
-        delays, choice, hidden = _allow_for_steps(steps, delays, hosts, effort)
     rails, choice = _prefer_two_rails(choice, delays, effort.models)
     if rails is not None:
         notes.append(
@@ -139,50 +101,56 @@ def infer(values: PairDelays, effort: InferenceEffort | None = None) -> Inferenc
             "as long; the topology is of the delays without that"
         )
         delays = rails.even_out(delays)
-    answer = _resample(choice, delays, hosts, effort)
-    if answer.refusal and choice.candidate.model != "levels" and "levels" in effort.models:
+    answer = _resample(choice, hosts, effort)
+    if answer.refusal and answer.choice.candidate.model != "levels" and "levels" in effort.models:
         # Links of networks with cycles are many; the switches may be sure where these are not.
-        simple = _resample(choose_model(delays, ("levels",)), delays, hosts, effort)
-        # Many links follow the steps of a clock, which only the switches leave to be seen.
-        is_coarse = steps is None and find_clock_steps(simple.choice.candidate, delays) is not None
-        if not simple.refusal and simple.choice.candidate.switches > 1 and not is_coarse:
+        simple = _resample(choose_model(delays, ("levels",)), hosts, effort)
+        if not simple.refusal and simple.choice.candidate.switches > 1:
             notes.append(
-                f"the model {choice.candidate.model} explains delays better, but {answer.refusal}; the topology is of "
-                "nested switches alone, between which other routes may exist"
+                f"the model {answer.choice.candidate.model} explains delays better, but {answer.refusal}; the topology "
+                "is of nested switches alone, between which other routes may exist"
             )
             answer = simple
-    choice, support = answer.choice, answer.support
+    choice, topology = answer.choice, answer.topology
+    factors = choice.levels.factor
+    if choice.candidate.model == "levels" and factors.any():
+        notes.append(_describe_factors(factors, hosts))
+    if choice.candidate.model == "direct" and (sizes := find_torus_sizes(choice.candidate.edge, len(hosts))):
+        notes.append(f"the links are those of a torus of {' x '.join(map(str, sizes))} hosts")
     if answer.drawn < effort.replicates:
         notes.append(
             f"support is of {answer.drawn} resampled matrices: more would have taken over {effort.seconds:g} s"
         )
-    again = choice.outliers | find_unconfirmed(choice.candidate, len(hosts))
-    pairs = np.argwhere(np.triu(again | again.T, 1) & ~np.isnan(delays))
-    outliers = int(np.count_nonzero(np.triu(choice.outliers | choice.outliers.T, 1)))
-    if outliers:
-        notes.append(f"{outliers} outlying pairs were left out: they deviate by over 3.5 times the usual deviation")
-    candidate = choice.candidate if steps is None else steps.shorten(choice.candidate, len(hosts))
-    topology = _describe(candidate, hosts, choice.noise, notes, _doubts(choice, support, hosts), support)
-    refusal = answer.refusal or refuse_steps(steps, candidate, hosts, hidden)
-    return Inference(topology, chosen[pairs], refusal)
+    again = (choice.outliers | find_unconfirmed(choice.candidate, len(hosts))) & choice.measured
+    pairs = np.argwhere(np.triu(again | again.T, 1))
+    if outliers := int(np.count_nonzero(np.triu(choice.outliers | choice.outliers.T, 1))):
+        notes.append(f"{outliers} outlying pairs deviate by over 3.5 times the usual deviation")
+    unknown = _doubts(choice, topology.support, hosts)
+    if choice.candidate.switches == 1 and choice.candidate.model != "direct":
+        unknown.append(
+            "all hosts are on one switch, or on several whose delays differ by less than these delays can show, "
+            f"about {max(2 * choice.noise, 0.01):.0%}"
+        )
+    topology = replace(topology, noise=choice.noise, notes=tuple(notes), unknown=tuple(unknown))
+    return Inference(topology, chosen[pairs], answer.refusal)
 
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """A model with the support of its edges, of a number of resampled matrices, and why it is not to be relied on."""
+    """A model, its topology with support from a number of samples, and why it is not to be relied on."""
 
     choice: ModelChoice
-    support: Floats | None
+    topology: InferredTopology
     drawn: int
     refusal: str | None
 
 
-def _resample(choice: ModelChoice, delays: Floats, hosts: tuple[str, ...], effort: InferenceEffort) -> _Answer:
-    to_topology = partial(_as_topology, hosts=hosts)
-    support, drawn = None, 0
-    if effort.replicates:
-        support, drawn = find_support(choice, delays, to_topology, effort.replicates, effort.seconds, effort.seed)
-    return _Answer(choice, support, drawn, refuse(_as_topology(choice.candidate, hosts, support), choice, delays > 0))
+def _resample(choice: ModelChoice, hosts: tuple[str, ...], effort: InferenceEffort) -> _Answer:
+    choice, support, drawn = weigh_support(
+        choice, partial(_as_topology, hosts=hosts), effort.replicates, effort.seconds, effort.seed
+    )
+    topology = _as_topology(choice.candidate, hosts, support)
+    return _Answer(choice, topology, drawn, refuse(topology, choice))
 
 
 def _infer_from_core(values: PairDelays, core: npt.NDArray[np.integer], effort: InferenceEffort) -> Inference | None:
@@ -216,72 +184,26 @@ def _infer_from_core(values: PairDelays, core: npt.NDArray[np.integer], effort: 
     return Inference(topology, again, found.refusal)
 
 
-def _allow_for_steps(
-    steps: ClockSteps, delays: Floats, hosts: tuple[str, ...], effort: InferenceEffort
-) -> tuple[Floats, ModelChoice, tuple[int, ...]]:
-    """Return delays whose errors by a coarse clock are alike for all, their model, and hosts whose switch it may hide.
-
-    Errors of a clock are no shares of a delay; next to a constant that is added, they are about the same share of each.
-    """
-    spread = steps.spread_out(delays, effort.seed)
-    by_shares = choose_model(spread, effort.models)
-    longer = steps.lengthen(spread)
-    choice = choose_model(longer, effort.models)
-    shorter = steps.shorten(choice.candidate, len(hosts)).explained - delays > steps.seconds
-    of_shares, of_alike = (_find_splits(each, hosts) for each in (by_shares, choice))
-    return longer, choice, find_hidden_switch(of_shares, of_alike, len(hosts), shorter)
-
-
 def _prefer_two_rails(
     choice: ModelChoice, delays: Floats, models: tuple[str, ...]
 ) -> tuple[TwoRails | None, ModelChoice]:
     """Return two rails and the model of the delays without them, where both together explain the delays better."""
     known = delays > 0
-    rails = find_two_rails(fill_gaps(delays, known), known)
+    if not is_network(delays[known]):
+        return None, choice
+    rails = find_two_rails(fill_gaps(delays, known).astype(np.float64), known)
     if rails is None:
         return None, choice
     other = choose_model(rails.even_out(delays), models)
-    gain = choice.reached - other.reached - rails.cost(known) - CLOSE
+    gain = min(choice.scores.values()) - min(other.scores.values()) - rails.cost(known) - CLOSE
     if rails.follow_switches(other.candidate, known):
         return None, choice
     return (rails, other) if gain > _GAIN_OF_RAILS * np.count_nonzero(np.triu(known, 1)) else (None, choice)
 
 
-def _prefer_host_factors(
-    choice: ModelChoice, delays: Floats, models: tuple[str, ...], hosts: tuple[str, ...]
-) -> tuple[HostFactors | None, ModelChoice]:
-    """Return factors of hosts and the model of the delays without them, where both explain the delays better.
-
-    A model without factors that explains delays about as well is kept where it is a tree with fewer switches. It is
-    also kept where it has the same switches, unless it leaves a pattern and few hosts have factors. A tree with fewer
-    switches that leaves no pattern is kept too, if factors do not explain far more.
-    """
-    known = delays > 0
-    filled = fill_gaps(delays, known)
-    reached = [(each.reached_with_levels(filled, known), each) for each in find_host_factors(filled, known)]
-    best = sorted((each for each in reached if each[0] < choice.reached - CLOSE), key=lambda each: each[0])[:_TRIED]
-    if not best:
-        return None, choice
-    tried = [(each, choose_model(each.even_out(delays), models)) for _, each in best]
-    factors, other = min(tried, key=lambda each: each[1].reached + each[0].cost(known))
-    factors = factors.refine(other.candidate, delays, known)
-    other = choose_model(factors.even_out(delays), models)
-    gain = choice.reached - other.reached - factors.cost(known)
-    left = find_pattern(choice.candidate.residuals(delays), known)
-    still = find_pattern(other.candidate.residuals(factors.even_out(delays)), known)
-    splits = [_find_splits(each, hosts) for each in (choice, other)]
-    are_exceptions = len(factors.hosts) <= MOST_EXCEPTIONS * len(hosts)
-    is_as_exact = still.deviation > _AS_EXACT * left.deviation
-    is_explained = is_as_exact or (not left.is_likely and still.deviation > MUCH_LESS * left.deviation)
-    needs_more = other.candidate.switches > choice.candidate.switches and choice.candidate.model != "direct"
-    is_same = is_as_exact and splits[0] == splits[1] and not (left.is_likely and are_exceptions)
-    is_kept = is_same or (needs_more and is_explained)
-    return (factors, other) if gain > CLOSE and not is_kept else (None, choice)
-
-
-def _describe_factors(factors: HostFactors, hosts: tuple[str, ...]) -> str:
-    which = factors.hosts.tolist()
-    ratio = np.exp(factors.longer[which])
+def _describe_factors(factors: Floats, hosts: tuple[str, ...]) -> str:
+    which = np.flatnonzero(factors).tolist()
+    ratio = np.exp(factors[which])
     by = f"{ratio.min():.2f}" if np.ptp(ratio) < _ALIKE else f"{ratio.min():.2f} to {ratio.max():.2f}"
     return (
         f"{len(which)} hosts ({name_some(hosts, which)}) have {by} times the delays of others on their switch; the "
@@ -338,10 +260,6 @@ def _as_topology(candidate: Candidate, hosts: tuple[str, ...], support: Floats |
     )
 
 
-def _find_splits(choice: ModelChoice, hosts: tuple[str, ...]) -> set[frozenset[int]]:
-    return {split for split in _as_topology(choice.candidate, hosts).find_splits() if split}
-
-
 def _number_switches(edge: Integers, hosts: int, switches: int) -> Integers:
     """Number switches in the order of their first hosts, then those without any."""
     ends = np.sort(edge, axis=1)
@@ -353,25 +271,7 @@ def _number_switches(edge: Integers, hosts: int, switches: int) -> Integers:
     return np.sort(number[edge], axis=1).astype(np.int32)
 
 
-def _describe(
-    candidate: Candidate,
-    hosts: tuple[str, ...],
-    noise: float,
-    notes: list[str],
-    unknown: list[str],
-    support: Floats | None = None,
-) -> InferredTopology:
-    if candidate.switches == 1 and candidate.model != "direct":
-        unknown = [
-            *unknown,
-            "all hosts are on one switch, or on several whose delays differ by less than these delays can show, "
-            f"about {max(2 * noise, 0.01):.0%}",
-        ]
-    topology = _as_topology(candidate, hosts, support)
-    return replace(topology, noise=noise, notes=tuple(notes), unknown=tuple(unknown))
-
-
-def _doubts(choice: ModelChoice, support: Floats | None, hosts: tuple[str, ...]) -> list[str]:
+def _doubts(choice: ModelChoice, support: Floats, hosts: tuple[str, ...]) -> list[str]:
     """Return what the delays do not determine, and why."""
     doubts = []
     ranked = sorted(choice.scores.items(), key=lambda item: item[1])
@@ -386,11 +286,8 @@ def _doubts(choice: ModelChoice, support: Floats | None, hosts: tuple[str, ...])
             f"delays deviate by {choice.noise:.1%} from the best model, in a pattern: part of the topology is of "
             "another kind"
         )
-    if choice.near is not None:
-        doubts.append(describe_near(choice.near, hosts) + ": too little for a switch")
-    if support is not None and (weak := int(np.count_nonzero(support < WEAK))):
+    if weak := int(np.count_nonzero(support < WEAK)):
         doubts.append(f"{weak} edges were found again in less than {WEAK:.0%} of the resampled matrices")
     for model in choice.untried:
-        limit = LARGEST_ADDITIVE if model == "additive" else LARGEST_DIRECT
-        doubts.append(f"{len(hosts)} hosts: the model {model} was not tried, which takes up to {limit}")
+        doubts.append(f"{len(hosts)} hosts: the model {model} was not tried, which takes up to {LARGEST[model]}")
     return doubts

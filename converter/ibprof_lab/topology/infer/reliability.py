@@ -1,39 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """The reliability of an answer: support of its edges by resampling, and the reason for a refusal.
 
-A resampled matrix has the delays that the answer explains, with newly sampled errors. Errors that pairs share are
-sampled as such: one of a host for all its pairs, one of a route for all pairs of hosts of the same two switches, and
-the rest of each pair by itself.
+A switch of levels is found again, or not, by some of the hosts alone. A link of another model depends on all hosts; it
+is found again, or not, in delays that the answer explains, with errors sampled from its residuals.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
-from math import sqrt
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from ibprof.text.quantities import format_seconds
 from ibprof_lab.topology.infer.additive_tree import find_additive
-from ibprof_lab.topology.infer.candidate import FLOOR, Candidate, Floats, find_attached_switches, find_switches
-from ibprof_lab.topology.infer.clock_steps import ClockSteps
-from ibprof_lab.topology.infer.direct_networks import find_direct, find_switched
-from ibprof_lab.topology.infer.model_choice import ModelChoice
-from ibprof_lab.topology.infer.nested_levels import NearGroup, as_candidate, find_levels, join_slow_hosts
+from ibprof_lab.topology.infer.candidate import Candidate, Floats, find_attached_switches
+from ibprof_lab.topology.infer.direct_networks import find_direct, find_regular, find_switched
+from ibprof_lab.topology.infer.levels import NETWORK_STEP, find_levels, find_support, is_network
+from ibprof_lab.topology.infer.model_choice import FEWER_HOSTS, ModelChoice
 from ibprof_lab.topology.model.inferred_topology import InferredTopology
-
-_ALIKE = 0.5
-"""Share of common hosts beyond which two switches are the same."""
 
 ToTopology = Callable[[Candidate], InferredTopology]
 
 Mark = frozenset[int] | tuple[object, ...]
-Splits = AbstractSet[frozenset[int]]
-"""Hosts on one side of each link."""
 
 WEAK = 0.7
 """Support of an edge below which an answer is refused.
@@ -42,60 +34,101 @@ Source: D. M. Hillis and J. J. Bull, "An empirical test of bootstrapping as a me
 phylogenetic analysis", Systematic Biology 42, 1993: groups of 70% and more are mostly real ones.
 """
 
-_NEARLY_A_SWITCH = 3.5
-"""Times the errors' deviation. Hosts that are nearer to one another by more may have a switch."""
+_MAJORITY = 0.5
+"""Support below which a switch of levels is dropped: the majority of the answers lacks it."""
 
+_OF_HOSTS = 0.7
+"""Share of the hosts that count in a repetition."""
+
+_FEWEST_HOSTS = 6
+
+_ALIKE = 0.5
 _FEWEST_TOGETHER, _FEW_TOGETHER = 2, 3
 """Hosts of a switch to which another may belong that one wrong delay sets apart."""
 
 
-def find_support(
-    choice: ModelChoice, delays: Floats, to_topology: ToTopology, replicates: int, seconds: float, seed: int
-) -> tuple[Floats, int]:
-    """Return each edge's support.
-
-    An edge of a tree is found again where it splits the hosts equally. A host's edge is found again where its switch
-    has mostly the same hosts; an edge of another network where its ends are linked.
+def weigh_support(
+    choice: ModelChoice, to_topology: ToTopology, replicates: int, seconds: float, seed: int
+) -> tuple[ModelChoice, Floats | None, int]:
+    """Resample, and drop switches of levels that the majority of the samples lacks.
 
     Args:
         choice: the answer.
-        delays: float64 [n, n], as measured, nan where not.
         to_topology: makes a topology of a candidate.
-        replicates: number of matrices.
-        seconds: limit, after which no more matrices are sampled.
+        replicates: number of samples; 0 for no support.
+        seconds: limit, after which no more samples are taken.
         seed: of the sampling.
 
     Returns:
-        float64 [edge], and the number of matrices that were sampled.
+        The answer; support of each of its edges, float64 [edge]; and the number of samples that were taken.
     """
-    candidate = choice.candidate
-    answer = to_topology(candidate)
-    marks = _mark_edges(answer)
-    found = np.zeros(len(marks))
-    above = np.triu_indices(len(delays), 1)
-    believed = ~np.isnan(delays) & ~choice.outliers
-    links = int(np.count_nonzero(answer.edge.min(axis=1) >= len(answer.hosts)))
-    residuals = np.where(believed, candidate.residuals(delays), 0.0)
-    errors = split_errors(residuals, believed, find_switches(candidate.edge, len(answer.hosts)), links)
+    if not replicates:
+        return choice, None, 0
     draw = np.random.default_rng(seed)
+    samples = _until(replicates, seconds)
+    if choice.candidate.model != "levels":
+        support, count = _resample_errors(choice, to_topology, draw, samples)
+        return choice, support, count
+    hosts = len(choice.delays)
+    if hosts < _FEWEST_HOSTS:
+        return choice, np.full(len(choice.candidate.edge), np.nan), replicates
+    size = max(int(_OF_HOSTS * hosts), 4)
+    drawn = (np.sort(draw.choice(hosts, size, replace=False)) for _ in samples)
+    split_support, host_support, count = find_support(choice.levels, choice.delays, choice.measured, drawn)
+    every = frozenset(range(hosts))
+    weak = [
+        node for node, group in enumerate(choice.levels.groups(), 1)
+        if split_support[every - group if 0 in group else group] < _MAJORITY
+    ]  # fmt: skip
+    if weak:
+        levels = choice.levels.without(weak)
+        choice = replace(choice, levels=levels, candidate=levels.as_candidate())
+    topology = to_topology(choice.candidate)
+    support = np.array([
+        host_support[a] if a < hosts else split_support.get(split or frozenset(), np.nan)
+        for (a, _), split in zip(np.sort(topology.edge, axis=1).tolist(), topology.find_splits(), strict=True)
+    ])  # fmt: skip
+    return choice, support, count
+
+
+def _until(replicates: int, seconds: float) -> Iterator[int]:
     until = time.monotonic() + seconds
-    sampled = 0
-    known = ~np.eye(len(delays), dtype=bool)
-    for _ in range(replicates):
-        if sampled and time.monotonic() > until:
-            break
+    for number in range(replicates):
+        if number and time.monotonic() > until:
+            return
+        yield number
+
+
+def _resample_errors(
+    choice: ModelChoice, to_topology: ToTopology, draw: np.random.Generator, samples: Iterator[int]
+) -> tuple[Floats, int]:
+    candidate = choice.candidate
+    marks = _mark_edges(to_topology(candidate))
+    found = np.zeros(len(marks))
+    hosts = len(choice.delays)
+    above = np.triu_indices(hosts, 1)
+    errors = candidate.residuals(choice.delays)[choice.measured & ~choice.outliers]
+    known = ~np.eye(hosts, dtype=bool)
+    count = 0
+    for _ in samples:
         sample = candidate.explained.astype(np.float64)
-        sample[above] *= np.exp(errors.draw(draw)[above])
+        sample[above] *= np.exp(draw.choice(errors, len(above[0])))
         sample.T[above] = sample[above]
-        again = _ask_again(candidate, sample, known)
-        if again is not None:
+        if (again := _infer_again(candidate, sample, known)) is not None:
             seen = _mark_edges(to_topology(again))
-            groups = [mark for mark in seen if isinstance(mark, tuple) and mark[0] == "host"]
-            of_host = {mark[1]: mark[2] for mark in groups}
+            of_host = {mark[1]: mark[2] for mark in seen if isinstance(mark, tuple) and mark[0] == "host"}
             others = set(seen)
             found += [_is_found(mark, others, of_host) for mark in marks]
-        sampled += 1
-    return found / max(sampled, 1), sampled
+        count += 1
+    return found / max(count, 1), count
+
+
+def _infer_again(candidate: Candidate, sample: Floats, known: npt.NDArray[np.bool_]) -> Candidate | None:
+    if candidate.model == "additive":
+        return find_additive(sample, known)
+    if candidate.switches:
+        return find_switched(sample, known, find_levels(sample, known).tree)
+    return find_direct(sample, known) if len(sample) <= FEWER_HOSTS else find_regular(sample, known)
 
 
 def _mark_edges(topology: InferredTopology) -> list[Mark]:
@@ -117,7 +150,7 @@ def _mark_edges(topology: InferredTopology) -> list[Mark]:
     return marks
 
 
-def _is_found(mark: Mark, others: set[Mark], of_host: dict[object, object]) -> bool:
+def _is_found(mark: Mark, others: AbstractSet[Mark], of_host: dict[object, object]) -> bool:
     if isinstance(mark, tuple) and mark[0] == "host":
         group, again = mark[2], of_host.get(mark[1])
         if not isinstance(group, frozenset) or not isinstance(again, frozenset):
@@ -126,87 +159,8 @@ def _is_found(mark: Mark, others: set[Mark], of_host: dict[object, object]) -> b
     return mark in others or (isinstance(mark, tuple) and mark[::-1] in others)
 
 
-def _ask_again(candidate: Candidate, sample: Floats, known: npt.NDArray[np.bool_]) -> Candidate | None:
-    if candidate.model == "levels":
-        levels = find_levels(sample)
-        plain = as_candidate(levels)
-        return join_slow_hosts(levels, plain, sample, known) or plain
-    if candidate.model == "additive":
-        return find_additive(sample, known)
-    if candidate.switches:
-        return find_switched(sample, known, find_levels(sample).significant)
-    return find_direct(sample, known)
-
-
-@dataclass(frozen=True, slots=True)
-class SharedErrors:
-    """Errors of the logarithm of delays, by what shares them.
-
-    Attributes:
-        switch: int [host], the switch of each.
-        of_host: float64 [host], in all delays of a host.
-        of_route: float64 [route], in all delays between hosts of the same two switches; also for hosts of one switch,
-            whose delay to one another is fitted for itself, so that its error does not show.
-        of_pair: float64 [pair], the rest.
-    """
-
-    switch: npt.NDArray[np.integer]
-    of_host: Floats
-    of_route: Floats
-    of_pair: Floats
-
-    def draw(self, source: np.random.Generator) -> Floats:
-        """Return errors of all pairs, float64 [host, host], symmetric: each part drawn from those that were found."""
-        hosts, switches = len(self.switch), int(self.switch.max()) + 1
-        of_host = source.choice(self.of_host, hosts)
-        of_route = _mirror(source.choice(self.of_route, (switches, switches)))
-        of_pair = _mirror(source.choice(self.of_pair, (hosts, hosts)))
-        drawn: Floats = of_host[:, None] + of_host + of_route[np.ix_(self.switch, self.switch)] + of_pair
-        return drawn
-
-
-def split_errors(
-    residuals: Floats, known: npt.NDArray[np.bool_], switch: npt.NDArray[np.integer], links: int
-) -> SharedErrors:
-    """Split residuals into what hosts share, what routes share, and the rest.
-
-    Links between switches are fitted to the delays of routes, and follow their errors: what is left of these is too
-    small, and is scaled by the degrees of freedom.
-
-    Args:
-        residuals: float64 [host, host], symmetric, 0 where not known.
-        known: bool [host, host].
-        switch: int [host], of each host, from 0 on.
-        links: number of links between switches in the model that leaves the residuals.
-    """
-    left = residuals - (np.median(residuals[known]) if known.any() else 0.0)
-    left = np.where(known, left, 0.0)
-    of_host = left.sum(axis=1) / np.maximum(known.sum(axis=1), 1)
-    left = np.where(known, left - of_host[:, None] - of_host, 0.0)
-    switches = int(switch.max()) + 1
-    route = np.minimum.outer(switch, switch) * switches + np.maximum.outer(switch, switch)
-    pairs = np.triu(known, 1)
-    count = np.bincount(route[pairs], minlength=switches * switches)
-    mean = np.bincount(route[pairs], left[pairs], switches * switches) / np.maximum(count, 1)
-    left = left - mean[route]
-    within = np.arange(switches) * (switches + 1)
-    between = np.setdiff1d(np.flatnonzero(count), within)
-    scale = sqrt(len(between) / max(len(between) - links, 1))
-    return SharedErrors(switch, of_host, _or_none(scale * mean[between]), _or_none(left[pairs]))
-
-
-def _or_none(values: Floats) -> Floats:
-    return values if len(values) else np.zeros(1)
-
-
-def _mirror(square: Floats) -> Floats:
-    upper = np.triu(square, 1)
-    mirrored: Floats = upper + upper.T + np.diag(np.diag(square))
-    return mirrored
-
-
-def refuse(topology: InferredTopology, choice: ModelChoice, measured: npt.NDArray[np.bool_]) -> str | None:
-    """Return why an answer is not to be relied on."""
+def refuse(topology: InferredTopology, choice: ModelChoice) -> str | None:
+    """Return why an answer is not to be relied on; None where it is."""
     weak = np.flatnonzero(topology.support < WEAK)
     if len(weak):
         worst = int(weak[np.argmin(topology.support[weak])])
@@ -215,10 +169,21 @@ def refuse(topology: InferredTopology, choice: ModelChoice, measured: npt.NDArra
             f"{len(weak)} of {len(topology.edge)} links were found again in less than {WEAK:.0%} of the resampled "
             f"matrices, the weakest from {a} to {b} in {topology.support[worst]:.0%}"
         )
-    near = choice.near
-    if near is not None and near.step > _NEARLY_A_SWITCH * near.deviation and near.deviation > FLOOR:
-        return describe_near(near, topology.hosts) + ": that may be a switch"
-    return _refuse_single_hosts(topology, choice.outliers, measured) if choice.candidate.model != "direct" else None
+    if choice.candidate.model == "direct":
+        return None
+    if choice.unexplained and choice.noise > NETWORK_STEP and is_network(choice.delays[choice.measured]):
+        return f"no model explains a pattern in the delays, which deviate by {choice.noise:.1%} from the best one"
+    return _refuse_clock(choice) or _refuse_single_hosts(topology, choice.outliers, choice.measured)
+
+
+def _refuse_clock(choice: ModelChoice) -> str | None:
+    """Return why delays that a coarse clock measured do not show the links that were found."""
+    if not choice.levels.hidden:
+        return None
+    return (
+        f"delays are multiples of {format_seconds(choice.levels.clock_step)}, and many of them are another multiple "
+        f"than is explained: the clock's errors hide whether there are {choice.levels.hidden} more switches"
+    )
 
 
 def _refuse_single_hosts(
@@ -244,48 +209,6 @@ def _refuse_single_hosts(
             host = topology.hosts[single[0]]
             return f"delays between {host} and {there} deviate too far to show whether it is on it"
     return None
-
-
-def find_hidden_switch(
-    of_shares: Splits, of_alike: Splits, hosts: int, shorter: npt.NDArray[np.bool_]
-) -> tuple[int, ...]:
-    """Return a few hosts that have a switch if errors are shares of delays, but none if the clock's are alike for all.
-
-    Args:
-        of_shares, of_alike: splits of the hosts by the links of the answers under these two assumptions.
-        hosts: their number.
-        shorter: bool [n, n], whether a delay is shorter than the second answer explains, by more than the clock errs.
-
-    Returns:
-        Ascending; empty where there is no such switch.
-    """
-    every = frozenset(range(hosts))
-    sides = (side for split in of_shares - of_alike for side in (split, every - split))
-    few = sorted(tuple(sorted(side)) for side in sides if _FEWEST_TOGETHER <= len(side) <= _FEW_TOGETHER)
-    return next((group for group in few if shorter[np.ix_(group, group)].any()), ())
-
-
-def refuse_steps(
-    steps: ClockSteps | None, candidate: Candidate, hosts: tuple[str, ...], hidden: Sequence[int]
-) -> str | None:
-    """Return why delays that a coarse clock measured do not show the links that were found."""
-    if steps is None or not (hidden or steps.hides_links_of(candidate, len(hosts))):
-        return None
-    which = "links that add less than two of these steps"
-    if hidden:
-        which = f"whether {name_some(hosts, hidden)} have a switch of their own"
-    return (
-        f"delays are multiples of {format_seconds(steps.seconds)}, and {steps.share:.0%} of them are another multiple "
-        f"than is explained: the clock's errors hide {which}"
-    )
-
-
-def describe_near(near: NearGroup, hosts: tuple[str, ...]) -> str:
-    """Return which hosts are nearer to one another than errors explain, and by how much."""
-    return (
-        f"{len(near.hosts)} hosts ({name_some(hosts, near.hosts.tolist())}) are nearer to one another by "
-        f"{np.expm1(near.step):.1%}, while errors deviate by {near.deviation:.1%}"
-    )
 
 
 def name_some(hosts: Sequence[str], which: Sequence[int]) -> str:

@@ -1,30 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Factors of delays that are not of the topology: those of hosts, and that of the slower of two rails.
+"""Two rails: on one of two rails or routes a delay is longer by the same factor for all pairs.
 
-Some hosts' delays to all others are longer, or shorter, by one factor: cores of another clock, busy hosts. Levels
-separate such a host from its switch, and neighbours of a slow host look like a group of their own. Factors and the
-delays of switches are therefore fitted together.
-
-On one of two rails or routes a delay is longer by the same factor for all pairs. Which pairs take it need not follow
-the topology: rails in turn by rank, by round or by message look like switches, since hosts that share a rail are nearer
-to one another. The factor is found first, from the differences of two hosts' delays to a third. Hosts are then linked
-by their delays to others without the factor, and each pair is assigned to a rail.
+Which pairs take it need not follow the topology: rails in turn by rank, by round or by message look like switches,
+since hosts that share a rail are nearer to one another. The factor is found first, from the differences of two hosts'
+delays to a third. Hosts are then linked by their delays to others without the factor, and each pair is assigned to a
+rail.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp, lgamma, log
+from math import exp, log
 
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_lab.topology.infer.binary_trees import PrunedTree, RootedTree, link_average
+from ibprof_lab.topology.infer.binary_trees import link_average
 from ibprof_lab.topology.infer.candidate import (
-    FLOOR,
-    LEAST_STEP,
-    NORMAL,
-    OUTLYING,
     Candidate,
     Floats,
     find_pattern,
@@ -32,25 +24,7 @@ from ibprof_lab.topology.infer.candidate import (
     sample_hosts,
     score,
 )
-from ibprof_lab.topology.infer.nested_levels import as_candidate, find_levels, find_levels_robustly
-
-_FEWEST_HOSTS = 6
-LARGEST_FACTORS = 512
-_FEWEST_FOR_ALL = 10
-"""Hosts. With fewer, factors of all of them are more than a quarter of the delays, and follow their errors."""
-
-MOST_EXCEPTIONS = 0.5
-"""Share of hosts beyond which a factor is no exception."""
-
-_OWN = 2.0
-"""Pairs whose errors weigh as much as the factor of a host, so that factors do not replace switches of two."""
-
-_FREE = 1e-3
-"""The same before the first fit, which no factor must bend yet."""
-
-_ROUNDS = 4
-_STEPS = 12
-_SETTLED = 1e-3
+from ibprof_lab.topology.infer.levels import Levels, find_levels
 
 _FEWEST_FOR_RAILS = 8
 LARGEST_RAILS = 1024
@@ -81,122 +55,6 @@ _SEVERAL = 4
 
 _RAIL_ROUNDS = 8
 _RAILS_SETTLED = 1e-4
-
-
-@dataclass(frozen=True, slots=True)
-class HostFactors:
-    """Factors of hosts.
-
-    Attributes:
-        longer: float64 [host], logarithm of each host's factor; 0 for most.
-    """
-
-    longer: Floats
-
-    @property
-    def hosts(self) -> npt.NDArray[np.integer]:
-        """The hosts that have a factor, int [host]."""
-        return np.flatnonzero(self.longer)
-
-    def cost(self, known: npt.NDArray[np.bool_]) -> float:
-        """Return what the choice of these hosts and their factors cost, as scores of candidates count."""
-        pairs = int(np.count_nonzero(np.triu(known, 1)))
-        hosts, chosen = len(self.longer), len(self.hosts)
-        choices = lgamma(hosts + 1) - lgamma(chosen + 1) - lgamma(hosts - chosen + 1) + log(hosts)
-        return chosen * log(max(pairs, 2)) + 2 * choices
-
-    def even_out(self, delays: Floats) -> Floats:
-        """Return the delays as they would be if no host had a factor, float64 [n, n]."""
-        evened: Floats = delays * np.exp(-(self.longer[:, None] + self.longer))
-        return evened
-
-    def reached_with_levels(self, delays: Floats, known: npt.NDArray[np.bool_]) -> float:
-        """Return the score of nested levels that explain the delays with these factors."""
-        even = self.even_out(delays)
-        return score(as_candidate(find_levels(even)), even, known) + self.cost(known)
-
-    def refine(self, candidate: Candidate, delays: Floats, known: npt.NDArray[np.bool_]) -> HostFactors:
-        """Return factors that leave no median error of these hosts in what a candidate explains.
-
-        Args:
-            candidate: of the delays without the factors.
-            delays: float64 [n, n], as measured.
-            known: bool [n, n], which of them count.
-        """
-        left = np.where(known, candidate.residuals(self.even_out(delays)), np.nan)
-        longer = self.longer.copy()
-        longer[self.hosts] += np.nanmedian(left[self.hosts], axis=1)
-        return HostFactors(longer)
-
-
-def find_host_factors(delays: Floats, known: npt.NDArray[np.bool_]) -> list[HostFactors]:
-    """Find factors of some hosts, or of all, that explain the delays together with nested levels.
-
-    Args:
-        delays: float64 [n, n], seconds, symmetric, above 0 except on the diagonal.
-        known: bool [n, n], which of them were measured.
-
-    Returns:
-        Factors of the hosts that differ from most, and of all; empty where no host differs.
-    """
-    hosts = len(delays)
-    if not _FEWEST_HOSTS <= hosts <= LARGEST_FACTORS:
-        return []
-    found = []
-    # Rows are alike whatever the factors; but where rows differ little, the mean delays are more exact.
-    for tree in (find_levels(delays).significant, find_levels_robustly(delays).significant):
-        longer = _fit_with_tree(tree, delays, known)
-        usual = NORMAL * float(np.median(np.abs(longer)))
-        is_odd = np.abs(longer) > max(LEAST_STEP, OUTLYING * usual)
-        if 0 < np.count_nonzero(is_odd) <= MOST_EXCEPTIONS * hosts:
-            found.append(HostFactors(np.where(is_odd, longer, 0.0)))
-        if np.abs(longer).max() > FLOOR and hosts >= _FEWEST_FOR_ALL:
-            found.append(HostFactors(longer))
-    return found
-
-
-def _fit_with_tree(tree: RootedTree, delays: Floats, known: npt.NDArray[np.bool_]) -> Floats:
-    """Return logarithms of the factors of hosts, fitted in turn with the tree of what they leave."""
-    logs = np.log(np.where(known, delays, 1.0))
-    longer = _fit(logs, known, tree.meeting_nodes())
-    for _ in range(_ROUNDS):
-        before = longer
-        # With the nodes that only independent errors would allow, no factor is lost in too coarse a tree.
-        again = find_levels(HostFactors(longer).even_out(delays)).significant
-        longer = _fit(logs, known, again.meeting_nodes())
-        if np.abs(longer - before).max() < _SETTLED:
-            break
-    return longer
-
-
-def _fit(logs: Floats, known: npt.NDArray[np.bool_], meeting: npt.NDArray[np.integer]) -> Floats:
-    """Return logarithms of factors by which hosts in a tree explain delays best, by absolute errors; most are near 0.
-
-    Args:
-        logs: float64 [n, n], of the delays.
-        known: bool [n, n], which of them count.
-        meeting: int [n, n], the node of each pair.
-    """
-    hosts, nodes = len(logs), int(meeting.max()) + 1
-    host, node = np.arange(hosts), hosts + np.arange(nodes)
-    place = (host[:, None] * nodes + meeting).ravel()
-    weight, own = known.astype(np.float64), np.full(hosts, _FREE)
-    for _ in range(_STEPS):
-        # Normal equations of weighted least squares, where the weights are those of absolute errors.
-        system = np.zeros((hosts + nodes,) * 2)
-        system[:hosts, :hosts] = weight
-        system[host, host] += weight.sum(axis=1) + own
-        system[:hosts, hosts:] = np.bincount(place, weight.ravel(), hosts * nodes).reshape(hosts, nodes)
-        system[hosts:, :hosts] = system[:hosts, hosts:].T
-        system[node, node] = np.bincount(meeting.ravel(), weight.ravel(), nodes) / 2 + 1e-12
-        sums = (weight * logs).sum(axis=1), np.bincount(meeting.ravel(), (weight * logs).ravel(), nodes) / 2
-        fitted = np.linalg.solve(system, np.concatenate(sums))
-        longer, height = fitted[:hosts], fitted[hosts:]
-        left = np.abs(logs - longer[:, None] - longer - height[meeting])
-        usual = max(NORMAL * float(np.median(left[known])), FLOOR)
-        weight = known * usual / np.maximum(left, usual)
-        own = _OWN * usual / np.maximum(np.abs(longer), usual)
-    return np.asarray(longer - np.median(longer))
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,8 +119,8 @@ def find_two_rails(delays: Floats, known: npt.NDArray[np.bool_]) -> TwoRails | N
     slower = _assign_along_tree(logs, known, longer)
     for _ in range(_RAIL_ROUNDS):
         even = np.where(slower, delays * exp(-longer), delays)
-        levels = find_levels(even)
-        candidate = as_candidate(levels)
+        levels = find_levels(even, known)
+        candidate = levels.as_candidate()
         left = np.where(known, logs - np.log(np.where(known, candidate.explained, 1.0)), 0.0)
         again = known & (left > longer / 2)
         if not again.any() or not (known & ~again).any():
@@ -271,7 +129,7 @@ def find_two_rails(delays: Floats, known: npt.NDArray[np.bool_]) -> TwoRails | N
         settled = bool((again == slower).all()) and abs(longer - before) < _RAILS_SETTLED
         slower = again
         if settled:
-            apart = _find_rails_as_switches(levels.pruned, slower, known, longer)
+            apart = _find_rails_as_switches(levels, slower, known, longer)
             if not apart.any():
                 break
             slower = slower | apart
@@ -280,7 +138,7 @@ def find_two_rails(delays: Floats, known: npt.NDArray[np.bool_]) -> TwoRails | N
 
 
 def _find_rails_as_switches(
-    pruned: PrunedTree, slower: npt.NDArray[np.bool_], known: npt.NDArray[np.bool_], longer: float
+    levels: Levels, slower: npt.NDArray[np.bool_], known: npt.NDArray[np.bool_], longer: float
 ) -> npt.NDArray[np.bool_]:
     """Return the pairs that rather take the slower rail than that a switch makes their delays as much longer.
 
@@ -288,7 +146,7 @@ def _find_rails_as_switches(
     switch of their own, whose link takes exactly the rails' difference, while no pair that meets above it is on the
     slower rail.
     """
-    tree, height = pruned.tree, pruned.height
+    tree, height = levels.tree, levels.height
     meeting = np.where(known, tree.meeting_nodes(), -1)
     step = height[tree.parent] - height
     alike = np.flatnonzero(np.abs(step[1:] - longer) < _ALIKE * longer) + 1
@@ -364,9 +222,9 @@ def _is_worth_it(found: TwoRails, delays: Floats, known: npt.NDArray[np.bool_]) 
     if not _LEAST_SHARE <= found.share <= 1 - _LEAST_SHARE:
         return False
     even = found.even_out(delays)
-    candidate = as_candidate(find_levels(even))
+    candidate = find_levels(even, known).as_candidate()
     left = find_pattern(np.where(known, candidate.residuals(even), 0.0), known)
     if log(found.factor) < _APART * left.deviation:
         return False
-    alone = score(as_candidate(find_levels(delays)), delays, known)
+    alone = score(find_levels(delays, known).as_candidate(), delays, known)
     return score(candidate, even, known) + found.cost(known) < alone

@@ -1,0 +1,401 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Levels: hosts under nested switches, and one delay for all pairs that meet in a switch.
+
+Average linkage on the logarithm of the delays gives a binary tree. A node of it is a switch where the delay of the node
+above exceeds its own by a gap: more than a floor, and more than errors make of the best of many coincidences. The floor
+is what the place of two ends alone may add: wires inside a machine or between regions differ, cables of a network less.
+
+Two kinds of errors are set aside, and the hosts linked again: one factor for all delays of a host (a slow core), and
+single pairs that take far too long (a disturbed measurement).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from math import log, sqrt
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof_lab.topology.infer.binary_trees import BinaryTree, RootedTree, link_average
+from ibprof_lab.topology.infer.candidate import (
+    FLOOR,
+    NORMAL,
+    Candidate,
+    Floats,
+    find_pattern,
+    graph_of_tree,
+)
+
+_NETWORK_SECONDS = (600e-9, 100e-6)
+"""Delays of networks in one building. Shorter ones are inside a machine, longer ones between places."""
+
+NETWORK_STEP, _OTHER_STEP = log(1.06), log(1.3)
+"""Least increase of the logarithm of a delay from a switch to the one above, for a network and for all else."""
+
+_SHARED, _INDEPENDENT = 2.5, 1.2
+"""Deviations that a step exceeds anyhow, where errors of pairs have a pattern, and where they are independent."""
+
+_CLOCK = 0.3
+"""Deviation of a delay that a clock rounds up or down at random, in steps of the clock."""
+
+_OTHER_STEPS = 0.1
+"""Share of the pairs that are measured another step than is explained, from which on the steps are errors."""
+
+_ON_STEPS = 0.97
+"""Length of the mean of the delays' phases within a step; 1 where all are multiples of it."""
+
+_LEAST_FACTOR = 0.03
+_UNLIKE = 2.5
+"""Times the deviation of the hosts' factors: a host with a larger factor is set aside."""
+
+_FAR = 4.0
+_FAR_AT_LEAST = 0.1
+"""Times the errors' deviation, and logarithm of the factor: a pair that is as much longer is disturbed."""
+
+_FEWEST_OTHERS = 12
+_ENOUGH = 0.7
+"""Difference of logarithms, a factor of 2, beyond which two delays differ, by how much does not count."""
+
+_LIKE_OTHERS, _OF_PAIRS = 0.05, 0.3
+_MORE_ALIKE = 2.0
+"""Times the difference of a host's delays to those of the host third most like it: two hosts of a pair differ more."""
+
+_ROUNDS, _FITS = 4, 6
+_SETTLED = 0.02
+_MANY_HOSTS = 2048
+"""Number of hosts beyond which one round must do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """Nested switches.
+
+    Attributes:
+        tree: of switches; node 0 is the root.
+        height: float64 [node], logarithm of the delay in seconds of two hosts that meet in it.
+        node: int [node], the same nodes in the binary tree.
+        linked: the binary tree.
+        factor: float64 [host], logarithm of the factor of a host's delays that was set aside; 0 for most.
+        clock_step: of the clock, in seconds, where its steps are errors of the delays; else 0.
+        hidden: number of switches that the clock's errors may hide, where they have at least half of the hosts.
+    """
+
+    tree: RootedTree
+    height: Floats
+    node: npt.NDArray[np.integer]
+    linked: LinkedHosts
+    factor: Floats
+    clock_step: float
+    hidden: int = 0
+
+    def groups(self) -> list[frozenset[int]]:
+        """Return the hosts below each switch but the root."""
+        return [frozenset(self.linked.hosts_below(node).tolist()) for node in self.node[1:].tolist()]
+
+    def without(self, dropped: Iterable[int]) -> Levels:
+        """Return the levels without some switches, given by their nodes in `tree`."""
+        kept = np.delete(self.node, list(dropped))
+        tree, height = self.linked.take_nodes(kept, np.mean if self.clock_step else np.median)
+        return replace(self, tree=tree, height=height, node=kept)
+
+    def as_candidate(self) -> Candidate:
+        """Return the graph, and the delays that it explains without factors of hosts."""
+        tree, delay = self.tree, np.exp(self.height)
+        own = delay[tree.node_of_leaf]
+        # A host with a factor has a longer link by what the factor adds to a delay on its switch.
+        host_link = np.maximum(own / 2 + own * np.expm1(self.factor), 0.0)
+        edge, latency, switches = graph_of_tree(tree, host_link, (delay[tree.parent] - delay) / 2)
+        explained = delay.astype(self.linked.logs.dtype)[tree.meeting_nodes()]
+        np.fill_diagonal(explained, 0.0)
+        return Candidate("levels", switches, edge, latency, 0.0, explained, tree.nodes)
+
+
+class LinkedHosts:
+    """Hosts in the order of a binary tree, so that those below each node are contiguous.
+
+    Args:
+        tree: of the hosts.
+        logs: [n, n], logarithms of delays, nan where not known.
+    """
+
+    def __init__(self, tree: BinaryTree, logs: npt.NDArray[np.floating]) -> None:
+        leaves = tree.leaves
+        size = np.ones(2 * leaves - 1, np.int64)
+        for node, (one, other) in enumerate(tree.child.tolist(), leaves):
+            size[node] = size[one] + size[other]
+        begin = np.zeros(2 * leaves - 1, np.int64)
+        self.parent = np.full(2 * leaves - 1, 2 * leaves - 2)
+        for node in range(2 * leaves - 2, leaves - 1, -1):
+            one, other = tree.child[node - leaves].tolist()
+            begin[one], begin[other] = begin[node], begin[node] + size[one]
+            self.parent[[one, other]] = node
+        self.leaves, self.child, self.begin, self.size = leaves, tree.child, begin, size
+        self.order = np.argsort(begin[:leaves])
+        self.logs = logs[np.ix_(self.order, self.order)]
+        self.is_complete = not np.isnan(self.logs).any()
+        self.height = np.full(2 * leaves - 1, -np.inf)
+        self.is_known = np.zeros(2 * leaves - 1, bool)
+        for node in range(leaves, 2 * leaves - 1):
+            values = self.known_between(node)
+            below = self.height[tree.child[node - leaves]].max()
+            self.is_known[node] = len(values) > 0
+            self.height[node] = max(below, float(np.median(values))) if len(values) else below
+
+    def between(self, node: int) -> npt.NDArray[np.floating]:
+        """Return the logarithms of delays of pairs that meet in a node, a view [hosts of one child, of the other]."""
+        other = self.child[node - self.leaves, 1]
+        begin, middle = self.begin[node], self.begin[other]
+        return self.logs[begin:middle, middle : middle + self.size[other]]
+
+    def known_between(self, node: int) -> npt.NDArray[np.floating]:
+        """Return the known ones of `between`, flat."""
+        values = self.between(node).ravel()
+        return values if self.is_complete else values[~np.isnan(values)]
+
+    def hosts_below(self, node: int) -> npt.NDArray[np.integer]:
+        """Return the hosts below a node, in the tree's order."""
+        return self.order[self.begin[node] : self.begin[node] + self.size[node]]
+
+    def take_nodes(
+        self, kept: npt.NDArray[np.integer], middle: Callable[[npt.NDArray[np.floating]], np.floating] = np.median
+    ) -> tuple[RootedTree, Floats]:
+        """Return the tree of some nodes, the root first and others descending, and the middle of their pairs."""
+        leaves, nodes = self.leaves, 2 * self.leaves - 1
+        owner = np.zeros(nodes, np.int32)
+        owner[kept] = np.arange(len(kept))
+        is_kept = np.zeros(nodes, bool)
+        is_kept[kept] = True
+        members: list[list[int]] = [[] for _ in kept]
+        for node in range(nodes - 1, -1, -1):
+            if not is_kept[node]:
+                owner[node] = owner[self.parent[node]]
+            if node >= leaves:
+                members[owner[node]].append(node)
+        parent = np.array([0, *owner[self.parent[kept[1:]]]], np.int32)
+        height = np.empty(len(kept))
+        for index, own in enumerate(members):
+            values = np.concatenate([self.known_between(node) for node in own])
+            height[index] = middle(values) if len(values) else self.height[own[0]]
+        return RootedTree(owner[:leaves].copy(), parent), height
+
+
+def find_levels(delays: npt.NDArray[np.floating], known: npt.NDArray[np.bool_]) -> Levels:
+    """Find nested switches.
+
+    Args:
+        delays: [n, n], seconds, symmetric, above 0 except on the diagonal; n at least 2. Likely ones stand in for
+            those that are not known.
+        known: bool [n, n], which of them were measured.
+    """
+    hosts = len(delays)
+    logs = delays.astype(np.float32 if hosts > _MANY_HOSTS else np.float64)
+    np.fill_diagonal(logs, 1.0)
+    np.log(logs, out=logs)
+    step = _find_clock_step(delays, known) if hosts <= _MANY_HOSTS else 0.0
+    factor, trusted, stand_in = np.zeros(hosts), known, logs
+    for left in range(_ROUNDS if hosts <= _MANY_HOSTS else 1, 0, -1):
+        even = stand_in - factor[:, None] - factor if factor.any() else stand_in
+        found, residuals, deviation = _fit(even, delays, trusted, factor, step)
+        if left == 1:
+            break
+        longer = np.where(known, residuals + (logs - stand_in), np.nan)
+        more = _find_factors(longer)
+        if more.any():
+            factor = factor + more
+            continue
+        disturbed = known & (longer > max(_FAR * deviation, _FAR_AT_LEAST))
+        instead = np.where(disturbed, even - residuals, _find_false_pairs(found, even)) + factor[:, None] + factor
+        disturbed |= ~np.isnan(instead)
+        if (trusted == (known & ~disturbed)).all():
+            break
+        trusted, stand_in = known & ~disturbed, np.where(disturbed, instead, logs)
+    return found
+
+
+def is_network(delays: npt.NDArray[np.floating]) -> bool:
+    """Return whether delays, in seconds, are mostly those of a network in one building."""
+    return bool(_NETWORK_SECONDS[0] < np.median(delays) < _NETWORK_SECONDS[1])
+
+
+def _fit(
+    logs: npt.NDArray[np.floating],
+    delays: npt.NDArray[np.floating],
+    known: npt.NDArray[np.bool_],
+    factor: Floats,
+    step: float,
+) -> tuple[Levels, npt.NDArray[np.floating], float]:
+    """Link hosts and keep the nodes below gaps; return the levels, all residuals, and the errors' deviation."""
+    hosts = len(logs)
+    working = logs.astype(np.float32) - np.float32(logs.min())
+    np.fill_diagonal(working, 0.0)
+    linked = LinkedHosts(link_average(working), logs if known.sum() == hosts * (hosts - 1) else _mask(logs, known))
+    deviation, least, clock = _SETTLED, _INDEPENDENT, 0.0
+    for _ in range(_FITS):
+        kept = np.array([2 * hosts - 2, *_find_gaps(linked, delays, deviation, least, clock)])
+        tree, height = linked.take_nodes(kept)
+        residuals = logs - height.astype(logs.dtype)[tree.meeting_nodes()]
+        np.fill_diagonal(residuals, 0.0)
+        pattern = find_pattern(residuals, known)
+        before = deviation, least, clock
+        deviation = max(NORMAL * _median_size(residuals, known), FLOOR)
+        least = _SHARED if pattern.is_certain and deviation > 1.3 * FLOOR else _INDEPENDENT
+        if step:
+            longer = np.exp(logs) - np.exp(logs - residuals)
+            is_off = (np.abs(longer) * np.exp(factor[:, None] + factor) > step / 2)[known]
+            clock = step if is_off.mean() > _OTHER_STEPS else 0.0
+        if abs(deviation / before[0] - 1) < _SETTLED and (least, clock) == before[1:]:
+            break
+    hidden = 0
+    if clock:
+        more = np.setdiff1d(list(_find_gaps(linked, delays, deviation, least, 0.0)), kept)
+        # The median of delays that are one multiple or another is one of these.
+        tree, height = linked.take_nodes(kept, np.mean)
+        hidden = len(more) if len(more) and 2 * linked.size[more].sum() >= hosts else 0
+    return Levels(tree, height, kept, linked, factor, clock, hidden), residuals, deviation
+
+
+def _mask(logs: npt.NDArray[np.floating], known: npt.NDArray[np.bool_]) -> npt.NDArray[np.floating]:
+    return np.where(known | np.eye(len(logs), dtype=bool), logs, np.nan)
+
+
+def _median_size(residuals: npt.NDArray[np.floating], known: npt.NDArray[np.bool_]) -> float:
+    rows = np.linspace(0, len(residuals) - 1, min(len(residuals), _MANY_HOSTS)).astype(int)
+    if len(rows) < len(residuals):
+        residuals, known = residuals[rows], known[rows]
+    return float(np.median(np.abs(residuals[known]))) if known.any() else 0.0
+
+
+def _find_gaps(
+    linked: LinkedHosts, delays: npt.NDArray[np.floating], deviation: float, least: float, clock: float
+) -> Iterator[int]:
+    """Yield the nodes that are switches, descending, without the root.
+
+    The step to the node above exceeds a floor, and it exceeds the errors. These have two parts: a number of deviations
+    for errors that all pairs of the node share, and the largest of n^3 / 6 normal errors of the two means.
+    """
+    hosts = linked.leaves
+    largest = sqrt(2 * log(max(hosts**3 / 6, 2)))
+    for node in range(2 * hosts - 3, hosts - 1, -1):
+        if not linked.is_known[node]:
+            continue
+        height, size = linked.height[node], linked.size[node]
+        step = linked.height[linked.parent[node]] - height
+        seconds = float(np.exp(height))
+        floor = NETWORK_STEP if _NETWORK_SECONDS[0] < seconds < _NETWORK_SECONDS[1] else _OTHER_STEP
+        error = float(np.hypot(deviation, _CLOCK * clock / seconds))
+        pairs, pairs_above = size * (size - 1) / 2, size * (linked.size[linked.parent[node]] - size)
+        needed = max(floor, error * (least + largest * sqrt(1 / pairs + 1 / pairs_above)))
+        if step >= needed and not _lacks_a_slow_host(linked, delays, node):
+            yield node
+
+
+def _lacks_a_slow_host(linked: LinkedHosts, delays: npt.NDArray[np.floating], node: int) -> bool:
+    """Return whether a node has all hosts of the one above it but one, which is farther from hosts beyond, too.
+
+    A slow link adds as much to all delays of its host, a slow core more to longer ones.
+    """
+    near, both = linked.hosts_below(node), linked.hosts_below(linked.parent[node])
+    if len(both) != len(near) + 1 or len(near) < 3 or len(both) == linked.leaves:
+        return False
+    slow = int(np.setdiff1d(both, near)[0])
+    beyond = np.setdiff1d(np.arange(linked.leaves), both)
+    within = delays[np.ix_(near, near)][~np.eye(len(near), dtype=bool)]
+    added = np.median(delays[slow, near]) - np.median(within)
+    return bool(np.median(delays[slow, beyond] - np.median(delays[np.ix_(near, beyond)], axis=0)) > added / 2)
+
+
+def _find_false_pairs(levels: Levels, logs: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
+    """Return other delays for pairs that alone have a switch, though each is more like others, as logarithms [n, n].
+
+    A single delay that is far too short joins two hosts whose delays to all others differ. Where many pairs have the
+    same delay, they are a level.
+
+    Returns:
+        nan for all other pairs.
+    """
+    instead = np.full(logs.shape, np.nan)
+    linked = levels.linked
+    if linked.leaves < _FEWEST_OTHERS:
+        return instead
+    pairs = levels.node[linked.size[levels.node] == 2]
+    same = np.abs(np.subtract.outer(linked.height[pairs], linked.height[pairs])) < _LIKE_OTHERS
+    for node in pairs[same.sum(axis=1) <= np.maximum(3, _OF_PAIRS * len(pairs))].tolist():
+        one, other = linked.hosts_below(node).tolist()
+        alike = np.inf
+        for host in (one, other):
+            unlike = np.abs(logs - logs[host])
+            unlike[:, [one, other]] = 0.0
+            np.fill_diagonal(unlike, 0.0)
+            size = np.minimum(unlike, _ENOUGH).mean(axis=1)
+            both = size[one + other - host]
+            alike = min(alike, float(np.partition(np.delete(size, [one, other]), 2)[2]))
+        if both > _MORE_ALIKE * alike:
+            instead[one, other] = instead[other, one] = linked.height[linked.parent[node]]
+    return instead
+
+
+def _find_factors(residuals: npt.NDArray[np.floating]) -> Floats:
+    """Return logarithms of the factors of hosts that differ from most, float64 [host]; 0 for the others."""
+    own = np.nan_to_num(np.nanmedian(residuals, axis=1))
+    own -= np.median(own)
+    limit = max(_UNLIKE * NORMAL * float(np.median(np.abs(own))), _LEAST_FACTOR)
+    return np.where(np.abs(own) > limit, own, 0.0).astype(np.float64)
+
+
+def _find_clock_step(delays: npt.NDArray[np.floating], known: npt.NDArray[np.bool_]) -> float:
+    """Return the step of which all delays are multiples, in seconds; 0 where there is none."""
+    values = np.unique(delays[known])
+    steps = np.diff(values)
+    steps = steps[steps > 1e-4 * values[:1].sum()]
+    if not len(steps):
+        return 0.0
+    step = float(steps.min())
+    return step if abs(np.exp(2j * np.pi * values / step).mean()) > _ON_STEPS else 0.0
+
+
+Splits = dict[frozenset[int], float]
+
+
+def find_support(
+    levels: Levels,
+    delays: npt.NDArray[np.floating],
+    known: npt.NDArray[np.bool_],
+    draws: Iterable[npt.NDArray[np.integer]],
+) -> tuple[Splits, Floats, int]:
+    """Return how often switches are found again by some of the hosts alone.
+
+    Args:
+        levels: of all hosts.
+        delays, known: as for `find_levels`.
+        draws: for each repetition the hosts that count, ascending.
+
+    Returns:
+        The hosts beyond each link between switches, seen from host 0, with the share of the draws that show the
+        link again. The share for each host, which is that of its switch, float64 [host]. The number of draws.
+    """
+    hosts, count = len(delays), 0
+    groups = [_away_from(0, group, frozenset(range(hosts))) for group in levels.groups()]
+    shown, found = dict.fromkeys(groups, 0), dict.fromkeys(groups, 0)
+    drawn, at_root = np.zeros(hosts), np.zeros(hosts)
+    for chosen in draws:
+        count += 1
+        again = find_levels(delays[np.ix_(chosen, chosen)], known[np.ix_(chosen, chosen)])
+        every, first = frozenset(chosen.tolist()), int(chosen[0])
+        splits = {_away_from(first, frozenset(chosen[sorted(group)].tolist()), every) for group in again.groups()}
+        for group in shown:
+            part = _away_from(first, group & every, every)
+            if 1 < len(part) < len(every) - 1:
+                shown[group] += 1
+                found[group] += part in splits
+        drawn[chosen] += 1
+        at_root[chosen] += again.tree.node_of_leaf == 0
+    share = {group: found[group] / shown[group] if shown[group] else np.nan for group in groups}
+    of_node = np.array([0.0, *(share[group] for group in groups)])
+    own = levels.tree.node_of_leaf
+    return share, np.where(own == 0, at_root / np.maximum(drawn, 1), of_node[own]), count
+
+
+def _away_from(host: int, group: frozenset[int], every: frozenset[int]) -> frozenset[int]:
+    return every - group if host in group else group
