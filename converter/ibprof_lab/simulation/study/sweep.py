@@ -8,7 +8,7 @@ import json
 import math
 import os
 import signal
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -25,6 +25,7 @@ from ibprof_lab.simulation.engine.packet_engine import interrupted
 from ibprof_lab.simulation.measure.message_latency import Latency
 from ibprof_lab.simulation.study.cell import RESULT_SCHEMA, Cell, Outcome, run_cell
 from ibprof_lab.simulation.study.cost_estimate import estimate_seconds
+from ibprof_lab.simulation.workload.workloads import Role
 
 STORE = "results.jsonl"
 """In a study's folder: a line for each simulation that is done, with all that it is the outcome of."""
@@ -34,6 +35,7 @@ _UNIT_S = 0.005
 """Estimated seconds of work in a unit of progress."""
 _WORTH_PROCESSES_S = 1.0
 """Estimated seconds of work up to which it is done in this process: a new one takes longer to import this package."""
+_RECORDED = (Role.PROFILE, Role.REPLAY, Role.GOAL)
 _TOGETHER = 10.0
 """Seconds within which two interrupts are one."""
 
@@ -193,7 +195,7 @@ def run_cells(
         tell(done, all_of)
         if store.stat().st_size and not store.read_bytes().endswith(b"\n"):
             file.write("\n")  # a line that was cut when its writer was killed is no part of the next one
-        if isinstance(pool, _Processes) and sum(cost[key] for key in missing) * _UNIT_S <= _WORTH_PROCESSES_S:
+        if isinstance(pool, _Processes) and _is_little(missing.values(), sum(cost[key] for key in missing) * _UNIT_S):
             pool = pool.thread
         with _interrupts_held():
             futures = [pool.submit(run_cell, cell) for cell in in_turn]
@@ -208,6 +210,12 @@ def run_cells(
         except BrokenExecutor:
             raise MemoryError("a simulation's process was killed") from None
     return {key: outcomes[key] for key in wanted}
+
+
+def _is_little(cells: Iterable[Cell], seconds: float) -> bool:
+    """Return whether processes would not be worth their start; the work of recorded runs is estimated too low."""
+    recorded = any(each.role in _RECORDED for cell in cells for each in cell.workloads)
+    return not recorded and seconds <= _WORTH_PROCESSES_S
 
 
 def _claim(file: TextIO, folder: Path) -> None:
