@@ -70,7 +70,7 @@ class Candidate:
     explained: Floats
     parameters: int
 
-    def residuals(self, delays: Floats) -> Floats:
+    def residuals(self, delays: npt.NDArray[np.floating]) -> Floats:
         """Return the logarithm of each delay over the explained one, float64 [host, host]; 0 on the diagonal."""
         with np.errstate(divide="ignore", invalid="ignore"):
             residuals = np.log(delays / self.explained)
@@ -78,7 +78,7 @@ class Candidate:
         return residuals
 
 
-def score(candidate: Candidate, delays: Floats, known: npt.NDArray[np.bool_]) -> float:
+def score(candidate: Candidate, delays: npt.NDArray[np.floating], known: npt.NDArray[np.bool_]) -> float:
     """Return Schwarz's criterion for errors with Laplace's distribution in the logarithm; less is better.
 
     Args:

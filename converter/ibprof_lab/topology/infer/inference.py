@@ -185,7 +185,7 @@ def _infer_from_core(values: PairDelays, core: npt.NDArray[np.integer], effort: 
 
 
 def _prefer_two_rails(
-    choice: ModelChoice, delays: Floats, models: tuple[str, ...]
+    choice: ModelChoice, delays: npt.NDArray[np.floating], models: tuple[str, ...]
 ) -> tuple[TwoRails | None, ModelChoice]:
     """Return two rails and the model of the delays without them, where both together explain the delays better."""
     known = delays > 0

@@ -190,13 +190,14 @@ def find_levels(delays: npt.NDArray[np.floating], known: npt.NDArray[np.bool_]) 
         known: bool [n, n], which of them were measured.
     """
     hosts = len(delays)
-    logs = delays.astype(np.float32 if hosts > _MANY_HOSTS else np.float64)
+    logs: npt.NDArray[np.floating] = delays.astype(np.float64) if hosts <= _MANY_HOSTS else delays.astype(np.float32)
     np.fill_diagonal(logs, 1.0)
     np.log(logs, out=logs)
     step = _find_clock_step(delays, known) if hosts <= _MANY_HOSTS else 0.0
-    factor, trusted, stand_in = np.zeros(hosts), known, logs
+    factor, trusted = np.zeros(hosts), known
+    stand_in: npt.NDArray[np.floating] = logs
     for left in range(_ROUNDS if hosts <= _MANY_HOSTS else 1, 0, -1):
-        even = stand_in - factor[:, None] - factor if factor.any() else stand_in
+        even: npt.NDArray[np.floating] = stand_in - factor[:, None] - factor if factor.any() else stand_in
         found, residuals, deviation = _fit(even, delays, trusted, factor, step)
         if left == 1:
             break

@@ -89,7 +89,8 @@ def choose_model(delays: npt.NDArray[np.floating], models: tuple[str, ...] = MOD
     found, untried = _find_others(filled, measured, levels, nested, even, models)
     if "levels" in models or not found:
         found.insert(0, nested)
-    best, of_best, least, scores = found[0], filled, np.inf, {}
+    best, of_best, least = found[0], filled, np.inf
+    scores: dict[str, float] = {}
     for candidate in found:
         values = even if candidate is nested else filled
         reached = score(candidate, values, measured)
@@ -119,15 +120,16 @@ def _find_others(
         is_seen = hosts <= _FEW_HOSTS or levels.factor.any() or find_pattern(nested.residuals(even), known).is_certain
         if not is_seen or not is_network(delays[known]):
             return [], ()
+    exact = delays.astype(np.float64, copy=False)
     if "direct" in models:
-        if (switched := find_switched(delays, known, levels.tree)) is not None:
+        if (switched := find_switched(exact, known, levels.tree)) is not None:
             found.append(switched)
         # Where all links are alike, their number is known at once.
         find = find_direct if hosts <= FEWER_HOSTS else find_regular
-        if hosts <= LARGEST["direct"] and (direct := find(delays, known)) is not None:
+        if hosts <= LARGEST["direct"] and (direct := find(exact, known)) is not None:
             found.append(direct)
     if "additive" in models and hosts <= LARGEST["additive"] and not _is_explained(found, delays, known):
-        found.insert(0, find_additive(delays, known))
+        found.insert(0, find_additive(exact, known))
     untried += [model for model, most in LARGEST.items() if model in models and hosts > most]
     return found, tuple(untried)
 

@@ -90,7 +90,7 @@ class TwoRails:
         alike = np.maximum(slower, pairs - slower)[several].sum()
         return bool(several.any() and alike >= _OF_A_ROUTE * pairs[several].sum())
 
-    def even_out(self, delays: Floats) -> Floats:
+    def even_out(self, delays: npt.NDArray[np.floating]) -> Floats:
         """Return the delays as they would be if all pairs took the faster rail, float64 [n, n]."""
         return np.where(self.slower, delays / self.factor, delays)
 
