@@ -54,7 +54,7 @@ def run_launcher(hosts: lab.Hosts, mpi: Mpi, options: list[str], folder: Path, r
     On a machine with more work than cores, mpirun of Open MPI 5.0.11 sometimes does not end: without ibprof, after all
     lines were printed. It is killed then, and started once more. If a line is missing, the test fails at once.
     """
-    command = [mpi.program("mpirun"), *options]
+    command: list[str | Path] = [mpi.program("mpirun"), *options]
     try:
         done = hosts.run("node1", command, environment(mpi.variables), folder, timeout=60)
     except subprocess.TimeoutExpired as stopped:
