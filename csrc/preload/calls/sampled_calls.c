@@ -497,24 +497,25 @@ static void start_collective(struct ibp_open_request *entry, struct ibp_call *ca
     ibp_open_request_start(entry, true);
 }
 
+static inline struct ibp_envelope *envelope_of(void *const *requests, int i)
+{
+    return ibp_open_request_envelope((uintptr_t)ibp_mpi_request(requests, (size_t)i));
+}
+
 bool ibp_starts_are_unsampled(void *const *requests, int count)
 {
-    enum { MOST = 16 };
-    struct ibp_envelope *envelopes[MOST];
     int i;
 
     if (!ibp_sampling) return true;
-    if (count > MOST || ibp_waiting_receives) return false;
+    if (ibp_waiting_receives || !ibp_open_request_places) return false;
     for (i = 0; i < count; i++) {
-        const struct ibp_open_request *const entry =
-            ibp_open_request_find((uintptr_t)ibp_mpi_request(requests, (size_t)i));
+        struct ibp_envelope *const envelope = envelope_of(requests, i);
 
-        envelopes[i] = entry ? entry->envelope : NULL;
-        if (!envelopes[i] || envelopes[i]->messages.left <= 0) break;
-        envelopes[i]->messages.left--;
+        if (!envelope || envelope->messages.left <= 0) break;
+        envelope->messages.left--;
     }
-    if (i == count) return true;
-    while (i--) envelopes[i]->messages.left++;
+    if (IBP_LIKELY(i == count)) return true;
+    while (i--) envelope_of(requests, i)->messages.left++;
     return false;
 }
 

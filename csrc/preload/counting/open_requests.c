@@ -8,31 +8,27 @@
 
 #include <stddef.h>
 
-#define PLACES 256
+#define PLACES IBP_OPEN_REQUEST_PLACES
 
 _Static_assert(IBP_OPEN_REQUESTS_MAX < PLACES, "there is a free place");
 
-static struct ibp_open_request *places;
+struct ibp_open_request *ibp_open_request_places;
 static uint32_t used, last_serial;
 
 uint32_t ibp_open_requests;
 
-static uint32_t home(uintptr_t request)
-{
-    return (uint32_t)((uint64_t)request * UINT64_C(0x9e3779b97f4a7c15) >> 40) % PLACES;
-}
-
 static struct ibp_open_request *probe(uintptr_t request)
 {
-    uint32_t place = home(request);
+    uint32_t place = ibp_open_request_home(request);
 
-    while (places[place].request && places[place].request != request) place = (place + 1) % PLACES;
-    return &places[place];
+    while (ibp_open_request_places[place].request && ibp_open_request_places[place].request != request)
+        place = (place + 1) % PLACES;
+    return &ibp_open_request_places[place];
 }
 
 struct ibp_open_request *ibp_open_request_find(uintptr_t request)
 {
-    struct ibp_open_request *const entry = places && request ? probe(request) : NULL;
+    struct ibp_open_request *const entry = ibp_open_request_places && request ? probe(request) : NULL;
 
     return entry && entry->request ? entry : NULL;
 }
@@ -42,8 +38,8 @@ struct ibp_open_request *ibp_open_request_add(uintptr_t request)
     struct ibp_open_request *entry = ibp_open_request_find(request);
 
     if (entry) ibp_open_request_remove(entry);
-    if (!places) places = ibp_memory_map(PLACES * sizeof *places);
-    if (!places || !request || used == IBP_OPEN_REQUESTS_MAX) return NULL;
+    if (!ibp_open_request_places) ibp_open_request_places = ibp_memory_map(PLACES * sizeof *ibp_open_request_places);
+    if (!ibp_open_request_places || !request || used == IBP_OPEN_REQUESTS_MAX) return NULL;
     entry = probe(request);
     used++;
     *entry = (struct ibp_open_request){.request = request, .serial = ++last_serial};
@@ -52,24 +48,24 @@ struct ibp_open_request *ibp_open_request_add(uintptr_t request)
 
 void ibp_open_requests_forget_envelopes(void)
 {
-    for (uint32_t i = 0; places && i < PLACES; i++) places[i].envelope = NULL;
+    for (uint32_t i = 0; ibp_open_request_places && i < PLACES; i++) ibp_open_request_places[i].envelope = NULL;
 }
 
 /* Close the gap: later entries of the row move up, unless they would pass their home. */
 void ibp_open_request_remove(struct ibp_open_request *entry)
 {
-    uint32_t gap = (uint32_t)(entry - places);
+    uint32_t gap = (uint32_t)(entry - ibp_open_request_places);
 
     ibp_open_request_start(entry, false);
     used--;
-    for (uint32_t next = (gap + 1) % PLACES; places[next].request; next = (next + 1) % PLACES) {
-        const uint32_t from_home = (next - home(places[next].request)) % PLACES;
+    for (uint32_t next = (gap + 1) % PLACES; ibp_open_request_places[next].request; next = (next + 1) % PLACES) {
+        const uint32_t from_home = (next - ibp_open_request_home(ibp_open_request_places[next].request)) % PLACES;
 
         if (from_home < (next - gap) % PLACES) continue;
-        places[gap] = places[next];
+        ibp_open_request_places[gap] = ibp_open_request_places[next];
         gap = next;
     }
-    places[gap] = (struct ibp_open_request){0};
+    ibp_open_request_places[gap] = (struct ibp_open_request){0};
 }
 
 void ibp_open_request_start(struct ibp_open_request *entry, bool is_started)

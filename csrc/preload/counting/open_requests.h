@@ -55,8 +55,27 @@ struct ibp_open_request {
 /* Number of those that are started: calls that complete requests look only while there are some. */
 extern IBP_INTERNAL uint32_t ibp_open_requests;
 
+/* The table; NULL before the first entry. */
+#define IBP_OPEN_REQUEST_PLACES 256
+extern IBP_INTERNAL struct ibp_open_request *ibp_open_request_places;
+
+/* Return the place where the search for a request begins. */
+static inline uint32_t ibp_open_request_home(uintptr_t request)
+{
+    return (uint32_t)((uint64_t)request * UINT64_C(0x9e3779b97f4a7c15) >> 40) % IBP_OPEN_REQUEST_PLACES;
+}
+
 /* Return the entry of a request; NULL where there is none. Valid until one is added or removed. */
 struct ibp_open_request *ibp_open_request_find(uintptr_t request);
+
+/* Return the envelope of the messages of a persistent request; NULL where it is not known. There must be a table. */
+static inline struct ibp_envelope *ibp_open_request_envelope(uintptr_t request)
+{
+    const struct ibp_open_request *entry = &ibp_open_request_places[ibp_open_request_home(request)];
+
+    if (IBP_UNLIKELY(entry->request != request)) entry = ibp_open_request_find(request);
+    return entry ? entry->envelope : NULL;
+}
 
 /* Add an entry, in place of any former one of the same request. Return NULL when the table is full. */
 struct ibp_open_request *ibp_open_request_add(uintptr_t request);
