@@ -93,7 +93,7 @@ def test_text_that_is_compiled_without_end(tmp_path: Path) -> None:
 
 
 def test_more_lines_than_sites(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Bytes of sites beyond the limit are counted together, and reported."""
+    """Bytes of sites beyond the limit are counted together, and reported, of receivers too: their calls are timed."""
     mpi, limit, lines = find_mpi(FROM_PYPI[0]), 4096, 4200
     text = (
         "from mpi4py.MPI import COMM_WORLD as w, BYTE as b\n"
@@ -111,5 +111,5 @@ def test_more_lines_than_sites(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert (other, len(sent)) == (lines - limit + 1, limit - 2)
     assert set(sent.values()) == {1}
     assert main(["info", str(tmp_path)]) == 0
-    said = f"rank 0 called MPI from more places than a recording distinguishes: {other} B are of (other sites)"
+    said = f"rank 0-1 called MPI from more places than a recording distinguishes: {other} B are of (other sites)"
     assert said in capsys.readouterr().out
