@@ -118,7 +118,7 @@ def _add_study(commands: Subcommands) -> None:
     summaries = "\n".join(f"  {name:14}{summary}" for name, summary in PRESETS.items())
     summary, description = "a study of MPI jobs next to I/O", f"Studies of MPI jobs next to I/O:\n{summaries}"
     parser = add_subcommand(commands, "study", summary, _STUDY_EXAMPLES, description)
-    parser.add_argument("name", metavar="NAME", choices=PRESETS)
+    parser.add_argument("name", metavar="NAME", choices=tuple(PRESETS))
     parser.add_argument("--estimate", action="store_true", help="print the work that it would be, and end")
     _add_machine(parser, needs_fabric=False)
     _add_running(parser, Path("results"))
