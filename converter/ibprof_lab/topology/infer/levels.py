@@ -220,6 +220,11 @@ def is_network(delays: npt.NDArray[np.floating]) -> bool:
     return bool(_NETWORK_SECONDS[0] < np.median(delays) < _NETWORK_SECONDS[1])
 
 
+def is_far(delays: npt.NDArray[np.floating]) -> bool:
+    """Return whether delays, in seconds, are mostly longer than those of a network in one building."""
+    return bool(np.median(delays) >= _NETWORK_SECONDS[1])
+
+
 def _fit(
     logs: npt.NDArray[np.floating],
     delays: npt.NDArray[np.floating],

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from ibprof_lab.topology.infer.additive_tree import find_additive
 from ibprof_lab.topology.infer.candidate import FLOOR, NORMAL, OUTLYING, Candidate, Floats, find_pattern, score
 from ibprof_lab.topology.infer.direct_networks import find_direct, find_regular, find_switched
-from ibprof_lab.topology.infer.levels import Levels, find_levels, is_network
+from ibprof_lab.topology.infer.levels import Levels, find_levels, is_far, is_network
 from ibprof_lab.topology.infer.pair_delays import fill_gaps
 
 MODELS = ("levels", "additive", "direct")
@@ -37,6 +37,9 @@ _EXPLAINED = 2.3
 
 _MUCH_LESS = 0.25
 """Share of the deviation below which a model explains far more than another, even if a pattern is left."""
+
+_LEFT_OUT = 0.3
+"""Logarithm of the factor by which levels miss a delay that another model may explain."""
 
 _FEW_TOGETHER = 3
 
@@ -118,7 +121,9 @@ def _find_others(
     hosts = len(delays)
     if "levels" in models:
         is_seen = hosts <= _FEW_HOSTS or levels.factor.any() or find_pattern(nested.residuals(even), known).is_certain
-        if not is_seen or not is_network(delays[known]):
+        # Between places slopes are no cables, but some pairs may be far from any level.
+        is_left = is_far(delays[known]) and bool((np.abs(nested.residuals(even))[known] > _LEFT_OUT).any())
+        if not is_seen or not (is_network(delays[known]) or is_left):
             return [], ()
     exact = delays.astype(np.float64, copy=False)
     if "direct" in models:
