@@ -46,8 +46,8 @@ def test_layout_says_first_that_routes_are_modelled(links: str, capsys: pytest.C
     rows, listed = ([line.split(",") for line in each.out.splitlines()] for each in (modelled, static))
     # The sample's folder has another list, with speeds.
     speed = rows[0].index("gbps")
-    ours = [[*row[:speed], *row[speed + 1 : -6]] for row in rows]
-    assert ours == [[*row[:speed], *row[speed + 1 :]] for row in listed]
+    of_model = [[*row[:speed], *row[speed + 1 : -6]] for row in rows]
+    assert of_model == [[*row[:speed], *row[speed + 1 :]] for row in listed]
     assert rows[0][-6:] == ["a_shared", "b_shared", "a_most", "b_most", "a_estimate", "b_estimate"]
     a_bytes, a_most = rows[0].index("a_bytes"), rows[0].index("a_most")
     assert all(int(row[a_bytes]) <= int(row[a_most]) for row in rows[1:])
