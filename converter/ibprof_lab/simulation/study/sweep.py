@@ -81,9 +81,10 @@ def open_pool(workers: int) -> Iterator[Executor | None]:
             yield pool
         except BaseException:
             interrupted.set()
-            pool.shutdown(wait=False, cancel_futures=True)
             for child in active_children():
                 child.terminate()
+            # Waits for the pool's own thread, which would else write to a closed pipe when Python ends.
+            pool.shutdown(cancel_futures=True)
             raise
         finally:
             pool.shutdown()
