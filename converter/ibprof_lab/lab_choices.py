@@ -149,7 +149,7 @@ UNIQUE, SHORTEST = "unique", "shortest"
 """Pairs with several shortest paths are left out, or take one of them."""
 
 LEAST_DELAY = 0.1
-"""Relative excess of a delay for which a link is blamed."""
+"""Least relative excess of a delay that blames a link."""
 
 LEAST_SPEED = 0.5
 """Share of its speed that a link should reach."""

@@ -21,7 +21,7 @@ _REPEATED_CALLS = 256
 """Calls that a line may make before they are counted, where one thread is in MPI and times are recorded."""
 
 _THREAD_MULTIPLE = 3
-"""The level of threads at which calls are counted one by one."""
+"""The level at which several threads may be in MPI. Each has repeated calls of its own."""
 
 
 def describe_gaps(run: Profile, *, with_operations: bool = True) -> Iterator[str]:
@@ -87,9 +87,10 @@ def describe_killed(run: Profile) -> str:
         return ""
     end = "MPI_Finalize" if run.mpi else "its own end"
     said = f"rank {format_ranks([rank.rank for rank in killed])} did not reach {end}: "
-    if not run.sites or not any(rank.has_times and rank.thread_level < _THREAD_MULTIPLE for rank in killed):
+    if not run.sites or not any(rank.has_times for rank in killed):
         return f"{said}the counters end where the process ended"
-    return f"{said}up to {_REPEATED_CALLS} short calls of each line are missing, their bytes and messages are not"
+    of_each = "line and thread" if any(rank.thread_level == _THREAD_MULTIPLE for rank in killed) else "line"
+    return f"{said}up to {_REPEATED_CALLS} short calls of each {of_each} are missing, their bytes and messages are not"
 
 
 def _counts_arguments(run: Profile) -> bool:

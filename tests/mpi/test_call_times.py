@@ -165,6 +165,17 @@ def test_a_rare_wait_and_files(name: str, build: Build, tmp_path: Path) -> None:
     }
 
 
+def test_a_large_datatype_with_the_handle_of_a_small_one(system_mpi: Mpi, build: Build, tmp_path: Path) -> None:
+    """Its messages are timed as large ones, though they repeat the small ones before."""
+    ran = run_mpi(system_mpi, 1, [build(system_mpi, "reused_type.c", "-O2")], recording=tmp_path, env={})
+    own_s, is_same = ran.stdout.split()
+    assert is_same == "1"
+    run = read_recording(tmp_path)
+    sends = run.times.operation == run.operations.index("SEND")
+    assert run.times.calls[sends].sum() == 3040
+    assert run.times.time_ns[sends].sum() * 1e-9 == pytest.approx(float(own_s), rel=0.1)
+
+
 def test_interrupted_polls(build: Build, tmp_path: Path) -> None:
     """Interruptions are part of the time of calls, wherever in a call they happen."""
     mpi = find_mpi(SYSTEM)

@@ -124,7 +124,7 @@ def _make_active(listing: Listing, remark: str) -> Listing:
 
 
 def _give_lids(listing: Listing) -> Listing:
-    """Return a listing with synthetic LIDs, in the order of GUIDs and port numbers; it has none of its own."""
+    """Return a listing without LIDs with synthetic ones. Their order is that of GUIDs and port numbers."""
     is_switch = listing.kind == NodeKind.SWITCH
     ports = Groups.by(Groups.by(listing.node_guid).of_end * PORTS + np.where(is_switch, 0, listing.port))
     if len(ports.key) > LAST_UNICAST_LID:

@@ -56,7 +56,7 @@ _TIMES = {"run_s": "the run takes", "mpi_s": "MPI", "wait_s": "waiting", "transf
 """Times of a verdict that are compared, with their names in a sentence."""
 
 _TIME_CHANGE = 0.05
-"""Part of the run from which on a change of a time is named."""
+"""Least change of a time that is named, as a part of the run."""
 
 _NAMED_METRICS = ("bytes", "messages", "share", "link")
 """Metrics that take a name in brackets."""

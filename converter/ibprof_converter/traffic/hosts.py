@@ -20,7 +20,7 @@ from ibprof_converter.traffic.traffic_data import NO_LID
 NO_HOST = -1
 
 _MISSPELT = 0.75
-"""How alike a host's name is that may be meant by an unknown one, from 0 to 1."""
+"""Least similarity, from 0 to 1, of an unknown name and the host's name that is proposed for it."""
 
 _MODEL_FIRST = re.compile(
     r"\s*(?:MT\d{3,5}(?![a-z0-9])"

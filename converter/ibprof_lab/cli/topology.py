@@ -261,8 +261,8 @@ def _add_compare(commands: Subcommands) -> None:
     add("inferred", metavar="INFERRED", help="what infer wrote (.json, .dot, .tgf, .lst), or delays")
     add("reference", metavar="REFERENCE", help="a plan (.dot), a fabric as ibprof-layout takes it, or what infer wrote")
     add("--rail", metavar="N", type=int, default=0, help="of a REFERENCE with several (0)")
-    add("--least", metavar="SHARE", type=parse_share, default=LEAST_DELAY, help="relative excess of a delay for which "
-        "a link is blamed (10%%)")  # fmt: skip
+    add("--least", metavar="SHARE", type=parse_share, default=LEAST_DELAY, help="least relative excess of a "
+        "delay that blames a link (10%%)")  # fmt: skip
     add("--least-speed", metavar="SHARE", type=parse_share, default=LEAST_SPEED, help="of its speed that a link must "
         "reach, where delays of long messages show it (50%%)")  # fmt: skip
     add("--fail", action="store_true", help="exit with status 1 when there is a difference")

@@ -197,6 +197,7 @@ static void keep_blocking(struct ibp_sampled_collective *sampled, const struct i
     sample = ibp_sample_take_long(score_ns);
     if (sample) fill(sample, known, known->origin, known->start_ns, now_ns);
 }
+
 /* Name the communicator that a call made. */
 static void name_made(const struct ibp_sampled_collective *sampled, const struct ibp_called *called)
 {

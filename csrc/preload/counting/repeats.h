@@ -5,7 +5,8 @@
  * needs a comparison and a decrement. So a place gets some of the calls that the record of its time and its envelope have
  * left until one is chosen, and gives back what it did not use.
  *
- * A process that is killed has not counted the calls of the places that have some left: at most IBP_REPEATS_MOST each.
+ * A process that is killed has not counted the calls of the places that have some left: at most IBP_REPEATS_MOST each, for
+ * each thread.
  *
  * Where several threads may be in MPI, each has places of its own, which it uses without the lock. Others make a new
  * generation, which keeps it from using them until it has taken back its calls.

@@ -41,7 +41,7 @@ _CLOCK = 0.3
 """Deviation of a delay that a clock rounds up or down at random, in steps of the clock."""
 
 _OTHER_STEPS = 0.1
-"""Share of the pairs that are measured another step than is explained, from which on the steps are errors."""
+"""Share of the pairs whose delay is another step of the clock than the levels explain: beyond it steps are errors."""
 
 _ON_STEPS = 0.97
 """Length of the mean of the delays' phases within a step; 1 where all are multiples of it."""
@@ -351,7 +351,7 @@ def _find_factors(residuals: npt.NDArray[np.floating]) -> Floats:
 
 
 def _find_clock_step(delays: npt.NDArray[np.floating], known: npt.NDArray[np.bool_]) -> float:
-    """Return the step of which all delays are multiples, in seconds; 0 where there is none."""
+    """Return the clock's step in seconds: all delays are its multiples. Return 0 where there is none."""
     values = np.unique(delays[known])
     steps = np.diff(values)
     steps = steps[steps > 1e-4 * values[:1].sum()]

@@ -39,7 +39,7 @@ _MUCH_LESS = 0.25
 """Share of the deviation below which a model explains far more than another, even if a pattern is left."""
 
 _LEFT_OUT = 0.3
-"""Logarithm of the factor by which levels miss a delay that another model may explain."""
+"""Error of levels for one pair, as a logarithm, beyond which other models are tried."""
 
 _FEW_TOGETHER = 3
 

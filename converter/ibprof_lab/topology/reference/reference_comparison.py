@@ -87,7 +87,7 @@ def compare_with_reference(
         reference: the expected one.
         delays: as measured; None for those that the topology explains.
         length: bytes of the messages whose times are compared.
-        least_delay: relative excess of a delay for which a link is blamed.
+        least_delay: least relative excess of a delay that blames a link.
         least_speed: share of its speed that a link should reach.
         timed: whether the topology's latencies were measured; else only cabling is compared.
         statistic: of the delays' samples.
