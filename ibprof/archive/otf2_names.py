@@ -11,6 +11,7 @@ import types
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from enum import IntEnum
+from functools import lru_cache
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from ibprof.profile.profile_data import Direction, Kind, Opcode, Source
@@ -171,17 +172,23 @@ def from_properties(
 def _read_all(
     prefix: str, made: Any, find: Callable[[str], Value | None], leave_out: Sequence[str] = ()
 ) -> dict[str, Any]:
-    hints = get_type_hints(made)
-    # An archive of an earlier version lacks attributes that have a default.
-    added = {
-        column.name
-        for column in fields(made)
-        if column.default is not MISSING and hints[column.name] in (bool, float, int, str)
-    }
     return {
-        name: _read(prefix + name, hints[name], find)
-        for name in _names(made, leave_out)
-        if name not in added or find(prefix + name) is not None
+        name: _read(prefix + name, hint, find)
+        for name, (hint, is_optional) in _attributes(made).items()
+        if name not in leave_out and not (is_optional and find(prefix + name) is None)
+    }
+
+
+@lru_cache
+def _attributes(made: Any) -> dict[str, tuple[Any, bool]]:
+    """Return the type of each attribute of a dataclass, and whether an archive of an earlier version may lack it."""
+    hints = get_type_hints(made)
+    return {
+        column.name: (
+            hints[column.name],
+            column.default is not MISSING and hints[column.name] in (bool, float, int, str),
+        )
+        for column in fields(made)
     }
 
 

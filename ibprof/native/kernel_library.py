@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """libibprof_kernels.so: the loops that are too slow in Python.
 
-The installed headers, which `ibprof_kernels.h` includes, are the only description of its functions.
+The headers that `ibprof_kernels.h` includes are the only description of its functions. The build writes them as a
+module for cffi (csrc/kernels/make_interface.py).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from cffi import FFI
 
-from ibprof.native.installed_files import cffi_text, find_kernels, find_kernels_headers
+from ibprof.native.installed_files import find_kernels
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +44,9 @@ def load_kernels() -> Kernels:
     Raises:
         MissingToolError: it is not installed.
     """
-    ffi = FFI()
-    for header in find_kernels_headers():
-        ffi.cdef(cffi_text(header))
-    return Kernels(ffi, ffi.dlopen(str(find_kernels())))
+    library = find_kernels()
+    ffi = import_module("ibprof.lib.kernels_interface").ffi
+    return Kernels(ffi, ffi.dlopen(str(library)))
 
 
 def sum_exactly(values: npt.NDArray[np.uint64]) -> int:

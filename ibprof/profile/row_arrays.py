@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, TypeVar, get_args, get_type_hints
 
 import numpy as np
@@ -35,6 +36,7 @@ class RowArrays:
             object.__setattr__(self, "site", np.zeros(rows, np.int32))
 
     @classmethod
+    @lru_cache
     def column_types(cls) -> dict[str, type[np.generic]]:
         """Return the numpy type of each column, in the order of the attributes."""
         return {name: _scalar_type(hint) for name, hint in get_type_hints(cls).items()}
