@@ -29,6 +29,7 @@ def test_the_wheel_holds_what_it_must() -> None:
     files = {str(path) for path in IBPROF.files or ()}
     data = "ibprof_converter/data"
     assert files >= {
+        "ibprof/lib/kernels_interface.py",
         "ibprof/lib/libibprof.so",
         "ibprof/lib/libibprof_kernels.so",
         "ibprof/include/ibprof.h",
