@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import math
+
 _STEP = 1000
 _ROUNDS_UP = 999.5
 """From here on, three digits of an amount round to the next unit."""
@@ -21,10 +23,22 @@ def format_bytes(amount: float) -> str:
 
 def format_seconds(seconds: float) -> str:
     """Return a time with three digits in a suitable unit."""
-    for factor, unit in ((1e9, "ns"), (1e6, "µs"), (1e3, "ms")):
-        if seconds * factor < _ROUNDS_UP:
-            return f"{seconds * factor:.3g} {unit}"
-    return f"{float(f'{seconds:.3g}'):.15g} s"  # 4320 s, not 4.32e+03 s
+    factor, unit = _unit_of(seconds)
+    return f"{float(f'{seconds * factor:.3g}'):.15g} {unit}"  # 4320 s, not 4.32e+03 s
+
+
+def format_with_error(seconds: float, error_s: float) -> str:
+    """Return a time and its error in one unit: `12.3 +- 0.4 s`, or `12.3 s` where the error is below three digits."""
+    larger = max(seconds, error_s)
+    factor, unit = _unit_of(larger)
+    digits = max(0, 2 - math.floor(math.log10(larger * factor))) if larger else 0
+    error = f"{error_s * factor:.{digits}f}"
+    return f"{seconds * factor:.{digits}f} +- {error} {unit}" if float(error) else format_seconds(seconds)
+
+
+def _unit_of(seconds: float) -> tuple[float, str]:
+    units = ((1e9, "ns"), (1e6, "µs"), (1e3, "ms"))
+    return next(((factor, unit) for factor, unit in units if seconds * factor < _ROUNDS_UP), (1.0, "s"))
 
 
 def format_change(relative: float) -> str:

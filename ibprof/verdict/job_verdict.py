@@ -13,7 +13,7 @@ from ibprof.profile.profile_data import Profile
 from ibprof.profile.quickest_ranks import Waiting
 from ibprof.profile.row_choice import name_sites
 from ibprof.text.call_names import name_call
-from ibprof.text.quantities import format_bytes, format_seconds
+from ibprof.text.quantities import format_bytes, format_seconds, format_with_error
 from ibprof.verdict.job_times import LATENCY_S, JobTimes, Place, TransferTimes, measure_job
 from ibprof.verdict.region_shares import RegionShare, share_by_region
 from ibprof.verdict.shared_cores import SHARED_CORES
@@ -343,7 +343,7 @@ class _Judge:
             yield self._say_transfer(parts)
             yield f"Waiting for other ranks is {share:.0%} of MPI time."
             return
-        wait = f"{format_seconds(times.wait_s)} +- {format_seconds(parts.error_s)}"
+        wait = format_with_error(times.wait_s, parts.error_s)
         at_end = f", most of it in MPI_Finalize, for rank {times.latest}"
         late = at_end if self._waits_at_end(times) else self._say_late(parts.late)
         yield f"Waiting for other ranks is {share:.0%} of MPI time ({wait}){late}."
@@ -354,7 +354,7 @@ class _Judge:
     def _say_transfer(self, parts: TransferTimes) -> str:
         expected = parts.expected_s or 0.0
         times = f"{parts.transfer_s / expected:.0f} times " if expected else ""
-        took = f"{format_seconds(parts.transfer_s)} +- {format_seconds(parts.error_s)}"
+        took = format_with_error(parts.transfer_s, parts.error_s)
         return (
             f"Transfer is {parts.transfer_s / (self._mpi_s or 1):.0%} of MPI time ({took}), {times}the "
             f"{format_seconds(expected)} that the job's own bytes and messages explain"

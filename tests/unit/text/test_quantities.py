@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from ibprof.text.quantities import format_bytes, format_change, format_seconds, spell_unit
+from ibprof.text.quantities import format_bytes, format_change, format_seconds, format_with_error, spell_unit
 
 
 @pytest.mark.parametrize(
@@ -25,6 +25,21 @@ from ibprof.text.quantities import format_bytes, format_change, format_seconds, 
 )
 def test_a_time_has_three_digits_and_the_largest_unit_that_it_reaches(seconds: float, text: str) -> None:
     assert format_seconds(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "error_s", "text"),
+    [
+        (12.34, 0.4, "12.3 +- 0.4 s"),
+        (1.2e-3, 3.4e-4, "1.20 +- 0.34 ms"),
+        (0.285, 1.2e-5, "285 ms"),
+        (0.0, 0.0, "0 ns"),
+        (1e-3, 2.0, "0.00 +- 2.00 s"),
+        (4320.0, 12.0, "4320 +- 12 s"),
+    ],
+)
+def test_a_time_has_its_error_in_the_same_unit(seconds: float, error_s: float, text: str) -> None:
+    assert format_with_error(seconds, error_s) == text
 
 
 @pytest.mark.parametrize(
