@@ -3,10 +3,15 @@
 
 An XDR adapter has a port on each of four planes, with one LID or one each. Its hardware spreads packets over them. Each
 plane becomes a rail, over which traffic is spread evenly.
+
+The switches of all planes that share a chassis are joined by links inside it, whose ports ibdiagnet labels `FNM`. Only
+management uses them. Aggregation nodes are on one plane each.
+Source: public parsers of ibdiagnet's dumps of XDR fabrics describe their rows; no whole dump was available.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +19,7 @@ import numpy.typing as npt
 
 from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.fabric.listing import Groups, Listing
+from ibprof_converter.fabric.node_names import is_aggregation_node
 
 _MOST_PLANES = 8
 _SHARED = 0.9
@@ -23,11 +29,15 @@ _LANE_GBPS = 190.0
 """Least data rate of a lane of XDR, whose adapters have planes."""
 
 
+_SWITCH_OF_CHASSIS = re.compile(r"/U\d+$")
+"""End of the description of a switch of a chassis that has several."""
+
+
 def number_planes(listing: Listing) -> npt.NDArray[np.int64] | None:
     """Return the plane of each row: int64 [row], in the order of their switches' GUIDs; None where there are none.
 
-    Planes have the same adapters, by NODE GUID or description, and either links of XDR or one LID for all ports of an
-    adapter.
+    Links inside a chassis have plane -1. Planes have the same adapters, by NODE GUID or description, and either links
+    of XDR or one LID for all ports of an adapter.
     """
     from scipy.sparse import coo_array  # noqa: PLC0415  (slow to import, and few lists have planes)
     from scipy.sparse.csgraph import connected_components  # noqa: PLC0415  (likewise)
@@ -35,7 +45,8 @@ def number_planes(listing: Listing) -> npt.NDArray[np.int64] | None:
     is_switch = listing.kind == NodeKind.SWITCH
     nodes = Groups.by(listing.node_guid)
     between = is_switch.all(axis=1)
-    cables = nodes.of_end[between]
+    inside = between & _join_chassis(listing)
+    cables = nodes.of_end[between & ~inside]
     size = len(nodes.key)
     graph = coo_array((np.ones(len(cables), np.int8), (cables[:, 0], cables[:, 1])), (size, size))
     _, part = connected_components(graph, directed=False)
@@ -45,7 +56,8 @@ def number_planes(listing: Listing) -> npt.NDArray[np.int64] | None:
     parts, plane = np.unique(of_row, return_inverse=True)
     if not 1 < len(parts) <= _MOST_PLANES or len(rows) < len(listing.line):
         return None
-    ends = ~between
+    aggregates = np.array([is_aggregation_node(name) for name in listing.names])
+    ends = ~between & ~aggregates[listing.name].any(axis=1)
     adapter_end = 1 - switch_end
     rate = listing.gbps / np.maximum(listing.lanes, 1)
     is_xdr = bool((rate[ends] > _LANE_GBPS).any())
@@ -58,7 +70,15 @@ def number_planes(listing: Listing) -> npt.NDArray[np.int64] | None:
             break
     else:
         return None
-    return plane.astype(np.int64) if is_xdr or _shares_lids(listing) else None
+    return np.where(inside, -1, plane) if is_xdr or _shares_lids(listing) else None
+
+
+def _join_chassis(listing: Listing) -> npt.NDArray[np.bool_]:
+    """Return which rows join two switches of one chassis, by description or SystemGUID: bool [row]."""
+    of_name = np.unique([_SWITCH_OF_CHASSIS.sub("", name) for name in listing.names], return_inverse=True)[1]
+    named = (listing.name[:, 0] != listing.name[:, 1]) & (np.diff(of_name[listing.name])[:, 0] == 0)
+    system = listing.system_guid
+    return named | ((system[:, 0] == system[:, 1]) & (system[:, 0] > 0) & (np.diff(listing.node_guid)[:, 0] != 0))
 
 
 def _shares_lids(listing: Listing) -> bool:
@@ -78,9 +98,12 @@ def take_plane(listing: Listing, plane: int) -> Listing:
     chosen = listing.select(np.flatnonzero(planes == plane))
     count = int(planes.max()) + 1
     remark = f"{count} planes that no cable joins, each with a port of every adapter: traffic is spread over them"
+    notes = [remark]
+    if inside := int((planes < 0).sum()):
+        notes.append(f"{inside} rows of links inside chassis join planes: only management uses these links")
     return replace(
         chosen,
         path=f"{chosen.path} (plane {plane + 1})",
-        remarks=(*chosen.remarks, *([remark] if plane == 0 else [])),
+        remarks=(*chosen.remarks, *(notes if plane == 0 else [])),
         damage=chosen.damage if plane == 0 else (),
     )

@@ -67,23 +67,46 @@ def net_dump(folder: Path, guid_step: int) -> Path:
     return path
 
 
+def chassis(folder: Path) -> Path:
+    """Return the same list with what real ones have: links inside each chassis, and an aggregation node a switch."""
+    stanzas, at = ONE_LID.read_text().split("\n\n"), {}
+    for number, stanza in enumerate(stanzas):
+        if match := re.search(r'^Switch\t\d+ "S-(\w+)"\t+# "([^"]+)/U(\d)" .* lid (\d+) ', stanza, re.MULTILINE):
+            at[match[2], int(match[3])] = number, match[1], match[4]
+    for (name, plane), (number, guid, lid) in at.items():
+        for port, (peer, peer_port) in enumerate(((plane % 4 + 1, 142), ((plane - 2) % 4 + 1, 141)), 141):
+            _, other, other_lid = at[name, peer]
+            stanzas[number] += f'\n[{port}]\t"S-{other}"[{peer_port}] \t\t# "{name}/U{peer}" lid {other_lid} 1xXDR'
+        node, node_lid = f"{int(guid, 16) + 8:016x}", 200 + int(lid)
+        sharp = "Mellanox Technologies Aggregation Node"
+        stanzas[number] += f'\n[145]\t"H-{node}"[1]({node}) \t\t# "{sharp}" lid {node_lid} 1xXDR'
+        stanzas.append(
+            f'caguid=0x{node}\nCa\t1 "H-{node}"\t\t# "{sharp}"\n'
+            f'[1]({node}) \t"S-{guid}"[145]\t\t# lid {node_lid} lmc 0 "{name}/U{plane}" lid {lid} 1xXDR'
+        )
+    path = folder / "chassis.txt"
+    path.write_text("\n\n".join(stanzas) + "\n")
+    return path
+
+
 def sources(folder: Path) -> list[Path]:
-    return [ONE_LID, four_lids(folder), net_dump(folder, 0), net_dump(folder, 1)]
+    return [ONE_LID, four_lids(folder), net_dump(folder, 0), net_dump(folder, 1), chassis(folder)]
 
 
-@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize("number", range(5))
 def test_planes_are_rails_of_the_same_adapters(tmp_path: Path, number: int) -> None:
     fabric = read_routed_fabric(FabricOptions((str(sources(tmp_path)[number]),)))
     assert len(fabric.fabrics) == PLANES
+    sharp = 6 if number == 4 else 0
     for each in fabric.fabrics:
         kinds = [int((each.node_kind == kind).sum()) for kind in (NodeKind.SWITCH, NodeKind.CA)]
-        assert (kinds, each.links) == ([6, ADAPTERS], 64)
+        assert (kinds, each.links) == ([6, ADAPTERS + sharp], 64 + sharp)
         assert np.allclose(each.link_gbps, 200, atol=2)
     assert len(fabric.hosts.name) == 8
     assert fabric.hosts.adapters.tolist() == [[4] * PLANES] * 8
 
 
-@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize("number", range(5))
 def test_traffic_is_spread_over_the_planes(tmp_path: Path, capsys: pytest.CaptureFixture[str], number: int) -> None:
     assert report.main([str(sources(tmp_path)[number]), "pattern:all-to-all:1000000", "--json"]) == 0
     found: Any = json.loads(capsys.readouterr().out)
@@ -115,3 +138,39 @@ def test_ranks_of_a_run_send_on_all_planes_of_their_adapters() -> None:
 
 def test_a_notebook_gets_four_rails() -> None:
     assert len(ibprof_converter.read_fabric(str(ONE_LID)).fabrics) == PLANES
+
+
+def test_an_adapter_with_two_aggregated_ports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Ports 1 to 4 are the first port's planes, 5 to 8 the second's; each has a LID."""
+    text = ONE_LID.read_text()
+    seconds = re.findall(r'^Ca\t4 "H-(\w+)"\t\t# "[^"]+ mlx5_[13]"\n((?:\[.*\n)+)', text, re.MULTILINE)
+    assert len(seconds) == ADAPTERS // 2
+    for guid, ports in seconds:
+        first = f"{int(guid, 16) - 0x40:016x}"
+        text = re.sub(rf"(?m)^vendid.*\n(?:.*\n){{3}}Ca\t4 \"H-{guid}\".*\n(?:\[.*\n)+\n?", "", text)
+        moved = "".join(f"[{int(line[1]) + 4}{line[2:]}" for line in ports.splitlines(keepends=True))
+        text = re.sub(rf'(?m)^(Ca\t)4( "H-{first}".*\n(?:\[.*\n)+)', r"\g<1>8\g<2>@MOVED@", text).replace(
+            "@MOVED@", moved
+        )
+        for port in range(1, 5):
+            text = text.replace(f'"H-{guid}"[{port}]', f'"H-{first}"[{port + 4}]')
+    text = re.sub(r'(mlx5_)[13](" lid)', lambda match: f"{match[1]}0{match[2]}", text)
+    path = tmp_path / "two.txt"
+    path.write_text(text)
+    fabric = read_routed_fabric(FabricOptions((str(path),)))
+    assert len(fabric.fabrics) == PLANES
+    assert [int((each.node_kind == NodeKind.CA).sum()) for each in fabric.fabrics] == [ADAPTERS // 2] * PLANES
+    assert [fabric.hosts.count_by_adapters(rail) for rail in range(PLANES)] == [{2: 8}] * PLANES
+    assert report.main([str(path), "pattern:all-to-all:1000000", "--json"]) == 0
+    found: Any = json.loads(capsys.readouterr().out)
+    assert found["bytes_total"] == found["bytes_routed"] > 0
+
+
+def test_links_of_aggregated_ports_are_four_lanes(tmp_path: Path) -> None:
+    stanzas = [each for each in ONE_LID.read_text().split("\n\n") if "Switch" not in each or '/U1" enhanced' in each]
+    text = re.sub(r"(?m)^\[[234]\]\(.*\n?", "", "\n\n".join(stanzas)).replace("1xXDR", "4xXDR")
+    path = tmp_path / "aggregated.txt"
+    path.write_text(text)
+    (fabric,) = read_routed_fabric(FabricOptions((str(path),))).fabrics
+    assert fabric.links == 64
+    assert np.allclose(fabric.link_gbps, 800, atol=8)
