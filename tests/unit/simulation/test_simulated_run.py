@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sentences on a study's results: simulations, the files that are there, means that did not settle."""
+"""Sentences on a study's results: slow senders, simulations, the files that are there, means that did not settle."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from ibprof_converter.routing.synthetic.spec import generate
+from ibprof_lab.cli import sim
 from ibprof_lab.simulation.reports.simulated_run import describe_results
 from ibprof_lab.simulation.study.study_results import StudyOutput, StudyResults
+from ibprof_testing.samples.damage import ListedFabric, is_trunk
 
 ROWS: list[Mapping[str, object]] = [
     {"is_settled": True, "note": "the interval is narrow enough"},
@@ -28,3 +33,31 @@ def test_files_and_unsettled_means_are_named(stored: bool, shown: str, tmp_path:
         "2 of them have no settled mean, and empty cells: still changes",
         "1 of them have no settled mean, and empty cells: no message",
     ]
+
+
+@pytest.mark.parametrize("speed", ["25", "5"])
+def test_a_slow_sender_is_named_with_its_link(speed: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its partner, whose messages are as slow, is not."""
+    made = generate("xgft:2:4,4:1,4")
+    listed = ListedFabric.of(made.fabric, made.tables)
+    slow = [link for link in listed.links if not is_trunk(listed, link)][5]
+    links = tuple(replace(link, speed=speed) if link is slow else link for link in listed.links)
+    replace(listed, links=links).write(tmp_path / "fabric")
+    study = tmp_path / "study.yaml"
+    study.write_text(
+        "fabric: fabric\njobs: [{name: mpi, role: pairs, bytes: 64 KiB, interval: 20 us}]\n"
+        "effort: {messages: 20, background: 5}\n"
+    )
+    assert sim.main(["run", str(study), "-o", str(tmp_path / "out"), "--workers", "1"]) == 0
+    named = [line for line in capsys.readouterr().err.splitlines() if "slow sender" in line]
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    host = next(name for node in (slow.a.node, slow.b.node) if (name := listed.name(node)).startswith("host"))
+    if speed == "25":
+        assert not named
+        assert "slow_senders" not in summary
+    else:
+        assert len(named) == 1
+        assert f"slow sender of mpi: {host} HCA-1: its link runs at 16 Gb/s, its peers' at 100 Gb/s" in named[0]
+        (sender,) = summary["slow_senders"]
+        assert (sender["gbps"], sender["usual_gbps"]) == (16, 100)
+        assert sender["mean_us"] > 3 * sender["usual_mean_us"]

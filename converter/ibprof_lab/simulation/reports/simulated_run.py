@@ -33,6 +33,7 @@ from ibprof_lab.simulation.measure import run_tables
 from ibprof_lab.simulation.measure.latency_measurement import measure
 from ibprof_lab.simulation.measure.run_observer import Counts, Watch, bin_edges
 from ibprof_lab.simulation.measure.run_tables import find_fullest, name_end
+from ibprof_lab.simulation.reports.slow_senders import SlowSender, describe_slow_senders, find_slow_senders
 from ibprof_lab.simulation.study.cell import Cell, run_to_limits, set_up
 from ibprof_lab.simulation.study.result_tables import MEANS, RESULTS
 from ibprof_lab.simulation.study.sizes_and_times import format_size, format_time
@@ -80,13 +81,19 @@ def run_and_show(
         IbprofError: as `run_study` does.
     """
     results = run_study(plan, output, pool, progress)
-    if not output.stored:
-        write_run(output.folder, choose_shown(plan))
-    return results
+    if output.stored:
+        return results
+    slow = write_run(output.folder, choose_shown(plan))
+    if slow:
+        path = output.folder / SUMMARY
+        summary = json.loads(path.read_text("ascii")) | {"slow_senders": [each.to_json() for each in slow]}
+        path.write_text(json.dumps(summary, indent=2) + "\n", encoding="ascii")
+    return replace(results, slow_senders=tuple(describe_slow_senders(slow)))
 
 
 def describe_results(results: StudyResults, output: StudyOutput) -> Iterator[str]:
-    """Yield sentences on the number of simulations, on the files with them, and on means that did not settle."""
+    """Yield sentences on slow senders, simulations, the files with them, and means that did not settle."""
+    yield from results.slow_senders
     shown = () if output.stored else (each for each in FILES if (output.folder / each).exists())
     files = ", ".join((RESULTS, MEANS, SUMMARY, *shown))
     yield f"{count_of(len(results.rows), 'simulation')} in {output.folder}: {files}"
@@ -94,8 +101,12 @@ def describe_results(results: StudyResults, output: StudyOutput) -> Iterator[str
         yield f"{count} of them have no settled mean, and empty cells: {reason}"
 
 
-def write_run(folder: Path, cell: Cell) -> None:
-    """Simulate a cell again, keeping all jobs' messages, and write `FILES`; older ones are removed."""
+def write_run(folder: Path, cell: Cell) -> list[SlowSender]:
+    """Simulate a cell again, keeping all jobs' messages, and write `FILES`; older ones are removed.
+
+    Returns:
+        The hosts that sent more slowly than their peers.
+    """
     for name in FILES:
         (folder / name).unlink(missing_ok=True)
     subnet = cell.setting.load().subnet
@@ -141,6 +152,8 @@ def write_run(folder: Path, cell: Cell) -> None:
     values = [LinkValue(name, "", value) for name, value in run_tables.describe_links(watch)]
     hosts = find_hosts([subnet.fabric])
     write_page(folder / "view.html", encode_document(title, [subnet], layouts, hosts, [run], link_values=values))
+    unequal = {each.name for each in cell.workloads if each.role in {Role.PROFILE, Role.GOAL}}
+    return find_slow_senders(watch, unequal)
 
 
 def _describe_job(job: Workload) -> str:
@@ -179,6 +192,7 @@ def render_study(results: StudyResults) -> str:
     return join_parts([
         render_head(f"{len(results.rows)} simulations"),
         render_table(("", "value"), rows),
+        *render_sentences("slow sender", results.slow_senders),
         *render_sentences("not settled", unsettled),
         *render_sentences("note", results.notes),
     ])  # fmt: skip

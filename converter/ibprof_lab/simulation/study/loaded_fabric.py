@@ -11,8 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InconsistentError
+from ibprof_converter.hotspots.coverage import describe_lost
 from ibprof_converter.routing.route_choice import describe_routes, read_routed_subnet
 from ibprof_converter.routing.subnet import Subnet
+from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_lab.simulation.engine.deadlock import assign_lanes, refuse_adaptive_deadlock
 from ibprof_lab.simulation.engine.simulated_network import Hardware, SimulatedNetwork, index_network
 
@@ -87,9 +89,10 @@ def can_route_adaptively(source: NetworkSource) -> bool:
 
 
 def list_fabric_notes(source: NetworkSource) -> list[str]:
-    """Return what a user should know of a fabric: warnings of its dumps, and virtual lanes against cycles."""
+    """Return notes on a fabric: what was left out of its dumps, warnings, and virtual lanes against cycles."""
     subnet = _read_network(source)[0]
-    notes = [*filter(None, [describe_routes([subnet])]), *subnet.warnings]
+    lost = describe_lost([subnet], find_hosts([subnet.fabric]))
+    notes = [*lost, *filter(None, [describe_routes([subnet])]), *subnet.warnings]
     if (lanes := count_lanes(source)) > 1:
         notes.append(
             f"routes close cycles: pairs of leaf switches are spread over {lanes} virtual lanes, which break them; "

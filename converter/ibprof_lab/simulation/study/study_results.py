@@ -58,11 +58,13 @@ class StudyResults(NotebookView):
         conclusions: the slow-downs.
         rows: a row for each simulation.
         notes: facts on profiles and fabric that limit the results, a sentence each.
+        slow_senders: sentences on hosts that send more slowly than their peers in the run that is shown.
     """
 
     conclusions: Mapping[str, Any]
     rows: Sequence[Row]
     notes: tuple[str, ...] = ()
+    slow_senders: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return printable(f"<StudyResults of {len(self.rows)} simulations: {json.dumps(self.conclusions)}>")
