@@ -201,6 +201,8 @@ def _write(prefix: str, thing: object, leave_out: Sequence[str]) -> Iterator[tup
                     yield from _write(f"{prefix}{name}.{number}.", part, ())
                 else:
                     yield f"{prefix}{name}.{number}", part
+        elif is_dataclass(value):
+            yield from _write(f"{prefix}{name}.", value, ())
         elif isinstance(value, IntEnum):
             yield prefix + name, value.name
         elif value is not None:
@@ -223,6 +225,8 @@ def _read(name: str, kind: Any, find: Callable[[str], Value | None]) -> Any:
         while (text := find(f"{name}.{len(texts)}")) is not None:
             texts.append(text)
         return tuple(texts)
+    if is_dataclass(kind):
+        return kind(**_read_all(f"{name}.", kind, find))
     value = find(name)
     if get_origin(kind) in (Union, types.UnionType):
         if value is None:

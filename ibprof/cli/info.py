@@ -65,6 +65,7 @@ def _print_info(argv: Sequence[str] | None) -> None:
 
 def _print_text(summary: dict[str, Any], *, all_marks: bool) -> None:
     from ibprof.profile.profile_data import Source  # noqa: PLC0415  (as above)
+    from ibprof.profile.scheduler_job import SchedulerJob  # noqa: PLC0415
 
     hosts = summary["hosts"]
     plural = "" if len(hosts) == 1 else "s"
@@ -74,6 +75,7 @@ def _print_text(summary: dict[str, Any], *, all_marks: bool) -> None:
             "command": summary["command"],
             "MPI": name_mpi(summary["mpi"]),
             "job": summary["job"],
+            "scheduler": SchedulerJob(**(summary["scheduler"] or {})).text,
             "ranks": f"{summary['ranks_recorded']} of {summary['world_size']} recorded, on {len(hosts)} host{plural}",
             "measured in": ", ".join(Source[name.upper()].layer for name in summary["sources"]),
             "sent": f"{format_bytes(summary['bytes'])} in {summary['messages']:,} messages",

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from ibprof.native.headers import recording_header
 from ibprof.profile.row_arrays import RowArrays, no_sites
+from ibprof.profile.scheduler_job import SchedulerJob
 from ibprof.sites.code_location import Frame
 from ibprof.text.call_names import CALLED_FROM
 from ibprof.text.notebook_html import NotebookView
@@ -683,6 +684,7 @@ class Profile(NotebookView):
         mpi: the MPI library's own name and version.
         command: of rank 0, or of the first recorded rank.
         job: the launcher's name of the job.
+        scheduler: the batch system's names of the job; those of rank 0.
         world_size: ranks in MPI_COMM_WORLD, recorded or not; without MPI the number of recorded processes.
         operations_asked: value of IBPROF; empty if all operations were recorded.
         hosts: machines of the recorded ranks.
@@ -728,6 +730,7 @@ class Profile(NotebookView):
     interval_times: IntervalTimes = field(default_factory=IntervalTimes.empty)
     collective_samples: CollectiveSamples = field(default_factory=CollectiveSamples.empty)
     message_samples: MessageSamples = field(default_factory=MessageSamples.empty)
+    scheduler: SchedulerJob = field(default_factory=SchedulerJob)
 
     def __repr__(self) -> str:
         recorded = f"{self.ranks_recorded:,} of {self.world_size:,} ranks recorded"

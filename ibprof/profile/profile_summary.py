@@ -54,6 +54,7 @@ def summarize(run: Profile) -> dict[str, Any]:
         "mpi": run.mpi,
         "command": run.command,
         "job": run.job,
+        "scheduler": asdict(run.scheduler) if run.scheduler.system else None,
         "world_size": run.world_size,
         "ranks_recorded": run.ranks_recorded,
         "operations_asked": run.operations_asked,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -17,7 +17,9 @@ import numpy as np
 
 from ibprof.errors import IbprofError, InputError, UsageError
 from ibprof.native.headers import recording_layout
-from ibprof.recording.host_file import RecordingFile, open_recording_file
+from ibprof.profile.scheduler_job import SchedulerJob, identify_scheduler_job
+from ibprof.recording.host_file import RecordingFile, decode_text, open_recording_file
+from ibprof.text.host_lists import find_job_hosts, join_hosts
 
 SUFFIX = ".ibprof"
 """Suffix of the files in the folder, and by default of the folder itself."""
@@ -140,6 +142,31 @@ def _name_runs(groups: Sequence[FileGroup]) -> list[RecordedRun]:
 
 def _format_time(time_ns: int) -> str:
     return datetime.fromtimestamp(time_ns / 1e9, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def read_launch(files: Sequence[RecordingFile]) -> dict[str, str]:
+    """Return the texts on the start of the job, by name, each from the first file that has it."""
+    texts: dict[str, str] = {}
+    for file in files:
+        parts: dict[str, bytes] = {}
+        for record in file.records("IBP_SEGMENT_LAUNCH")[0]:
+            name = decode_text(record["name"])
+            parts[name] = parts.get(name, b"") + record["text"].tobytes().rstrip(b"\0")
+        texts = {name: decode_text(text) for name, text in parts.items()} | texts
+    return texts
+
+
+def read_scheduler_job(files: Sequence[RecordingFile]) -> SchedulerJob:
+    """Return the batch system's job of a run, from the first file that names one, the file of rank 0 first.
+
+    A launcher's daemons on other hosts are a step of their own, and those that ssh starts know of no job.
+    """
+    for file in files:
+        texts = read_launch([file])
+        job = identify_scheduler_job(texts)
+        if job.system:
+            return job if job.nodes else replace(job, nodes=join_hosts(find_job_hosts(texts, "")))
+    return SchedulerJob()
 
 
 @dataclass(slots=True)

@@ -54,7 +54,7 @@ from ibprof.recording.counter_records import (
     read_times,
     resolve_peers,
 )
-from ibprof.recording.folder_runs import RecordedRun, choose_run, list_runs
+from ibprof.recording.folder_runs import RecordedRun, choose_run, list_runs, read_launch, read_scheduler_job
 from ibprof.recording.host_file import RecordingFile, Records, decode_text, locate_records
 from ibprof.recording.intervals import read_interval_times, read_intervals
 from ibprof.recording.recorded_ports import (
@@ -154,7 +154,7 @@ def merge_run(path: Path, run: RecordedRun) -> Profile:
         region_times=join_rows(RegionTimes, [part.region_times for part in parts]),
         sizes=join_rows(MessageSizes, [part.sizes for part in parts]),
         marks=tuple(sorted((mark for part in parts for mark in part.marks), key=lambda mark: mark.rank)),
-        job_hosts=tuple(find_job_hosts(_read_launch(files), decode_text(first["command"]).partition(" ")[0])),
+        job_hosts=tuple(find_job_hosts(read_launch(files), decode_text(first["command"]).partition(" ")[0])),
         pairs=tuple(names.pairs),
         transfers=join_rows(Transfers, [part.transfers for part in parts]),
         intervals=join_rows(Intervals, [interval for part in parts for interval in part.intervals]),
@@ -163,6 +163,7 @@ def merge_run(path: Path, run: RecordedRun) -> Profile:
         times=join_rows(CallTimes, [part.times for part in parts]),
         collective_samples=join_samples(CollectiveSamples, [part.collective_samples for part in parts]),
         message_samples=join_samples(MessageSamples, [part.message_samples for part in parts]),
+        scheduler=read_scheduler_job([files[index] for index in order]),
         sites=sites,
         sites_without_lines=sites_without_lines,
     )
@@ -471,18 +472,6 @@ def _read_marks(file: RecordingFile, regions: _Regions, world_rank: npt.NDArray[
             world_rank[owner].tolist(), region.tolist(), when, totals, strict=True
         )
     ]
-
-
-def _read_launch(files: Sequence[RecordingFile]) -> dict[str, str]:
-    """Return the texts on the start of the job, by name, each from the first host that has it."""
-    texts: dict[str, str] = {}
-    for file in files:
-        parts: dict[str, bytes] = {}
-        for record in file.records("IBP_SEGMENT_LAUNCH")[0]:
-            name = decode_text(record["name"])
-            parts[name] = parts.get(name, b"") + record["text"].tobytes().rstrip(b"\0")
-        texts = {name: decode_text(text) for name, text in parts.items()} | texts
-    return texts
 
 
 def _columns(records: Records, names: Sequence[str]) -> Columns:

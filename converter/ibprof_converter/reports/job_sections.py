@@ -85,6 +85,7 @@ def _describe_job(job: RecordedJob) -> Section:
         Fact("job.command", "command", job.command),
         Fact("job.mpi", "MPI", name_mpi(job.mpi)),
         Fact("job.job", "job", job.job),
+        Fact("job.scheduler", "batch system", job.scheduler.text if job.scheduler else ""),
         Fact("", "started", started if job.started_ns else ""),
         Fact("job.elapsed_s", "from MPI_Init to MPI_Finalize", job.elapsed_s, ValueKind.SECONDS),
         Fact("job.ranks", "ranks", job.ranks, ValueKind.COUNT),

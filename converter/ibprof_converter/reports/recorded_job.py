@@ -10,6 +10,7 @@ import numpy as np
 
 from ibprof.profile.exact_sums import sum_by_group
 from ibprof.profile.profile_data import SIZE_BINS, Direction, Kind, Profile, Source
+from ibprof.profile.scheduler_job import SchedulerJob
 from ibprof.verdict.region_shares import RegionShare
 
 _NS = 1e-9
@@ -31,6 +32,7 @@ class RecordedJob:
         elapsed_s: from there to the last rank's MPI_Finalize; None where a rank did not get there.
         sources: where bytes were seen.
         operations_asked: empty when all were recorded.
+        scheduler: the batch system's names of the job; None outside a batch system.
     """
 
     command: str
@@ -43,6 +45,7 @@ class RecordedJob:
     elapsed_s: float | None
     sources: tuple[str, ...]
     operations_asked: str
+    scheduler: SchedulerJob | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +123,7 @@ def describe_job(run: Profile) -> RecordedJob:
         elapsed_s=(max(reached) - started) * _NS if stops and len(reached) == len(stops) else None,
         sources=tuple(sorted(sources | ({Source.VERBS.name.lower()} if len(run.transfers.bytes) else set()))),
         operations_asked=run.operations_asked,
+        scheduler=run.scheduler if run.scheduler.system else None,
     )
 
 

@@ -202,3 +202,14 @@ void ibp_job_identify(char *job, size_t job_bytes, char *launch, size_t launch_b
     else
         describe_unnamed(launch_name, &process, nearest || ibp_ancestor_first(&process));
 }
+
+const char *ibp_launcher_rank(void)
+{
+    static const char *const variables[] = {"PMIX_RANK",           "PMI_RANK",       "OMPI_COMM_WORLD_RANK",
+                                            "PALS_RANKID",         "FLUX_TASK_RANK", "JSM_NAMESPACE_RANK",
+                                            "MV2_COMM_WORLD_RANK", "MPI_RANKID",     "SLURM_PROCID"};
+
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        if (*ibp_environment(variables[i])) return ibp_environment(variables[i]);
+    return "";
+}

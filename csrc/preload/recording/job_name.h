@@ -15,4 +15,7 @@
  * launcher gives none. Write the launch: the same in all its processes on this host, and in no others. */
 void ibp_job_identify(char *job, size_t job_bytes, char *launch, size_t launch_bytes);
 
+/* Return the rank that the launcher gave this process, as text; empty where no launcher is known. */
+const char *ibp_launcher_rank(void);
+
 #endif

@@ -6,6 +6,7 @@
 #include "platform/text.h"
 #include "recording/ancestors.h"
 #include "recording/recording.h"
+#include "recording/scheduler.h"
 
 #include <fcntl.h>
 #include <stdbool.h>
@@ -37,6 +38,13 @@ static bool record(const char *name, const char *text, size_t length)
         length -= part;
     } while (length);
     return true;
+}
+
+static void record_variable(const char *name)
+{
+    const char *value = ibp_environment(name);
+
+    if (*value && strlen(value) < TEXT_MAX) (void)record(name, value, strlen(value));
 }
 
 static void record_file(const char *name, const char *path)
@@ -85,11 +93,8 @@ static void record_launcher(void)
 
 void ibp_launch_record(void)
 {
-    for (size_t i = 0; i < sizeof list_variables / sizeof *list_variables; i++) {
-        const char *list = getenv(list_variables[i]);
-
-        if (list && *list && strlen(list) < TEXT_MAX) (void)record(list_variables[i], list, strlen(list));
-    }
+    for (size_t i = 0; i < sizeof list_variables / sizeof *list_variables; i++) record_variable(list_variables[i]);
+    for (size_t i = 0; ibp_scheduler_variables[i]; i++) record_variable(ibp_scheduler_variables[i]);
     for (size_t i = 0; i < sizeof file_variables / sizeof *file_variables; i++) {
         const char *path = getenv(file_variables[i]);
 

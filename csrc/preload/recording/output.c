@@ -5,6 +5,7 @@
 #include "recording/output.h"
 #include "platform/text.h"
 #include "recording/job_name.h"
+#include "recording/scheduler.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -22,32 +23,24 @@ static void make_file_name(char *name)
         if (!strchr(allowed, *name)) *name = '_';
 }
 
-/* Expand %j and %h. */
+/* Expand %h, and what ibp_scheduler_value() knows; %% is a percent sign. Unknown letters remain as they are. */
 static void expand_output(const char *output, const char *host, const char *job, char *into, size_t bytes)
 {
-    char letter[2] = "";
-    char name[256];
-
     into[0] = '\0';
     for (; *output; output++) {
-        if (output[0] == '%' && output[1] == 'h') {
-            ibp_text_copy(name, sizeof name, host);
+        const char sign[] = {*output, '\0'};
+        const char *value = NULL;
+        char name[256];
+
+        if (output[0] == '%') value = output[1] == 'h' ? host : ibp_scheduler_value(output[1], job);
+        if (value) {
+            ibp_text_copy(name, sizeof name, value);
             make_file_name(name);
             ibp_text_append(into, bytes, name);
-            output++;
-        } else if (output[0] == '%' && output[1] == 'j') {
-            ibp_text_copy(name, sizeof name,
-                          *ibp_environment("SLURM_JOB_ID") ? ibp_environment("SLURM_JOB_ID")
-                          : *ibp_environment("PBS_JOBID")  ? ibp_environment("PBS_JOBID")
-                          : *job                           ? job
-                                                           : "nojob");
-            make_file_name(name);
-            ibp_text_append(into, bytes, name);
-            output++;
         } else {
-            letter[0] = *output;
-            ibp_text_append(into, bytes, letter);
+            ibp_text_append(into, bytes, sign);
         }
+        if (value || (output[0] == '%' && output[1] == '%')) output++;
     }
 }
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 import resource
 import subprocess
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -43,6 +43,8 @@ from ibprof.profile.profile_data import (
     Transfers,
 )
 from ibprof.profile.profile_rows import COLUMN_TYPES, order_rows
+from ibprof.profile.row_arrays import RowArrays
+from ibprof.profile.scheduler_job import SchedulerJob
 from ibprof.recording.recording_reader import read_recording
 from ibprof.sites.code_location import Frame
 from ibprof_testing.lab.synthetic_recording import write_recording
@@ -73,7 +75,7 @@ PORT = st.builds(
 def assert_same(one: Profile, other: Profile) -> None:
     for part in fields(Profile):
         given, theirs = getattr(one, part.name), getattr(other, part.name)
-        if not is_dataclass(given):
+        if not isinstance(given, RowArrays):
             assert given == theirs, part.name
             continue
         for column in fields(given):
@@ -156,6 +158,7 @@ def profiles(draw: st.DrawFn) -> Profile:
                 **columns([(*key, *value) for key, value in asked.items()], (*keys[:4], "partner", "bytes", "calls"))
             )
         ),
+        scheduler=draw(st.builds(SchedulerJob, *[TEXT] * len(fields(SchedulerJob)))),
         sites=tuple(sites),
         sites_without_lines=tuple(draw(st.lists(TEXT, max_size=2))),
         transfers=order_rows(

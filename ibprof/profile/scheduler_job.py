@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The batch system's name of a job, from its variables, and the patterns of IBPROF_OUTPUT that stand for it.
+
+`csrc/preload/recording/scheduler.c` records these variables and expands the same patterns.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+_ALLOWED = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
+_LONGEST_NAME = 255
+
+_BY_SYSTEM: Mapping[str, Mapping[str, str]] = {
+    "slurm": {
+        "job": "SLURM_JOB_ID",
+        "array_job": "SLURM_ARRAY_JOB_ID",
+        "array_task": "SLURM_ARRAY_TASK_ID",
+        "step": "SLURM_STEP_ID",
+        "restarts": "SLURM_RESTART_COUNT",
+        "user": "SLURM_JOB_USER",
+        "partition": "SLURM_JOB_PARTITION",
+        "nodes": "SLURM_JOB_NODELIST",
+        "cluster": "SLURM_CLUSTER_NAME",
+        "name": "SLURM_JOB_NAME",
+        "account": "SLURM_JOB_ACCOUNT",
+    },
+    "pbs": {
+        "job": "PBS_JOBID",
+        "array_task": "PBS_ARRAY_INDEX PBS_ARRAYID",
+        "user": "PBS_O_LOGNAME",
+        "partition": "PBS_QUEUE",
+        "cluster": "PBS_SERVER",
+        "name": "PBS_JOBNAME",
+        "account": "PBS_ACCOUNT",
+    },
+    "lsf": {
+        "job": "LSB_JOBID",
+        "array_task": "LSB_JOBINDEX",
+        "user": "LSFUSER",
+        "partition": "LSB_QUEUE",
+        "name": "LSB_JOBNAME",
+        "account": "LSB_PROJECT_NAME",
+    },
+    "cobalt": {"job": "COBALT_JOBID", "partition": "COBALT_QUEUE", "nodes": "COBALT_PARTNAME"},
+    # Each job is an array of one there, and each task a job.
+    "oar": {"job": "OAR_JOB_ID", "user": "OAR_USER", "name": "OAR_JOB_NAME"},
+    "flux": {"job": "FLUX_JOB_ID"},
+}
+"""Variables of each attribute of `SchedulerJob`. Of several systems the first counts: Flux runs inside others.
+
+Sources: sbatch(1) of Slurm, qsub(1B) of OpenPBS and Torque, LSF's bsub reference, Cobalt's qsub, oarsub(1),
+flux-environment(7).
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerJob:
+    """A job of a batch system. Unknown attributes are empty texts.
+
+    Attributes:
+        system: slurm, pbs, lsf, cobalt, oar or flux; empty outside a batch system.
+        job: identifier of the job, of each task of an array its own.
+        array_job, array_task: of a task of an array.
+        step: Slurm's step of the job; empty where its script started the ranks without srun.
+        restarts: how often the job was requeued.
+        user: who runs it.
+        partition: partition or queue.
+        nodes: of the job, in Slurm's short form.
+        cluster: its name, or the server's.
+        name: of the job.
+        account: which the job is charged to.
+    """
+
+    system: str = ""
+    job: str = ""
+    array_job: str = ""
+    array_task: str = ""
+    step: str = ""
+    restarts: str = ""
+    user: str = ""
+    partition: str = ""
+    nodes: str = ""
+    cluster: str = ""
+    name: str = ""
+    account: str = ""
+
+    @property
+    def job_label(self) -> str:
+        """Return the job as accounting lists it: `6`, or `6_3` for task 3 of an array; empty outside a batch system."""
+        number = self.array_job or self.job
+        if self.system == "pbs":  # 1234.server, 1234[5].server
+            number = re.split(r"[.\[]", number)[0]
+        return f"{number}_{self.array_task}" if self.array_task else number
+
+    @property
+    def label(self) -> str:
+        """Return the step as accounting lists it: `6.0`, `6_3.0`; the job where it has no steps."""
+        return f"{self.job_label}.{self.step}" if self.step else self.job_label
+
+    @property
+    def text(self) -> str:
+        """Return a line for people; empty outside a batch system."""
+        parts = {"user": self.user, "partition": self.partition, "nodes": self.nodes, "cluster": self.cluster}
+        return ", ".join(
+            [f"{self.system} {self.label}".strip(), *(f"{name} {value}" for name, value in parts.items() if value)]
+        )
+
+
+def identify_scheduler_job(variables: Mapping[str, str]) -> SchedulerJob:
+    """Return the job of a batch system that variables of a process describe.
+
+    Args:
+        variables: of the process's environment, or as a recording holds them.
+    """
+    for system, names in _BY_SYSTEM.items():
+        if variables.get(names["job"]):
+            found = {attribute: _first(variables, names[attribute]) for attribute in names}
+            return SchedulerJob(system, **{"user": variables.get("USER", "")} | {k: v for k, v in found.items() if v})
+    return SchedulerJob()
+
+
+def _first(variables: Mapping[str, str], names: str) -> str:
+    """Return the first variable that is set; LSF sets its index to 0 where a job is no array."""
+    values = (variables.get(name, "") for name in names.split() if (name, variables.get(name)) != ("LSB_JOBINDEX", "0"))
+    return next(filter(None, values), "")
+
+
+def output_values(variables: Mapping[str, str]) -> dict[str, str]:
+    """Return what each pattern of a job stands for in IBPROF_OUTPUT; outside a batch system without those of the job.
+
+    Args:
+        variables: of the environment.
+    """
+    job = identify_scheduler_job(variables)
+    known = {"j": job.job, "A": job.array_job or job.job} if job.system else {}
+    rest = {
+        "a": job.array_task or "notask",
+        "s": job.step or "nostep",
+        "u": job.user or variables.get("USER") or "nouser",
+    }
+    return {letter: as_file_name(value) for letter, value in {**known, **rest}.items()}
+
+
+def expand_output(pattern: str, values: Mapping[str, str]) -> str:
+    """Replace `%` and a letter by its value. Other letters, and `%%` without a value, remain as they are."""
+    return re.sub("%(.)", lambda found: values.get(found[1], found[0]), pattern, flags=re.DOTALL)
+
+
+def as_file_name(text: str) -> str:
+    """Replace what is no letter, digit, point, `_` or `-` of a name, as libibprof.so does."""
+    raw = text.encode("utf-8", "surrogateescape")[:_LONGEST_NAME]
+    return "".join(chr(byte) if byte in _ALLOWED else "_" for byte in raw)
