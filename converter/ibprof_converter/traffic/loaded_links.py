@@ -61,6 +61,8 @@ class Loads:
         bytes_unrouted: reason -> bytes.
         jobs: job of each group; empty if there is only one job.
         sites: call site of each group; empty if call sites are not distinguished.
+        reasons: for each rail uint8 [flow of this rail], how each flow ended, of `Reason`; empty where no flow was
+            followed alone.
     """
 
     by_rail: tuple[npt.NDArray[np.uint64], ...]
@@ -71,6 +73,7 @@ class Loads:
     bytes_unrouted: dict[str, int]
     jobs: tuple[str, ...] = ()
     sites: tuple[str, ...] = ()
+    reasons: tuple[npt.NDArray[np.uint8], ...] = ()
 
 
 def load_links(
@@ -89,7 +92,7 @@ def load_links(
     """
     grouping = _group(traffic, by_region, by_operation, by_site)
     unrouted = dict(traffic.unmapped)
-    by_rail = []
+    by_rail, reasons = [], []
     routed = 0
     on_host = traffic.on_host_bytes
     for rail, subnet in enumerate(subnets):
@@ -103,6 +106,7 @@ def load_links(
             len(grouping.names),
         )
         by_rail.append(loads.bytes)
+        reasons.append(loads.reason)
         routed += sum_exactly(loads.routed)
         on_host += loads.same_port
         for reason, amount in loads.unrouted.items():
@@ -116,6 +120,7 @@ def load_links(
         bytes_routed=routed,
         bytes_on_host=on_host,
         bytes_unrouted=unrouted,
+        reasons=tuple(reasons),
     )
 
 

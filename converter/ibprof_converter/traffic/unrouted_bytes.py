@@ -87,7 +87,7 @@ def find_unrouted(placed: Traffic | PortCounters, subnets: Sequence[Subnet], loa
 
     total, amount = loads.bytes_total, sum(lost.values())
     parts = [list_parts(subnet.fabric) for subnet in subnets]
-    pairs = _find_pairs(placed, subnets) if isinstance(placed, Traffic) else ()
+    pairs = _find_pairs(placed, subnets, loads.reasons) if isinstance(placed, Traffic) else ()
     share = amount / total
     why = "; ".join((*_describe_parts(parts), *_describe_reasons(lost, pairs, len(subnets) > 1)))
     percent = "Less than 1%" if share < 0.01 else f"{share:.0%}"
@@ -121,8 +121,16 @@ def _describe_reasons(lost: dict[str, int], pairs: Sequence[UnroutedPair], has_r
         yield f"{reason}{how_much}{between}"
 
 
-def _find_pairs(traffic: Traffic, subnets: Sequence[Subnet]) -> tuple[UnroutedPair, ...]:
-    """Return the pairs of leaf switches whose flows do not arrive."""
+def _find_pairs(
+    traffic: Traffic, subnets: Sequence[Subnet], reasons: Sequence[npt.NDArray[np.uint8]]
+) -> tuple[UnroutedPair, ...]:
+    """Return the pairs of leaf switches whose flows do not arrive.
+
+    Args:
+        traffic: the flows.
+        subnets: the rails.
+        reasons: as in `Loads`; flows are followed here only where this is empty, as for a matrix.
+    """
     found: dict[tuple[int, int, int, int], int] = {}
     ends = [_switches_of_lids(subnet.fabric) for subnet in subnets]
     for part in traffic.parts():
@@ -131,7 +139,10 @@ def _find_pairs(traffic: Traffic, subnets: Sequence[Subnet]) -> tuple[UnroutedPa
             if not len(rows):
                 continue
             source, destination, amount = part.source_lid[rows], part.destination_lid[rows], part.bytes[rows]
-            reason = spread(subnet.routes, source, destination, amount, np.zeros(len(rows), np.int32), 1).reason
+            if reasons:
+                reason = reasons[rail]
+            else:
+                reason = spread(subnet.routes, source, destination, amount, np.zeros(len(rows), np.int32), 1).reason
             lost = np.flatnonzero(reason > max(each for each in Reason if each.arrives))
             keys = np.stack([ends[rail][source[lost]], ends[rail][destination[lost]], reason[lost].astype(np.int64)])
             pairs, number = np.unique(keys, axis=1, return_inverse=True)

@@ -43,6 +43,23 @@ def test_the_verdict_has_the_share_and_the_pairs(capsys: pytest.CaptureFixture[s
     assert len(lost["parts"][0]) == 2
 
 
+def test_pairs_are_named_from_one_pass(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Flows are followed once; of two rails, each keeps how its own flows ended."""
+    calls = []
+    monkeypatch.setattr("ibprof_converter.traffic.unrouted_bytes.spread", lambda *_: calls.append(1))
+    shift = "pattern:shift:13:1000000"
+    other = tmp_path / "other.txt"
+    other.write_text(Path(ISLANDS).read_text().replace("S-0000000000e", "S-0000000000d"))
+    for lists in ([ISLANDS], [ISLANDS, str(other)]):
+        assert report.main([*lists, shift, "--rails", "split", "--json"]) == 5
+        lost = json.loads(capsys.readouterr().out)["unrouted"]
+        assert lost["bytes"] == sum(pair["bytes"] for pair in lost["pairs"]) == 22_000_000
+        assert {pair["rail"] for pair in lost["pairs"]} == set(range(len(lists)))
+    assert not calls
+
+
 def test_the_page_says_it_in_its_head(tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     assert report.main([ISLANDS, ALL_TO_ALL, "--html", str(page)]) == 5
