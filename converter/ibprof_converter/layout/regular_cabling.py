@@ -32,6 +32,9 @@ _ALIKE = 0.5
 _FEWEST = 3
 """Switches cabled alike that are needed to say what is usual."""
 
+_MOST_ODD = 12
+"""Switches without enough peers, among which swapped cables are searched."""
+
 _MOST_GROUPS = 200
 """Different groups of alike switches, from which on a fabric is irregular."""
 
@@ -165,6 +168,8 @@ def _fit_level(
     if expected is None:
         return None
     port = fabric.link_port[links, 1 - up]
+    if (count == expected).all() and (swapped_back := _swap_back(count, _Cables(row, column, port))) is not None:
+        expected = swapped_back
     extra = [
         int(links[index])
         for at, to in np.argwhere(count > expected).tolist()
@@ -212,6 +217,56 @@ def _expect(count: Counts, has_other_end: npt.NDArray[np.bool_]) -> Counts | Non
         lacks = has_other_end[members] & (totals[members] < totals[peers].max())
         expected[members] = np.where(lacks[:, np.newaxis] & half, np.maximum(larger, count[members]), expected[members])
     return expected
+
+
+@dataclass(frozen=True, slots=True)
+class _Cables:
+    """Cables between two levels: int [cable], number of the lower and the upper switch, and port of the lower one."""
+
+    row: npt.NDArray[np.intp]
+    column: npt.NDArray[np.intp]
+    port: npt.NDArray[np.int32]
+
+    def count_ports(self, lower: int, upper: int, meant: int) -> int:
+        """Return how many other switches have, at the port of a cable to `upper`, a cable to `meant`."""
+        ports = self.port[(self.row == lower) & (self.column == upper)]
+        return max(int(((self.port == each) & (self.column == meant) & (self.row != lower)).sum()) for each in ports)
+
+
+def _swap_back(count: Counts, cables: _Cables) -> Counts | None:
+    """Return the regular cabling to which two cables that change places lead.
+
+    A swap leaves each switch its number of cables. Where the majority is lost, this shows what was meant: of three
+    switches, or where each of two uplinks could be the wrong one. Of several cablings, one with the most usual ports is
+    chosen: two leaves whose cables changed places may as well be meant for each other's pods.
+
+    Args:
+        count: int64 [lower, upper], cables between switches of two levels.
+        cables: these cables.
+
+    Returns:
+        The cabling after the swap, in which each switch is cabled like two others; None if there is none.
+    """
+    rows = [row.tobytes() for row in count]
+    alike = Counter(rows)
+    odd = [number for number, row in enumerate(rows) if alike[row] < _FEWEST]
+    if not 1 < len(odd) <= _MOST_ODD:
+        return None
+    found: dict[bytes, tuple[int, Counts]] = {}
+    for one, other in combinations(odd, 2):
+        for own, new in product(np.flatnonzero(count[one]).tolist(), np.flatnonzero(count[other]).tolist()):
+            if own == new:
+                continue
+            swapped = count.copy()
+            swapped[one, [own, new]] += (-1, 1)
+            swapped[other, [own, new]] += (1, -1)
+            after = alike.copy()
+            after.subtract((rows[one], rows[other]))
+            after.update((swapped[one].tobytes(), swapped[other].tobytes()))
+            if all(number == 0 or number >= _FEWEST for number in after.values()):
+                usual = cables.count_ports(one, own, new) + cables.count_ports(other, new, own)
+                found[swapped.tobytes()] = usual, swapped
+    return max(found.values(), key=lambda each: each[0])[1] if found else None
 
 
 def _choose_odd(

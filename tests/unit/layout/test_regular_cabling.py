@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from ibprof_converter.fabric.fabric_graph import Fabric
+from ibprof_converter.layout.node_levels import find_levels
 from ibprof_converter.layout.regular_cabling import fit_regular_cabling
 from ibprof_converter.routing.synthetic.spec import generate
 from ibprof_testing.samples.fabrics import IBDIAGNET, load_sample
@@ -123,7 +124,14 @@ def test_real_dumps_of_whole_fabrics_have_no_cable_out_of_place(sample: str) -> 
 
 @pytest.mark.parametrize(
     ("shape", "swaps"),
-    [("xgft:2:4,4:1,3", 36), ("xgft:2:4,4:1,2", 12), ("xgft:2:4,6:1,3", 90), ("xgft:2:2,8:1,4", 336)],
+    [
+        ("xgft:2:4,4:1,3", 36),
+        ("xgft:2:4,4:1,2", 12),
+        ("xgft:2:2,3:1,3", 18),
+        ("xgft:2:2,3:1,2", 6),
+        ("xgft:2:4,6:1,3", 90),
+        ("xgft:2:2,8:1,4", 336),
+    ],
 )
 def test_two_cables_that_changed_places_are_named_in_a_small_tree(shape: str, swaps: int) -> None:
     fabric = generate(shape).fabric
@@ -142,3 +150,25 @@ def test_two_cables_that_changed_places_are_named_in_a_small_tree(shape: str, sw
             assert pairs_of(fabric, fitted.missing) == pairs_of(fabric, fabric.link_node[[one, other]])
             tried += 1
     assert tried == swaps
+
+
+def test_two_cables_of_pods_of_three_leaves_that_changed_places_are_named() -> None:
+    """Two leaves of two pods may as well be meant for each other's pods: either pair of cables names both leaves."""
+    fabric = generate("xgft:3:2,3,3:1,2,2").fabric
+    links, level = switch_links(fabric), find_levels(fabric)
+    tried = 0
+    for place, one in enumerate(links):
+        for other in links[place + 1 :]:
+            ends = fabric.link_node[[one, other]]
+            lower = level[ends].min(axis=1)
+            if lower[0] != lower[1] or np.isin(ends[0], ends[1]).any():
+                continue
+            node, port = fabric.link_node.copy(), fabric.link_port.copy()
+            for each in (node, port):
+                each[[one, other], 1] = each[[other, one], 1]
+            fitted = fit_regular_cabling(replace(fabric, link_node=node, link_port=port))
+            assert fitted is not None
+            assert len(fitted.extra) == len(fitted.missing) == 2
+            assert set(ends[level[ends] == lower[:, None]]) <= set(node[fitted.extra].ravel())
+            tried += 1
+    assert tried == 174

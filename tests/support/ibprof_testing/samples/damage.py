@@ -37,7 +37,7 @@ from ibprof_testing.samples.recordings import OPERATIONS, Process, counter, make
 _CONSTANTS = recording_header().constants
 
 _KINDS = {NodeKind.CA: "CA", NodeKind.SWITCH: "SW", NodeKind.ROUTER: "Rt"}
-_LEAST_ALIKE = 4
+_LEAST_ALIKE = 3
 """Switches with the same neighbours above that show which of their cables have changed places."""
 
 _WIDE = 1_000_000
