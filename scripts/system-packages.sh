@@ -32,13 +32,6 @@ compiles() { # a compiler alone is not enough: the C library's headers are anoth
     echo 'int main(void) { return 0; }' | cc -include stdio.h -x c -o /dev/null -
 }
 
-builds_otf2() { # PyPI has otf2 built for x86-64 up to Python 3.11; elsewhere pip builds it, with Python's headers
-    "$python" -c '
-import os, platform, sys, sysconfig
-built = platform.machine() == "x86_64" and sys.version_info < (3, 12)
-sys.exit(not built and not os.path.exists(sysconfig.get_path("include") + "/Python.h"))'
-}
-
 has_libpython() { # of the interpreter that runs the tests, for programs that open it
     "$python" -c '
 import ctypes.util, pathlib, sys, sysconfig
@@ -80,7 +73,6 @@ for group in "$@"; do
         ;;
     venv)
         need python3-venv "$python" -c 'import ensurepip, venv'
-        need python3-dev builds_otf2
         ;;
     node) # the tools that check and build the page of ibprof-view
         need nodejs has_node

@@ -3,20 +3,21 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import _otf2
 import numpy as np
 import numpy.typing as npt
-import otf2
 
 from ibprof.archive import otf2_names
 from ibprof.archive.events import ENTER, EVENT, LEAVE, METRIC, NUMBER, TEXT, Events, read_events
-from ibprof.archive.otf2_names import Value, from_properties
+from ibprof.archive.otf2_names import from_properties
+from ibprof.archive.trace_definitions import Callpath, DefinedRegion, TraceDefinitions, read_definitions
 from ibprof.errors import InputError
+from ibprof.native.otf2_library import Otf2Library, load_otf2
 from ibprof.profile.profile_data import (
     SIZE_BINS,
     CallTimes,
@@ -49,58 +50,74 @@ Indices = npt.NDArray[np.intp]
 _LOWER_BOUNDS = np.array([otf2_names.lower_bound(size_bin) for size_bin in range(SIZE_BINS)], np.uint64)
 
 
-def read_trace(path: Path, trace: Any) -> Profile:
+def read_trace(path: Path) -> Profile:
     """Read a profile.
 
     Args:
-        path: of the archive, for messages.
-        trace: the open `otf2.reader.Reader`.
+        path: of the archive's anchor.
 
     Raises:
         InputError: the archive is another tool's, or of a newer version.
+        Otf2Error: it cannot be read.
         LookupError, TypeError, ValueError: it lacks what ibprof writes.
     """
-    definitions = trace.definitions
-    nodes = list(definitions.system_tree_nodes)
-    version = _property_of(nodes[0])(otf2_names.VERSION_PROPERTY) if nodes else None
+    otf2 = load_otf2()
+    archive = otf2.call("Reader_Open", os.fsencode(path))
+    try:
+        otf2.call("Reader_SetSerialCollectiveCallbacks", archive)
+        return _read_profile(path, otf2, archive)
+    finally:
+        otf2.lib.OTF2_Reader_Close(archive)
+
+
+def _read_profile(path: Path, otf2: Otf2Library, archive: Any) -> Profile:
+    definitions = read_definitions(otf2, archive)
+    nodes = list(definitions.nodes.values())
+    version = nodes[0].properties.get(otf2_names.VERSION_PROPERTY) if nodes else None
     if version is None:
         raise InputError(path, None, "a profile of ibprof", "an OTF2 archive of another tool")
     if version != otf2_names.VERSION:
         raise InputError(path, None, f"profile version {otf2_names.VERSION}", str(version))
-    host_nodes = [node for node in nodes if node.class_name == otf2_names.HOST_CLASS]
-    ports: dict[Any, list[Port]] = {node: [] for node in host_nodes}
-    interfaces: dict[Any, list[Interface]] = {node: [] for node in host_nodes}
+    host_nodes = {
+        number: node for number, node in definitions.nodes.items() if node.class_name == otf2_names.HOST_CLASS
+    }
+    ports: dict[int, list[Port]] = {number: [] for number in host_nodes}
+    interfaces: dict[int, list[Interface]] = {number: [] for number in host_nodes}
     for node in nodes:
         if node.class_name == otf2_names.PORT_CLASS:
-            ports[node.parent].append(Port(**from_properties(Port, _property_of(node))))
+            ports[node.parent].append(Port(**from_properties(Port, node.properties.get)))
         elif node.class_name == otf2_names.INTERFACE_CLASS:
-            interfaces[node.parent].append(Interface(**from_properties(Interface, _property_of(node))))
-    number_of = {node: number for number, node in enumerate(host_nodes)}
+            interfaces[node.parent].append(Interface(**from_properties(Interface, node.properties.get)))
+    number_of = {node: host for host, node in enumerate(host_nodes)}
     pairs = [
-        PortPair(host=number_of[node.parent], **from_properties(PortPair, _property_of(node), otf2_names.NOT_OF_PAIR))
+        PortPair(host=number_of[node.parent], **from_properties(PortPair, node.properties.get, otf2_names.NOT_OF_PAIR))
         for node in nodes
         if node.class_name == otf2_names.PAIR_CLASS
     ]
     locations = [definitions.locations[number] for number in range(len(definitions.locations))]
     ranks = [
         Rank(
-            host=number_of[location.group.system_tree_parent],
-            **from_properties(Rank, _property_of(location), otf2_names.NOT_OF_RANK),
+            host=number_of[location.node],
+            **from_properties(Rank, location.properties.get, otf2_names.NOT_OF_RANK),
         )
         for location in locations
     ]
-    regions = [region.name for region in definitions.regions if region.paradigm == otf2.Paradigm.USER]
-    operations = [region.name for region in definitions.regions if region.paradigm == otf2.Paradigm.MPI]
+    regions = [region.name for region in definitions.regions.values() if region.paradigm == otf2.lib.OTF2_PARADIGM_USER]
+    operations = [
+        region.name for region in definitions.regions.values() if region.paradigm == otf2.lib.OTF2_PARADIGM_MPI
+    ]
     sites = list(_read_sites(definitions))
     names = _EventNames(definitions, regions, operations, len(sites))
     rows = _ProfileRows(names)
     rank_numbers = np.array([rank.rank for rank in ranks], np.int32)
     counts = [location.number_of_events for location in locations]
     most_values = max(map(len, names.metrics), default=0) + 1
-    for some, events in _read_events(path, trace.handle, counts, most_values):
+    for some, events in _read_events(path, otf2, archive, counts, most_values):
         rows.add(np.repeat(rank_numbers[some], counts[some]), events)
     return Profile(
-        hosts=tuple(Host(node.name, tuple(found), tuple(interfaces[node])) for node, found in ports.items()),
+        hosts=tuple(
+            Host(node.name, tuple(ports[number]), tuple(interfaces[number])) for number, node in host_nodes.items()
+        ),
         ranks=tuple(sorted(ranks, key=lambda rank: rank.rank)),
         regions=tuple(regions),
         operations=tuple(operations),
@@ -115,16 +132,16 @@ def read_trace(path: Path, trace: Any) -> Profile:
         demands=rows.demands(),
         times=rows.call_times(),
         sites=tuple(sites),
-        **from_properties(Profile, _property_of(nodes[0]), otf2_names.NOT_OF_RUN),
+        **from_properties(Profile, nodes[0].properties.get, otf2_names.NOT_OF_RUN),
     )
 
 
-def _read_sites(definitions: Any) -> Iterator[Site]:
-    for callpath in definitions.callpaths:
+def _read_sites(definitions: TraceDefinitions) -> Iterator[Site]:
+    for callpath in definitions.callpaths.values():
         # The other call paths are those of functions around a site.
-        if (loaded := _property_of(callpath)(otf2_names.OBJECT_PARAMETER)) is None:
+        if (loaded := callpath.properties.get(otf2_names.OBJECT_PARAMETER)) is None:
             continue
-        site, callers = _read_place(callpath, str(loaded)), list(_read_callers(callpath))
+        site, callers = _read_place(callpath, str(loaded)), list(_read_callers(definitions, callpath))
         yield replace(
             site,
             inlined_in=tuple(each for each in callers if isinstance(each, Frame)),
@@ -132,8 +149,8 @@ def _read_sites(definitions: Any) -> Iterator[Site]:
         )
 
 
-def _read_place(callpath: Any, loaded: str) -> Site:
-    find, (function, file, line) = _property_of(callpath), _read_frame(callpath.region)
+def _read_place(callpath: Callpath, loaded: str) -> Site:
+    find, (function, file, line) = callpath.properties.get, _read_frame(callpath.region)
     return Site(
         file,
         line,
@@ -145,36 +162,29 @@ def _read_place(callpath: Any, loaded: str) -> Site:
     )
 
 
-def _read_callers(callpath: Any) -> Iterator[Frame | Site]:
+def _read_callers(definitions: TraceDefinitions, callpath: Callpath) -> Iterator[Frame | Site]:
     """Yield the functions around a site: callers where they were recorded, else those that it was inlined into."""
-    while (callpath := callpath.parent) is not None:
-        loaded = _property_of(callpath)(otf2_names.CALLER_OBJECT_PARAMETER)
+    while (caller := definitions.callpaths.get(callpath.parent)) is not None:
+        callpath = caller
+        loaded = callpath.properties.get(otf2_names.CALLER_OBJECT_PARAMETER)
         yield _read_frame(callpath.region) if loaded is None else _read_place(callpath, str(loaded))
 
 
-def _read_frame(region: Any) -> Frame:
-    return Frame(region.name, region.source_file, region.begin_line_number)
+def _read_frame(region: DefinedRegion) -> Frame:
+    return Frame(region.name, region.file, region.line)
 
 
-def _property_of(definition: Any) -> Any:
-    def find(name: str) -> Value | None:
-        try:
-            value: Value = definition[name]
-        except KeyError:
-            return None
-        return value
-
-    return find
-
-
-def _read_events(path: Path, reader: Any, counts: Sequence[int], most_values: int) -> Iterator[tuple[slice, Events]]:
+def _read_events(
+    path: Path, otf2: Otf2Library, archive: Any, counts: Sequence[int], most_values: int
+) -> Iterator[tuple[slice, Events]]:
     """Read the events of locations in turn, many in one call.
 
-    otf2's own reader opens the files of all locations at once; thousands of ranks exceed the limit of open files.
+    The files of all locations are never open at once; thousands of ranks would exceed the limit of open files.
 
     Args:
         path: of the archive.
-        reader: OTF2's.
+        otf2: the library.
+        archive: its open Reader.
         counts: number of events of each location.
         most_values: largest number of values of an event.
 
@@ -183,39 +193,39 @@ def _read_events(path: Path, reader: Any, counts: Sequence[int], most_values: in
 
     Raises:
         ValueError: a location has another number of events.
-        _otf2.Error: a file cannot be read.
+        Otf2Error: a file cannot be read.
     """
     for number, count in enumerate(counts):
         file = path.with_suffix("") / f"{number}.evt"
         # No event is smaller than a byte: this keeps a damaged number from asking for all memory.
         if not file.is_file() or count > file.stat().st_size:
             raise ValueError(f"no file of {count} events of location {number}")
-        _otf2.Reader_SelectLocation(reader, number)
-    _otf2.Reader_OpenDefFiles(reader)
-    _otf2.Reader_OpenEvtFiles(reader)
+        otf2.call("Reader_SelectLocation", archive, number)
+    otf2.call("Reader_OpenDefFiles", archive)
+    otf2.call("Reader_OpenEvtFiles", archive)
     begin = 0
     while begin < len(counts):
         end = begin + 1
         while end < len(counts) and sum(counts[begin : end + 1]) <= _BATCH_EVENTS:
             end += 1
-        yield slice(begin, end), _read_batch(reader, begin, counts[begin:end], most_values)
+        yield slice(begin, end), _read_batch(otf2, archive, begin, counts[begin:end], most_values)
         begin = end
-    _otf2.Reader_CloseEvtFiles(reader)
-    _otf2.Reader_CloseDefFiles(reader)
+    otf2.call("Reader_CloseEvtFiles", archive)
+    otf2.call("Reader_CloseDefFiles", archive)
 
 
-def _read_batch(reader: Any, first: int, counts: Sequence[int], most_values: int) -> Events:
+def _read_batch(otf2: Otf2Library, archive: Any, first: int, counts: Sequence[int], most_values: int) -> Events:
     total = sum(counts)
     batch = Events(np.empty(total, EVENT), np.empty(total * most_values, np.uint64))
     read = values = 0
     for number, expected in enumerate(counts, first):
-        local = _otf2.Reader_GetDefReader(reader, number)
-        _otf2.Reader_ReadAllLocalDefinitions(reader, local)
-        _otf2.Reader_CloseDefReader(reader, local)
-        events = _otf2.Reader_GetEvtReader(reader, number)
+        local = otf2.call("Reader_GetDefReader", archive, number)
+        otf2.call("Reader_ReadAllLocalDefinitions", archive, local, otf2.ffi.new("uint64_t *"))
+        otf2.call("Reader_CloseDefReader", archive, local)
+        events = otf2.call("Reader_GetEvtReader", archive, number)
         before = read
-        read, values = read_events(reader, events, batch, read, values)
-        _otf2.Reader_CloseEvtReader(reader, events)
+        read, values = read_events(archive, events, batch, read, values)
+        otf2.call("Reader_CloseEvtReader", archive, events)
         if read - before != expected:
             raise ValueError(f"{read - before} events of {expected} of location {number}")
     return Events(batch.records, batch.values[:values])
@@ -224,15 +234,17 @@ def _read_batch(reader: Any, first: int, counts: Sequence[int], most_values: int
 class _EventNames:
     """Names of the numbers in events."""
 
-    def __init__(self, definitions: Any, regions: Sequence[str], operations: Sequence[str], sites: int) -> None:
+    def __init__(
+        self, definitions: TraceDefinitions, regions: Sequence[str], operations: Sequence[str], sites: int
+    ) -> None:
         self.regions = list(regions)
         self.operations = len(operations)
         self.sites = sites
         # Call paths of the functions around sites precede those of sites.
         self.callers = len(definitions.callpaths) - sites
-        self.texts = definitions.strings
-        self.parameters = [parameter.name for parameter in definitions.parameters]
-        self.metrics = [tuple(member.name for member in metric.members) for metric in definitions.metrics]
+        self.texts = definitions.texts
+        self.parameters = list(definitions.parameters.values())
+        self.metrics = list(definitions.metrics.values())
 
 
 class _Batch:

@@ -1,27 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write a profile as the files of an OTF2 archive, with OTF2's own calls.
+"""Write a profile as the files of an OTF2 archive.
 
-otf2's high-level writer keeps every location open and stamps the archive with the time of writing. This one closes each
-rank after writing it, and keeps the times of the run.
+Each rank is closed after it is written, so that the number of open files does not grow with the job. The archive has
+the times of the run.
 """
 
 from __future__ import annotations
 
 import itertools
+import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import _otf2
 import numpy as np
 import numpy.typing as npt
-import otf2
 
 from ibprof.archive import otf2_names
 from ibprof.archive.definitions import Definitions
 from ibprof.archive.events import ENTER, EVENT, LEAVE, METRIC, NUMBER, TEXT, Events, write_events
+from ibprof.native.otf2_library import load_otf2
 from ibprof.profile.profile_data import (
     CallTimes,
     Counters,
@@ -57,24 +57,21 @@ def write_files(run: Profile, folder: Path, name: str, progress: Progress | None
         progress: called after each rank.
 
     Raises:
-        _otf2.Error: a file could not be written.
+        Otf2Error: a file could not be written.
     """
-    archive = _otf2.Archive_Open(
-        str(folder),
-        name,
-        otf2.FileMode.WRITE,
-        _EVENT_CHUNK_BYTES,
-        _DEFINITION_CHUNK_BYTES,
-        otf2.FileSubstrate.POSIX,
-        otf2.Compression.NONE,
-    )
+    otf2 = load_otf2()
+    ffi, lib, call = otf2.ffi, otf2.lib, otf2.call
+    chunks = _EVENT_CHUNK_BYTES, _DEFINITION_CHUNK_BYTES
+    files = lib.OTF2_SUBSTRATE_POSIX, lib.OTF2_COMPRESSION_NONE
+    archive = call("Archive_Open", os.fsencode(folder), os.fsencode(name), lib.OTF2_FILEMODE_WRITE, *chunks, *files)
     # OTF2 keeps a pointer to these.
-    flush = _otf2.FlushCallbacks(pre_flush=lambda *_: otf2.FlushType.FLUSH, post_flush=None)
-    _otf2.Archive_SetFlushCallbacks(archive, flush, None)
-    _otf2.Archive_SetSerialCollectiveCallbacks(archive)
-    _otf2.Archive_SetCreator(archive, "ibprof")
-    _otf2.Archive_OpenDefFiles(archive)
-    _otf2.Archive_OpenEvtFiles(archive)
+    flush = ffi.callback("uint8_t(void *, uint8_t, uint64_t, void *, _Bool)", lambda *_: lib.OTF2_FLUSH)
+    callbacks = ffi.new("struct ibp_flush_callbacks *", {"pre_flush": flush})
+    call("Archive_SetFlushCallbacks", archive, callbacks, ffi.NULL)
+    call("Archive_SetSerialCollectiveCallbacks", archive)
+    call("Archive_SetCreator", archive, b"ibprof")
+    call("Archive_OpenDefFiles", archive)
+    call("Archive_OpenEvtFiles", archive)
     definitions = Definitions(run)
     rows = _RowsByRank(run)
     locations = []
@@ -89,10 +86,10 @@ def write_files(run: Profile, folder: Path, name: str, progress: Progress | None
         locations.append(location)
         if progress:
             progress(number + 1, len(run.ranks))
-    _otf2.Archive_CloseEvtFiles(archive)
-    _otf2.Archive_CloseDefFiles(archive)
+    call("Archive_CloseEvtFiles", archive)
+    call("Archive_CloseDefFiles", archive)
     definitions.write(archive, run, locations)
-    _otf2.Archive_Close(archive)
+    call("Archive_Close", archive)
 
 
 # -- events of a rank ------------------------------------------------------------------------------------------------
@@ -293,8 +290,9 @@ class Location:
     def __init__(self, archive: Any, number: int, begin_ns: int, definitions: Definitions) -> None:
         self._definitions = definitions
         self._archive = archive
-        self._local = _otf2.Archive_GetDefWriter(archive, number)
-        self._writer = _otf2.Archive_GetEvtWriter(archive, number)
+        self._otf2 = load_otf2()
+        self._local = self._otf2.call("Archive_GetDefWriter", archive, number)
+        self._writer = self._otf2.call("Archive_GetEvtWriter", archive, number)
         self._records: list[npt.NDArray[np.void]] = []
         self._values: list[npt.NDArray[np.uint64]] = []
         self.begin_ns = self.time_ns = begin_ns
@@ -322,12 +320,12 @@ class Location:
 
     def text_parameter(self, name: str, value: str) -> None:
         """Add a parameter with a text value."""
-        parameter = self._definitions.parameter(name, otf2.ParameterType.STRING)
+        parameter = self._definitions.parameter(name, self._otf2.lib.OTF2_PARAMETER_TYPE_STRING)
         self._add(TEXT, parameter, [self._definitions.text(value)])
 
     def number_parameter(self, name: str, value: int) -> None:
         """Add a parameter with a number as its value."""
-        self._add(NUMBER, self._definitions.parameter(name, otf2.ParameterType.UINT64), [value])
+        self._add(NUMBER, self._definitions.parameter(name, self._otf2.lib.OTF2_PARAMETER_TYPE_UINT64), [value])
 
     def metric(self, members: Sequence[str], values: Sequence[int]) -> None:
         """Add a metric: the names of its values, and the values."""
@@ -348,7 +346,7 @@ class Location:
         records["time_ns"] = self.time_ns
         records["kind"] = NUMBER, METRIC
         records["values"] = 1, len(members)
-        parameter = self._definitions.parameter(name, otf2.ParameterType.UINT64)
+        parameter = self._definitions.parameter(name, self._otf2.lib.OTF2_PARAMETER_TYPE_UINT64)
         records["reference"] = parameter, self._definitions.metric(members)
         self._records.append(records.ravel())
         self._values.append(np.concatenate([parameters[:, None].astype(np.uint64), numbers], axis=1).ravel())
@@ -365,5 +363,5 @@ class Location:
         self._values.clear()
         write_events(self._writer, events)
         self.events = len(events.records)
-        _otf2.Archive_CloseDefWriter(self._archive, self._local)
-        _otf2.Archive_CloseEvtWriter(self._archive, self._writer)
+        self._otf2.call("Archive_CloseDefWriter", self._archive, self._local)
+        self._otf2.call("Archive_CloseEvtWriter", self._archive, self._writer)

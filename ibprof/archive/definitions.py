@@ -3,21 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol
-
-import _otf2
-import otf2
 
 from ibprof.archive import otf2_names
 from ibprof.archive.otf2_names import Value, to_properties
+from ibprof.native.otf2_library import load_otf2
 from ibprof.profile.profile_data import Profile, Site
 from ibprof.sites.code_location import Frame
 
 _NS_PER_S = 10**9
 
-_Call = tuple[Any, ...]
-"""A function of OTF2's definition writer, and its arguments after the writer."""
+_Record = tuple[Any, ...]
+"""The name of a record of `otf2_library.RECORDS`, and its columns."""
 
 _Callers = tuple[Frame, ...] | tuple[Site, ...]
 
@@ -39,6 +37,7 @@ class Definitions:
     """Number what events refer to, and write the definitions when all are known."""
 
     def __init__(self, run: Profile) -> None:
+        self._otf2 = load_otf2().lib
         self._texts: dict[str, int] = {"": 0}
         self._parameters: dict[str, tuple[int, Any]] = {}
         self._metrics: dict[tuple[str, ...], int] = {}
@@ -71,24 +70,19 @@ class Definitions:
         # Collecting them finds all texts, which must be written first.
         tree, ranks, regions = self._system_tree(run), self._ranks(run, locations), self._regions_of(run)
         sites = list(self._sites(run))  # before the parameters that it needs
-        calls = [*tree, *ranks, *regions, *self._values(), *sites]
-        writer = _otf2.Archive_GetGlobalDefWriter(archive)
+        records = [*tree, *ranks, *regions, *self._values(), *sites]
+        call = load_otf2().call
+        writer = call("Archive_GetGlobalDefWriter", archive)
         begin = min((location.begin_ns for location in locations), default=0)
         end = max((location.time_ns for location in locations), default=0)
-        _otf2.GlobalDefWriter_WriteClockProperties(writer, _NS_PER_S, begin, end - begin, begin)
-        for text, number in self._texts.items():
-            _otf2.GlobalDefWriter_WriteString(writer, number, text)
-        for function, *arguments in calls:
-            function(writer, *arguments)
-        _otf2.Archive_CloseGlobalDefWriter(archive, writer)
+        texts = (("String", number, text.encode()) for text, number in self._texts.items())
+        for name, *columns in [("ClockProperties", _NS_PER_S, begin, end - begin, begin), *texts, *records]:
+            call(f"GlobalDefWriter_Write{name}", writer, *columns)
+        call("Archive_CloseGlobalDefWriter", archive, writer)
 
-    def _system_tree(self, run: Profile) -> Iterator[_Call]:
-        node, add, add_property = (
-            0,
-            _otf2.GlobalDefWriter_WriteSystemTreeNode,
-            _otf2.GlobalDefWriter_WriteSystemTreeNodeProperty,
-        )
-        yield add, node, self.text("job"), self.text("machine"), otf2.Undefined.SYSTEM_TREE_NODE
+    def _system_tree(self, run: Profile) -> Iterator[_Record]:
+        node, add, add_property = 0, "SystemTreeNode", "SystemTreeNodeProperty"
+        yield add, node, self.text("job"), self.text("machine"), self._otf2.OTF2_UNDEFINED_REFERENCE
         properties = [(otf2_names.VERSION_PROPERTY, otf2_names.VERSION), *to_properties(run, otf2_names.NOT_OF_RUN)]
         yield from self._properties(add_property, node, properties)
         hosts = range(1, len(run.hosts) + 1)
@@ -109,25 +103,25 @@ class Definitions:
             yield add, node, self.text(name), self.text(otf2_names.PAIR_CLASS), 1 + pair.host
             yield from self._properties(add_property, node, to_properties(pair, otf2_names.NOT_OF_PAIR))
 
-    def _ranks(self, run: Profile, locations: Sequence[Written]) -> Iterator[_Call]:
+    def _ranks(self, run: Profile, locations: Sequence[Written]) -> Iterator[_Record]:
         for number, (rank, location) in enumerate(zip(run.ranks, locations, strict=True)):
             name, node = self.text(f"rank {rank.rank}"), 1 + rank.host
-            process = otf2.LocationGroupType.PROCESS, node, otf2.Undefined.LOCATION_GROUP
-            yield _otf2.GlobalDefWriter_WriteLocationGroup, number, name, *process
-            thread = otf2.LocationType.CPU_THREAD, location.events, number
-            yield _otf2.GlobalDefWriter_WriteLocation, number, name, *thread
+            process = self._otf2.OTF2_LOCATION_GROUP_TYPE_PROCESS, node, self._otf2.OTF2_UNDEFINED_REFERENCE
+            yield "LocationGroup", number, name, *process
+            thread = self._otf2.OTF2_LOCATION_TYPE_CPU_THREAD, location.events, number
+            yield "Location", number, name, *thread
             properties = to_properties(rank, otf2_names.NOT_OF_RANK)
-            yield from self._properties(_otf2.GlobalDefWriter_WriteLocationProperty, number, properties)
+            yield from self._properties("LocationProperty", number, properties)
 
-    def _regions_of(self, run: Profile) -> Iterator[_Call]:
-        user, mpi = otf2.Paradigm.USER, otf2.Paradigm.MPI
+    def _regions_of(self, run: Profile) -> Iterator[_Record]:
+        user, mpi = self._otf2.OTF2_PARADIGM_USER, self._otf2.OTF2_PARADIGM_MPI
         named = [(name, user) for name in run.regions] + [(name, mpi) for name in run.operations]
         for number, (name, paradigm) in enumerate(named):
             text = self.text(name)
-            role, flags = otf2.RegionRole.CODE, otf2.RegionFlag.NONE
-            yield _otf2.GlobalDefWriter_WriteRegion, number, text, text, 0, role, paradigm, flags, 0, 0, 0
+            role, flags = self._otf2.OTF2_REGION_ROLE_CODE, self._otf2.OTF2_REGION_FLAG_NONE
+            yield "Region", number, text, text, 0, role, paradigm, flags, 0, 0, 0
 
-    def _sites(self, run: Profile) -> Iterator[_Call]:
+    def _sites(self, run: Profile) -> Iterator[_Record]:
         """Yield a source code location for each site, and a call path that ends with the function of the site."""
         for chain, number in self._callers.items():
             caller = chain[0]
@@ -139,56 +133,64 @@ class Definitions:
         for number, site in enumerate(run.sites):
             callpath = self.callpath(number + 1)
             yield from self._callpath(callpath, _callers_of(site), _frame_of(site))
-            yield _otf2.GlobalDefWriter_WriteSourceCodeLocation, number, self.text(site.file), site.line
+            yield "SourceCodeLocation", number, self.text(site.file), site.line
             yield from self._place(callpath, site, otf2_names.OBJECT_PARAMETER)
 
-    def _place(self, callpath: int, site: Site, object_parameter: str) -> Iterator[_Call]:
+    def _place(self, callpath: int, site: Site, object_parameter: str) -> Iterator[_Record]:
         """Yield what a call path's region does not say of a site."""
         texts = {object_parameter: site.object, otf2_names.NAME_PARAMETER: site.name}
         texts |= {otf2_names.BUILD_ID_PARAMETER: site.build_id} if site.build_id else {}
         for name, text in texts.items():
-            value = otf2.Type.STRING, _otf2.AttributeValue(stringRef=self.text(text))
-            parameter = self.parameter(name, otf2.ParameterType.STRING)
-            yield _otf2.GlobalDefWriter_WriteCallpathParameter, callpath, parameter, *value
-        address = otf2.Type.UINT64, _otf2.AttributeValue(uint64=site.address)
-        parameter = self.parameter(otf2_names.ADDRESS_PARAMETER, otf2.ParameterType.UINT64)
-        yield _otf2.GlobalDefWriter_WriteCallpathParameter, callpath, parameter, *address
+            parameter = self.parameter(name, self._otf2.OTF2_PARAMETER_TYPE_STRING)
+            yield "CallpathParameter", callpath, parameter, *self._value(text)
+        parameter = self.parameter(otf2_names.ADDRESS_PARAMETER, self._otf2.OTF2_PARAMETER_TYPE_UINT64)
+        yield "CallpathParameter", callpath, parameter, *self._value(site.address)
 
-    def _callpath(self, number: int, callers: _Callers, frame: Frame) -> Iterator[_Call]:
+    def _callpath(self, number: int, callers: _Callers, frame: Frame) -> Iterator[_Record]:
         region = self._regions + self._operations + number
         function, file = self.text(frame.function), self.text(frame.file)
-        compiled = otf2.RegionRole.FUNCTION, otf2.Paradigm.COMPILER, otf2.RegionFlag.NONE
-        yield _otf2.GlobalDefWriter_WriteRegion, region, function, function, 0, *compiled, file, frame.line, 0
-        parent = self._callers.get(callers, otf2.Undefined.CALLPATH)
-        yield _otf2.GlobalDefWriter_WriteCallpath, number, parent, region
+        compiled = (
+            self._otf2.OTF2_REGION_ROLE_FUNCTION,
+            self._otf2.OTF2_PARADIGM_COMPILER,
+            self._otf2.OTF2_REGION_FLAG_NONE,
+        )
+        yield "Region", region, function, function, 0, *compiled, file, frame.line, 0
+        parent = self._callers.get(callers, self._otf2.OTF2_UNDEFINED_REFERENCE)
+        yield "Callpath", number, parent, region
 
-    def _values(self) -> Iterator[_Call]:
-        member = 0
+    def _values(self) -> Iterator[_Record]:
+        member, lib = 0, self._otf2
         for members, number in self._metrics.items():
             for name in members:
-                kind = otf2.MetricType.OTHER, otf2.MetricMode.ABSOLUTE_POINT, otf2.Type.UINT64, otf2.Base.DECIMAL, 0
+                kind = (
+                    lib.OTF2_METRIC_TYPE_OTHER,
+                    lib.OTF2_METRIC_ABSOLUTE_POINT,
+                    lib.OTF2_TYPE_UINT64,
+                    lib.OTF2_BASE_DECIMAL,
+                    0,
+                )
                 unit = self.text("ns" if name.endswith("_ns") else "B" if "bytes" in name else "#")
-                yield _otf2.GlobalDefWriter_WriteMetricMember, member, self.text(name), 0, *kind, unit
+                yield "MetricMember", member, self.text(name), 0, *kind, unit
                 member += 1
             numbers = list(range(member - len(members), member))
-            when = otf2.MetricOccurrence.ASYNCHRONOUS, otf2.RecorderKind.CPU
-            yield _otf2.GlobalDefWriter_WriteMetricClass, number, numbers, *when
+            when = lib.OTF2_METRIC_ASYNCHRONOUS, lib.OTF2_RECORDER_KIND_CPU
+            yield "MetricClass", number, len(numbers), numbers, *when
         for name, (number, kind) in self._parameters.items():
-            yield _otf2.GlobalDefWriter_WriteParameter, number, self.text(name), kind
+            yield "Parameter", number, self.text(name), kind
 
-    def _properties(
-        self, function: Callable[..., None], owner: int, properties: Iterable[tuple[str, Value]]
-    ) -> Iterator[_Call]:
+    def _properties(self, record: str, owner: int, properties: Iterable[tuple[str, Value]]) -> Iterator[_Record]:
         for name, value in properties:
-            if isinstance(value, str):
-                union, kind = _otf2.AttributeValue(stringRef=self.text(value)), otf2.Type.STRING
-            elif isinstance(value, float):
-                union, kind = _otf2.AttributeValue(float64=value), otf2.Type.DOUBLE
-            elif value < 0:
-                union, kind = _otf2.AttributeValue(int64=value), otf2.Type.INT64
-            else:
-                union, kind = _otf2.AttributeValue(uint64=value), otf2.Type.UINT64
-            yield function, owner, self.text(name), kind, union
+            yield record, owner, self.text(name), *self._value(value)
+
+    def _value(self, value: Value) -> tuple[int, int]:
+        """Return the type of a value and its 64 bits, as `otf2_names.from_bits` reads them."""
+        if isinstance(value, str):
+            return self._otf2.OTF2_TYPE_STRING, otf2_names.to_bits("I", self.text(value))
+        if isinstance(value, float):
+            return self._otf2.OTF2_TYPE_DOUBLE, otf2_names.to_bits("d", value)
+        if value < 0:
+            return self._otf2.OTF2_TYPE_INT64, otf2_names.to_bits("q", value)
+        return self._otf2.OTF2_TYPE_UINT64, otf2_names.to_bits("Q", value)
 
 
 def _callers_of(site: Site) -> _Callers:

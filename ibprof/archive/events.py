@@ -3,19 +3,17 @@
 
 from __future__ import annotations
 
-import ctypes
 import errno
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-import _otf2
 import numpy as np
 import numpy.typing as npt
-from _otf2.Config import conf
 
 from ibprof.native.headers import kernels_headers
 from ibprof.native.kernel_library import load_kernels
+from ibprof.native.otf2_library import load_otf2
 
 _KINDS = kernels_headers().enumerators("ibp_event_kind", "IBP_EVENT_")
 ENTER, LEAVE, NUMBER = _KINDS["ENTER"], _KINDS["LEAVE"], _KINDS["NUMBER"]
@@ -69,13 +67,13 @@ def write_events(writer: Any, events: Events) -> None:
         events: of that location.
 
     Raises:
-        _otf2.Error: they could not be written.
+        Otf2Error: they could not be written.
     """
     kernels = load_kernels()
     records = kernels.ffi.from_buffer("struct ibp_event[]", events.records)
     calls = _load_functions("struct ibp_otf2_writer")
     values = kernels.pointer(events.values)
-    _check(kernels.lib.ibp_otf2_write(calls, _address(writer), records, len(events.records), values))
+    load_otf2().check("EvtWriter", kernels.lib.ibp_otf2_write(calls, writer, records, len(events.records), values))
 
 
 def read_events(archive: Any, reader: Any, into: Events, count: int, values_count: int) -> tuple[int, int]:
@@ -91,7 +89,7 @@ def read_events(archive: Any, reader: Any, into: Events, count: int, values_coun
         Number of events and values in `into` afterwards.
 
     Raises:
-        _otf2.Error: they could not be read.
+        Otf2Error: they could not be read.
         ValueError: they exceed the capacity of `into`.
     """
     kernels = load_kernels()
@@ -101,29 +99,19 @@ def read_events(archive: Any, reader: Any, into: Events, count: int, values_coun
     state.values, state.values_count = kernels.pointer(into.values), values_count
     state.values_capacity = len(into.values)
     calls = _load_functions("struct ibp_otf2_reader")
-    status = kernels.lib.ibp_otf2_read(calls, _address(archive), _address(reader), state)
+    status = kernels.lib.ibp_otf2_read(calls, archive, reader, state)
     if status == -errno.E2BIG:
         raise ValueError("more events of a location than its definition says")
-    _check(status)
+    load_otf2().check("Reader_ReadAllLocalEvents", status)
     return state.count, state.values_count
-
-
-def _check(status: int) -> None:
-    if status:
-        raise _otf2.Error(_otf2.ErrorCode(status) if status > 0 else _otf2.ERROR_INVALID)
 
 
 @lru_cache
 def _load_functions(struct: str) -> Any:
-    """Return a struct filled with functions of the OTF2 library that Python's otf2 has loaded."""
+    """Return a struct filled with functions of the OTF2 library."""
     ffi = load_kernels().ffi
     filled = ffi.new(f"{struct} *")
     types = dict(ffi.typeof(struct).fields)
     for name, function in _FUNCTIONS[struct].items():
-        address = ctypes.cast(getattr(conf.lib, f"OTF2_{function}"), ctypes.c_void_p).value
-        setattr(filled, name, ffi.cast(types[name].type, address))
+        setattr(filled, name, ffi.cast(types[name].type, getattr(load_otf2().lib, f"OTF2_{function}")))
     return filled
-
-
-def _address(handle: Any) -> Any:
-    return load_kernels().ffi.cast("void *", ctypes.cast(handle, ctypes.c_void_p).value or 0)

@@ -51,9 +51,8 @@ def write_archive(run: Profile, path: Path, progress: Progress | None = None) ->
         UsageError: `path` does not end with `.otf2`.
         InputError: something else is there, or it cannot be written.
     """
-    import _otf2  # noqa: PLC0415  (otf2 is slow to import, and other forms of traffic do not need it)
-
-    from ibprof.archive.archive_writer import write_files  # noqa: PLC0415  (as above)
+    from ibprof.archive.archive_writer import write_files  # noqa: PLC0415  (its kernels are slow to load)
+    from ibprof.native.otf2_library import Otf2Error  # noqa: PLC0415  (as above)
 
     if path.suffix != SUFFIX or not path.stem:
         raise UsageError(f"{path}: an OTF2 archive needs a name that ends with {SUFFIX}")
@@ -70,7 +69,7 @@ def write_archive(run: Profile, path: Path, progress: Progress | None = None) ->
         try:
             write_files(run, new, path.stem, progress)
             _write_samples(run, new / path.stem)
-        except (_otf2.Error, OSError) as error:
+        except (Otf2Error, OSError) as error:
             raise InputError(path, None, "space to write an archive", str(error)) from error
         for part in _parts(path):
             if part.exists():
@@ -93,17 +92,12 @@ def read_archive(path: Path) -> Profile:
     """
     if not is_archive(path):
         raise InputError(path, None, "an OTF2 archive", "something else" if path.exists() else "nothing")
-    import _otf2  # noqa: PLC0415  (as above)
-    import otf2  # noqa: PLC0415
-
     from ibprof.archive.archive_reader import read_trace  # noqa: PLC0415  (as above)
+    from ibprof.native.otf2_library import Otf2Error  # noqa: PLC0415  (as above)
 
-    # Errors of OTF2 readers for an archive that is damaged, or lacks what ibprof writes.
-    damaged = (_otf2.Error, otf2.error.Error, LookupError, TypeError, ValueError, AssertionError, AttributeError)
     try:
-        with otf2.reader.open(str(path)) as trace:
-            run = read_trace(path, trace)
-    except damaged as error:
+        run = read_trace(path)
+    except (Otf2Error, LookupError, TypeError, ValueError) as error:
         raise InputError(path, None, "a whole OTF2 archive", f"{type(error).__name__}: {error}") from error
     collectives, messages = _read_samples(path.with_suffix(""))
     return replace(run, collective_samples=collectives, message_samples=messages)

@@ -7,6 +7,7 @@ number to the name. If the part has attributes, each adds its own name after tha
 
 from __future__ import annotations
 
+import struct
 import types
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import MISSING, fields, is_dataclass
@@ -75,6 +76,22 @@ PREFIX = "ibprof::"
 Thing = TypeVar("Thing")
 
 Value = int | float | str
+
+
+def to_bits(form: str, value: int | float) -> int:
+    """Return the 64 bits of OTF2's union of attribute values with one member set.
+
+    Args:
+        form: of the member, as `struct` names it: `I` for a string's number, `Q`, `q`, `d`.
+        value: of the member.
+    """
+    bits: int = struct.unpack("=Q", struct.pack(f"={form}", value).ljust(8, b"\0"))[0]
+    return bits
+
+
+def from_bits(form: str, bits: int) -> Any:
+    """Return a member of OTF2's union of attribute values from its 64 bits."""
+    return struct.unpack_from(f"={form}", struct.pack("=Q", bits))[0]
 
 
 def counter_members(tag: Tag) -> tuple[str, str]:

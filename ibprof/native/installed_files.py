@@ -5,9 +5,12 @@ from __future__ import annotations
 
 import re
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 
 from ibprof.errors import MissingToolError
+
+_SYSTEM_OTF2 = "libotf2.so.10", "libopen-trace-format2.so.10"  # Debian's name is the second
 
 _TEXT_BEGINS = "/* -- cffi begins -- */"
 _TEXT_ENDS = "/* -- cffi ends -- */"
@@ -47,6 +50,28 @@ def find_kernels() -> Path:
         MissingToolError: it was not built.
     """
     return _find("lib/libibprof_kernels.so")
+
+
+def find_otf2_header() -> Path:
+    """Return the path of the header that describes OTF2's C library.
+
+    Raises:
+        MissingToolError: it was not installed.
+    """
+    return _find_header("ibprof_otf2.h")
+
+
+def find_otf2_libraries() -> list[str]:
+    """Return the paths of OTF2's C library, or names for the dynamic linker, the best first.
+
+    These are the library of the installed package, the extension of PyPI's otf2, which exports the same functions, and
+    the names of the system's library.
+    """
+    shipped = Path(str(files("ibprof").joinpath("lib/libibprof_otf2.so")))
+    package = find_spec("_otf2")
+    folders = [Path(folder) for folder in (package.submodule_search_locations or () if package else ())]
+    found = [shipped, *(path for folder in folders for path in sorted(folder.glob("_otf2*.so")))]
+    return [*(str(path) for path in found if path.is_file()), *_SYSTEM_OTF2]
 
 
 def find_kernels_headers() -> list[Path]:

@@ -7,10 +7,12 @@ import re
 import resource
 import subprocess
 from dataclasses import fields, replace
+from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import _otf2
 import hypothesis.strategies as st
 import numpy as np
 import otf2
@@ -18,9 +20,11 @@ import pytest
 from hypothesis import given
 
 from ibprof.archive import archive_reader as archive_read
+from ibprof.archive import events
 from ibprof.archive.otf2_archive import read_archive, write_archive
 from ibprof.errors import InputError, UsageError
 from ibprof.load import load_profile
+from ibprof.native import otf2_library
 from ibprof.profile.profile_data import (
     SIZE_BINS,
     Counters,
@@ -236,6 +240,31 @@ def test_otf2_print_shows_hosts_ports_and_ranks(tmp_path: Path) -> None:
     assert re.search(r'SYSTEM_TREE_NODE_PROPERTY .*"ibprof::lid".*Value: 12$', shown, re.MULTILINE)
     assert re.search(r'LOCATION .*Name: "rank 1".*# Events: 8,', shown)
     assert re.search(r"Ticks per Seconds: 1000000000, Global Offset: 100, Length: 800", shown)
+
+
+def test_each_otf2_library_writes_the_same_and_reads_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library in the wheel, that of PyPI's otf2, and the system's, which is of an older version."""
+    site = Site("solve.c", 17, "solve", "a.out", 2**63, build_id="ab", name="halo")
+    sites = (replace(site, callers=(replace(site, line=3), replace(site, function="main"))),)
+    ranks = tuple(replace(rank, notes=("-1", "ä")) for rank in SAMPLE.ranks)
+    run = replace(SAMPLE, sites=sites, ranks=ranks, counters=order_rows(SAMPLE.counters))
+    shown = []
+    libraries = [str(files("ibprof") / "lib" / "libibprof_otf2.so"), "libopen-trace-format2.so.10"]
+    for library in [*libraries, *map(str, Path(_otf2.__file__).parent.glob("_otf2*.so"))]:
+        monkeypatch.setattr(otf2_library, "find_otf2_libraries", lambda library=library: [library])
+        forget_library()
+        write_archive(run, tmp_path / "profile.otf2")
+        assert_same(run, read_archive(tmp_path / "profile.otf2"))
+        shown.append(print_archive(tmp_path / "profile.otf2", "-G") + print_archive(tmp_path / "profile.otf2"))
+    forget_library()
+    assert len(shown) == 3
+    assert len(set(shown)) == 1
+    assert "METRIC" in shown[0]
+
+
+def forget_library() -> None:
+    otf2_library.load_otf2.cache_clear()
+    events._load_functions.cache_clear()
 
 
 def test_times_never_decrease_even_when_the_clock_was_set_back(tmp_path: Path) -> None:
