@@ -243,7 +243,7 @@ def _read(name: str, kind: Any, find: Callable[[str], Value | None]) -> Any:
             texts.append(text)
         return tuple(texts)
     if is_dataclass(kind):
-        return kind(**_read_all(f"{name}.", kind, find))
+        return kind(**_read_all(f"{name}.", kind, find))  # type: ignore[operator]
     value = find(name)
     if get_origin(kind) in (Union, types.UnionType):
         if value is None:

@@ -78,7 +78,8 @@ def _join_chassis(listing: Listing) -> npt.NDArray[np.bool_]:
     of_name = np.unique([_SWITCH_OF_CHASSIS.sub("", name) for name in listing.names], return_inverse=True)[1]
     named = (listing.name[:, 0] != listing.name[:, 1]) & (np.diff(of_name[listing.name])[:, 0] == 0)
     system = listing.system_guid
-    return named | ((system[:, 0] == system[:, 1]) & (system[:, 0] > 0) & (np.diff(listing.node_guid)[:, 0] != 0))
+    in_system = (system[:, 0] == system[:, 1]) & (system[:, 0] > 0) & (np.diff(listing.node_guid)[:, 0] != 0)
+    return np.logical_or(named, in_system)
 
 
 def _shares_lids(listing: Listing) -> bool:

@@ -82,10 +82,10 @@ def assert_same(one: Profile, other: Profile) -> None:
         if not isinstance(given, RowArrays):
             assert given == theirs, part.name
             continue
-        for column in fields(given):
-            mine, read = getattr(given, column.name), getattr(theirs, column.name)
-            assert mine.dtype == read.dtype, (part.name, column.name)
-            np.testing.assert_array_equal(mine, read, err_msg=f"{part.name} {column.name}")
+        for name, mine in given.columns().items():
+            read = getattr(theirs, name)
+            assert mine.dtype == read.dtype, (part.name, name)
+            np.testing.assert_array_equal(mine, read, err_msg=f"{part.name} {name}")
 
 
 def columns(rows: list[tuple[Any, ...]], names: tuple[str, ...]) -> dict[str, Any]:
