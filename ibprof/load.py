@@ -55,9 +55,10 @@ def look_into(folder: Path) -> Path:
         return folder
 
     from ibprof.recording.folder_runs import SUFFIX as RECORDING_SUFFIX  # noqa: PLC0415  (as above)
+    from ibprof.recording.folder_runs import newest_archive  # noqa: PLC0415
 
     if not any(each.is_file() for each in folder.glob(f"*{RECORDING_SUFFIX}")):
-        for left in (folder / f"profile{SUFFIX}", folder / f"profile{RECORDING_SUFFIX}"):
-            if left.exists():
+        for left in (newest_archive(folder / f"profile{SUFFIX}"), folder / f"profile{RECORDING_SUFFIX}"):
+            if left and left.exists():
                 return left
     return folder

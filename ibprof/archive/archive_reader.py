@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -61,11 +62,17 @@ def read_trace(path: Path) -> Profile:
         Otf2Error: it cannot be read.
         LookupError, TypeError, ValueError: it lacks what ibprof writes.
     """
+    with _open_archive(path) as (otf2, archive):
+        return _read_profile(path, otf2, archive)
+
+
+@contextmanager
+def _open_archive(path: Path) -> Iterator[tuple[Otf2Library, Any]]:
     otf2 = load_otf2()
     archive = otf2.call("Reader_Open", os.fsencode(path))
     try:
         otf2.call("Reader_SetSerialCollectiveCallbacks", archive)
-        return _read_profile(path, otf2, archive)
+        yield otf2, archive
     finally:
         otf2.lib.OTF2_Reader_Close(archive)
 
@@ -134,6 +141,34 @@ def _read_profile(path: Path, otf2: Otf2Library, archive: Any) -> Profile:
         sites=tuple(sites),
         **from_properties(Profile, nodes[0].properties.get, otf2_names.NOT_OF_RUN),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveOrigin:
+    """Where an archive comes from: the job's name, its command, and (rank, start in ns) of each process."""
+
+    job: str
+    command: str
+    starts: frozenset[tuple[int, int]]
+
+
+def read_origin(path: Path) -> ArchiveOrigin:
+    """Return the origin of an archive, from its definitions alone.
+
+    Args:
+        path: of the archive's anchor.
+
+    Raises:
+        Otf2Error: it cannot be read.
+        LookupError, TypeError, ValueError: it lacks what ibprof writes.
+    """
+    with _open_archive(path) as (otf2, archive):
+        definitions = read_definitions(otf2, archive)
+    root, *_ = definitions.nodes.values()
+    job, command = (str(root.properties[f"{otf2_names.PREFIX}{name}"]) for name in ("job", "command"))
+    ranks = [location.properties for location in definitions.locations.values()]
+    starts = {tuple(int(rank[f"{otf2_names.PREFIX}{name}"]) for name in ("rank", "start_ns")) for rank in ranks}
+    return ArchiveOrigin(job, command, frozenset((rank, start) for rank, start in starts))
 
 
 def _read_sites(definitions: TraceDefinitions) -> Iterator[Site]:

@@ -7,6 +7,7 @@ import re
 import shutil
 import tempfile
 import zipfile
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,7 +27,7 @@ _MAGIC = b"OTF2"
 # After a byte for the kind of its first chunk, and one for the byte order.
 _MAGIC_OFFSET = 2
 
-_NAMES_TRIED = 100
+_NAMES_TRIED = 10_000
 
 SAMPLES_FILE = "samples.npz"
 """Samples of calls, in the folder of the archive: columns as arrays of numpy."""
@@ -79,6 +80,8 @@ def write_archive(run: Profile, path: Path, progress: Progress | None = None) ->
             (new / part.name).rename(part)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+        with suppress(OSError):  # an archive's has files; the empty one of `claim_path` goes if no archive was made
+            path.with_suffix("").rmdir()
 
 
 def read_archive(path: Path) -> Profile:
@@ -130,21 +133,46 @@ def check_replaceable(path: Path) -> None:
         raise InputError(folder, None, "no folder, or an OTF2 archive's", quote_found(others[0]))
 
 
-def find_free_path(path: Path) -> Path:
-    """Return a path that an archive can be written to: this one, else the first of `NAME-2.otf2`, `NAME-3.otf2`, ...
+def claim_path(path: Path, run: Profile) -> Path:
+    """Return a path for the archive of a run: this one, else the first free one of `NAME-2.otf2`, `NAME-3.otf2`, ...
+
+    The empty folder of the archive's events is made, so that no other process takes the same name. An archive of the
+    same run, made earlier, is replaced.
 
     Raises:
-        InputError: none of these names is free.
+        InputError: none of these names is free, or the folder cannot be written to.
     """
     for number in range(1, _NAMES_TRIED):
         free = path if number == 1 else path.with_name(f"{path.stem}-{number}{path.suffix}")
-        try:
-            check_replaceable(free)
-        except InputError:
+        if _is_archive_of(free, run):
+            return free
+        if any(part.exists() for part in _parts(free)):
             continue
+        try:
+            free.with_suffix("").mkdir()
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise InputError(
+                path.parent, None, "a folder to write in", (error.strerror or str(error)).lower()
+            ) from error
         return free
-    check_replaceable(path)
-    return path
+    raise InputError(path, None, f"a free name up to {path.stem}-{_NAMES_TRIED - 1}{path.suffix}", "none")
+
+
+def _is_archive_of(path: Path, run: Profile) -> bool:
+    """Return whether an archive was made of the same run: of its job and command, with the same first process."""
+    if not is_archive(path):
+        return False
+    from ibprof.archive.archive_reader import read_origin  # noqa: PLC0415  (as above)
+    from ibprof.native.otf2_library import Otf2Error  # noqa: PLC0415  (as above)
+
+    try:
+        found = read_origin(path)
+    except (Otf2Error, LookupError, TypeError, ValueError):
+        return False
+    starts = {(rank.rank, rank.start_ns) for rank in run.ranks}
+    return (found.job, found.command) == (run.job, run.command) and not starts.isdisjoint(found.starts)
 
 
 def _parts(path: Path) -> tuple[Path, Path, Path]:

@@ -1,20 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof collect`: make an OTF2 archive of a recording, also of a job that was killed."""
+"""`ibprof collect`: make OTF2 archives of recordings, also of jobs that were killed."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import socket
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ibprof.cli.command import make_parser, run_command
-from ibprof.errors import InputError
+from ibprof.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from ibprof.recording.run_listing import ListedRun
 
 EXAMPLES = """\
 examples:
   ibprof collect profile.ibprof -o profile.otf2
+  ibprof collect /scratch/ann --list           all recordings below a folder: job, step, start, ranks, state
+  ibprof collect . --run 6_3.0                 step 0 of task 3 of the batch job 6
+  ibprof collect . --job 6                     a profile of each step of a job
   srun --ntasks-per-node=1 ibprof collect profile.ibprof --from-node    # after a kill, where REC is on NFS, Lustre, ...
 """
 
@@ -27,18 +35,26 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = make_parser(
         "ibprof collect",
-        "Make an OTF2 archive of a recording: profile.otf2, with profile.def and profile/ next to it.",
+        "Make an OTF2 archive of a recording: profile.otf2, with profile.def and profile/ next to it. Of a batch job "
+        "it is profile-JOB.STEP.otf2. No other run's archive is replaced: the name gets a number.",
         EXAMPLES,
     )
-    parser.add_argument("recording", metavar="REC", type=Path, help="the folder that a run left, or one file of it")
     parser.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
+        "recordings",
+        metavar="REC",
         type=Path,
-        help="the archive (default: REC with .otf2)",
+        nargs="+",
+        help="the folder that a run left, a file of it, or a folder with recordings anywhere below it",
     )
-    parser.add_argument("--run", metavar="NAME", help="which run, if the folder has several (default: the newest)")
+    parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="the archive (default: REC with .otf2)")
+    chosen = parser.add_mutually_exclusive_group()
+    chosen.add_argument(
+        "--run", metavar="NAME", help="which run: its name, or the batch system's step as 6.0 (default: the newest)"
+    )
+    chosen.add_argument("--job", metavar="JOB", help="all runs of a batch job, as 6, or 6_3 for a task of an array")
+    chosen.add_argument("--all", action="store_true", help="all runs, a profile each")
+    chosen.add_argument("--list", action="store_true", help="make no archive, but list all runs")
+    parser.add_argument("--json", action="store_true", help="list them as JSON")
     parser.add_argument(
         "--from-node",
         action="store_true",
@@ -51,30 +67,89 @@ def _parser() -> argparse.ArgumentParser:
 def _collect(argv: Sequence[str] | None) -> None:
     options = _parser().parse_args(argv)
     if options.from_node:
-        _copy_from_node(options.recording)
+        for recording in options.recordings:
+            _copy_from_node(recording)
         return
+    if options.json and not options.list:
+        raise UsageError("--json goes with --list")
 
     # --help must come at once.
-    from ibprof.archive.otf2_archive import SUFFIX, check_replaceable, find_free_path, write_archive  # noqa: PLC0415
-    from ibprof.cli.terminal import show_progress  # noqa: PLC0415
-    from ibprof.profile.gaps import describe_gaps  # noqa: PLC0415
+    from ibprof.archive.otf2_archive import SUFFIX, check_replaceable  # noqa: PLC0415
     from ibprof.recording.folder_runs import archive_path_of, describe_older_archive  # noqa: PLC0415
-    from ibprof.recording.recording_reader import read_recording  # noqa: PLC0415
+    from ibprof.recording.run_listing import choose_runs, find_recordings, list_found  # noqa: PLC0415
 
     if options.output and options.output.suffix == SUFFIX:
         check_replaceable(options.output)
-    output = options.output or find_free_path(archive_path_of(options.recording))
     try:
-        run = read_recording(options.recording, options.run)
+        recordings = find_recordings(options.recordings)
+        found = list_found(recordings, _warn)
     except InputError:
-        for sentence in describe_older_archive(output):
+        older = [options.output] if options.output else [archive_path_of(path) for path in options.recordings]
+        for sentence in describe_older_archive(older):
             print(f"ibprof collect: {sentence}", file=sys.stderr)
         raise
+    if options.list:
+        _print_list(found, as_json=options.json)
+        return
+    runs = choose_runs(found, options.run, options.job)
+    if not (options.run or options.job or options.all):
+        if len(recordings) > 1 and len(runs) > 1:
+            _print_list(found, as_json=False)
+            raise UsageError("there are several runs: choose with --run STEP or --job JOB, or take them --all")
+        runs = runs[-1:]
+    if options.output and len(runs) > 1:
+        raise UsageError(f"-o names one archive, and {len(runs)} runs were chosen: choose one with --run")
+    for run in runs:
+        _write(run, options.output)
+
+
+def _warn(error: InputError) -> None:
+    print(f"ibprof collect: left out: {error}", file=sys.stderr)
+
+
+def _write(listed: ListedRun, output: Path | None) -> None:
+    from ibprof.archive.otf2_archive import claim_path, write_archive  # noqa: PLC0415  (as above)
+    from ibprof.cli.terminal import show_progress  # noqa: PLC0415
+    from ibprof.profile.gaps import describe_gaps  # noqa: PLC0415
+    from ibprof.recording.folder_runs import archive_path_of  # noqa: PLC0415
+    from ibprof.recording.recording_reader import merge_run  # noqa: PLC0415
+
+    run = merge_run(listed.recording, listed.run)
+    path = archive_path_of(listed.recording, run.scheduler)
+    archive = output or claim_path(path, run)
     with show_progress("writing ranks") as progress:
-        write_archive(run, output, progress)
-    print(f"{output}: {len(run.ranks)} of {run.world_size} ranks", file=sys.stderr)
+        write_archive(run, archive, progress)
+    print(f"{archive}: {len(run.ranks)} of {run.world_size} ranks", file=sys.stderr)
+    if archive != path and not output:
+        print(f"  {path.name} exists already, and is not of this run", file=sys.stderr)
     for sentence in describe_gaps(run):
         print(f"  {sentence}", file=sys.stderr)
+
+
+def _print_list(found: Sequence[ListedRun], *, as_json: bool) -> None:
+    from ibprof.cli.terminal import print_table  # noqa: PLC0415  (as above)
+
+    rows = [run.as_json() for run in found]
+    if as_json:
+        json.dump(rows, sys.stdout, indent=2)
+        print()
+        return
+    columns = ("step", "start", "ranks", "state", "whole", "run", "recording")
+    print_table(
+        columns,
+        (
+            (
+                row["step"] or "-",
+                row["start"],
+                f"{row['ranks_recorded']} of {row['world_size']}",
+                row["state"],
+                "yes" if row["whole"] else "no",
+                row["run"],
+                row["recording"],
+            )
+            for row in rows
+        ),
+    )
 
 
 def _copy_from_node(recording: Path) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import glob
 import io
 import json
 import os
@@ -33,6 +34,7 @@ from ibprof.launch.preload_settings import (
 from ibprof.launch.supervise import run_in_foreground, watch_loads
 from ibprof.launch.transport_settings import describe_exact, exact_settings, intranode_settings
 from ibprof.native.installed_files import find_library
+from ibprof.profile.scheduler_job import expand_output, output_glob, output_values
 from ibprof.text.host_lists import read_command
 
 RECORDING = "profile.ibprof"
@@ -100,7 +102,10 @@ def _record(argv: Sequence[str] | None) -> int:
     if status := _explain_missing(command[0]):
         return status
     variables = {"IBPROF_RUN": str(uuid.uuid4())} | variables
-    variables["IBPROF_OUTPUT"] = str(Path(variables.get("IBPROF_OUTPUT") or RECORDING).absolute())
+    variables["IBPROF_OUTPUT"] = _absolute(variables.get("IBPROF_OUTPUT") or RECORDING)
+    if launcher not in (None, Launcher.SRUN):
+        # Its daemons on other hosts are a step of their own, or know of no job.
+        variables["IBPROF_OUTPUT"] = expand_output(variables["IBPROF_OUTPUT"], output_values(environment))
     launch = Launch(command, environment | variables)
     if launcher:
         named = read_rsh_line(command).hosts if launcher is Launcher.MPIRUN_RSH else []
@@ -118,7 +123,7 @@ def _record(argv: Sequence[str] | None) -> int:
             print(f"ibprof run: {command[0]}: {error.strerror}", file=sys.stderr)
             return NOT_STARTED
         nothing = NEVER_LOADED if watch.was_never_loaded() else NOT_RECORDED
-    _collect(options, Path(variables["IBPROF_OUTPUT"]), variables["IBPROF_RUN"], status, nothing)
+    _collect(options, variables["IBPROF_OUTPUT"], variables["IBPROF_RUN"], status, nothing)
     return status
 
 
@@ -151,12 +156,17 @@ def _settings(options: RunOptions, environment: Mapping[str, str]) -> dict[str, 
     settings = {name: value for name, value in environment.items() if re.match("IBPROF(_|$)", name) and value}
     settings |= intranode_settings(environment)
     if options.output:
-        settings["IBPROF_OUTPUT"] = str((options.output / RECORDING).absolute())
+        settings["IBPROF_OUTPUT"] = _absolute(str(options.output / RECORDING))
     if options.operations is not None:
         settings["IBPROF"] = options.operations
     if options.verbose is not None:
         settings["IBPROF_VERBOSE"] = str(options.verbose)
     return settings
+
+
+def _absolute(pattern: str) -> str:
+    """Return a pattern of an output folder with an absolute path. A `%` of the current folder is none of a pattern."""
+    return pattern if pattern.startswith("/") else str(Path(str(Path.cwd()).replace("%", "%%"), pattern))
 
 
 def _exact_transports(settings: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
@@ -186,15 +196,20 @@ def _become(command: Sequence[str], environment: Mapping[str, str]) -> None:
         sys.exit(NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_STARTED)
 
 
-def _collect(options: RunOptions, recording: Path, name: str, status: int, nothing: str) -> None:
+def _collect(options: RunOptions, output: str, name: str, status: int, nothing: str) -> None:
     """Make the profile and print a summary. Errors here do not change the command's status."""
+    # The command has ended, so the time of these imports does not delay it.
+    from ibprof.recording.folder_runs import archive_path_of, describe_older_archive, is_recording  # noqa: PLC0415
+
+    places = [Path(found) for found in sorted(glob.glob(output_glob(output)))]  # noqa: PTH207  (absolute)
+    older = [archive_path_of(place) for place in places or [Path(output)]]
     try:
-        lines = _make_profile(recording, name, options.fabric)
-        lines = lines or [*_describe_program(options.command), nothing, *_describe_older(recording)]
+        lines = _make_profiles([place for place in places if is_recording(place)], name, options.fabric)
+        lines = lines or [*_describe_program(options.command), nothing, *describe_older_archive(older)]
     except IbprofError as error:
-        lines = [str(error), *_describe_older(recording)]
+        lines = [str(error), *describe_older_archive(older)]
     except OSError as error:
-        lines = [f"no profile was made: {error}", *_describe_older(recording)]
+        lines = [f"no profile was made: {error}", *describe_older_archive(older)]
     if status:
         lines.append(f"the command ended with status {status}")
     with suppress(OSError):
@@ -209,53 +224,47 @@ def _describe_program(command: Sequence[str]) -> list[str]:
     return [OPENSHMEM] if identify_program(command).openshmem else []
 
 
-def _describe_older(recording: Path) -> list[str]:
-    """Return a line on the profile of an earlier run, which must not be taken for this run's."""
-    # The command has ended, so the time of these imports does not delay it.
-    from ibprof.archive.otf2_archive import find_free_path  # noqa: PLC0415
-    from ibprof.recording.folder_runs import archive_path_of, describe_older_archive  # noqa: PLC0415
-
-    return list(describe_older_archive(find_free_path(archive_path_of(recording))))
-
-
-def _make_profile(recording: Path, name: str, fabric: Sequence[str]) -> list[str]:
-    """Make the profile and return its summary, line by line; none if nothing was recorded."""
-    if "%" in recording.name or "%" in str(recording.parent):
-        return [
-            f"each host left its recording in {recording}: copy them into one folder, then run ibprof collect on it"
-        ]
-    # The command has ended, so the time of these imports does not delay it.
-    from ibprof.archive.otf2_archive import find_free_path, write_archive  # noqa: PLC0415
+def _make_profiles(recordings: Sequence[Path], name: str, fabric: Sequence[str]) -> list[str]:
+    """Make the profile of each step and return a summary of the largest, line by line; none if nothing was recorded."""
+    from ibprof.archive.otf2_archive import claim_path, write_archive  # noqa: PLC0415  (as above)
     from ibprof.cli.terminal import show_progress  # noqa: PLC0415
     from ibprof.profile.gaps import describe_gaps  # noqa: PLC0415
     from ibprof.profile.profile_summary import describe_briefly  # noqa: PLC0415
     from ibprof.profile.unaccounted import summarize_unaccounted  # noqa: PLC0415
-    from ibprof.recording.folder_runs import archive_path_of, is_recording, list_runs  # noqa: PLC0415
+    from ibprof.recording.folder_runs import archive_path_of, list_runs, read_scheduler_job  # noqa: PLC0415
     from ibprof.recording.recording_reader import merge_run  # noqa: PLC0415
     from ibprof.verdict.job_verdict import judge_run  # noqa: PLC0415
 
-    runs = [run for run in list_runs(recording) if run.files[0].run == name] if is_recording(recording) else []
+    runs = [run for run in list_runs(*recordings) if run.files[0].run == name]
     if not runs:
         return []
     # A program that spawns others is the larger job. Of several jobs that a script starts, the last is meant.
     chosen = max(reversed(runs), key=lambda run: run.ranks)
-    profile = merge_run(recording, chosen)
-    archive = find_free_path(archive_path_of(recording))
-    with show_progress("writing ranks") as progress:
-        write_archive(profile, archive, progress)
-    others = [
-        f"another job of {run.ranks} rank(s): ibprof collect {_shorten(recording)} --run {run.name} -o other.otf2"
-        for run in runs
-        if run is not chosen
-    ]
+    made, others = [], []
+    for run in sorted(runs, key=lambda run: run is not chosen):
+        if run is not chosen and not read_scheduler_job(run.files).step:
+            where = _shorten(run.recording)
+            others.append(f"another job of {run.ranks} rank(s): ibprof collect {where} --run {run.name} -o other.otf2")
+            continue
+        profile = merge_run(run.recording, run)
+        path = archive_path_of(run.recording, profile.scheduler)
+        archive = claim_path(path, profile)
+        with show_progress("writing ranks") as progress:
+            write_archive(profile, archive, progress)
+        if run is not chosen:
+            others.append(f"another step of {run.ranks} rank(s): {_shorten(archive)}")
+        made.append((profile, archive, path))
     if len(others) > JOBS_SHOWN:
-        others[JOBS_SHOWN:] = [f"and {len(others) - JOBS_SHOWN} more; ibprof collect --run ? names all"]
+        others[JOBS_SHOWN:] = [f"and {len(others) - JOBS_SHOWN} more; ibprof collect --list names all"]
+    profile, archive, path = made[0]
+    taken = f"{path.name} exists already, so this one is {archive.name}"
     return [
         *describe_briefly(profile),
         _judge_on_links(fabric, archive) or judge_run(profile).text,
         *describe_gaps(profile, with_operations=False),
         *others,
-        f"{_shorten(archive)} is the profile, made from the recording {_shorten(recording)}",
+        *([taken] if archive != path else []),
+        f"{_shorten(archive)} is the profile, made from the recording {_shorten(chosen.recording)}",
         f"next: ibprof info {_shorten(archive)}, or ibprof-report {shlex.join((*fabric, _shorten(archive)))}",
         *summarize_unaccounted(profile),
     ]

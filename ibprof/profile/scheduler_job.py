@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import glob
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -147,6 +148,15 @@ def output_values(variables: Mapping[str, str]) -> dict[str, str]:
 def expand_output(pattern: str, values: Mapping[str, str]) -> str:
     """Replace `%` and a letter by its value. Other letters, and `%%` without a value, remain as they are."""
     return re.sub("%(.)", lambda found: values.get(found[1], found[0]), pattern, flags=re.DOTALL)
+
+
+def output_glob(pattern: str) -> str:
+    """Return the pattern of glob that finds all folders of an IBPROF_OUTPUT."""
+    parts = re.findall("%.|[^%]+|%", pattern, flags=re.DOTALL)
+    return "".join(
+        "*" if len(part) == 2 and part[0] == "%" and part[1] in "jAasuht" else glob.escape(part.replace("%%", "%"))
+        for part in parts
+    )
 
 
 def as_file_name(text: str) -> str:

@@ -6,9 +6,10 @@ Killed processes leave files on their nodes' own storage; `copy_from_node` copie
 
 from __future__ import annotations
 
+import glob
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -17,7 +18,7 @@ import numpy as np
 
 from ibprof.errors import IbprofError, InputError, UsageError
 from ibprof.native.headers import recording_layout
-from ibprof.profile.scheduler_job import SchedulerJob, identify_scheduler_job
+from ibprof.profile.scheduler_job import SchedulerJob, as_file_name, identify_scheduler_job
 from ibprof.recording.host_file import RecordingFile, decode_text, open_recording_file
 from ibprof.text.host_lists import find_job_hosts, join_hosts
 
@@ -54,6 +55,11 @@ class RecordedRun:
         return sum(len(file.processes) for file in self.files)
 
     @property
+    def recording(self) -> Path:
+        """Return the folder of its first file."""
+        return self.files[0].path.parent
+
+    @property
     def is_unnamed(self) -> bool:
         """Return whether these are several files that no launcher's name of their job connects."""
         return len(self.files) > 1 and not self.files[0].job
@@ -70,19 +76,25 @@ def is_recording(path: Path) -> bool:
         return file.read(len(magic)) in (magic, magic[::-1])
 
 
-def archive_path_of(recording: Path) -> Path:
-    """Return the default path of the archive of a recording."""
-    if recording.suffix == SUFFIX and not recording.is_file():
-        return recording.with_suffix(".otf2")
+def archive_path_of(recording: Path, job: SchedulerJob | None = None) -> Path:
+    """Return the default path of the archive of a recording: `profile.otf2`, of a batch job `profile-6_3.0.otf2`."""
     # A name without suffix is taken: an archive has a folder of its own name.
-    return recording.parent / "profile.otf2"
+    named = recording.suffix == SUFFIX and not recording.is_file()
+    path = recording.with_suffix(".otf2") if named else recording.parent / "profile.otf2"
+    return path.with_name(f"{path.stem}-{as_file_name(job.label)}.otf2") if job and job.system else path
 
 
-def describe_older_archive(archive: Path) -> Iterator[str]:
-    """Yield a sentence on an archive that is there although the run left none."""
-    if archive.is_file():
-        written = datetime.fromtimestamp(archive.stat().st_mtime).astimezone().isoformat(" ", "seconds")
-        yield f"{archive.name} is of an earlier run: it was written at {written}"
+def newest_archive(path: Path) -> Path | None:
+    """Return the newest of the archives of a name: `profile.otf2`, or `profile-2.otf2`, `profile-6.0.otf2`."""
+    found = [*path.parent.glob(f"{glob.escape(path.stem)}-*{path.suffix}"), path]
+    return max((each for each in found if each.is_file()), key=lambda each: each.stat().st_mtime, default=None)
+
+
+def describe_older_archive(archives: Iterable[Path]) -> Iterator[str]:
+    """Yield a sentence on an archive of these names that is there although the run left none."""
+    for newest in filter(None, map(newest_archive, archives)):
+        written = datetime.fromtimestamp(newest.stat().st_mtime).astimezone().isoformat(" ", "seconds")
+        yield f"{newest.name} is of an earlier run: it was written at {written}"
 
 
 def recording_files(path: Path) -> list[Path]:
@@ -97,14 +109,26 @@ def recording_files(path: Path) -> list[Path]:
     return paths
 
 
-def list_runs(path: Path) -> list[RecordedRun]:
-    """Return the runs of a recording, the oldest first.
+def list_runs(*paths: Path, on_damage: Callable[[InputError], None] | None = None) -> list[RecordedRun]:
+    """Return the runs of recordings, the oldest first. A run may have files in several of them.
+
+    Args:
+        *paths: of the recordings.
+        on_damage: receives the error of a file that is no recording, which is then left out.
 
     Raises:
-        InputError: there is no file, or one of them is no recording.
+        InputError: there is no file, or, without `on_damage`, one of them is no recording.
     """
-    groups = group_files(open_recording_file(one) for one in recording_files(path))
-    return _name_runs(groups)
+    files = []
+    for path in paths:
+        for one in recording_files(path):
+            try:
+                files.append(open_recording_file(one))
+            except InputError as error:
+                if on_damage is None:
+                    raise
+                on_damage(error)
+    return _name_runs(group_files(files))
 
 
 def choose_run(path: Path, runs: Sequence[RecordedRun], name: str | None) -> RecordedRun:
@@ -149,7 +173,8 @@ def read_launch(files: Sequence[RecordingFile]) -> dict[str, str]:
     texts: dict[str, str] = {}
     for file in files:
         parts: dict[str, bytes] = {}
-        for record in file.records("IBP_SEGMENT_LAUNCH")[0]:
+        records, owner = file.records("IBP_SEGMENT_LAUNCH")
+        for record in records[owner == owner[:1]]:  # one process of a host is enough; texts of two would be joined
             name = decode_text(record["name"])
             parts[name] = parts.get(name, b"") + record["text"].tobytes().rstrip(b"\0")
         texts = {name: decode_text(text) for name, text in parts.items()} | texts

@@ -64,12 +64,13 @@ class Cluster:
 
 
 @contextmanager
-def up(nodes: int, folder: Path) -> Iterator[Cluster]:
+def up(nodes: int, folder: Path, settings: Sequence[str] = ()) -> Iterator[Cluster]:
     """Start a cluster, and end all that runs on it with the block.
 
     Args:
         nodes: number of nodes.
-        folder: an empty one.
+        folder: an empty one, or with files that the settings name.
+        settings: further lines of slurm.conf.
 
     Raises:
         MissingError: this machine lacks a program, or the user is not root.
@@ -83,7 +84,7 @@ def up(nodes: int, folder: Path) -> Iterator[Cluster]:
         ports = [held.enter_context(socket.socket()) for _ in range(nodes + 1)]
         for port in ports:
             port.bind(("127.0.0.1", 0))
-        _configure(cluster, [port.getsockname()[1] for port in ports])
+        _configure(cluster, [port.getsockname()[1] for port in ports], settings)
     (folder / "start").write_text(_start_script(cluster))
     # All of it ends with the first process of its PID namespace, whatever has become a session of its own.
     line = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", str(folder / "start")]
@@ -93,12 +94,12 @@ def up(nodes: int, folder: Path) -> Iterator[Cluster]:
         yield cluster
 
 
-def _configure(cluster: Cluster, ports: Sequence[int]) -> None:
+def _configure(cluster: Cluster, ports: Sequence[int], settings: Sequence[str]) -> None:
     folder = cluster.folder
     (folder / "key").write_bytes(os.urandom(1024))
     (folder / "key").chmod(0o400)
     (folder / "state").mkdir()
-    nodes = ""
+    nodes, further = "", "".join(f"{line}\n" for line in settings)
     for name, port in zip(cluster.nodes, ports[1:], strict=True):
         (folder / f"tmp-{name}").mkdir()
         nodes += (
@@ -125,7 +126,7 @@ SlurmdParameters=config_overrides
 MpiDefault=none
 ReturnToService=2
 SchedulerParameters=bf_interval=1
-{nodes}PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+{further}{nodes}PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """)
 
 

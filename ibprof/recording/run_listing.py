@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs of all recordings below some folders: listed, and chosen by the batch system's names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from ibprof.errors import InputError, UsageError
+from ibprof.native.headers import recording_layout
+from ibprof.profile.scheduler_job import SchedulerJob
+from ibprof.recording.folder_runs import RecordedRun, is_recording, list_runs, read_scheduler_job
+
+
+@dataclass(frozen=True, slots=True)
+class ListedRun:
+    """A run, with the facts that its files show without being read whole.
+
+    Attributes:
+        run: its files.
+        recording: the folder or file that has them; of several, the first one's.
+        scheduler: the batch system's job.
+        world_size: ranks of MPI_COMM_WORLD; without MPI the number of processes.
+        finished: processes that reached MPI_Finalize.
+        is_whole: all ranks are there and finished, and no file is full or cut short.
+    """
+
+    run: RecordedRun
+    recording: Path
+    scheduler: SchedulerJob
+    world_size: int
+    finished: int
+    is_whole: bool
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the run as plain values for JSON."""
+        return {
+            "run": self.run.name,
+            "step": self.scheduler.label,
+            "start": datetime.fromtimestamp(self.run.start_ns // 10**9, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "start_ns": self.run.start_ns,
+            "ranks_recorded": self.run.ranks,
+            "world_size": self.world_size,
+            "state": "finished" if self.finished == self.run.ranks else "killed or running",
+            "whole": self.is_whole,
+            "recording": str(self.recording),
+            "scheduler": asdict(self.scheduler) if self.scheduler.system else None,
+        }
+
+    def matches(self, name: str) -> bool:
+        """Return whether a name means this run: its own, that of its launcher, or the batch system's of the step."""
+        first, job = self.run.files[0], self.scheduler
+        raw = f"{job.job}.{job.step}" if job.step else job.job
+        return name in {self.run.name, first.run, first.job, job.label, raw} - {""}
+
+    def is_of_job(self, name: str) -> bool:
+        """Return whether a name means the batch job of this run: the job, a task of an array, or the whole array."""
+        job = self.scheduler
+        # A recording of ibprof 0.1.0 has only the launcher's name, which for Slurm is that of the step.
+        launcher = self.run.files[0].job.partition(".")[0]
+        names = {job.job, job.job_label, job.array_job} if job.system else {launcher}
+        return name in names - {""}
+
+
+def find_recordings(paths: Sequence[Path]) -> list[Path]:
+    """Return the recordings that paths name, or that are below them, each once.
+
+    Raises:
+        InputError: there is none below one of the paths.
+    """
+    found: dict[Path, Path] = {}
+    for path in paths:
+        below = [path]
+        if path.is_dir() and not any(each.is_file() for each in path.glob("*.ibprof")):
+            # Folders that cannot be read are passed over: a site's tree has those of other users.
+            below = [Path(folder) for folder, _, _ in sorted(os.walk(path)) if _has_files(Path(folder))]
+        if not below:
+            raise InputError(path, None, "a recording in it or below it", "none: nothing was recorded here")
+        for each in below:
+            found.setdefault(each.resolve(), each)
+    return list(found.values())
+
+
+def _has_files(folder: Path) -> bool:
+    return any(each.is_file() and is_recording(each) for each in folder.glob("*.ibprof"))
+
+
+def list_found(recordings: Sequence[Path], warn: Callable[[InputError], None]) -> list[ListedRun]:
+    """Return the runs of recordings, the oldest first.
+
+    Args:
+        recordings: to read.
+        warn: receives the error of each file that is no recording, or damaged, where there are several recordings.
+
+    Raises:
+        InputError: the only recording has no file, or one that is no recording.
+    """
+    done = recording_layout().constants["IBP_PROCESS_FINALIZED"]
+    listed = []
+    for run in list_runs(*recordings, on_damage=warn if len(recordings) > 1 else None):
+        sizes = [size for file in run.files for size in file.processes["world_size"].tolist()]
+        finished = sum(int((file.processes["flags"] & done != 0).sum()) for file in run.files)
+        size = max(sizes, default=0) or len(sizes)
+        sound = not any(file.cut_short or file.full for file in run.files)
+        place = next((each for each in recordings if each == run.files[0].path), run.recording)
+        whole = sound and finished == run.ranks and sum(map(bool, sizes)) in (size, 0)
+        listed.append(ListedRun(run, place, read_scheduler_job(run.files), size, finished, whole))
+    return listed
+
+
+def choose_runs(found: Sequence[ListedRun], name: str | None, job: str | None) -> list[ListedRun]:
+    """Return all runs, those of a name (the newest of several), or those of a batch job.
+
+    Raises:
+        UsageError: there is none.
+    """
+    if name is not None:
+        chosen = [run for run in found if run.matches(name)][-1:]
+    elif job is not None:
+        chosen = [run for run in found if run.is_of_job(job)]
+    else:
+        return list(found)
+    if not chosen:
+        listed = "".join(f"\n  {run.run.name}  {run.scheduler.label} (from {run.as_json()['start']})" for run in found)
+        raise UsageError(f"there is no run {name or job!r}; there are{listed}")
+    return chosen
