@@ -1,0 +1,339 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ibprof-site`: the site's store of all jobs, and questions about them."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from datetime import date, datetime, timedelta, timezone
+from functools import partial
+from inspect import signature
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from ibprof.cli.command import make_parser, run_command
+from ibprof.cli.terminal import print_table
+from ibprof.errors import UsageError
+from ibprof.text.quantities import format_bytes, printable
+from ibprof_converter.choices import parse_routes
+from ibprof_converter.cli.arguments import (
+    Subcommands,
+    add_subcommand,
+    add_subcommands,
+    count_in,
+    parse_subcommand,
+    type_of,
+)
+from ibprof_converter.cli.printing import print_json
+
+NAME = "ibprof-site"
+STORE = "IBPROF_SITE"
+"""Variable of the environment with the default store."""
+
+_EXAMPLES = """\
+examples:
+  ibprof-site fabric ibdiagnet.lst --store /srv/ibprof
+  ibprof-site ingest /scratch/*/profile.otf2 --store /srv/ibprof
+  ibprof-site load --at 2026-11-29T14:30 --store /srv/ibprof
+  ibprof-site shared 4711 --store /srv/ibprof
+  ibprof-site demo /tmp/site
+
+docs/how-to/site.md says how to set it up, docs/formats/site.md what the store holds.
+"""
+
+_TOP = 20
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `ibprof-site`."""
+    return run_command(NAME, _run, argv)
+
+
+def _run(argv: Sequence[str] | None) -> int | None:
+    return parse_subcommand(_parser(), argv)()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = make_parser(
+        NAME,
+        "Keep a small summary of every job of a site, as Parquet by day, and answer questions about all of them. All "
+        "times are UTC.",
+        _EXAMPLES,
+    )
+    commands = add_subcommands(parser)
+    _add_ingest(commands)
+    _add_fabrics(commands)
+    _add_questions(commands)
+    _add_upkeep(commands)
+    return parser
+
+
+def _add_ingest(commands: Subcommands) -> None:
+    ingest = _add(commands, "ingest", "add jobs to the store", "jobs/ --remove", _ingest)
+    ingest.add_argument(
+        "inputs",
+        metavar="PROFILE",
+        nargs="+",
+        type=Path,
+        help="a profile, a recording, a file of summaries (.jsonl), or a folder of these, also below it",
+    )
+    ingest.add_argument("--hash-users", action="store_true", default=None, help="keep hashes in place of user names")
+    ingest.add_argument("--remove", action="store_true", help="delete each file of summaries once its jobs are stored")
+    ingest.add_argument(
+        "--newer-than", metavar="DAYS", type=type_of(_parse_days), help="leave out older jobs, such as 90d"
+    )
+    _add_json(ingest)
+    summary = _add(
+        commands,
+        "summary",
+        "print the summary of a job as a line of JSON, for ingest and for log collectors",
+        "profile.otf2 >> /var/log/ibprof.jsonl",
+        _summarise,
+        store=False,
+    )
+    summary.add_argument("profile", metavar="PROFILE", type=Path)
+    help_ = "the store whose fabric of the day gives the loads of links"
+    summary.add_argument("--store", dest="fabrics", metavar="STORE", type=Path, help=help_)
+
+
+def _add_fabrics(commands: Subcommands) -> None:
+    summary = "add the fabric as it is from a day on"
+    fabric = _add(commands, "fabric", summary, "dumps/ --since 2026-11-01", _add_fabric_of_day)
+    fabric.add_argument("names", metavar="LST", nargs="+", help="dumps, as for ibprof-layout; several are rails")
+    fabric.add_argument("--since", metavar="DAY", type=type_of(_parse_day), help="first day (default: today)")
+    fabric.add_argument("--fdbs", metavar="FILE", nargs="+", default=[], help="forwarding tables, one file a LST")
+    fabric.add_argument("--routes", metavar="HOW", type=type_of(parse_routes), help="as for ibprof-layout")
+    _add_json(_add(commands, "changes", "list links that changed from one fabric to the next", "", _list_changes))
+
+
+def _add_questions(commands: Subcommands) -> None:
+    def add(name: str, summary: str, example: str, method: str, *names: str) -> argparse.ArgumentParser:
+        parser = add_subcommand(
+            commands,
+            name,
+            summary,
+            f"example:  ibprof-site {name} {example}",
+            build=lambda options: partial(
+                _answer, options.store, options.as_json, method, {each: getattr(options, each) for each in names}
+            ),
+        )
+        _add_store(parser)
+        _add_json(parser)
+        if "top" in names:
+            parser.add_argument("--top", type=count_in(1), default=_TOP, help="number of rows (default: %(default)s)")
+        if "last" in names:
+            parser.add_argument("--from", dest="first", metavar="DAY", type=type_of(_parse_day), help="first day")
+            parser.add_argument("--to", dest="last", metavar="DAY", type=type_of(_parse_day), help="last day, included")
+        return parser
+
+    span = ("first", "last", "top")
+    jobs = add("jobs", "list jobs, the latest first", "--user ann", "list_jobs", "user", *span)
+    jobs.add_argument("--user")
+    loads = "load of each link direction by job and user at a moment"
+    load = add("load", loads, "--at 2026-11-29T14:30", "load_at", "moment", "link", "top")
+    load.add_argument("--at", dest="moment", metavar="TIME", type=type_of(_parse_moment), required=True)
+    load.add_argument("--link", metavar="NAME", help="only links of nodes whose name contains this")
+    waits = "correlation of a job's time in calls with the traffic of others on its links"
+    shared = "jobs that shared a link with a job, and when"
+    for name, summary, method in (("shared", shared, "shared_with"), ("waits", waits, "compare_waiting")):
+        add(name, summary, "4711", method, "job", "top").add_argument(
+            "job", metavar="JOB", help="number of the scheduler, or key"
+        )
+    add("average", "bytes that an average day puts on each link direction", "--from 2026-11-01", "average_day", *span)
+    gains = "jobs that would gain from another rank placement, by node hours"
+    add("gains", gains, "--from 2026-11-01", "find_gains", *span)
+    add("slow-hosts", "hosts whose ranks are late most often over all jobs", "--top 5", "find_slow_hosts", *span)
+    sql = add(
+        "sql",
+        "answer a statement of SQL on the views jobs, loads, lates, program_lines and directions",
+        "'SELECT user, sum(bytes) FROM jobs GROUP BY user'",
+        "select",
+        "statement",
+    )
+    sql.add_argument("statement")
+    unexplained = _add(
+        commands,
+        "unexplained",
+        "bytes that port counters count and no profile explains",
+        "before.txt after.txt --from 2026-11-29T14:00 --to 2026-11-29T15:00",
+        _explain,
+    )
+    _add_json(unexplained)
+    unexplained.add_argument("before", metavar="BEFORE", type=Path, help="port counters at the first moment")
+    unexplained.add_argument("after", metavar="AFTER", type=Path, help="the same counters at the last moment")
+    unexplained.add_argument("--from", dest="first", metavar="TIME", type=type_of(_parse_moment), required=True)
+    unexplained.add_argument("--to", dest="last", metavar="TIME", type=type_of(_parse_moment), required=True)
+    unexplained.add_argument("--top", type=count_in(1), default=_TOP, help="number of rows (default: %(default)s)")
+
+
+def _add_upkeep(commands: Subcommands) -> None:
+    expire = _add(commands, "expire", "delete old jobs", "--older-than 90d", _expire)
+    expire.add_argument("--older-than", metavar="DAYS", type=type_of(_parse_days), required=True, help="such as 90d")
+    demo = _add(commands, "demo", "make a store with a day of synthetic jobs", "/tmp/site", _make_demo, store=False)
+    demo.add_argument("folder", metavar="DIR", type=Path, nargs="?", default=Path("ibprof-site-demo"))
+    demo.add_argument("--jobs", type=count_in(2, 99_999), default=10_000, help="a day (default: %(default)s)")
+    demo.add_argument("--days", type=count_in(1, 3650), default=1, help="(default: %(default)s)")
+
+
+def _add(
+    commands: Subcommands, name: str, summary: str, example: str, run: Callable[..., int | None], store: bool = True
+) -> argparse.ArgumentParser:
+    """Add a subcommand whose function takes the arguments by their names."""
+    names = tuple(signature(run).parameters)
+    parser = add_subcommand(
+        commands,
+        name,
+        summary,
+        f"example:  ibprof-site {name} {example}".rstrip(),
+        build=lambda options: partial(run, **{each: getattr(options, each) for each in names}),
+    )
+    if store:
+        _add_store(parser)
+    return parser
+
+
+def _add_store(parser: argparse.ArgumentParser) -> None:
+    default = os.environ.get(STORE, "ibprof-site")
+    parser.add_argument("--store", type=Path, default=Path(default), help=f"folder (default: ${STORE}, or ibprof-site)")
+
+
+def _add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", dest="as_json", action="store_true", help="print JSON")
+
+
+def _parse_day(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"expected a day such as 2026-11-29, found {text!r}") from None
+
+
+def _parse_moment(text: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except ValueError:
+        raise UsageError(f"expected a time such as 2026-11-29T14:30, found {text!r}") from None
+    return moment.astimezone(timezone.utc).replace(tzinfo=None) if moment.tzinfo else moment
+
+
+def _parse_days(text: str) -> int:
+    number = text.removesuffix("d")
+    if not (number.isascii() and number.isdigit() and len(number) < 6):
+        raise UsageError(f"expected a number of days such as 90d, found {text!r}")
+    return int(number)
+
+
+def _ingest(
+    store: Path, inputs: Sequence[Path], hash_users: bool | None, remove: bool, newer_than: int | None, as_json: bool
+) -> int:
+    """Add jobs; an input that cannot be read is reported, and the others are added."""
+    from ibprof_converter.site.job_ingest import ingest_jobs  # noqa: PLC0415  (--help must come at once)
+    from ibprof_converter.site.job_store import JobStore, days_ago  # noqa: PLC0415
+
+    oldest = date.min if newer_than is None else days_ago(newer_than)
+    outcome, errors = ingest_jobs(JobStore(store, make=True, hash_users=hash_users), inputs, oldest, remove=remove)
+    for error in errors:
+        print(f"{NAME}: {printable(str(error))}", file=sys.stderr)
+    result = asdict(outcome)
+    if as_json:
+        print_json(result)
+    else:
+        print(", ".join(f"{number} {what}" for what, number in result.items()))
+    return errors[0].status if errors else 0
+
+
+def _summarise(profile: Path, fabrics: Path | None) -> None:
+    from ibprof_converter.site.fabric_days import FabricCalendar  # noqa: PLC0415  (as above)
+    from ibprof_converter.site.job_ingest import read_summary  # noqa: PLC0415
+    from ibprof_converter.site.job_summary import write_line  # noqa: PLC0415
+
+    print(write_line(read_summary(profile, FabricCalendar(fabrics) if fabrics else None)))
+
+
+def _add_fabric_of_day(
+    store: Path, names: Sequence[str], fdbs: Sequence[str], routes: str | None, since: date | None
+) -> None:
+    from ibprof_converter.analysis.load_options import FabricOptions  # noqa: PLC0415  (as above)
+    from ibprof_converter.site.fabric_days import add_fabric  # noqa: PLC0415
+    from ibprof_converter.site.job_store import JobStore, today  # noqa: PLC0415
+
+    first = since or today()
+    options = FabricOptions(tuple(names), tuple(fdbs), routes=routes)
+    print(f"fabric {add_fabric(JobStore(store, make=True).folder, options, first)} since {first}")
+
+
+def _list_changes(store: Path, as_json: bool) -> None:
+    from ibprof_converter.site.fabric_days import compare_fabrics  # noqa: PLC0415  (as above)
+    from ibprof_converter.site.job_store import JobStore  # noqa: PLC0415
+
+    _print_rows(map(asdict, compare_fabrics(JobStore(store).folder)), as_json)
+
+
+def _answer(store: Path, as_json: bool, method: str, values: Mapping[str, Any]) -> None:
+    from ibprof_converter.site.job_store import JobStore  # noqa: PLC0415  (as above)
+    from ibprof_converter.site.site_questions import SiteQuestions  # noqa: PLC0415
+
+    _print_rows(getattr(SiteQuestions(JobStore(store)), method)(**values), as_json)
+
+
+def _explain(store: Path, before: Path, after: Path, first: datetime, last: datetime, top: int, as_json: bool) -> None:
+    from ibprof_converter.site.counted_links import subtract_counted  # noqa: PLC0415  (as above)
+
+    if last <= first:
+        raise UsageError(f"--to: expected a time after {first}, found {last}")
+    counted = subtract_counted(store, before, after, first.date())
+    _answer(store, as_json, "explain_counters", {"counted": counted, "first": first, "until": last, "top": top})
+
+
+def _expire(store: Path, older_than: int) -> None:
+    from ibprof_converter.site.job_store import JobStore, days_ago  # noqa: PLC0415  (as above)
+
+    before = days_ago(older_than)
+    gone = JobStore(store).expire(before)
+    print(f"{len(gone)} days before {before} deleted")
+
+
+def _make_demo(folder: Path, days: int, jobs: int) -> None:
+    from ibprof_converter.site.job_store import today  # noqa: PLC0415  (as above)
+    from ibprof_converter.site.synthetic_jobs import make_store  # noqa: PLC0415
+
+    first = today() - timedelta(days=days)
+    outcome = make_store(folder, first, days, jobs)
+    print(f"{outcome.added} jobs in {folder}; for example:")
+    for question in (f"load --at {first}T12:00", "average", "slow-hosts", f"waits {first.toordinal() * 10**5}"):
+        print(f"  {NAME} {question} --store {folder}")
+
+
+def _print_rows(rows: Iterable[Mapping[str, Any]], as_json: bool) -> None:
+    rows = list(rows)
+    if as_json:
+        print_json([{name: _as_json(value) for name, value in row.items()} for row in rows])
+    elif rows:
+        print_table(list(rows[0]), [[_format(name, value) for name, value in row.items()] for row in rows])
+
+
+def _as_json(value: Any) -> Any:
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, list | tuple):
+        return list(map(_as_json, value))
+    if isinstance(value, dict):
+        return {str(name): _as_json(each) for name, each in value.items()}
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    return value if value is None or isinstance(value, bool | int | str) else str(value)
+
+
+def _format(name: str, value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, datetime):
+        return value.isoformat(" ", "seconds")
+    if "bytes" in name or name in ("total_per_s", "counted", "explained", "unexplained", "most"):
+        is_count = isinstance(value, int | float) and not isinstance(value, bool)
+        return format_bytes(round(value)) if is_count and value >= 0 else str(value)
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

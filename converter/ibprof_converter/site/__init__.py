@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The site's store: a small summary of each job as Parquet by day, and questions about all jobs."""
+
+from ibprof.errors import MissingToolError
+
+try:
+    import duckdb  # noqa: F401
+    import pyarrow  # noqa: F401
+except ImportError:
+    raise MissingToolError("the site's store needs DuckDB and pyarrow: pip install 'ibprof[site]'") from None

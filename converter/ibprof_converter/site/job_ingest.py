@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Find profiles and files of summaries, and add their jobs to a store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime, timezone
+from itertools import chain
+from pathlib import Path
+
+import pyarrow as pa
+
+from ibprof.errors import IbprofError, InputError
+from ibprof.load import load_profile
+from ibprof.profile.profile_data import Profile
+from ibprof.recording.folder_runs import SUFFIX as RECORDING
+from ibprof_converter.site.fabric_days import FabricCalendar
+from ibprof_converter.site.job_store import Ingested, JobStore
+from ibprof_converter.site.job_summary import Row, identify_run, parse_lines, read_lines, summarise_job, write_line
+
+LINES = ".jsonl"
+"""End of the names of files with a line of JSON a job."""
+
+_ARCHIVE = ".otf2"
+_AT_ONCE = 256
+"""Profiles whose summaries are written together."""
+
+
+def ingest_jobs(
+    store: JobStore, paths: Sequence[Path], oldest: date = date.min, *, remove: bool = False
+) -> tuple[Ingested, list[IbprofError]]:
+    """Add the jobs of profiles, recordings and files of summaries; folders are searched.
+
+    Args:
+        store: to add to.
+        paths: of the inputs.
+        oldest: jobs that began earlier are left out.
+        remove: whether to delete each file of summaries once all its jobs are stored.
+
+    Returns:
+        The number of jobs, and an error for each input that could not be read; the others are stored.
+
+    Raises:
+        OSError: the store cannot be written.
+    """
+    calendar = FabricCalendar(store.folder)
+    outcome, errors = Ingested(), []
+    waiting: list[pa.Table] = []
+    for path in chain.from_iterable(_look_below(path) if path.is_dir() else (path,) for path in paths):
+        try:
+            if path.suffix == LINES:
+                for table in _read(path):
+                    outcome += store.add(table, oldest)
+                if remove:
+                    path.unlink(missing_ok=True)
+                continue
+            run = load_profile(path)
+            if store.has(_day_of(run), identify_run(run)):
+                outcome += Ingested(known=1)
+            elif _day_of(run) >= oldest:
+                line = write_line(summarise_job(run, calendar.find(_day_of(run))))
+                waiting += parse_lines(path, [line.encode()], 1)
+        except IbprofError as error:
+            errors.append(error)
+        if len(waiting) >= _AT_ONCE:
+            outcome += store.add(pa.concat_tables(waiting), oldest)
+            waiting = []
+    if waiting:
+        outcome += store.add(pa.concat_tables(waiting), oldest)
+    return outcome, errors
+
+
+def _read(path: Path) -> Iterator[pa.Table]:
+    try:
+        yield from read_lines(path)
+    except OSError as error:
+        raise InputError(path, None, "a file of summaries", error.strerror or str(error)) from None
+
+
+def read_summary(path: Path, calendar: FabricCalendar | None) -> Row:
+    """Return the summary of a profile.
+
+    Raises:
+        IbprofError: it cannot be read, or not be put on the fabric of its day.
+    """
+    run = load_profile(path)
+    return summarise_job(run, calendar.find(_day_of(run)) if calendar else None)
+
+
+def _day_of(run: Profile) -> date:
+    began_ns = min((rank.start_ns for rank in run.ranks), default=0)
+    return datetime.fromtimestamp(began_ns // 10**9, timezone.utc).date()
+
+
+def _look_below(folder: Path) -> Iterator[Path]:
+    """Yield the inputs in a folder; a recording whose archive is there too is left out."""
+    if folder.suffix == RECORDING:
+        if not folder.with_suffix(_ARCHIVE).exists():
+            yield folder
+        return
+    for path in sorted(folder.iterdir()):
+        if path.is_dir() and not path.is_symlink():
+            yield from _look_below(path)
+        elif path.suffix in (_ARCHIVE, LINES) and not path.name.startswith("."):
+            yield path

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The store: one Parquet file of jobs a day, each written as a whole, so that no reader sees half a day.
+
+    STORE/site.json               settings: whether names of users are hashed
+    STORE/.salt                   secret of these hashes, for the owner of the store alone
+    STORE/jobs/2026-11-29.parquet jobs that began on that day, UTC, in the order of their beginning
+    STORE/fabrics/DATE-HASH-N/    dumps of a fabric and its table of link directions
+    STORE/sums/                   sums of each day, made again where they are missing
+
+A writer holds a lock, reads the file of the day, adds the jobs that it lacks, and renames the new file over
+the old one. A killed writer leaves the old file or the new one. Ingested again, jobs that are there are not added.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hmac
+import json
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from ibprof.errors import InconsistentError, InputError, quote_found
+from ibprof_converter.outputs.atomic_write import write_atomically
+from ibprof_converter.site.job_summary import SCHEMA
+
+_SETTINGS = "site.json"
+_SALT = ".salt"
+_FORMAT = 1
+_JOBS = "jobs"
+_ROWS_IN_GROUP = 2048
+"""Jobs whose columns lie together: questions about a moment skip the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ingested:
+    """Outcome of an ingest: jobs that were new, that replaced an unfinished state, and that were there."""
+
+    added: int = 0
+    replaced: int = 0
+    known: int = 0
+
+    def __add__(self, other: Ingested) -> Ingested:
+        return Ingested(self.added + other.added, self.replaced + other.replaced, self.known + other.known)
+
+
+class JobStore:
+    """A store of jobs in a folder."""
+
+    def __init__(self, folder: Path, *, make: bool = False, hash_users: bool | None = None) -> None:
+        """Open a store.
+
+        Args:
+            folder: of the store.
+            make: whether to make it where it is missing.
+            hash_users: whether names of users are replaced by hashes; None: as the store has it.
+
+        Raises:
+            InputError: there is no store, or it is of another format.
+            InconsistentError: the store has another setting for names of users.
+            OSError: it cannot be made.
+        """
+        self.folder = folder
+        settings = folder / _SETTINGS
+        if make and not settings.exists():
+            (folder / _JOBS).mkdir(parents=True, exist_ok=True)
+            with self._locked():
+                if not settings.exists():
+                    if hash_users:
+                        self._make_salt()
+                    chosen = {"format": _FORMAT, "hash_users": bool(hash_users)}
+                    write_atomically(settings, json.dumps(chosen).encode())
+        self.hashes_users = self._read_settings(settings)
+        if hash_users is not None and hash_users != self.hashes_users:
+            raise InconsistentError(f"{folder}: names of users are {'' if self.hashes_users else 'not '}hashed here")
+
+    def _make_salt(self) -> None:
+        """Make the secret of the hashes, which only its owner may read."""
+        salt = self.folder / _SALT
+        salt.touch(0o600)
+        salt.write_bytes(secrets.token_bytes(16))
+
+    @staticmethod
+    def _read_settings(settings: Path) -> bool:
+        try:
+            read = json.loads(settings.read_text())
+        except FileNotFoundError:
+            raise InputError(settings.parent, None, "a store of ibprof-site", "none; ingest makes one") from None
+        except ValueError as error:
+            raise InputError(settings, None, "settings as JSON", str(error)) from None
+        if not isinstance(read, dict) or read.get("format") != _FORMAT:
+            raise InputError(settings, None, f'"format": {_FORMAT}', quote_found(json.dumps(read)))
+        return bool(read.get("hash_users"))
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Hold the store's lock; the kernel releases it when a writer is killed."""
+        descriptor = os.open(self.folder / ".lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o660)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def days(self) -> list[date]:
+        """Return the days that have jobs, in order."""
+        found = []
+        for path in (self.folder / _JOBS).glob("*.parquet"):
+            with suppress(ValueError):
+                found.append(date.fromisoformat(path.stem))
+        return sorted(found)
+
+    def path_of(self, day: date) -> Path:
+        """Return the file of a day."""
+        return self.folder / _JOBS / f"{day.isoformat()}.parquet"
+
+    def add(self, jobs: pa.Table, oldest: date = date.min) -> Ingested:
+        """Add jobs, a day at a time; those that began before `oldest` are left out.
+
+        Raises:
+            InputError: the file of a day is damaged.
+            OSError: a day cannot be written; earlier days are whole.
+        """
+        if self.hashes_users:
+            jobs = jobs.set_column(SCHEMA.get_field_index("user"), "user", self._hash(jobs["user"]))
+        days = pc.cast(jobs["began"], pa.date32())
+        done = Ingested()
+        for day in sorted(day for day in pc.unique(days).to_pylist() if day >= oldest):
+            with self._locked():
+                done += self._merge(day, jobs.filter(pc.equal(days, pa.scalar(day))))
+        return done
+
+    def _hash(self, users: Any) -> Any:
+        encoded = users.combine_chunks().dictionary_encode()
+        salt = (self.folder / _SALT).read_bytes()
+        names = [hmac.digest(salt, str(each).encode(), "sha256").hex()[:16] for each in encoded.dictionary.to_pylist()]
+        return pa.DictionaryArray.from_arrays(encoded.indices, pa.array(names, pa.string())).cast(pa.string())
+
+    def _merge(self, day: date, jobs: pa.Table) -> Ingested:
+        path = self.path_of(day)
+        _remove_leftovers(path)
+        stored = self.read_day(day) if path.exists() else SCHEMA.empty_table()
+        both = pa.concat_tables([stored, jobs])
+        # Of several states of one job the last one counts: finished, then the latest end, then the one stored first.
+        order = pa.table(
+            {
+                "key": both["key"],
+                "finished": pc.fill_null(both["finished"], fill_value=False).cast(pa.int8()),
+                "ended": both["ended"],
+                "place": np.arange(len(both)),
+            }
+        ).sort_by([("key", "ascending"), ("finished", "descending"), ("ended", "descending"), ("place", "ascending")])
+        key = order["key"].combine_chunks()
+        first = np.ones(len(both), np.bool_)
+        first[1:] = pc.not_equal(key[1:], key[:-1]).to_numpy(zero_copy_only=False)
+        kept = order["place"].to_numpy()[first]
+        new = int((kept >= len(stored)).sum())
+        added = len(kept) - len(stored)
+        outcome = Ingested(added, new - added, len(jobs) - new)
+        if new:
+            merged = both.take(np.sort(kept)).sort_by([("began", "ascending"), ("key", "ascending")])
+            sink = pa.BufferOutputStream()
+            pq.write_table(merged, sink, row_group_size=_ROWS_IN_GROUP, compression="zstd")
+            write_atomically(path, memoryview(sink.getvalue()))
+        return outcome
+
+    def has(self, day: date, key: str) -> bool:
+        """Return whether a finished job is stored."""
+        path = self.path_of(day)
+        if not path.exists():
+            return False
+        found = pq.read_table(path, columns=["key"], filters=[("key", "==", key), ("finished", "==", True)])
+        return bool(len(found))
+
+    def read_day(self, day: date) -> pa.Table:
+        """Return the jobs of a day.
+
+        Raises:
+            InputError: its file is damaged.
+        """
+        path = self.path_of(day)
+        try:
+            return pq.read_table(path, schema=SCHEMA)
+        except pa.ArrowException as error:
+            raise InputError(path, None, "a file of jobs", str(error).partition("\n")[0]) from None
+
+    def expire(self, before: date) -> list[date]:
+        """Delete the jobs of all days before a day; return these days.
+
+        Raises:
+            OSError: a file cannot be deleted.
+        """
+        gone = [day for day in self.days() if day < before]
+        with self._locked():
+            for day in gone:
+                self.path_of(day).unlink(missing_ok=True)
+                for sums in (self.folder / "sums").glob(f"{day.isoformat()}.*"):
+                    sums.unlink(missing_ok=True)
+        return gone
+
+
+def _remove_leftovers(path: Path) -> None:
+    """Remove temporary files of killed writers; the lock is held, so that no other writer has one."""
+    for left in path.parent.glob(f".{path.name}.*"):
+        left.unlink(missing_ok=True)
+
+
+def today() -> date:
+    """Return the day, UTC."""
+    return datetime.now(timezone.utc).date()
+
+
+def days_ago(days: int) -> date:
+    """Return the day that was some days ago, UTC."""
+    return today() - timedelta(days=days)

@@ -1,0 +1,345 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Questions about all jobs of a store, in SQL over its files, which DuckDB reads. docs/formats/site.md has views."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime, time, timedelta
+from math import atanh, sqrt, tanh
+from pathlib import Path
+from tempfile import gettempdir
+from typing import Any
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.errors import InputError, UsageError
+from ibprof_converter.site.fabric_days import list_tables
+from ibprof_converter.site.job_store import JobStore
+
+TOP = 20
+"""Number of rows."""
+
+MEMORY = "1500MB"
+"""Memory of DuckDB; what does not fit goes to temporary files."""
+
+LEAST_BINS = 8
+"""Intervals of a job below which no correlation is computed."""
+
+_Z = 1.96
+
+_VIEWS = ("running", "loads", "lates", "program_lines")
+"""Views of `jobs`; `jobs` and `directions` are the files."""
+
+_OF_JOBS = (
+    "(SELECT key, job, user, fabric, began, ended, unnest(links) AS link, unnest(link_bytes) AS bytes FROM {jobs})"
+)
+
+Rows = list[dict[str, Any]]
+Day = date | None
+"""None where open."""
+
+
+def read_statements(path: Path) -> dict[str, str]:
+    """Return the statements of a file by their names, which comments of one word are."""
+    parts = re.split(r"^-- (\w+)$", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return {name: text.strip() for name, text in zip(parts[1::2], parts[2::2], strict=True)}
+
+
+def _expand(statements: Mapping[str, str]) -> dict[str, str]:
+    """Return statements with the flows that they name."""
+
+    def name_flows(match: re.Match[str]) -> str:
+        flows, columns = match[1], match[2]
+        if match[3]:
+            flows, columns = _OF_JOBS.format(jobs=match[3]), "key, job, user, bytes, began, ended"
+        return statements["named"].replace("FLOWS", flows).replace("COLUMNS", columns)
+
+    return {
+        name: re.sub(r"\{named (\w+): ([^}]*)\}|\{links of (\w+)\}", name_flows, text)
+        for name, text in statements.items()
+    }
+
+
+_SQL = _expand(read_statements(Path(__file__).with_name("questions.sql")))
+
+
+class SiteQuestions:
+    """Answers questions about the jobs of a store."""
+
+    def __init__(self, store: JobStore) -> None:
+        self.store = store
+        self._db = duckdb.connect(
+            config={
+                "memory_limit": MEMORY,
+                "temp_directory": os.path.join(gettempdir(), f"ibprof-site-{os.getpid()}"),  # noqa: PTH118
+                "autoinstall_known_extensions": False,
+                "autoload_known_extensions": False,
+            }
+        )
+        tables = [os.fspath(path) for path in list_tables(store.folder)]
+        self._define("directions", tables, _SQL["no_directions"])
+        self._define("jobs", [os.fspath(store.path_of(day)) for day in store.days()], None)
+        for name in _VIEWS:
+            self._db.execute(f"CREATE VIEW {name} AS {_SQL[name]}")
+
+    def _define(self, view: str, files: Sequence[str], empty: str | None) -> None:
+        if files:
+            listed = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
+            self._ask(f"CREATE OR REPLACE VIEW {view} AS SELECT * FROM read_parquet([{listed}])")
+        elif empty:
+            self._db.execute(f"CREATE OR REPLACE VIEW {view} AS {empty}")
+        else:
+            raise InputError(self.store.folder, None, "jobs", "an empty store; ibprof-site ingest adds jobs")
+
+    def _ask(self, text: str, values: Mapping[str, Any] | None = None) -> Rows:
+        try:
+            found = self._db.execute(text, values or {})
+            names = [column[0] for column in found.description or ()]
+            return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+        except (duckdb.InvalidInputException, duckdb.IOException) as error:
+            raise InputError(self.store.folder, None, "whole files of jobs", str(error).partition("\n")[0]) from None
+
+    def select(self, statement: str) -> Rows:
+        """Return the rows of a statement of the user.
+
+        Raises:
+            UsageError: the statement is invalid.
+        """
+        try:
+            return self._ask(statement)
+        except duckdb.Error as error:
+            raise UsageError(f"SQL: {error}") from None
+
+    def list_jobs(self, user: str | None = None, first: Day = None, last: Day = None, top: int = TOP) -> Rows:
+        """Return jobs, those that began last first."""
+        return self._ask(
+            _SQL["list_jobs"],
+            {**_bounds(first, last), "user": user, "top": top},
+        )
+
+    def load_at(self, moment: datetime, link: str | None = None, top: int = TOP) -> Rows:
+        """Return the load of each link direction at a moment by job and user.
+
+        The rate of a job is that of its interval at the moment, shared over links as the bytes of the whole run are;
+        without intervals it is the mean of the run.
+
+        Args:
+            moment: UTC.
+            link: only directions whose nodes' names contain this.
+            top: number of link directions, the most loaded ones.
+        """
+        return self._ask(
+            _SQL["load_at"],
+            {"at": moment, "link": link, "top": top},
+        )
+
+    def shared_with(self, job: str, top: int = TOP) -> Rows:
+        """Return the jobs that ran while a job did and sent on its link directions, those with most bytes first.
+
+        Args:
+            job: its number in the scheduler, or its key; several runs of one number are all meant.
+            top: number of rows.
+
+        Raises:
+            UsageError: there is no such job.
+        """
+        mine = self._find_job(job)
+        return self._ask(
+            _SQL["shared_with"],
+            {**mine, "top": top},
+        )
+
+    def _find_job(self, job: str) -> dict[str, Any]:
+        found = self._ask(
+            _SQL["find_job"],
+            {"job": job},
+        )[0]
+        if not found["keys"]:
+            raise UsageError(f"the store has no job {job}; ibprof-site jobs lists them")
+        return found
+
+    def compare_waiting(self, job: str, top: int = TOP) -> Rows:
+        """Return how a job's time in calls goes with the traffic of each other job on its links: a correlation.
+
+        It is computed over the job's intervals: its seconds in MPI calls, and the bytes that the other job sent
+        meanwhile, as far as they pass shared link directions. The standard error is that of Fisher's transformation
+        with the number of independent intervals.
+
+        Source: M. S. Bartlett, J. Royal Stat. Soc. 98 (1935) 536, for series whose neighbours depend on each other.
+
+        Raises:
+            UsageError: there is no such job, or it has no intervals.
+        """
+        answers: Rows = []
+        for shared in self.shared_with(job, 10 * top):
+            mine, other = (
+                self._ask(
+                    "SELECT began, bin_s, bin_bytes, bin_mpi_s FROM jobs WHERE key = $key AND began <= $until",
+                    {"key": key, "until": shared["until"]},
+                )[0]
+                for key in (shared["of"], shared["key"])
+            )
+            spans = [row["bin_s"] and row["bin_bytes"] for row in (mine, other)]
+            if not all(spans) or None in (mine["bin_mpi_s"] or [None]):
+                continue
+            offset = (mine["began"] - other["began"]).total_seconds()
+            edges = offset + mine["bin_s"] * np.arange(len(mine["bin_mpi_s"]) + 1)
+            their_edges = other["bin_s"] * np.arange(len(other["bin_bytes"]) + 1)
+            sent = np.diff(np.interp(edges, their_edges, np.concatenate([[0], np.cumsum(other["bin_bytes"])])))
+            both = (edges[1:] > 0) & (edges[:-1] < their_edges[-1])
+            found = correlate(np.array(mine["bin_mpi_s"], float)[both], sent[both])
+            if found:
+                answers.append(
+                    {
+                        **{name: shared[name] for name in ("job", "user", "key", "of", "since", "until", "links")},
+                        "intervals": int(both.sum()),
+                        "correlation": found[0],
+                        "low": found[1],
+                        "high": found[2],
+                    }
+                )
+        if not answers:
+            raise UsageError(
+                f"{job}: no other job on its links has {LEAST_BINS} intervals in common; IBPROF_INTERVAL records them"
+            )
+        return sorted(answers, key=lambda row: (-row["low"], row["key"]))[:top]
+
+    def average_day(self, first: Day = None, last: Day = None, top: int = TOP) -> Rows:
+        """Return the bytes that an average day puts on each link direction, all on the day on which their job began."""
+        days = self._sum_days("links", first, last)
+        return self._ask(
+            _SQL["average_day"],
+            {"days": max(days, 1), "top": top},
+        )
+
+    def find_gains(self, first: Day = None, last: Day = None, top: int = TOP) -> Rows:
+        """Return the jobs that would gain from another rank placement, by node hours.
+
+        The gain is predicted when the profile is read: the time at line rate that another placement, on the fabric of
+        its day, takes off the most loaded link direction.
+        """
+        return self._ask(
+            _SQL["find_gains"],
+            {**_bounds(first, last), "top": top},
+        )
+
+    def find_slow_hosts(self, first: Day = None, last: Day = None, top: int = TOP) -> Rows:
+        """Return hosts by how often their ranks are late over all jobs, with the interval of 95% (Wilson)."""
+        self._sum_days("hosts", first, last)
+        rows = self._ask(
+            "SELECT host, sum(jobs)::BIGINT AS jobs, sum(late_jobs)::BIGINT AS late_jobs, sum(wait_s) AS wait_s "
+            "FROM day_hosts GROUP BY host"
+        )
+        for row in rows:
+            row["share"] = row["late_jobs"] / row["jobs"]
+            row["low"], row["high"] = _bound_share(row["late_jobs"], row["jobs"])
+        return sorted(rows, key=lambda row: (-row["low"], row["host"]))[:top]
+
+    def explain_counters(
+        self, counted: Mapping[tuple[str, int], int], first: datetime, until: datetime, top: int = TOP
+    ) -> Rows:
+        """Return what port counters counted on each link direction beyond all profiles.
+
+        Args:
+            counted: bytes by GUID and port of the sender.
+            first, until: between these moments, UTC. A job's bytes count by the part of its run between them.
+
+        Returns:
+            A row for each counted direction, the least explained one first.
+        """
+        rows = self._ask(
+            _SQL["explain_counters"],
+            {"first": first, "until": until},
+        )
+        known = {(row.pop("guid"), row.pop("port")): row for row in rows}
+        answers = []
+        for (guid, port), bytes_ in counted.items():
+            row = known.get((guid, port), {"name": guid, "peer": "", "explained": 0.0})
+            answers.append(
+                {
+                    "sender": f"{row['name'] or guid} port {port}",
+                    "receiver": row["peer"],
+                    "counted": bytes_,
+                    "explained": round(row["explained"]),
+                    "unexplained": bytes_ - round(row["explained"]),
+                }
+            )
+        return sorted(answers, key=lambda row: (-row["unexplained"], row["sender"]))[:top]
+
+    def _sum_days(self, what: str, first: Day, last: Day) -> int:
+        """Define the view `day_links` or `day_hosts` over the sums of days; return the number of days.
+
+        The sums of a day are kept in the store; the file's size and time are in their name, so that they are made again
+        where it changed. Where the store cannot be written they are made for this question alone.
+        """
+        folder = self.store.folder / "sums"
+        days = [day for day in self.store.days() if (first or date.min) <= day <= (last or date.max)]
+        files, texts = [], []
+        for day in days:
+            path = self.store.path_of(day)
+            state = path.stat()
+            kept = folder / f"{day.isoformat()}.{state.st_size}-{state.st_mtime_ns}.{what}.parquet"
+            if not kept.exists() and not self._keep_sums(path, kept, what):
+                texts.append(f"SELECT * FROM ({_SQL[f'day_{what}'].replace('$file', _quoted(path))})")
+            else:
+                files.append(_quoted(kept))
+        if files:
+            texts.append(f"SELECT * FROM read_parquet([{', '.join(files)}])")
+        if not texts:
+            raise UsageError("the store has no jobs between these days")
+        self._ask(f"CREATE OR REPLACE TEMP VIEW day_{what} AS {' UNION ALL '.join(texts)}")
+        return (days[-1] - days[0]).days + 1
+
+    def _keep_sums(self, path: Path, kept: Path, what: str) -> bool:
+        made = kept.with_name(f".{kept.name}.{os.getpid()}")
+        try:
+            kept.parent.mkdir(exist_ok=True)
+            if not os.access(kept.parent, os.W_OK):
+                return False
+            for older in (*kept.parent.glob(f"{path.stem}.*.{what}.parquet"), *kept.parent.glob(f".{path.stem}.*")):
+                older.unlink(missing_ok=True)
+            query = _SQL[f"day_{what}"].replace("$file", _quoted(path))
+            self._ask(f"COPY ({query}) TO {_quoted(made)} (FORMAT parquet)")
+            made.replace(kept)
+        except OSError:
+            return False
+        return True
+
+
+def _quoted(path: Path) -> str:
+    return "'" + os.fspath(path).replace("'", "''") + "'"
+
+
+def _bounds(first: Day, last: Day) -> dict[str, datetime]:
+    """Return the beginning of the first day and the end of the last one; days are open where None."""
+    after = datetime.combine(last or date(9000, 1, 1), time()) + timedelta(days=1)
+    return {"first": datetime.combine(first or date(1, 1, 1), time()), "after": after}
+
+
+def correlate(one: npt.NDArray[np.float64], other: npt.NDArray[np.float64]) -> tuple[float, float, float] | None:
+    """Return the correlation of two series and its interval of 95%; None where they are too short or constant."""
+    if len(one) < LEAST_BINS or not one.std() or not other.std():
+        return None
+    centred = [(each - each.mean()) / each.std() for each in (one, other)]
+    r = float(np.mean(centred[0] * centred[1]))
+    memory = float(np.prod([np.mean(each[1:] * each[:-1]) for each in centred]))
+    count = len(one) * (1 - max(memory, 0)) / (1 + max(memory, 0))
+    if count <= 4:
+        return None
+    middle, error = atanh(min(max(r, -0.999999), 0.999999)), _Z / sqrt(count - 3)
+    return r, tanh(middle - error), tanh(middle + error)
+
+
+def _bound_share(found: int, of: int) -> tuple[float, float]:
+    """Return the interval of 95% of a share.
+
+    Source: E. B. Wilson, J. American Stat. Assoc. 22 (1927) 209.
+    """
+    share, square = found / of, _Z**2 / of
+    middle = (share + square / 2) / (1 + square)
+    half = _Z / (1 + square) * sqrt(share * (1 - share) / of + square / 4 / of)
+    return middle - half, middle + half

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Synthetic summaries of jobs, to try the store and to measure it. Their links are random, not routed.
+
+Two facts are planted. Ranks on `SLOW_HOST` are late in every third job. The first two jobs of each day share links, and
+the first one's time in calls follows the second one's traffic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date, datetime, time, timedelta
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from ibprof.errors import InconsistentError
+from ibprof_converter.analysis.load_options import FabricOptions
+from ibprof_converter.site.fabric_days import FabricCalendar, add_fabric
+from ibprof_converter.site.job_store import Ingested, JobStore
+from ibprof_converter.site.job_summary import Row, parse_lines, write_line
+
+FABRIC = "xgft:2:18,36:1,18"
+"""648 hosts below 36 leaf switches and 18 spine switches, 2,592 link directions."""
+
+SLOW_HOST = 7
+"""Number of the host that is often late."""
+
+VICTIM, AGGRESSOR = "victim", "aggressor"
+"""Names of the two jobs."""
+
+BINS = 24
+
+_USERS = 200
+_DAY_S = 86_400
+_LONGEST_S = 6 * 3600
+_VERDICTS = ("waiting", "switch-links", "host-links", "small-messages", "slow-transfer", "on-host")
+_GB = 10**9
+
+
+def make_jobs(
+    day: date, jobs: int, fabric: str, directions: int, hosts: tuple[str, ...], links: int = 100, seed: int = 0
+) -> Iterator[str]:
+    """Yield the summaries of a day as lines of JSON, in no order of time.
+
+    Args:
+        day: on which they begin.
+        jobs: number of jobs.
+        fabric: name of the fabric in the store.
+        directions: number of its link directions.
+        hosts: names of its hosts.
+        links: link directions that each job uses.
+        seed: of the random choices.
+    """
+    random = np.random.default_rng([seed, day.toordinal()])
+    midnight = datetime.combine(day, time())
+    links = min(links, directions)
+    starts = random.integers(0, _DAY_S * 10**6, jobs).tolist()
+    spans = np.minimum(random.lognormal(7.5, 1.2, jobs), _LONGEST_S).tolist()
+    sizes = np.minimum(2 ** random.integers(0, 7, jobs), len(hosts)).tolist()
+    first_host = random.integers(0, len(hosts), jobs).tolist()
+    owners = random.zipf(1.5, jobs) % _USERS
+    shares = random.random((jobs, 4)).tolist()
+    parts = min(directions, 2 * links)
+    for number in range(jobs):
+        run_s, nodes = spans[number], sizes[number]
+        if number < 2:
+            starts[number], run_s, nodes = 0, 3600.0, 16
+        began = midnight + timedelta(microseconds=starts[number])
+        names = [hosts[(first_host[number] + each) % len(hosts)] for each in range(nodes)]
+        # A run of numbers, of which half are used: quick to make, and neighbours share them.
+        at = 0 if number < 2 else int(random.integers(0, directions - parts + 1))
+        chosen = np.sort(random.permutation(parts)[:links]) if number > 1 else np.arange(links)
+        sent = (random.pareto(1.2, links) * _GB).astype(np.int64) + 1
+        mpi, wait, gain, late = shares[number]
+        row: Row = {
+            "key": f"{(seed * 10**6 + day.toordinal()) * 10**6 + number:016x}",
+            "job": str(day.toordinal() * 10**5 + number),
+            "step": "0",
+            "name": (VICTIM, AGGRESSOR)[number] if number < 2 else f"app{number % 50}",
+            "user": f"user{int(owners[number])}",
+            "partition": "batch",
+            "began": began.isoformat(timespec="microseconds"),
+            "ended": (began + timedelta(seconds=run_s)).isoformat(timespec="microseconds"),
+            "finished": True,
+            "ranks": 32 * nodes,
+            "nodes": nodes,
+            "hosts": sorted(names),
+            "calls": number * 1000,
+            "bytes": int(sent.sum()),
+            "run_s": run_s,
+            "mpi_s": run_s * mpi,
+            "wait_s": run_s * mpi * wait,
+            "split_error_s": 0.01 * run_s,
+            "transfer_s": run_s * mpi * (1 - wait),
+            "unsplit_s": 0.0,
+            "line_rate_s": float(sent.max()) * 8e-11,
+            "gain_s": run_s * mpi * gain * 0.1,
+            "placement_gain_s": run_s * mpi * gain * 0.1 if gain > 0.8 else 0.0,
+            "verdict": _VERDICTS[number % len(_VERDICTS)],
+            "lines": [
+                {
+                    "operation": "ALLREDUCE",
+                    "site": f"solver.c:{212 + number % 9}",
+                    "calls": number * 1000,
+                    "time_s": run_s * mpi * 32 * nodes,
+                    "wait_s": run_s * mpi * wait * 32 * nodes,
+                    "transfer_s": run_s * mpi * (1 - wait) * 32 * nodes,
+                    "bytes": int(sent.sum()),
+                }
+            ],
+            "fabric": fabric,
+            "links": (at + chosen).tolist(),
+            "link_bytes": sent.tolist(),
+            "unrouted_bytes": 0,
+        }
+        is_slow = hosts[SLOW_HOST] in names and number % 3 == 0
+        if is_slow or late > 0.98:
+            name = hosts[SLOW_HOST] if is_slow else names[number % nodes]
+            row["late"] = [{"rank": 32 * names.index(name), "host": name, "wait_s": run_s * wait, "share": 0.9}]
+        if number < 2 or number % 10 == 0:
+            # Of the first two jobs both series come from the same numbers.
+            source = np.random.default_rng([seed, day.toordinal()]) if number < 2 else random
+            base = source.random(BINS)
+            row["bin_s"] = run_s / BINS
+            row["bin_bytes"] = (base * _GB).astype(np.int64).tolist()
+            noise = random.normal(0, 0.1, BINS)
+            row["bin_mpi_s"] = np.maximum(base + noise, 0).tolist()
+        yield write_line(row)
+
+
+def make_store(folder: Path, first: date, days: int, jobs: int, links: int = 100) -> Ingested:
+    """Make a store of synthetic jobs on a synthetic fabric.
+
+    Args:
+        folder: of the store.
+        first: day.
+        days: how many.
+        jobs: a day.
+        links: link directions that each job uses.
+
+    Raises:
+        OSError: the store cannot be written.
+    """
+    store = JobStore(folder, make=True)
+    fabric = add_fabric(folder, FabricOptions((FABRIC,)), first)
+    return sum(
+        (
+            store.add(table)
+            for number in range(days)
+            for table in make_day(store, fabric, first + timedelta(days=number), jobs, links)
+        ),
+        Ingested(),
+    )
+
+
+def make_day(store: JobStore, fabric: str, day: date, jobs: int, links: int = 100) -> Iterator[pa.Table]:
+    """Yield the jobs of a day as an ingest reads them from a file of summaries."""
+    dated = FabricCalendar(store.folder).find(day)
+    if dated is None:
+        raise InconsistentError(f"{store.folder}: no fabric is valid on {day}")
+    lines = make_jobs(day, jobs, fabric, len(dated.number), dated.routed.hosts.name, links)
+    yield from parse_lines(Path("synthetic"), [f"{line}\n".encode() for line in lines], 1)
