@@ -75,11 +75,14 @@ def number_planes(listing: Listing) -> npt.NDArray[np.int64] | None:
 
 def _join_chassis(listing: Listing) -> npt.NDArray[np.bool_]:
     """Return which rows join two switches of one chassis, by description or SystemGUID: bool [row]."""
-    of_name = np.unique([_SWITCH_OF_CHASSIS.sub("", name) for name in listing.names], return_inverse=True)[1]
+    of_name: npt.NDArray[np.intp] = np.unique(
+        [_SWITCH_OF_CHASSIS.sub("", name) for name in listing.names], return_inverse=True
+    )[1]
     named = (listing.name[:, 0] != listing.name[:, 1]) & (np.diff(of_name[listing.name])[:, 0] == 0)
     system = listing.system_guid
     in_system = (system[:, 0] == system[:, 1]) & (system[:, 0] > 0) & (np.diff(listing.node_guid)[:, 0] != 0)
-    return np.logical_or(named, in_system)
+    joined: npt.NDArray[np.bool_] = named | in_system
+    return joined
 
 
 def _shares_lids(listing: Listing) -> bool:
