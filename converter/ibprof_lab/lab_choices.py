@@ -11,7 +11,7 @@ from enum import Enum
 
 MICROSECOND = 1e-6
 
-UNITS = {"s": 1.0, "ms": 1e-3, "us": MICROSECOND, "ns": 1e-9}
+UNITS: dict[str, float | None] = {"auto": None, "s": 1.0, "ms": 1e-3, "us": MICROSECOND, "ns": 1e-9}
 """Units that a CSV or numpy matrix may be in -> seconds."""
 
 NO_CLUSTER = 255

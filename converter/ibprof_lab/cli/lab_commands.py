@@ -44,4 +44,7 @@ def run_on_ranks(make_parser: Callable[[], argparse.ArgumentParser], argv: Seque
 
 def add_unit(parser: argparse.ArgumentParser) -> None:
     """Add the unit of delays in files that do not say it."""
-    parser.add_argument("--unit", choices=tuple(UNITS), default="us", help="of CSV and numpy matrices (default: `us`)")
+    parser.add_argument(
+        "--unit", choices=tuple(UNITS), default="auto", help="of CSV and numpy matrices without one (default: `us`; "
+        "`ns` in the form of core-to-core-latency)",
+    )  # fmt: skip

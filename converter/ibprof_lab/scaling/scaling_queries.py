@@ -15,7 +15,7 @@ from ibprof.load import load_profile
 from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.routing.rail_files import find_rails
 from ibprof_converter.routing.subnet import read_rail_fabric
-from ibprof_lab.lab_choices import MICROSECOND, UNITS
+from ibprof_lab.lab_choices import UNITS
 from ibprof_lab.latency.files.delay_files import read_delays
 from ibprof_lab.scaling.analytic_kernels import KERNELS
 from ibprof_lab.scaling.exchange_fit import choose_ends, sum_exchange
@@ -237,7 +237,7 @@ SHORTEST_BULK = 1 << 16
 """Least size of a message that shows a bandwidth, bytes: in smaller ones the latency is most of the time."""
 
 
-def slowest_process(path: Path, unit: float = MICROSECOND) -> float:
+def slowest_process(path: Path, unit: float | None = None) -> float:
     """Return the bandwidth of the slowest process by the delays of long messages, in Byte/s.
 
     That of a process is the median over its peers, on other hosts where there are several. For round trips it is (s2 -

@@ -30,7 +30,10 @@ _TIME_UNITS = {"(s)": 1.0, "(ms)": 1e-3, "(us)": 1e-6, "(ns)": 1e-9}
 _MICROSECOND = 1e-6
 _PAIR_SIZE = 2
 
-_UNIT = re.compile(r"[(\[]\s*([^\s()\[\]]+)\s*[)\]]\W*$")
+_UNIT = re.compile(r"[(\[]\s*(?:in )?([^\s()\[\]]+)\s*[)\]]\W*$")
+_PREFERRED = re.compile(r"\bidle latenc|P2P=Enabled|\bGPU\(row\).*\bGPU\(column\)", re.I)
+"""Captions of Intel's MLC, p2pBandwidthLatencyTest and nvbandwidth: of several tables the first such one counts."""
+
 _RATE = re.compile(r".*/(s|sec|second)|.*bps", re.I)
 _RULE = re.compile(r"[\s|+:=\-]*")
 _MISSING = re.compile(r"-+|x|\*|n/?a|nan", re.I)
@@ -192,7 +195,8 @@ def read_captioned_table(
 ) -> tuple[tuple[str, ...], npt.NDArray[np.float64]]:
     """Return the names of senders, and the delays of the only table of delays, float64 [n, n], seconds.
 
-    Delays are nan where not measured, 0 on the diagonal. `captions` are those of `find_captions`.
+    Of several tables, that of idle memory (Intel's MLC) or of GPUs with access to each other counts. Delays are nan
+    where not measured, 0 on the diagonal. `captions` are those of `find_captions`.
 
     Raises:
         InputError: with the line.
@@ -200,6 +204,7 @@ def read_captioned_table(
     delays = [index for index in captions if (_find_unit(lines[index]) or "").lower() in SECONDS]
     if not delays:
         raise InputError(path, captions[0] + 1, "a table of delays", quote_found(lines[captions[0]].strip("# ")))
+    delays = [index for index in delays if _PREFERRED.search(lines[index])][:1] or delays
     if len(delays) > 1:
         raise InputError(path, delays[1] + 1, "one table of delays", f"another: {quote_found(lines[delays[1]])}")
     start = delays[0] + 1
@@ -217,6 +222,8 @@ def _read_rows(
 ) -> tuple[tuple[str, ...], npt.NDArray[np.float64]]:
     if not rows:
         raise InputError(path, caption, "a line of names behind it", "nothing")
+    if len(rows) > 1 and rows[0][1] == rows[1][1][: len(rows[0][1])] != rows[1][1]:
+        rows = rows[1:]  # what the columns are, above their names
     header_line, header = rows[0]
     size = _find_size(header, [fields for _, fields in rows[1:]])
     if size < _FEWEST:

@@ -35,7 +35,7 @@ _log = logging.getLogger(__name__)
 def read_delays(
     path: str | PathLike[str],
     statistics: Sequence[str] = STATISTICS,
-    unit: float = MICROSECOND,
+    unit: float | None = None,
 ) -> Delays:
     """Read delays in any format: ibprof's NetCDF-4, clustbench's classic NetCDF, text, or numpy's .npy or .npz.
 
@@ -45,7 +45,8 @@ def read_delays(
     Args:
         path: the file.
         statistics: to read where there are several; the median is always read. Others take no memory.
-        unit: seconds of 1 in a text or numpy matrix that does not say it.
+        unit: seconds of 1 in a text or numpy matrix that does not say it. None for a microsecond, or a nanosecond in
+            the form of core-to-core-latency.
 
     Raises:
         InputError: the file has another format, or is damaged.
@@ -65,7 +66,7 @@ def read_delays(
     elif magic.startswith(NETCDF4_MAGIC):
         delays = read_netcdf(path, wanted)
     elif magic.startswith(_NUMPY_MAGIC):
-        delays = _read_numpy(path, unit)
+        delays = _read_numpy(path, unit or MICROSECOND)
     else:
         delays = read_text_matrix(path, unit)
     _forget_impossible(path, delays)

@@ -15,12 +15,14 @@ import numpy.typing as npt
 
 from ibprof.errors import InputError, quote_found
 from ibprof_converter.outputs.atomic_write import write_atomically
+from ibprof_lab.lab_choices import MICROSECOND
 from ibprof_lab.latency.files.benchmark_output import (
     find_captions,
     has_benchmark_runs,
     read_benchmark_runs,
     read_captioned_table,
 )
+from ibprof_lab.latency.files.machine_distances import NANOSECOND, is_core_to_core, is_slit, read_machine_table
 from ibprof_lab.latency.files.netcdf_files import check_memory
 from ibprof_lab.latency.files.pair_files import (
     MISSING,
@@ -29,7 +31,7 @@ from ibprof_lab.latency.files.pair_files import (
     find_value_column,
     read_pair_rows,
 )
-from ibprof_lab.latency.model.delays import Delays
+from ibprof_lab.latency.model.delays import FIRMWARE, Attribute, Delays
 
 _SEPARATORS = (";", "\t", ",")
 _EXCEL = re.compile(r"sep=.")
@@ -40,7 +42,7 @@ _COMMA_NUMBER = re.compile(r"[-+]?\d*,\d+([eE][-+]?\d+)?")
 _THOUSANDS = re.compile(r"[-+]?\d{1,3}(\.\d{3})+")
 
 
-def read_text_matrix(path: Path, unit: float) -> Delays:
+def read_text_matrix(path: Path, unit: float | None) -> Delays:
     """Read a matrix, rows of senders and columns of receivers, or a line for each pair.
 
     With names, the first row and the first column are the same names in the same order. The first field, or all others
@@ -48,11 +50,12 @@ def read_text_matrix(path: Path, unit: float) -> Delays:
     commas do not separate them, numbers may have decimal commas. An empty field, `-` or `nan` is "not measured". One
     triangle of a matrix is enough, with or without its diagonal. In a file of pairs (`a,b,latency`, in any language) a
     line has the names of both ends and their delay. The output of OSU's benchmarks, of nccl-tests, and a table whose
-    caption has a unit are recognised by their first lines.
+    caption has a unit are recognised by their first lines, and so are firmware's distances of NUMA nodes.
 
     Args:
         path: the file.
-        unit: seconds of 1, where the file does not say it.
+        unit: seconds of 1, where the file does not say it. None for a microsecond, or for a nanosecond in the form of
+            `core-to-core-latency --csv`: a lower triangle without names in a square of fields.
 
     Raises:
         InputError: with the line.
@@ -60,6 +63,8 @@ def read_text_matrix(path: Path, unit: float) -> Delays:
     lines = _read_text(path).splitlines()
     if has_benchmark_runs(lines):
         return read_benchmark_runs(path, lines)
+    if (known := read_machine_table(path, lines)) is not None:
+        return make_median_delays(known.names, known.seconds[None], is_firmware=known.is_firmware)
     if captions := find_captions(lines):
         names_of_table, seconds = read_captioned_table(path, lines, captions)
         return make_median_delays(names_of_table, seconds[None])
@@ -74,14 +79,17 @@ def read_text_matrix(path: Path, unit: float) -> Delays:
     _refuse_mixed_decimals(path, rows, separator)
     fields = _drop_last_separators([(number, _split(line, separator)) for number, line in rows])
     if (column := find_value_column(fields)) is not None:
-        ends, lengths, cube = read_pair_rows(path, fields, column, unit)
+        ends, lengths, cube = read_pair_rows(path, fields, column, unit or MICROSECOND)
         return make_median_delays(ends, cube, lengths)
     if _has_first_column_of_names(fields):
         fields = [(0, ["", *(parts[0] for _, parts in fields)]), *fields]
-    fields, unit = _take_units(fields, unit)
+    table = [parts for _, parts in fields]
+    is_firmware = is_slit(table)
+    fields, unit = _take_units(fields, unit or (NANOSECOND if is_core_to_core(table) else MICROSECOND))
     names = _read_header(path, fields)
     body = fields if names is None else align_named_upper(fields[1:])
     if names is None:
+        unit = NANOSECOND if is_firmware else unit
         body = complete_triangle(body)
     size = len(body[0][1]) if names is None else len(names)
     if len(body) != size:
@@ -99,7 +107,8 @@ def read_text_matrix(path: Path, unit: float) -> Delays:
         if len(parts) != size:
             raise InputError(path, number, f"{size} delays", f"{len(parts)}")
         values[row] = [_read_value(path, number, part) for part in parts]
-    return make_median_delays(names or tuple(str(each) for each in range(size)), values[None] * unit)
+    hosts = names or tuple(f"{'node' if is_firmware else ''}{each}" for each in range(size))
+    return make_median_delays(hosts, values[None] * unit, is_firmware=is_firmware)
 
 
 def _read_text(path: Path) -> str:
@@ -204,7 +213,10 @@ def _read_value(path: Path, line: int, part: str) -> float:
 
 
 def make_median_delays(
-    hosts: tuple[str, ...], seconds: npt.NDArray[np.floating], lengths: npt.NDArray[np.int64] | None = None
+    hosts: tuple[str, ...],
+    seconds: npt.NDArray[np.floating],
+    lengths: npt.NDArray[np.int64] | None = None,
+    is_firmware: bool = False,
 ) -> Delays:
     """Return delays of which only one statistic is known, in single precision.
 
@@ -212,10 +224,12 @@ def make_median_delays(
         hosts: a name for each process.
         seconds: [L, n, n].
         lengths: int64 [L], bytes; None for a single unknown one, 0.
+        is_firmware: whether these are distances that firmware states, without errors; `FIRMWARE` notes it.
     """
     with np.errstate(over="ignore"):
         median = np.ascontiguousarray(seconds, np.float32)
-    return Delays(hosts, np.zeros(1, np.int64) if lengths is None else lengths, median)
+    attributes: dict[str, Attribute] = {"source": FIRMWARE} if is_firmware else {}
+    return Delays(hosts, np.zeros(1, np.int64) if lengths is None else lengths, median, attributes=attributes)
 
 
 def write_text_matrix(path: Path, delays: Delays, unit: float) -> None:

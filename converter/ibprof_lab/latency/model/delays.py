@@ -16,6 +16,9 @@ from ibprof_lab.lab_choices import STATISTICS
 Cube: TypeAlias = npt.NDArray[np.float32]
 Attribute: TypeAlias = str | int | float
 
+FIRMWARE = "firmware"
+"""`attributes["source"]` of distances of NUMA nodes as firmware states them, which have no errors and no unit."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Delays:

@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InconsistentError
-from ibprof_lab.lab_choices import MICROSECOND
 from ibprof_lab.latency.files.delay_files import read_delays
 from ibprof_lab.latency.model.delays import Delays
 from ibprof_lab.scaling.exchange_fit import ConfidenceInterval, fit_relative_line
@@ -73,7 +72,7 @@ class LogGP:
         return self.segments[-1].last
 
 
-def read_loggp(path: Path, unit: float = MICROSECOND, seed: int = 1) -> LogGP:
+def read_loggp(path: Path, unit: float | None = None, seed: int = 1) -> LogGP:
     """Fit the parameters to a file of delays between hosts; between processes where there is one host.
 
     Args:

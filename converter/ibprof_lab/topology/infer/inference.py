@@ -93,7 +93,7 @@ def infer(values: PairDelays, effort: InferenceEffort | None = None) -> Inferenc
         return Inference(_explain_few(hosts, delays, notes), NO_PAIRS)
     if len(chosen) > _MANY_HOSTS:
         effort = replace(effort, replicates=0)
-    choice = choose_model(delays, effort.models)
+    choice = choose_model(delays, effort.models, values.is_exact)
     rails, choice = _prefer_two_rails(choice, delays, effort.models)
     if rails is not None:
         notes.append(
@@ -104,7 +104,7 @@ def infer(values: PairDelays, effort: InferenceEffort | None = None) -> Inferenc
     answer = _resample(choice, hosts, effort)
     if answer.refusal and answer.choice.candidate.model != "levels" and "levels" in effort.models:
         # Links of networks with cycles are many; the switches may be sure where these are not.
-        simple = _resample(choose_model(delays, ("levels",)), hosts, effort)
+        simple = _resample(choose_model(delays, ("levels",), values.is_exact), hosts, effort)
         if not simple.refusal and simple.choice.candidate.switches > 1:
             notes.append(
                 f"the model {answer.choice.candidate.model} explains delays better, but {answer.refusal}; the topology "
@@ -121,7 +121,12 @@ def infer(values: PairDelays, effort: InferenceEffort | None = None) -> Inferenc
         notes.append(
             f"support is of {answer.drawn} resampled matrices: more would have taken over {effort.seconds:g} s"
         )
-    again = (choice.outliers | find_unconfirmed(choice.candidate, len(hosts))) & choice.measured
+    # What firmware states cannot be measured again.
+    again = (
+        np.zeros_like(choice.measured)
+        if values.is_exact
+        else (choice.outliers | find_unconfirmed(choice.candidate, len(hosts))) & choice.measured
+    )
     pairs = np.argwhere(np.triu(again | again.T, 1))
     if outliers := int(np.count_nonzero(np.triu(choice.outliers | choice.outliers.T, 1))):
         notes.append(f"{outliers} outlying pairs deviate by over 3.5 times the usual deviation")

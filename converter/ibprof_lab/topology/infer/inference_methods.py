@@ -46,10 +46,10 @@ class InferenceMethod:
     bootstrap: int = 100
     seconds: float = 10.0
     seed: int = 0
-    unit: str = "us"
+    unit: str = "auto"
 
 
-def read_host_delays(name: str, unit: str = "us") -> Delays:
+def read_host_delays(name: str, unit: str = "auto") -> Delays:
     """Read delays of at least one process, in a CSV or numpy matrix of a unit of `UNITS`.
 
     Raises:
@@ -87,7 +87,7 @@ def apply_method(method: InferenceMethod, delays: Delays) -> tuple[Inference, Pa
     return infer(values, InferenceEffort(models, method.bootstrap, method.seconds, method.seed)), values
 
 
-def read_or_infer(name: str, unit: str = "us") -> InferredTopology:
+def read_or_infer(name: str, unit: str = "auto") -> InferredTopology:
     """Read a topology from JSON, by the name's end, or infer it from delays of a unit of `UNITS`.
 
     Raises:
@@ -110,7 +110,7 @@ class JoinOptions:
     core: str | None
     method: str
     epsilon: float
-    unit: str = "us"
+    unit: str = "auto"
 
 
 def infer_joined(options: JoinOptions) -> InferredTopology:

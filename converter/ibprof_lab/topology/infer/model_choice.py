@@ -72,20 +72,23 @@ class ModelChoice:
     untried: tuple[str, ...]
 
 
-def choose_model(delays: npt.NDArray[np.floating], models: tuple[str, ...] = MODELS) -> ModelChoice:
+def choose_model(
+    delays: npt.NDArray[np.floating], models: tuple[str, ...] = MODELS, is_exact: bool = False
+) -> ModelChoice:
     """Find the graph that explains delays best.
 
     Args:
         delays: float [n, n], seconds, symmetric, nan where not measured; n at least 3, and the measured pairs connect
             all hosts.
         models: to try.
+        is_exact: whether delays are stated and not measured.
     """
     measured = delays > 0
     hosts = len(delays)
     if hosts <= LARGEST["additive"]:
         delays = delays.astype(np.float64)
     filled = delays if measured.sum() == hosts * (hosts - 1) else fill_gaps(delays, measured)
-    levels = find_levels(filled, measured)
+    levels = find_levels(filled, measured, is_exact)
     factor = levels.factor
     even = filled * np.exp(-(factor[:, None] + factor)) if factor.any() else filled
     nested = levels.as_candidate()
@@ -123,7 +126,7 @@ def _find_others(
         is_seen = hosts <= _FEW_HOSTS or levels.factor.any() or find_pattern(nested.residuals(even), known).is_certain
         # Between places slopes are no cables, but some pairs may be far from any level.
         is_left = is_far(delays[known]) and bool((np.abs(nested.residuals(even))[known] > _LEFT_OUT).any())
-        if not is_seen or not (is_network(delays[known]) or is_left):
+        if not is_seen or not (is_network(delays[known]) or is_left or levels.is_exact):
             return [], ()
     exact = delays.astype(np.float64, copy=False)
     if "direct" in models:

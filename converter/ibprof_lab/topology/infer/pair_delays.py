@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import UsageError
-from ibprof_lab.latency.model.delays import Delays
+from ibprof_lab.latency.model.delays import FIRMWARE, Delays
 from ibprof_lab.topology.infer.candidate import Floats
 
 _STATISTICS = ("median", "lower_quartile", "minimum")
@@ -30,6 +30,7 @@ class PairDelays:
         statistic: of the samples.
         length: bytes of the messages.
         notes: what was joined or left out, a sentence each.
+        is_exact: whether these are stated, and not measured.
     """
 
     hosts: tuple[str, ...]
@@ -37,6 +38,7 @@ class PairDelays:
     statistic: str
     length: int
     notes: tuple[str, ...]
+    is_exact: bool = False
 
 
 def take_pair_delays(delays: Delays, length: int | None = None, statistic: str | None = None) -> PairDelays:
@@ -76,7 +78,10 @@ def take_pair_delays(delays: Delays, length: int | None = None, statistic: str |
         hosts = delays.labels
     seconds, said = _join_directions(matrix)
     row = int(delays.lengths[0]) if length is None else length
-    return PairDelays(hosts, seconds, chosen, row, (*notes, *said))
+    is_exact = delays.attributes.get("source") == FIRMWARE
+    if is_exact:
+        notes.append("these are distances that firmware states: 10 is local memory, and 1 counts as 1 ns")
+    return PairDelays(hosts, seconds, chosen, row, (*notes, *said), is_exact)
 
 
 def _most_agreeing(delays: Delays, length: int | None) -> str:

@@ -119,7 +119,7 @@ class RegressOptions:
     paths: str
     epsilon: float
     length: int | None
-    unit: str = "us"
+    unit: str = "auto"
 
     @property
     def is_fabric(self) -> bool:
