@@ -14,12 +14,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 CSRC = Path(__file__).resolve().parent.parent / "csrc"
-FOLDERS = (CSRC / "include", CSRC / "preload", CSRC / "kernels", CSRC / "tests")
+FOLDERS = (CSRC, CSRC / "include", CSRC / "preload", CSRC / "kernels", CSRC / "tests")
 # The order of the rooms. A file's room is the one that its path begins with; rooms between bars do not see each other.
 RECORDER = """include < preload/mpi.def < preload/platform < preload/python < preload/recording < preload/libmpi
     < preload/counting < preload/sources/source
     < preload/sources/openmpi | preload/sources/mpich | preload/sources/verbs
-    < preload/calls < tests"""
+    < preload/calls | nccl < tests"""
 KERNELS = """include < kernels/support
     < kernels/sums | kernels/text | kernels/routes | kernels/archive | kernels/topology
     < kernels/spread | kernels/placement

@@ -95,7 +95,10 @@ enum ibp_segment_kind {
     IBP_SEGMENT_COLLECTIVE_SAMPLES = 22,
     IBP_SEGMENT_MESSAGE_SAMPLES = 23,
     IBP_SEGMENT_INTERFACES = 24,
-    IBP_SEGMENT_TRANSPORTS = 25
+    IBP_SEGMENT_TRANSPORTS = 25,
+    IBP_SEGMENT_NCCL_COMMUNICATORS = 26,
+    IBP_SEGMENT_NCCL_TASKS = 27,
+    IBP_SEGMENT_NCCL_FLOWS = 28
 };
 
 /* What is sampled. */
@@ -127,7 +130,10 @@ enum ibp_source {
     /* libfabric calls: likewise. */
     IBP_SOURCE_LIBFABRIC = 3,
     /* Work requests: wire payload including all headers above InfiniBand's, by port. */
-    IBP_SOURCE_VERBS = 4
+    IBP_SOURCE_VERBS = 4,
+    /* Steps of the proxies of NCCL or RCCL: what they pass to the network, by rank of a communicator. MPI does not carry
+     * these bytes. */
+    IBP_SOURCE_NCCL = 5
 };
 
 enum ibp_kind {
@@ -686,6 +692,76 @@ struct ibp_message_sample {
     uint64_t exit_ns;
 };
 
+/* A communicator of NCCL or RCCL, as one of its ranks in this process sees it. */
+struct ibp_nccl_communicator {
+    /* The library's number of the communicator, equal on all of its ranks. */
+    uint64_t hash;
+    /* As the program named it; empty where it did not. */
+    char name[64];
+    uint32_t rank;
+    /* 0 where unknown: versions 1 to 3 of the interface do not state them. */
+    uint32_t ranks, nodes;
+    /* Version of the profiler interface. */
+    uint32_t interface;
+    /* Unix time; `stop_ns` is 0 until the communicator ends. */
+    uint64_t start_ns, stop_ns;
+    /* The clock of ticks at two moments, the second one as late as it is known, and the Unix clock then. */
+    uint64_t clock_ticks[2];
+    uint64_t clock_ns[2];
+    /* Proxy operations that found no memory: their steps are in no flow. */
+    uint64_t operations_lost;
+    /* Of the process's first communicator, which stands for operations whose communicator is unknown: ticks during which
+     * a proxy worked on anything. */
+    uint64_t busy_ticks;
+};
+
+/* Collectives, sends or receives of one communicator, function, algorithm and protocol, in one region. */
+struct ibp_nccl_task {
+    /* Index into the process's communicators, in the order of their segments. */
+    uint32_t communicator;
+    /* Index into the process's regions. */
+    uint32_t region;
+    /* As the library names them; empty where unknown. */
+    char function[24];
+    char algorithm[16];
+    char protocol[8];
+    /* The largest number of channels that one used. */
+    uint32_t channels;
+    uint32_t reserved;
+    uint64_t calls;
+    /* Number of elements times their size, as the calls state it; of unknown types 0. */
+    uint64_t bytes;
+    /* Ticks during which a proxy worked on at least one of them. */
+    uint64_t busy_ticks;
+};
+
+/* What a proxy sent to, or received from, a rank of the task's communicator on one channel. Ticks are those during which
+ * a proxy operation waited, added up over the operations. */
+struct ibp_nccl_flow {
+    /* Index into the process's tasks. */
+    uint32_t task;
+    /* Rank in the communicator, or IBP_PEER_UNKNOWN. */
+    uint32_t peer;
+    uint8_t channel;
+    uint8_t is_send;
+    uint16_t reserved;
+    uint32_t reserved_too;
+    /* A bit for each device that NCCL's InfiniBand transport reported. */
+    uint64_t devices;
+    uint64_t bytes;
+    /* Network transfers. */
+    uint64_t steps;
+    uint64_t operations;
+    /* Until the own GPU provided the data, or took it. */
+    uint64_t gpu_ticks;
+    /* Until the receiver had space. */
+    uint64_t peer_ticks;
+    /* Until the network had delivered: with the time until the peer sent, where this is a receive. */
+    uint64_t network_ticks;
+    /* Of sends: from the beginning of an operation until its first data came from the GPU. */
+    uint64_t arrival_ticks;
+};
+
 /* -- cffi ends -- */
 
 #define IBP_CHOICE_CORES "cores"
@@ -711,6 +787,9 @@ IBP_STATIC_ASSERT(sizeof(struct ibp_interface) == 120, "an interface has no padd
 IBP_STATIC_ASSERT(sizeof(struct ibp_transport) == 120, "a transport has no padding");
 IBP_STATIC_ASSERT(sizeof(struct ibp_collective_sample) == 80, "a sample of a collective has no padding");
 IBP_STATIC_ASSERT(sizeof(struct ibp_message_sample) == 72, "a sample of a message has no padding");
+IBP_STATIC_ASSERT(sizeof(struct ibp_nccl_communicator) == 152, "a communicator has no padding");
+IBP_STATIC_ASSERT(sizeof(struct ibp_nccl_task) == 88, "a task has no padding");
+IBP_STATIC_ASSERT(sizeof(struct ibp_nccl_flow) == 80, "a flow has no padding");
 IBP_STATIC_ASSERT(sizeof(struct ibp_region) == IBP_REGION_NAME_BYTES + 32, "a region has no padding");
 
 #endif

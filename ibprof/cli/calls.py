@@ -120,7 +120,7 @@ def _print_calls(argv: Sequence[str] | None) -> None:
     for note in report.notes:
         print(f"ibprof calls: {printable(note)}", file=sys.stderr)
     if not options.csv:
-        _print_text(run.command, len(run.ranks), report)
+        _print_text(run.command, run.library, len(run.ranks), report)
     elif str(options.csv) == "-":
         _write_csv(sys.stdout, report)
 
@@ -134,7 +134,7 @@ def _write_csv(file: object, report: CallReport) -> None:
         writer.writerow((*row.key, calls, time_s, row.bytes, row.messages, *parts))
 
 
-def _print_text(command: str, ranks: int, report: CallReport) -> None:
+def _print_text(command: str, library: str, ranks: int, report: CallReport) -> None:
     time, total_s = report.time, (report.time.mean_s * report.time.ranks if report.time else 0.0)
     run_s = time.run_s if time else None
     print_pairs(
@@ -142,11 +142,21 @@ def _print_text(command: str, ranks: int, report: CallReport) -> None:
             "command": command,
             "ranks": f"{ranks:,}",
             "run": format_seconds(run_s) if run_s is not None else "",
-            "in MPI": "".join(_describe_time(report)),
+            f"in {library}": "".join(_describe_time(report)),
             "efficiency": _describe_efficiency(report.efficiencies.run),
         }
     )
-    columns = (*report.by, "calls", "time, mean", "of MPI", "of the run", "slowest rank", "spread", "bytes", "messages")
+    columns = (
+        *report.by,
+        "calls",
+        "time, mean",
+        f"of {library}",
+        "of the run",
+        "slowest rank",
+        "spread",
+        "bytes",
+        "messages",
+    )
     is_split = any(row.wait_s is not None for row in report.rows)
     print_table(
         (*columns, "waiting", "transfer", "unsplit") if is_split else columns,

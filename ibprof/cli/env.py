@@ -11,8 +11,8 @@ from pathlib import Path
 
 from ibprof.cli.command import make_parser, run_command
 from ibprof.launch.preload_settings import CARRIED, PRELOAD, extend_list, identify_launcher, list_variable, preload
-from ibprof.launch.transport_settings import describe_exact, exact_settings, intranode_settings
-from ibprof.native.installed_files import find_library
+from ibprof.launch.transport_settings import describe_exact, exact_settings, intranode_settings, nccl_settings
+from ibprof.native.installed_files import NCCL_PROFILER, find_library
 
 SEARCH_PATH = "LD_LIBRARY_PATH"
 
@@ -40,6 +40,7 @@ def carry_by_environment(environment: Mapping[str, str], library: Path) -> dict[
     # A name without a value in Open MPI's list makes mpirun warn. An empty variable counts as unset.
     exports |= {name: environment.get(name, "") for name in CARRIED if name != SEARCH_PATH}
     settings = intranode_settings(environment) | exact_settings(environment)
+    settings |= nccl_settings(environment, library.with_name(NCCL_PROFILER))
     exports |= settings
     variable = list_variable(identify_launcher("mpirun"), environment)
     exports[variable] = extend_list(environment.get(variable, ""), [*CARRIED, *settings])

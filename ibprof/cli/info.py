@@ -73,7 +73,7 @@ def _print_text(summary: dict[str, Any], *, all_marks: bool) -> None:
     print_pairs(
         {
             "command": summary["command"],
-            "MPI": name_mpi(summary["mpi"]),
+            summary["library"]: name_mpi(summary["mpi"]),
             "job": summary["job"],
             "scheduler": SchedulerJob(**(summary["scheduler"] or {})).text,
             "ranks": f"{summary['ranks_recorded']} of {summary['world_size']} recorded, on {len(hosts)} host{plural}",
@@ -81,7 +81,7 @@ def _print_text(summary: dict[str, Any], *, all_marks: bool) -> None:
             "sent": f"{format_bytes(summary['bytes'])} in {summary['messages']:,} messages",
             "received": f"{format_bytes(summary['bytes_received'])} as receivers counted it" if received else "",
             "posted": _posted(summary),
-            "in MPI": _time_in_mpi(summary["time_in_mpi"]),
+            f"in {summary['library']}": _time_in_mpi(summary["time_in_mpi"]),
         }
     )
     print_table(
@@ -120,7 +120,7 @@ def _print_text(summary: dict[str, Any], *, all_marks: bool) -> None:
     )
     time = summary["time_in_mpi"]
     print_table(
-        ("most time in", "calls", "time, mean", "of MPI", "slowest rank"),
+        ("most time in", "calls", "time, mean", f"of {summary['library']}", "slowest rank"),
         (_top_row(row, time) for row in (time["top"] if time else ())),
     )
     marks = summary["marks"]

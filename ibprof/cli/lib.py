@@ -8,12 +8,13 @@ import shlex
 from collections.abc import Sequence
 
 from ibprof.cli.command import make_parser, run_command
-from ibprof.native.installed_files import find_include, find_library
+from ibprof.native.installed_files import find_include, find_library, find_nccl_profiler
 
 EXAMPLES = """\
 examples:
   LD_PRELOAD=$(ibprof lib) mpirun -n 4 ./app
   mpicc $(ibprof lib --cflags) app.c
+  NCCL_PROFILER_PLUGIN=$(ibprof lib --nccl-profiler) torchrun train.py
 """
 
 
@@ -30,12 +31,15 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--cflags", action="store_true", help="print the options to compile with ibprof.h instead")
     parser.add_argument("--libs", action="store_true", help="print the options to link libibprof.so instead")
+    parser.add_argument(
+        "--nccl-profiler", action="store_true", help="print the path of the profiler plug-in of NCCL and RCCL instead"
+    )
     return parser
 
 
 def _print_paths(argv: Sequence[str] | None) -> None:
     options = _parser().parse_args(argv)
-    words = []
+    words = [str(find_nccl_profiler())] if options.nccl_profiler else []
     if options.cflags:
         words.append(f"-I{find_include()}")
     if options.libs:

@@ -32,8 +32,8 @@ from ibprof.launch.preload_settings import (
     read_rsh_line,
 )
 from ibprof.launch.supervise import run_in_foreground, watch_loads
-from ibprof.launch.transport_settings import describe_exact, exact_settings, intranode_settings
-from ibprof.native.installed_files import find_library
+from ibprof.launch.transport_settings import describe_exact, exact_settings, intranode_settings, nccl_settings
+from ibprof.native.installed_files import NCCL_PROFILER, find_library
 from ibprof.profile.scheduler_job import expand_output, output_glob, output_values
 from ibprof.text.host_lists import read_command
 
@@ -96,6 +96,7 @@ def _record(argv: Sequence[str] | None) -> int:
     library = find_library()
     variables = _settings(options, environment)
     variables |= _exact_transports(variables, environment)
+    variables |= nccl_settings(environment, library.with_name(NCCL_PROFILER))
     launcher = identify_launcher(command[0])
     if launcher is None and is_inside_job(environment):
         _become(command, environment | variables | {PRELOAD: preload(library, environment.get(PRELOAD, ""))})

@@ -43,6 +43,7 @@ CARRIED = (
     "IBPROF_SITES",
     "IBPROF_CALLERS",
     "IBPROF_TIME",
+    "IBPROF_NCCL_NEXT",
 )
 """Variables that the processes of a job need."""
 
@@ -50,7 +51,7 @@ ENV_LIST = "mca_base_env_list"
 DAEMON = "prte_launch_agent"
 
 # The variables by which a process knows its rank, and so that a launcher started it.
-_RANK_VARIABLES = ("PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
+_RANK_VARIABLES = ("PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "TORCHELASTIC_RUN_ID")
 
 _LAUNCHERS = (
     "mpirun",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings that change how MPI sends, for recordings that need it.
+"""Settings that change how MPI sends, for recordings that need it; and the plug-in that NCCL loads.
 
 IBPROF_SOURCE=exact selects transports whose every byte is seen at the ports. IBPROF_INTRANODE=1 sends messages within a
 host through the network layer, for trials on one host.
@@ -8,6 +8,7 @@ host through the network layer, for trials on one host.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 SOURCE_VARIABLE = "IBPROF_SOURCE"
 EXACT = "exact"
@@ -60,3 +61,27 @@ def intranode_settings(environment: Mapping[str, str]) -> dict[str, str]:
     if environment.get(INTRANODE_VARIABLE, "0") in ("", "0"):
         return {}
     return {name: value for name, value in _SETTINGS.items() if name not in environment}
+
+
+NCCL_PLUGIN = "NCCL_PROFILER_PLUGIN"
+NCCL_NEXT = "IBPROF_NCCL_NEXT"
+
+_LONGEST_NCCL_NAME = 254
+"""Bytes that NCCL keeps of the name of a plug-in (MAX_STR_LEN of src/plugin/plugin_open.cc)."""
+
+
+def nccl_settings(environment: Mapping[str, str], plugin: Path) -> dict[str, str]:
+    """Return the variables by which NCCL and RCCL load ibprof's profiler plug-in, and that one the user's own.
+
+    There are none where the user switches profilers off (`none`), where NCCL would cut the plug-in's path, and where
+    it was not built.
+
+    Args:
+        environment: of the job.
+        plugin: path of libnccl-profiler-ibprof.so.
+    """
+    present = environment.get(NCCL_PLUGIN, "")
+    if present.lower() == "none" or len(str(plugin).encode()) > _LONGEST_NCCL_NAME or not plugin.is_file():
+        return {}
+    chained = {} if present in ("", str(plugin)) else {NCCL_NEXT: present}
+    return {NCCL_PLUGIN: str(plugin)} | chained

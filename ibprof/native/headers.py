@@ -53,6 +53,9 @@ _RECORDS = {
     "IBP_SEGMENT_TRANSPORTS": "transport",
     "IBP_SEGMENT_COLLECTIVE_SAMPLES": "collective_sample",
     "IBP_SEGMENT_MESSAGE_SAMPLES": "message_sample",
+    "IBP_SEGMENT_NCCL_COMMUNICATORS": "nccl_communicator",
+    "IBP_SEGMENT_NCCL_TASKS": "nccl_task",
+    "IBP_SEGMENT_NCCL_FLOWS": "nccl_flow",
 }
 
 

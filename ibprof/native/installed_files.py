@@ -16,6 +16,9 @@ _TEXT_BEGINS = "/* -- cffi begins -- */"
 _TEXT_ENDS = "/* -- cffi ends -- */"
 
 
+NCCL_PROFILER = "libnccl-profiler-ibprof.so"
+
+
 def find_library() -> Path:
     """Return the path of libibprof.so.
 
@@ -23,6 +26,15 @@ def find_library() -> Path:
         MissingToolError: it was not built.
     """
     return _find("lib/libibprof.so")
+
+
+def find_nccl_profiler() -> Path:
+    """Return the path of the profiler plug-in of NCCL and RCCL.
+
+    Raises:
+        MissingToolError: it was not built.
+    """
+    return _find(f"lib/{NCCL_PROFILER}")
 
 
 def find_include() -> Path:

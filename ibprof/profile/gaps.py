@@ -85,7 +85,7 @@ def describe_killed(run: Profile) -> str:
     killed = [rank for rank in run.ranks if not rank.finalized]
     if not killed:
         return ""
-    end = "MPI_Finalize" if run.mpi else "its own end"
+    end = "MPI_Finalize" if run.mpi and not run.is_of_nccl else "its own end"
     said = f"rank {format_ranks([rank.rank for rank in killed])} did not reach {end}: "
     if not run.sites or not any(rank.has_times for rank in killed):
         return f"{said}the counters end where the process ended"

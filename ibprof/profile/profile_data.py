@@ -42,6 +42,7 @@ class Source(IntEnum):
     UCX = auto()
     LIBFABRIC = auto()
     VERBS = auto()
+    NCCL = auto()
 
     @property
     def layer(self) -> str:
@@ -55,6 +56,7 @@ _LAYERS = {
     Source.UCX: "UCX",
     Source.LIBFABRIC: "libfabric",
     Source.VERBS: "verbs",
+    Source.NCCL: "NCCL's proxies",
 }
 
 
@@ -735,6 +737,16 @@ class Profile(NotebookView):
     def __repr__(self) -> str:
         recorded = f"{self.ranks_recorded:,} of {self.world_size:,} ranks recorded"
         return printable(f"<Profile {self.name}: {recorded}, on {len(self.hosts):,} host(s)>")
+
+    @property
+    def is_of_nccl(self) -> bool:
+        """True where NCCL's proxies were recorded, and no MPI."""
+        return bool(self.ranks) and all(rank.source == Source.NCCL for rank in self.ranks)
+
+    @property
+    def library(self) -> str:
+        """`MPI` or `NCCL`: what moved the bytes."""
+        return "NCCL" if self.is_of_nccl else "MPI"
 
     @property
     def ranks_recorded(self) -> int:

@@ -52,6 +52,7 @@ def summarize(run: Profile) -> dict[str, Any]:
     return {
         "name": run.name,
         "mpi": run.mpi,
+        "library": run.library,
         "command": run.command,
         "job": run.job,
         "scheduler": asdict(run.scheduler) if run.scheduler.system else None,

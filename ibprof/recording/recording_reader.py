@@ -57,6 +57,7 @@ from ibprof.recording.counter_records import (
 from ibprof.recording.folder_runs import RecordedRun, choose_run, list_runs, read_launch, read_scheduler_job
 from ibprof.recording.host_file import RecordingFile, Records, decode_text, locate_records
 from ibprof.recording.intervals import read_interval_times, read_intervals
+from ibprof.recording.nccl_records import Members, NcclRecords, find_members, read_nccl, sum_flows, sum_tasks
 from ibprof.recording.recorded_ports import (
     read_boots,
     read_choices,
@@ -121,13 +122,15 @@ def merge_run(path: Path, run: RecordedRun) -> Profile:
         InconsistentError: files contradict each other.
     """
     files = list(run.files)
-    world_size, numbers = _number_processes(files)
+    world_size, numbers = number_processes(files)
     # In the order of ranks, so that rank 0's names come first.
     order = sorted(range(len(files)), key=lambda index: int(min(numbers[index], default=0)))
     names = _SharedNumbers()
     owners = find_owners(files, numbers)
     choice = choose_samples(files)
-    parts = [_read_file(files[index], numbers[index], names, owners, choice) for index in order]
+    nccl = [read_nccl(file) for file in files]
+    members = find_members(nccl, numbers)
+    parts = [_read_file(files[index], numbers[index], names, owners, choice, nccl[index], members) for index in order]
     every = (pair for index in order for pair in zip(numbers[index], files[index].processes, strict=True))
     _, first = min(every, key=lambda pair: int(pair[0]))
     said = tuple(_describe_grouping(run))
@@ -150,7 +153,7 @@ def merge_run(path: Path, run: RecordedRun) -> Profile:
         ),
         regions=tuple(names.regions),
         operations=tuple(names.operations),
-        counters=join_rows(Counters, [part.counters for part in parts]),
+        counters=join_rows(Counters, [rows for part in parts for rows in (part.counters, part.nccl_counters)]),
         region_times=join_rows(RegionTimes, [part.region_times for part in parts]),
         sizes=join_rows(MessageSizes, [part.sizes for part in parts]),
         marks=tuple(sorted((mark for part in parts for mark in part.marks), key=lambda mark: mark.rank)),
@@ -160,7 +163,7 @@ def merge_run(path: Path, run: RecordedRun) -> Profile:
         intervals=join_rows(Intervals, [interval for part in parts for interval in part.intervals]),
         interval_times=join_rows(IntervalTimes, [interval for part in parts for interval in part.interval_times]),
         demands=join_rows(Demands, [part.demands for part in parts]),
-        times=join_rows(CallTimes, [part.times for part in parts]),
+        times=join_rows(CallTimes, [rows for part in parts for rows in (part.times, part.nccl_times)]),
         collective_samples=join_samples(CollectiveSamples, [part.collective_samples for part in parts]),
         message_samples=join_samples(MessageSamples, [part.message_samples for part in parts]),
         scheduler=read_scheduler_job([files[index] for index in order]),
@@ -205,9 +208,11 @@ class _FilePart:
     times: Columns
     collective_samples: Columns
     message_samples: Columns
+    nccl_counters: Columns
+    nccl_times: Columns
 
 
-def _number_processes(files: Sequence[RecordingFile]) -> tuple[int, list[npt.NDArray[np.int32]]]:
+def number_processes(files: Sequence[RecordingFile]) -> tuple[int, list[npt.NDArray[np.int32]]]:
     """Number the processes of each file: ranks keep their number, those without MPI follow in the order of their start.
 
     Returns:
@@ -265,6 +270,8 @@ def _read_file(
     names: _SharedNumbers,
     owners: dict[bytes, int],
     choice: SampleChoice,
+    nccl: NcclRecords,
+    members: Members,
 ) -> _FilePart:
     ports = names.hosts.setdefault(file.host, {})
     host = list(names.hosts).index(file.host)
@@ -301,24 +308,31 @@ def _read_file(
     collectives, messages = (
         read_samples(file, kind, world_rank, operation, regions.translate, sites.translate, choice) for kind in SAMPLES
     )
+    of_nccl = (
+        world_rank,
+        regions.translate(nccl.tasks["region"], nccl.tasks_owner),
+        np.array([names.operations.setdefault(name, len(names.operations)) for name in nccl.operations()], np.int32),
+    )
     part = _FilePart(
         ranks=[
             replace(
-                _read_rank(file, process, number, host, grids),
+                _read_rank(file, index, number, host, grids, nccl),
                 choices=choices,
                 transports=transports,
                 boot=boot,
-                overlap_ns=overlap_ns,
+                overlap_ns=overlap_ns or nccl.overlap_ns(index),
             )
-            for process, number, grids, choices, transports, boot, overlap_ns in zip(
-                file.processes,
-                world_rank.tolist(),
-                read_grids(file),
-                read_choices(file),
-                read_transports(file),
-                read_boots(file),
-                overlaps,
-                strict=True,
+            for index, (process, number, grids, choices, transports, boot, overlap_ns) in enumerate(
+                zip(
+                    file.processes,
+                    world_rank.tolist(),
+                    read_grids(file),
+                    read_choices(file),
+                    read_transports(file),
+                    read_boots(file),
+                    overlaps,
+                    strict=True,
+                )
             )
         ],
         counters=dict(
@@ -360,6 +374,8 @@ def _read_file(
         ),
         collective_samples=collectives,
         message_samples=messages,
+        nccl_counters=sum_flows(nccl, members, *of_nccl),
+        nccl_times=sum_tasks(nccl, *of_nccl),
     )
     file.release()
     return part
@@ -403,7 +419,10 @@ def _check_rows(file: RecordingFile, rows: Records, owner: Indices) -> None:
             raise InputError(file.path, None, f"{name} below {limits[name]}", found)
 
 
-def _read_rank(file: RecordingFile, process: np.void, number: int, host: int, grids: tuple[Grid, ...]) -> Rank:
+def _read_rank(
+    file: RecordingFile, index: int, number: int, host: int, grids: tuple[Grid, ...], nccl: NcclRecords
+) -> Rank:
+    process = file.processes[index]
     if process["source"] >= len(Source):
         raise InputError(file.path, None, f"a source below {len(Source)}", str(process["source"]))
     notes = [line for line in decode_text(process["notes"]).splitlines() if line.strip()]
@@ -412,7 +431,8 @@ def _read_rank(file: RecordingFile, process: np.void, number: int, host: int, gr
             f"recording full: a region could not be added {process['regions_refused']} times; "
             "its traffic is in the enclosing region"
         )
-    if not process["world_size"]:
+    notes += nccl.notes(index)
+    if not process["world_size"] and process["source"] != Source.NCCL:
         notes.append(NO_MPI)
     if process["transfers_lost_messages"]:
         notes.append(
@@ -446,7 +466,7 @@ def _read_rank(file: RecordingFile, process: np.void, number: int, host: int, gr
         grids=grids,
         sees_host=_has_flag(process, "IBP_PROCESS_SEES_HOST"),
         has_demands=_has_flag(process, "IBP_PROCESS_DEMANDS"),
-        has_times=bool(process["times_weight"]),
+        has_times=bool(process["times_weight"]) or bool(nccl.is_alone[index]),
         cpu_ns=int(process["cpu_ns"]),
         no_core_ns=int(process["no_core_ns"]),
         **describe_sampling(process),

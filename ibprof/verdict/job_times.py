@@ -122,6 +122,7 @@ class JobTimes:
         bytes_sent: of all ranks.
         between_hosts: part of them that goes to ranks on other hosts, 0 to 1.
         hidden_on_host: all ranks are on one host, and not all of their messages are seen.
+        is_of_nccl: the time is that of NCCL's proxies, while which GPUs may compute.
         parts: waiting and transfer as measured; None where no calls were sampled. The estimates then stand for them.
         measured: all of that measurement.
         transfer_causes: what hosts show that may slow transfer, the surest first.
@@ -147,6 +148,7 @@ class JobTimes:
     bytes_sent: int
     between_hosts: float
     hidden_on_host: bool
+    is_of_nccl: bool = False
     parts: TransferTimes | None = None
     measured: MeasuredWaiting | None = None
     transfer_causes: tuple[TransferCause, ...] = ()
@@ -200,7 +202,7 @@ def measure_job(run: Profile, links: BusiestLink | None = None) -> JobTimes:
     rest = _time_in(run, of_files=False) / ranks - collective if timed else 0.0
     # Time in messages that are not known is not known to be waiting.
     unexplained = 0.0 if sent.is_unknown_within else max(rest - transfer - each * LATENCY_S, 0.0)
-    end = float(spans.max() - spans.mean()) if whole and timed else 0.0
+    end = float(spans.max() - spans.mean()) if whole and timed and not run.is_of_nccl else 0.0
     at_work = max((mpi.busy_s if mpi else 0.0) - files - max(imbalance - end, collective + unexplained), 0.0)
     measured = measure_waiting(run)
     if measured and not measured.messages and measured.total().unsplit_s > measured.total().time_s / 2:
@@ -244,6 +246,7 @@ def measure_job(run: Profile, links: BusiestLink | None = None) -> JobTimes:
         bytes_sent=sent.bytes,
         between_hosts=sent.between / sent.bytes if sent.bytes else 0.0,
         hidden_on_host=sent.hides_some and len({rank.host for rank in run.ranks}) == 1,
+        is_of_nccl=run.is_of_nccl,
         parts=parts,
         measured=measured,
         transfer_causes=causes,

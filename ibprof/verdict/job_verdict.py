@@ -56,6 +56,10 @@ NO_RATE = (
     "without the job (ib_write_bw, iperf3), and ask for limits of rates and for the switches' counters"
 )
 NO_TIMES = "time in MPI: run again with IBPROF_TIME=1"
+NO_GPU_TIMES = (
+    "the time for which GPUs wait for NCCL: a trace of the GPUs shows it; `ibprof nccl` shows what proxies waited for"
+)
+BESIDE_GPU = "GPUs may compute meanwhile."
 NO_SITES = "lines of the program: run again without IBPROF_SITES=0"
 NO_END = "the end of each rank: the run was killed"
 NO_FABRIC = "the fabric: ibprof-report LST... PROFILE puts the bytes on its links"
@@ -169,7 +173,7 @@ class _Judge:
             ),
             run_s=self._run_s,
             mpi_s=self._mpi_s,
-            wait_s=self._times.wait_s if self._times and self._times.mpi else None,
+            wait_s=self._times.wait_s if self._times and self._times.mpi and not self._times.is_of_nccl else None,
             line_rate_s=links.line_rate_s if links else None,
             gain_s=links.gain_s if links else None,
             evidence=tuple(self._list_evidence(kind)),
@@ -226,6 +230,8 @@ class _Judge:
         if self._mpi_s is None:
             otherwise = VerdictKind.ON_HOST if on_host else VerdictKind.UNKNOWN
             return self._kind_of_links() if decides else otherwise
+        if times.is_of_nccl and self._run_s and self._mpi_s >= LITTLE_MPI * self._run_s:
+            return self._kind_of_links() if decides else VerdictKind.ON_HOST if on_host else VerdictKind.UNKNOWN
         rules = (
             (bool(self._run_s) and self._mpi_s < LITTLE_MPI * (self._run_s or 0.0), VerdictKind.NOT_MPI),
             (decides, self._kind_of_links()),
@@ -298,6 +304,9 @@ class _Judge:
             return ""
         end = self._times.end_s
         at_end = f", {format_seconds(end)} of it in MPI_Finalize" if end >= LITTLE_MPI * self._mpi_s > 0 else ""
+        if self._times.is_of_nccl:
+            whole = f" of the {format_seconds(self._run_s)} of the run" if self._run_s else ""
+            return f"NCCL's proxies moved data for {format_seconds(self._mpi_s)}{whole}, mean over ranks. {BESIDE_GPU}"
         if not self._run_s:
             return f"MPI takes {format_seconds(self._mpi_s)}, mean over ranks."
         share = self._mpi_s / self._run_s
@@ -327,7 +336,8 @@ class _Judge:
             ]
         if kind is VerdictKind.ON_HOST and times:
             seen = f"All {format_bytes(times.bytes_sent)} stay within hosts: no link of a network carries them."
-            return [NO_PROBLEM, HIDDEN_ON_HOST if times.hidden_on_host else seen, self._say_parts()]
+            is_hidden = times.hidden_on_host and not times.is_of_nccl
+            return [NO_PROBLEM, HIDDEN_ON_HOST if is_hidden else seen, self._say_parts()]
         if kind is VerdictKind.UNKNOWN:
             remedy = self._say_remedy() if self._links else ""
             return [CANNOT_TELL, self._say_parts(), self._say_files(), self._say_links(), remedy]
@@ -521,7 +531,8 @@ class _Judge:
         else:
             missing += [] if self._mpi_s is not None else [NO_TIMES]
             missing += [] if self._run_s else [NO_END]
-            missing += [] if self._has_sites else [NO_SITES]
+            missing += [] if self._has_sites or self._times.is_of_nccl else [NO_SITES]
+            missing += [NO_GPU_TIMES] if self._times.is_of_nccl else []
             missing += [NO_SAMPLES] if kind is VerdictKind.WAITING and not self._times.parts else []
             slow = kind is VerdictKind.SLOW_TRANSFER and not self._find_transfer_causes(kind)
             missing += [NO_RATE] if slow else []

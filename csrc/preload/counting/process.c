@@ -31,6 +31,8 @@
 
 static struct ibp_process *process;
 static char why_not_recorded[1024];
+/* MPI states the rank of this process, and its end. */
+static bool is_of_mpi;
 static uint64_t cpu_at_start_ns, no_core_at_start_ns;
 
 struct ibp_process *ibp_process_record(void)
@@ -123,6 +125,7 @@ bool ibp_process_open(void)
 
 void ibp_process_describe_rank(enum ibp_source source)
 {
+    is_of_mpi = true;
     process->world_rank = (uint32_t)ibp_mpi.rank;
     process->world_size = (uint32_t)ibp_mpi.size;
     process->thread_level = (uint32_t)ibp_mpi.thread_level;
@@ -131,6 +134,15 @@ void ibp_process_describe_rank(enum ibp_source source)
     ibp_text_copy(process->mpi, sizeof process->mpi, ibp_mpi.version);
     if (ibp_operations_filtered)
         ibp_text_copy(process->operations, sizeof process->operations, ibp_environment("IBPROF"));
+}
+
+void ibp_process_describe_without_mpi(uint32_t rank, uint32_t ranks, enum ibp_source source, const char *library)
+{
+    if (is_of_mpi) return;
+    process->world_rank = rank;
+    process->world_size = ranks;
+    process->source = source;
+    ibp_text_copy(process->mpi, sizeof process->mpi, library);
 }
 
 /* -- ending -------------------------------------------------------------------------------------------------------- */
@@ -170,7 +182,7 @@ void ibp_process_hand_over(void)
 /* End the recording of a process without MPI, at its exit. */
 static __attribute__((destructor)) void end_process(void)
 {
-    if (!ibp_is_recorded() || process->world_size) return;
+    if (!ibp_is_recorded() || is_of_mpi) return;
     process->notes[0] = '\0';
     ibp_other_transports_describe(process->notes, sizeof process->notes);
     ibp_process_finish();

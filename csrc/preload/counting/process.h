@@ -9,6 +9,7 @@
 #include "ibprof_recording.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Open the recording of this process, once: at its first work request or when MPI is ready. Return whether it has
  * one. */
@@ -19,6 +20,9 @@ const char *ibp_process_why_not_recorded(void);
 
 /* Record what MPI says of this process, and the source of its counters. */
 void ibp_process_describe_rank(enum ibp_source source);
+
+/* Record the same of a process for which MPI does not, or not yet. 0 ranks: it is no rank. */
+void ibp_process_describe_without_mpi(uint32_t rank, uint32_t ranks, enum ibp_source source, const char *library);
 
 /* Return the process's record: a source changes its `source` and `notes`. */
 struct ibp_process *ibp_process_record(void);

@@ -129,7 +129,8 @@ static bool is_spawned(void)
 /* Return whether a launcher started this process as a rank of its first job, not as one that a program spawned. */
 static bool is_rank(void)
 {
-    static const char *const variables[] = {"PMI_RANK", "PMI_ID", "PMIX_RANK", "MPIRUN_RANK", "OMPI_COMM_WORLD_RANK"};
+    static const char *const variables[] = {"PMI_RANK",    "PMI_ID",  "PMIX_RANK", "MPIRUN_RANK", "OMPI_COMM_WORLD_RANK",
+                                            "TORCHELASTIC_RUN_ID"};
 
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
         if (*ibp_environment(variables[i])) return !is_spawned();
@@ -170,6 +171,10 @@ static void describe_unnamed(struct name launch, struct ibp_ancestor *process, b
         snprintf(one, sizeof one, " %ld %llu", process->pid, process->started);
         ibp_text_append(launch.text, launch.bytes, one);
     }
+    /* torchrun starts all of its ranks again when one fails. */
+    if (!*ibp_environment("TORCHELASTIC_RESTART_COUNT")) return;
+    ibp_text_append(launch.text, launch.bytes, " restart ");
+    ibp_text_append(launch.text, launch.bytes, ibp_environment("TORCHELASTIC_RESTART_COUNT"));
 }
 
 /* A launch with a name: the address of its PMIx server on this host, or the name. */
@@ -203,13 +208,39 @@ void ibp_job_identify(char *job, size_t job_bytes, char *launch, size_t launch_b
         describe_unnamed(launch_name, &process, nearest || ibp_ancestor_first(&process));
 }
 
+/* Launchers of AI jobs set the first one, within a job step too. */
+static const struct {
+    const char *rank, *ranks;
+} rank_variables[] = {
+    {"RANK", "WORLD_SIZE"},
+    {"PMIX_RANK", "OMPI_COMM_WORLD_SIZE"},
+    {"PMI_RANK", "PMI_SIZE"},
+    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+    {"PALS_RANKID", "PALS_NRANKS"},
+    {"FLUX_TASK_RANK", "FLUX_JOB_SIZE"},
+    {"JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE"},
+    {"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"},
+    {"MPI_RANKID", "MPI_NRANKS"},
+    {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"},
+};
+
 const char *ibp_launcher_rank(void)
 {
-    static const char *const variables[] = {"PMIX_RANK",           "PMI_RANK",       "OMPI_COMM_WORLD_RANK",
-                                            "PALS_RANKID",         "FLUX_TASK_RANK", "JSM_NAMESPACE_RANK",
-                                            "MV2_COMM_WORLD_RANK", "MPI_RANKID",     "SLURM_PROCID"};
-
-    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
-        if (*ibp_environment(variables[i])) return ibp_environment(variables[i]);
+    for (size_t i = 0; i < sizeof rank_variables / sizeof *rank_variables; i++)
+        if (*ibp_environment(rank_variables[i].rank)) return ibp_environment(rank_variables[i].rank);
     return "";
+}
+
+bool ibp_job_rank(uint32_t *rank, uint32_t *ranks)
+{
+    for (size_t i = 0; i < sizeof rank_variables / sizeof *rank_variables; i++) {
+        const char *const text = ibp_environment(rank_variables[i].rank);
+        const char *const size = ibp_environment(rank_variables[i].ranks);
+
+        if (!*text || !ibp_text_is_number(text) || !ibp_text_is_number(size)) continue;
+        *rank = (uint32_t)ibp_text_number(text);
+        *ranks = (uint32_t)ibp_text_number(size);
+        if (!*ranks || *rank < *ranks) return true;
+    }
+    return false;
 }

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define KINDS (IBP_SEGMENT_TRANSPORTS + 1)
+#define KINDS (IBP_SEGMENT_NCCL_FLOWS + 1)
 #define LARGEST_SEGMENT_PAGES 256
 #define SEGMENTS_MAX 4096
 
@@ -45,6 +45,9 @@ static const struct {
     [IBP_SEGMENT_MESSAGE_SAMPLES] = {sizeof(struct ibp_message_sample), 1},
     [IBP_SEGMENT_INTERFACES] = {sizeof(struct ibp_interface), 1},
     [IBP_SEGMENT_TRANSPORTS] = {sizeof(struct ibp_transport), 1},
+    [IBP_SEGMENT_NCCL_COMMUNICATORS] = {sizeof(struct ibp_nccl_communicator), 1},
+    [IBP_SEGMENT_NCCL_TASKS] = {sizeof(struct ibp_nccl_task), 1},
+    [IBP_SEGMENT_NCCL_FLOWS] = {sizeof(struct ibp_nccl_flow), 1},
 };
 _Static_assert(sizeof(struct ibp_segment) + sizeof(struct ibp_process) <= IBP_PAGE_BYTES, "a process fits a page");
 

@@ -1,0 +1,651 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ */
+#include "platform/system.h"
+#include "nccl/events.h"
+#include "nccl/profiler_abi.h"
+#include "platform/clock.h"
+
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+
+#define NOTE_TICKS (UINT64_C(1) << 28) /* between two notes of the clock */
+#define COMMUNICATORS_MAX 1024
+#define TASKS_MAX 4096
+#define TASK_PLACES (2 * TASKS_MAX)
+#define FLOWS_MAX (1 << 16)
+#define FLOW_PLACES (2 * FLOWS_MAX)
+#define OPERATIONS_MAX (1 << 13)
+#define STEPS 16 /* NCCL has up to 8 in flight */
+
+/* What an operation waits for. */
+enum wait { FOR_NOTHING, FOR_GPU, FOR_PEER, FOR_NETWORK, WAITS };
+
+struct ibp_nccl_context {
+    struct ibp_nccl_communicator *record;
+    uint32_t index;
+    unsigned interface;
+    bool is_described;
+};
+
+/* Operations in progress, and since when there are any. */
+struct activity {
+    uint32_t operations;
+    uint64_t since;
+};
+
+struct task {
+    uint32_t handle;
+    uint32_t index;
+    uint64_t key;
+    struct ibp_nccl_context *context;
+    struct ibp_nccl_task *record;
+    struct activity activity;
+};
+
+struct flow {
+    uint64_t key;
+    struct ibp_nccl_flow *record;
+};
+
+struct step {
+    uint32_t handle;
+    uint8_t state;
+    struct operation *operation;
+    struct ibp_nccl_flow *flow;
+};
+
+struct operation {
+    uint32_t handle;
+    bool is_taken, is_active, is_send, has_arrived;
+    struct task *task;
+    struct ibp_nccl_flow *flow;
+    /* Versions 1 to 3: bytes so far. */
+    uint64_t bytes;
+    uint64_t begin, since;
+    /* Steps that wait, by what for, and for how long at least one did. */
+    uint8_t waiting[WAITS];
+    uint64_t ticks[WAITS];
+    struct step step[STEPS];
+};
+
+/* All memory, mapped at once, which takes space only as it is used. */
+static struct {
+    struct ibp_nccl_context contexts[COMMUNICATORS_MAX];
+    struct task tasks[TASKS_MAX];
+    struct task *task_places[TASK_PLACES];
+    struct flow flow_places[FLOW_PLACES];
+    struct operation operations[OPERATIONS_MAX];
+} *memory;
+
+static struct {
+    const struct ibp_nccl_recorder *recorder;
+    bool is_open, has_cycles;
+    char lock;
+    uint32_t contexts, tasks, flows, next_operation;
+    /* Of operations whose task is unknown, or another process's. */
+    struct ibp_nccl_context *others;
+    struct activity activity;
+} state;
+
+/* -- opening ------------------------------------------------------------------------------------------------------- */
+
+static void lock(void)
+{
+    while (__atomic_test_and_set(&state.lock, __ATOMIC_ACQUIRE)) sched_yield();
+}
+
+static void unlock(void)
+{
+    __atomic_clear(&state.lock, __ATOMIC_RELEASE);
+}
+
+static uint64_t now(void)
+{
+    return IBP_LIKELY(state.has_cycles) ? ibp_clock_cycles() : state.recorder->clock_ns();
+}
+
+/* Write the version of the library that contains an address: of NCCL, or of RCCL, which has the same function. */
+static void describe_library(const void *caller, char *text, size_t bytes)
+{
+    Dl_info info = {0};
+    void *library = NULL, *function;
+    int (*get_version)(int *);
+    int version = 0;
+
+    if (dladdr && dladdr(caller, &info) && info.dli_fname) library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    function = library && dlsym ? dlsym(library, "ncclGetVersion") : NULL;
+    memcpy(&get_version, &function, sizeof get_version);
+    if (!get_version || get_version(&version)) version = 0;
+    if (!version)
+        snprintf(text, bytes, "NCCL");
+    else
+        snprintf(text, bytes, "%s %d.%d.%d", strstr(info.dli_fname, "rccl") ? "RCCL" : "NCCL", version / 10000,
+                 version / 100 % 100, version % 100);
+}
+
+/* libibprof.so may be preloaded: then this is its handle. It is looked for by its path, since other products have a
+ * library of that name. */
+static const struct ibp_nccl_recorder *find_recorder(char *why, size_t bytes)
+{
+    char path[PATH_MAX];
+    const char *slash;
+    Dl_info own;
+    void *library, *function = NULL;
+    ibp_nccl_recorder_function *get;
+
+    if (!dlsym || !dladdr || !dladdr(&state, &own) || !own.dli_fname) return NULL;
+    slash = strrchr(own.dli_fname, '/');
+    snprintf(path, sizeof path, "%.*slibibprof.so", slash ? (int)(slash + 1 - own.dli_fname) : 0, own.dli_fname);
+    library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (library) function = dlsym(library, IBP_NCCL_RECORDER);
+    snprintf(why, bytes, "%s is missing, or not of this version", path);
+    if (!function) return NULL;
+    memcpy(&get, &function, sizeof get);
+    return get()->version == IBP_NCCL_RECORDER_VERSION ? get() : NULL;
+}
+
+static bool open_once(const void *caller)
+{
+    char library[64], why[PATH_MAX + 64] = "the dynamic linker does not answer";
+    void *mapped;
+
+    state.recorder = find_recorder(why, sizeof why);
+    if (!state.recorder) {
+        fprintf(stderr, "ibprof: NCCL is not recorded: %s\n", why);
+        return false;
+    }
+    mapped = mmap(NULL, sizeof *memory, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapped == MAP_FAILED) {
+        state.recorder->say("NCCL is not recorded", "there is no memory");
+        return false;
+    }
+    describe_library(caller, library, sizeof library);
+    state.has_cycles = state.recorder->has_cycles();
+    if (!state.recorder->open(library)) return false;
+    (void)madvise(mapped, sizeof *memory, MADV_WIPEONFORK); /* so that no handle is valid in a child */
+    memory = mapped;
+    return true;
+}
+
+bool ibp_nccl_open(const void *caller)
+{
+    static bool is_tried;
+
+    if (state.is_open && !state.recorder->is_recording())
+        return false; /* a child of fork, in which the lock may be held */
+    lock();
+    if (!is_tried) state.is_open = open_once(caller);
+    is_tried = true;
+    unlock();
+    return state.is_open && state.recorder->is_recording();
+}
+
+void ibp_nccl_say(const char *about, const char *text)
+{
+    if (state.recorder) state.recorder->say(about, text);
+}
+
+/* -- communicators ------------------------------------------------------------------------------------------------- */
+
+static void copy_text(char *into, size_t bytes, const char *text)
+{
+    if (text) snprintf(into, bytes, "%s", text);
+}
+
+static void note_clock(struct ibp_nccl_communicator *record, int moment)
+{
+    record->clock_ticks[moment] = now();
+    record->clock_ns[moment] = state.recorder->clock_ns();
+}
+
+/* Note it as late as it is known, for a job that is killed. */
+static void note_clock_now_and_then(struct ibp_nccl_communicator *record)
+{
+    if (now() - __atomic_load_n(&record->clock_ticks[1], __ATOMIC_RELAXED) < NOTE_TICKS) return;
+    lock();
+    note_clock(record, 1);
+    unlock();
+}
+
+/* The process is a rank of the first communicator of several, unless two ranks of that are in it. */
+static void note_rank(const struct ibp_nccl_communicator_facts *facts)
+{
+    static struct {
+        bool is_set, is_withdrawn;
+        uint64_t hash;
+        int rank;
+    } world;
+
+    if (facts->ranks < 2 || facts->rank < 0 || world.is_withdrawn) return;
+    if (!world.is_set) {
+        world.is_set = true;
+        world.hash = facts->hash;
+        world.rank = facts->rank;
+        state.recorder->set_rank((uint32_t)facts->rank, (uint32_t)facts->ranks);
+    } else if (world.hash == facts->hash && world.rank != facts->rank) {
+        world.is_withdrawn = true;
+        state.recorder->set_rank(0, 0);
+    }
+}
+
+static void fill(struct ibp_nccl_context *context, const struct ibp_nccl_communicator_facts *facts)
+{
+    struct ibp_nccl_communicator *record = context->record;
+
+    record->hash = facts->hash;
+    copy_text(record->name, sizeof record->name, facts->name);
+    record->rank = (uint32_t)facts->rank;
+    record->ranks = facts->ranks > 0 ? (uint32_t)facts->ranks : 0;
+    record->nodes = facts->nodes > 0 ? (uint32_t)facts->nodes : 0;
+    context->is_described = true;
+}
+
+/* With the lock held. */
+static struct ibp_nccl_context *begin(unsigned interface, const struct ibp_nccl_communicator_facts *facts)
+{
+    struct ibp_nccl_context *context;
+
+    if (state.contexts == COMMUNICATORS_MAX) return NULL;
+    context = &memory->contexts[state.contexts];
+    context->record = state.recorder->reserve(IBP_SEGMENT_NCCL_COMMUNICATORS);
+    if (!context->record) return NULL;
+    context->interface = context->record->interface = interface;
+    context->record->start_ns = state.recorder->clock_ns();
+    note_clock(context->record, 0);
+    if (facts) fill(context, facts);
+    context->index = state.recorder->publish(IBP_SEGMENT_NCCL_COMMUNICATORS);
+    state.contexts++;
+    return context;
+}
+
+struct ibp_nccl_context *ibp_nccl_begin(unsigned interface, const struct ibp_nccl_communicator_facts *facts)
+{
+    static const struct ibp_nccl_communicator_facts unknown = {.rank = -1};
+    struct ibp_nccl_context *context;
+
+    lock();
+    if (!state.others) state.others = begin(interface, &unknown);
+    context = state.others ? begin(interface, facts) : NULL;
+    if (context && facts) note_rank(facts);
+    unlock();
+    return context;
+}
+
+void ibp_nccl_describe(struct ibp_nccl_context *context, const struct ibp_nccl_communicator_facts *facts)
+{
+    if (!context || __atomic_load_n(&context->is_described, __ATOMIC_RELAXED)) return;
+    lock();
+    if (!context->is_described) fill(context, facts);
+    unlock();
+}
+
+void ibp_nccl_end(struct ibp_nccl_context *context)
+{
+    if (!context || !state.recorder->is_recording()) return;
+    note_clock(context->record, 1);
+    context->record->stop_ns = context->record->clock_ns[1];
+    /* Operations of a communicator that was aborted never stop. */
+    for (unsigned i = 0; i < OPERATIONS_MAX; i++) {
+        struct operation *operation = &memory->operations[i];
+
+        if (__atomic_load_n(&operation->is_taken, __ATOMIC_ACQUIRE) && operation->task->context == context)
+            ibp_nccl_stop_event(operation);
+    }
+    state.recorder->copy_if_due();
+}
+
+/* -- tasks --------------------------------------------------------------------------------------------------------- */
+
+static uint64_t hash_text(uint64_t hash, const char *text, size_t most)
+{
+    for (size_t i = 0; text && text[i] && i < most; i++)
+        hash = (hash ^ (unsigned char)text[i]) * UINT64_C(0x100000001b3);
+    return (hash ^ 0xff) * UINT64_C(0x100000001b3);
+}
+
+static bool is_same(const char *kept, size_t bytes, const char *text)
+{
+    return !strncmp(kept, text ? text : "", bytes - 1);
+}
+
+static struct task *make_task(struct ibp_nccl_context *context, const struct ibp_nccl_task_facts *facts, uint64_t key,
+                              uint32_t region)
+{
+    struct task *task;
+
+    if (state.tasks == TASKS_MAX) return NULL;
+    task = &memory->tasks[state.tasks];
+    task->record = state.recorder->reserve(IBP_SEGMENT_NCCL_TASKS);
+    if (!task->record) return NULL;
+    task->handle = IBP_NCCL_HANDLE_TASK;
+    task->key = key;
+    task->context = context;
+    task->record->communicator = context->index;
+    task->record->region = region;
+    copy_text(task->record->function, sizeof task->record->function, facts->function);
+    copy_text(task->record->algorithm, sizeof task->record->algorithm, facts->algorithm);
+    copy_text(task->record->protocol, sizeof task->record->protocol, facts->protocol);
+    task->index = state.recorder->publish(IBP_SEGMENT_NCCL_TASKS);
+    state.tasks++;
+    return task;
+}
+
+static struct task *find_task(struct ibp_nccl_context *context, const struct ibp_nccl_task_facts *facts, bool may_make)
+{
+    const uint32_t region = state.recorder->region();
+    uint64_t key = (uint64_t)context->index << 32 ^ region ^ UINT64_C(0xcbf29ce484222325);
+
+    key = hash_text(key * UINT64_C(0x100000001b3), facts->function, sizeof((struct ibp_nccl_task *)0)->function - 1);
+    key = hash_text(key, facts->algorithm, sizeof((struct ibp_nccl_task *)0)->algorithm - 1);
+    key = hash_text(key, facts->protocol, sizeof((struct ibp_nccl_task *)0)->protocol - 1);
+    for (uint64_t place = key >> 20;; place++) {
+        struct task **entry = &memory->task_places[place % TASK_PLACES];
+        struct task *task = __atomic_load_n(entry, __ATOMIC_ACQUIRE);
+
+        if (!task) {
+            if (may_make && (task = make_task(context, facts, key, region)))
+                __atomic_store_n(entry, task, __ATOMIC_RELEASE);
+            return task;
+        }
+        if (task->key == key && task->context == context && task->record->region == region &&
+            is_same(task->record->function, sizeof task->record->function, facts->function) &&
+            is_same(task->record->algorithm, sizeof task->record->algorithm, facts->algorithm) &&
+            is_same(task->record->protocol, sizeof task->record->protocol, facts->protocol))
+            return task;
+    }
+}
+
+/* Return the task of these facts, made if needed. */
+static struct task *enter_task(struct ibp_nccl_context *context, const struct ibp_nccl_task_facts *facts)
+{
+    struct task *task = find_task(context, facts, false);
+
+    if (task) return task;
+    lock();
+    task = find_task(context, facts, true);
+    unlock();
+    return task;
+}
+
+void *ibp_nccl_start_task(struct ibp_nccl_context *context, const struct ibp_nccl_task_facts *facts)
+{
+    struct task *task;
+
+    if (!context || !state.recorder->is_recording()) return NULL;
+    note_clock_now_and_then(context->record);
+    state.recorder->copy_if_due();
+    task = enter_task(context, facts);
+    if (!task) return NULL;
+    __atomic_fetch_add(&task->record->calls, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&task->record->bytes, facts->bytes, __ATOMIC_RELAXED);
+    if (facts->channels > __atomic_load_n(&task->record->channels, __ATOMIC_RELAXED))
+        __atomic_store_n(&task->record->channels, facts->channels, __ATOMIC_RELAXED);
+    return task;
+}
+
+static void enter(struct activity *activity, uint64_t begin)
+{
+    if (!__atomic_fetch_add(&activity->operations, 1, __ATOMIC_ACQ_REL))
+        __atomic_store_n(&activity->since, begin, __ATOMIC_RELAXED);
+}
+
+/* Where threads pass at the same moment, the time may lack what lies between them. */
+static void leave(struct activity *activity, uint64_t end, uint64_t *ticks)
+{
+    const uint64_t since = __atomic_load_n(&activity->since, __ATOMIC_RELAXED);
+
+    if (__atomic_fetch_sub(&activity->operations, 1, __ATOMIC_ACQ_REL) == 1 && end > since)
+        __atomic_fetch_add(ticks, end - since, __ATOMIC_RELAXED);
+}
+
+static void begin_activity(struct operation *operation)
+{
+    operation->is_active = true;
+    operation->begin = operation->since = now();
+    enter(&operation->task->activity, operation->begin);
+    enter(&state.activity, operation->begin);
+}
+
+static void end_activity(struct operation *operation)
+{
+    const uint64_t end = now();
+
+    operation->is_active = false;
+    leave(&operation->task->activity, end, &operation->task->record->busy_ticks);
+    leave(&state.activity, end, &state.others->record->busy_ticks);
+}
+
+/* -- operations ---------------------------------------------------------------------------------------------------- */
+
+static struct ibp_nccl_flow *find_flow(uint64_t key, bool may_make)
+{
+    for (uint64_t place = (key * UINT64_C(0x9e3779b97f4a7c15)) >> 32;; place++) {
+        struct flow *entry = &memory->flow_places[place % FLOW_PLACES];
+        const uint64_t found = __atomic_load_n(&entry->key, __ATOMIC_ACQUIRE);
+
+        if (found == key) return entry->record;
+        if (found) continue;
+        if (!may_make || state.flows == FLOWS_MAX) return NULL;
+        entry->record = state.recorder->reserve(IBP_SEGMENT_NCCL_FLOWS);
+        if (!entry->record) return NULL;
+        entry->record->task = (uint32_t)(key >> 40) - 1;
+        entry->record->channel = (uint8_t)(key >> 1);
+        entry->record->is_send = key & 1;
+        entry->record->peer = key >> 9 & 0x7fffffff;
+        if (entry->record->peer == 0x7fffffff) entry->record->peer = IBP_PEER_UNKNOWN;
+        (void)state.recorder->publish(IBP_SEGMENT_NCCL_FLOWS);
+        state.flows++;
+        __atomic_store_n(&entry->key, key, __ATOMIC_RELEASE);
+        return entry->record;
+    }
+}
+
+/* Return the flow of an operation, made if needed: task in bits 40 on (from 1), peer in 31 bits, channel, direction. */
+static struct ibp_nccl_flow *enter_flow(const struct task *task, const struct ibp_nccl_operation_facts *facts)
+{
+    const uint64_t peer = facts->peer < 0 ? 0x7fffffff : (uint64_t)facts->peer;
+    const uint64_t key = (uint64_t)(task->index + 1) << 40 | peer << 9 | (uint64_t)facts->channel << 1 | facts->is_send;
+    struct ibp_nccl_flow *flow = find_flow(key, false);
+
+    if (flow) return flow;
+    lock();
+    flow = find_flow(key, true);
+    unlock();
+    return flow;
+}
+
+static struct operation *take_operation(void)
+{
+    for (unsigned i = 0; i < OPERATIONS_MAX; i++) {
+        const uint32_t place = __atomic_fetch_add(&state.next_operation, 1, __ATOMIC_RELAXED) % OPERATIONS_MAX;
+        struct operation *operation = &memory->operations[place];
+
+        if (!__atomic_test_and_set(&operation->is_taken, __ATOMIC_ACQUIRE)) return operation;
+    }
+    return NULL;
+}
+
+static void *lose_operation(struct ibp_nccl_context *context)
+{
+    __atomic_fetch_add(&context->record->operations_lost, 1, __ATOMIC_RELAXED);
+    return NULL;
+}
+
+void *ibp_nccl_start_operation(struct ibp_nccl_context *context, void *handle,
+                               const struct ibp_nccl_operation_facts *facts)
+{
+    static const struct ibp_nccl_task_facts unknown = {0};
+    struct task *task = facts->is_own_process ? handle : NULL;
+    struct ibp_nccl_flow *flow;
+    struct operation *operation;
+
+    if (!state.is_open || !state.recorder->is_recording()) return NULL;
+    if (!facts->is_own_process || !context) context = state.others;
+    if (!context) return NULL;
+    if (!task || task->handle != IBP_NCCL_HANDLE_TASK) task = enter_task(context, &unknown);
+    flow = task ? enter_flow(task, facts) : NULL;
+    operation = flow ? take_operation() : NULL;
+    if (!operation) return lose_operation(context);
+    operation->handle = IBP_NCCL_HANDLE_OPERATION;
+    operation->is_send = facts->is_send;
+    operation->has_arrived = operation->is_active = false;
+    operation->task = task;
+    operation->flow = flow;
+    operation->bytes = 0;
+    memset(operation->waiting, 0, sizeof operation->waiting);
+    memset(operation->ticks, 0, sizeof operation->ticks);
+    memset(operation->step, 0, sizeof operation->step);
+    __atomic_fetch_add(&flow->operations, 1, __ATOMIC_RELAXED);
+    if (context->interface < 4) begin_activity(operation);
+    return operation;
+}
+
+static void stop_operation(struct operation *operation)
+{
+    struct ibp_nccl_flow *flow = operation->flow;
+
+    if (!__atomic_load_n(&operation->is_taken, __ATOMIC_RELAXED)) return;
+    if (operation->is_active) {
+        end_activity(operation);
+        __atomic_fetch_add(&flow->gpu_ticks, operation->ticks[FOR_GPU], __ATOMIC_RELAXED);
+        __atomic_fetch_add(&flow->peer_ticks, operation->ticks[FOR_PEER], __ATOMIC_RELAXED);
+        __atomic_fetch_add(&flow->network_ticks, operation->ticks[FOR_NETWORK], __ATOMIC_RELAXED);
+    }
+    __atomic_clear(&operation->is_taken, __ATOMIC_RELEASE);
+}
+
+/* -- steps --------------------------------------------------------------------------------------------------------- */
+
+static enum wait wait_of(int state_of_step)
+{
+    switch (state_of_step) {
+    case IBP_NCCL_SEND_GPU_WAIT:
+    case IBP_NCCL_RECV_FLUSH_WAIT:
+    case IBP_NCCL_RECV_GPU_WAIT:
+        return FOR_GPU;
+    case IBP_NCCL_SEND_PEER_WAIT:
+        return FOR_PEER;
+    case IBP_NCCL_SEND_WAIT:
+    case IBP_NCCL_RECV_WAIT:
+        return FOR_NETWORK;
+    default:
+        return FOR_NOTHING;
+    }
+}
+
+/* Return what the operation as a whole waits for: the step that is furthest decides. Sends go from the GPU to the
+ * network, receives from the network to the GPU. */
+static enum wait wait_of_operation(const struct operation *operation)
+{
+    if (!operation->is_send && operation->waiting[FOR_GPU]) return FOR_GPU;
+    if (operation->waiting[FOR_NETWORK]) return FOR_NETWORK;
+    if (operation->waiting[FOR_PEER]) return FOR_PEER;
+    return operation->waiting[FOR_GPU] ? FOR_GPU : FOR_NOTHING;
+}
+
+/* Move a step from one wait to another. */
+static void change_wait(struct operation *operation, enum wait from, enum wait into)
+{
+    uint64_t time;
+
+    if (from == into || !__atomic_load_n(&operation->is_taken, __ATOMIC_RELAXED)) return;
+    time = now();
+    if (!operation->is_active) begin_activity(operation);
+    if (time > operation->since) operation->ticks[wait_of_operation(operation)] += time - operation->since;
+    operation->since = time;
+    if (from && operation->waiting[from]) operation->waiting[from]--;
+    if (into) operation->waiting[into]++;
+    if (operation->is_send && from == FOR_GPU && !operation->has_arrived) {
+        operation->has_arrived = true;
+        if (time > operation->begin)
+            __atomic_fetch_add(&operation->flow->arrival_ticks, time - operation->begin, __ATOMIC_RELAXED);
+    }
+}
+
+static void add_bytes(struct ibp_nccl_flow *flow, uint64_t bytes)
+{
+    __atomic_fetch_add(&flow->bytes, bytes, __ATOMIC_RELAXED);
+}
+
+void *ibp_nccl_start_step(void *handle, int number)
+{
+    struct operation *operation = handle;
+    struct step *step;
+
+    if (!operation || operation->handle != IBP_NCCL_HANDLE_OPERATION) return NULL;
+    step = &operation->step[(unsigned)number % STEPS];
+    if (step->operation && step->state) change_wait(operation, wait_of(step->state), FOR_NOTHING); /* never stopped */
+    step->handle = IBP_NCCL_HANDLE_STEP;
+    step->state = 0;
+    step->operation = operation;
+    step->flow = operation->flow;
+    return step;
+}
+
+static void record_step(struct step *step, int next, uint64_t bytes)
+{
+    const int before = step->state;
+
+    if (next == before || next > UINT8_MAX) return; /* NCCL records waiting for the peer each time that it looks */
+    step->state = (uint8_t)next;
+    if (next == IBP_NCCL_SEND_WAIT || next == IBP_NCCL_RECV_FLUSH_WAIT) add_bytes(step->flow, bytes);
+    if (step->operation && step->operation->flow == step->flow)
+        change_wait(step->operation, wait_of(before), wait_of(next));
+}
+
+static void stop_step(struct step *step)
+{
+    if (!step->operation) return;
+    __atomic_fetch_add(&step->flow->steps, 1, __ATOMIC_RELAXED);
+    if (step->operation->flow == step->flow) change_wait(step->operation, wait_of(step->state), FOR_NOTHING);
+    step->state = 0;
+    step->operation = NULL;
+}
+
+void ibp_nccl_note_device(void *handle, int device)
+{
+    const struct step *step = handle;
+    uint64_t bit;
+
+    if (!step || step->handle != IBP_NCCL_HANDLE_STEP || device < 0) return;
+    bit = UINT64_C(1) << (device < 63 ? device : 63);
+    if (!(__atomic_load_n(&step->flow->devices, __ATOMIC_RELAXED) & bit))
+        __atomic_fetch_or(&step->flow->devices, bit, __ATOMIC_RELAXED);
+}
+
+/* Versions 1 to 3 state the bytes of an operation so far. */
+static void record_operation(struct operation *operation, int next, uint64_t bytes)
+{
+    if (next == IBP_NCCL_IN_PROGRESS) {
+        if (!operation->is_active) begin_activity(operation);
+    } else if (next <= IBP_NCCL_LAST_OPERATION_STATE && bytes > operation->bytes) {
+        add_bytes(operation->flow, bytes - operation->bytes);
+        operation->bytes = bytes;
+    }
+}
+
+void ibp_nccl_record(void *handle, int next, uint64_t bytes)
+{
+    if (!handle || next < 0) return;
+    if (*(uint32_t *)handle == IBP_NCCL_HANDLE_STEP)
+        record_step(handle, next, bytes);
+    else if (*(uint32_t *)handle == IBP_NCCL_HANDLE_OPERATION)
+        record_operation(handle, next, bytes);
+}
+
+void ibp_nccl_stop_event(void *handle)
+{
+    if (!handle) return;
+    if (*(uint32_t *)handle == IBP_NCCL_HANDLE_STEP)
+        stop_step(handle);
+    else if (*(uint32_t *)handle == IBP_NCCL_HANDLE_OPERATION)
+        stop_operation(handle);
+}

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The profiler plug-in of NCCL, loaded as NCCL does by a program that stands for it: there is no GPU.
+
+The bytes of each step are really sent by TCP between the ranks, and the program prints what it sent.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ibprof.load import load_profile
+from ibprof.native.installed_files import find_nccl_profiler
+from ibprof.profile.profile_data import UNKNOWN_PEER, Direction, Profile, Source
+from ibprof_testing.nccl_harness import Ports, build_harness, build_next, run_ranks
+
+VERSIONS = range(1, 8)
+
+
+@pytest.fixture(scope="module")
+def harness(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_harness(tmp_path_factory.mktemp("harness"))
+
+
+@pytest.fixture(scope="module")
+def ports() -> Ports:
+    return Ports()
+
+
+def sums(run: Profile, direction: Direction) -> dict[int, dict[str, int]]:
+    """Return bytes by rank and peer."""
+    found: dict[int, dict[str, int]] = {rank.rank: {} for rank in run.ranks}
+    for row in (run.counters.direction == direction).nonzero()[0]:
+        peers = found[int(run.counters.rank[row])]
+        peer = str(run.counters.peer[row])
+        peers[peer] = peers.get(peer, 0) + int(run.counters.bytes[row])
+    return found
+
+
+def check_bytes(run: Profile, said: list[dict[str, object]]) -> None:
+    assert sums(run, Direction.SENT) == {each["rank"]: each["sent"] for each in said}
+    assert sums(run, Direction.RECEIVED) == {each["rank"]: each["received"] for each in said}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_bytes_of_each_version_are_those_that_were_sent(
+    version: int, harness: Path, ports: Ports, tmp_path: Path
+) -> None:
+    said = run_ranks(harness, ports, tmp_path, 4, version, "communicators=2")
+    assert [each["version"] for each in said] == [version] * 4
+    run = load_profile(tmp_path)
+    check_bytes(run, said)
+    assert run.is_of_nccl
+    assert run.operations[run.counters.operation[0]] == "ncclAllReduce"
+    assert run.times.calls.tolist() == [6] * 4
+    assert all(rank.finalized and rank.source == Source.NCCL for rank in run.ranks)
+    assert len(list(tmp_path.glob("*.ibprof"))) == 1, "the ranks of a launch share a file"
+
+
+@pytest.mark.parametrize("version", [3, 7])
+def test_trees_have_real_peers(version: int, harness: Path, ports: Ports, tmp_path: Path) -> None:
+    said = run_ranks(harness, ports, tmp_path, 5, version, "algorithm=TREE")
+    check_bytes(load_profile(tmp_path), said)
+    assert sums(load_profile(tmp_path), Direction.SENT)[1].keys() == {"0", "3", "4"}
+
+
+@pytest.mark.parametrize("ending", ["finalize", "exit", "_exit", "kill"])
+def test_nothing_is_lost_at_any_end(ending: str, harness: Path, ports: Ports, tmp_path: Path) -> None:
+    said = run_ranks(harness, ports, tmp_path, 2, 7, f"ending={ending}", "communicators=3", may_fail=ending == "kill")
+    run = load_profile(tmp_path)
+    check_bytes(run, said)
+    assert all(rank.finalized == (ending in ("finalize", "exit")) for rank in run.ranks)
+
+
+@pytest.mark.parametrize("order", ["parent-first", "twice"])
+@pytest.mark.parametrize("version", [2, 7])
+def test_events_may_stop_in_any_order(version: int, order: str, harness: Path, ports: Ports, tmp_path: Path) -> None:
+    said = run_ranks(harness, ports, tmp_path, 2, version, f"order={order}")
+    check_bytes(load_profile(tmp_path), said)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_names_may_be_missing(version: int, harness: Path, ports: Ports, tmp_path: Path) -> None:
+    said = run_ranks(harness, ports, tmp_path, 2, version, "null=1")
+    run = load_profile(tmp_path)
+    check_bytes(run, said)
+    assert run.operations[run.counters.operation[0]] == "nccl(unknown)"
+
+
+def test_a_newer_library_finds_the_newest_version(harness: Path, ports: Ports, tmp_path: Path) -> None:
+    assert run_ranks(harness, ports, tmp_path, 1, 99)[0]["version"] == VERSIONS[-1]
+
+
+def test_a_communicator_of_one_rank_sends_nothing(harness: Path, ports: Ports, tmp_path: Path) -> None:
+    run_ranks(harness, ports, tmp_path, 1, 7)
+    run = load_profile(tmp_path)
+    assert run.times.calls.tolist() == [3]
+    assert len(run.counters.bytes) == 0
+
+
+def test_ranks_are_known_by_the_communicator_where_no_launcher_states_them(
+    harness: Path, ports: Ports, tmp_path: Path
+) -> None:
+    said = run_ranks(harness, ports, tmp_path, 3, 5, env={"HARNESS_FORGET_RANK": "1"})
+    check_bytes(load_profile(tmp_path), said)
+
+
+def test_many_events_take_no_more_space(harness: Path, ports: Ports, tmp_path: Path) -> None:
+    """100,000 steps and more: records grow with peers, not with events."""
+    sizes = []
+    for number, collectives in enumerate((100, 3000)):
+        folder = tmp_path / str(number)
+        said = run_ranks(harness, ports, folder, 2, 7, f"collectives={collectives}", "steps=10", "chunk=16")
+        check_bytes(load_profile(folder), said)
+        sizes.append(sum(path.stat().st_size for path in folder.glob("*.ibprof")))
+    assert sizes[0] == sizes[1]
+
+
+def test_an_unwritable_folder_leaves_the_job_alone(harness: Path, ports: Ports, tmp_path: Path) -> None:
+    blocked = tmp_path / "blocked"
+    blocked.write_text("")
+    said = run_ranks(harness, ports, blocked, 2, 7)
+    assert [each["mask"] for each in said] == [0, 0]
+    assert blocked.read_text() == ""
+
+
+@pytest.mark.parametrize(("asked", "offered", "used"), [(7, 7, 7), (7, 4, 4), (4, 4, 4), (2, 2, 2)])
+def test_a_plug_in_behind_it_sees_the_same_events(
+    asked: int, offered: int, used: int, harness: Path, ports: Ports, tmp_path: Path
+) -> None:
+    following = build_next(tmp_path, offered)
+    log = tmp_path / "log"
+    env = {"IBPROF_NCCL_NEXT": str(following), "NEXT_LOG": str(log)}
+    said = run_ranks(harness, ports, tmp_path / "recording", 2, asked, env=env)
+    check_bytes(load_profile(tmp_path / "recording"), said)
+    each = [json.loads(line) for line in log.read_text().splitlines()]
+    assert {(one["version"], one["collectives"], one["operations"], one["open"]) for one in each} == {(used, 3, 12, 0)}
+    sent = [sum(peers.values()) for peers in (one["sent"] for one in said)]
+    assert sorted(one["bytes"] for one in each) == (sorted(sent) if asked >= 4 else [one["bytes"] for one in each])
+    assert all(one["orphans"] == 0 for one in each), "operations name the next plug-in's own handles as parents"
+
+
+def test_a_plug_in_that_does_not_exist_is_reported_and_does_no_harm(
+    harness: Path, ports: Ports, tmp_path: Path
+) -> None:
+    said = run_ranks(harness, ports, tmp_path, 2, 7, env={"IBPROF_NCCL_NEXT": "/no/such.so"})
+    check_bytes(load_profile(tmp_path), said)
+
+
+def test_ibprof_run_sets_the_plug_in_and_reports(harness: Path, ports: Ports, tmp_path: Path) -> None:
+    """The launcher sets torchrun's variables; the plug-in is the one that NCCL_PROFILER_PLUGIN names."""
+    launcher = tmp_path / "launch.py"
+    launcher.write_text(
+        "import os, subprocess, sys\n"
+        "own = dict(WORLD_SIZE='2', MASTER_ADDR='127.0.0.1', MASTER_PORT=sys.argv[2], TORCHELASTIC_RUN_ID='none')\n"
+        "command = [sys.argv[1], os.environ['NCCL_PROFILER_PLUGIN'], '7', 'late_rank=1', 'late_us=2000']\n"
+        "all = [subprocess.Popen(command, env={**os.environ, **own, 'RANK': str(r)}) for r in range(2)]\n"
+        "sys.exit(max(one.wait() for one in all))\n"
+    )
+    command = [sys.executable, "-m", "ibprof", "run", "--", sys.executable, launcher, harness, str(ports.take(2))]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True)
+    assert "ncclAllReduce" in done.stderr
+    run = load_profile(tmp_path / "profile.otf2")
+    check_bytes(run, [json.loads(line) for line in done.stdout.splitlines()])
+    from ibprof.cli.nccl import main  # noqa: PLC0415  (the command is new: an older installation does not have it)
+
+    shown = io.StringIO()
+    stdout, sys.stdout = sys.stdout, shown
+    try:
+        assert main([str(tmp_path / "profile.ibprof"), "--csv", "-"]) == 0
+    finally:
+        sys.stdout = stdout
+    flows = list(csv.DictReader(io.StringIO(shown.getvalue())))
+    assert {flow["algorithm"] for flow in flows} == {"RING"}
+    assert {flow["devices"] for flow in flows if flow["direction"] == "sent"} == {"0", "1"}
+    waited = {flow["rank"]: float(flow["gpu_wait_s"]) for flow in flows if flow["direction"] == "sent"}
+    assert waited["1"] > 0.002 > 10 * waited["0"], "rank 1 waits for its GPU"
+
+
+def test_unknown_peers_are_reported(harness: Path, ports: Ports, tmp_path: Path) -> None:
+    """Of two ranks only one was recorded."""
+    run_ranks(harness, ports, tmp_path, 2, 7, only_recorded=0)
+    run = load_profile(tmp_path)
+    assert [rank.rank for rank in run.ranks] == [0]
+    assert set(run.counters.peer.tolist()) == {UNKNOWN_PEER}
+
+
+def test_the_library_exports_versions_alone() -> None:
+    shown = subprocess.run(
+        ["nm", "-D", "--defined-only", find_nccl_profiler()], capture_output=True, text=True, check=True
+    )
+    names = {line.split()[-1] for line in shown.stdout.splitlines()}
+    assert names == {f"ncclProfiler_v{version}" for version in VERSIONS}
+    assert os.environ.get("NCCL_PROFILER_PLUGIN") is None

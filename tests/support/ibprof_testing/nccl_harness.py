@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs of the program that stands for NCCL (nccl/harness.c), with the plug-in of ibprof."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ibprof.native.installed_files import find_nccl_profiler
+
+SOURCES = Path(__file__).with_name("nccl")
+CSRC = Path(__file__).resolve().parents[3] / "csrc"
+
+
+class Ports:
+    """Ranges of TCP ports that nothing listens at."""
+
+    def take(self, ranks: int) -> int:
+        """Return a port after which those of the ranks of 8 communicators are free."""
+        for first in range(20000 + os.getpid() % 9000, 32000, 8 * ranks + 1):
+            taken = []
+            try:
+                for port in range(first, first + 8 * ranks + 1):
+                    taken.append(socket.create_server(("127.0.0.1", port)))
+            except OSError:
+                continue
+            finally:
+                for each in taken:
+                    each.close()
+            return first
+        raise AssertionError("no free ports")
+
+
+def _compile(source: str, made: Path, *options: str) -> Path:
+    made.parent.mkdir(parents=True, exist_ok=True)
+    command = ["cc", "-O1", "-g", f"-I{CSRC}", *options, str(SOURCES / source), "-o", str(made), "-ldl", "-lpthread"]
+    subprocess.run(command, check=True)
+    return made
+
+
+def build_harness(folder: Path) -> Path:
+    """Compile the program."""
+    return _compile("harness.c", folder / "nccl_harness")
+
+
+def build_next(folder: Path, version: int) -> Path:
+    """Compile a plug-in of one version that counts events."""
+    return _compile("counting_plugin.c", folder / "libnext.so", "-shared", "-fPIC", f"-DVERSION={version}")
+
+
+def run_ranks(
+    harness: Path,
+    ports: Ports,
+    recording: Path,
+    ranks: int,
+    version: int,
+    *options: str,
+    env: Mapping[str, str] = {},
+    may_fail: bool = False,
+    only_recorded: int | None = None,
+) -> list[dict[str, Any]]:
+    """Run ranks as torchrun starts them; return what each printed, by rank.
+
+    Args:
+        harness: the program.
+        ports: for its connections.
+        recording: folder to record into.
+        ranks: number of processes.
+        version: newest version of the interface that the program knows.
+        options: of the program.
+        env: more variables.
+        may_fail: the ranks end by a signal.
+        only_recorded: the one rank that loads the plug-in; the others load one that does nothing. None for all.
+    """
+    own = {
+        "WORLD_SIZE": str(ranks),
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(ports.take(ranks)),
+        "TORCHELASTIC_RUN_ID": "none",
+        "TORCHELASTIC_RESTART_COUNT": "0",
+        "IBPROF_OUTPUT": str(recording),
+    }
+    idle = None if only_recorded is None else build_next(harness.parent, version)
+    running = []
+    for rank in range(ranks):
+        plugin = find_nccl_profiler() if only_recorded in (None, rank) else idle
+        command = [str(harness), str(plugin), str(version), *options]
+        environment = {**os.environ, **own, **env, "RANK": str(rank)}
+        running.append(subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True))
+    said = []
+    for one in running:
+        printed, _ = one.communicate(timeout=60)
+        assert may_fail or one.returncode == 0
+        said.append(json.loads(printed))
+    return said
