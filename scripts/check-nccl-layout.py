@@ -4,8 +4,8 @@
 
     scripts/check-nccl-layout.py FOLDER...
 
-Each folder is a source tree, or holds its headers: profiler_v1.h and so on, or one nccl_profiler.h. It prints a line for
-each member: version, member, offset. Status 1 where one differs, 2 where a folder has no headers.
+Each folder is a source tree, or holds its headers: profiler_v1.h and so on, or one nccl_profiler.h. It prints version,
+member and offset of each member. Status 1 where one differs, 2 where a folder has no headers.
 """
 
 from __future__ import annotations
@@ -116,8 +116,8 @@ def print_offsets(version: int, header: Path) -> str:
     states = "".join(f"typedef int ncclProfilerEventState_v{each}_t;\n" for each in range(1, 8)) if separate else ""
     event, own = f"ncclProfilerEventDescr_v{version}_t", f"struct ibp_nccl_event_{min(version, 5)}"
     lines = [
-        f'printf("{theirs} %zu %zu\\n", offsetof({event}, {theirs}), offsetof({own}, {ours}));'
-        for theirs, ours in MEMBERS[version].items()
+        f'printf("{theirs} %zu %zu\\n", offsetof({event}, {theirs}), offsetof({own}, {own_name}));'
+        for theirs, own_name in MEMBERS[version].items()
     ]
     plugin = f"ncclProfiler_v{version}_t"
     lines += [f'printf("{name} %zu %d\\n", offsetof({plugin}, {name}), {8 * n});' for n, name in enumerate(PROFILER)]
@@ -145,10 +145,10 @@ def main() -> int:
             return 2
         for version in sorted(headers.keys() & MEMBERS.keys()):
             for line in print_offsets(version, headers[version]).splitlines():
-                name, theirs, *ours = line.split()
-                if ours and ours[0] != theirs:
+                name, theirs, *own_offset = line.split()
+                if own_offset and own_offset[0] != theirs:
                     print(
-                        f"{headers[version]}: v{version} {name} is at {theirs}, csrc/nccl has {ours[0]}",
+                        f"{headers[version]}: v{version} {name} is at {theirs}, csrc/nccl has {own_offset[0]}",
                         file=sys.stderr,
                     )
                     differs = 1

@@ -21,7 +21,7 @@ LATE_S = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class NcclFlow:
-    """What a proxy sent or received on one channel; with `peer` and `channel` None, a sum.
+    """Bytes that a proxy sent or received on one channel, and its waiting; with `peer` and `channel` None, a sum.
 
     Attributes:
         rank, host: that recorded it.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What NCCL's or RCCL's proxies sent, as recorded by the profiler plug-in: as rows of a profile, and in detail.
+"""Bytes that proxies of NCCL or RCCL sent, as the profiler plug-in recorded them: as rows of a profile, and in detail.
 
 A flow names its peer by its rank in a communicator. The process that has this rank of the communicator states so in its
 own recording.

@@ -59,7 +59,7 @@ NO_TIMES = "time in MPI: run again with IBPROF_TIME=1"
 NO_GPU_TIMES = (
     "the time for which GPUs wait for NCCL: a trace of the GPUs shows it; `ibprof nccl` shows what proxies waited for"
 )
-BESIDE_GPU = "GPUs may compute meanwhile."
+GPUS_COMPUTE = "GPUs may compute meanwhile."
 NO_SITES = "lines of the program: run again without IBPROF_SITES=0"
 NO_END = "the end of each rank: the run was killed"
 NO_FABRIC = "the fabric: ibprof-report LST... PROFILE puts the bytes on its links"
@@ -306,7 +306,9 @@ class _Judge:
         at_end = f", {format_seconds(end)} of it in MPI_Finalize" if end >= LITTLE_MPI * self._mpi_s > 0 else ""
         if self._times.is_of_nccl:
             whole = f" of the {format_seconds(self._run_s)} of the run" if self._run_s else ""
-            return f"NCCL's proxies moved data for {format_seconds(self._mpi_s)}{whole}, mean over ranks. {BESIDE_GPU}"
+            return (
+                f"NCCL's proxies moved data for {format_seconds(self._mpi_s)}{whole}, mean over ranks. {GPUS_COMPUTE}"
+            )
         if not self._run_s:
             return f"MPI takes {format_seconds(self._mpi_s)}, mean over ranks."
         share = self._mpi_s / self._run_s
