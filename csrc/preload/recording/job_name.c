@@ -129,8 +129,8 @@ static bool is_spawned(void)
 /* Return whether a launcher started this process as a rank of its first job, not as one that a program spawned. */
 static bool is_rank(void)
 {
-    static const char *const variables[] = {"PMI_RANK",    "PMI_ID",  "PMIX_RANK", "MPIRUN_RANK", "OMPI_COMM_WORLD_RANK",
-                                            "TORCHELASTIC_RUN_ID"};
+    static const char *const variables[] = {
+        "PMI_RANK", "PMI_ID", "PMIX_RANK", "MPIRUN_RANK", "OMPI_COMM_WORLD_RANK", "TORCHELASTIC_RUN_ID"};
 
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
         if (*ibp_environment(variables[i])) return !is_spawned();
