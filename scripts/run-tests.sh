@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Runs all tests: the C ones, those of the view's TypeScript, then pytest on the installed wheel, on all processors up to
-# four. Which tests run at the same time is said in tests/support/ibprof_testing/scheduling.py. The end of the output
-# lists the time of each kind. Arguments go to pytest.
+# four, or in as many workers as IBPROF_TEST_WORKERS says. Which tests run at the same time is said in
+# tests/support/ibprof_testing/scheduling.py. The end of the output lists the time of each kind. Arguments go to pytest.
 set -eu
 
 root=$PWD
@@ -18,4 +18,4 @@ unset PYTHONPATH
 unset PYTHONDONTWRITEBYTECODE
 cd build
 IBPROF_TEST_TIMES=$root/build/test-times exec pytest -c "$root/pyproject.toml" --rootdir "$root" "$root/tests" \
-    "$root/studies" -n auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder "$@"
+    "$root/studies" -n "${IBPROF_TEST_WORKERS:-auto}" --maxprocesses 4 --dist loadgroup --no-loadscope-reorder "$@"

@@ -18,7 +18,12 @@ if not importlib.util.find_spec("ibprof_testing"):
 # would spin while they wait for one.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-pytest_plugins = ["ibprof_testing.scheduling", "ibprof_testing.kind_times"]
+pytest_plugins = [
+    "ibprof_testing.scheduling",
+    "ibprof_testing.kind_times",
+    "ibprof_testing.drawing",
+    "ibprof_testing.shared_demo",
+]
 
 # Asserts in helpers show values, as those in tests do.
 pytest.register_assert_rewrite("ibprof_testing")

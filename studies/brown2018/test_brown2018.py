@@ -19,6 +19,7 @@ from ibprof_lab.simulation.study.result_tables import average_seeds, list_result
 from ibprof_lab.simulation.study.simulated_machine import MachineOptions
 from ibprof_lab.simulation.study.study_file import plan_preset
 from ibprof_testing import processes
+from ibprof_testing.drawing import without_drawing
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE / "README.md"
@@ -134,7 +135,8 @@ def every_study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("studies")
     for name in PRESETS:
         if name != "parameters":
-            assert main(["study", name, *MACHINE, "-o", str(folder / name)]) == 0
+            with without_drawing():
+                assert main(["study", name, *MACHINE, "-o", str(folder / name)]) == 0
     return folder
 
 
@@ -166,7 +168,8 @@ def test_a_folder_of_another_setting_is_drawn_and_says_so(figures: ModuleType, t
         ("placement", ["--adaptive"], "6.2", "adaptive routing"),
         ("throttle", ["--server-placement", "spread"], "6.7", "spread servers"),
     ):
-        assert main(["study", study, *MACHINE, *options, "-o", str(tmp_path / study)]) == 0
+        with without_drawing():
+            assert main(["study", study, *MACHINE, *options, "-o", str(tmp_path / study)]) == 0
         figures.draw([tmp_path / study], tmp_path / "figures", "svg")
         assert said in texts_of(tmp_path / "figures" / f"figure-{figure}.svg")
     assert "not simulated" in texts_of(tmp_path / "figures" / "figure-6.2.svg")  # panel A, of which --quick has nothing

@@ -11,6 +11,7 @@ One room or page alone, such as `ibprof/mpi` or `docs/api.md`:
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -117,9 +118,15 @@ def find_faulty_names(path: Path) -> Iterator[str]:
     for line, name in read_names(path):
         if name in JSON_KEYS:
             continue
-        for pattern, instead in PHRASES.items():
-            if (match := pattern.search(split_name(name))) and match[0] not in UNITS:
-                yield f"{line}: {name}: write {instead}"
+        yield from (f"{line}: {name}: write {instead}" for instead in find_instead(name))
+
+
+@functools.cache
+def find_instead(name: str) -> list[str]:
+    """Return what to write instead of a name: nothing where it has no phrase of the list."""
+    words = split_name(name)
+    matches = ((pattern.search(words), instead) for pattern, instead in PHRASES.items())
+    return [instead for match, instead in matches if match and match[0] not in UNITS]
 
 
 def mean_length(passages: list[Passage]) -> float:

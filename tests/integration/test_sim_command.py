@@ -22,6 +22,8 @@ from ibprof_testing.samples.fabrics import OPENSM, read_sample_bytes
 from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
 from ibprof_testing.samples.study_files import write_study
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 
 def test_a_study_of_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     study = write_study(tmp_path)
@@ -223,14 +225,6 @@ def test_pairs_on_half_of_an_odd_number_of_hosts(tmp_path: Path) -> None:
     with (tmp_path / "out" / "clients.csv").open(newline="") as file:
         clients = [row["job"] for row in csv.DictReader(file)]
     assert (clients.count("a"), clients.count("b")) == (8, 6)
-
-
-def test_a_run_whose_messages_all_take_the_same_is_drawn(tmp_path: Path) -> None:
-    """One client, one server; a name that is no formula, in letters that the font lacks."""
-    jobs = [{"name": "_$\\frac{ \u4e2d", "role": "io", "bytes": "4 KiB", "share": 1}]
-    study = write_study(tmp_path, fabric="xgft:1:2:1@100", servers=1, jobs=jobs, measured=jobs[0]["name"])
-    assert main(["run", str(study), "-o", str(tmp_path / "out"), "--workers", "1"]) == 0
-    assert (tmp_path / "out" / "run.png").stat().st_size > 10_000
 
 
 def test_a_job_that_ends_before_it_is_measured_says_so(tmp_path: Path) -> None:

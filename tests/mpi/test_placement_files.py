@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -49,18 +48,10 @@ def launch(
 
 
 def run_launcher(hosts: lab.Hosts, mpi: Mpi, options: list[str], folder: Path, ranks: int) -> list[list[str]]:
-    """Start ranks that each print a line `rank WORD...`; return their words.
-
-    On a machine with more work than cores, mpirun of Open MPI 5.0.11 sometimes does not end: without ibprof, after all
-    lines were printed. It is killed then, and started once more. If a line is missing, the test fails at once.
-    """
+    """Start ranks that each print a line `rank WORD...`; return their words."""
     command: list[str | Path] = [mpi.program("mpirun"), *options]
-    try:
-        done = hosts.run("node1", command, environment(mpi.variables), folder, timeout=60)
-    except subprocess.TimeoutExpired as stopped:
-        printed = bytes(stopped.stdout or b"").decode()
-        assert len(find_said(printed)) == ranks, printed
-        done = hosts.run("node1", command, environment(mpi.variables), folder)
+    env = environment(mpi.variables)
+    done = hosts.run_until_printed("node1", command, env, folder, lambda printed: len(find_said(printed)) == ranks)
     assert done.returncode == 0, done.stdout + done.stderr
     return find_said(done.stdout)
 

@@ -16,7 +16,7 @@ from ibprof_lab.simulation.study.sweep import STORE
 from ibprof_testing import processes
 from ibprof_testing.mpi import mpis
 
-STUDY = ["study", "placement", "--quick", "--fabric", "xgft:2:8,9:1,8@100", "--servers", "8"]
+STUDY = ["study", "placement", "--quick", "--fabric", "xgft:2:4,5:1,4@100", "--servers", "4"]
 COMMAND = [sys.executable, "-c", "import sys; from ibprof_lab.cli.sim import main; sys.exit(main())"]
 
 
@@ -59,7 +59,7 @@ def test_one_rank_says_what_is_wrong(system_mpi: mpis.Mpi, command: list[str], t
 
 def test_one_rank_estimates(system_mpi: mpis.Mpi, capsys: pytest.CaptureFixture[str]) -> None:
     """Of the work of two others, whatever else is said."""
-    survey = ["study", "interference", "--estimate"]
+    survey = [*STUDY, "--estimate"]
     done = run_on_ranks(system_mpi, *survey, "--workers", "7")
     assert main([*survey, "--workers", "2"]) == 0
     assert json.loads(done.stdout) == json.loads(capsys.readouterr().out)

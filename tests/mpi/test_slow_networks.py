@@ -27,7 +27,7 @@ from ibprof_testing.mpi.mpis import Build, Mpi
 HOSTS = ("node1", "node2")
 MBIT = 400
 
-PROGRAM = ("exchange", "0", "1000000", "40")
+PROGRAM = ("exchange", "0", "1000000", "12")
 """Of waits.c: ranks exchange 1 MB with their neighbours, all at once."""
 
 FLOOD = """

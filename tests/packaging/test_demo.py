@@ -18,8 +18,9 @@ import pytest
 from ibprof_converter.cli import demo
 from ibprof_converter.cli.demo import RANKS
 from ibprof_testing import processes
-from ibprof_testing.mpi.mpis import find_mpi
+from ibprof_testing.mpi.mpis import LAUNCH_ANYHOW, find_mpi
 from ibprof_testing.paths import ROOT
+from ibprof_testing.shared_demo import run_demo
 
 # What exchange.c sends, worked out from its constants.
 STEPS, BLOCK_BYTES, PARAMETER_BYTES, EDGE_BYTES = 4, 64 * 1024, 1024 * 1024, 256 * 1024
@@ -28,28 +29,41 @@ TRANSPOSE_BYTES = STEPS * RANKS * (RANKS - 1) * BLOCK_BYTES
 HALO_BYTES = STEPS * RANKS * NEIGHBOURS * EDGE_BYTES
 
 
-def run_demo(folder: Path, **env: str) -> subprocess.CompletedProcess[str]:
-    return processes.run(
-        [sys.executable, "-m", "ibprof", "demo", folder],
-        env={**os.environ, **env},
-        timeout=240,
-    )
-
-
-def run_without_compiler(folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run it with PyPI's Open MPI and mpi4py, on a PATH that has no compiler."""
+def without_compiler() -> dict[str, str]:
+    """Return variables of PyPI's Open MPI and mpi4py, with a PATH that has no compiler."""
     venv = find_mpi("5.0.11").folder.parent
     packages = next(venv.glob("lib/python*/site-packages"))
-    return run_demo(folder, PATH=str(venv / "bin"), PYTHONPATH=str(packages), LD_LIBRARY_PATH=str(venv / "lib"))
+    return {"PATH": str(venv / "bin"), "PYTHONPATH": str(packages), "LD_LIBRARY_PATH": str(venv / "lib")}
 
 
-@pytest.fixture(scope="module", params=[run_demo, run_without_compiler], ids=["compiled", "mpi4py"])
-def left(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+@pytest.fixture(scope="module", params=["compiled", pytest.param("mpi4py", marks=pytest.mark.full)])
+def left(
+    request: pytest.FixtureRequest, shared_demo: tuple[Path, str], tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, str]:
+    if request.param == "compiled":
+        return shared_demo
     folder = tmp_path_factory.mktemp("demo") / "left"
-    done = request.param(folder)
+    done = run_demo(folder, **without_compiler())
     assert done.returncode == 0, done.stdout + done.stderr
-    assert ("exchange.py" in done.stderr) == (request.param is run_without_compiler)
+    assert "exchange.py" in done.stderr
     return folder, done.stdout
+
+
+def test_without_a_compiler_the_same_program_runs_in_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its recording alone; the long form runs the whole demo so."""
+    variables = without_compiler()
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.syspath_prepend(variables["PYTHONPATH"])
+    demo._copy_data("exchange", tmp_path / "program")
+    said: list[str] = []
+    program = demo.build_program(demo.find_open_mpi(), tmp_path, said.append)
+    assert "the same program in Python is run" in said[-1]
+    mpirun = [demo.find_open_mpi(), "--oversubscribe", "--bind-to", "none", "-n", str(RANKS)]
+    line = [sys.executable, "-m", "ibprof", "run", "--", *mpirun, *program]
+    done = processes.run(line, cwd=tmp_path, env=os.environ | LAUNCH_ANYHOW)
+    assert done.returncode == 0, done.stderr
+    check_matrix(tmp_path)
 
 
 def test_make_demo_installs_what_reads_the_lines_of_the_program() -> None:
@@ -104,7 +118,10 @@ def matrix_of(folder: Path, region: str) -> list[tuple[int, int, int]]:
 
 
 def test_matrix_holds_what_the_program_sends(left: tuple[Path, str]) -> None:
-    folder, _ = left
+    check_matrix(left[0])
+
+
+def check_matrix(folder: Path) -> None:
     assert sum(amount for _, _, amount in matrix_of(folder, "transpose")) == TRANSPOSE_BYTES
     assert sum(amount for _, _, amount in matrix_of(folder, "halo")) == HALO_BYTES
     # A broadcast's algorithm is MPI's choice, and some send parts twice; but every rank has to get it all.

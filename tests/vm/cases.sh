@@ -29,7 +29,7 @@ preloaded() { LD_PRELOAD=$library "$@"; }
 ranks() { # TRANSPORTS DEVICES-OF-A DEVICES-OF-B COMMAND...
     transports=$1 a=$2 b=$3
     shift 3
-    UCX_TLS=$transports,self UCX_MAX_RNDV_RAILS=${rails:-2} mpirun --oversubscribe --bind-to none --mca pml ucx --mca osc ucx \
+    UCX_TLS=$transports,self UCX_MAX_RNDV_RAILS=2 mpirun --oversubscribe --bind-to none --mca pml ucx --mca osc ucx \
         -x LD_PRELOAD="$library" -x UCX_NET_DEVICES="$a" -n 1 "$@" : \
         -x LD_PRELOAD="$library" -x UCX_NET_DEVICES="$b" -n 1 "$@"
 }
@@ -39,11 +39,10 @@ export UCX_IB_GID_INDEX=1 UCX_UD_VERBS_ETH_DGID_CHECK=n
 
 for mode in plain built datagrams shared; do case_of $mode preloaded "$traffic" rail0a rail0b $mode; done
 case_of other_rail preloaded "$traffic" rail1b rail1a plain
-case_of one_rail ranks rc_verbs,ud_verbs rail0a:1 rail0b:1 "$stripe" 5 1000000
 case_of two_rails ranks rc_verbs,ud_verbs rail0a:1,rail1a:1 rail0b:1,rail1b:1 "$stripe" 4 5000000
-rails=1 case_of one_of_two ranks rc_verbs,ud_verbs rail0a:1,rail1a:1 rail0b:1,rail1b:1 "$stripe" 4 5000000
 case_of ud_one_rail ranks ud_verbs rail0a:1 rail0b:1 "$stripe" 5 100000
 if [ -n "$kind" ]; then
+    case_of one_rail ranks rc_verbs,ud_verbs rail0a:1 rail0b:1 "$stripe" 5 1000000
     case_of small ranks rc_verbs,ud_verbs rail0a:1 rail0b:1 "$stripe" 50 1000
     case_of ud_two_rails ranks ud_verbs rail0a:1,rail1a:1 rail0b:1,rail1b:1 "$stripe" 5 500000
     case_of many ranks rc_verbs,ud_verbs rail0a:1,rail1a:1 rail0b:1,rail1b:1 "$stripe" 40 3000000

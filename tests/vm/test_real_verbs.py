@@ -163,9 +163,7 @@ def test_rails_are_distinguished(guest: Path) -> None:
     assert sent_from(run, "rail1a") == posted["READ"] + posted["ATOMIC"]
 
 
-@pytest.mark.parametrize(
-    ("name", "payload"), [("plain", 0), ("datagrams", 0), ("one_rail", 5_000_000), ("ud_one_rail", 500_000)]
-)
+@pytest.mark.parametrize(("name", "payload"), [("plain", 0), ("datagrams", 0), ("ud_one_rail", 500_000)])
 def test_the_wire_carries_what_was_counted_and_headers(guest: Path, name: str, payload: int) -> None:
     case = Case(guest, name)
     run = case.profile()
@@ -189,17 +187,15 @@ def test_a_message_over_two_rails_is_split_as_the_library_split_it(guest: Path) 
     assert sum(run.counters.bytes[run.counters.direction == 0].tolist()) == 20_000_000
 
 
-@pytest.mark.parametrize(("name", "shares"), [("two_rails", (0.5, 0.5)), ("one_of_two", (1, 0))])
+@pytest.mark.parametrize(("name", "shares"), [("split", (0.5, 0.5)), ("first", (1, 0))])
 def test_which_rails_a_library_uses_is_seen_in_two_commands(
     guest: Path, name: str, shares: tuple[float, float]
 ) -> None:
     """Section 4.4.2 of the thesis: one version of an MPI splits messages over both rails, another uses one."""
-    status = int((guest / f"{name}.status").read_text())
-    assert status == 0
     sent = sent_by_rail(guest / f"{name}.ibprof")
-    assert sum(sent.values()) == pytest.approx(20_000_000, rel=0.01)
+    assert sum(sent.values()) == pytest.approx(6_000_000, rel=0.01)
     for rail in (0, 1):
-        assert sent[rail] / 20_000_000 == pytest.approx(shares[rail], abs=0.02)
+        assert sent[rail] / 6_000_000 == pytest.approx(shares[rail], abs=0.02)
 
 
 def sent_in_one_subnet(run: Profile) -> dict[str, int]:
@@ -337,7 +333,12 @@ def wait_for(find: Callable[[], Found]) -> Found:
 def test_the_long_forms(tmp_path: Path) -> None:
     folder = run_cases(tmp_path, "full")
     # UCX splits what is fetched; of datagrams it sends all over the first of the two rails that it is given.
-    for name, payload, rails in (("small", 50_000, 1), ("ud_two_rails", 2_500_000, 1), ("many", 120_000_000, 2)):
+    for name, payload, rails in (
+        ("one_rail", 5_000_000, 1),
+        ("small", 50_000, 1),
+        ("ud_two_rails", 2_500_000, 1),
+        ("many", 120_000_000, 2),
+    ):
         case = Case(folder, name)
         run = case.profile()
         counted = [sent_from(run, f"rail{rail}a") for rail in (0, 1)]

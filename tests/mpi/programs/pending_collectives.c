@@ -9,6 +9,7 @@
  * come in between.
  *
  *     pending_collectives HOW all     all calls are pending at the same time
+ *     pending_collectives HOW each    all calls, each waited for at once
  *     pending_collectives HOW CALL    one call alone, waited for at once
  *
  * HOW is between, freed, made, failed, neighbours, blocking, persistent or freed-persistent.
@@ -30,11 +31,21 @@ static MPI_Request requests[CALLS + 1];
 static int started;
 static const char *only;
 
+static int is_all(void)
+{
+    return !strcmp(only, "all");
+}
+
+static int is_chosen(const char *call)
+{
+    return is_all() || !strcmp(only, "each") || !strcmp(only, call);
+}
+
 #define START(call, ...)                                                                                               \
     do {                                                                                                               \
-        if (strcmp(only, "all") && strcmp(only, #call)) break;                                                         \
+        if (!is_chosen(#call)) break;                                                                                  \
         MPI_##call(__VA_ARGS__, &requests[started++]);                                                                 \
-        if (strcmp(only, "all")) MPI_Wait(&requests[--started], MPI_STATUS_IGNORE);                                    \
+        if (!is_all()) MPI_Wait(&requests[--started], MPI_STATUS_IGNORE);                                              \
     } while (0)
 
 /* Each group reduces ITEMS items of the other one and scatters them to its own ranks. */
@@ -185,15 +196,14 @@ static void neighbours(int ranks)
     MPI_Cart_create(MPI_COMM_WORLD, 1, &ranks, (int[]){1}, 0, &grid);
     START(Iallreduce, from, into[0], ITEMS, MPI_INT, MPI_SUM, MPI_COMM_SELF);
     START(Ibcast, into[1], ITEMS - 1, MPI_INT, 0, comm);
-    if (!strcmp(only, "all") || !strcmp(only, "Neighbor_allgather"))
-        MPI_Neighbor_allgather(from, ITEMS, MPI_INT, into[2], ITEMS, MPI_INT, grid);
+    if (is_chosen("Neighbor_allgather")) MPI_Neighbor_allgather(from, ITEMS, MPI_INT, into[2], ITEMS, MPI_INT, grid);
     MPI_Waitall(started, requests, MPI_STATUSES_IGNORE);
     MPI_Comm_free(&grid);
     MPI_Comm_free(&comm);
 }
 
 #define BLOCK(call, ...)                                                                                               \
-    if (!strcmp(only, "all") || !strcmp(only, #call)) MPI_##call(__VA_ARGS__)
+    if (is_chosen(#call)) MPI_##call(__VA_ARGS__)
 
 static void blocking(int ranks)
 {
@@ -216,9 +226,9 @@ static void blocking(int ranks)
 /* Start persistent requests of a call; alone, wait for each. */
 static void start(const char *call, int count, MPI_Request *persistent)
 {
-    if (strcmp(only, "all") && strcmp(only, call)) return;
+    if (!is_chosen(call)) return;
     MPI_Startall(count, persistent);
-    if (strcmp(only, "all")) MPI_Waitall(count, persistent, MPI_STATUSES_IGNORE);
+    if (!is_all()) MPI_Waitall(count, persistent, MPI_STATUSES_IGNORE);
 }
 
 /* Start persistent collectives of a communicator, which may be freed before, among nonblocking ones of the world. */
@@ -239,7 +249,7 @@ static void persistent(MPI_Comm comm, int is_freed)
         start("Allreduce_init", 1, &made[2]);
         START(Ibcast, into[5], ITEMS, MPI_INT, 1, MPI_COMM_WORLD);
         MPI_Waitall(started, requests, MPI_STATUSES_IGNORE);
-        if (!strcmp(only, "all")) MPI_Waitall(3, made, MPI_STATUSES_IGNORE);
+        if (is_all()) MPI_Waitall(3, made, MPI_STATUSES_IGNORE);
     }
     for (int i = 0; i < 3; i++) MPI_Request_free(&made[i]);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * A ring of messages of 8 bytes to 8 MB, by each kind of send, with sender's and receiver's buffers contiguous or with
+ * A ring of messages of 8 bytes to 3 MB, by each kind of send, with sender's and receiver's buffers contiguous or with
  * gaps. Each receive names its source: MPICH 5.0.2 hangs in its own rendezvous from MPI_ANY_SOURCE.
  *
  *     rendezvous
@@ -11,7 +11,7 @@
 #include <mpi.h>
 #include <string.h>
 
-#define LARGEST (8 << 20)
+#define LARGEST (3 << 20)
 
 static const int sizes[] = {8, 200, 4096, 20000, 300000, LARGEST};
 
@@ -46,8 +46,8 @@ static void exchange(int bytes, int gaps_from, int gaps_into)
     for (int kind = 0; kind < 4; kind++) {
         const int mark = 1 + kind;
 
-        memset(from, me + mark, 2 * LARGEST);
-        memset(into, 0, 2 * LARGEST);
+        memset(from, me + mark, 2 * (size_t)bytes);
+        memset(into, 0, 2 * (size_t)bytes);
         MPI_Irecv(into, 1, received, left, kind, MPI_COMM_WORLD, &requests[0]);
         switch (kind) {
         case 0:

@@ -39,7 +39,8 @@ MODULES = (
 """Modules that the kernel needs; those that are built in are no files."""
 
 _MEGABYTES = 2048
-_PROCESSORS = 2
+_PROCESSORS = 1
+"""More would take as many of this machine's, and most of their time to wait for each other's page tables."""
 _KERNEL_LINE = " ".join(
     (
         *("console=ttyS0", "quiet", "panic=-1", "mitigations=off", "random.trust_cpu=on", "rdinit=/init"),

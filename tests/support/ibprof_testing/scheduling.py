@@ -5,8 +5,10 @@ which are repeated."""
 from __future__ import annotations
 
 import fcntl
+import functools
 import os
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 
@@ -101,9 +103,12 @@ def start_order(name: str) -> int:
 
 def name_of(item: pytest.Item) -> str:
     """Return `FILE::TEST` without parameters; the file from the folder of the tests, or the repository's root, on."""
-    folder = TESTS if item.path.is_relative_to(TESTS) else ROOT
-    file = item.path.relative_to(folder) if item.path.is_relative_to(folder) else item.path
-    return f"{file}::{getattr(item, 'originalname', item.name)}"
+    return f"{_shorten(item.path)}::{getattr(item, 'originalname', item.name)}"
+
+
+@functools.cache
+def _shorten(path: Path) -> Path:
+    return next((path.relative_to(folder) for folder in (TESTS, ROOT) if path.is_relative_to(folder)), path)
 
 
 @pytest.hookimpl(wrapper=True)

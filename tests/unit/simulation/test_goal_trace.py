@@ -18,6 +18,8 @@ from ibprof_lab.simulation.study.cell import Cell, Setting, find_assignment, run
 from ibprof_lab.simulation.workload.goal_trace import load_goal
 from ibprof_lab.simulation.workload.workloads import Role, Workload, list_run_notes
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 MACHINE = Setting("xgft:2:4,4:1,4@100", effort=Effort(messages=20, background=0, warm_up=0))
 PACKET = 4096 * 8 / 100
 NEAR, FAR = 2 * PACKET + 90, 4 * PACKET + 3 * 90

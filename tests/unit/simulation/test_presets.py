@@ -16,6 +16,7 @@ from ibprof_lab.simulation.reports.charts import draw_means
 from ibprof_lab.simulation.study.cell import Outcome, make_cells
 from ibprof_lab.simulation.study.result_tables import average_seeds, list_results, read_means, write_table
 from ibprof_lab.simulation.workload.workloads import IO, MPI
+from ibprof_testing.drawing import without_drawing
 from ibprof_testing.samples.simulated_jobs import KIB, MACHINE, MIB, SMALL, io, latency_of, mpi
 
 
@@ -23,8 +24,9 @@ from ibprof_testing.samples.simulated_jobs import KIB, MACHINE, MIB, SMALL, io, 
 def every_study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Presets in their quick form on a small machine."""
     folder = tmp_path_factory.mktemp("studies")
-    for name in ("interference", "placement", "scaling", "throttle"):
-        assert main(["study", name, *MACHINE, "-o", str(folder / name)]) == 0
+    with without_drawing():
+        for name in ("interference", "placement", "scaling", "throttle"):
+            assert main(["study", name, *MACHINE, "-o", str(folder / name)]) == 0
     return folder
 
 
@@ -125,6 +127,7 @@ def test_jobs_of_any_name_have_charts(tmp_path: Path, capsys: pytest.CaptureFixt
     assert all(Path(each).stat().st_size > 5_000 for each in files)
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize(("placement", "shared"), [("random-node", range(2, 9)), ("random-switch", range(2))])
 def test_the_run_that_is_shown_is_as_the_command_says(tmp_path: Path, placement: str, shared: range) -> None:
     """Also where the study has both: leaves on which both jobs have hosts."""

@@ -34,6 +34,8 @@ from ibprof_testing.samples.fabrics import find_sample
 from ibprof_testing.samples.profiles import Count, make_host, make_port, make_profile, make_rank
 from ibprof_testing.samples.simulated_jobs import KIB, io, mpi
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 # host01 to host32, four on each of eight leaves.
 FABRIC = "xgft:2:4,8:1,4@100"
 PAIRS = {"name": "mpi", "role": "pairs", "bytes": "4 KiB", "interval": "20 us"}

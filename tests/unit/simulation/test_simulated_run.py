@@ -15,6 +15,7 @@ from ibprof_lab.cli import sim
 from ibprof_lab.simulation.reports.simulated_run import describe_results
 from ibprof_lab.simulation.study.study_results import StudyOutput, StudyResults
 from ibprof_testing.samples.damage import ListedFabric, is_trunk
+from ibprof_testing.samples.study_files import write_study
 
 ROWS: list[Mapping[str, object]] = [
     {"is_settled": True, "note": "the interval is narrow enough"},
@@ -35,6 +36,7 @@ def test_files_and_unsettled_means_are_named(stored: bool, shown: str, tmp_path:
     ]
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("speed", ["25", "5"])
 def test_a_slow_sender_is_named_with_its_link(speed: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Its partner, whose messages are as slow, is not."""
@@ -61,3 +63,11 @@ def test_a_slow_sender_is_named_with_its_link(speed: str, tmp_path: Path, capsys
         (sender,) = summary["slow_senders"]
         assert (sender["gbps"], sender["usual_gbps"]) == (16, 100)
         assert sender["mean_us"] > 3 * sender["usual_mean_us"]
+
+
+def test_a_run_whose_messages_all_take_the_same_is_drawn(tmp_path: Path) -> None:
+    """One client, one server; a name that is no formula, in letters that the font lacks."""
+    jobs = [{"name": "_$\\frac{ \u4e2d", "role": "io", "bytes": "4 KiB", "share": 1}]
+    study = write_study(tmp_path, fabric="xgft:1:2:1@100", servers=1, jobs=jobs, measured=jobs[0]["name"])
+    assert sim.main(["run", str(study), "-o", str(tmp_path / "out"), "--workers", "1"]) == 0
+    assert (tmp_path / "out" / "run.png").stat().st_size > 10_000

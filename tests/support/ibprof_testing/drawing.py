@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plugin of pytest: pictures are left empty where a test does not look at them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+
+@contextmanager
+def without_drawing() -> Iterator[None]:
+    """Leave pictures empty: drawing those of a simulated run takes several times as long as a small run."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("matplotlib.figure.Figure.savefig", lambda _figure, path, **_options: Path(path).touch())
+        yield
+
+
+@pytest.fixture
+def undrawn() -> Iterator[None]:
+    """Leave the pictures of a test empty."""
+    with without_drawing():
+        yield
