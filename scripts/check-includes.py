@@ -19,7 +19,7 @@ FOLDERS = (CSRC, CSRC / "include", CSRC / "preload", CSRC / "kernels", CSRC / "t
 RECORDER = """include < preload/mpi.def < preload/platform < preload/python < preload/recording < preload/libmpi
     < preload/counting < preload/sources/source
     < preload/sources/openmpi | preload/sources/mpich | preload/sources/verbs
-    < preload/calls | nccl < tests"""
+    < preload/calls | nccl | spank < tests"""
 KERNELS = """include < kernels/support
     < kernels/sums | kernels/text | kernels/routes | kernels/archive | kernels/topology
     < kernels/spread | kernels/placement

@@ -112,6 +112,7 @@ for group in "$@"; do
         need slurmctld has slurmctld
         need slurmd has slurmd
         need slurm-client has salloc
+        need libslurm-dev ls /usr/include/slurm/spank.h
         need "$(name_browser)" has_browser
         need fonts-dejavu-core ls /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf  # the font of the view's golden pictures
         need libpython3-dev has_libpython

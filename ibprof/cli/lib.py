@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof lib`: print the path of libibprof.so, or the compiler's options for ibprof.h."""
+"""`ibprof lib`: print the path of libibprof.so, the compiler's options for ibprof.h, or the source for Slurm."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ import shlex
 from collections.abc import Sequence
 
 from ibprof.cli.command import make_parser, run_command
-from ibprof.native.installed_files import find_include, find_library, find_nccl_profiler
+from ibprof.native.installed_files import find_include, find_library, find_nccl_profiler, find_spank_source
 
 EXAMPLES = """\
 examples:
   LD_PRELOAD=$(ibprof lib) mpirun -n 4 ./app
   mpicc $(ibprof lib --cflags) app.c
   NCCL_PROFILER_PLUGIN=$(ibprof lib --nccl-profiler) torchrun train.py
+  cc -O2 -shared -fPIC -o ibprof.so $(ibprof lib --spank)    # Slurm's plug-in
 """
 
 
@@ -34,12 +35,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--nccl-profiler", action="store_true", help="print the path of the profiler plug-in of NCCL and RCCL instead"
     )
+    parser.add_argument("--spank", action="store_true", help="print the path of the source of Slurm's plug-in instead")
     return parser
 
 
 def _print_paths(argv: Sequence[str] | None) -> None:
     options = _parser().parse_args(argv)
     words = [str(find_nccl_profiler())] if options.nccl_profiler else []
+    words += [str(find_spank_source())] if options.spank else []
     if options.cflags:
         words.append(f"-I{find_include()}")
     if options.libs:

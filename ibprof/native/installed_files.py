@@ -46,6 +46,16 @@ def find_include() -> Path:
     return _find("include/ibprof.h").parent
 
 
+def find_spank_source() -> Path:
+    """Return the path of the source of Slurm's plug-in.
+
+    Raises:
+        MissingToolError: it was not installed.
+    """
+    source = Path(__file__).parents[2] / "csrc" / "spank" / "ibprof_spank.c"
+    return source if source.is_file() else _find("spank/ibprof_spank.c")
+
+
 def find_recording_header() -> Path:
     """Return the path of the header that describes recordings.
 

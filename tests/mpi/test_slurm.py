@@ -11,7 +11,7 @@ import pytest
 
 from ibprof.load import load_profile
 from ibprof.recording.folder_runs import list_runs
-from ibprof_converter.cli.place import host_per_rank
+from ibprof_converter.cli.place import PlacementFiles, host_per_rank, write_placement
 from ibprof_testing.lab import slurm
 from ibprof_testing.mpi import mpis
 from ibprof_testing.mpi.matrices import load_complete, recorded
@@ -114,6 +114,18 @@ def test_each_step_of_a_batch_job_has_a_profile(cluster: slurm.Cluster, build: B
         assert (job.array_task, job.user, job.partition, job.cluster, job.nodes, job.name) == (
             *("3", "root", "all", "ibprof", node, "odd name; %j"),
         )
+
+
+def test_options_for_sbatch_put_ranks_where_a_placement_says(cluster: slurm.Cluster, tmp_path: Path) -> None:
+    one, other = cluster.nodes
+    wanted = (other, one, one, one)
+    write_placement(PlacementFiles(for_sbatch=tmp_path / "next"), wanted, leaves=1)
+    (tmp_path / "job.sh").write_text("#!/bin/sh\nsrun sh -c 'echo \"$SLURM_PROCID $(hostname)\"'\n")
+    line = ["sh", "-c", "exec sbatch --wait --output=said $(cat next) job.sh"]
+    done = cluster.run(line, environment(), tmp_path)
+    assert done.returncode == 0, (tmp_path / "said").read_text()
+    said = sorted((tmp_path / "said").read_text().splitlines())
+    assert said == [f"{rank} {host}" for rank, host in enumerate(wanted)]
 
 
 def test_arbitrary_distribution_puts_ranks_where_a_placement_says(cluster: slurm.Cluster, tmp_path: Path) -> None:

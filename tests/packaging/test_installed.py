@@ -40,6 +40,7 @@ def test_the_wheel_holds_what_it_must() -> None:
         "ibprof/include/ibprof_kernels/routes.h",
         "ibprof/include/ibprof_recording.h",
         "ibprof/py.typed",
+        "ibprof/spank/ibprof_spank.c",
         "ibprof_converter/py.typed",
         f"{data}/exchange/exchange.c",
         f"{data}/exchange/exchange.py",

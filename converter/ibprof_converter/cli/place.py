@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import csv
 import io
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import groupby
@@ -13,7 +14,8 @@ from pathlib import Path
 
 from ibprof.cli.command import make_parser, run_command
 from ibprof.cli.terminal import show_progress
-from ibprof.errors import UsageError
+from ibprof.errors import UsageError, quote_found
+from ibprof.text.host_lists import join_hosts
 from ibprof.text.quantities import format_seconds
 from ibprof_converter.analysis.output_files import STDOUT, check_files, open_output
 from ibprof_converter.choices import SEARCH_SECONDS, TRAFFIC_FORMS
@@ -25,6 +27,7 @@ from ibprof_converter.cli.input_arguments import (
     traffic_options,
 )
 from ibprof_converter.cli.printing import print_captured, print_json, print_lines, print_warnings, show_stages
+from ibprof_converter.fabric.node_names import natural_key
 
 NAME = "ibprof-place"
 
@@ -38,6 +41,7 @@ examples:
   ibprof-place ibdiagnet.lst profile.otf2 -o placement.csv
   ibprof-place rail1.lst rail2.lst profile.otf2 --hosts free.txt --rankfile ranks.txt --time 60
   ibprof-place ibdiagnet.lst profile.otf2 --hosts own --seed 3 --json
+  ibprof-place ibdiagnet.lst profile-6.0.otf2 --for-sbatch next; sbatch $(cat next) job.sh
 
 The same seed, time and input give the same placement, unless the clock cut the search short (it says so).
 
@@ -54,6 +58,7 @@ class PlacementFiles:
         mpich_hosts: the value of hydra's `-hosts`.
         host_a_rank: a host for each rank, for Slurm and Open MPI.
         mpich_hostfile: of hydra's `-f`.
+        for_sbatch: options of Slurm's `sbatch`; a host for each rank goes to a file of that name and `.hosts`.
         cores_per_rank: that each rank of the rank file takes.
     """
 
@@ -63,14 +68,17 @@ class PlacementFiles:
     mpich_hosts: Path | None = None
     host_a_rank: Path | None = None
     mpich_hostfile: Path | None = None
+    for_sbatch: Path | None = None
     cores_per_rank: int = 1
 
     def check(self) -> None:
-        """Refuse an invalid number of cores.
+        """Refuse an invalid number of cores, and a path that no option of sbatch can hold.
 
         Raises:
-            UsageError: it is below 1 or too large.
+            UsageError: the number is below 1 or too large, or the path is stdout or has blanks or commas.
         """
+        if self.for_sbatch and (self.for_sbatch == STDOUT or re.search(r"[\s,]", str(self.for_sbatch.absolute()))):
+            raise UsageError(f"--for-sbatch {self.for_sbatch}: expected a file in a path without blanks and commas")
         if not 1 <= self.cores_per_rank <= _CORES_LIMIT:
             raise UsageError(f"--cores-per-rank {self.cores_per_rank}: expected a number from 1 to {_CORES_LIMIT}")
 
@@ -80,16 +88,19 @@ class PlacementFiles:
         return {f"--{name.replace('_', '-')}": getattr(self, name) for name in names}
 
 
-def write_placement(files: PlacementFiles, hosts: Sequence[str]) -> None:
+def write_placement(files: PlacementFiles, hosts: Sequence[str], leaves: int = 0) -> None:
     """Write the files.
 
     Args:
         files: which ones.
         hosts: of each rank.
+        leaves: number of leaf switches that they are on; 0 where it is unknown.
 
     Raises:
         OSError: a file cannot be written; it names it.
+        UsageError: a host has a name that Slurm's list cannot hold.
     """
+    order = files.for_sbatch and files.for_sbatch.with_name(f"{files.for_sbatch.name}.hosts").absolute()
     outputs = (
         (files.output, placement_csv),
         (files.rankfile, lambda names: open_mpi_rankfile(names, files.cores_per_rank)),
@@ -97,6 +108,8 @@ def write_placement(files: PlacementFiles, hosts: Sequence[str]) -> None:
         (files.host_a_rank, host_per_rank),
         (files.mpich_hostfile, mpich_hostfile),
         (files.mpich_hosts, lambda names: mpich_hosts(names) + "\n"),
+        (files.for_sbatch, lambda names: sbatch_options(names, order, leaves)),
+        (order, host_per_rank),
     )
     for path, write in outputs:
         if path is not None:
@@ -130,6 +143,28 @@ def open_mpi_hostfile(hosts: Sequence[str]) -> str:
 def host_per_rank(hosts: Sequence[str]) -> str:
     """Return one host per rank: `SLURM_HOSTFILE` of `srun --distribution=arbitrary`; Open MPI's `--map-by seq`."""
     return "".join(f"{host}\n" for host in hosts)
+
+
+def sbatch_options(hosts: Sequence[str], order: Path | None, leaves: int) -> str:
+    """Return the options with which `sbatch` starts a job whose `srun` puts the ranks on these hosts.
+
+    The nodes of a list are allocated in Slurm's own order. `srun` in the job takes the order of the ranks from
+    SLURM_HOSTFILE; without this variable it refuses the distribution, although `sbatch` accepted it (22.05).
+
+    Args:
+        hosts: of each rank.
+        order: the file with a host for each rank.
+        leaves: number of leaf switches that they are on; 0 where it is unknown.
+
+    Raises:
+        UsageError: a host has a name that the list cannot hold.
+    """
+    nodes = sorted(set(hosts), key=natural_key)
+    if odd := [name for name in nodes if not re.fullmatch(r"[\w.-]+", name, re.ASCII)]:
+        raise UsageError(f"--for-sbatch: {quote_found(odd[0])} cannot be a node of Slurm")
+    words = [f"--nodes={len(nodes)}", f"--ntasks={len(hosts)}", f"--nodelist={join_hosts(nodes)}"]
+    words += [f"--switches={leaves}"] if leaves else []
+    return "\n".join([*words, "--distribution=arbitrary", f"--export=ALL,SLURM_HOSTFILE={order}", ""])
 
 
 def mpich_hosts(hosts: Sequence[str]) -> str:
@@ -175,7 +210,8 @@ def _place(argv: Sequence[str] | None) -> None:
 
         comparison = place_ranks(subnets, hosts, demand, options, show)
     routes = [*describe_lost(subnets, hosts), *filter(None, [describe_routes(subnets)])]
-    write_placement(files, comparison.hosts)
+    leaf_of = dict(zip(hosts.name, hosts.leaf.tolist(), strict=True))
+    write_placement(files, comparison.hosts, len({leaf_of[name] for name in comparison.hosts}))
     if arguments.json:
         print_json(comparison.as_json())
     elif files.output == STDOUT:
@@ -232,6 +268,12 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         type=Path,
         help="for Slurm: SLURM_HOSTFILE=FILE srun --distribution=arbitrary; for Open MPI: --map-by seq",
+    )
+    outputs.add_argument(
+        "--for-sbatch",
+        metavar="FILE",
+        type=Path,
+        help="for Slurm: sbatch $(cat FILE) job.sh; the order of the ranks goes to FILE.hosts",
     )
     outputs.add_argument("--json", action="store_true", help="the comparison for programs, on stdout")
     return parser

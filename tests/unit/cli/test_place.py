@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ibprof.errors import UsageError
 from ibprof_converter.cli import place
 from ibprof_converter.cli.place import PlacementFiles, write_placement
 
@@ -27,6 +28,26 @@ def test_each_file_has_the_form_of_its_launcher(tmp_path: Path) -> None:
         "slurm": "n2\nn1\nn1\n",
         "hydra": "n2\nn1:2\n",
     }
+
+
+def test_options_of_sbatch(tmp_path: Path) -> None:
+    write_placement(PlacementFiles(for_sbatch=tmp_path / "next"), ("n10", *HOSTS), leaves=2)
+    assert (tmp_path / "next.hosts").read_text() == "n10\nn2\nn1\nn1\n"
+    assert (tmp_path / "next").read_text().split() == [
+        *("--nodes=3", "--ntasks=4", "--nodelist=n[1-2],n10", "--switches=2", "--distribution=arbitrary"),
+        f"--export=ALL,SLURM_HOSTFILE={tmp_path}/next.hosts",
+    ]
+
+
+@pytest.mark.parametrize("name", ["-", "a b", "a,b"])
+def test_paths_that_no_option_of_sbatch_holds(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert place.main(["xgft:1:4:1", "pattern:3dnn:1", "--for-sbatch", name]) == 2
+    assert f"--for-sbatch {name}: expected a file in a path without blanks and commas" in capsys.readouterr().err
+
+
+def test_a_host_that_is_no_node_of_slurm(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be a node of Slurm"):
+        write_placement(PlacementFiles(for_sbatch=tmp_path / "next"), ("n1", "n 2"))
 
 
 def test_ranks_with_threads_take_several_cores(tmp_path: Path) -> None:

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * Slurm's plug-in of ibprof: `srun --ibprof`, `sbatch --ibprof=ALLTOALL,BCAST`, or a share of all jobs.
+ *
+ * It is built where Slurm is installed, as its header comes with Slurm: docs/how-to/slurm-for-a-site.md. It only sets
+ * variables of the tasks, as their user, and every function returns success: no job fails because of it.
+ *
+ * A line of plugstack.conf:
+ *
+ *     optional /usr/lib64/slurm/ibprof.so library=/opt/ibprof/lib/libibprof.so share=5 output=/spool/ibprof/%u
+ */
+#define _GNU_SOURCE
+#include <slurm/spank.h>
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+SPANK_PLUGIN(ibprof, 1)
+
+#define LIBRARY "libibprof.so"
+#define PRELOAD_MAX (64 * 1024)
+#define EXTERN_STEP 0xfffffffcu /* has no tasks of the user */
+#define SHARE_SCALE 4294967296.0
+
+static struct {
+    const char *library;
+    const char *output; /* NULL: as the library chooses */
+    double share;       /* of all jobs, in percent */
+} site;
+
+static struct {
+    bool asked, refused;
+    char operations[1024];
+} job;
+
+static int take_option(int value, const char *argument, int remote)
+{
+    (void)value;
+    (void)remote;
+    job.refused = argument && !strcmp(argument, "off");
+    job.asked = !job.refused;
+    snprintf(job.operations, sizeof job.operations, "%s", job.asked && argument ? argument : "");
+    return ESPANK_SUCCESS;
+}
+
+static struct spank_option option = {
+    .name = "ibprof",
+    .arginfo = "OPERATIONS",
+    .usage = "record the MPI traffic with ibprof, of all or some operations; off: do not",
+    .has_arg = 2, /* optional */
+    .cb = take_option,
+};
+
+static void read_arguments(int count, char **arguments)
+{
+    for (int i = 0; i < count; i++) {
+        if (!strncmp(arguments[i], "library=", 8)) site.library = arguments[i] + 8;
+        if (!strncmp(arguments[i], "output=", 7)) site.output = arguments[i] + 7;
+        if (!strncmp(arguments[i], "share=", 6)) site.share = strtod(arguments[i] + 6, NULL);
+    }
+}
+
+int slurm_spank_init(spank_t spank, int count, char **arguments)
+{
+    read_arguments(count, arguments);
+    switch (spank_context()) {
+    case S_CTX_LOCAL:
+    case S_CTX_REMOTE:
+    case S_CTX_ALLOCATOR:
+        (void)spank_option_register(spank, &option);
+        break;
+    default:
+        break;
+    }
+    return ESPANK_SUCCESS;
+}
+
+/* All steps of a job on all nodes make the same choice, since only the job's number counts. */
+static bool is_sampled(spank_t spank)
+{
+    uint32_t number;
+
+    if (site.share <= 0 || spank_get_item(spank, S_JOB_ID, &number) != ESPANK_SUCCESS) return false;
+    return (double)(uint32_t)(number * UINT32_C(2654435761)) < site.share / 100 * SHARE_SCALE;
+}
+
+/* Return why the library cannot be preloaded; NULL where it can. */
+static const char *find_fault(void)
+{
+    if (!site.library || !*site.library) return "plugstack.conf names no library=";
+    if (strpbrk(site.library, ": ")) return "the library's path has a blank or a colon";
+    return access(site.library, R_OK) ? "this node has no such library" : NULL;
+}
+
+/* Read LD_PRELOAD. Return false where it is too long to be changed. */
+static bool read_preload(spank_t spank, char *value, size_t bytes)
+{
+    const spank_err_t found = spank_getenv(spank, "LD_PRELOAD", value, (int)bytes);
+
+    if (found == ESPANK_ENV_NOEXIST) *value = '\0';
+    return found == ESPANK_SUCCESS || found == ESPANK_ENV_NOEXIST;
+}
+
+/* Put the library before what is preloaded, unless `ibprof run` has done so. */
+static void preload(spank_t spank)
+{
+    static char present[PRELOAD_MAX], value[PRELOAD_MAX + PATH_MAX];
+
+    if (!read_preload(spank, present, sizeof present) || strstr(present, LIBRARY)) return;
+    snprintf(value, sizeof value, "%s%s%s", site.library, *present ? ":" : "", present);
+    (void)spank_setenv(spank, "LD_PRELOAD", value, 1);
+}
+
+/* Take the library out of what a step inherits from its job. */
+static void remove_preload(spank_t spank)
+{
+    static char present[PRELOAD_MAX], value[PRELOAD_MAX];
+    char *rest = present;
+
+    if (!read_preload(spank, present, sizeof present) || !strstr(present, LIBRARY)) return;
+    for (char *word; (word = strsep(&rest, ": "));) {
+        if (!*word || strstr(word, LIBRARY)) continue;
+        if (*value) strcat(value, ":");
+        strcat(value, word);
+    }
+    (void)spank_setenv(spank, "LD_PRELOAD", value, 1);
+}
+
+/* Called once for each step on each node, as the user, before the tasks start. */
+int slurm_spank_user_init(spank_t spank, int count, char **arguments)
+{
+    const char *fault;
+    uint32_t step;
+
+    (void)count;
+    (void)arguments;
+    if (!spank_remote(spank)) return ESPANK_SUCCESS;
+    if (job.refused) remove_preload(spank);
+    if (job.refused || (!job.asked && !is_sampled(spank))) return ESPANK_SUCCESS;
+    if (spank_get_item(spank, S_JOB_STEPID, &step) == ESPANK_SUCCESS && step == EXTERN_STEP) return ESPANK_SUCCESS;
+    fault = find_fault();
+    if (fault && job.asked) slurm_spank_log("ibprof: nothing is recorded: %s", fault);
+    if (fault) return ESPANK_SUCCESS;
+    preload(spank);
+    if (*job.operations) (void)spank_setenv(spank, "IBPROF", job.operations, 1);
+    if (site.output) (void)spank_setenv(spank, "IBPROF_OUTPUT", site.output, 0); /* the user's own counts more */
+    return ESPANK_SUCCESS;
+}
