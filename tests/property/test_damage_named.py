@@ -20,6 +20,7 @@ from ibprof_testing.samples.damage import (
     ListedFabric,
     answer,
     answer_run,
+    copy_to_planes,
     damage_fabric,
     damage_run,
     judge_answer,
@@ -45,16 +46,22 @@ def choose(cases: Sequence[DamagedFabric | DamagedRun], most: int | None, seed: 
     return [number for numbers in chosen for number in numbers]
 
 
-def try_fabric(right: ListedFabric, folder: Path, most: int | None, seed: int = 1) -> Table:
-    """Return how often each kind of damage was named, unchanged or silent."""
+def try_fabric(right: ListedFabric, folder: Path, most: int | None, seed: int = 1, prefix: str = "") -> Table:
+    """Return how often each kind of damage was named, unchanged or silent; `prefix` begins the names of kinds."""
     table: Table = Counter()
     expected = answer(right.write(folder / "right"))
     assert expected.loads
     cases = list(damage_fabric(right))
     for number in choose(cases, most, seed):
         found = answer(cases[number].listed.write(folder / f"{number}"))
-        table[cases[number].kind, judge_answer(expected, found, cases[number])] += 1
+        table[prefix + cases[number].kind, judge_answer(expected, found, cases[number])] += 1
     return table
+
+
+def try_planes(folder: Path, most: int | None) -> Table:
+    """Return the same of four planes that share their adapters."""
+    right = ListedFabric.of(generate("xgft:2:2,4:1,3").fabric, None)
+    return try_fabric(copy_to_planes(right, folder / "plan"), folder, most, prefix="planes: ")
 
 
 def try_run(folder: Path, most: int | None, seed: int = 1) -> Table:
@@ -94,6 +101,12 @@ def test_a_sample_of_damaged_fabrics_is_named(tmp_path: Path, with_tables: bool)
     assert sum(count for (_, how), count in table.items() if how == NAMED) > 30
 
 
+def test_a_sample_of_damaged_planes_is_named(tmp_path: Path) -> None:
+    table = try_planes(tmp_path, 1)
+    assert not silent(table)
+    assert sum(count for (_, how), count in table.items() if how == NAMED) > 10
+
+
 def test_a_sample_of_damaged_runs_is_named(tmp_path: Path) -> None:
     table = try_run(tmp_path, SAMPLE)
     assert not silent(table)
@@ -108,7 +121,8 @@ def test_every_damage_is_named(tmp_path: Path) -> None:
         for with_tables in (True, False):
             listed = ListedFabric.of(made.fabric, made.tables if with_tables else None)
             table += try_fabric(listed, tmp_path / f"{number}-{with_tables}", None)
+    table += try_planes(tmp_path / "planes", None)
     table += try_run(tmp_path / "runs", None)
     print_table(table)
-    assert sum(table.values()) > 4000
+    assert sum(table.values()) > 5000
     assert not silent(table)

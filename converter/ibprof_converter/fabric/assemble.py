@@ -233,6 +233,9 @@ def _drop_contradicting_links(listing: Listing, links: _Links) -> Listing | None
     for port, count in zip(several.tolist(), number[number > 1].tolist(), strict=True):
         lines = listing.line[(end == port).any(axis=1)].tolist()
         what = f"port {port % PORTS} has {count} different links, none of them is used"
+        names = sorted({listing.names[name] for name in listing.name[end == port].tolist()})
+        if len(names) > 1:
+            what += f"; {show_some([repr(name) for name in names])} have the same GUID"
         log.miss(what, int(links.nodes.key[port // PORTS]), lines)
     return replace(listing.select(np.flatnonzero(~dropped)), damage=(*listing.damage, *log.report()))
 

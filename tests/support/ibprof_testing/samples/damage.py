@@ -24,6 +24,7 @@ from ibprof_converter.analysis.load_options import FabricOptions, TrafficOptions
 from ibprof_converter.analysis.load_pipeline import load_fabric
 from ibprof_converter.checks.fabric_check import check_fabric_files, describe_health
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
+from ibprof_converter.fabric.link_reader import read_fabric
 from ibprof_converter.hotspots.causes import diagnosis
 from ibprof_converter.layout.node_levels import find_levels
 from ibprof_converter.outputs.ibdiagnet_files import write_fdbs
@@ -55,7 +56,7 @@ class ListedEnd:
 
 @dataclass(frozen=True, slots=True)
 class ListedLink:
-    """A link as a `.lst` lists it, once from each end unless `once` is true."""
+    """A link as a `.lst` lists it, once from each end; `back_speed` is that of the second line, unless it is empty."""
 
     a: ListedEnd
     b: ListedEnd
@@ -63,15 +64,17 @@ class ListedLink:
     state: str = "ACT"
     speed: str = "25"
     times: tuple[int, int] = (1, 1)
+    back_speed: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ListedFabric:
-    """A fabric as its dumps list it: the links, and the tables unless they are None."""
+    """A fabric as its dumps list it: the links, and the tables unless they are None; `cut` is a file's part kept."""
 
     fabric: Fabric
     links: tuple[ListedLink, ...]
     tables: ForwardingTables | None
+    cut: tuple[str, float] = ("", 1.0)
 
     @classmethod
     def of(cls, fabric: Fabric, tables: ForwardingTables | None) -> ListedFabric:
@@ -106,13 +109,16 @@ class ListedFabric:
         path = folder / "opensm-subnet.lst"
         lines = []
         for link in self.links:
-            tail = f"PHY={link.width} LOG={link.state} SPD={link.speed}"
-            for count, ends in zip(link.times, ((link.a, link.b), (link.b, link.a)), strict=True):
-                lines += [f"{self._end(ends[0])} {self._end(ends[1])} {tail}\n"] * count
+            directions = (link.a, link.b, link.speed), (link.b, link.a, link.back_speed or link.speed)
+            for count, (near, far, speed) in zip(link.times, directions, strict=True):
+                tail = f"PHY={link.width} LOG={link.state} SPD={speed}"
+                lines += [f"{self._end(near)} {self._end(far)} {tail}\n"] * count
         path.write_text("".join(lines))
         if self.tables is not None:
             with (folder / "opensm.fdbs").open("w") as file:
                 write_fdbs(file, self.tables)
+        if self.cut[0]:
+            _cut_file(folder / self.cut[0], self.cut[1])
         return path
 
     def _end(self, end: ListedEnd) -> str:
@@ -123,6 +129,53 @@ class ListedFabric:
             f"VenID:000002C9 DevID:D2F20000 Rev:000000A1 "
             f"{{{self.fabric.node_name[end.node]}}} LID:{end.lid:04x} PN:{end.port:02x} }}"
         )
+
+
+PLANES = 4
+
+
+def copy_to_planes(right: ListedFabric, folder: Path) -> ListedFabric:
+    """Return a fabric of XDR: each switch and cable on each of four planes, which share the adapters.
+
+    Args:
+        right: the fabric of a plane, whose adapters have one port.
+        folder: where it is written, and read back.
+    """
+    fabric, nodes = right.fabric, right.fabric.nodes
+    switches = np.flatnonzero(fabric.node_kind == NodeKind.SWITCH)
+    lids = 1 + max(end.lid for link in right.links for end in (link.a, link.b))
+    copies = [switches] * (PLANES - 1)
+    place = {int(switch): number for number, switch in enumerate(switches)}
+    listed = replace(
+        fabric,
+        node_guid=np.concatenate(
+            [fabric.node_guid, *(fabric.node_guid[each] + np.uint64(at) for at, each in enumerate(copies, 1))]
+        ),
+        node_kind=np.concatenate([fabric.node_kind, *(fabric.node_kind[each] for each in copies)]),
+        system_guid=np.concatenate([fabric.system_guid, *(fabric.system_guid[each] for each in copies)]),
+        node_ports=np.zeros(nodes + len(switches) * (PLANES - 1), np.uint8),
+        node_name=(
+            *fabric.node_name,
+            *(f"{fabric.node_name[each]}-p{at}" for at, some in enumerate(copies, 1) for each in some),
+        ),
+    )
+
+    def end(old: ListedEnd, plane: int) -> ListedEnd:
+        lid = old.lid + plane * lids
+        if old.node not in place:
+            return replace(old, port=plane + 1, lid=lid)
+        return replace(old, lid=lid, node=nodes + (plane - 1) * len(switches) + place[old.node] if plane else old.node)
+
+    links = tuple(
+        ListedLink(end(link.a, plane), end(link.b, plane), "1x", speed="200")
+        for plane in range(PLANES)
+        for link in right.links
+    )
+    read = read_fabric(ListedFabric(listed, links, None).write(folder))
+    return replace(
+        ListedFabric.of(read, None),
+        links=tuple(replace(link, width="1x", speed="200") for link in ListedFabric.of(read, None).links),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +195,7 @@ class DamagedFabric:
 
 def damage_fabric(right: ListedFabric) -> Iterator[DamagedFabric]:
     """Yield a fabric with each of its cables, LIDs, switches, tables and hosts damaged in each way."""
-    for damage in (_damage_cables, _damage_lids, _damage_switches, _damage_tables, _damage_whole):
+    for damage in (_damage_cables, _damage_lids, _damage_switches, _split_switches, _damage_tables, _damage_whole):
         yield from damage(right)
 
 
@@ -158,6 +211,8 @@ def _damage_cables(right: ListedFabric) -> Iterator[DamagedFabric]:
         ("cable slowed", {"speed": "10"}),
         ("cable narrowed to one lane", {"width": "1x"}),
         ("cable of unknown speed", {"speed": "?"}),
+        ("cable whose one direction has no speed", {"back_speed": "?"}),
+        ("cable whose one direction is slower", {"back_speed": "10"}),
         ("cable not active", {"state": "INI"}),
     )
     trunks = [link for link in right.links if is_trunk(right, link)]
@@ -222,6 +277,11 @@ def _damage_lids(right: ListedFabric) -> Iterator[DamagedFabric]:
         yield DamagedFabric("LID of a node zeroed", names, _set_lid(right, {node}.__contains__, 0))
         taken = lids[hosts[0] if node != hosts[0] else hosts[1]]
         yield DamagedFabric("LID of another node", names, _set_lid(right, {node}.__contains__, taken))
+        guids = right.fabric.node_guid.copy()
+        peer = next(each for each in lids if each != node and right.is_switch(each) == right.is_switch(node))
+        guids[node] = guids[peer]
+        both = (*names, right.name(peer), f"{int(guids[peer]):#018x}")
+        yield DamagedFabric("GUID of another node", both, replace(right, fabric=replace(right.fabric, node_guid=guids)))
     for switch in filter(right.is_switch, lids):
         below = {
             end.node
@@ -265,6 +325,38 @@ def _damage_switches(right: ListedFabric) -> Iterator[DamagedFabric]:
             yield DamagedFabric("half of a switch's links to others removed", peers, gone)
 
 
+def _split_switches(right: ListedFabric) -> Iterator[DamagedFabric]:
+    """Yield a fabric in which half of the links of a switch belong to another one, with a GUID and LID of its own.
+
+    Without tables the half is but another switch.
+    """
+    if right.tables is None:
+        return
+    fabric, new = right.fabric, right.fabric.nodes
+    free = 1 + max(end.lid for link in right.links for end in (link.a, link.b))
+    for switch in np.flatnonzero(fabric.node_kind == NodeKind.SWITCH).tolist():
+        name = fabric.node_name[switch]
+        split = replace(
+            fabric,
+            node_guid=np.append(fabric.node_guid, fabric.node_guid[switch] + np.uint64(0x5000)),
+            node_name=(*fabric.node_name, f"{name}-half"),
+            **{
+                column: np.append(getattr(fabric, column), getattr(fabric, column)[switch])
+                for column in ("node_kind", "node_ports", "system_guid")
+                if hasattr(fabric, column)
+            },
+        )
+        of_switch = [link for link in right.links if switch in nodes_of(link)]
+        half = {id(link) for link in of_switch[1::2]}
+
+        def end(old: ListedEnd, switch: int = switch) -> ListedEnd:
+            return replace(old, node=new, lid=free) if old.node == switch else old
+
+        links = tuple(replace(link, a=end(link.a), b=end(link.b)) if id(link) in half else link for link in right.links)
+        peers = tuple(right.name(node) for link in of_switch for node in nodes_of(link))
+        yield DamagedFabric("switch split in two", peers, replace(right, fabric=split, links=links))
+
+
 def _damage_tables(right: ListedFabric) -> Iterator[DamagedFabric]:
     if right.tables is None:
         return
@@ -293,6 +385,10 @@ def _damage_whole(right: ListedFabric) -> Iterator[DamagedFabric]:
     yield DamagedFabric("no link active", ("active", *everywhere), not_active)
     both = _set_lid(not_active, lambda _: True, 0)
     yield DamagedFabric("before the subnet manager ran", ("LID", *everywhere), both)
+    for part in (0.3, 0.6, 0.9, 0.99):
+        yield DamagedFabric("list of links cut", everywhere, replace(right, cut=("opensm-subnet.lst", part)))
+        if right.tables is not None:
+            yield DamagedFabric("forwarding tables cut", everywhere, replace(right, cut=("opensm.fdbs", part)))
     switches = np.flatnonzero(right.fabric.node_kind == NodeKind.SWITCH).tolist()
     leaves = {
         end.node
@@ -308,7 +404,26 @@ def _damage_whole(right: ListedFabric) -> Iterator[DamagedFabric]:
 
         # A part without leaves is a spine without cables: nothing is lost with it.
         if leaves & inside and leaves - inside:
-            yield DamagedFabric("fabric split", everywhere, _with(right, lambda link: None if crosses(link) else link))
+            split = _with(right, lambda link: None if crosses(link) else link)
+            yield DamagedFabric("fabric split", everywhere, split)
+            yield DamagedFabric("fabric split, with the same LIDs in both parts", everywhere, _reuse_lids(split))
+
+
+def _reuse_lids(split: ListedFabric) -> ListedFabric:
+    """Return a fabric of parts in which the LIDs of each part begin with 1."""
+    part = {node: node for link in split.links for node in nodes_of(link)}
+    for _ in part:
+        for link in split.links:
+            part[link.a.node] = part[link.b.node] = min(part[link.a.node], part[link.b.node])
+    members: dict[int, list[int]] = {}
+    for node in sorted(part):
+        members.setdefault(part[node], []).append(node)
+    lids = {node: lid for nodes in members.values() for lid, node in enumerate(nodes, 1)}
+
+    def end(old: ListedEnd) -> ListedEnd:
+        return replace(old, lid=lids[old.node])
+
+    return _with(split, lambda link: replace(link, a=end(link.a), b=end(link.b)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,9 +475,12 @@ def answer(links: Path) -> Answer:
     return Answer(tuple(line.replace(str(links.parent), "") for line in lines), loads, head, share, hosts)
 
 
+_SAYS_LOSS = ("left out", "cannot be used", "The forwarding tables lead to")
+"""Words of the first lines that say that hosts are missing; the last ones are all that is left of removed lines."""
+
 NAMED, UNCHANGED, SILENT = "named", "unchanged", "silent"
 
-_NO_TRACE = ("cable removed", "switch removed")
+_NO_TRACE = ("cable removed", "switch removed", "list of links cut")
 """Damages after which a list of links shows no trace of the hosts that it lacks."""
 
 
@@ -384,7 +502,7 @@ def judge_answer(right: Answer, found: Answer, damage: DamagedFabric | DamagedRu
     if found.lost_share > 0.01 and "have no route" not in found.head[:200]:
         return SILENT
     loses_hosts = 0 < found.hosts < right.hosts and damage.kind not in _NO_TRACE
-    return SILENT if loses_hosts and "left out" not in found.head else NAMED
+    return SILENT if loses_hosts and not any(words in found.head for words in _SAYS_LOSS) else NAMED
 
 
 @dataclass(frozen=True, slots=True)
@@ -438,6 +556,20 @@ def write_run(run: Mapping[str, Sequence[Process]], folder: Path) -> None:
 
 def damage_run(right: Mapping[str, Sequence[Process]]) -> Iterator[DamagedRun]:
     """Yield a run with each of its ranks, hosts, files, operations and counters damaged in each way."""
+    for number, operation in enumerate(OPERATIONS):
+        if any(each["operation"] == number for processes in right.values() for each in processes[0].counters[0]):
+            for what, kept in (("removed", ()), ("counted as control", ("control",))):
+                yield DamagedRun(
+                    f"operation of all ranks {what}",
+                    (f"missing of {name_call(operation)}",),
+                    partial(
+                        write_run,
+                        {
+                            host: [_change(each, number, kept) for each in processes]
+                            for host, processes in right.items()
+                        },
+                    ),
+                )
     for host, processes in right.items():
         others = {name: each for name, each in right.items() if name != host}
         ranks = tuple(f"{process.rank}" for process in processes)
@@ -493,6 +625,16 @@ def damage_run(right: Mapping[str, Sequence[Process]]) -> Iterator[DamagedRun]:
                     changed = replace(process, counters=[[*counters[:at], {**each, **fields}, *counters[at + 1 :]]])
                     named = (f"missing of {name_call(OPERATIONS[int(each['operation'])])}", "MPI_COMM_WORLD")
                     yield DamagedRun(f"counter {what}", named, partial(write, changed=changed))
+
+
+def _change(process: Process, operation: int, kept: Sequence[str]) -> Process:
+    """Return a process without the counters of an operation, or with them as control messages."""
+    changed = [
+        {**each, "kind": 1} if each["operation"] == operation else each
+        for each in process.counters[0]
+        if each["operation"] != operation or kept
+    ]
+    return replace(process, counters=[changed])
 
 
 def _cut_file(path: Path, part: float) -> None:
