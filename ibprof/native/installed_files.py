@@ -74,15 +74,6 @@ def find_kernels() -> Path:
     return _find("lib/libibprof_kernels.so")
 
 
-def find_otf2_header() -> Path:
-    """Return the path of the header that describes OTF2's C library.
-
-    Raises:
-        MissingToolError: it was not installed.
-    """
-    return _find_header("ibprof_otf2.h")
-
-
 def find_otf2_libraries() -> list[str]:
     """Return the paths of OTF2's C library, or names for the dynamic linker, the best first.
 

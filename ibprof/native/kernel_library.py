@@ -2,7 +2,7 @@
 """libibprof_kernels.so: the loops that are too slow in Python.
 
 The headers that `ibprof_kernels.h` includes are the only description of its functions. The build writes them as a
-module for cffi (csrc/kernels/make_interface.py).
+module for cffi (csrc/make_interface.py).
 """
 
 from __future__ import annotations

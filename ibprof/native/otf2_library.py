@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from importlib import import_module
 from typing import Any
 
-from cffi import FFI
-
 from ibprof.errors import MissingToolError
-from ibprof.native.installed_files import cffi_text, find_otf2_header, find_otf2_libraries
+from ibprof.native.installed_files import find_otf2_libraries
 
 RECORDS = (
     *("ClockProperties", "String", "SystemTreeNode", "SystemTreeNodeProperty", "LocationGroup", "Location"),
@@ -32,8 +31,7 @@ class Otf2Library:
     """
 
     def __init__(self, path: str) -> None:
-        self.ffi = FFI()
-        self.ffi.cdef(cffi_text(find_otf2_header()))
+        self.ffi = import_module("ibprof.lib.otf2_interface").ffi
         self.lib = self.ffi.dlopen(path)
 
     def call(self, name: str, *arguments: Any) -> Any:

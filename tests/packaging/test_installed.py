@@ -30,13 +30,13 @@ def test_the_wheel_holds_what_it_must() -> None:
     data = "ibprof_converter/data"
     assert files >= {
         "ibprof/lib/kernels_interface.py",
+        "ibprof/lib/otf2_interface.py",
         "ibprof/lib/libibprof.so",
         "ibprof/lib/libibprof_kernels.so",
         "ibprof/lib/libibprof_otf2.so",
         "ibprof/lib/libibprof_otf2.COPYING",
         "ibprof/include/ibprof.h",
         "ibprof/include/ibprof_kernels.h",
-        "ibprof/include/ibprof_otf2.h",
         "ibprof/include/ibprof_kernels/routes.h",
         "ibprof/include/ibprof_recording.h",
         "ibprof/py.typed",

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write the headers of libibprof_kernels.so as a Python module that cffi loads without parsing them.
+"""Write the declarations of a C header, or of those that it includes, as a Python module for cffi.
 
-python make_interface.py HEADER OUT
-
-HEADER is ibprof_kernels.h, which includes the others.
+python make_interface.py OUT HEADER
 """
 
 import re
@@ -15,9 +13,10 @@ from cffi import FFI
 
 def main() -> None:
     """Write the module."""
-    header, out = map(Path, sys.argv[1:])
+    out, header = map(Path, sys.argv[1:])
+    included = re.findall(r'^#include "(.+)"$', header.read_text(encoding="utf-8"), re.MULTILINE)
     ffi = FFI()
-    for name in re.findall(r'^#include "(.+)"$', header.read_text(encoding="utf-8"), re.MULTILINE):
+    for name in included or [header.name]:
         text = (header.parent / name).read_text(encoding="utf-8")
         ffi.cdef(text.partition("/* -- cffi begins -- */")[2].partition("/* -- cffi ends -- */")[0])
     ffi.set_source(f"ibprof.lib.{out.stem}", None)
