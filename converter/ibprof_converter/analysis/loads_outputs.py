@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
@@ -182,7 +183,7 @@ def _write_trace(loads: FabricLoads, path: Path) -> None:
 
 
 def _write_topology_conf(loads: FabricLoads, path: Path) -> None:
-    from ibprof_converter.outputs.slurm_topology import write_topology  # noqa: PLC0415  (slow to import)
+    from ibprof_converter.outputs.slurm_topology import to_yaml, write_topology  # noqa: PLC0415  (slow to import)
 
     fabric, hosts = loads.fabric.fabrics[0], loads.fabric.hosts
     host_of = {
@@ -192,8 +193,10 @@ def _write_topology_conf(loads: FabricLoads, path: Path) -> None:
     }
     groups = {f"0x{int(fabric.node_guid[node]):016x}": group for node, group in find_dragonfly_groups(fabric).items()}
     first_rail = replace(loads.loads, by_rail=loads.loads.by_rail[:1])
+    conf = io.StringIO()
+    write_topology(conf, link_rows([fabric], loads.fabric.layouts[:1], first_rail), host_of, fabric.name, groups)
     with open_output(path) as file:
-        write_topology(file, link_rows([fabric], loads.fabric.layouts[:1], first_rail), host_of, fabric.name, groups)
+        file.write(to_yaml(conf.getvalue()) if path.suffix in (".yaml", ".yml") else conf.getvalue())
 
 
 def draw_loads(

@@ -178,7 +178,11 @@ def _add_output_arguments(parser: argparse.ArgumentParser) -> None:
     add("--graphml", "FILE", "a graph for networkx, Gephi, yEd: an edge for each end of a link")
     add("--dot", "FILE", "the same for Graphviz")
     add("--tgf", "FILE", "the same as Trivial Graph Format")
-    add("--topology-conf", "FILE", "Slurm's topology.conf: which hosts are near one another")
+    add(
+        "--topology-conf",
+        "FILE",
+        "Slurm's topology.conf, or topology.yaml by its ending: which hosts are near one another",
+    )
     add("--boxfish", "DIR", "a folder of tables for Boxfish")
     add("--trace", "FILE", "the run over time for Perfetto or chrome://tracing; needs IBPROF_INTERVAL when recorded")
     add("--folded", "FILE", "what loads the most loaded link direction, by region, operation and line: for speedscope")

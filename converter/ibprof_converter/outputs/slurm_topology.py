@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slurm's `topology.conf` for the plugin topology/tree: the hosts of each leaf switch, and the switches above.
+"""Slurm's `topology.conf` or `topology.yaml` for topology/tree: the hosts of each leaf switch, and the switches above.
 
 The plugin needs a tree, in which each switch has one parent. A fat-tree has several. So switches of a level that share
 children are written as one. Slurm learns which hosts are near each other. It does not learn the spines. The groups of a
@@ -10,6 +10,7 @@ Source: Slurm's manual, topology.conf(5).
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from itertools import groupby
@@ -70,6 +71,23 @@ def write_topology(
         file.write("# The groups of a dragonfly: TopologyParam=Dragonfly in slurm.conf.\n")
         front = _write_groups(file, front, group_of, taken)
     _write_upper(file, front, parents, levels, taken)
+
+
+def to_yaml(conf: str) -> str:
+    """Return a `topology.conf` of `write_topology` as `topology.yaml`, which Slurm reads from 25.05 on.
+
+    Source: Slurm's manual, topology.yaml(5).
+    """
+    comments, switches = [], []
+    for line in conf.splitlines():
+        if line.startswith("#"):
+            comments.append(line)
+            continue
+        (_, name), (kind, members) = (word.split("=", 1) for word in line.split(" "))
+        key = "nodes" if kind == "Nodes" else "children"
+        switches += [f"      - switch: {json.dumps(name)}", f"        {key}: {json.dumps(members)}"]
+    tree = ["- topology: default", "  cluster_default: true", "  tree:", "    switches:"]
+    return "\n".join([*comments, "---", *tree, *switches, ""])
 
 
 def _write_upper(
