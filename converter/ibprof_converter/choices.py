@@ -23,6 +23,7 @@ TRAFFIC is one of
   FILE.csv                          src_lid,dst_lid,bytes[,rail]: bytes from LID to LID; rails count from 0
                                     guid,port,bytes: bytes that ports sent, by NODE GUID; needs no routing
                                     src,dst,bytes,messages: a rank matrix of `ibprof matrix`; needs --placement
+  FOLDER, or FOLDER/*.log           files of NCCL Inspector, one a process: collectives as modelled rings
   port counters                     output of perfquery -x -l -a, ibqueryerrors --counters, or ibdiagnet's .db_csv
   pattern:all-to-all[:BYTES]        BYTES a pair (1 if left out) between the adapters of all hosts, with --nic or
                                     --placement between the hosts; also shift:DISTANCE,

@@ -50,7 +50,8 @@ NEVER_LOADED = (
     "all programs are static or setuid (try: ibprof doctor)"
 )
 NOT_RECORDED = (
-    "no process left a recording; unless a line above says why, none called MPI_Init through libibprof.so. Programs "
+    "no process left a recording; unless a line above says why, none called MPI_Init through libibprof.so, and no NCCL "
+    "loaded its plug-in (PyTorch's Gloo and UCC are not recorded). Programs "
     "do not load it after env -i, with another LD_PRELOAD, or if they are static or setuid; an MPI opened by dlmopen "
     "does not find it (try: ibprof doctor)"
 )

@@ -177,7 +177,17 @@ def split_names(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]
         )
     while first > 0 and is_traffic(names[first - 1]) and not has_links(Path(names[first - 1])):
         first -= 1
-    return tuple(names[:first]), tuple(names[first:])
+    return tuple(names[:first]), _join_inspector_files(names[first:])
+
+
+def _join_inspector_files(names: Sequence[str]) -> tuple[str, ...]:
+    """Return names of traffic in which the files of NCCL Inspector, one a process, are their folder: one job."""
+    from ibprof_converter.traffic.nccl_inspector import is_inspector_file  # noqa: PLC0415  (as above)
+
+    if len(names) < 2:
+        return tuple(names)
+    joined = [str(Path(name).parent) if is_inspector_file(Path(name)) else name for name in names]
+    return tuple(dict.fromkeys(joined))
 
 
 def list_compared(own: TrafficOptions, names: Sequence[str], placements: Sequence[str]) -> list[TrafficOptions]:

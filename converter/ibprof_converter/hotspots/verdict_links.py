@@ -44,7 +44,9 @@ def judge_job(
             unrouted=" ".join(filter(None, (unrouted.text if unrouted else "", lost))),
             unrouted_share=unrouted.share if unrouted else 0.0,
         )
-    return judge_run(run, times) if run else judge_traffic(times)
+    # Modelled ranks, of NCCL Inspector's files, did not start.
+    is_recorded = run is not None and any(rank.start_ns for rank in run.ranks)
+    return judge_run(run, times) if run and is_recorded else judge_traffic(times)
 
 
 def has_fault(verdict: Verdict, diagnosis: Diagnosis | None) -> bool:

@@ -19,6 +19,7 @@ from ibprof_converter.fabric.fabric_graph import Fabric
 from ibprof_converter.traffic import patterns
 from ibprof_converter.traffic.csv_tables import read_traffic_table
 from ibprof_converter.traffic.hosts import Hosts
+from ibprof_converter.traffic.nccl_inspector import is_inspector_file, list_inspector_files, read_inspector
 from ibprof_converter.traffic.port_counters import looks_like_counters, read_counters
 from ibprof_converter.traffic.traffic_data import (
     ALL,
@@ -52,8 +53,8 @@ def is_traffic(name: str) -> bool:
     if name.startswith(patterns.PREFIX) or path.suffix.lower() in _SUFFIXES:
         return True
     if path.is_dir():  # the output folder of a run
-        return any(each.suffix in _SUFFIXES[:2] for each in path.iterdir())
-    return peek_dump(path).startswith(_OTF2_MAGIC)
+        return any(each.suffix in _SUFFIXES[:2] for each in path.iterdir()) or bool(list_inspector_files(path))
+    return peek_dump(path).startswith(_OTF2_MAGIC) or is_inspector_file(path)
 
 
 def read_traffic(
@@ -76,6 +77,8 @@ def read_traffic(
             raise UsageError(f"{text}: a pattern covers all hosts of a fabric: put its .lst before it")
         return patterns.build_pattern(text, len(hosts.name) if over_hosts else len(hosts.ends))
     path = Path(text)
+    if inspected := list_inspector_files(path) if path.is_dir() else [path] if is_inspector_file(path) else []:
+        return read_inspector(inspected, text)
     if path.is_file() and looks_like_counters(path):
         return read_counters(path, fabrics)
     if _is_table(path):
