@@ -12,6 +12,7 @@ own, whose largest memory is printed. Answers of the engines are compared.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import shutil
 import sqlite3
@@ -19,7 +20,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from datetime import date, datetime, timedelta
 from pathlib import Path
@@ -38,6 +41,11 @@ FIRST = date(2026, 1, 1)
 LINKS = 100
 TOP = 20
 DATABASE = "jobs.sqlite"
+AHEAD = 4
+"""Days that are made before they are stored, or stored before they are inserted."""
+
+Spent = tuple[float, float]
+"""Wall and CPU seconds."""
 
 STATEMENTS = read_statements(Path(__file__).parent / "data" / "site.sql")
 
@@ -146,40 +154,62 @@ def seconds(moment: datetime) -> float:
 
 
 def fill(folder: Path, days: int, jobs: int, with_sqlite: bool) -> None:
+    """Fill the store and SQLite; lines are made, stored and inserted at the same time, by processes of their own."""
     store = JobStore(folder / "store", make=True)
     fabric = add_fabric(store.folder, FabricOptions((FABRIC,)), FIRST)
-    dated = FabricCalendar(store.folder).find(FIRST)
-    assert dated is not None
-    database = sqlite3.connect(folder / DATABASE)
-    database.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;" + STATEMENTS["schema"])
-    spent = {"made": [0.0, 0.0], "stored": [0.0, 0.0], "sqlite": [0.0, 0.0]}
-    for number in range(days):
-        day = FIRST + timedelta(days=number)
-        lines = folder / "day.jsonl"
-        clock = Clock()
-        with lines.open("w") as file:
-            made = make_jobs(day, jobs, fabric, len(dated.number), dated.routed.hosts.name, LINKS)
-            file.writelines(f"{line}\n" for line in made)
-        add(spent["made"], clock)
-        clock = Clock()
-        outcome, errors = ingest_jobs(store, [lines])
-        add(spent["stored"], clock)
-        assert (outcome.added, errors) == (jobs, [])
-        if with_sqlite:
-            rows = store.read_day(day).to_pylist()
+    with contextlib.closing(sqlite3.connect(folder / DATABASE)) as database:
+        database.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;" + STATEMENTS["schema"])
+    spent = {name: [0.0, 0.0] for name in ("made", "stored", "sqlite")}
+    with ProcessPoolExecutor(2) as makers, ProcessPoolExecutor(1) as inserter:
+        made: deque[Future[Spent]] = deque()
+        inserted: deque[Future[Spent]] = deque()
+        for number in range(days):
+            while len(made) < AHEAD and number + len(made) < days:
+                made.append(makers.submit(make_lines, folder, number + len(made), jobs, fabric))
+            add(spent["made"], made.popleft().result())
             clock = Clock()
-            insert(database, rows, number * jobs)
-            add(spent["sqlite"], clock)
-        lines.unlink()
-    database.close()
+            outcome, errors = ingest_jobs(store, [lines_of(folder, number)])
+            add(spent["stored"], clock.read())
+            assert (outcome.added, errors) == (jobs, []), (outcome, errors)
+            lines_of(folder, number).unlink()
+            if with_sqlite:
+                inserted.append(inserter.submit(insert_day, folder, number, jobs))
+            if len(inserted) == AHEAD:
+                add(spent["sqlite"], inserted.popleft().result())
+        for each in inserted:
+            add(spent["sqlite"], each.result())
     for what, (wall, cpu) in spent.items():
         rate = days * jobs / wall if wall else 0
         print(f"{what:8} {days * jobs:,} jobs: {wall:.1f} s, {cpu:.1f} s CPU, {rate:,.0f} jobs/s")
-    memory = largest_memory_gb()
     files = sum(path.stat().st_size for path in (store.folder / "jobs").iterdir())
+    database_size = (folder / DATABASE).stat().st_size
     print(
-        f"memory {memory:.2f} GB; store {files / 1e9:.2f} GB, SQLite {(folder / DATABASE).stat().st_size / 1e9:.2f} GB"
+        f"memory {largest_memory_gb():.2f} GB; store {files / 1e9:.2f} GB, SQLite {database_size / 1e9:.2f} GB",
+        flush=True,
     )
+
+
+def lines_of(folder: Path, number: int) -> Path:
+    return folder / f"{number}.jsonl"
+
+
+def make_lines(folder: Path, number: int, jobs: int, fabric: str) -> Spent:
+    clock = Clock()
+    dated = FabricCalendar(folder / "store").find(FIRST)
+    assert dated is not None
+    with lines_of(folder, number).open("w") as file:
+        day = FIRST + timedelta(days=number)
+        made = make_jobs(day, jobs, fabric, len(dated.number), dated.routed.hosts.name, LINKS)
+        file.writelines(f"{line}\n" for line in made)
+    return clock.read()
+
+
+def insert_day(folder: Path, number: int, jobs: int) -> Spent:
+    rows = JobStore(folder / "store").read_day(FIRST + timedelta(days=number)).to_pylist()
+    clock = Clock()
+    with contextlib.closing(sqlite3.connect(folder / DATABASE)) as database:
+        insert(database, rows, number * jobs)
+    return clock.read()
 
 
 def largest_memory_gb() -> float:
@@ -188,8 +218,8 @@ def largest_memory_gb() -> float:
     return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) / 2**20
 
 
-def add(spent: list[float], clock: Clock) -> None:
-    for number, part in enumerate(clock.read()):
+def add(spent: list[float], more: Spent) -> None:
+    for number, part in enumerate(more):
         spent[number] += part
 
 

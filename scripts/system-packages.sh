@@ -113,6 +113,8 @@ for group in "$@"; do
         need slurmd has slurmd
         need slurm-client has salloc
         need libslurm-dev ls /usr/include/slurm/spank.h
+        need prometheus has promtool
+        need prometheus-node-exporter has prometheus-node-exporter
         need "$(name_browser)" has_browser
         need fonts-dejavu-core ls /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf  # the font of the view's golden pictures
         need libpython3-dev has_libpython

@@ -68,6 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_ingest(commands)
     _add_fabrics(commands)
     _add_questions(commands)
+    _add_metrics(commands)
     _add_upkeep(commands)
     return parser
 
@@ -170,9 +171,24 @@ def _add_questions(commands: Subcommands) -> None:
     unexplained.add_argument("--top", type=count_in(1), default=_TOP, help="number of rows (default: %(default)s)")
 
 
+def _add_metrics(commands: Subcommands) -> None:
+    summary = "write metrics of the last hour as OpenMetrics text, for Prometheus"
+    metrics = _add(commands, "metrics", summary, "-o /var/lib/prometheus/node-exporter/ibprof.prom", _write_metrics)
+    metrics.add_argument("-o", dest="output", metavar="FILE", type=Path, help="replace FILE (default: stdout)")
+    metrics.add_argument("--at", dest="until", metavar="TIME", type=type_of(_parse_moment), help="end (default: now)")
+    metrics.add_argument("--minutes", type=count_in(1, 525_600), default=60, help="before it (default: %(default)s)")
+    metrics.add_argument("--jobs", type=count_in(0, 10_000), default=50, help="largest jobs (default: %(default)s)")
+    metrics.add_argument("--links", type=count_in(0, 10_000), default=50, help="link directions (default: %(default)s)")
+    summary = "print a dashboard of Grafana for these metrics, as JSON"
+    _add(commands, "dashboard", summary, "> ibprof.json", _print_dashboard, store=False)
+
+
 def _add_upkeep(commands: Subcommands) -> None:
     expire = _add(commands, "expire", "delete old jobs", "--older-than 90d", _expire)
     expire.add_argument("--older-than", metavar="DAYS", type=type_of(_parse_days), required=True, help="such as 90d")
+    summary = "write a store for each user of this machine, which has the user's own jobs and only that user can read"
+    share = _add(commands, "share", summary, "/srv/ibprof-users", _share)
+    share.add_argument("folder", metavar="DIR", type=Path, help="has a folder for each user")
     demo = _add(commands, "demo", "make a store with a day of synthetic jobs", "/tmp/site", _make_demo, store=False)
     demo.add_argument("folder", metavar="DIR", type=Path, nargs="?", default=Path("ibprof-site-demo"))
     demo.add_argument("--jobs", type=count_in(2, 99_999), default=10_000, help="a day (default: %(default)s)")
@@ -289,12 +305,42 @@ def _explain(store: Path, before: Path, after: Path, first: datetime, last: date
     _answer(store, as_json, "explain_counters", {"counted": counted, "first": first, "until": last, "top": top})
 
 
+def _write_metrics(
+    store: Path, output: Path | None, until: datetime | None, minutes: int, jobs: int, links: int
+) -> None:
+    from ibprof_converter.outputs.atomic_write import write_atomically  # noqa: PLC0415  (as above)
+    from ibprof_converter.site.job_store import JobStore, now  # noqa: PLC0415
+    from ibprof_converter.site.open_metrics import format_metrics  # noqa: PLC0415
+    from ibprof_converter.site.site_questions import SiteQuestions  # noqa: PLC0415
+
+    end = until or now()
+    text = format_metrics(SiteQuestions(JobStore(store)), end - timedelta(minutes=minutes), end, jobs, links)
+    if output:
+        write_atomically(output, text.encode())
+    else:
+        sys.stdout.write(text)
+
+
+def _print_dashboard() -> None:
+    from ibprof_converter.site.open_metrics import DASHBOARD  # noqa: PLC0415  (as above)
+
+    sys.stdout.write(DASHBOARD.read_text(encoding="utf-8"))
+
+
 def _expire(store: Path, older_than: int) -> None:
     from ibprof_converter.site.job_store import JobStore, days_ago  # noqa: PLC0415  (as above)
 
     before = days_ago(older_than)
     gone = JobStore(store).expire(before)
     print(f"{len(gone)} days before {before} deleted")
+
+
+def _share(store: Path, folder: Path) -> None:
+    from ibprof_converter.site.job_store import JobStore  # noqa: PLC0415  (as above)
+    from ibprof_converter.site.user_stores import share_jobs  # noqa: PLC0415
+
+    jobs = share_jobs(JobStore(store), folder)
+    print(f"{sum(jobs.values())} jobs of {len(jobs)} users")
 
 
 def _make_demo(folder: Path, days: int, jobs: int) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime, timezone
 from itertools import chain
@@ -16,7 +17,15 @@ from ibprof.profile.profile_data import Profile
 from ibprof.recording.folder_runs import SUFFIX as RECORDING
 from ibprof_converter.site.fabric_days import FabricCalendar
 from ibprof_converter.site.job_store import Ingested, JobStore
-from ibprof_converter.site.job_summary import Row, identify_run, parse_lines, read_lines, summarise_job, write_line
+from ibprof_converter.site.job_summary import (
+    Row,
+    identify_run,
+    name_owner,
+    parse_lines,
+    read_lines,
+    summarise_job,
+    write_line,
+)
 
 LINES = ".jsonl"
 """End of the names of files with a line of JSON a job."""
@@ -50,7 +59,7 @@ def ingest_jobs(
         try:
             if path.suffix == LINES:
                 for table in _read(path):
-                    outcome += store.add(table, oldest)
+                    outcome += store.add(_with_owner(table, path), oldest)
                 if remove:
                     path.unlink(missing_ok=True)
                 continue
@@ -75,6 +84,15 @@ def _read(path: Path) -> Iterator[pa.Table]:
         yield from read_lines(path)
     except OSError as error:
         raise InputError(path, None, "a file of summaries", error.strerror or str(error)) from None
+
+
+def _with_owner(jobs: pa.Table, path: Path) -> pa.Table:
+    """Return jobs as those of the file's owner; root, and who ingests, may name any user."""
+    uid = path.stat().st_uid
+    if uid in (0, os.geteuid()):
+        return jobs
+    column = jobs.schema.get_field_index("user")
+    return jobs.set_column(column, "user", pa.array([name_owner(uid)] * len(jobs), pa.string()))
 
 
 def read_summary(path: Path, calendar: FabricCalendar | None) -> Row:

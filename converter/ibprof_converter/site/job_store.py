@@ -34,10 +34,10 @@ from ibprof.errors import InconsistentError, InputError, quote_found
 from ibprof_converter.outputs.atomic_write import write_atomically
 from ibprof_converter.site.job_summary import SCHEMA
 
-_SETTINGS = "site.json"
+SETTINGS = "site.json"
 _SALT = ".salt"
 _FORMAT = 1
-_JOBS = "jobs"
+JOBS = "jobs"
 _ROWS_IN_GROUP = 2048
 """Jobs whose columns lie together: questions about a moment skip the others."""
 
@@ -71,9 +71,9 @@ class JobStore:
             OSError: it cannot be made.
         """
         self.folder = folder
-        settings = folder / _SETTINGS
+        settings = folder / SETTINGS
         if make and not settings.exists():
-            (folder / _JOBS).mkdir(parents=True, exist_ok=True)
+            (folder / JOBS).mkdir(parents=True, exist_ok=True)
             with self._locked():
                 if not settings.exists():
                     if hash_users:
@@ -115,14 +115,14 @@ class JobStore:
     def days(self) -> list[date]:
         """Return the days that have jobs, in order."""
         found = []
-        for path in (self.folder / _JOBS).glob("*.parquet"):
+        for path in (self.folder / JOBS).glob("*.parquet"):
             with suppress(ValueError):
                 found.append(date.fromisoformat(path.stem))
         return sorted(found)
 
     def path_of(self, day: date) -> Path:
         """Return the file of a day."""
-        return self.folder / _JOBS / f"{day.isoformat()}.parquet"
+        return self.folder / JOBS / f"{day.isoformat()}.parquet"
 
     def add(self, jobs: pa.Table, oldest: date = date.min) -> Ingested:
         """Add jobs, a day at a time; those that began before `oldest` are left out.
@@ -154,7 +154,8 @@ class JobStore:
         # Of several states of one job the last one counts: finished, then the latest end, then the one stored first.
         order = pa.table(
             {
-                "key": both["key"],
+                # A job never replaces one of another user.
+                "key": pc.binary_join_element_wise(both["key"], pc.fill_null(both["user"], ""), " "),
                 "finished": pc.fill_null(both["finished"], fill_value=False).cast(pa.int8()),
                 "ended": both["ended"],
                 "place": np.arange(len(both)),
@@ -169,9 +170,7 @@ class JobStore:
         outcome = Ingested(added, new - added, len(jobs) - new)
         if new:
             merged = both.take(np.sort(kept)).sort_by([("began", "ascending"), ("key", "ascending")])
-            sink = pa.BufferOutputStream()
-            pq.write_table(merged, sink, row_group_size=_ROWS_IN_GROUP, compression="zstd")
-            write_atomically(path, memoryview(sink.getvalue()))
+            write_atomically(path, encode_jobs(merged))
         return outcome
 
     def has(self, day: date, key: str) -> bool:
@@ -209,6 +208,13 @@ class JobStore:
         return gone
 
 
+def encode_jobs(jobs: pa.Table) -> memoryview:
+    """Return the content of the file of a day."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(jobs, sink, row_group_size=_ROWS_IN_GROUP, compression="zstd")
+    return memoryview(sink.getvalue())
+
+
 def _remove_leftovers(path: Path) -> None:
     """Remove temporary files of killed writers; the lock is held, so that no other writer has one."""
     for left in path.parent.glob(f".{path.name}.*"):
@@ -217,7 +223,12 @@ def _remove_leftovers(path: Path) -> None:
 
 def today() -> date:
     """Return the day, UTC."""
-    return datetime.now(timezone.utc).date()
+    return now().date()
+
+
+def now() -> datetime:
+    """Return the moment, UTC."""
+    return datetime.now(timezone.utc).replace(tzinfo=None)
 
 
 def days_ago(days: int) -> date:

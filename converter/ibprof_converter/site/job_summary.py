@@ -178,20 +178,25 @@ def summarise_job(run: Profile, fabric: DatedFabric | None) -> Row:
 
 
 def _identify(run: Profile) -> Row:
-    """Return the scheduler's names of a job; the user is the owner of the profile."""
-    uid = Path(run.name).stat().st_uid
-    try:
-        owner = pwd.getpwuid(uid).pw_name
-    except KeyError:
-        owner = str(uid)
+    """Return the names of a job by its scheduler; without one the user is the owner of the profile."""
+    names = run.scheduler
+    program = os.path.basename(run.command.partition(" ")[0])  # noqa: PTH119  (a command, not a path of this machine)
     return {
-        "job": run.job,
-        "task": None,
-        "step": None,
-        "name": os.path.basename(run.command.partition(" ")[0]),  # noqa: PTH119  (a command, not a path of this machine)
-        "user": owner,
-        "partition": None,
+        "job": names.job_label or run.job,
+        "task": names.array_task or None,
+        "step": names.step or None,
+        "name": names.name or program,
+        "user": names.user or name_owner(Path(run.name).stat().st_uid),
+        "partition": names.partition or None,
     }
+
+
+def name_owner(uid: int) -> str:
+    """Return the name of a user; the number where this machine does not know it."""
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
 
 
 def identify_run(run: Profile) -> str:
@@ -248,8 +253,8 @@ def _loads(loads: FabricLoads, fabric: DatedFabric) -> Row:
         "unrouted_bytes": sum(loads.loads.bytes_unrouted.values()),
     }
     if flows := loads.traffic:
-        ports = np.stack((flows.rail, flows.source_lid, flows.destination_lid))
-        pairs, of = np.unique(ports, axis=1, return_inverse=True)
+        ends = np.stack((flows.rail, flows.source_lid, flows.destination_lid))
+        pairs, of = np.unique(ends, axis=1, return_inverse=True)
         sent = np.zeros(pairs.shape[1], np.uint64)
         np.add.at(sent, of.ravel(), flows.bytes)
         kept = np.sort(np.lexsort((np.arange(len(sent)), -sent.astype(np.float64)))[:PAIRS_KEPT])

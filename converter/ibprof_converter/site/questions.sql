@@ -105,6 +105,30 @@ sums AS (SELECT guid, port, sum(bytes) AS bytes FROM named GROUP BY ALL)
 SELECT DISTINCT ON (guid, port) guid, port, name, peer, coalesce(bytes, 0) AS explained
 FROM directions LEFT JOIN sums USING (guid, port) ORDER BY guid, port, fabric
 
+-- measure_jobs
+WITH there AS (SELECT * FROM jobs WHERE began < $until AND ended > $first),
+ranked AS (
+    SELECT *, row_number() OVER (ORDER BY nodes * date_diff('microsecond', began, ended) DESC, key) AS place FROM there)
+SELECT job AS job_id, step, user, partition, name, verdict, cause, nodes, run_s, mpi_s, wait_s, transfer_s, bytes,
+    line_rate_s, nodes * placement_gain_s AS gain_node_s
+FROM ranked WHERE place <= $jobs ORDER BY place
+
+-- measure_links
+WITH there AS (
+    SELECT key, job, user, fabric, links, link_bytes,
+        date_diff('microsecond', greatest(began, $first), least(ended, $until)) / 1e6 / lasted_s AS part
+    FROM running WHERE began < $until AND ended > $first),
+sent AS (SELECT job, user, fabric, unnest(links) AS link, unnest(link_bytes) * part AS bytes FROM there),
+named AS ({named sent: job, user, bytes}),
+of_jobs AS (SELECT rail, guid, port, any_value(sender) AS sender, any_value(receiver) AS receiver, job, user,
+    sum(bytes) / $seconds AS per_s FROM named GROUP BY rail, guid, port, job, user),
+ranked AS (SELECT *, sum(per_s) OVER link AS total, row_number() OVER (link ORDER BY per_s DESC, job) AS place
+    FROM of_jobs WINDOW link AS (PARTITION BY rail, guid, port)),
+chosen AS (SELECT *, dense_rank() OVER (ORDER BY total DESC, rail, guid, port) AS link_place FROM ranked)
+SELECT rail, sender, receiver, CASE WHEN place <= $jobs THEN job ELSE $other END AS job_id,
+    CASE WHEN place <= $jobs THEN user ELSE $other END AS user, sum(per_s) AS per_s
+FROM chosen WHERE link_place <= $links GROUP BY ALL ORDER BY max(link_place), min(place), per_s DESC
+
 -- no_directions
 SELECT ''::VARCHAR AS fabric, 0 AS link, 0 AS rail, '' AS guid, 0 AS port, '' AS name, '' AS peer_guid,
     0 AS peer_port, '' AS peer, 0.0::DOUBLE AS gbps, false AS between_switches WHERE false

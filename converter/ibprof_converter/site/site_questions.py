@@ -23,6 +23,8 @@ from ibprof_converter.site.job_store import JobStore
 TOP = 20
 """Number of rows."""
 
+OTHER = "other"
+
 MEMORY = "1500MB"
 """Memory of DuckDB; what does not fit goes to temporary files."""
 
@@ -225,6 +227,22 @@ class SiteQuestions:
         return self._ask(
             _SQL["find_gains"],
             {**_bounds(first, last), "top": top},
+        )
+
+    def measure(self, first: datetime, until: datetime, jobs: int, links: int, jobs_a_link: int) -> tuple[Rows, Rows]:
+        """Return the largest jobs between two moments, and the mean load of the most loaded link directions by job.
+
+        Args:
+            first, until: the moments, UTC.
+            jobs: number of jobs, those with most node hours.
+            links: number of link directions.
+            jobs_a_link: jobs of each that are named; the sum of the others is that of a job `OTHER`.
+        """
+        span = {"first": first, "until": until}
+        seconds = (until - first).total_seconds()
+        share = {"seconds": seconds, "jobs": jobs_a_link, "links": links, "other": OTHER}
+        return self._ask(_SQL["measure_jobs"], {**span, "jobs": jobs}), self._ask(
+            _SQL["measure_links"], {**span, **share}
         )
 
     def find_slow_hosts(self, first: Day = None, last: Day = None, top: int = TOP) -> Rows:

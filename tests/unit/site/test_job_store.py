@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+import os
+import pwd
 import resource
 import signal
 import subprocess
@@ -273,3 +275,51 @@ def test_old_days_expire_with_their_sums(tmp_path: Path, capsys: pytest.CaptureF
     assert {path.name[:10] for path in (store / "sums").iterdir()} == {recent.date().isoformat()}
     assert ingest(store, lines, options=("--newer-than", "30d")) == 0
     assert keys(store) == [young["key"]]
+
+
+def test_each_user_gets_a_store_of_the_own_jobs_that_no_one_else_can_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    me = pwd.getpwuid(os.geteuid()).pw_name
+    users = (
+        [me, "nobody-of-this-machine", "../escape", "", None, me] if os.geteuid() else ["daemon", "root", "../x", None]
+    )
+    jobs = [job(number, user=user) for number, user in enumerate(users)]
+    store, shared = tmp_path / "store", tmp_path / "users"
+    assert ingest(store, write(tmp_path / "jobs.jsonl", *jobs)) == 0
+    for _ in range(2):
+        assert main(["share", str(shared), "--store", str(store)]) == 0
+    known = {user for user in users if user and user in {each.pw_name for each in pwd.getpwall()}}
+    assert {path.name for path in shared.iterdir()} == known
+    for user in known:
+        files = list((shared / user / "jobs").iterdir())
+        assert {path.stat().st_mode & 0o777 for path in files} == {0o400}
+        assert {path.stat().st_uid for path in files} == {pwd.getpwnam(user).pw_uid}
+        capsys.readouterr()
+        assert main(["jobs", "--json", "--store", str(shared / user)]) == 0
+        assert {row["user"] for row in json.loads(capsys.readouterr().out)} == {user}
+    assert main(["expire", "--older-than", "1", "--store", str(store)]) == 0
+    assert main(["share", str(shared), "--store", str(store)]) == 0
+    assert list(shared.glob("*/jobs/*")) == []
+
+
+def test_a_job_never_replaces_one_of_another_user(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    assert ingest(store, write(tmp_path / "a.jsonl", job(0, user="ann", finished=False))) == 0
+    assert ingest(store, write(tmp_path / "b.jsonl", job(0, user="mallory", bytes=5))) == 0
+    assert [(row["user"], row["bytes"]) for row in JobStore(store).read_day(DAY).to_pylist()] == [
+        ("ann", 100),
+        ("mallory", 5),
+    ]
+
+
+def test_a_file_of_another_user_has_jobs_of_that_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = write(tmp_path / "jobs.jsonl", job(0, user="ann"))
+    if os.geteuid() == 0:
+        os.chown(lines, pwd.getpwnam("daemon").pw_uid, -1)
+    else:  # the file is another user's in the eyes of the ingest
+        other = os.geteuid() + 1
+        monkeypatch.setattr(os, "geteuid", lambda: other)
+    assert ingest(tmp_path / "store", lines) == 0
+    owner = pwd.getpwuid(lines.stat().st_uid).pw_name
+    assert JobStore(tmp_path / "store").read_day(DAY)["user"].to_pylist() == [owner]

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Metrics of a span of time as OpenMetrics text, which node_exporter's textfile collector reads as well.
+
+The number of series is bounded. `ibprof_job_*` have one for each of the largest jobs. `ibprof_link_*` have at most
+`JOBS_A_LINK` + 1 for each of the most loaded link directions; jobs that are not named there are one job `other`.
+`ibprof_host_*` have one for each of the `HOSTS` hosts that are late most often. The label is `job_id`, since Prometheus
+has a label `job` of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from ibprof_converter.site.site_questions import Rows, SiteQuestions
+
+DASHBOARD = Path(__file__).with_name("grafana-dashboard.json")
+"""A dashboard of Grafana; its data source is the variable `datasource`."""
+
+JOBS_A_LINK = 5
+HOSTS = 50
+
+_JOB = ("job_id", "step", "user", "partition", "name")
+_LONGEST_LABEL = 128
+"""Characters of a label's value; the rest is cut off."""
+
+_JOB_METRICS = {
+    "ibprof_job_nodes": ("nodes", "Nodes of the job."),
+    "ibprof_job_run_seconds": ("run_s", "Time until the last rank ended."),
+    "ibprof_job_mpi_seconds": ("mpi_s", "Time inside MPI calls, mean over ranks."),
+    "ibprof_job_wait_seconds": ("wait_s", "Part of it that ranks waited for others, mean over ranks."),
+    "ibprof_job_transfer_seconds": ("transfer_s", "Part of it that was transfer, mean over ranks."),
+    "ibprof_job_line_rate_seconds": ("line_rate_s", "Time of the most loaded link direction at line rate."),
+    "ibprof_job_sent_bytes": ("bytes", "Bytes that MPI calls sent."),
+    "ibprof_job_placement_gain_node_seconds": ("gain_node_s", "Predicted gain of another rank placement."),
+}
+
+_UNITS = ("bytes", "seconds", "bytes_per_second")
+
+
+def format_metrics(site: SiteQuestions, first: datetime, until: datetime, jobs: int, links: int) -> str:
+    """Return the metrics of the jobs between two moments, UTC.
+
+    Args:
+        site: the store.
+        first, until: the moments.
+        jobs: number of jobs, those with most node hours.
+        links: number of link directions, the most loaded ones.
+    """
+    job_rows, link_rows = site.measure(first, until, jobs, links, JOBS_A_LINK)
+    lines = list(_format_jobs(job_rows))
+    name = "ibprof_link_load_bytes_per_second"
+    help_ = "Mean load of the link direction by job, of the jobs whose summaries are known."
+    labels = ("rail", "sender", "receiver", "job_id", "user")
+    lines += _format_family(name, help_, ((_choose(row, labels), row["per_s"]) for row in link_rows))
+    hosts = site.find_slow_hosts(top=HOSTS)
+    for name, column, help_ in (
+        ("ibprof_host_jobs", "jobs", "Jobs that ran on the host, of all jobs in the store."),
+        ("ibprof_host_late_jobs", "late_jobs", "Those in which a rank of the host was late."),
+    ):
+        lines += _format_family(name, help_, ((_choose(row, ("host",)), row[column]) for row in hosts))
+    return "".join(f"{line}\n" for line in (*lines, "# EOF"))
+
+
+def _format_jobs(rows: Rows) -> Iterator[str]:
+    for name, (column, help_) in _JOB_METRICS.items():
+        yield from _format_family(name, help_, ((_choose(row, _JOB), row[column]) for row in rows))
+    verdicts = ((_choose(row, (*_JOB, "verdict", "cause")), 1) for row in rows)
+    yield from _format_family("ibprof_job_info", "The verdict on the job.", verdicts)
+
+
+def _choose(row: Mapping[str, Any], names: Iterable[str]) -> dict[str, str]:
+    return {name: "" if row[name] is None else str(row[name])[:_LONGEST_LABEL] for name in names}
+
+
+def _format_family(name: str, help_: str, values: Iterable[tuple[dict[str, str], Any]]) -> Iterator[str]:
+    """Yield the lines of a family of gauges; of equal labels the values are added, as series must be unique."""
+    sums: dict[str, Any] = {}
+    for labels, value in values:
+        if value is not None and isfinite(value):
+            text = ",".join(f'{label}="{_escape(each)}"' for label, each in labels.items())
+            sums[text] = sums.get(text, 0) + value if name != "ibprof_job_info" else 1
+    if sums:
+        yield f"# TYPE {name} gauge"
+        if unit := next((each for each in reversed(_UNITS) if name.endswith(f"_{each}")), ""):
+            yield f"# UNIT {name} {unit}"
+        yield f"# HELP {name} {help_}"
+        yield from (f"{name}{{{text}}} {value:.17g}" for text, value in sums.items())
+
+
+def _escape(text: str) -> str:
+    """Return the value of a label; characters that cannot be encoded are escaped too."""
+    text = text.encode("utf-8", "backslashreplace").decode()
+    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
