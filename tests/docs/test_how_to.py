@@ -31,7 +31,6 @@ SMALLER = {
     "xgft:2:8,8:1,8@100": "xgft:2:4,4:1,4@100",
     "--servers 8": "--servers 4",
     "servers: 8\n": "servers: 4\n",
-    "study placement --quick": "study placement --quick --fabric xgft:2:4,5:1,4@100 --servers 4",
 }
 """Words that `make test` replaces on the page of simulations, whose time grows with hosts."""
 
