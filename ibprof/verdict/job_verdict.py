@@ -67,6 +67,7 @@ NO_RUN = "a recorded run: this traffic has no times"
 NOT_THERE = "a run on these hosts: ranks ran on others, so the run's time says nothing about these links"
 OTHER_JOBS = "Traffic of other jobs is not seen."
 NO_PROBLEM = "The network is not the problem."
+NO_PROBLEM_THERE = "Where the ranks ran, the network was not the problem."
 HIDDEN_ON_HOST = (
     "All ranks are on one host, within which this MPI's messages are not seen: no link of a network carries them."
 )
@@ -320,13 +321,13 @@ class _Judge:
     def _say_kind(self, kind: VerdictKind) -> list[str]:
         times = self._times
         if kind is VerdictKind.NOT_MPI:
-            return [self._say_links(), f"{NO_PROBLEM} The rest is the program's own."]
+            return [self._say_links(), f"{self._no_problem} The rest is the program's own."]
         if kind is VerdictKind.WAITING and times and self._mpi_s:
             share = times.wait_s / self._mpi_s
             return [
                 self._say_links(),
                 f"Waiting for other ranks is {share:.0%} of MPI time (estimate){self._say_who_waits()}.",
-                NO_PROBLEM,
+                self._no_problem,
             ]
         if kind is VerdictKind.SMALL_MESSAGES and times and times.message_s:
             return [
@@ -339,11 +340,17 @@ class _Judge:
         if kind is VerdictKind.ON_HOST and times:
             seen = f"All {format_bytes(times.bytes_sent)} stay within hosts: no link of a network carries them."
             is_hidden = times.hidden_on_host and not times.is_of_nccl
-            return [NO_PROBLEM, HIDDEN_ON_HOST if is_hidden else seen, self._say_parts()]
+            return [self._no_problem, HIDDEN_ON_HOST if is_hidden else seen, self._say_parts()]
         if kind is VerdictKind.UNKNOWN:
             remedy = self._say_remedy() if self._links else ""
-            return [CANNOT_TELL, self._say_parts(), self._say_files(), self._say_links(), remedy]
+            # Traffic without a run is no job that could be slow.
+            begin = "" if times is None and self._links else CANNOT_TELL
+            return [begin, self._say_parts(), self._say_files(), self._say_links(), remedy]
         return [self._say_links(), self._say_remedy(), OTHER_JOBS]
+
+    @property
+    def _no_problem(self) -> str:
+        return NO_PROBLEM_THERE if self._links and self._links.moved else NO_PROBLEM
 
     def _say_measured(self, kind: VerdictKind, times: JobTimes, parts: TransferTimes) -> Iterator[str]:
         """Yield what was measured of waiting and transfer, the larger one first."""
@@ -351,7 +358,7 @@ class _Judge:
         if kind is VerdictKind.SLOW_TRANSFER:
             causes = self._find_transfer_causes(kind)
             if causes and causes[0].name == SHARED_CORES and self._on_host_share() >= 1 - WORTH_HAVING:
-                yield NO_PROBLEM
+                yield self._no_problem
             yield self._say_transfer(parts)
             yield f"Waiting for other ranks is {share:.0%} of MPI time."
             return
@@ -361,7 +368,7 @@ class _Judge:
         yield f"Waiting for other ranks is {share:.0%} of MPI time ({wait}){late}."
         # A slow network is not acquitted because ranks wait as well.
         much = parts.is_slow and parts.transfer_s >= LITTLE_MPI * (self._mpi_s or 0.0)
-        yield self._say_transfer(parts) if much else NO_PROBLEM
+        yield self._say_transfer(parts) if much else self._no_problem
 
     def _say_transfer(self, parts: TransferTimes) -> str:
         expected = parts.expected_s or 0.0

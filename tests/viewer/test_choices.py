@@ -112,7 +112,7 @@ def test_filters_by_rail_and_level(two_rails: Opened) -> None:
 
 
 def test_a_drag_on_the_colours_is_a_range_of_loads(open_view: Open, matrix: str) -> None:
-    opened = open_view([TREE, matrix, "--placement", "packed"])
+    opened = open_view([TREE, matrix, "--placement", "packed"], address="#by=bytes")
     amounts = opened.bytes_of_ends()
     box = opened.page.locator("#colours").bounding_box()
     assert box

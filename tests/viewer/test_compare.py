@@ -74,6 +74,8 @@ def test_both_are_as_links_csv_says_and_so_is_the_difference(
     assert opened.loads() == opened.expected()
     assert second_loads(opened) == far
     opened.page.locator("#compare").select_option("difference")
+    assert opened.page.locator("#by").input_value() == "time"
+    opened.page.locator("#by").select_option("bytes")
     assert drawn(opened) == less(far, opened.expected())
     changed = [int(each) for ends in drawn(opened) for each in ends]
     largest = max(changed, key=abs)
@@ -124,6 +126,7 @@ def test_a_choice_is_of_both_runs(opened: Opened, matrix: str, places: tuple[str
 
 
 def test_one_scale_of_colours_and_one_view(opened: Opened) -> None:
+    opened.page.locator("#by").select_option("bytes")
     most = max(int(each) for loads in (opened.loads(), second_loads(opened)) for ends in loads for each in ends)
     assert opened.page.get_by_role("slider", name="Load of link directions, to").get_attribute("aria-valuetext")
     assert opened.page.locator("#most").inner_text().split()[0] == f"{most / 1e6:.3g}"
@@ -191,8 +194,8 @@ def test_both_are_in_what_is_saved(opened: Opened) -> None:
     assert len(frames) == 2
     for frame in frames:
         lines = [path.get("d", "").count("M") for path in frame.iter(f"{name}path") if path.get("fill") == "none"]
-        # The three most loaded link directions are drawn again over the others, with a rim each.
-        assert sum(lines) == 2 * len(opened.rows) + 3 * 2
+        # The links of the three most loaded directions are drawn again over the others, with a rim each.
+        assert sum(lines) == 2 * len(opened.rows) + 3 * 4
     texts = [text.text for text in root.findall(f"{name}text")]
     assert {"near", "far"} <= set(texts)
     with opened.page.expect_download() as png:

@@ -63,7 +63,7 @@ function parameterReaders(model: Model, runs: number): Record<keyof State, Parse
     run: below(runs),
     against: below(runs),
     compare: oneOf("beside", "difference", "none"),
-    by: oneOf("bytes", "share"),
+    by: oneOf("time", "bytes", "share"),
     log: flag,
     theme: oneOf("light", "dark"),
     picture: word,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which two runs of a file are shown, and the measure that they are compared by.
+// Which two runs of a file are shown, and the measures of their lists and colours.
 
-import { BYTES, type Measure, SHARES } from "./data/measure";
+import { BYTES, type Measure, SHARES, TIMES } from "./data/measure";
 import type { Model } from "./data/model";
 import type { State } from "./state";
 
@@ -22,6 +22,17 @@ export function measureFor({ by }: State, one: Model, other: Model): Measure {
   const [ranks, others] = [countRanks(one), countRanks(other)];
   const differ = ranks > 0 && others > 0 && ranks !== others;
   return (by ?? (differ ? "share" : "bytes")) === "share" ? SHARES : BYTES;
+}
+
+/** Return the measure of colours: time at line rate, unless bytes or shares are selected or no speed is known. */
+export function measureForColours(state: State, one: Model, other?: Model): Measure {
+  const measure = other ? measureFor(state, one, other) : BYTES;
+  return measure.isShare || state.by === "bytes" || !knowsSpeeds(one) ? measure : TIMES;
+}
+
+/** Return whether the speed of any link is known. */
+export function knowsSpeeds({ linkGbps }: Model): boolean {
+  return linkGbps.some((gbps) => gbps > 0);
 }
 
 function countRanks({ rankJob }: Model): number {

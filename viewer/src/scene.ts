@@ -8,7 +8,7 @@ import { type Encoding, encodeChanges, encodeLoads, encodeValue, findValue } fro
 import type { Theme } from "./pictures/palette";
 import type { PaneContent } from "./pictures/panes";
 import type { ComparedRun, Run } from "./run";
-import { measureFor, otherRunIndex, runIndex } from "./run_pair";
+import { measureFor, measureForColours, otherRunIndex, runIndex } from "./run_pair";
 import { SELECTION, type State } from "./state";
 
 export interface Scene {
@@ -46,22 +46,24 @@ export class SceneBuilder {
       return { listed: encoding, panes: [{ encoding, name: "" }], compared: null };
     }
     if (!other || state.compare === "none") {
-      const listed = encodeLoads(run, state, theme, before);
+      const listed = encodeLoads(run, state, theme, before, measureForColours(state, run.model));
       return { listed, panes: [{ encoding: listed, name: "" }], compared: null };
     }
     const after = this.amountsOf(other, state);
     const measure = measureFor(state, run.model, other.model);
     const comparison = this.compare(run, other, measure);
     const compared = { run: other, comparison, before, after };
-    const listed = encodeLoads(run, state, theme, before, measure, [comparison.measureAfter(after)]);
+    const colours = measureForColours(state, run.model, other.model);
+    const coloured = [colours.convert(before, run.model), colours.convert(after, other.model)];
+    const listed = encodeLoads(run, state, theme, before, colours, [coloured[1]]);
     if (state.compare === "difference") {
-      const change = comparison.changeOfEnds(before, after);
+      const change = comparison.changeOfEnds(coloured[0], coloured[1]);
       const isUsed = (end: number): boolean =>
         comparison.isKnown(end) && (before.approximate(end) !== 0 || after.approximate(end) !== 0);
-      const encoding = encodeChanges(run, state, theme, change, measure, isUsed);
+      const encoding = encodeChanges(run, state, theme, change, colours, isUsed);
       return { listed, panes: [{ encoding, name: `${nameOf(other, state)} − ${nameOf(run, state)}` }], compared };
     }
-    const second = encodeLoads(other, state, theme, after, measure, [comparison.measureBefore(before)]);
+    const second = encodeLoads(other, state, theme, after, colours, [coloured[0]]);
     const panes = [listed, second].map((encoding) => ({ encoding, name: nameOf(encoding.run, state) }));
     return { listed, panes, compared };
   }

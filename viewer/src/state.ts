@@ -28,7 +28,7 @@ export interface Filter {
   rail?: number | undefined;
   /** The upper of the two levels that a link joins. */
   level?: number | undefined;
-  /** Smallest and largest load in bytes; in parts of 10^12 where runs are compared by share. */
+  /** Smallest and largest load in the measure of colours: bytes, or parts of 10^12 of a second or a share. */
   load?: number[] | undefined;
   /** Smallest and largest change, in the same units, where the difference is shown. */
   change?: number[] | undefined;
@@ -44,8 +44,8 @@ export interface Display {
   against?: number | undefined;
   /** How two runs are compared; side by side by default. */
   compare?: Compare | undefined;
-  /** The measure of comparison; by default shares if the numbers of ranks differ. */
-  by?: "bytes" | "share" | undefined;
+  /** The measure of colours, and of comparison; by default shares if the numbers of ranks differ, else times. */
+  by?: "time" | "bytes" | "share" | undefined;
   /** Hide links without traffic. */
   used?: boolean | undefined;
   /** Show all nodes without traffic. */

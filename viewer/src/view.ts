@@ -2,7 +2,7 @@
 // The view: one state, and everything that shows it.
 
 import { readState, writeState } from "./address";
-import { addressWindow } from "./address_window";
+import { addressWindow, isEmbedded } from "./address_window";
 import type { Amounts } from "./data/amounts";
 import { LoadTable } from "./data/load_table";
 import type { Model } from "./data/model";
@@ -79,6 +79,8 @@ export class View implements Page {
     const { colour } = this.model.header;
     if (!addressWindow.location.hash) this.state.colour = colour;
     for (const id of ["top-links-own", "bar", "log"]) byId(id).hidden = colour !== undefined;
+    // A report lists them itself.
+    if (isEmbedded && this.runs.length < 2) byId("top-links-own").hidden = true;
     this.verdict = new VerdictBox(this);
     this.change = new ChangeBox(this);
     this.topLinks = new TopLinks(this);

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Amounts } from "../src/data/amounts";
 import { findSimplex, formatLinkValue, formatValue } from "../src/data/link_values";
-import { BYTES, SHARES } from "../src/data/measure";
+import { BYTES, SHARES, TIMES } from "../src/data/measure";
 import {
   encodeChanges,
   encodeLoads,
@@ -91,6 +91,11 @@ test("emphasis is time at line rate, on one scale with the other run", () => {
   const other = new Amounts(12);
   other.add(3, 126, 0);
   assert.equal(encodeLoads(run, {}, THEMES.light, loads, BYTES, [other]).emphasis[3], Math.round(63 / 2));
+  // Colours by time: the slow link, not the one with most bytes, has the last colour, and the scale is in seconds.
+  const timed = encodeLoads(run, {}, THEMES.light, loads, TIMES);
+  assert.deepEqual([timed.steps[0], timed.steps[3], timed.steps[11]], [43, STEPS, 1 + Math.round(10.5)]);
+  assert.equal(formatAmount(timed, timed.scale.most), "5.04 ns");
+  assert.deepEqual(timed.emphasis, emphasis);
   // A logarithmic scale of colours does not change the times.
   assert.deepEqual(encodeLoads(run, { log: true }, THEMES.light, loads).emphasis, emphasis);
 });

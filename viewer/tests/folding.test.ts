@@ -167,7 +167,7 @@ test("a rail that no bytes cross becomes one stub in one row, though its adapter
   const layout = layOutNodes(model, folding);
   assert.deepEqual(
     layout.rows.map(({ name }) => name),
-    ["3a", "2a", "1a", "0", "1b 2b 3b"],
+    ["level 3a", "level 2a", "level 1a", "hosts", "1b 2b 3b"],
   );
   // Every node in use is where it was, and no link leads to the stub.
   for (let node = 0; node < half; node++) assert.equal(folding.stubOf[node], -1);

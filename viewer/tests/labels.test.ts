@@ -12,7 +12,7 @@ test("long names keep both ends", () => {
 });
 
 test("a name takes its area, also across the squares that areas are kept by", () => {
-  const labels = new Labels(1000, 1000);
+  const labels = new Labels(0, 1000, 1000);
   // Twenty letters are 148 pixels wide.
   assert.equal(labels.reserve("a name of 20 letters", 100, 100), true);
   assert.equal(labels.reserve("a name of 20 letters", 240, 100), false);
@@ -22,7 +22,7 @@ test("a name takes its area, also across the squares that areas are kept by", ()
 });
 
 test("names keep off nodes, and within the picture", () => {
-  const labels = new Labels(200, 100);
+  const labels = new Labels(0, 200, 100);
   labels.block(100, 50, 6);
   assert.equal(labels.reserve("name", 100, 60), false);
   assert.equal(labels.reserve("name", 100, 64), true);

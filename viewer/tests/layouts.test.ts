@@ -18,7 +18,7 @@ test("rows are levels from the bottom up, x is kept", () => {
   assert.deepEqual([width, height], [3, 2 * step]);
   assert.deepEqual(
     rows.map(({ name }) => name),
-    ["2", "1", "0"],
+    ["level 2", "level 1", "hosts"],
   );
 });
 

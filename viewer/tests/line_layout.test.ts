@@ -75,13 +75,13 @@ test("each row has the level of each rail in it", () => {
   const nodeRail = Uint8Array.of(0, 0, 1, 1, 0, 1, 1);
   const namesOf = (rails: Header["rails"]): string[] =>
     layOutNodes(makeModel({ nodeRail }, { rails })).rows.map(({ name }) => name);
-  assert.deepEqual(namesOf([RAIL, RAIL]), ["2b", "1a 1b", "0"]);
-  assert.deepEqual(namesOf([RAIL, PLANE]), ["1a", "0"]);
+  assert.deepEqual(namesOf([RAIL, RAIL]), ["level 2b", "1a 1b", "hosts"]);
+  assert.deepEqual(namesOf([RAIL, PLANE]), ["level 1a", "hosts"]);
   // Letters of more than two rails do not fit next to a row.
   const rails = { nodeRail: Uint8Array.of(0, 1, 2, 3, 0, 1, 4), nodeLevel: Uint8Array.of(1, 1, 1, 1, 2, 2, 3) };
   const { rows } = layOutNodes(makeModel(rails, { rails: new Array(5).fill(RAIL) }));
   assert.deepEqual(
     rows.map(({ name }) => name),
-    ["3e", "2a 2b", "1"],
+    ["level 3e", "2a 2b", "level 1"],
   );
 });

@@ -49,7 +49,7 @@ test("two runs are side by side on one scale, the listed one first", () => {
   assert.deepEqual(namesOf(scene), ["before", "after"]);
   assert.deepEqual(
     scene.panes.map(({ encoding }) => encoding.scale.most),
-    [400, 400],
+    [32_000, 32_000],
   );
   assert.equal(scene.listed.run, BEFORE);
   assert.equal(scene.compared?.run, AFTER);
@@ -57,7 +57,7 @@ test("two runs are side by side on one scale, the listed one first", () => {
   assert.deepEqual(namesOf(swapped), ["after", "before"]);
   assert.deepEqual(
     swapped.panes.map(({ encoding }) => encoding.scale.most),
-    [400, 400],
+    [32_000, 32_000],
   );
 });
 
@@ -65,11 +65,15 @@ test("without a comparison the listed run is alone", () => {
   const scene = show({ compare: "none" });
   assert.deepEqual(namesOf(scene), [""]);
   assert.equal(scene.compared, null);
-  assert.equal(scene.listed.scale.most, 100);
+  // 100 bytes at 100 Gb/s, in picoseconds.
+  assert.equal(scene.listed.scale.most, 8000);
+  assert.equal(show({ compare: "none", by: "bytes" }).listed.scale.most, 100);
 });
 
 test("the difference is what the second run sends more than the first", () => {
-  const scene = show({ compare: "difference" });
+  const timed = show({ compare: "difference" }).panes[0].encoding;
+  assert.deepEqual([timed.amounts.exact(0), timed.amounts.exact(4)], [24_000n, 4000n]);
+  const scene = show({ compare: "difference", by: "bytes" });
   assert.deepEqual(namesOf(scene), ["after − before"]);
   const [{ encoding }] = scene.panes;
   assert.equal(encoding.isChange, true);

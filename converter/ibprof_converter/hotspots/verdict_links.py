@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ibprof.profile.profile_data import Profile
-from ibprof.verdict.job_verdict import judge_run, judge_traffic
+from ibprof.verdict.job_verdict import CANNOT_TELL, judge_run, judge_traffic
 from ibprof.verdict.verdict_data import BusiestLink, Verdict, VerdictKind
 from ibprof_converter.hotspots.causes.diagnosis import Diagnosis
 from ibprof_converter.hotspots.causes.load_cause import REPAIR
@@ -52,9 +52,11 @@ def judge_job(
 def has_fault(verdict: Verdict, diagnosis: Diagnosis | None) -> bool:
     """Return whether the network has a problem, which pages show in red.
 
-    It has one if a link limits the job and its remedy is worth it. Where no run shows the cost, only a fault of the
-    fabric counts: a cable or a link to be repaired.
+    It has one if a link limits the job and its remedy is worth it; none where the verdict cannot tell. Where no run
+    shows the cost, only a fault of the fabric counts: a cable or a link to be repaired.
     """
+    if CANNOT_TELL in verdict.sentences:
+        return False
     decides = verdict.kind in (VerdictKind.HOST_LINKS, VerdictKind.SWITCH_LINKS) and verdict.cause is not None
     if verdict.run_s is None or (decides and verdict.is_worth_it is None):
         return bool(diagnosis and diagnosis.causes and diagnosis.causes[0].kind == REPAIR)

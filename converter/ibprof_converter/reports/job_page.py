@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from ibprof.profile.gaps import format_names
 from ibprof.text.call_names import name_mpi
 from ibprof.text.quantities import count_of, format_seconds
+from ibprof.verdict.job_verdict import NOT_THERE
 from ibprof.verdict.verdict_data import WORTH_HAVING, Verdict, VerdictKind
 from ibprof_converter.analysis.load_options import AttributeFiles
 from ibprof_converter.analysis.loads_view import render_view
@@ -40,8 +42,13 @@ _NAMED = 3
 
 _TO = " \N{RIGHTWARDS ARROW} "
 
-_EVIDENCE = 4
-"""Sentences of evidence that are shown for each cause."""
+_EVIDENCE = 1
+"""Sentences of evidence that are shown for each cause; the section on causes has more."""
+
+_ITEM = 57
+_LINE = 19
+_LETTERS = 66
+"""Pixels of an item of the list without its senders, and of a line; letters of a line of senders."""
 
 _HALVES = frozenset(
     {"job", "seen", "bytes", "operations", "regions", "sites", "sizes", "pairs-ranks", "pairs-hosts", "pairs-LIDs"}
@@ -121,7 +128,13 @@ def _show_verdict(report: JobReport) -> str:
     """Return the verdict, and the data that would make it surer."""
     verdict = report.verdict
     missing = f'<p class="soft">Missing: {escape("; ".join(verdict.missing))}.</p>' if verdict.missing else ""
-    tone = " fault" if _has_fault(report) else " good" if verdict.kind in _NO_PROBLEM else ""
+    tone = (
+        " fault"
+        if _has_fault(report)
+        else " good"
+        if verdict.kind in _NO_PROBLEM and NOT_THERE not in verdict.missing
+        else ""
+    )
     question = "Is the network why this job is slow?" if report.job else "Which links does this traffic load?"
     return (
         f'<section class="answer{tone}" id="verdict"><h2>{question}</h2>'
@@ -141,7 +154,9 @@ def _answer(report: JobReport, links: LinkReport) -> str:
     listed = "".join(
         _list_group(group, number, links.groups[0].busiest, rails) for number, group in enumerate(links.groups)
     )
-    picture = draw_network(report.loads, links.groups, _has_fault(report)) if report.loads else ""
+    picture = (
+        draw_network(report.loads, links.groups, _has_fault(report), _list_height(links.groups)) if report.loads else ""
+    )
     title = f"Most loaded links, by time at line rate{name_basis(links.load_basis)}"
     diagnosis = links.diagnosis
     loaded_by = diagnosis.loaded_by if diagnosis else None
@@ -152,6 +167,12 @@ def _answer(report: JobReport, links: LinkReport) -> str:
         f'<div>{loaders}<ol class="busiest">{listed}</ol></div></div></section>'
         + (f'<section id="todo"><h2>What to do</h2>{todo}</section>' if diagnosis else "")
     )
+
+
+def _list_height(groups: Sequence[LinkGroup]) -> int:
+    """Estimate the height of the list of links next to the picture, in pixels."""
+    letters = [sum(len(words) + 10 for _, _, words in name_loaders(group.busiest)) for group in groups]
+    return sum(_ITEM + _LINE * -(-each // _LETTERS) for each in letters)
 
 
 def _warn_of_missing(coverage: Coverage) -> str:
@@ -208,6 +229,8 @@ def _advise_on(number: int, cause: LoadCause) -> str:
     after = show_number(f"{path}.max_time_after_s", cause.max_time_after_s, ValueKind.SECONDS)
     before = show_number(f"{path}.max_time_s", cause.max_time_s, ValueKind.SECONDS)
     loaders = f" Loaded by {escape(cause.loaded_by.text)}." if number and cause.loaded_by else ""
+    left = len(cause.evidence) - _EVIDENCE
+    more = f' (<a href="#why">and {left} more</a>)' if left > 0 else ""
     change = "" if cause.kind == REPAIR else f'<pre tabindex="0">{escape(cause.change)}</pre>'
     if cause.kind in (PROGRAM, LINKS):  # words, which nobody can type
         change = f"<p>{escape(cause.change[:1].upper() + cause.change[1:])}.</p>"
@@ -215,7 +238,7 @@ def _advise_on(number: int, cause: LoadCause) -> str:
         f"<li><p><strong>{escape(cause.advice[:1].upper() + cause.advice[1:])}.</strong></p>{change}"
         f"<p>Predicted: the most loaded link then needs {after} in place of {before}.</p>"
         f'<p class="soft">Cause: {escape(cause.cause)} at {escape(", ".join(cause.at[:2]))}: '
-        f"{escape('; '.join(cause.evidence[:_EVIDENCE]))}.{loaders}</p></li>"
+        f"{escape('; '.join(cause.evidence[:_EVIDENCE]))}{more}.{loaders}</p></li>"
     )
 
 

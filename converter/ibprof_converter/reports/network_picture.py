@@ -46,7 +46,10 @@ _ROW = 24.0
 _TOP = 40.0
 
 _LEAST_ROWS = {WIDE: 13, NARROW: 8}
-"""Rows that a form has space for in any case: the list next to the wide one is long."""
+"""Rows that a form has space for in any case."""
+
+_CAPTION = 60.0
+"""Height of the caption below the wide form."""
 
 _BOX_PART = 0.65
 """Part of a column that its boxes take; links need the rest."""
@@ -76,13 +79,14 @@ class _Column:
     boxes: tuple[_Box, ...]
 
 
-def draw_network(loads: FabricLoads, groups: tuple[LinkGroup, ...], has_fault: bool) -> str:
+def draw_network(loads: FabricLoads, groups: tuple[LinkGroup, ...], has_fault: bool, list_height: float = 0.0) -> str:
     """Return the picture as HTML, in a wide and a narrow form, of which the style shows one; empty without groups.
 
     Args:
         loads: of the links.
         groups: the most loaded link directions, in the order of the list.
         has_fault: whether the first one is to be red.
+        list_height: pixels of the list next to the wide form, which levels are spread over.
     """
     if not groups:
         return ""
@@ -90,8 +94,11 @@ def draw_network(loads: FabricLoads, groups: tuple[LinkGroup, ...], has_fault: b
     sent = bounds.estimates if bounds else [each.sum(axis=2, dtype=np.uint64) for each in loads.by_rail]
     part = find_used_part(fabric.fabrics, fabric.layouts, fabric.hosts, sent, groups)
     tones = ["fault" if has_fault and number == 0 else "busy" for number in range(len(groups))]
-    draw = draw_levels if part.has_levels else draw_plane
-    forms = "".join(draw(part, form, tones, _DESCRIPTION) for form in (WIDE, NARROW))
+    if part.has_levels:
+        forms = draw_levels(part, WIDE, tones, _DESCRIPTION, list_height - _CAPTION)
+        forms += draw_levels(part, NARROW, tones, _DESCRIPTION)
+    else:
+        forms = "".join(draw_plane(part, form, tones, _DESCRIPTION) for form in (WIDE, NARROW))
     return f'<figure class="network">{forms}<figcaption>{_explain(part)}</figcaption></figure>'
 
 
@@ -106,7 +113,7 @@ def _explain(part: UsedPart) -> str:
     )
 
 
-def draw_levels(part: UsedPart, form: Form, tones: Sequence[str], said: str) -> str:
+def draw_levels(part: UsedPart, form: Form, tones: Sequence[str], said: str, height: float = 0.0) -> str:
     """Draw the used part level by level.
 
     Args:
@@ -114,18 +121,19 @@ def draw_levels(part: UsedPart, form: Form, tones: Sequence[str], said: str) -> 
         form: the form of the picture.
         tones: class of each thick link.
         said: what the picture shows, in words.
+        height: of the picture at least, in pixels.
     """
     columns = _fill_columns(part, form)
     pitch = form.width / len(columns)
     width, left = pitch * _BOX_PART, form.width / 2
     rows = max(_LEAST_ROWS[form], *(len(column.boxes) for column in columns))
-    height = _TOP + rows * _ROW
+    height = max(height, _TOP + rows * _ROW)
     middle_of = np.full((len(part.names), 2), np.nan)
     heads, placed = [], []
     for number, column in enumerate(columns):
         x = _spread(number, len(columns), form.width, width)
         heads.append(_draw_head(column, number, len(columns), form))
-        space = rows * _ROW / len(column.boxes)
+        space = (height - _TOP) / len(column.boxes)
         for row, box in enumerate(column.boxes):
             middle_of[list(box.units)] = (x, _TOP + (row + 0.5) * space)
             placed.append((box, (x, _TOP + (row + 0.5) * space), space - 6))

@@ -56,6 +56,18 @@ def test_a_gather_is_named_with_its_ranks_line_and_region() -> None:
     assert find_alike(case).text == "1 links to hosts alike"
 
 
+def test_equal_halves_are_both_named() -> None:
+    (subnet,) = make_rails("tree:4,2")
+    lids = find_hosts([subnet.fabric]).lid[:, 0]
+    traffic = make_traffic(lids)
+    halves = replace(traffic, bytes=np.concatenate([np.full(14, 50), [10]]).astype(np.uint64))
+    case = Situation([subnet], find_hosts([subnet.fabric]), PairBytes.of_traffic(halves))
+    found = find_loaders(halves, [subnet], case.most_loaded())
+    assert found is not None
+    gather, exchange = "7 ranks' MPI_Gatherv at io.py:88 in 'checkpoint'", "7 ranks' MPI_Alltoall at solve.c:7"
+    assert found.text == f"{gather} to rank 0 and {exchange} to rank 0, 50% of its bytes each"
+
+
 def test_all_links_of_hosts_in_a_shift_are_alike() -> None:
     (subnet,) = make_rails("tree:4,2")
     hosts = find_hosts([subnet.fabric])

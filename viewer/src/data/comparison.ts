@@ -59,9 +59,9 @@ export class Comparison {
     return this.before.isKnown(end) && this.after.isKnown(end);
   }
 
-  /** Return the change of each link direction; 0 where either load is unknown. */
+  /** Return the change of each link direction, in any measure; 0 where either load is unknown. */
   changeOfEnds(before: Amounts, after: Amounts): Amounts {
-    return Amounts.difference(this.measureBefore(before), this.measureAfter(after), (end) => this.isKnown(end));
+    return Amounts.difference(before, after, (end) => this.isKnown(end));
   }
 
   /** Return the largest changes of bytes over links, by a kind of key. */

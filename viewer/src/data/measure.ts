@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What two runs are compared by: their bytes, or each amount as a share of its own run.
+// Measures of amounts: bytes, shares of a run's bytes, and the time of a link direction at line rate.
 
-import { formatByteChange, formatBytes, formatPercent, formatPoints } from "../format";
+import { formatByteChange, formatBytes, formatPercent, formatPoints, formatSeconds } from "../format";
 import { Amounts } from "./amounts";
 import type { Model } from "./model";
 
-/** A share is a whole number of parts of 10^12, so that it is exact as bytes are. */
+/** Shares and seconds are whole numbers of parts of 10^12, so that sums are exact as those of bytes are. */
 const WHOLE = 1e12;
 
 export interface Measure {
   readonly isShare: boolean;
+  /** Name of the measure, as colours show it. */
+  readonly title: string;
   /** Convert bytes of a run to this measure. */
   convert(bytes: Amounts, run: Model): Amounts;
   format(amount: number): string;
@@ -18,27 +20,54 @@ export interface Measure {
 
 export const BYTES: Measure = {
   isShare: false,
+  title: "bytes",
   convert: (bytes) => bytes,
   format: formatBytes,
   formatChange: formatByteChange,
 };
 
-/** Shares computed before: a picture and its lists ask for the same ones. */
-const cache = new WeakMap<Amounts, Amounts>();
-
 /** Shares of all bytes that the run has on links, whatever the selection. */
 export const SHARES: Measure = {
   isShare: true,
-  convert: (bytes, { header }) => {
-    const cached = cache.get(bytes);
-    if (cached) return cached;
-    const shares = new Amounts(bytes.length);
+  title: "share of the run's bytes",
+  convert: scaleBy(({ header }) => {
     const whole = Number(header.bytes_routed) || 1;
-    for (let index = 0; index < shares.length; index++)
-      shares.add(index, Math.round((bytes.approximate(index) / whole) * WHOLE), 0);
-    cache.set(bytes, shares);
-    return shares;
-  },
+    return () => WHOLE / whole;
+  }),
   format: (amount) => formatPercent(amount / WHOLE),
   formatChange: (amount) => formatPoints(amount / WHOLE),
 };
+
+/** Time of each link direction at line rate. A link of unknown speed counts as one of the fastest. */
+export const TIMES: Measure = {
+  isShare: false,
+  title: "time at line rate of the bytes",
+  convert: scaleBy((run) => {
+    const times = timesPerByte(run);
+    return (end) => WHOLE * times[end >> 1];
+  }),
+  format: (amount) => formatSeconds(amount / WHOLE),
+  formatChange: (amount) => `${amount > 0 ? "+" : amount < 0 ? "−" : ""}${formatSeconds(Math.abs(amount) / WHOLE)}`,
+};
+
+/** Return the seconds that a byte takes on each link; where the speed is unknown, as on the fastest. */
+export function timesPerByte({ linkGbps }: Model): Float64Array {
+  let fastest = 0;
+  for (let link = 0; link < linkGbps.length; link++) if (linkGbps[link] > fastest) fastest = linkGbps[link];
+  return Float64Array.from(linkGbps, (gbps) => 8e-9 / (gbps > 0 ? gbps : fastest || 1));
+}
+
+/** Return a conversion by a factor for each index. What it computed is kept: pictures and lists ask for the same. */
+function scaleBy(factorsOf: (run: Model) => (index: number) => number): Measure["convert"] {
+  const cache = new WeakMap<Amounts, Amounts>();
+  return (bytes, run) => {
+    const cached = cache.get(bytes);
+    if (cached) return cached;
+    const factor = factorsOf(run);
+    const scaled = new Amounts(bytes.length);
+    for (let index = 0; index < scaled.length; index++)
+      scaled.add(index, Math.round(bytes.approximate(index) * factor(index)), 0);
+    cache.set(bytes, scaled);
+    return scaled;
+  };
+}

@@ -3,7 +3,7 @@
 
 import type { Amounts } from "../data/amounts";
 import { formatValue, type LinkValue } from "../data/link_values";
-import { BYTES, type Measure } from "../data/measure";
+import { BYTES, type Measure, TIMES, timesPerByte } from "../data/measure";
 import type { Model } from "../data/model";
 import type { Ranking } from "../data/ranking";
 import type { Run } from "../run";
@@ -77,7 +77,7 @@ export function encodeLoads(
     steps,
     ramp,
     scale,
-    emphasis: emphasiseTimes(model, measured, others, steps),
+    emphasis: emphasiseTimes(model, measure, measured, others, steps),
     ranking,
     groups: groupAlike(model, amounts, order),
     unusedRoutes,
@@ -172,7 +172,7 @@ export function encodeChanges(
     steps,
     ramp: theme.change,
     scale,
-    emphasis: emphasiseTimes(model, sizes, [], steps),
+    emphasis: emphasiseTimes(model, measure, sizes, [], steps),
     ranking,
     groups: eachAlone(ranking),
     unusedRoutes: [],
@@ -216,26 +216,24 @@ function rangeOfAmounts(all: Amounts[], steps: Uint8Array): [number, number] {
 }
 
 /**
- * Return the time of each amount at line rate, relative to the longest, which may be one of `others`. A link of unknown
- * speed counts as one of the fastest.
+ * Return the time of each amount, in a measure, at line rate, relative to the longest, which may be one of `others`.
  */
-function emphasiseTimes(model: Model, amounts: Amounts, others: Amounts[], steps: Uint8Array): Uint8Array {
-  const slowness = slownessOf(model);
+function emphasiseTimes(
+  model: Model,
+  measure: Measure,
+  amounts: Amounts,
+  others: Amounts[],
+  steps: Uint8Array,
+): Uint8Array {
+  const factors = measure === TIMES ? new Float64Array(model.links).fill(1) : timesPerByte(model);
   let longest = 0;
   for (const each of [amounts, ...others])
     for (let end = 0; end < steps.length; end++)
-      if (steps[end] !== HIDDEN) longest = Math.max(longest, each.approximate(end) * slowness[end >> 1]);
+      if (steps[end] !== HIDDEN) longest = Math.max(longest, each.approximate(end) * factors[end >> 1]);
   const part = (STEPS - 1) / (longest || 1);
   return Uint8Array.from(steps, (step, end) =>
-    step === HIDDEN ? 0 : Math.round(part * amounts.approximate(end) * slowness[end >> 1]),
+    step === HIDDEN ? 0 : Math.round(part * amounts.approximate(end) * factors[end >> 1]),
   );
-}
-
-/** Return how many times as long as on the fastest link a byte takes on each; 1 where the speed is unknown. */
-function slownessOf(model: Model): Float64Array {
-  let fastest = 0;
-  for (let link = 0; link < model.links; link++) if (model.linkGbps[link] > fastest) fastest = model.linkGbps[link];
-  return Float64Array.from(model.linkGbps, (gbps) => (gbps > 0 ? fastest / gbps : 1));
 }
 
 function isColoured(steps: Uint8Array): (end: number) => boolean {

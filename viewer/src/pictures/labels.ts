@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names on a picture that cover neither one another nor nodes.
 
+import { LETTER } from "./drawing";
 import type { DrawingContext } from "./drawing_context";
 import type { Theme } from "./palette";
 
@@ -15,8 +16,9 @@ type Area = [left: number, top: number, right: number, bottom: number];
 export class Labels {
   private readonly taken = new Map<string, Area[]>();
 
-  /** `width` and `height` are those of the picture, which no name exceeds. */
+  /** No name exceeds `width` and `height` of the picture, or begins left of `left`. */
   constructor(
+    private readonly left: number,
     private readonly width: number,
     private readonly height: number,
   ) {}
@@ -31,11 +33,18 @@ export class Labels {
     this.take([x - across, y - up, x + across, y + up]);
   }
 
+  /** Return the centre of a name that is moved into the picture, by half its width at most. */
+  fit(text: string, x: number): number {
+    const half = halfWidth(text);
+    const inside = Math.min(Math.max(x, this.left + half), this.width - half);
+    return Math.abs(inside - x) <= half ? inside : x;
+  }
+
   /** Reserve the area of a name about its centre; return false where it is taken. */
   reserve(text: string, x: number, y: number): boolean {
-    const half = (text.length * WIDEST_LETTER) / 2 + 1;
+    const half = halfWidth(text);
     const box: Area = [x - half, y - HALF_HEIGHT, x + half, y + HALF_HEIGHT];
-    if (box[0] < 0 || box[1] < 0 || box[2] > this.width || box[3] > this.height) return false;
+    if (box[0] < this.left || box[1] < 0 || box[2] > this.width || box[3] > this.height) return false;
     if (cellsOf(box).some((cell) => this.taken.get(cell)?.some((other) => overlap(box, other)))) return false;
     this.take(box);
     return true;
@@ -50,7 +59,7 @@ export class Labels {
   }
 }
 
-/** Write a name about its centre, with a rim that separates it from what is behind. */
+/** Write a name about its centre, on a ground that covers lines behind it. */
 export function paintLabel(
   context: DrawingContext,
   { ground, text: colour }: Theme,
@@ -58,11 +67,15 @@ export function paintLabel(
   x: number,
   y: number,
 ): void {
-  context.strokeStyle = ground;
-  context.lineWidth = 3;
-  context.strokeText(text, x, y);
+  context.fillStyle = ground;
+  const wide = text.length * LETTER + 2;
+  context.fillRect(x - wide / 2, y - HALF_HEIGHT, wide, 2 * HALF_HEIGHT - 1);
   context.fillStyle = colour;
   context.fillText(text, x, y);
+}
+
+function halfWidth(text: string): number {
+  return (text.length * WIDEST_LETTER) / 2 + 1;
 }
 
 function overlap(one: Area, other: Area): boolean {

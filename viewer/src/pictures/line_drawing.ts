@@ -3,7 +3,7 @@
 
 import { type Model, SWITCH } from "../data/model";
 import { paintArrowhead } from "./arrowheads";
-import { type Drawing, type Extent, FONT, type Hit, LETTER, MARGIN, paintRowNames, REACH, shorten } from "./drawing";
+import { type Drawing, type Extent, FONT, type Hit, MARGIN, paintRowNames, REACH, shorten } from "./drawing";
 import type { DrawingContext } from "./drawing_context";
 import { type Encoding, HIDDEN, IDLE, isNodeShown, selectedNodes, selectsEndpoints } from "./encoding";
 import type { Folding } from "./folding";
@@ -11,7 +11,7 @@ import { HalfLinks } from "./half_links";
 import { Labels, paintLabel } from "./labels";
 import { type LineLayout, layOutNodes } from "./line_layout";
 import { STEPS } from "./palette";
-import { locateMarks, MARK_SIZE, paintMarkedLinks, paintMarks, type RankMark } from "./rank_marks";
+import { locateMarks, MARK_SIZE, markedEnds, paintMarkedLinks, paintMarks, type RankMark } from "./rank_marks";
 import { findStub, paintStubs } from "./stubs";
 import type { ViewTransform } from "./view_transform";
 
@@ -38,7 +38,6 @@ export class LineDrawing implements Drawing {
   readonly name = "lines";
   readonly layout: LineLayout;
   private readonly halfLinks: HalfLinks;
-  private readonly rows: NameRow[];
 
   constructor(
     private readonly model: Model,
@@ -48,7 +47,6 @@ export class LineDrawing implements Drawing {
   ) {
     this.layout = layOutNodes(model, folding);
     this.halfLinks = new HalfLinks(model, this.layout);
-    this.rows = findRows(model, this.layout);
   }
 
   get width(): number {
@@ -115,41 +113,46 @@ export class LineDrawing implements Drawing {
     height: number,
   ): void {
     const idle: number[] = [];
-    const lit = new Map<number, number[]>();
+    const batches = new Map<number, number[]>();
     const count = { lit: 0, squares: 0 };
     for (let end = 0; end < encoding.steps.length; end++) {
       const step = encoding.steps[end];
       if (step === HIDDEN || !this.halfLinks.isDrawn(end)) continue;
       if (!this.isVisible(end, view, width, height)) continue;
-      if (step === IDLE) {
+      const back = encoding.steps[end ^ 1];
+      if (step === IDLE && (back === IDLE || back === HIDDEN)) {
         idle.push(end);
         continue;
       }
-      count.lit++;
-      count.squares += partOf(encoding.emphasis[end]) ** 2;
-      const batch = encoding.emphasis[end] * (STEPS + 1) + step;
-      const ends = lit.get(batch);
+      if (step !== IDLE) {
+        count.lit++;
+        count.squares += partOf(encoding.emphasis[end]) ** 2;
+      }
+      const batch = linkEmphasis(encoding, end) * (STEPS + 1) + step;
+      const ends = batches.get(batch);
       if (ends) ends.push(end);
-      else lit.set(batch, [end]);
+      else batches.set(batch, [end]);
     }
     // The more lines, the thinner.
     const thin = Math.min(Math.max(TOTAL_WIDTH / Math.sqrt(count.lit + 1), THINNEST), 1.5);
     const thick = Math.min(Math.max(EMPHASIS / (count.squares + 1), thin), THICKEST);
-    const widthOf = (end: number): number => thin + (thick - thin) * partOf(encoding.emphasis[end]) ** 2;
+    const widthOf = (end: number): number => thin + (thick - thin) * partOf(linkEmphasis(encoding, end)) ** 2;
     context.strokeStyle = encoding.theme.idle;
     context.lineWidth = Math.min(thin, Math.max(TOTAL_WIDTH / Math.sqrt(2 * this.model.links + 1), 0.4));
     this.halfLinks.stroke(context, idle, view);
     // The most loaded are drawn last, over all others.
-    const order = [...lit].sort(([one], [other]) => one - other);
+    const order = [...batches].sort(([one], [other]) => one - other);
     for (const [batch, ends] of order) {
-      context.strokeStyle = encoding.ramp[(batch % (STEPS + 1)) - 1];
+      context.strokeStyle = encoding.ramp[(batch % (STEPS + 1)) - 1] ?? encoding.theme.node;
       context.lineWidth = widthOf(ends[0]);
       this.halfLinks.stroke(context, ends, view);
     }
     paintMarkedLinks(context, encoding, view, this.halfLinks, widthOf);
     this.halfLinks.strokeUnusedRoutes(context, encoding, view);
-    if (selectsEndpoints(encoding.state))
-      this.paintArrows(context, encoding, [...order.flatMap(([, ends]) => ends), ...encoding.unusedRoutes], view);
+    if (selectsEndpoints(encoding.state)) {
+      const lit = order.flatMap(([, ends]) => ends).filter((end) => encoding.steps[end] !== IDLE);
+      this.paintArrows(context, encoding, [...lit, ...encoding.unusedRoutes], view);
+    }
     if (encoding.state.end !== undefined) this.highlight(context, encoding.state.end, view, encoding.theme.chosen);
   }
 
@@ -203,7 +206,8 @@ export class LineDrawing implements Drawing {
     this.visitNodes(encoding, view, [width, height], LARGEST_NODE, (node, x, y) => {
       if (isFolded(layout, node) && !chosen.has(node)) return;
       const colour = this.nodeColour(node, encoding);
-      const size = model.nodeKind[node] === SWITCH ? Math.min(host * 1.5 + 1, 12) : colour ? host + 1.5 : host;
+      const size =
+        model.nodeKind[node] === SWITCH ? Math.min(Math.max(host * 1.5 + 1, 4), 12) : colour ? host + 1.5 : host;
       context.fillStyle = colour ?? encoding.theme.node;
       context.fillRect(x - size / 2, y - size / 2, size, colour ? size * 1.6 : size);
       if (!chosen.has(node)) return;
@@ -230,7 +234,7 @@ export class LineDrawing implements Drawing {
     }
   }
 
-  /** Write the names of nodes, in the rows where all of them fit. */
+  /** Write the names for which there is space: ends of numbered links first, then switches, then nodes of jobs. */
   private paintNames(
     context: DrawingContext,
     encoding: Encoding,
@@ -242,53 +246,44 @@ export class LineDrawing implements Drawing {
     context.font = `11px ${FONT}`;
     context.textAlign = "center";
     context.textBaseline = "middle";
-    if (!this.layout.rows.length) {
-      this.paintNamesInPlane(context, encoding, view, width, height, marks);
-      return;
-    }
-    for (const { y, nodes, gap, letters, below } of this.rows) {
-      const top = view.y + y * view.scale + (below ? 21 : -14);
-      if (gap * view.scale < letters * LETTER || top < 8 || top > height - 8) continue;
-      for (const node of nodes) {
-        const x = view.x + this.layout.x[node] * view.scale;
-        const half = (letters * LETTER) / 2;
-        if (x < half + MARGIN.left || x > width - half || !isNodeShown(encoding, node)) continue;
-        paintLabel(context, encoding.theme, shorten(this.model.header.node_names[node]), x, top);
-      }
-    }
-  }
-
-  /** Write the names for which there is space, those of switches and of nodes of jobs first. */
-  private paintNamesInPlane(
-    context: DrawingContext,
-    encoding: Encoding,
-    view: ViewTransform,
-    width: number,
-    height: number,
-    marks: readonly RankMark[],
-  ): void {
     const { model, layout } = this;
-    const labels = new Labels(width, height);
+    const hasRows = layout.rows.length > 0;
+    const labels = new Labels(hasRows ? MARGIN.left - 8 : 0, width, height);
     for (const { x, y } of marks) labels.block(x, y, MARK_SIZE);
+    const marked = new Set(markedEnds(encoding).flatMap((end) => [model.endNode[end], model.endNode[end ^ 1]]));
     const places: { node: number; x: number; y: number; weight: number }[] = [];
     for (const { x, y } of layout.stubs)
       labels.blockBox(view.x + x * view.scale, view.y + y * view.scale, STUB_WIDTH, STUB_HEIGHT);
     this.visitNodes(encoding, view, [width, height], 0, (node, x, y) => {
       if (isFolded(layout, node)) return;
-      labels.block(x, y, NODE);
+      // In rows, names are above or below all nodes.
+      if (!hasRows) labels.block(x, y, NODE);
       const isSwitch = model.nodeKind[node] === SWITCH;
-      places.push({ node, x, y, weight: (isSwitch ? 2 : 0) + (this.nodeColour(node, encoding) ? 1 : 0) });
+      const weight = (marked.has(node) ? 4 : 0) + (isSwitch ? 2 : 0) + (this.nodeColour(node, encoding) ? 1 : 0);
+      places.push({ node, x, y, weight });
     });
     places.sort((one, other) => other.weight - one.weight || one.node - other.node);
     let named = 0;
     for (const { node, x, y } of places) {
-      const name = shorten(model.header.node_names[node]);
+      const name = this.nameOf(node);
       const where = y + (model.nodeKind[node] === SWITCH ? -14 : 21);
-      if (named >= MOST_NAMES || !labels.reserve(name, x, where)) continue;
+      const at = labels.fit(name, x);
+      if (named >= MOST_NAMES || !labels.reserve(name, at, where)) continue;
       named++;
-      paintLabel(context, encoding.theme, name, x, where);
+      paintLabel(context, encoding.theme, name, at, where);
     }
   }
+
+  /** Name a node: a host by its host's name, which is shorter than its adapter's. */
+  private nameOf(node: number): string {
+    const { header, nodeHost } = this.model;
+    return shorten(header.host_names[nodeHost[node]] ?? header.node_names[node]);
+  }
+}
+
+/** Return the emphasis of a link, which both its halves are drawn with: it is seen from node to node. */
+function linkEmphasis({ emphasis }: Encoding, end: number): number {
+  return Math.max(emphasis[end], emphasis[end ^ 1]);
 }
 
 /** Return an emphasis as a part of the largest. */
@@ -296,37 +291,6 @@ function partOf(emphasis: number): number {
   return emphasis / (STEPS - 1);
 }
 
-interface NameRow {
-  y: number;
-  nodes: number[];
-  /** The smallest distance of neighbours. */
-  gap: number;
-  /** The length of the longest name. */
-  letters: number;
-  below: boolean;
-}
-
 function isFolded({ stubOf }: LineLayout, node: number): boolean {
   return stubOf !== undefined && stubOf[node] >= 0;
-}
-
-function findRows(model: Model, layout: LineLayout): NameRow[] {
-  const { x, y } = layout;
-  const rows = new Map<number, number[]>();
-  for (let node = 0; node < model.nodes; node++) {
-    const row = rows.get(y[node]);
-    if (isFolded(layout, node)) continue;
-    if (row) row.push(node);
-    else rows.set(y[node], [node]);
-  }
-  return [...rows].map(([where, nodes]) => {
-    nodes.sort((one, other) => x[one] - x[other]);
-    // Adapters of one host on two rails share a position.
-    const apart = nodes.filter((node, at) => !at || x[node] - x[nodes[at - 1]] > 1e-6);
-    const gaps = apart.slice(1).map((node, at) => x[node] - x[apart[at]]);
-    const gap = gaps.reduce((least, each) => Math.min(least, each), Number.POSITIVE_INFINITY);
-    const letters = apart.reduce((most, node) => Math.max(most, shorten(model.header.node_names[node]).length), 0) + 2;
-    const below = model.nodeKind[nodes[0]] !== SWITCH;
-    return { y: where, nodes: apart, gap, letters, below };
-  });
 }

@@ -126,6 +126,8 @@ function spreadBundles(model: Model): (link: number) => [number, number] {
 
 /** Letters of rails that fit next to a row. */
 const MOST_LETTERS = 2;
+/** Letters of levels from which on there is no space for the word. */
+const LONG = 3;
 
 /** Name the rows by level, with a letter for the rail if there are several. Rails at the same height share a row. */
 function nameRows(model: Model, y: Float64Array): { y: number; name: string }[] {
@@ -137,8 +139,11 @@ function nameRows(model: Model, y: Float64Array): { y: number; name: string }[] 
     const row = letters.get(y[node]) ?? new Map<number, Set<string>>();
     letters.set(y[node], row.set(level, (row.get(level) ?? new Set()).add(level ? railLetter(model, rail) : "")));
   }
-  const nameLevel = ([level, those]: [number, Set<string>]): string =>
-    those.size > MOST_LETTERS ? String(level) : [...those].map((letter) => `${level}${letter}`).join(" ");
-  const all = [...letters].map(([where, row]) => ({ y: where, name: [...row].map(nameLevel).join(" ") }));
+  const nameLevel = ([level, those]: [number, Set<string>]): string => {
+    if (!level) return "hosts";
+    return those.size > MOST_LETTERS ? String(level) : [...those].map((letter) => `${level}${letter}`).join(" ");
+  };
+  const nameRow = (names: string): string => (/^\d/.test(names) && names.length < LONG ? `level ${names}` : names);
+  const all = [...letters].map(([where, row]) => ({ y: where, name: nameRow([...row].map(nameLevel).join(" ")) }));
   return all.sort((one, other) => one.y - other.y);
 }

@@ -4,7 +4,7 @@
 import { fillDisc } from "./discs";
 import { type Extent, FONT } from "./drawing";
 import type { DrawingContext } from "./drawing_context";
-import type { Encoding } from "./encoding";
+import { type Encoding, HIDDEN, IDLE } from "./encoding";
 import type { HalfLinks } from "./half_links";
 import type { ViewTransform } from "./view_transform";
 
@@ -69,10 +69,14 @@ export function paintMarkedLinks(
     const wide = Math.max(width(end), LEAST_WIDTH);
     context.strokeStyle = encoding.theme.ground;
     context.lineWidth = wide + 2 * RIM;
-    links.stroke(context, [end], view);
-    context.strokeStyle = encoding.ramp[encoding.steps[end] - 1];
-    context.lineWidth = wide;
-    links.stroke(context, [end], view);
+    links.stroke(context, [end, end ^ 1], view);
+    // The other half is as wide, so that the link is seen from node to node.
+    for (const half of [end ^ 1, end]) {
+      const step = encoding.steps[half];
+      context.strokeStyle = step === IDLE || step === HIDDEN ? encoding.theme.node : encoding.ramp[step - 1];
+      context.lineWidth = wide;
+      links.stroke(context, [half], view);
+    }
   }
 }
 

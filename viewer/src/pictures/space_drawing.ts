@@ -237,7 +237,7 @@ export class SpaceDrawing implements Drawing {
     context.textBaseline = "middle";
     const spacing = (view.scale * projection.size) / Math.sqrt(model.nodes + 1);
     if (spacing < 26 && model.header.colour === undefined) return;
-    const labels = new Labels(width, height);
+    const labels = new Labels(0, width, height);
     for (const { x, y } of marks) labels.block(x, y, MARK_SIZE);
     // Among many dots the axes keep their names.
     const nameable = spacing < 26 ? all.filter((node) => model.nodeKind[node] === SWITCH) : all;

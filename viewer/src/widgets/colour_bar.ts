@@ -48,8 +48,8 @@ export class ColourBar {
 
 function meaningOf({ isChange, value, measure }: Encoding): string {
   if (value) return `${printable(value.name)} of the link`;
-  if (isChange) return "less | more sent by the node at this end";
-  return `${measure.isShare ? "share of the run's bytes" : "bytes"} sent by the node at this end`;
+  const what = `${measure.title} that the nearer node sends`;
+  return isChange ? `less | more ${what}` : what;
 }
 
 /** Return the amounts of a range. At the edge of a scale of loads it includes everything beyond. */

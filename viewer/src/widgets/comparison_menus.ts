@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The menus of a file with several runs: which two are compared, and how.
+// The menus of measures, and of a file with several runs: which two are compared, and how.
 
-import { BYTES, type Measure } from "../data/measure";
+import { type Measure, TIMES } from "../data/measure";
 import type { Page } from "../page";
-import { measureFor, otherRunIndex, runIndex } from "../run_pair";
+import { knowsSpeeds, measureForColours, otherRunIndex, runIndex } from "../run_pair";
 import type { Compare, State } from "../state";
 import { byId } from "./dom";
 
@@ -18,6 +18,13 @@ export class ComparisonMenus {
   constructor(private readonly page: Page) {
     const { runs } = page;
     byId("comparing").hidden = runs.length < 2;
+    const speeds = knowsSpeeds(page.model);
+    this.by.replaceChildren(
+      ...(speeds ? [new Option("time at line rate", "time")] : []),
+      new Option("bytes", "bytes"),
+      ...(runs.length > 1 ? [new Option("share of run", "share")] : []),
+    );
+    byId("by-label").hidden = this.by.options.length < 2 || page.model.header.about !== undefined;
     for (const select of [this.run, this.against])
       select.replaceChildren(...runs.map(({ name }, at) => new Option(name, String(at))));
     this.mode.addEventListener("change", () => this.choose(this.mode.value as Compare));
@@ -37,8 +44,9 @@ export class ComparisonMenus {
     this.mode.value = state.compare ?? "beside";
     this.run.value = String(runIndex(state));
     this.against.value = String(otherRunIndex(state));
-    this.by.value = this.currentMeasure(state).isShare ? "share" : "bytes";
-    for (const id of ["against-label", "by-label", "swap"]) byId(id).hidden = state.compare === "none";
+    const measure = this.currentMeasure(state);
+    this.by.value = measure === TIMES ? "time" : measure.isShare ? "share" : "bytes";
+    for (const id of ["against-label", "swap"]) byId(id).hidden = state.compare === "none";
   }
 
   /** Switch to the next mode of comparison. */
@@ -70,8 +78,7 @@ export class ComparisonMenus {
 
   private currentMeasure(state: State): Measure {
     const { runs } = this.page;
-    return state.compare === "none" || runs.length < 2
-      ? BYTES
-      : measureFor(state, runs[runIndex(state)].model, runs[otherRunIndex(state)].model);
+    const other = state.compare === "none" ? undefined : runs[otherRunIndex(state)]?.model;
+    return measureForColours(state, runs[runIndex(state)].model, other);
   }
 }

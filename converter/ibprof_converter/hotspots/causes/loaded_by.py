@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from ibprof.native.kernel_library import sum_exactly
 from ibprof.profile.exact_sums import find_distinct, number_keys
@@ -30,6 +31,7 @@ class LoadedBy:
         operation, site, region: names; None where they are not known.
         bytes: bytes of these senders in this call, line and region.
         share: share of the link direction's bytes, 0 to 1.
+        also: the senders, call, line and region that load it as much, in words; empty for none.
     """
 
     ranks: int | None
@@ -40,19 +42,26 @@ class LoadedBy:
     region: str | None
     bytes: int
     share: float
+    also: str = ""
 
     @property
     def text(self) -> str:
         """The senders in words."""
+        share = f"{self.share * 100:.0f}%"
+        if self.also:
+            return f"{self.words} and {self.also}, {share} of its bytes each"
+        return self.words if share == "100%" else f"{self.words}, {share} of its bytes"
+
+    @property
+    def words(self) -> str:
+        """The senders in words, without their share."""
         number, noun = (self.hosts, "host") if self.ranks is None else (self.ranks, "rank")
         words = count_of(number, noun)
         if self.operation:
             words += f"{chr(39) if number != 1 else chr(39) + 's'} {self.operation}"
         words += f" at {self.site}" if self.site else ""
         words += f" in '{self.region}'" if self.region else ""
-        words += f" to rank {self.receiver}" if self.receiver is not None else ""
-        share = f"{self.share * 100:.0f}%"
-        return words if share == "100%" else f"{words}, {share} of its bytes"
+        return words + (f" to rank {self.receiver}" if self.receiver is not None else "")
 
     def as_json(self) -> dict[str, object]:
         """Return it as plain values."""
@@ -94,7 +103,16 @@ def find_loaders(traffic: Traffic, subnets: Sequence[Subnet], direction: LinkDir
     calls = flows.operation.astype(np.int64) * len(flows.sites) + site
     _, inverse = number_keys(flows.region.astype(np.int64) * (len(flows.operations) * len(flows.sites)) + calls)
     sums = np.bincount(inverse, weights=flows.bytes.astype(np.float64))
-    chosen = np.flatnonzero(inverse == sums.argmax())
+    first = int(sums.argmax())
+    others = [each for each in np.flatnonzero(sums >= ALIKE * sums[first]).tolist() if each != first]
+    loaders = _describe_group(flows, np.flatnonzero(inverse == first), total)
+    if len(others) == 1:
+        return replace(loaders, also=_describe_group(flows, np.flatnonzero(inverse == others[0]), total).words)
+    return replace(loaders, also=count_of(len(others), "other call") if others else "")
+
+
+def _describe_group(flows: Traffic, chosen: npt.NDArray[np.intp], total: int) -> LoadedBy:
+    """Return the senders of flows of one region, operation and site."""
     amount = sum_exactly(flows.bytes[chosen])
     senders = np.unique(flows.source_rank[chosen])
     receivers = np.unique(flows.destination_rank[chosen])
@@ -106,7 +124,7 @@ def find_loaders(traffic: Traffic, subnets: Sequence[Subnet], direction: LinkDir
         hosts=len(find_distinct(flows.source_lid[chosen])),
         receiver=flows.job_of_rank(int(receivers[0]))[1] if has_ranks and len(receivers) == 1 else None,
         operation=None if operation == ALL else name_call(operation),
-        site=_name(flows.sites[int(site[first])]),
+        site=_name(flows.sites[int(flows.site[first]) if len(flows.sites) > 1 else 0]),
         region=_name(flows.regions[flows.region[first]]),
         bytes=amount,
         share=amount / total,

@@ -218,7 +218,7 @@ def _describe_missing(
     cables = _plan_cables(fabric, pairs, ports, [])
     if not cables:
         return None
-    names = " and ".join(_name_pair(fabric, pair) for pair in pairs)
+    names = ", ".join(_name_pair(fabric, pair) for pair in pairs)
     is_uplink = level[pairs[0][0]] < level[pairs[0][1]]
     return Repair(
         cause=MISSING_UPLINK if is_uplink else MISSING_CABLE,
