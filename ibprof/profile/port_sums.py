@@ -42,7 +42,7 @@ _PACKETS_A_MESSAGE = 4
 """Packets of a message other than its data: request to send, request to receive, end of transfer."""
 
 _PACKETS_A_PEER = 32
-"""More packets than the connection to a peer takes."""
+"""Upper bound of the packets that open a connection to a peer."""
 
 _WORTH_SAYING = 1 << 20
 """Bytes: subnet managers and other daemons use each port a little."""

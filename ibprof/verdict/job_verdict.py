@@ -17,7 +17,15 @@ from ibprof.text.quantities import format_bytes, format_seconds, format_with_err
 from ibprof.verdict.job_times import LATENCY_S, JobTimes, Place, TransferTimes, measure_job
 from ibprof.verdict.region_shares import RegionShare, share_by_region
 from ibprof.verdict.shared_cores import SHARED_CORES
-from ibprof.verdict.verdict_data import WORTH_HAVING, BusiestLink, Evidence, TransferCause, Verdict, VerdictKind
+from ibprof.verdict.verdict_data import (
+    WORTH_HAVING,
+    BusiestLink,
+    Evidence,
+    SiteTransfer,
+    TransferCause,
+    Verdict,
+    VerdictKind,
+)
 
 if TYPE_CHECKING:
     from ibprof.waiting.late_ranks import LateRank
@@ -188,7 +196,16 @@ class _Judge:
             late=parts.late if parts else (),
             transfer_causes=slow,
             host_pairs=self._times.host_pairs if self._times else (),
+            transfer_sites=tuple(self._list_transfer()),
         )
+
+    def _list_transfer(self) -> Iterator[SiteTransfer]:
+        """Yield the transfer of each call site, mean over ranks."""
+        measured = self._times.measured if self._times else None
+        if measured:
+            ranks = max(len(np.unique(measured.shares.rank)), 1)
+            for seconds, place in self._find_transfer(measured):
+                yield SiteTransfer(place.operation, place.site, place.region, seconds / ranks)
 
     def _find_transfer_causes(self, kind: VerdictKind) -> tuple[TransferCause, ...]:
         """Return why transfer is slow, where that is the verdict; where messages are small or stay, what costs them.
@@ -491,7 +508,7 @@ class _Judge:
         if kind in (VerdictKind.SMALL_MESSAGES, VerdictKind.ON_HOST) and len(self._regions) > 1:
             return [Evidence(region=self._regions[0].name)]
         if kind is VerdictKind.SLOW_TRANSFER and times and times.measured:
-            return [place for _, place in self._find_transfer(times.measured)]
+            return [place for _, place in self._find_transfer(times.measured)[:3]]
         if kind is not VerdictKind.WAITING or times is None:
             return []
         if times.parts:
@@ -523,7 +540,7 @@ class _Judge:
                     None, name_call(names.operations[operation]), names.sites[site] if self._has_sites else None, region
                 ),
             )
-            for number in np.argsort(-seconds)[:3].tolist()
+            for number in np.argsort(-seconds).tolist()
             if seconds[number] > 0
             for region, operation, site in [(names.regions[found[0, number]], found[1, number], found[2, number])]
         ]

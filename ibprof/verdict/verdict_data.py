@@ -67,6 +67,23 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
+class SiteTransfer:
+    """Transfer in the calls of one operation, line and region.
+
+    Attributes:
+        operation: as the MPI standard writes it.
+        site: line of the program; None where lines were not recorded.
+        region: of the program.
+        transfer_s: seconds, mean over ranks.
+    """
+
+    operation: str | None
+    site: str | None
+    region: str | None
+    transfer_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class BusiestLink:
     """The most loaded link direction of a fabric under a job, and what would relieve it.
 
@@ -130,6 +147,7 @@ class Verdict(NotebookView):
         late: ranks that others waited for, those with most waiting first.
         transfer_causes: why transfer is slow, the surest first.
         host_pairs: rate of large messages and latency of small ones, as measured, by pair of hosts.
+        transfer_sites: transfer by call site, the longest first; empty where no calls were sampled.
     """
 
     kind: VerdictKind
@@ -151,6 +169,7 @@ class Verdict(NotebookView):
     late: tuple[LateRank, ...] = ()
     transfer_causes: tuple[TransferCause, ...] = ()
     host_pairs: tuple[HostPair, ...] = ()
+    transfer_sites: tuple[SiteTransfer, ...] = ()
 
     def __repr__(self) -> str:
         return f"<Verdict {self.kind.value}: {printable(self.text)}>"
@@ -177,6 +196,7 @@ class Verdict(NotebookView):
             "late": [asdict(each) for each in self.late],
             "transfer_causes": [asdict(each) for each in self.transfer_causes],
             "host_pairs": [asdict(each) for each in self.host_pairs],
+            "transfer_sites": [asdict(each) for each in self.transfer_sites],
             "line_rate_s": self.line_rate_s,
             "gain_s": self.gain_s,
             "unrouted_share": self.unrouted_share,

@@ -332,7 +332,7 @@ def test_measured_counters_are_compared_with_the_prediction(open_view: Open, mat
         for at, amount in counted.items()
     ]
     (tmp_path / "counters.csv").write_text("\n".join(["guid,port,bytes", *lines, ""]))
-    opened = open_view(arguments, options=["--counters", str(tmp_path / "counters.csv")])
+    opened = open_view(arguments, options=["--counters", str(tmp_path / "counters.csv")], address="#by=bytes")
     shown = [int(each) for ends in second_loads(opened) for each in ends]
     assert {end: amount for end, amount in enumerate(shown) if end in counted} == counted
     assert opened.loads() == opened.expected()
@@ -350,7 +350,9 @@ def test_measured_counters_are_compared_with_the_prediction(open_view: Open, mat
     assert "not counted" not in opened.page.locator("#top-links").inner_text()
     assert opened.complaints == []
     # Counters as the traffic itself, compared with the job: the same.
-    again = open_view(arguments, options=["--compare", str(tmp_path / "counters.csv")], address="#compare=difference")
+    again = open_view(
+        arguments, options=["--compare", str(tmp_path / "counters.csv")], address="#compare=difference&by=bytes"
+    )
     assert drawn(again) == [[str(differences[2 * link + end]) for end in (0, 1)] for link in range(len(rows))]
     assert again.lit() == {end for end in counted if counted[end] or predicted[end]}
     assert opened.complaints == []

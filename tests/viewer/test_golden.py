@@ -51,7 +51,7 @@ STATES = {
     "cells": ([LARGE], 64, "#picture=cells&panel=hosts&theme=dark"),
     "pair": ([TESTBED], 12, "#panel=pairs&source=3&destination=9"),
     "end": ([TESTBED], 12, "#end=4"),
-    "torus": (["torus:6x5:2"], 12, "#panel=hosts&hosts=2&load=1000000,9000000"),
+    "torus": (["torus:6x5:2"], 12, "#panel=hosts&hosts=2&by=bytes&load=1000000,9000000"),
     "dragonfly": (["dragonfly:4,2,2"], 12, "#used=1&theme=dark"),
     "rails": (RAILS, 6, "#panel=pairs&source=0&destination=3"),
     "zoomed": ([LARGE], 64, "#at=20,560,8&unfold=1"),

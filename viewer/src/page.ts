@@ -10,7 +10,7 @@ export interface Page extends Run {
   readonly state: State;
   /** All runs of the file. */
   readonly runs: readonly Run[];
-  /** What the page's run is compared with; null if with none. */
+  /** The run that is compared with the page's run; null without a comparison. */
   readonly compared: ComparedRun | null;
   /**
    * Change parts of the state and update everything that shows it. A part that is undefined is cleared. A repeated

@@ -188,7 +188,7 @@ test("a property of links colours both directions, and lists a link once unless 
   assert.equal(formatLinkValue(delay, 3), "–");
   assert.equal(formatValue({ ...delay, unit: "Gb/s" }, 25), "25 Gb/s");
   assert.equal(formatValue({ ...delay, unit: "" }, 0.12345), "0.123");
-  // Another property is known in both directions.
+  // The speed, a second property, is known in both directions.
   const speed = { name: "speed", unit: "Gb/s", value: new Float64Array(12).fill(100) };
   assert.deepEqual([...findSimplex([delay, speed], 6)], new Array(12).fill(0));
   assert.deepEqual([...findSimplex([delay], 6)], [0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0]);

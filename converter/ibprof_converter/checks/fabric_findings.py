@@ -126,8 +126,8 @@ class FindingKind(Enum):
         "no-lid",
         False,
         "no packet can be addressed to ports without a LID: the subnet manager has not configured them, or it has not "
-        "run at all. Where no port has one, commands give all synthetic LIDs and model the routes. Where others "
-        "have one, these hosts are left out",
+        "run at all. If no port of the fabric has a LID, commands assign synthetic LIDs and model the routes. If "
+        "some ports have one, the hosts without a LID are left out",
     )
     SLOW_LINK = _Meaning(
         "slow-link",

@@ -245,8 +245,8 @@ def _parser() -> argparse.ArgumentParser:
         dest="seconds",
         metavar="SECONDS",
         type=float,
-        help="that the search may take: they set its work, which two idle cores do in a part of them "
-        f"(default: {SEARCH_SECONDS:g}, and for more than 1,024 ranks in proportion, up to 60)",
+        help="time limit of the search on a slow machine; two idle cores need less "
+        f"(default: {SEARCH_SECONDS:g}; above 1,024 ranks in proportion to their number, up to 60)",
     )
     outputs = parser.add_argument_group("outputs")
     outputs.add_argument("-o", "--output", metavar="FILE", type=Path, help="placement.csv: rank,host")

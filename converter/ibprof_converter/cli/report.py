@@ -104,7 +104,7 @@ def _check_lone_options(arguments: argparse.Namespace, names: Sequence[str]) -> 
 
 def _print_text(report: JobReport, chosen: Sequence[str], full: bool) -> None:
     # As above; --json needs none of these.
-    from ibprof_converter.reports.job_sections import describe_report  # noqa: PLC0415
+    from ibprof_converter.reports.job_sections import describe_report, list_once  # noqa: PLC0415
     from ibprof_converter.reports.report_text import describe_in_brief, print_sections  # noqa: PLC0415
 
     sections = describe_report(report)
@@ -114,7 +114,7 @@ def _print_text(report: JobReport, chosen: Sequence[str], full: bool) -> None:
     if chosen:
         print_captured(lambda console: print_sections(console, [each for each in sections if each.name in chosen]))
     elif full:
-        print_captured(lambda console: print_sections(console, sections, report.verdict.text))
+        print_captured(lambda console: print_sections(console, list_once(sections), report.verdict.text))
     else:
         print_lines(describe_in_brief(report, names, shutil.get_terminal_size((80, 24)).columns))
 

@@ -4,9 +4,9 @@ r"""Parse the output of `ibnetdiscover -p`: a line per port, each link from both
     CA    32  1 0x0002c90300fa00b1 4x QDR - SW    14  3 0x0002c90200f00028 ( 'q12 HCA-1' - 'leaf 4' )
     SW    14  8 0x0002c90200f00028 4x SDR                                    'leaf 4'
 
-GUIDs are those of ports. A switch's is its NODE GUID too. The NODE GUID of a CA is not given. It is assumed to be PORT
-GUID minus port number, which holds for many adapters and groups the ports of one adapter; a remark reports this. State,
-number of ports, SystemGUID and LMC are not given.
+GUIDs are those of ports. The port GUID of a switch is also its NODE GUID. The NODE GUID of a CA is not given.
+It is assumed to be PORT GUID minus port number, which holds for many adapters and groups the ports of one adapter; a
+remark reports this. State, number of ports, SystemGUID and LMC are not given.
 """
 
 from __future__ import annotations

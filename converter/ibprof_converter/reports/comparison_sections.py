@@ -95,6 +95,8 @@ def _describe_jobs(comparison: RunComparison) -> Section:
     a, b = comparison.job_verdicts
     if a and b and (change := describe_time_change(a, b)):
         sentences.append(("B less A", change))
+    if a and b:
+        sentences += [("transfer", each) for each in describe_transfer_changes(a, b)]
     return Section("verdict", "Is the network why it is slow?", sentences=tuple(sentences))
 
 
@@ -125,6 +127,29 @@ def describe_time_change(a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
     # Their sum is over ranks, the verdict's figures are means.
     one = rank is not None and waits[rank] >= sum(each for each in waits.values() if each > 0) / 2 > 0
     return f"{text} for rank {rank}." if one else f"{text}."
+
+
+def describe_transfer_changes(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
+    """Return how transfer changed at each call site where that is a part of the time in MPI, the largest change first.
+
+    Args:
+        a, b: verdicts as in JSON; those without sampled calls change nothing.
+    """
+    before, after = (
+        {(each["operation"], each["site"], each["region"]): each["transfer_s"] for each in side["transfer_sites"]}
+        if a.get("transfer_sites") and b.get("transfer_sites")
+        else {}
+        for side in (a, b)
+    )
+    least = _LITTLE_CHANGE * max(a.get("mpi_s") or 0.0, b.get("mpi_s") or 0.0)
+    change = {place: after.get(place, 0.0) - before.get(place, 0.0) for place in {**before, **after}}
+    large = sorted((place for place in change if abs(change[place]) >= least > 0), key=lambda each: -abs(change[each]))
+    return [
+        f"{operation}{f' at {site}' if site else ''}{f' in region {region}' if region else ''}: "
+        f"{format_seconds(after.get((operation, site, region), 0.0))}, before "
+        f"{format_seconds(before.get((operation, site, region), 0.0))}"
+        for operation, site, region in large
+    ]
 
 
 def _list_most_loaded(comparison: RunComparison) -> Section:

@@ -175,8 +175,8 @@ def read_and_report(
     """Read traffic, put it on the links of a fabric if there is one, and report on it.
 
     Args:
-        fabric: which fabrics to read; None for none.
-        traffic: which traffic; without a fabric the first one alone.
+        fabric: the fabrics to read; None for none.
+        traffic: the traffic to read; without a fabric, only the first is read.
         command: that makes the report, as it was typed.
         files: that are read for it.
         top: number of hot link directions to name.

@@ -39,6 +39,9 @@ from ibprof_converter.reports.traffic_sums import PairMatrix
 from ibprof_converter.routing.route_choice import are_modelled, describe_routes
 from ibprof_converter.traffic.adapter_policies import describe_nic
 
+_ALIKE = 5
+"""Column of the groups of links with the number of alike ones."""
+
 
 def describe_report(report: JobReport) -> list[Section]:
     """Return all sections of a report, in reading order."""
@@ -69,6 +72,29 @@ def describe_report(report: JobReport) -> list[Section]:
         sections.append(Section("ask", "For the links", sentences=(("", said),)))
     sections.append(describe_provenance(report.provenance))
     return [section for section in sections if not section.is_empty()]
+
+
+def list_once(sections: Sequence[Section]) -> list[Section]:
+    """Return sections without links and pairs that another section has in more detail."""
+    by_name = {section.name: section for section in sections}
+    hot, ranks = by_name.get("hot"), by_name.get("pairs-ranks")
+    kept = []
+    for section in sections:
+        if section.name == "busiest" and hot and all(row[_ALIKE] == 1 for row in section.tables[0].rows):
+            continue
+        if section.name == "hot-switches" and hot:
+            table = section.tables[0]
+            rows = tuple(row for row in table.rows if row not in hot.tables[0].rows)
+            title = f"{section.title}; others than above"
+            kept.append(replace(section, title=title, tables=(replace(table, rows=rows),)))
+        elif not (section.name == "pairs-hosts" and ranks and _amounts_of(section) == _amounts_of(ranks)):
+            kept.append(section)
+    return kept
+
+
+def _amounts_of(pairs: Section) -> tuple[object, ...]:
+    """Return the number of pairs and the bytes of the largest: equal where each host has one rank."""
+    return pairs.facts[0].value, *(row[2:] for row in pairs.tables[0].rows)
 
 
 def _warn_of_routes(loads: FabricLoads) -> Section:

@@ -25,7 +25,10 @@ from ibprof_converter.traffic.loaded_links import ESTIMATE
 from ibprof_converter.traffic.traffic_data import ALL
 
 _SHOWN = 4
-"""Sentences of evidence, and changes that were tried for nothing, that text names for each cause and reason."""
+"""Sentences of evidence that text names for each cause."""
+
+_TRIED = 1
+"""Changes that were tried for nothing that text names for each reason."""
 
 _SENDERS = (("job", "jobs"), ("region", "regions"), ("operation", "operations"), ("site", "sites"))
 
@@ -237,7 +240,7 @@ def _list_tried(tried: Sequence[TriedChange]) -> Iterator[str]:
             reasons.setdefault((each.causes_before, each.why_not), []).append(f"{each.what}{after}")
     for (causes_before, why_not), changes in reasons.items():
         on_top = f"on top of remedy {causes_before}, " if causes_before else ""
-        yield f"{on_top}{why_not}: {list_some(changes, _SHOWN)}"
+        yield f"{on_top}{why_not}: {list_some(changes, _TRIED)}"
 
 
 def format_verdict(diagnosis: Diagnosis) -> str:

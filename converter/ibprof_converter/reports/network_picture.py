@@ -51,6 +51,9 @@ _LEAST_ROWS = {WIDE: 13, NARROW: 8}
 _CAPTION = 60.0
 """Height of the caption below the wide form."""
 
+_FIRST_SCREEN = 400.0
+"""Height up to which the wide form, below the verdict, is on the first screen. A longer list flows around it."""
+
 _BOX_PART = 0.65
 """Part of a column that its boxes take; links need the rest."""
 
@@ -95,7 +98,7 @@ def draw_network(loads: FabricLoads, groups: tuple[LinkGroup, ...], has_fault: b
     part = find_used_part(fabric.fabrics, fabric.layouts, fabric.hosts, sent, groups)
     tones = ["fault" if has_fault and number == 0 else "busy" for number in range(len(groups))]
     if part.has_levels:
-        forms = draw_levels(part, WIDE, tones, _DESCRIPTION, list_height - _CAPTION)
+        forms = draw_levels(part, WIDE, tones, _DESCRIPTION, min(list_height - _CAPTION, _FIRST_SCREEN))
         forms += draw_levels(part, NARROW, tones, _DESCRIPTION)
     else:
         forms = "".join(draw_plane(part, form, tones, _DESCRIPTION) for form in (WIDE, NARROW))

@@ -52,7 +52,7 @@ class Provenance:
     Attributes:
         command: to type.
         versions: of what made it.
-        inputs: that it was made from.
+        inputs: the files that were read.
     """
 
     command: str

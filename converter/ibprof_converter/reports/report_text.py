@@ -71,7 +71,7 @@ def _describe_rest(report: JobReport, names: tuple[str, ...], width: int, shown:
     yield ""
     names_lost = dict.fromkeys(name_call(each.operation) for each in report.coverage.unaccounted)
     if names_lost:
-        yield from _wrap(f"Bytes are missing of {', '.join(names_lost)} (--section unaccounted)", width)
+        yield from _wrap(f"Bytes of {', '.join(names_lost)} are missing (--section unaccounted)", width)
     missing = (*report.verdict.missing, *report.coverage.not_seen)
     if missing:
         more = f" (and {len(missing) - 1} more: --section seen)" if len(missing) > 1 else ""

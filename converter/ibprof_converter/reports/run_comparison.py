@@ -172,7 +172,7 @@ class ThresholdVerdict:
     Attributes:
         condition: as it was typed.
         value: that was compared with it; None where A has nothing to be a part of.
-        limit: that it was compared with.
+        limit: the threshold itself, in the unit of the value.
         holds: whether it was crossed.
     """
 

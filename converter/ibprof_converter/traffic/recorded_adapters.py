@@ -39,8 +39,8 @@ class RankAdapters:
     """Ports of each rank; None where the recording says nothing for any rank.
 
     Attributes:
-        selected: int32 [rank, rail, adapter], those that its environment names; all of its host where it names none.
-        near: likewise, those of `selected` that are nearest to its cores; all where that is unknown.
+        selected: int32 [rank, rail, adapter], the adapters that the rank's environment names, or all of its host.
+        near: the adapters of `selected` nearest to the rank's cores; all of them where distances are unknown.
         notes: choices of environments that are not followed, a sentence each.
     """
 
@@ -142,7 +142,7 @@ _VARIABLES: Mapping[str, Callable[[str, Port], bool]] = {
     "MV2_IBA_HCA": _is_device,
     "PSM3_NIC": _is_device,
 }
-"""Variables that name adapters as verbs does."""
+"""Environment variables whose values are verbs names of adapters."""
 
 _NOT_FOLLOWED = "FI_VERBS_IFACE"
 """Names a network interface."""

@@ -15,7 +15,7 @@ import pytest
 from ibprof.archive.otf2_archive import write_archive
 from ibprof.errors import UsageError
 from ibprof_converter.cli import diff, layout, report
-from ibprof_converter.reports.comparison_sections import describe_time_change
+from ibprof_converter.reports.comparison_sections import describe_time_change, describe_transfer_changes
 from ibprof_converter.reports.run_comparison import parse_condition
 from ibprof_testing.paths import DATA
 from ibprof_testing.samples.fabrics import FABRICS
@@ -347,3 +347,20 @@ def test_a_run_that_became_shorter_has_changed(tmp_path: Path, capsys: pytest.Ca
     )
     same = compare([str(tmp_path / "after.otf2"), str(tmp_path / "after.otf2")], capsys)["change"]
     assert same["text"] == "Nothing changed: the ranks send the same bytes from the same hosts."
+
+
+def test_transfer_is_compared_by_call_site() -> None:
+    def verdict(**seconds: float) -> dict[str, Any]:
+        places = [{"operation": f"MPI_{name}", "site": "a.c:1", "region": None} for name in seconds]
+        sites = [place | {"transfer_s": each} for place, each in zip(places, seconds.values(), strict=True)]
+        return {"mpi_s": 10.0, "transfer_sites": sites}
+
+    before, after = verdict(Bcast=3.0, Send=1.0, Wait=1.0), verdict(Bcast=1.0, Send=1.1, Recv=2.5)
+    assert describe_transfer_changes(before, after) == [
+        "MPI_Recv at a.c:1: 2.5 s, before 0 ns",
+        "MPI_Bcast at a.c:1: 1 s, before 3 s",
+        "MPI_Wait at a.c:1: 0 ns, before 1 s",
+    ]
+    # An older report knows no sites; equal runs have nothing to list.
+    assert describe_transfer_changes({"mpi_s": 10.0}, after) == []
+    assert describe_transfer_changes(after, after) == []

@@ -59,7 +59,7 @@ def test_a_report_has_both_figures_in_text_json_and_page(
     assert coverage["unaccounted"] == [FOUND]
     assert SENTENCE in coverage["not_seen"]
     assert main([*fabric, archive]) == 0
-    assert "Bytes are missing of MPI_Allreduce" in capsys.readouterr().out
+    assert "Bytes of MPI_Allreduce are missing" in capsys.readouterr().out
     assert main([*fabric, archive, "--full"]) == 0
     text = capsys.readouterr().out
     assert SENTENCE in " ".join(text.split())

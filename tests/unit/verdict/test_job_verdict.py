@@ -309,5 +309,5 @@ def test_json_has_all_keys() -> None:
     assert set(judge_traffic(None).as_json()) == {
         *("kind", "cause", "text", "run_s", "mpi_s", "wait_s", "line_rate_s", "gain_s", "evidence", "missing"),
         *("transfer_s", "unsplit_s", "wait_error_s", "transfer_error_s", "unsplit_error_s", "late", "unrouted_share"),
-        *("transfer_causes", "host_pairs"),
+        *("transfer_causes", "transfer_sites", "host_pairs"),
     }

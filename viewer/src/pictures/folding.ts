@@ -16,7 +16,7 @@ const SWITCH_GAP = 0.35;
 export const STUB_WIDTH = 0.4;
 const NODE_WIDTH = 0.8;
 
-/** What stands for the nodes of a group in one row. */
+/** A box that replaces the idle nodes of a group in one row. */
 export interface Stub {
   /** The lowest node of the group: its name in the address. */
   group: number;

@@ -84,7 +84,7 @@ class Step:
     Attributes:
         host: it goes to.
         bytes: of it.
-        client: that it is for, `NOBODY` for none.
+        client: the client that receives it; `NOBODY` for none.
         slot: which of the messages that come to that client in a round it is, from 0.
         awaits: number of slots, from 0 on, whose messages must have come to the sender in this round.
         pause: ticks from the completion of the step before; None for the job's interval.
@@ -302,7 +302,7 @@ class Simulation:
         return found
 
     def find_waits(self, only_stuck: bool = False) -> npt.NDArray[np.uint32]:
-        """Return over which link direction each waiting packet came and at which it waits: uint32 [packet, 2].
+        """Return the link direction that each waiting packet came by, and that it waits for: uint32 [packet, 2].
 
         Args:
             only_stuck: leave out those that will get it.

@@ -47,7 +47,7 @@ class ReplayOptions:
 
     Attributes:
         profile: of the recorded job.
-        machine: that it was recorded on.
+        machine: the machine that recorded it.
         to_fabric, to_routes: of the network that its time is wanted on; None: the recorded one.
         to_hosts: names of the hosts there, in the order of the run's first ranks; None: the recorded ones.
         next_to: profile of a job that runs there too; None: none.

@@ -265,7 +265,7 @@ def _place_named(
 
     Raises:
         InputError: a name is no host's, or a host is named twice.
-        InconsistentError: a recorded run cannot be read as its job wants it.
+        InconsistentError: a recorded run lacks data that its job needs.
     """
     jobs = study["jobs"]
     if not _are_named(study.get("servers", 0)) and not any(

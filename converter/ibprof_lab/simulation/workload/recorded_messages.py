@@ -33,7 +33,7 @@ _ROUNDS = 60
 """Of the fit, of sizes and intervals in turn."""
 
 _CLOSE = 1e-3
-"""Part by which messages of a size, and mean sizes of intervals, may differ from what they are to be."""
+"""Relative error allowed in the number of messages of each size, and in the mean size of each interval."""
 
 _STEP, _STEEPEST = 2.0, 60.0
 """A slope, of a round and at most: large sizes are likelier than small ones by this power of their ratio."""

@@ -248,8 +248,8 @@ def _scale_pivots(distance: Floats) -> Floats:
 def _place_as_published(wanted: EdgeLengths, gamma: float, draw: np.random.Generator) -> Floats:
     """Descend from a line: a step that reduces the stress makes the next one longer, another one is reverted.
 
-    Where a pair comes to be 1 apart, f rises by gamma, and a descent may end there. Another one then begins with other
-    displacements, while steps are left.
+    Where the distance of a pair becomes 1, f rises by gamma, and a descent may end there. A new descent then begins
+    with other displacements, unless all steps are used.
     """
     count = wanted.vertices
     rounds = int(np.clip(100 * _PAIRS / (len(wanted.edge) + 50 * count), 100 * _FEWEST, 100 * _MOST))

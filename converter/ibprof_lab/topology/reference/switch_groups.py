@@ -129,7 +129,7 @@ def compare_switch_links(between: SwitchDistances, graph: nx.Graph) -> tuple[Lin
         [[graph.has_edge(one, other) for other in between.vertex.tolist()] for one in between.vertex.tolist()], bool
     ).reshape(count, count)
     above = np.triu(np.isfinite(apart), 1)
-    # Switches with one other between them are the second nearest.
+    # Two switches with one switch between them are second-nearest neighbours.
     hops = np.unique(between.hops[np.isfinite(between.hops)])
     one_link, more = apart[above & linked], apart[above & ~linked & np.isin(between.hops, hops[1:2])]
     if not one_link.size or not more.size:
