@@ -16,6 +16,7 @@ from pathlib import Path
 
 from ibprof.doctor.finding import DoctorFinding
 from ibprof.launch.transport_settings import TRANSPORTS, exact_settings
+from ibprof.profile.scheduler_job import expand_output, output_values
 from ibprof.text.quantities import format_bytes
 
 NAME = "libibprof.so"
@@ -63,7 +64,8 @@ def examine_machine(library: Path, environment: Mapping[str, str]) -> Iterator[D
         yield DoctorFinding("preloads", good=True, text=f"{', '.join(others)} too, after libibprof.so")
     yield from _judge_limits()
     yield from _list_ports(environment)
-    yield _try_folder(Path(environment.get("IBPROF_OUTPUT") or "profile.ibprof"))
+    output = environment.get("IBPROF_OUTPUT") or "profile.ibprof"
+    yield _try_folder(Path(expand_output(output, output_values(environment))))
 
 
 def _load(library: Path) -> DoctorFinding:

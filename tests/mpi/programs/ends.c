@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * ends HOW NUMBER: end with a status, by a signal, by MPI_Abort, or after some seconds.
+ */
+#include <mpi.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int main(int argc, char **argv)
+{
+    const int number = argc > 2 ? atoi(argv[2]) : 0;
+    int sum = 1;
+
+    MPI_Init(&argc, &argv);
+    MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    if (argc > 2 && !strcmp(argv[1], "signal")) raise(number);
+    if (argc > 2 && !strcmp(argv[1], "abort")) MPI_Abort(MPI_COMM_WORLD, number);
+    if (argc > 2 && !strcmp(argv[1], "sleep")) sleep((unsigned)number);
+    MPI_Finalize();
+    return argc > 2 && !strcmp(argv[1], "status") ? number : 0;
+}
