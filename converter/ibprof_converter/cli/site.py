@@ -68,7 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_ingest(commands)
     _add_fabrics(commands)
     _add_questions(commands)
-    _add_metrics(commands)
+    _add_outputs(commands)
     _add_upkeep(commands)
     return parser
 
@@ -171,7 +171,12 @@ def _add_questions(commands: Subcommands) -> None:
     unexplained.add_argument("--top", type=count_in(1), default=_TOP, help="number of rows (default: %(default)s)")
 
 
-def _add_metrics(commands: Subcommands) -> None:
+def _add_outputs(commands: Subcommands) -> None:
+    summary = "write the web view of a day: its network, with the largest jobs as layers"
+    view = _add(commands, "view", summary, "2026-11-29 -o day.html", _view_day)
+    view.add_argument("day", metavar="DAY", type=type_of(_parse_day))
+    view.add_argument("-o", dest="output", metavar="FILE", type=Path, required=True, help="the page")
+    view.add_argument("--jobs", type=count_in(1, 1000), default=20, help="those with most bytes (default: %(default)s)")
     summary = "write metrics of the last hour as OpenMetrics text, for Prometheus"
     metrics = _add(commands, "metrics", summary, "-o /var/lib/prometheus/node-exporter/ibprof.prom", _write_metrics)
     metrics.add_argument("-o", dest="output", metavar="FILE", type=Path, help="replace FILE (default: stdout)")
@@ -319,6 +324,13 @@ def _write_metrics(
         write_atomically(output, text.encode())
     else:
         sys.stdout.write(text)
+
+
+def _view_day(store: Path, day: date, output: Path, jobs: int) -> None:
+    from ibprof_converter.site.day_view import view_day  # noqa: PLC0415  (as above)
+    from ibprof_converter.site.job_store import JobStore  # noqa: PLC0415
+
+    view_day(JobStore(store), day, jobs).save(output)
 
 
 def _print_dashboard() -> None:

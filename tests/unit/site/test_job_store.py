@@ -26,7 +26,7 @@ import gc, os, shutil, signal, sys
 from pathlib import Path
 from ibprof_converter.site.job_ingest import ingest_jobs
 from ibprof_converter.site.job_store import JobStore
-import pyarrow.parquet as pq
+import pyarrow.dataset, pyarrow.parquet as pq
 store, lines, outcomes = map(Path, sys.argv[1:])
 gc.freeze()
 

@@ -217,6 +217,10 @@ def test_a_profile_has_the_loads_of_its_fabric_once_in_any_form(
         expected |= {(each[f"{end}_guid"], each[f"{end}_port"]): each[f"{end}_bytes"] for end in "ab"}
     assert found == {port: amount for port, amount in expected.items() if amount}
     assert sum(row["pair_bytes"]) == row["bytes"]
+    page = tmp_path / "day.html"
+    assert main(["view", day.date().isoformat(), "-o", str(page), "--store", str(store)]) == 0
+    assert page.read_text().startswith("<!DOCTYPE html>")
+    assert main(["view", "2026-01-01", "-o", str(page), "--store", str(store)]) == 2
 
 
 def test_a_job_is_on_the_fabric_of_its_day(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The web view of a day: the network of that day, and its jobs as jobs that share it."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pyarrow.compute as pc
+
+from ibprof.errors import UsageError
+from ibprof_converter.analysis.load_options import TrafficOptions
+from ibprof_converter.analysis.load_pipeline import load_traffic
+from ibprof_converter.analysis.loads_view import NamedLoads, NetworkView, render_view
+from ibprof_converter.site.fabric_days import FabricCalendar
+from ibprof_converter.site.job_store import JobStore
+
+_COLUMNS = ("pair_source", "pair_destination", "pair_bytes", "pair_rail")
+
+
+def view_day(store: JobStore, day: date, jobs: int) -> NetworkView:
+    """Return the view of the network of a day under its jobs.
+
+    Args:
+        store: of all jobs.
+        day: on which they began.
+        jobs: number of jobs, those with most bytes; each is a layer.
+
+    Raises:
+        UsageError: no job of that day has pairs of ports on a fabric of the store.
+    """
+    fabric = FabricCalendar(store.folder).find(day)
+    found = store.read_day(day) if day in store.days() else None
+    if fabric is None or found is None:
+        raise UsageError(f"the store has no {'jobs' if fabric else 'fabric'} of {day}")
+    placed = found.filter(pc.greater(pc.fill_null(pc.list_value_length(found["pair_bytes"]), 0), 0))
+    rows = placed.sort_by([("bytes", "descending"), ("key", "ascending")])[:jobs].to_pylist()
+    if not rows:
+        raise UsageError(f"no job of {day} has pairs of ports: summaries were made without --store")
+    with TemporaryDirectory(prefix="ibprof-site-") as folder:
+        files = []
+        for row in rows:
+            # The view names jobs by their files; names of users and jobs are anyone's text.
+            name = re.sub(r"[^A-Za-z0-9_.-]", "_", f"{row['job'] or row['key']}-{row['user'] or ''}")[:64]
+            files.append(Path(folder, f"{name}-{row['key'][-4:]}.csv"))
+            lines = zip(*(row[column] for column in _COLUMNS), strict=True)
+            text = "".join(f"{','.join(map(str, line))}\n" for line in lines)
+            files[-1].write_text(f"src_lid,dst_lid,bytes,rail\n{text}", encoding="utf-8")
+        loads = load_traffic(fabric.routed, TrafficOptions(tuple(map(str, files))))
+        return render_view(NamedLoads(loads, tuple(file.stem for file in files)))
