@@ -86,6 +86,12 @@ def test_events_may_stop_in_any_order(version: int, order: str, harness: Path, p
     check_bytes(load_profile(tmp_path), said)
 
 
+@pytest.mark.parametrize("version", [1, 7])
+def test_a_child_adds_nothing(version: int, harness: Path, ports: Ports, tmp_path: Path) -> None:
+    said = run_ranks(harness, ports, tmp_path, 2, version, "order=fork")
+    check_bytes(load_profile(tmp_path), said)
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_names_may_be_missing(version: int, harness: Path, ports: Ports, tmp_path: Path) -> None:
     said = run_ranks(harness, ports, tmp_path, 2, version, "null=1")

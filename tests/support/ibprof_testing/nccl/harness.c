@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -375,6 +376,30 @@ static void begin(struct communicator *c)
     CHECK(!error);
 }
 
+/* A child may call the plug-in with what it inherited: it must not add to its parent's recording, nor hang. */
+static void use_in_child(struct communicator *c)
+{
+    struct operation sent = {.peer = (rank + 1) % ranks, .is_send = 1};
+    void *task = start_collective(c, 0, 1000);
+    const pid_t child = (start_operation(c, &sent, task), fork());
+    int status = 0;
+
+    if (!child) {
+        void *step = start_step(c, &sent, 0);
+
+        record(step, IBP_NCCL_SEND_GPU_WAIT, 0, 0);
+        record(step, IBP_NCCL_SEND_WAIT, 5000000, 0);
+        stop(step);
+        stop(sent.handle);
+        stop(start_collective(c, 1, 1000));
+        CHECK(!plugin->finalize(c->context));
+        _exit(0);
+    }
+    CHECK(waitpid(child, &status, 0) == child && !status);
+    stop(sent.handle);
+    stop(task);
+}
+
 static void print_bytes(const char *name, size_t offset)
 {
     const char *comma = "";
@@ -451,6 +476,7 @@ int main(int count, char **arguments)
     }
     for (int i = 0; i < communicators; i++) CHECK(!pthread_create(&threads[i], NULL, proxy, &all[i]));
     for (int i = 0; i < communicators; i++) pthread_join(threads[i], NULL);
+    if (!strcmp(order, "fork")) use_in_child(&all[0]);
     printf("{\"rank\": %d, \"mask\": %d, \"version\": %d, ", rank, mask, version);
     print_bytes("sent", offsetof(struct communicator, sent));
     printf(", ");
