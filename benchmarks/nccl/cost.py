@@ -4,9 +4,9 @@
 
     benchmarks/nccl/cost.py [EXAMPLE]
 
-EXAMPLE is the folder of an example profiler of NCCL, such as ext-profiler/example of 2.28.9: its sources are compiled and
-measured in the same run. A plug-in that does nothing is measured too. No GPU and no network are used. Rounds alternate;
-the least CPU time counts.
+EXAMPLE is the folder of an example profiler of NCCL, such as ext-profiler/example of 2.28.9: its sources are compiled
+and measured in the same run. A plug-in that does nothing is measured too. No GPU and no network are used. Rounds
+alternate; the least CPU time counts.
 """
 
 from __future__ import annotations

@@ -281,7 +281,8 @@ struct ibp_nccl_context *ibp_nccl_begin(unsigned interface, const struct ibp_ncc
 
 void ibp_nccl_describe(struct ibp_nccl_context *context, const struct ibp_nccl_communicator_facts *facts)
 {
-    if (!context || __atomic_load_n(&context->is_described, __ATOMIC_RELAXED)) return;
+    if (!context || !state.recorder->is_recording()) return; /* in a child all contexts are zeros */
+    if (__atomic_load_n(&context->is_described, __ATOMIC_RELAXED)) return;
     lock();
     if (!context->is_described) fill(context, facts);
     unlock();
