@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
 import pytest
-from scipy.signal import lfilter
 
 from ibprof_lab.cli.sim import main
 from ibprof_lab.simulation.measure.latency_statistics import (
@@ -60,8 +60,8 @@ def autoregressive(lag: float, count: int, seed: int, spread: float = 0.1) -> np
     """A stationary series of mean 1, whose values depend on the ones before."""
     random = np.random.default_rng(seed)
     noise = random.normal(0, spread * (1 - lag**2) ** 0.5, count)
-    values, _ = lfilter([1.0], [1.0, -lag], noise, zi=[lag * random.normal(0, spread)])
-    return np.asarray(1 + values)
+    values = accumulate(noise.tolist(), lambda before, each: lag * before + each, initial=random.normal(0, spread))
+    return 1 + np.array(list(values)[1:])
 
 
 @pytest.mark.parametrize("lag", [0.0, 0.9, 0.99])
