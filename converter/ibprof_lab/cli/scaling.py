@@ -136,7 +136,7 @@ def _add_predict(commands: Subcommands) -> None:
     parser = _add(commands, "predict", summary)
     add = parser.add_argument
     add("runs", nargs="+", metavar="N:PROFILE", type=_parse_run, help="problem size, and a profile or recording; three "
-        "numbers of processes or more")  # fmt: skip
+        "numbers of processes above 1 or more")  # fmt: skip
     add("--operations", metavar="FORMULA", required=True, help="#op as a formula of n, up to a factor")
     add("--delays", metavar="FILE", type=Path, required=True, help="as ibprof-latency measured them, with --lengths "
         "0,1K:1M:x4")  # fmt: skip

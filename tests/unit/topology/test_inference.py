@@ -257,6 +257,43 @@ def test_a_torus_of_many_hosts_is_recognised_with_its_sizes(noise: float) -> Non
     assert inferred.refusal is None
 
 
+@pytest.mark.parametrize(
+    ("sizes", "rings", "name"),
+    [
+        ((20, 15), False, "a mesh of 15 x 20 hosts"),
+        ((2,) * 9, False, "a hypercube of 9 dimensions"),
+        ((8, 8, 6), (True, True, False), "a torus of 8 x 8 hosts, lines of 6"),
+    ],
+)
+def test_meshes_and_hypercubes_are_named_with_their_sizes(
+    sizes: tuple[int, ...], rings: bool | tuple[bool, ...], name: str
+) -> None:
+    graph = nx.convert_node_labels_to_integers(nx.grid_graph(sizes, periodic=rings))
+    nx.set_edge_attributes(graph, 0.1, "us")
+    made = Made(len(graph), graph, 1.0)
+    topology = infer(make_values(disturb(made.delays(), 0.005, 1)), QUICK).topology
+    assert is_recovered(topology, made)
+    assert f"the links are those of {name}" in topology.notes
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.002, 0.005, 0.01])
+def test_processors_of_a_blizzard_node_are_switches(noise: float) -> None:
+    """Bufe's figure 3.2: four meshed blocks of four processors, which have two links to others, and two cores each."""
+    graph = nx.Graph()
+    for processor in range(16):
+        block, place = divmod(processor, 4)
+        inside = [(processor, 4 * block + other, 0.15) for other in range(place)]
+        graph.add_weighted_edges_from([*inside, (processor, 4 * ((block + 1) % 4) + place, 0.57)], "us")
+    cores = nx.Graph()
+    cores.add_weighted_edges_from([(32 + a, 32 + b, us["us"]) for a, b, us in graph.edges(data=True)], "us")
+    cores.add_weighted_edges_from([(core, 32 + core // 2, 0.575) for core in range(32)], "us")
+    topology = infer(make_values(disturb(Made(32, cores).delays(), noise, 1)), InferenceEffort(replicates=20)).topology
+    edge = np.sort(topology.edge, axis=1)
+    switch = dict(edge[edge[:, 0] < 32].tolist())
+    assert all(switch[core] == switch[core + 1] != switch[(core + 2) % 32] for core in range(0, 32, 2))
+    assert (len(topology.switches), len(topology.edge)) == (16, len(cores.edges))
+
+
 def test_a_network_that_no_model_explains_is_refused() -> None:
     place = np.random.default_rng(0).random((300, 3))
     delays = (1 + np.linalg.norm(place[:, None] - place, axis=2)) * 1e-6

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -74,7 +75,8 @@ def query_prediction(options: PredictOptions) -> dict[str, Any]:
     operations = parse_formula("--operations", options.operations)
     network = read_loggp(options.delays, UNITS[options.unit])
     sharing, notes = _find_sharing(options)
-    runs = [read_calls(load_profile(path), size) for size, path in options.runs]
+    recorded = [read_calls(load_profile(path), size) for size, path in options.runs]
+    runs = [run for run in recorded if run.processes > 1] or recorded
     try:
         model = TimeModel(
             runs,
@@ -92,12 +94,24 @@ def query_prediction(options: PredictOptions) -> dict[str, Any]:
     else:
         curve, stop = [_predict(model, options.scaling, size, p) for p in options.processes], None
     notes += [f"{run.name}: {note}" for run in runs for note in run.notes]
+    # One process communicates nothing: its run says nothing about calls, but it is what speed-up is compared with.
+    alone = [run for run in recorded if run not in runs]
+    bases = [run for run in alone if options.scaling == STRONG and run.size == size]
+    base = (1, statistics.median(run.seconds for run in bases)) if bases else (curve[0].processes, curve[0].seconds)
+    for run in alone:
+        is_base = (
+            "speed-up is compared with it"
+            if run in bases
+            else "it is left out, as its problem is not that of the curve"
+        )
+        notes.append(f"{run.name}: a run of one process communicates nothing: {is_base}")
     document = {
         "scaling": options.scaling,
+        "base": {"processes": base[0], "seconds": base[1]},
         "network": _describe_network(network),
         "range": {"processes": list(model.processes), "n": list(model.sizes)},
         "checks": [asdict(check) for check in model.checks],
-        "curve": _describe_curve(curve, options.scaling),
+        "curve": _describe_curve(curve, options.scaling, *base),
         "stop": stop,
         "notes": notes,
     }
@@ -157,11 +171,13 @@ def _describe_network(network: LogGP) -> dict[str, Any]:
     }
 
 
-def _describe_curve(curve: Sequence[PredictedTime], scaling: str) -> list[dict[str, Any]]:
-    first = curve[0]
+def _describe_curve(
+    curve: Sequence[PredictedTime], scaling: str, processes: int, seconds: float
+) -> list[dict[str, Any]]:
+    """Return a row for each prediction, compared with the seconds of a number of processes."""
     rows = []
     for each in curve:
-        ratio = first.seconds / each.seconds
+        ratio = seconds / each.seconds
         rows.append(
             {
                 "processes": each.processes,
@@ -171,8 +187,8 @@ def _describe_curve(curve: Sequence[PredictedTime], scaling: str) -> list[dict[s
                 "high": each.high,
                 "computing": each.computing,
                 "operations": each.groups,
-                "speed_up": ratio if scaling == STRONG else ratio * each.processes / first.processes,
-                "efficiency": ratio * first.processes / each.processes if scaling == STRONG else ratio,
+                "speed_up": ratio if scaling == STRONG else ratio * each.processes / processes,
+                "efficiency": ratio * processes / each.processes if scaling == STRONG else ratio,
                 "beyond": each.beyond,
             }
         )
@@ -187,8 +203,8 @@ def print_prediction(console: Console, document: dict[str, Any]) -> None:
     console.print(
         Text(
             f"{kind}: {_time(curve[-1])} with {curve[-1]['processes']} processes, an efficiency of "
-            f"{curve[-1]['efficiency']:.0%} compared with {curve[0]['processes']}; shortest with {best['processes']}. "
-            f"Predictions hold for {least:g} to {most:g} processes.",
+            f"{curve[-1]['efficiency']:.0%} compared with {document['base']['processes']}; "
+            f"shortest with {best['processes']}. Predictions hold for {least:g} to {most:g} processes.",
             style="bold",
         )
     )

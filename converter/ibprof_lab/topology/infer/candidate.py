@@ -60,6 +60,7 @@ class Candidate:
         overhead: cost of a message that does not depend on its path, seconds.
         explained: float64 [host, host], the delays that it explains, seconds.
         parameters: number of fitted values.
+        errors: known deviation of the errors that its switches were found with; 0 where the delays showed it.
     """
 
     model: str
@@ -69,6 +70,7 @@ class Candidate:
     overhead: float
     explained: Floats
     parameters: int
+    errors: float = 0.0
 
     def residuals(self, delays: npt.NDArray[np.floating]) -> Floats:
         """Return the logarithm of each delay over the explained one, float64 [host, host]; 0 on the diagonal."""

@@ -9,6 +9,7 @@ and links the number of pairs that fits best.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import log
 
@@ -35,6 +36,7 @@ _MOST_NEIGHBOURS = 14
 """Of a host in a regular network: those of a torus of seven dimensions."""
 
 _FITTED = 192
+_BLOCK = 512
 
 
 def find_direct(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate | None:
@@ -72,65 +74,104 @@ def find_regular(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate | No
     hosts = len(delays)
     if hosts <= _MOST_NEIGHBOURS + 1:
         return None
-    nearest = np.sort(
-        np.partition(np.where(known, delays, np.inf), _MOST_NEIGHBOURS, axis=1)[:, : _MOST_NEIGHBOURS + 1]
-    )
-    usual = np.median(nearest, axis=0)
+    blocks = [slice(begin, begin + _BLOCK) for begin in range(0, hosts, _BLOCK)]
+    nearest = [np.partition(np.where(known[each], delays[each], np.inf), _MOST_NEIGHBOURS) for each in blocks]
+    usual = np.median(np.sort(np.concatenate([each[:, : _MOST_NEIGHBOURS + 1] for each in nearest])), axis=0)
     degree = int(np.argmax(np.diff(np.log(usual[1:])))) + 1
-    edge = np.argwhere(np.triu(known & (delays < np.sqrt(usual[degree] * usual[degree + 1])), 1)).astype(np.int32)
+    below = known & (delays < np.sqrt(usual[degree] * usual[degree + 1]))
+    edge = np.argwhere(np.triu(below | below.T, 1)).astype(np.int32)
     if not hosts - 1 <= len(edge) < hosts * (_MOST_NEIGHBOURS + 1) // 2:
         return None
-    hops = shortest_path(weigh_edges(edge, np.ones(len(edge)), hosts), directed=False, unweighted=True)
-    if not np.isfinite(hops).all():
+    hops = np.zeros((hosts, hosts), np.int16)
+    reached = 0
+    for within in _find_reach(edge, hosts):
+        bits = np.unpackbits(within.view(np.uint8), axis=1, count=hosts, bitorder="little")
+        reached = int(np.count_nonzero(bits))
+        hops += 1 - bits.view(np.int8)
+    if reached < hosts * hosts:
         return None
     chosen = np.linspace(0, hosts - 1, min(hosts, _FITTED)).astype(int)
     counts = known[chosen]
-    slope, overhead = np.polyfit(hops[chosen][counts], delays[chosen][counts], 1)
+    slope, overhead = np.polyfit(hops[chosen][counts].astype(np.float64), delays[chosen][counts], 1)
     overhead = max(float(overhead), 0.0)
     if slope <= 0:
         return None
-    explained = overhead + slope * hops
+    explained = hops.astype(delays.dtype)
+    explained *= delays.dtype.type(slope)
+    explained += delays.dtype.type(overhead)
     np.fill_diagonal(explained, 0.0)
     return Candidate("direct", 0, edge, np.full(len(edge), slope), overhead, explained, 2 + len(edge))
 
 
-def find_torus_sizes(edge: npt.NDArray[np.integer], hosts: int) -> tuple[int, ...]:
-    """Return the sizes of a torus, ascending: as many hosts at each distance from a host as it has; else none."""
+def _find_reach(edge: npt.NDArray[np.integer], hosts: int) -> Iterator[npt.NDArray[np.uint64]]:
+    """Yield the hosts within 0, 1, 2 and more hops of each host as bits, uint64 [host, word], until they grow no more.
+
+    Links are of hosts only. A step takes one word for each link and 64 hosts.
+    """
+    ends = np.concatenate([edge, edge[:, ::-1], np.repeat(np.arange(hosts), 2).reshape(-1, 2)])
+    ends = ends[np.argsort(ends[:, 0], kind="stable")]
+    first = np.searchsorted(ends[:, 0], np.arange(hosts))
+    within = np.zeros((hosts, -(-hosts // 64)), np.uint64)
+    own = np.arange(hosts)
+    within[own, own // 64] = np.uint64(1) << (own % 64).astype(np.uint64)
+    while True:
+        yield within
+        farther = np.bitwise_or.reduceat(within[ends[:, 1]], first, axis=0)
+        if np.array_equal(farther, within):
+            return
+        within = farther
+
+
+def describe_grid(edge: npt.NDArray[np.integer], hosts: int) -> str | None:
+    """Return the name of a torus, a mesh or a hypercube with its sizes; None for links of another network.
+
+    A network is a grid where it has as many pairs of hosts at each distance: those of rings and lines, convolved.
+    """
     if edge.max() >= hosts:
-        return ()
-    graph = weigh_edges(edge, np.ones(len(edge)), hosts)
-    hops = shortest_path(graph, directed=False, unweighted=True, indices=[0, hosts // 2])
-    if not np.isfinite(hops).all():
-        return ()
-    counts = [np.bincount(row.astype(int)) for row in hops]
-    if len(counts[0]) != len(counts[1]) or (counts[0] != counts[1]).any():
-        return ()
+        return None
+    ones = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1)
+    within = np.array([int(ones[each.view(np.uint8)].sum()) for each in _find_reach(edge, hosts)])
+    pairs = np.diff(within, prepend=0)
+    if within[-1] != hosts * hosts:
+        return None
 
-    def split(left: int, least: int, at_distance: npt.NDArray[np.integer]) -> tuple[int, ...]:
+    def split(left: int, least: int, at_distance: npt.NDArray[np.integer]) -> tuple[tuple[int, bool], ...] | None:
         if left == 1:
-            return () if np.array_equal(at_distance, counts[0]) else (0,)
-        for size in range(least, left + 1):
-            if left % size == 0 and len(at_distance) + size // 2 <= len(counts[0]):
-                around = np.bincount(np.minimum(np.arange(size), size - np.arange(size)))
-                found = split(left // size, size, np.convolve(at_distance, around))
-                if 0 not in found:
-                    return (size, *found)
-        return (0,)
+            return () if np.array_equal(at_distance, pairs) else None
+        for size in (each for each in range(least, left + 1) if left % each == 0):
+            place = np.arange(size)
+            line = np.bincount(np.abs(np.subtract.outer(place, place)).ravel())
+            ring = size * np.bincount(np.minimum(place, size - place))
+            for is_ring, around in ((True, ring), (False, line))[: 1 + (size > 2)]:
+                if len(at_distance) + len(around) - 1 <= len(pairs):
+                    found = split(left // size, size, np.convolve(at_distance, around))
+                    if found is not None:
+                        return ((size, is_ring), *found)
+        return None
 
-    sizes = split(hosts, 2, np.ones(1, int))
-    # Two rings of two hosts are one of four.
-    twos = sizes.count(2)
-    return (
-        () if 0 in sizes else tuple(sorted([2] * (twos % 2) + [4] * (twos // 2) + [each for each in sizes if each > 2]))
-    )
+    factors = split(hosts, 2, np.ones(1, np.int64))
+    if factors is None:
+        return None
+    twos = sum(size == 2 for size, _ in factors)  # a ring of two hosts is a line; two of them are a ring of four
+    if twos == len(factors) > 2:
+        return f"a hypercube of {twos} dimensions"
+    rings = sorted([size for size, is_ring in factors if is_ring and size > 2] + [4] * (twos // 2))
+    lines = sorted([size for size, is_ring in factors if not is_ring] + [2] * (twos % 2))
+    kind = "torus" if rings else "mesh"
+    flat = f", lines of {' x '.join(map(str, lines))}" if rings and any(size > 2 for size in lines) else ""
+    sizes = rings + lines if not flat else rings
+    return f"a {kind} of {' x '.join(map(str, sorted(sizes)))} hosts{flat}"
 
 
-def find_switched(delays: Floats, known: npt.NDArray[np.bool_], tree: RootedTree) -> Candidate | None:
+def find_switched(
+    delays: Floats, known: npt.NDArray[np.bool_], tree: RootedTree, errors: float = 0.0
+) -> Candidate | None:
     """Find a network of switches, each with two hosts or more, that are linked with one another.
 
     Args:
         delays, known: as for `find_direct`.
         tree: nested switches; those without a switch below show which hosts share a switch.
+        errors: known deviation of the errors that the tree was found with; else 0.
 
     Returns:
         None where there are fewer than four such switches, some hosts are on none of them, or no network explains the
@@ -164,7 +205,7 @@ def find_switched(delays: Floats, known: npt.NDArray[np.bool_], tree: RootedTree
     host_edge = np.stack([np.arange(hosts), hosts + switch], axis=1)
     edge = np.concatenate([host_edge, hosts + np.stack(edges, axis=1)]).astype(np.int32)
     latency = np.concatenate([half[switch], length])
-    return Candidate("direct", len(leaf), edge, latency, 0.0, explained, len(leaf) + len(length))
+    return Candidate("direct", len(leaf), edge, latency, 0.0, explained, len(leaf) + len(length), errors)
 
 
 def find_detours(delays: Floats) -> Floats:

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
-from ibprof_lab.topology.infer.candidate import Candidate, Floats, Integers
-from ibprof_lab.topology.infer.direct_networks import find_torus_sizes
+from ibprof_lab.topology.infer.candidate import FLOOR, Candidate, Floats, Integers
+from ibprof_lab.topology.infer.direct_networks import describe_grid
 from ibprof_lab.topology.infer.few_pairs import attach_hosts, find_complete_hosts
 from ibprof_lab.topology.infer.levels import is_network
 from ibprof_lab.topology.infer.model_choice import (
@@ -93,7 +93,8 @@ def infer(values: PairDelays, effort: InferenceEffort | None = None) -> Inferenc
         return Inference(_explain_few(hosts, delays, notes), NO_PAIRS)
     if len(chosen) > _MANY_HOSTS:
         effort = replace(effort, replicates=0)
-    choice = choose_model(delays, effort.models, values.is_exact)
+    errors = FLOOR if values.is_stated else 0.0
+    choice = choose_model(delays, effort.models, errors)
     rails, choice = _prefer_two_rails(choice, delays, effort.models)
     if rails is not None:
         notes.append(
@@ -104,7 +105,7 @@ def infer(values: PairDelays, effort: InferenceEffort | None = None) -> Inferenc
     answer = _resample(choice, hosts, effort)
     if answer.refusal and answer.choice.candidate.model != "levels" and "levels" in effort.models:
         # Links of networks with cycles are many; the switches may be sure where these are not.
-        simple = _resample(choose_model(delays, ("levels",), values.is_exact), hosts, effort)
+        simple = _resample(choose_model(delays, ("levels",), errors), hosts, effort)
         if not simple.refusal and simple.choice.candidate.switches > 1:
             notes.append(
                 f"the model {answer.choice.candidate.model} explains delays better, but {answer.refusal}; the topology "
@@ -115,8 +116,8 @@ def infer(values: PairDelays, effort: InferenceEffort | None = None) -> Inferenc
     factors = choice.levels.factor
     if choice.candidate.model == "levels" and factors.any():
         notes.append(_describe_factors(factors, hosts))
-    if choice.candidate.model == "direct" and (sizes := find_torus_sizes(choice.candidate.edge, len(hosts))):
-        notes.append(f"the links are those of a torus of {' x '.join(map(str, sizes))} hosts")
+    if choice.candidate.model == "direct" and (grid := describe_grid(choice.candidate.edge, len(hosts))):
+        notes.append(f"the links are those of {grid}")
     if answer.drawn < effort.replicates:
         notes.append(
             f"support is of {answer.drawn} resampled matrices: more would have taken over {effort.seconds:g} s"
@@ -124,7 +125,7 @@ def infer(values: PairDelays, effort: InferenceEffort | None = None) -> Inferenc
     # What firmware states cannot be measured again.
     again = (
         np.zeros_like(choice.measured)
-        if values.is_exact
+        if values.is_stated
         else (choice.outliers | find_unconfirmed(choice.candidate, len(hosts))) & choice.measured
     )
     pairs = np.argwhere(np.triu(again | again.T, 1))

@@ -80,7 +80,7 @@ class Levels:
         factor: float64 [host], logarithm of the factor of a host's delays that was set aside; 0 for most.
         clock_step: of the clock, in seconds, where its steps are errors of the delays; else 0.
         hidden: number of switches that the clock's errors may hide, where they have at least half of the hosts.
-        is_exact: whether the delays were taken to have no errors.
+        errors: deviation of the errors where it was known, of the logarithm of a delay; else 0.
     """
 
     tree: RootedTree
@@ -90,7 +90,7 @@ class Levels:
     factor: Floats
     clock_step: float
     hidden: int = 0
-    is_exact: bool = False
+    errors: float = 0.0
 
     def groups(self) -> list[frozenset[int]]:
         """Return the hosts below each switch but the root."""
@@ -183,25 +183,26 @@ class LinkedHosts:
         return RootedTree(owner[:leaves].copy(), parent), height
 
 
-def find_levels(delays: npt.NDArray[np.floating], known: npt.NDArray[np.bool_], is_exact: bool = False) -> Levels:
+def find_levels(delays: npt.NDArray[np.floating], known: npt.NDArray[np.bool_], errors: float = 0.0) -> Levels:
     """Find nested switches.
 
     Args:
         delays: [n, n], seconds, symmetric, above 0 except on the diagonal; n at least 2. Likely ones stand in for
             those that are not known.
         known: bool [n, n], which of them were measured.
-        is_exact: whether delays are stated and not measured, so that each difference is a level.
+        errors: their deviation where it is known, of the logarithm of a delay, so that each difference beyond it is a
+            level; 0 where the delays show it.
     """
     hosts = len(delays)
     logs: npt.NDArray[np.floating] = delays.astype(np.float64) if hosts <= _MANY_HOSTS else delays.astype(np.float32)
     np.fill_diagonal(logs, 1.0)
     np.log(logs, out=logs)
-    step = _find_clock_step(delays, known) if hosts <= _MANY_HOSTS and not is_exact else 0.0
+    step = _find_clock_step(delays, known) if hosts <= _MANY_HOSTS and not errors else 0.0
     factor, trusted = np.zeros(hosts), known
     stand_in: npt.NDArray[np.floating] = logs
-    for left in range(1 if is_exact or hosts > _MANY_HOSTS else _ROUNDS, 0, -1):
+    for left in range(1 if errors or hosts > _MANY_HOSTS else _ROUNDS, 0, -1):
         even: npt.NDArray[np.floating] = stand_in - factor[:, None] - factor if factor.any() else stand_in
-        found, residuals, deviation = _fit(even, delays, trusted, factor, step, is_exact)
+        found, residuals, deviation = _fit(even, delays, trusted, factor, step, errors)
         if left == 1:
             break
         longer = np.where(known, residuals + (logs - stand_in), np.nan)
@@ -234,20 +235,22 @@ def _fit(
     known: npt.NDArray[np.bool_],
     factor: Floats,
     step: float,
-    is_exact: bool,
+    errors: float,
 ) -> tuple[Levels, npt.NDArray[np.floating], float]:
     """Link hosts and keep the nodes below gaps; return the levels, all residuals, and the errors' deviation."""
     hosts = len(logs)
     working = logs.astype(np.float32) - np.float32(logs.min())
     np.fill_diagonal(working, 0.0)
     linked = LinkedHosts(link_average(working), logs if known.sum() == hosts * (hosts - 1) else _mask(logs, known))
-    deviation, least, clock = FLOOR if is_exact else _SETTLED, _INDEPENDENT, 0.0
+    deviation, least, clock = errors or _SETTLED, _INDEPENDENT, 0.0
     for _ in range(_FITS):
-        kept = np.array([2 * hosts - 2, *_find_gaps(linked, delays, deviation, least, clock, is_exact)])
+        kept = np.array([2 * hosts - 2, *_find_gaps(linked, delays, deviation, least, clock, errors)])
         tree, height = linked.take_nodes(kept)
         residuals = logs - height.astype(logs.dtype)[tree.meeting_nodes()]
         np.fill_diagonal(residuals, 0.0)
         pattern = find_pattern(residuals, known)
+        if errors:
+            break
         before = deviation, least, clock
         deviation = max(NORMAL * _median_size(residuals, known), FLOOR)
         least = _SHARED if pattern.is_certain and deviation > 1.3 * FLOOR else _INDEPENDENT
@@ -259,11 +262,11 @@ def _fit(
             break
     hidden = 0
     if clock:
-        more = np.setdiff1d(list(_find_gaps(linked, delays, deviation, least, 0.0, is_exact)), kept)
+        more = np.setdiff1d(list(_find_gaps(linked, delays, deviation, least, 0.0, errors)), kept)
         # The median of delays that are one multiple or another is one of these.
         tree, height = linked.take_nodes(kept, np.mean)
         hidden = len(more) if len(more) and 2 * linked.size[more].sum() >= hosts else 0
-    return Levels(tree, height, kept, linked, factor, clock, hidden, is_exact), residuals, deviation
+    return Levels(tree, height, kept, linked, factor, clock, hidden, errors), residuals, deviation
 
 
 def _mask(logs: npt.NDArray[np.floating], known: npt.NDArray[np.bool_]) -> npt.NDArray[np.floating]:
@@ -283,7 +286,7 @@ def _find_gaps(
     deviation: float,
     least: float,
     clock: float,
-    is_exact: bool,
+    errors: float,
 ) -> Iterator[int]:
     """Yield the nodes that are switches, descending, without the root.
 
@@ -301,7 +304,7 @@ def _find_gaps(
         floor = NETWORK_STEP if _NETWORK_SECONDS[0] < seconds < _NETWORK_SECONDS[1] else _OTHER_STEP
         error = float(np.hypot(deviation, _CLOCK * clock / seconds))
         pairs, pairs_above = size * (size - 1) / 2, size * (linked.size[linked.parent[node]] - size)
-        needed = max(0.0 if is_exact else floor, error * (least + largest * sqrt(1 / pairs + 1 / pairs_above)))
+        needed = max(0.0 if errors else floor, error * (least + largest * sqrt(1 / pairs + 1 / pairs_above)))
         if step >= needed and not _lacks_a_slow_host(linked, delays, node):
             yield node
 
@@ -396,7 +399,7 @@ def find_support(
     drawn, at_root = np.zeros(hosts), np.zeros(hosts)
     for chosen in draws:
         count += 1
-        again = find_levels(delays[np.ix_(chosen, chosen)], known[np.ix_(chosen, chosen)], levels.is_exact)
+        again = find_levels(delays[np.ix_(chosen, chosen)], known[np.ix_(chosen, chosen)], levels.errors)
         every, first = frozenset(chosen.tolist()), int(chosen[0])
         splits = {_away_from(first, frozenset(chosen[sorted(group)].tolist()), every) for group in again.groups()}
         for group in shown:

@@ -73,7 +73,7 @@ class ModelChoice:
 
 
 def choose_model(
-    delays: npt.NDArray[np.floating], models: tuple[str, ...] = MODELS, is_exact: bool = False
+    delays: npt.NDArray[np.floating], models: tuple[str, ...] = MODELS, errors: float = 0.0
 ) -> ModelChoice:
     """Find the graph that explains delays best.
 
@@ -81,14 +81,14 @@ def choose_model(
         delays: float [n, n], seconds, symmetric, nan where not measured; n at least 3, and the measured pairs connect
             all hosts.
         models: to try.
-        is_exact: whether delays are stated and not measured.
+        errors: deviation of the delays where it is known, of their logarithm; else 0.
     """
     measured = delays > 0
     hosts = len(delays)
     if hosts <= LARGEST["additive"]:
         delays = delays.astype(np.float64)
     filled = delays if measured.sum() == hosts * (hosts - 1) else fill_gaps(delays, measured)
-    levels = find_levels(filled, measured, is_exact)
+    levels = find_levels(filled, measured, errors)
     factor = levels.factor
     even = filled * np.exp(-(factor[:, None] + factor)) if factor.any() else filled
     nested = levels.as_candidate()
@@ -126,7 +126,7 @@ def _find_others(
         is_seen = hosts <= _FEW_HOSTS or levels.factor.any() or find_pattern(nested.residuals(even), known).is_certain
         # Between places slopes are no cables, but some pairs may be far from any level.
         is_left = is_far(delays[known]) and bool((np.abs(nested.residuals(even))[known] > _LEFT_OUT).any())
-        if not is_seen or not (is_network(delays[known]) or is_left or levels.is_exact):
+        if not is_seen or not (is_network(delays[known]) or is_left or levels.errors):
             return [], ()
     exact = delays.astype(np.float64, copy=False)
     if "direct" in models:
@@ -136,6 +136,11 @@ def _find_others(
         find = find_direct if hosts <= FEWER_HOSTS else find_regular
         if hosts <= LARGEST["direct"] and (direct := find(exact, known)) is not None:
             found.append(direct)
+            # Its links show how small errors are, and so switches between which levels saw only a slope.
+            errors = max(find_outliers(direct, exact, known)[1], FLOOR)
+            if hosts <= FEWER_HOSTS:
+                finer = find_switched(exact, known, find_levels(exact, known, errors).tree, errors)
+                found += [finer] if finer is not None else []
     if "additive" in models and hosts <= LARGEST["additive"] and not _is_explained(found, delays, known):
         found.insert(0, find_additive(exact, known))
     untried += [model for model, most in LARGEST.items() if model in models and hosts > most]

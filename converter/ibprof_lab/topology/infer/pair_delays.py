@@ -30,7 +30,7 @@ class PairDelays:
         statistic: of the samples.
         length: bytes of the messages.
         notes: what was joined or left out, a sentence each.
-        is_exact: whether these are stated, and not measured.
+        is_stated: whether firmware states these, and nothing was measured.
     """
 
     hosts: tuple[str, ...]
@@ -38,7 +38,7 @@ class PairDelays:
     statistic: str
     length: int
     notes: tuple[str, ...]
-    is_exact: bool = False
+    is_stated: bool = False
 
 
 def take_pair_delays(delays: Delays, length: int | None = None, statistic: str | None = None) -> PairDelays:
@@ -78,10 +78,10 @@ def take_pair_delays(delays: Delays, length: int | None = None, statistic: str |
         hosts = delays.labels
     seconds, said = _join_directions(matrix)
     row = int(delays.lengths[0]) if length is None else length
-    is_exact = delays.attributes.get("source") == FIRMWARE
-    if is_exact:
+    is_stated = delays.attributes.get("source") == FIRMWARE
+    if is_stated:
         notes.append("these are distances that firmware states: 10 is local memory, and 1 counts as 1 ns")
-    return PairDelays(hosts, seconds, chosen, row, (*notes, *said), is_exact)
+    return PairDelays(hosts, seconds, chosen, row, (*notes, *said), is_stated)
 
 
 def _most_agreeing(delays: Delays, length: int | None) -> str:

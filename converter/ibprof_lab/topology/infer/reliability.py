@@ -114,7 +114,7 @@ def _resample_errors(
         sample = candidate.explained.astype(np.float64)
         sample[above] *= np.exp(draw.choice(errors, len(above[0])))
         sample.T[above] = sample[above]
-        if (again := _infer_again(candidate, sample, known, choice.levels.is_exact)) is not None:
+        if (again := _infer_again(candidate, sample, known)) is not None:
             seen = _mark_edges(to_topology(again))
             of_host = {mark[1]: mark[2] for mark in seen if isinstance(mark, tuple) and mark[0] == "host"}
             others = set(seen)
@@ -123,13 +123,11 @@ def _resample_errors(
     return found / max(count, 1), count
 
 
-def _infer_again(
-    candidate: Candidate, sample: Floats, known: npt.NDArray[np.bool_], is_exact: bool
-) -> Candidate | None:
+def _infer_again(candidate: Candidate, sample: Floats, known: npt.NDArray[np.bool_]) -> Candidate | None:
     if candidate.model == "additive":
         return find_additive(sample, known)
     if candidate.switches:
-        return find_switched(sample, known, find_levels(sample, known, is_exact).tree)
+        return find_switched(sample, known, find_levels(sample, known, candidate.errors).tree)
     return find_direct(sample, known) if len(sample) <= FEWER_HOSTS else find_regular(sample, known)
 
 

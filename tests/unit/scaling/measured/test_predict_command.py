@@ -112,6 +112,25 @@ def test_prediction(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert "Predictions hold for 2 to 32 processes." in text.replace("\n", " ")
 
 
+@pytest.mark.parametrize(("scaling", "base"), [("strong", 1), ("weak", 2)])
+def test_a_run_of_one_process_is_the_base_of_speed_up(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, scaling: str, base: int
+) -> None:
+    line = ["--json", "--processes", "2,16" if scaling == "strong" else "2", "--scaling", scaling]
+    assert main([*write_inputs(tmp_path), *line]) == 0
+    without = json.loads(capsys.readouterr().out)["curve"]
+    assert main([*write_inputs(tmp_path, (1, 2, 4, 8)), *line]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [row["seconds"] for row in document["curve"]] == [row["seconds"] for row in without]
+    assert document["base"]["processes"] == base
+    assert "a run of one process communicates nothing: " in document["notes"][-1]
+    if scaling == "strong":
+        seconds = seconds_of(1)[0] + 10 * (1e-5 + SIZE // 8 * 1e-9)  # a message to itself
+        row = document["curve"][1]
+        assert row["speed_up"] == pytest.approx(seconds / row["seconds"], rel=1e-6)
+        assert row["efficiency"] == pytest.approx(row["speed_up"] / 16)
+
+
 def test_delays_of_another_unit(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """The same delays in a numpy file in ns, and by the commands that take their bandwidth."""
     line = [*write_inputs(tmp_path), "--processes", "16", "--json"]
