@@ -3,7 +3,7 @@
  */
 #include "platform/system.h"
 #include "nccl/chain.h"
-#include "nccl/events.h"
+#include "nccl/old_dlopen.h"
 
 #include <limits.h>
 #include <pthread.h>

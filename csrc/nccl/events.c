@@ -3,6 +3,7 @@
  */
 #include "platform/system.h"
 #include "nccl/events.h"
+#include "nccl/old_dlopen.h"
 #include "nccl/profiler_abi.h"
 #include "platform/clock.h"
 

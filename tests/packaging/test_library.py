@@ -8,6 +8,8 @@ import subprocess
 from importlib.resources import files
 from pathlib import Path
 
+import pytest
+
 LIBRARY = Path(str(files("ibprof") / "lib" / "libibprof.so"))
 HEADER = Path(str(files("ibprof") / "include" / "ibprof.h"))
 NEWEST_GLIBC = (2, 17)
@@ -43,8 +45,11 @@ def test_every_interposed_call_has_both_names() -> None:
     assert {f"P{name}" for name in exported - profiled} == profiled
 
 
-def test_no_symbol_is_newer_than_the_oldest_glibc_that_is_met() -> None:
-    shown = subprocess.run(["objdump", "--dynamic-syms", LIBRARY], capture_output=True, text=True, check=True)
+@pytest.mark.parametrize(
+    "library", [LIBRARY, LIBRARY.with_name("libnccl-profiler-ibprof.so")], ids=lambda path: path.name
+)
+def test_no_symbol_is_newer_than_the_oldest_glibc_that_is_met(library: Path) -> None:
+    shown = subprocess.run(["objdump", "--dynamic-syms", library], capture_output=True, text=True, check=True)
     versions = set(re.findall(r"GLIBC_(\d+(?:\.\d+)+)", shown.stdout))
     assert versions, "a library that needs no versioned symbol: is objdump's output read right?"
     assert {text for text in versions if tuple(map(int, text.split("."))) > NEWEST_GLIBC} == set()
