@@ -22,6 +22,8 @@ help:
 	@echo 'make format     format Python, C and TypeScript'
 	@echo 'make viewer     build the page of ibprof-view, after a change in viewer/src'
 	@echo 'make man        a manual page of each command (build/man; MANPATH=build/man man ibprof-report)'
+	@echo 'make wheels     wheels for x86-64 and AArch64 (dist), with the compiler of zig from PyPI'
+	@echo 'make offline-bundle  the same with all packages that they need, for machines without internet'
 	@echo 'make clean      remove everything that these targets made'
 
 .PHONY: demo
@@ -81,6 +83,15 @@ viewer: viewer/node_modules/ready
 .PHONY: man
 man: .venv-dev/ready
 	.venv-dev/bin/python scripts/make-man-pages.py build/man/man1
+
+.PHONY: wheels offline-bundle
+wheels: | base-packages
+	scripts/make-wheels.sh dist
+
+# For this machine's processor and Python: pip install --no-index --find-links dist/offline ibprof
+offline-bundle: | base-packages
+	scripts/make-wheels.sh dist/offline $$(uname -m)
+	.venv-wheels/bin/pip download --quiet --only-binary :all: --dest dist/offline dist/offline/ibprof-*.whl
 
 .PHONY: clean
 clean:

@@ -25,7 +25,7 @@ from difflib import get_close_matches
 from io import StringIO
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from ibprof.errors import UNEXPECTED, IbprofError, InputError
+from ibprof.errors import UNEXPECTED, IbprofError, InputError, MissingToolError
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -47,6 +47,9 @@ _MISSPELT = 0.8
 
 _NAMED = 3
 """Commands that a hint names."""
+
+_LAB = ("netCDF4", "numexpr", "sklearn", "threadpoolctl")
+"""Modules of the extra `lab`, imported where they are used."""
 
 _GARBAGE_THRESHOLD = 100_000
 """Objects that are made before cycles among them are searched for."""
@@ -74,8 +77,8 @@ def run_command(
 
     Returns:
         The exit status: that of `body` or of an `IbprofError`. 3 if the operating system refused a file or an input
-        exceeds the memory. 130 after an interrupt. 141 if the reader of stdout ended. 70, with a traceback, for a
-        bug in ibprof.
+        exceeds the memory. 4 if a package of an extra is missing. 130 after an interrupt. 141 if the reader of stdout
+        ended. 70, with a traceback, for a bug in ibprof.
     """
     _replace_closed_streams()
     _allow_any_text()
@@ -99,13 +102,22 @@ def run_command(
         _print_error(f"{name}: {_refusal(error)}")
         _forget_stdout()
         return InputError.status
-    except Exception:
-        _print_error(traceback.format_exc().rstrip())
-        _print_error(f"{name}: this is a bug of ibprof; please report it with the lines above")
-        return UNEXPECTED
+    except Exception as error:
+        return _report_unexpected(name, error)
     finally:
         gc.set_threshold(*thresholds)
     return status or 0
+
+
+def _report_unexpected(name: str, error: Exception) -> int:
+    """Name the extra that is not installed, or print the traceback of a bug; return the exit status."""
+    package = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+    if package in _LAB:
+        _print_error(f"{name}: {package} is not installed: pip install 'ibprof[lab]'")
+        return MissingToolError.status
+    _print_error(traceback.format_exc().rstrip())
+    _print_error(f"{name}: this is a bug of ibprof; please report it with the lines above")
+    return UNEXPECTED
 
 
 def _print_version(name: str) -> int:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import sysconfig
@@ -60,6 +61,13 @@ def test_the_wheel_is_for_any_python_3_on_this_kind_of_linux() -> None:
     tags = [line.removeprefix("Tag: ") for line in (IBPROF.read_text("WHEEL") or "").splitlines() if "Tag: " in line]
     assert len(tags) == 1
     assert tags[0].startswith("py3-none-linux_")
+
+
+def test_libraries_of_the_laboratory_alone_are_an_extra() -> None:
+    needed = [line.replace('"', "'") for line in IBPROF.requires or ()]
+    of_lab = {re.split("[ >=;]", line)[0] for line in needed if "extra == 'lab'" in line}
+    assert of_lab == {"netCDF4", "numexpr", "scikit-learn", "threadpoolctl"}
+    assert not of_lab & {re.split("[ >=;]", line)[0] for line in needed if "extra ==" not in line}
 
 
 def test_names_of_scripts_and_commands() -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -107,3 +108,17 @@ def test_a_stdout_that_the_shell_closed_is_written_to_in_vain(closed: str) -> No
 
 def _path() -> dict[str, str]:
     return {"PYTHONPATH": ":".join(sys.path)}
+
+
+@pytest.mark.parametrize("module", ["netCDF4", "numexpr", "sklearn", "threadpoolctl"])
+def test_a_missing_package_of_the_laboratory_brings_the_line_that_installs_it(
+    module: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    assert run_command("ibprof-latency", lambda _: bool(importlib.import_module(module)), []) == 4
+    assert capsys.readouterr().err == f"ibprof-latency: {module} is not installed: pip install 'ibprof[lab]'\n"
+
+
+def test_another_missing_module_is_a_bug(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command("ibprof-latency", lambda _: bool(importlib.import_module("nothing_here")), []) == 70
+    assert "this is a bug of ibprof" in capsys.readouterr().err
