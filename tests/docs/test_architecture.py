@@ -35,7 +35,7 @@ def folders_in(folder: Path) -> set[str]:
     ignored = made_by_tools()
     files = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file() and path.suffix != ".so")
     rooms = {file.parts[0] for file in files if len(file.parts) > 1 and not ignored & set(file.parts)}
-    shown = {name for name in rooms if name == ".ci" or not name.startswith(".")}
+    shown = {name for name in rooms if name in (".ci", ".github") or not name.startswith(".")}
     return {(folder / name).relative_to(ROOT).as_posix() for name in shown}
 
 
