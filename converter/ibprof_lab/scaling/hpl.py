@@ -107,6 +107,15 @@ def predict_hpl(
     return ConfidenceInterval(middle, low, high)
 
 
+_VALIDITY = (
+    "without look-ahead, which hides part of moving and waiting, and without accelerators, whose own transfers the "
+    "model does not have",
+    "each process is taken to have its own adapter and memory bus. For k processes that share them, give 1/k of the "
+    "adapter's bandwidth, and the rate of a process while its whole node computes; else the prediction is too fast",
+)
+"""Range of validity."""
+
+
 @dataclass(frozen=True, slots=True)
 class HplOptions:
     """A run of HPL, and its machine.
@@ -168,6 +177,7 @@ def query_hpl(options: HplOptions) -> dict[str, Any]:
         "seconds": asdict(time_hpl(run, rate.value, latency.value, bandwidth.value)),
         "bandwidth": asdict(bandwidth),
         "latency_s": asdict(latency),
+        "notes": list(_VALIDITY),
     }
 
 
@@ -185,7 +195,5 @@ def print_hpl(console: Console, document: dict[str, Any]) -> None:
     )
     parts = ", ".join(f"{name} {format_seconds(seconds[name])}" for name in ("computing", "moving", "waiting"))
     console.print(f"time: {parts}")
-    console.print(
-        "note: without look-ahead, which hides part of moving and waiting, and without accelerators, whose own "
-        "transfers the model does not have"
-    )
+    for note in document["notes"]:
+        console.print(f"note: {note}")

@@ -140,3 +140,14 @@ def test_the_picture_of_a_switch_for_each_host_has_missing_links(tmp_path: Path)
     label = {vertex: told["label"] for vertex, told in drawn.vertices.items()}
     dashed = [{label[a], label[b]} for a, b, attributes in drawn.edges if "style" in attributes]
     assert dashed == [{"t00", "t01"}]
+
+
+@pytest.mark.parametrize("switches", [[(0, 1), (1, 2), (2, 3), (3, 4), (4, 0)], [(0, 4), (1, 4), (2, 4), (3, 4)]])
+def test_doubled_cables_are_equal_to_themselves(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], switches: list[tuple[int, int]]
+) -> None:
+    cables = [f"s{a} -- s{b};" for a, b in switches * 2]
+    hosts = [f"h{switch}{place} -- s{switch};" for switch in range(4) for place in range(3)]
+    (tmp_path / "plan.dot").write_text("graph g {" + " ".join([*cables, *hosts]) + "}")
+    assert topology.main(["compare", str(tmp_path / "plan.dot"), str(tmp_path / "plan.dot"), "--fail"]) == 0
+    assert "no difference" in capsys.readouterr().out
