@@ -104,6 +104,7 @@ def test_gpus_behind_two_switches_are_found(name: str) -> None:
         ("numactl_hardware.out", "  2:  21  21", "  2:  21", r":18: expected 4 distances of node 2, found"),
         ("numactl_hardware.out", "node   0   1   2   3 ", "nodes", r":15: expected the line `node 0 1 ...` behind"),
         ("lstopo_distances.xml", 'kind="5"', 'kind="9"', r"expected distances that are latencies"),
+        ("lstopo_distances.xml", 'kind="5"', 'kind="q"', r"expected XML of lstopo, found invalid literal"),
         ("lstopo_distances.xml", "0 1 2 3 </ind", "0 1 2 7 </ind", r"expected 9 distances of 3 objects, found 16"),
         ("lstopo_distances.xml", "</topology>", "", r"expected XML of lstopo, found no element found"),
         ("lstopo_distances.xml", "21 21 21 21", "21 21 21 x", r"expected 16 distances of 4 objects"),

@@ -6,6 +6,7 @@ Firmware's distances have no unit: 10 is local memory. Here 1 counts as 1 ns.
 
 from __future__ import annotations
 
+import math
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
@@ -102,9 +103,12 @@ def _read_numactl(path: Path, lines: Lines, start: int) -> MachineTable:
 def _read_hwloc(path: Path, text: str) -> MachineTable:
     """Read the first latencies of hwloc's version 2, or distances of version 1."""
     try:
-        root = ET.fromstring(text)
+        return _find_latencies(path, ET.fromstring(text))
     except (ET.ParseError, ValueError) as error:
         raise InputError(path, None, "XML of lstopo", str(error)) from error
+
+
+def _find_latencies(path: Path, root: ET.Element) -> MachineTable:
     for found in root.iter("distances2"):
         if int(found.get("kind", "0")) & _MEANS_LATENCY:
             indexes = _read_fields(found, "indexes")
@@ -116,7 +120,7 @@ def _read_hwloc(path: Path, text: str) -> MachineTable:
     for found in root.iter("distances"):
         base = float(found.get("latency_base", "1"))
         fields = [each.get("value", "") for each in found.iter("latency")]
-        names = [_name_object("NUMANode", str(index)) for index in range(int(found.get("nbobjs", "0")))]
+        names = [_name_object("NUMANode", str(index)) for index in range(math.isqrt(len(fields)))]
         table = _square(path, names, fields)
         return replace(table, seconds=table.seconds * base)
     raise InputError(path, None, "distances that are latencies (`lstopo --distances` shows those of a machine)", "none")
