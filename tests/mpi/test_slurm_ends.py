@@ -72,14 +72,14 @@ def jobs(build: Build, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Job
 
 
 @pytest.mark.parametrize(
-    "ways",
+    "endings",
     [["status 3", "signal 11"], pytest.param(["status 0", "signal 9", "signal 15", "abort 5"], marks=pytest.mark.full)],
 )
-def test_statuses_and_signals(ways: list[str], jobs: Jobs) -> None:
-    numbers = {(form, how): jobs.submit(form, how) for how in ways for form in FORMS}
+def test_statuses_and_signals(endings: list[str], jobs: Jobs) -> None:
+    numbers = {(form, how): jobs.submit(form, how) for how in endings for form in FORMS}
     ends = {key: jobs.end(job) for key, job in numbers.items()}
-    assert {how: ends["ibprof", how] for how in ways} == {how: ends["bare", how] for how in ways}
-    assert len({tuple(ends["bare", how]) for how in ways}) == len(ways)
+    assert {how: ends["ibprof", how] for how in endings} == {how: ends["bare", how] for how in endings}
+    assert len({tuple(ends["bare", how]) for how in endings}) == len(endings)
 
 
 @pytest.mark.full
