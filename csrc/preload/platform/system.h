@@ -29,16 +29,18 @@
 
 /* glibc 2.34 moved these into libc under a new version. The old version is still there; on older systems it is the
  * only one. */
-#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34) && defined(__x86_64__)
+#if defined(__GLIBC__)
+#if __GLIBC_PREREQ(2, 34) && defined(__x86_64__)
 __asm__(".symver dlsym,dlsym@GLIBC_2.2.5");
 __asm__(".symver dlvsym,dlvsym@GLIBC_2.2.5");
 __asm__(".symver dladdr,dladdr@GLIBC_2.2.5");
 __asm__(".symver dlclose,dlclose@GLIBC_2.2.5");
-#elif defined(__GLIBC__) && __GLIBC_PREREQ(2, 34) && (defined(__aarch64__) || defined(__powerpc64__))
+#elif __GLIBC_PREREQ(2, 34) && (defined(__aarch64__) || defined(__powerpc64__))
 __asm__(".symver dlsym,dlsym@GLIBC_2.17");
 __asm__(".symver dlvsym,dlvsym@GLIBC_2.17");
 __asm__(".symver dladdr,dladdr@GLIBC_2.17");
 __asm__(".symver dlclose,dlclose@GLIBC_2.17");
+#endif
 #endif
 
 /* They were part of libdl once, which a program without MPI need not have loaded. */
