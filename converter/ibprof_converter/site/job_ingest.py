@@ -26,6 +26,7 @@ from ibprof_converter.site.job_summary import (
     summarise_job,
     write_line,
 )
+from ibprof_converter.site.site_questions import SiteQuestions
 
 LINES = ".jsonl"
 """End of the names of files with a line of JSON a job."""
@@ -76,6 +77,8 @@ def ingest_jobs(
             waiting = []
     if waiting:
         outcome += store.add(pa.concat_tables(waiting), oldest)
+    if outcome.added or outcome.replaced:
+        SiteQuestions(store).keep_sums()
     return outcome, errors
 
 

@@ -81,6 +81,10 @@ SELECT list(key) AS keys, min(began) AS first, max(began) AS last, max(ended) AS
 FROM (SELECT key, began, ended FROM jobs WHERE key = $job OR job = $job
                      OR job || '_' || task = $job OR job || '.' || step = $job)
 
+-- find_bins
+SELECT key, began, bin_s, bin_bytes, bin_mpi_s FROM jobs
+WHERE began < $until AND ended >= $first AND bin_s > 0 AND len(bin_bytes) > 0 AND list_contains($keys, key)
+
 -- average_day
 WITH named AS ({named day_links: bytes, jobs})
 SELECT any_value(sender) AS sender, any_value(receiver) AS receiver, any_value(gbps) AS gbps,

@@ -31,6 +31,9 @@ MEMORY = "1500MB"
 LEAST_BINS = 8
 """Intervals of a job below which no correlation is computed."""
 
+_COMPARED = 1000
+"""Jobs that are compared, those with most bytes on shared links."""
+
 _Z = 1.96
 
 _VIEWS = ("running", "loads", "lates", "program_lines")
@@ -177,16 +180,13 @@ class SiteQuestions:
             UsageError: there is no such job, or it has no intervals.
         """
         answers: Rows = []
-        for shared in self.shared_with(job, 10 * top):
-            mine, other = (
-                self._ask(
-                    "SELECT began, bin_s, bin_bytes, bin_mpi_s FROM jobs WHERE key = $key AND began <= $until",
-                    {"key": key, "until": shared["until"]},
-                )[0]
-                for key in (shared["of"], shared["key"])
-            )
-            spans = [row["bin_s"] and row["bin_bytes"] for row in (mine, other)]
-            if not all(spans) or None in (mine["bin_mpi_s"] or [None]):
+        together = self.shared_with(job, _COMPARED)
+        keys = list({row[name] for row in together for name in ("of", "key")})
+        span = {name: found for name, found in self._find_job(job).items() if name in ("first", "until")}
+        series = {row["key"]: row for row in self._ask(_SQL["find_bins"], {**span, "keys": keys})}
+        for shared in together:
+            mine, other = series.get(shared["of"]), series.get(shared["key"])
+            if mine is None or other is None or None in (mine["bin_mpi_s"] or [None]):
                 continue
             offset = (mine["began"] - other["began"]).total_seconds()
             edges = offset + mine["bin_s"] * np.arange(len(mine["bin_mpi_s"]) + 1)
@@ -287,6 +287,11 @@ class SiteQuestions:
                 }
             )
         return sorted(answers, key=lambda row: (-row["unexplained"], row["sender"]))[:top]
+
+    def keep_sums(self) -> None:
+        """Make the sums of all days that lack them, so that no question has to."""
+        for what in ("links", "hosts"):
+            self._sum_days(what, None, None)
 
     def _sum_days(self, what: str, first: Day, last: Day) -> int:
         """Define the view `day_links` or `day_hosts` over the sums of days; return the number of days.
