@@ -119,10 +119,11 @@ def build_matrix(run: Profile, by: str, selection: Selection) -> Matrix:
         notes.append(
             f"{left_out} more bytes were sent until then in regions that continued or came again; they are left out"
         )
-    sources = np.unique(counters.source[chosen])
+    sources = np.unique(counters.source[chosen & (counters.source != Source.NCCL)])
     if len(sources) > 1:
         # They see the same bytes at two depths; the one next to the MPI calls knows ranks and operations.
-        chosen &= counters.source == sources[0]
+        # MPI does not carry NCCL's bytes: they are added.
+        chosen &= (counters.source == sources[0]) | (counters.source == Source.NCCL)
         notes.append(f"bytes are those measured in {Source(sources[0]).layer}")
     names, row_of = _name_ranks(run, by)
     if by == "port":

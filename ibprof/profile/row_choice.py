@@ -122,6 +122,8 @@ def find_operation(run: Profile, text: str) -> int:
         UsageError: the profile has none of this name.
     """
     name = text.upper().removeprefix("MPI_")
+    # NCCL's names have letters of both cases.
+    name = next((each for each in run.operations if each.upper() == name), name)
     used = {run.operations[number] for rows in (run.counters, run.times) for number in np.unique(rows.operation)}
     return find_name("operation", name, run.operations, used)
 

@@ -18,8 +18,11 @@ import pytest
 
 from ibprof.load import load_profile
 from ibprof.native.installed_files import find_nccl_profiler
+from ibprof.profile.communication_matrix import Selection, build_matrix
 from ibprof.profile.profile_data import UNKNOWN_PEER, Direction, Profile, Source
+from ibprof_converter.traffic.traffic_reader import profile_traffic
 from ibprof_testing.nccl_harness import Ports, build_harness, build_next, run_ranks
+from ibprof_testing.samples.profiles import Count, make_profile, make_rank
 
 VERSIONS = range(1, 8)
 
@@ -205,3 +208,11 @@ def test_the_library_exports_versions_alone() -> None:
     names = {line.split()[-1] for line in shown.stdout.splitlines()}
     assert names == {f"ncclProfiler_v{version}" for version in VERSIONS}
     assert os.environ.get("NCCL_PROFILER_PLUGIN") is None
+
+
+def test_bytes_of_mpi_and_of_nccl_add_up() -> None:
+    """A job that uses both: neither carries the other's bytes."""
+    counts = [Count(0, 1, 100, source=Source.OPENMPI), Count(0, 1, 7, source=Source.NCCL)]
+    both = make_profile(counts, [make_rank(0), make_rank(1)])
+    assert build_matrix(both, "rank", Selection()).bytes.tolist() == [107]
+    assert int(profile_traffic(both).bytes.sum()) == 107

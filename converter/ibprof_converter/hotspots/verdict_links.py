@@ -44,8 +44,8 @@ def judge_job(
             unrouted=" ".join(filter(None, (unrouted.text if unrouted else "", lost))),
             unrouted_share=unrouted.share if unrouted else 0.0,
         )
-    # Modelled ranks, of NCCL Inspector's files, did not start.
-    is_recorded = run is not None and any(rank.start_ns for rank in run.ranks)
+    # Of modelled ranks, from NCCL Inspector's files, nothing was counted.
+    is_recorded = run is not None and bool(len(run.counters.bytes) or len(run.transfers.bytes) or len(run.times.calls))
     return judge_run(run, times) if run and is_recorded else judge_traffic(times)
 
 

@@ -117,9 +117,11 @@ def choose_sent(run: Profile) -> npt.NDArray[np.bool_]:
         raise InputError(run.name, None, f"at most {RANK_LIMIT} ranks", f"{run.world_size}")
     counters = run.counters
     chosen: npt.NDArray[np.bool_] = (counters.kind == Kind.USER) & (counters.direction != Direction.RECEIVED)
-    sources = np.flatnonzero(np.bincount(counters.source[chosen & (counters.bytes > 0)]))
-    # Two sources see the same bytes at two depths; the one next to the MPI calls knows the operations.
-    return chosen & (counters.source == sources[0]) if len(sources) else chosen
+    of_nccl = counters.source == Source.NCCL
+    sources = np.flatnonzero(np.bincount(counters.source[chosen & (counters.bytes > 0) & ~of_nccl]))
+    # Two sources see the same bytes at two depths; the one next to the MPI calls knows the operations. MPI carries none
+    # of the bytes of NCCL, so that both count.
+    return chosen & ((counters.source == sources[0]) | of_nccl) if len(sources) else chosen
 
 
 def profile_traffic(run: Profile, name: str | None = None) -> RankTraffic:
