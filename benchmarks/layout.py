@@ -44,7 +44,7 @@ def lap(name):
     laps.append((now - began, name))
     began = now
 
-from ibprof_converter.analysis import load_options, load_pipeline
+from ibprof_converter.analysis import pipeline_options, pipeline_stages
 from ibprof_converter.cli import layout  # all that the command imports
 from ibprof_converter.outputs import table_files
 lap("imports")
@@ -57,8 +57,8 @@ def stage(name):
         lap(current)
     current = name
 
-options = load_options.FabricOptions((fabric,)), load_options.TrafficOptions((traffic,), flows_limit=0)
-loads = load_pipeline.load_fabric(*options, progress=stage)
+options = pipeline_options.FabricOptions((fabric,)), pipeline_options.TrafficOptions((traffic,), flows_limit=0)
+loads = pipeline_stages.load_fabric(*options, progress=stage)
 lap(current)
 
 with open(f"{folder}/links.csv", "w") as file:

@@ -15,8 +15,8 @@ import numpy as np
 from placement_cases import CASES, PlacementCase
 from placement_libraries import LIBRARIES, Library, RankGraph
 
-from ibprof_converter.analysis.load_options import FabricOptions, no_progress
-from ibprof_converter.analysis.load_pipeline import read_subnets
+from ibprof_converter.analysis.pipeline_options import FabricOptions, no_progress
+from ibprof_converter.analysis.pipeline_stages import read_subnets
 from ibprof_converter.analysis.rank_placing import default_seconds
 from ibprof_converter.placement.lower_bound import find_bounds
 from ibprof_converter.placement.placement_problem import PlacementScore

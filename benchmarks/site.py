@@ -30,7 +30,7 @@ from typing import Any
 
 import polars as pl
 
-from ibprof_converter.analysis.load_options import FabricOptions
+from ibprof_converter.analysis.pipeline_options import FabricOptions
 from ibprof_converter.site.fabric_days import FabricCalendar, add_fabric, list_tables
 from ibprof_converter.site.job_ingest import ingest_jobs
 from ibprof_converter.site.job_store import JobStore

@@ -30,7 +30,7 @@ from ibprof_converter.routing.spread import spread, spread_matrix
 from ibprof_converter.routing.subnet import Subnet, join_subnet
 from ibprof_converter.routing.subnet_routes import SubnetRoutes
 from ibprof_converter.routing.synthetic.spec import generate
-from ibprof_converter.routing.table_reader import read_tables
+from ibprof_converter.routing.table_formats import read_tables
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.patterns import shuffle
 from ibprof_testing.samples.fabrics import read_subnet

@@ -23,8 +23,8 @@ from pathlib import Path
 import numpy as np
 
 from ibprof.load import load_profile
-from ibprof.verdict.job_verdict import judge_run
 from ibprof.verdict.verdict_data import Verdict, VerdictKind
+from ibprof.verdict.verdict_rules import judge_run
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_testing.lab.lab_fabrics import LabRail, crowd
 from ibprof_testing.machine import MissingError

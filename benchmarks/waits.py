@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from ibprof.load import load_profile
-from ibprof.verdict.job_verdict import judge_run
+from ibprof.verdict.verdict_rules import judge_run
 from ibprof.waiting.wait_split import measure_waiting
 from ibprof_testing.mpi import mpis
 from ibprof_testing.waits.traced_runs import PLANTS, WaitPlant, run_traced

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ibprof_converter.analysis.fabric_loads import FabricLoads, RoutedFabric
     from ibprof_converter.analysis.loads_view import NetworkView
+    from ibprof_converter.analysis.pipeline_results import FabricLoads, RoutedFabric
     from ibprof_converter.api import check, diff, load_links, place, read_fabric, read_traffic, report, view
     from ibprof_converter.checks.fabric_check import FabricHealth
     from ibprof_converter.placement.candidates import PlacementComparison

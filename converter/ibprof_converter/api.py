@@ -12,9 +12,9 @@ from typing import Any
 from ibprof.errors import UsageError, with_plain_errors
 from ibprof.profile.profile_data import Profile
 from ibprof.profile.row_choice import RowChoice
-from ibprof_converter.analysis import load_pipeline
-from ibprof_converter.analysis.fabric_loads import FabricLoads, RoutedFabric
-from ibprof_converter.analysis.load_options import (
+from ibprof_converter.analysis import pipeline_stages
+from ibprof_converter.analysis.loads_view import NamedLoads, NetworkView, render_view
+from ibprof_converter.analysis.pipeline_options import (
     TOP,
     AttributeFiles,
     FabricOptions,
@@ -22,8 +22,8 @@ from ibprof_converter.analysis.load_options import (
     parse_columns,
     parse_pattern,
 )
-from ibprof_converter.analysis.load_pipeline import Demand, judge_loads, read_routed_fabric
-from ibprof_converter.analysis.loads_view import NamedLoads, NetworkView, render_view
+from ibprof_converter.analysis.pipeline_results import FabricLoads, RoutedFabric
+from ibprof_converter.analysis.pipeline_stages import Demand, judge_loads, read_routed_fabric
 from ibprof_converter.analysis.rank_placing import PlaceOptions, place_ranks, require_ranks
 from ibprof_converter.checks.fabric_check import FabricHealth, check_fabric_files
 from ibprof_converter.choices import parse_routes
@@ -186,8 +186,8 @@ def load_links(
         chosen=RowChoice(operation, region, site),
     )
     if all(isinstance(each, str | PathLike) for each in traffic):
-        return load_pipeline.load_traffic(fabric, options)
-    return load_pipeline.load_demands(
+        return pipeline_stages.load_traffic(fabric, options)
+    return pipeline_stages.load_demands(
         fabric, [_read_ends(each, fabric, options.over_hosts) for each in traffic], options
     )
 

@@ -50,7 +50,7 @@ def _print_info(argv: Sequence[str] | None) -> None:
 
     from ibprof.load import load_profile  # noqa: PLC0415  (--help must come at once)
     from ibprof.profile.profile_summary import summarize  # noqa: PLC0415
-    from ibprof.verdict.job_verdict import judge_run  # noqa: PLC0415
+    from ibprof.verdict.verdict_rules import judge_run  # noqa: PLC0415
 
     run = load_profile(arguments.profile, arguments.run)
     verdict = judge_run(run)

@@ -235,7 +235,7 @@ def _make_profiles(recordings: Sequence[Path], name: str, fabric: Sequence[str])
     from ibprof.profile.unaccounted import summarize_unaccounted  # noqa: PLC0415
     from ibprof.recording.folder_runs import archive_path_of, list_runs, read_scheduler_job  # noqa: PLC0415
     from ibprof.recording.recording_reader import merge_run  # noqa: PLC0415
-    from ibprof.verdict.job_verdict import judge_run  # noqa: PLC0415
+    from ibprof.verdict.verdict_rules import judge_run  # noqa: PLC0415
 
     runs = [run for run in list_runs(*recordings) if run.files[0].run == name]
     if not runs:

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from ibprof_converter.analysis.load_options import FabricOptions, TrafficOptions
-from ibprof_converter.analysis.load_pipeline import load_fabric
+from ibprof_converter.analysis.pipeline_options import FabricOptions, TrafficOptions
+from ibprof_converter.analysis.pipeline_stages import load_fabric
 from ibprof_converter.cli import layout, place, report
 from ibprof_lab.simulation.engine.simulated_network import Hardware, index_network
 from ibprof_testing.lab.far import write_far

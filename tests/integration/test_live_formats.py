@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from ibprof_converter.fabric.fabric_graph import Fabric
-from ibprof_converter.fabric.link_reader import read_fabric
+from ibprof_converter.fabric.link_formats import read_fabric
 from ibprof_converter.routing.hop_trace import Reason, trace
 from ibprof_converter.routing.subnet import infer_lmc
 from ibprof_converter.routing.subnet_routes import IndexedNetwork
 from ibprof_converter.routing.synthetic.spec import generate
-from ibprof_converter.routing.table_reader import read_tables
+from ibprof_converter.routing.table_formats import read_tables
 from ibprof_testing.lab.cabling import random_tree
 from ibprof_testing.lab.opensm_subnet import route, route_by_tables
 from ibprof_testing.samples.equality import LINKS, NODES, PORTS, check_equal, check_tables

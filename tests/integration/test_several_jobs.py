@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ibprof_converter.analysis.load_options import split_names
+from ibprof_converter.analysis.pipeline_options import split_names
 from ibprof_converter.cli import layout, place, report
 from ibprof_testing.samples.fabrics import IBDIAGNET, find_sample
 

@@ -11,7 +11,7 @@ import pytest
 from ibprof_converter.cli import routes
 from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.routing.synthetic.spec import generate
-from ibprof_converter.routing.table_reader import read_tables
+from ibprof_converter.routing.table_formats import read_tables
 from ibprof_testing.lab.opensm_subnet import net_text, simulate
 
 TREE = "xgft:2:4,4:1,3"

@@ -13,7 +13,7 @@ from ibprof.load import load_profile
 from ibprof.profile.call_report import report_calls
 from ibprof.profile.gaps import describe_gaps
 from ibprof.profile.profile_data import Profile
-from ibprof.verdict.job_verdict import judge_run
+from ibprof.verdict.verdict_rules import judge_run
 from ibprof_converter.cli import report
 from ibprof_testing import processes
 from ibprof_testing.mpi import patterns

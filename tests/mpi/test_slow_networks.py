@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from ibprof.load import load_profile
-from ibprof.verdict.job_verdict import judge_run
 from ibprof.verdict.verdict_data import Verdict, VerdictKind
+from ibprof.verdict.verdict_rules import judge_run
 from ibprof_testing import processes
 from ibprof_testing.lab import hosts as lab
 from ibprof_testing.lab.plans import Cable, Plan

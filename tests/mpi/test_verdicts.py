@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from ibprof.load import load_profile
-from ibprof.verdict.job_verdict import NO_PROBLEM, judge_run
 from ibprof.verdict.verdict_data import VerdictKind
+from ibprof.verdict.verdict_rules import NO_PROBLEM, judge_run
 from ibprof_testing import processes
 from ibprof_testing.mpi import mpis
 from ibprof_testing.mpi.mpis import Build, Mpi, environment, run_mpi

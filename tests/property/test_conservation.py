@@ -18,7 +18,7 @@ from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.csv_tables import read_traffic_table
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.lid_traffic import map_to_lids
-from ibprof_converter.traffic.loaded_links import Loads, load_counted, load_links
+from ibprof_converter.traffic.link_loads import Loads, load_counted, load_links
 from ibprof_converter.traffic.patterns import build_pattern
 from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic
 from ibprof_converter.traffic.traffic_reader import profile_traffic

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from ibprof.errors import InconsistentError, InputError, UsageError
 from ibprof_converter.fabric.guid2lid import read_lid_ranges
-from ibprof_converter.fabric.link_reader import read_fabric
+from ibprof_converter.fabric.link_formats import read_fabric
 from ibprof_converter.fabric.node_names import read_name_map
 from ibprof_converter.routing.far import read_far
-from ibprof_converter.routing.table_reader import read_tables
+from ibprof_converter.routing.table_formats import read_tables
 from ibprof_converter.traffic.hostlists import read_host_list
 from ibprof_converter.traffic.port_counters import read_counters
 from ibprof_testing.lab.db_csv import write_db_csv

@@ -31,7 +31,7 @@ from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.routing.synthetic.spec import generate
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.lid_traffic import map_to_lids
-from ibprof_converter.traffic.loaded_links import load_links
+from ibprof_converter.traffic.link_loads import load_links
 from ibprof_converter.traffic.traffic_data import Traffic
 from ibprof_converter.traffic.traffic_reader import profile_traffic
 from ibprof_testing.guest import run_in_guest

@@ -11,10 +11,10 @@ import numpy as np
 
 from ibprof.errors import InconsistentError, InputError
 from ibprof.text.quantities import format_bytes, format_seconds
-from ibprof_converter.analysis.fabric_loads import FabricLoads, RoutedFabric
-from ibprof_converter.analysis.load_options import FabricOptions, Progress, TrafficOptions, no_progress
-from ibprof_converter.analysis.load_pipeline import load_traffic
 from ibprof_converter.analysis.output_files import open_output
+from ibprof_converter.analysis.pipeline_options import FabricOptions, Progress, TrafficOptions, no_progress
+from ibprof_converter.analysis.pipeline_results import FabricLoads, RoutedFabric
+from ibprof_converter.analysis.pipeline_stages import load_traffic
 from ibprof_converter.choices import MIN_HOP
 from ibprof_converter.fabric.node_names import show_some
 from ibprof_converter.hotspots.causes.table_rules import TableMaker

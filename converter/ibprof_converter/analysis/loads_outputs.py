@@ -14,15 +14,15 @@ from typing import BinaryIO
 from ibprof.errors import UsageError
 from ibprof.profile.flame_graphs import fold_stacks
 from ibprof.text.call_names import name_call
-from ibprof_converter.analysis.fabric_loads import FabricLoads
-from ibprof_converter.analysis.load_options import JOB, OPERATION, REGION, SITE
 from ibprof_converter.analysis.output_files import STDOUT, naming_file, open_output
+from ibprof_converter.analysis.pipeline_options import JOB, OPERATION, REGION, SITE
+from ibprof_converter.analysis.pipeline_results import FabricLoads
 from ibprof_converter.analysis.traffic_over_time import find_busiest, name_end
 from ibprof_converter.layout.regular_cabling import find_dragonfly_groups
 from ibprof_converter.outputs.rows import NODE_COLUMNS, Row, Table, link_rows, table_of
 from ibprof_converter.outputs.table_files import write_csv
 from ibprof_converter.traffic.hosts import NO_HOST
-from ibprof_converter.traffic.loaded_links import load_links
+from ibprof_converter.traffic.link_loads import load_links
 from ibprof_converter.traffic.traffic_data import ALL
 
 FIGURE_SUFFIXES = (".png", ".svg", ".pdf")
@@ -137,8 +137,8 @@ def write_outputs(loads: FabricLoads, options: LoadsOutputOptions, spell: Callab
     for path in filter(None, (options.png, options.figure)):
         draw_loads(path, loads, options.panels, options.only_used, options.full_scale)
     if options.html:
-        from ibprof_converter.analysis.load_pipeline import judge_loads  # noqa: PLC0415  (most runs write no page)
-        from ibprof_converter.analysis.loads_view import NamedLoads, render_view  # noqa: PLC0415
+        from ibprof_converter.analysis.loads_view import NamedLoads, render_view  # noqa: PLC0415  (most runs write no page)
+        from ibprof_converter.analysis.pipeline_stages import judge_loads  # noqa: PLC0415
 
         render_view(NamedLoads(loads, judged=judge_loads(loads)), spell=spell).save(options.html)
 

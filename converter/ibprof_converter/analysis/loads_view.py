@@ -11,14 +11,14 @@ from pathlib import Path
 from ibprof.errors import UsageError
 from ibprof.text.notebook_html import NotebookView
 from ibprof.text.quantities import format_bytes, printable
-from ibprof_converter.analysis.fabric_loads import FabricLoads
-from ibprof_converter.analysis.load_options import AttributeFiles
-from ibprof_converter.analysis.load_pipeline import JudgedLoads
 from ibprof_converter.analysis.output_files import naming_file
+from ibprof_converter.analysis.pipeline_options import AttributeFiles
+from ibprof_converter.analysis.pipeline_results import FabricLoads
+from ibprof_converter.analysis.pipeline_stages import JudgedLoads
 from ibprof_converter.analysis.run_change import explain_change
 from ibprof_converter.analysis.run_facts import facts_of_loads
 from ibprof_converter.hotspots.coverage import describe_coverage
-from ibprof_converter.traffic.loaded_links import Loads, match_counters
+from ibprof_converter.traffic.link_loads import Loads, match_counters
 from ibprof_converter.traffic.port_counters import Agreement
 from ibprof_converter.traffic.traffic_data import ALL, PortCounters, no_counters
 from ibprof_converter.viewer import user_attributes

@@ -13,8 +13,8 @@ import numpy.typing as npt
 from ibprof.errors import InconsistentError, UsageError
 from ibprof.profile.row_choice import ALL_ROWS, RowChoice
 from ibprof.text.quantities import count_of, format_bytes
-from ibprof_converter.analysis.load_options import FabricOptions, Progress, no_progress
-from ibprof_converter.analysis.load_pipeline import Demand, read_subnets
+from ibprof_converter.analysis.pipeline_options import FabricOptions, Progress, no_progress
+from ibprof_converter.analysis.pipeline_stages import Demand, read_subnets
 from ibprof_converter.choices import SEARCH_SECONDS
 from ibprof_converter.fabric.node_names import show_some
 from ibprof_converter.hotspots.coverage import describe_coverage
@@ -48,7 +48,7 @@ from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic import rail_policies
 from ibprof_converter.traffic.adapter_policies import describe_nic
 from ibprof_converter.traffic.hosts import Hosts, find_hosts
-from ibprof_converter.traffic.loaded_links import ESTIMATE, STATIC
+from ibprof_converter.traffic.link_loads import ESTIMATE, STATIC
 from ibprof_converter.traffic.rank_placement import place_ranks_as_recorded, place_ranks_by_rule
 from ibprof_converter.traffic.traffic_data import NO_LID, RankTraffic
 from ibprof_converter.traffic.traffic_reader import choose_demand, read_traffic

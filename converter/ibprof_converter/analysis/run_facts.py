@@ -14,12 +14,12 @@ import numpy.typing as npt
 from ibprof.native.kernel_library import sum_exactly
 from ibprof.profile.exact_sums import add_by_key, number_keys
 from ibprof.text.call_names import name_call
-from ibprof_converter.analysis.fabric_loads import FabricLoads
+from ibprof_converter.analysis.pipeline_results import FabricLoads
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.hotspots.hot_links import HOST_LINK
 from ibprof_converter.hotspots.link_report import LinkReport
 from ibprof_converter.hotspots.run_sums import add_by
-from ibprof_converter.traffic.loaded_links import STATIC
+from ibprof_converter.traffic.link_loads import STATIC
 from ibprof_converter.traffic.traffic_data import ALL, NO_LID, RankTraffic, Traffic
 
 _MOST = 0.5

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.profile.profile_data import UNKNOWN_PEER, Intervals, IntervalTimes
-from ibprof_converter.analysis.fabric_loads import FabricLoads
+from ibprof_converter.analysis.pipeline_results import FabricLoads
 from ibprof_converter.outputs.trace_events import LinkUse
 from ibprof_converter.routing.subnet_routes import scan_flows
 from ibprof_converter.traffic.traffic_data import NO_RANK, Traffic

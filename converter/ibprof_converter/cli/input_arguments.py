@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 from ibprof.cli.command import add_row_arguments, row_options
 from ibprof.errors import InconsistentError, UsageError
-from ibprof_converter.analysis.load_options import (
+from ibprof_converter.analysis.output_files import FULL_PATHS, PathRedactor
+from ibprof_converter.analysis.pipeline_options import (
     FabricOptions,
     TrafficOptions,
     parse_pattern,
     split_names,
 )
-from ibprof_converter.analysis.output_files import FULL_PATHS, PathRedactor
 from ibprof_converter.choices import NIC_POLICIES, PLACEMENT_FORMS, RAIL_POLICIES, ROUTE_CHOICES, parse_routes
 from ibprof_converter.cli.arguments import type_of
 

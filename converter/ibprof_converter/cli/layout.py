@@ -9,7 +9,8 @@ from pathlib import Path
 
 from ibprof.cli.command import make_parser, run_command
 from ibprof.errors import InconsistentError, UsageError
-from ibprof_converter.analysis.load_options import (
+from ibprof_converter.analysis.output_files import check_files
+from ibprof_converter.analysis.pipeline_options import (
     JOB,
     OPERATION,
     REGION,
@@ -17,7 +18,6 @@ from ibprof_converter.analysis.load_options import (
     FabricOptions,
     parse_columns,
 )
-from ibprof_converter.analysis.output_files import check_files
 from ibprof_converter.choices import FABRIC_FORMS, TRAFFIC_FORMS
 from ibprof_converter.cli.arguments import count_in, fill_options, type_of
 from ibprof_converter.cli.input_arguments import (
@@ -67,8 +67,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(argv: Sequence[str] | None) -> int:
     arguments = _parser().parse_intermixed_args(argv)
     # --help and wrong options need none of the analysis, which is slow to import.
-    from ibprof_converter.analysis.load_pipeline import load_fabric  # noqa: PLC0415
     from ibprof_converter.analysis.loads_outputs import OUTPUT_FILES, LoadsOutputOptions, write_outputs  # noqa: PLC0415
+    from ibprof_converter.analysis.pipeline_stages import load_fabric  # noqa: PLC0415
 
     of_traffic = (*OUTPUT_FILES, *_OF_TRAFFIC)
     if arguments.patterns:
@@ -107,7 +107,7 @@ def _check(fabric: FabricOptions, as_json: bool) -> int:
 
 def _measure_patterns(fabric: FabricOptions, samples: int, as_json: bool) -> int:
     # As above: this is slow to import.
-    from ibprof_converter.analysis.load_pipeline import read_subnets  # noqa: PLC0415
+    from ibprof_converter.analysis.pipeline_stages import read_subnets  # noqa: PLC0415
     from ibprof_converter.hotspots.pattern_throughput import describe_patterns, measure_throughput  # noqa: PLC0415
     from ibprof_converter.routing.route_choice import describe_routes, name_routes  # noqa: PLC0415
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from ibprof.cli.command import make_parser, run_command
 from ibprof.errors import UsageError
-from ibprof_converter.analysis.load_options import TOP, AttributeFiles
 from ibprof_converter.analysis.output_files import check_files
+from ibprof_converter.analysis.pipeline_options import TOP, AttributeFiles
 from ibprof_converter.choices import FABRIC_FORMS, RANKINGS, TRAFFIC_FORMS
 from ibprof_converter.cli.input_arguments import (
     add_adaptive_argument,

@@ -278,7 +278,7 @@ def _summarise(profile: Path, fabrics: Path | None) -> None:
 def _add_fabric_of_day(
     store: Path, names: Sequence[str], fdbs: Sequence[str], routes: str | None, since: date | None
 ) -> None:
-    from ibprof_converter.analysis.load_options import FabricOptions  # noqa: PLC0415  (as above)
+    from ibprof_converter.analysis.pipeline_options import FabricOptions  # noqa: PLC0415  (as above)
     from ibprof_converter.site.fabric_days import add_fabric  # noqa: PLC0415
     from ibprof_converter.site.job_store import JobStore, today  # noqa: PLC0415
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ibprof.cli.command import make_parser, run_command
-from ibprof_converter.analysis.load_options import AttributeFiles, list_compared
 from ibprof_converter.analysis.output_files import check_files
+from ibprof_converter.analysis.pipeline_options import AttributeFiles, list_compared
 from ibprof_converter.choices import FABRIC_FORMS, TRAFFIC_FORMS
 from ibprof_converter.cli.input_arguments import (
     add_attribute_arguments,
@@ -47,8 +47,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _view(argv: Sequence[str] | None) -> None:
     arguments = _parser().parse_intermixed_args(argv)
     # --help and wrong options need none of the analysis, which is slow to import.
-    from ibprof_converter.analysis.load_pipeline import judge_loads, load_traffic, read_routed_fabric  # noqa: PLC0415
     from ibprof_converter.analysis.loads_view import NamedLoads, render_view  # noqa: PLC0415
+    from ibprof_converter.analysis.pipeline_stages import judge_loads, load_traffic, read_routed_fabric  # noqa: PLC0415
     from ibprof_converter.viewer.view_runs import FLOW_LIMIT  # noqa: PLC0415
 
     options = fabric_options(arguments)

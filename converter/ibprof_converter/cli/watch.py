@@ -18,7 +18,7 @@ from ibprof.cli.command import make_parser, run_command
 from ibprof.errors import InputError
 from ibprof.text.call_names import name_call, shorten_site
 from ibprof.text.quantities import format_bytes, format_seconds, printable
-from ibprof_converter.analysis.load_options import FabricOptions, TrafficOptions
+from ibprof_converter.analysis.pipeline_options import FabricOptions, TrafficOptions
 from ibprof_converter.cli.arguments import number_in
 from ibprof_converter.cli.printing import print_captured, print_json
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from ibprof.profile.call_report import CallSum
     from ibprof.profile.profile_data import Profile, Rank
-    from ibprof_converter.analysis.fabric_loads import RoutedFabric
+    from ibprof_converter.analysis.pipeline_results import RoutedFabric
     from ibprof_converter.hotspots.hot_links import Hotspot
 
 NAME = "ibprof watch"
@@ -103,7 +103,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _watch(argv: Sequence[str] | None) -> None:
     arguments = _parser().parse_args(argv)
-    from ibprof_converter.analysis.load_pipeline import read_routed_fabric  # noqa: PLC0415  (--help needs none of it)
+    from ibprof_converter.analysis.pipeline_stages import read_routed_fabric  # noqa: PLC0415  (--help needs none of it)
 
     fabric = read_routed_fabric(FabricOptions(tuple(arguments.fabric))) if arguments.fabric else None
     placement = tuple(arguments.placement or ())
@@ -163,7 +163,7 @@ def look_at_run(recording: Path, fabric: RoutedFabric | None, placement: tuple[s
     # --help needs none of the analysis, which is slow to import.
     from ibprof.load import load_profile  # noqa: PLC0415
     from ibprof.profile.call_report import sum_calls  # noqa: PLC0415
-    from ibprof_converter.analysis.load_pipeline import load_traffic  # noqa: PLC0415
+    from ibprof_converter.analysis.pipeline_stages import load_traffic  # noqa: PLC0415
 
     run = load_profile(recording)
     links: tuple[Hotspot, ...] = ()

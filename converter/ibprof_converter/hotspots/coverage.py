@@ -21,7 +21,7 @@ from ibprof_converter.routing.route_choice import describe_routes, name_routes
 from ibprof_converter.routing.subnet import Subnet, find_unlisted
 from ibprof_converter.traffic.adapter_policies import MODELLED, RECORDED, describe_nic
 from ibprof_converter.traffic.hosts import HostIndex, Hosts
-from ibprof_converter.traffic.loaded_links import Loads
+from ibprof_converter.traffic.link_loads import Loads
 from ibprof_converter.traffic.rail_policies import MEASURED
 from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic, describe_origin
 from ibprof_converter.traffic.traffic_reader import choose_sent

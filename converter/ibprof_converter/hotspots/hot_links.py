@@ -24,7 +24,7 @@ from ibprof_converter.hotspots.link_order import (
 from ibprof_converter.layout.positions import FabricLayout, lower_ends
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.routing.subnet_routes import scan_flows
-from ibprof_converter.traffic.loaded_links import Bounds, Loads
+from ibprof_converter.traffic.link_loads import Bounds, Loads
 from ibprof_converter.traffic.traffic_data import NO_RANK, Traffic, join_parts
 
 NAMED_PAIRS = 3

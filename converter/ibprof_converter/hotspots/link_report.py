@@ -18,7 +18,7 @@ from ibprof_converter.hotspots.link_order import BY_TIME
 from ibprof_converter.layout.positions import FabricLayout
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.hosts import find_hosts
-from ibprof_converter.traffic.loaded_links import ESTIMATE, STATIC, Bounds, Loads
+from ibprof_converter.traffic.link_loads import ESTIMATE, STATIC, Bounds, Loads
 from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic
 from ibprof_converter.traffic.unrouted_bytes import UnroutedBytes, find_unrouted
 

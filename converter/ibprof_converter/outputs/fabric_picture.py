@@ -23,7 +23,7 @@ from matplotlib.ticker import FuncFormatter
 from ibprof.text.quantities import format_bytes
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.layout.positions import FabricLayout
-from ibprof_converter.traffic.loaded_links import Loads
+from ibprof_converter.traffic.link_loads import Loads
 
 _INCHES = (15.0, 7.5)
 _PANEL_HEIGHT = 0.8

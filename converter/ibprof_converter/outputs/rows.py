@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.layout.positions import FabricLayout, lower_ends, order_of_links
 from ibprof_converter.traffic.hosts import NO_HOST, Hosts
-from ibprof_converter.traffic.loaded_links import Bounds, Loads
+from ibprof_converter.traffic.link_loads import Bounds, Loads
 from ibprof_converter.traffic.port_counters import Agreement
 from ibprof_converter.traffic.traffic_data import ALL
 

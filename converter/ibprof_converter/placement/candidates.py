@@ -19,7 +19,7 @@ from ibprof_converter.placement.swap_search import SearchResult, TimeBounds
 from ibprof_converter.routing.adaptive_bounds import estimate_adaptive
 from ibprof_converter.routing.adaptive_paths import AdaptivePaths
 from ibprof_converter.routing.subnet import Subnet
-from ibprof_converter.traffic.loaded_links import STATIC
+from ibprof_converter.traffic.link_loads import STATIC
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -15,9 +15,9 @@ import numpy as np
 
 from ibprof.errors import InputError, UsageError, quote_found
 from ibprof.profile.row_choice import ALL_ROWS, RowChoice
-from ibprof_converter.analysis.fabric_loads import RoutedFabric
-from ibprof_converter.analysis.load_options import Progress, TrafficOptions, no_progress
-from ibprof_converter.analysis.load_pipeline import Demand, load_demands, load_traffic
+from ibprof_converter.analysis.pipeline_options import Progress, TrafficOptions, no_progress
+from ibprof_converter.analysis.pipeline_results import RoutedFabric
+from ibprof_converter.analysis.pipeline_stages import Demand, load_demands, load_traffic
 from ibprof_converter.analysis.run_facts import (
     LoadedDirection,
     RankPairs,
@@ -32,7 +32,7 @@ from ibprof_converter.hotspots.link_report import DIAGNOSED_FLOWS
 from ibprof_converter.outputs.rows import LINK_COLUMNS
 from ibprof_converter.reports.job_report import report_on_demand, report_on_loads
 from ibprof_converter.reports.provenance import NOWHERE
-from ibprof_converter.traffic.loaded_links import STATIC
+from ibprof_converter.traffic.link_loads import STATIC
 from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic
 from ibprof_converter.traffic.traffic_reader import choose_demand, read_traffic
 

@@ -13,7 +13,7 @@ from ibprof.profile.profile_data import Source
 from ibprof.profile.unaccounted import Unaccounted
 from ibprof.text.call_names import name_call, name_mpi
 from ibprof.text.quantities import count_of
-from ibprof_converter.analysis.fabric_loads import FabricLoads
+from ibprof_converter.analysis.pipeline_results import FabricLoads
 from ibprof_converter.hotspots.coverage import Coverage, DumpRequest
 from ibprof_converter.hotspots.run_sums import HostSum, NamedSum, RunSummary
 from ibprof_converter.reports.job_report import JobReport

@@ -21,7 +21,7 @@ from ibprof_converter.reports.report_sections import (
     format_value,
     tabulate,
 )
-from ibprof_converter.traffic.loaded_links import ESTIMATE
+from ibprof_converter.traffic.link_loads import ESTIMATE
 from ibprof_converter.traffic.traffic_data import ALL
 
 _SHOWN = 4

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.analysis.fabric_loads import FabricLoads
+from ibprof_converter.analysis.pipeline_results import FabricLoads
 from ibprof_converter.hotspots.hot_links import LinkGroup
 from ibprof_converter.reports.picture_parts import (
     BOX,

@@ -13,9 +13,9 @@ from ibprof.text.call_names import name_call
 from ibprof.text.notebook_html import escape, render_html, render_table
 from ibprof.text.quantities import format_bytes, format_change, format_seconds
 from ibprof.verdict.verdict_data import Verdict
-from ibprof_converter.analysis.fabric_loads import FabricLoads, RoutedFabric
 from ibprof_converter.analysis.loads_outputs import draw_loads
 from ibprof_converter.analysis.loads_view import NetworkView
+from ibprof_converter.analysis.pipeline_results import FabricLoads, RoutedFabric
 from ibprof_converter.checks.fabric_check import FabricHealth
 from ibprof_converter.hotspots.coverage import Coverage
 from ibprof_converter.hotspots.hot_links import Hotspot
@@ -25,7 +25,7 @@ from ibprof_converter.reports.comparison_sections import format_threshold, name_
 from ibprof_converter.reports.job_report import JobReport, describe_additions
 from ibprof_converter.reports.link_sections import format_verdict, name_loaders
 from ibprof_converter.reports.run_comparison import RunComparison
-from ibprof_converter.traffic.loaded_links import STATIC
+from ibprof_converter.traffic.link_loads import STATIC
 from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic
 
 _SHOWN = 10

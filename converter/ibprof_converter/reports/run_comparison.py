@@ -16,9 +16,9 @@ from typing import Any
 from ibprof.errors import UsageError
 from ibprof.text.notebook_html import NotebookView
 from ibprof.text.quantities import format_seconds, printable, spell_unit
-from ibprof_converter.analysis.fabric_loads import RoutedFabric
-from ibprof_converter.analysis.load_options import FabricOptions, Progress, TrafficOptions, no_progress
-from ibprof_converter.analysis.load_pipeline import Demand, read_routed_fabric
+from ibprof_converter.analysis.pipeline_options import FabricOptions, Progress, TrafficOptions, no_progress
+from ibprof_converter.analysis.pipeline_results import RoutedFabric
+from ibprof_converter.analysis.pipeline_stages import Demand, read_routed_fabric
 from ibprof_converter.analysis.run_change import RunChange, explain_change
 from ibprof_converter.reports.compared_run import (
     DIMENSIONS,

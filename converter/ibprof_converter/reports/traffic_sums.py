@@ -11,14 +11,14 @@ import numpy.typing as npt
 
 from ibprof.native.kernel_library import sum_exactly
 from ibprof.profile.exact_sums import find_distinct
-from ibprof_converter.analysis.fabric_loads import FabricLoads
+from ibprof_converter.analysis.pipeline_results import FabricLoads
 from ibprof_converter.fabric.fabric_graph import LIDS, NodeKind
 from ibprof_converter.hotspots.hot_links import add_up
 from ibprof_converter.hotspots.run_sums import RunSummary
 from ibprof_converter.layout.positions import FabricLayout, lower_ends
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.hosts import NO_HOST, Hosts
-from ibprof_converter.traffic.loaded_links import Loads
+from ibprof_converter.traffic.link_loads import Loads
 from ibprof_converter.traffic.traffic_data import RankTraffic, Traffic
 
 _MOST_ROWS = 64

@@ -23,7 +23,7 @@ from ibprof_converter.fabric.dump_files import (
 )
 from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.fabric.guid2lid import looks_like_lid_ranges
-from ibprof_converter.fabric.link_reader import LINK_FORMATS, find_link_format, read_fabric
+from ibprof_converter.fabric.link_formats import LINK_FORMATS, find_link_format, read_fabric
 from ibprof_converter.fabric.node_names import (
     host_name,
     is_aggregation_node,
@@ -32,7 +32,7 @@ from ibprof_converter.fabric.node_names import (
     show_some,
 )
 from ibprof_converter.routing.far import is_far_of, looks_like_far
-from ibprof_converter.routing.table_reader import find_table_format
+from ibprof_converter.routing.table_formats import find_table_format
 
 _LOOKED_AT = 1000
 """Files of a folder that are inspected; a folder of dumps holds a few dozen, or one for each switch."""

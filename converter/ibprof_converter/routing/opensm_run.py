@@ -22,7 +22,7 @@ from pathlib import Path
 from ibprof.errors import InconsistentError, MissingToolError
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.routing.subnet import Subnet, join_subnet
-from ibprof_converter.routing.table_reader import read_tables
+from ibprof_converter.routing.table_formats import read_tables
 
 _PACKAGES = {"ibsim": "ibsim-utils", "opensm": "opensm"}
 _SIMULATOR = "umad2sim/libumad2sim.so"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ibprof.errors import InconsistentError, InputError, UsageError
 from ibprof_converter.fabric.dump_files import list_folders, peek_dump
-from ibprof_converter.fabric.link_reader import LINK_FORMATS, LLDP, count_planes, find_link_format, read_fabric
+from ibprof_converter.fabric.link_formats import LINK_FORMATS, LLDP, count_planes, find_link_format, read_fabric
 from ibprof_converter.fabric.node_names import find_name_map, natural_key, show_some
 from ibprof_converter.routing.folder_dumps import (
     Content,
@@ -24,7 +24,7 @@ from ibprof_converter.routing.folder_dumps import (
     sort_folder,
 )
 from ibprof_converter.routing.synthetic.spec import is_synthetic
-from ibprof_converter.routing.table_reader import find_fdbs
+from ibprof_converter.routing.table_formats import find_fdbs
 
 
 @dataclass(frozen=True, slots=True)

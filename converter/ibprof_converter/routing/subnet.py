@@ -15,13 +15,13 @@ from ibprof.errors import InconsistentError, InputError
 from ibprof_converter.choices import TABLES
 from ibprof_converter.fabric.damage import describe_damages
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind, switch_guids
-from ibprof_converter.fabric.link_reader import read_fabric
+from ibprof_converter.fabric.link_formats import read_fabric
 from ibprof_converter.fabric.node_names import show_some
 from ibprof_converter.routing.far import read_far
 from ibprof_converter.routing.rail_files import RailFiles
 from ibprof_converter.routing.subnet_routes import NONE, IndexedNetwork, SubnetRoutes, find_rows
 from ibprof_converter.routing.synthetic.spec import generate
-from ibprof_converter.routing.table_reader import has_tables, read_tables
+from ibprof_converter.routing.table_formats import has_tables, read_tables
 from ibprof_converter.routing.tables import NO_GROUP, UNREACHABLE, AdaptiveRouting, ForwardingTables, merge_tables
 
 _LARGEST_LMC = 7

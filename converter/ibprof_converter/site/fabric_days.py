@@ -21,9 +21,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ibprof.errors import InputError, quote_found
-from ibprof_converter.analysis.fabric_loads import RoutedFabric
-from ibprof_converter.analysis.load_options import FabricOptions
-from ibprof_converter.analysis.load_pipeline import read_routed_fabric
+from ibprof_converter.analysis.pipeline_options import FabricOptions
+from ibprof_converter.analysis.pipeline_results import RoutedFabric
+from ibprof_converter.analysis.pipeline_stages import read_routed_fabric
 from ibprof_converter.fabric.fabric_graph import NodeKind
 
 FOLDER = "fabrics"

@@ -24,12 +24,12 @@ import pyarrow.json as pj
 from ibprof.errors import InputError, quote_found
 from ibprof.profile.call_report import sum_calls
 from ibprof.profile.profile_data import Profile
-from ibprof.verdict.job_verdict import judge_run
 from ibprof.verdict.verdict_data import Verdict
+from ibprof.verdict.verdict_rules import judge_run
 from ibprof.waiting.wait_split import measure_waiting
-from ibprof_converter.analysis.fabric_loads import FabricLoads
-from ibprof_converter.analysis.load_options import TrafficOptions
-from ibprof_converter.analysis.load_pipeline import judge_loads, load_demands
+from ibprof_converter.analysis.pipeline_options import TrafficOptions
+from ibprof_converter.analysis.pipeline_results import FabricLoads
+from ibprof_converter.analysis.pipeline_stages import judge_loads, load_demands
 from ibprof_converter.hotspots.causes.diagnosis import Diagnosis
 from ibprof_converter.hotspots.causes.load_cause import PLACEMENT
 from ibprof_converter.hotspots.link_report import DIAGNOSED_FLOWS

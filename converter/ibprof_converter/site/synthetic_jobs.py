@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from ibprof.errors import InconsistentError
-from ibprof_converter.analysis.load_options import FabricOptions
+from ibprof_converter.analysis.pipeline_options import FabricOptions
 from ibprof_converter.site.fabric_days import FabricCalendar, add_fabric
 from ibprof_converter.site.job_store import Ingested, JobStore
 from ibprof_converter.site.job_summary import Row, parse_lines, write_line

@@ -22,7 +22,7 @@ from ibprof_converter.traffic import adapter_policies
 from ibprof_converter.traffic.adapter_policies import label_of_policy
 from ibprof_converter.traffic.hosts import Hosts
 from ibprof_converter.traffic.lid_traffic import NO_COMMON_RAIL, describe_rails, map_to_lids, note_ends, note_incomplete
-from ibprof_converter.traffic.loaded_links import Loads
+from ibprof_converter.traffic.link_loads import Loads
 from ibprof_converter.traffic.patterns import as_rank_traffic
 from ibprof_converter.traffic.rail_policies import SPLIT, share_out
 from ibprof_converter.traffic.traffic_data import ALL, NO_LID, Traffic

@@ -33,7 +33,7 @@ from ibprof.text.quantities import format_bytes
 from ibprof_converter.fabric.db_csv import looks_like_db_csv, read_section
 from ibprof_converter.fabric.dump_files import head_of, peek_dump, read_dump
 from ibprof_converter.fabric.fabric_graph import LIDS, NO_NODE, Fabric
-from ibprof_converter.traffic.loaded_links import Loads, match_counters
+from ibprof_converter.traffic.link_loads import Loads, match_counters
 from ibprof_converter.traffic.traffic_data import PortCounters
 
 _WORD = 4

@@ -16,7 +16,7 @@ from ibprof_converter.fabric.node_names import show_some
 from ibprof_converter.routing.hop_trace import Reason
 from ibprof_converter.routing.spread import spread
 from ibprof_converter.routing.subnet import Subnet
-from ibprof_converter.traffic.loaded_links import Loads
+from ibprof_converter.traffic.link_loads import Loads
 from ibprof_converter.traffic.traffic_data import PortCounters, Traffic
 
 if TYPE_CHECKING:

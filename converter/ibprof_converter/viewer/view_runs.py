@@ -12,13 +12,13 @@ import numpy.typing as npt
 
 from ibprof.verdict.verdict_data import Verdict, VerdictKind
 from ibprof_converter.fabric.fabric_graph import LIDS
+from ibprof_converter.hotspots.busiest_link import has_fault
 from ibprof_converter.hotspots.causes.diagnosis import Diagnosis
 from ibprof_converter.hotspots.coverage import Coverage
-from ibprof_converter.hotspots.verdict_links import has_fault
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.routing.subnet_routes import NONE as NO_ROW
 from ibprof_converter.routing.tables import UNREACHABLE
-from ibprof_converter.traffic.loaded_links import Loads
+from ibprof_converter.traffic.link_loads import Loads
 from ibprof_converter.traffic.traffic_data import ALL, NO_LID, NO_RANK, PortCounters, Traffic
 from ibprof_converter.viewer.time_arrays import RunTimes, describe_times
 from ibprof_converter.viewer.view_file import NONE, Arrays

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from ibprof.errors import UsageError
-from ibprof_converter.analysis.load_options import TrafficOptions, list_compared, parse_columns
+from ibprof_converter.analysis.pipeline_options import TrafficOptions, list_compared, parse_columns
 from ibprof_converter.reports.compared_run import pair_runs
 
 OWN = TrafficOptions(("a",), ("packed",), "split", counters=("before.txt",), flows_limit=5)

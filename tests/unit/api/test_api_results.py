@@ -14,8 +14,8 @@ import ibprof_lab as lab
 from ibprof.archive.otf2_archive import write_archive
 from ibprof.profile.profile_summary import describe_briefly
 from ibprof.text.notebook_html import render_html
-from ibprof.verdict.job_verdict import NOT_THERE
-from ibprof_converter.analysis.load_pipeline import judge_loads
+from ibprof.verdict.verdict_rules import NOT_THERE
+from ibprof_converter.analysis.pipeline_stages import judge_loads
 from ibprof_converter.traffic.traffic_data import describe_origin
 from ibprof_testing.samples.fabrics import IBDIAGNET, find_sample
 from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank

@@ -13,7 +13,7 @@ import pytest
 from ibprof.cli import info, main
 from ibprof.cli.command import make_parser
 from ibprof.errors import UsageError
-from ibprof_converter.analysis.load_options import split_names
+from ibprof_converter.analysis.pipeline_options import split_names
 from ibprof_converter.cli import layout
 from ibprof_testing.samples.fabrics import FABRICS
 

@@ -10,9 +10,9 @@ import pytest
 
 from ibprof.errors import InputError
 from ibprof_converter.fabric.dump_files import head_of, peek_dump, read_dump
-from ibprof_converter.fabric.link_reader import find_link_format
+from ibprof_converter.fabric.link_formats import find_link_format
 from ibprof_converter.routing.far import looks_like_far
-from ibprof_converter.routing.table_reader import TABLE_FORMATS, find_table_format
+from ibprof_converter.routing.table_formats import TABLE_FORMATS, find_table_format
 from ibprof_testing.samples.fabrics import FABRICS
 
 HEAD = 1 << 20

@@ -14,8 +14,8 @@ from ibprof.errors import InputError
 from ibprof_converter.fabric.damage import DamageKind
 from ibprof_converter.fabric.dump_files import peek_dump
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
-from ibprof_converter.fabric.link_reader import find_link_format, read_fabric
-from ibprof_converter.routing.table_reader import read_tables
+from ibprof_converter.fabric.link_formats import find_link_format, read_fabric
+from ibprof_converter.routing.table_formats import read_tables
 from ibprof_converter.routing.tables import UNREACHABLE
 
 SWITCH = """vendid=0x2c9

@@ -15,10 +15,10 @@ import pytest
 
 from ibprof.errors import InputError, UsageError
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
-from ibprof_converter.fabric.link_reader import read_fabric
+from ibprof_converter.fabric.link_formats import read_fabric
 from ibprof_converter.routing.rail_files import find_rails
 from ibprof_converter.routing.subnet import infer_lmc, read_rail
-from ibprof_converter.routing.table_reader import read_tables
+from ibprof_converter.routing.table_formats import read_tables
 from ibprof_testing.lab.db_csv import write_db_csv
 from ibprof_testing.lab.net_dump import label_as_cage, write_net_dump
 from ibprof_testing.samples.equality import LINKS, NODES, PORTS, check_equal, check_tables

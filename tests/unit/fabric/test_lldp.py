@@ -15,7 +15,7 @@ import pytest
 from ibprof.errors import InputError
 from ibprof_converter.cli import layout
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
-from ibprof_converter.fabric.link_reader import find_link_format, read_fabric
+from ibprof_converter.fabric.link_formats import find_link_format, read_fabric
 from ibprof_converter.routing.rail_files import find_rails
 from ibprof_converter.routing.subnet import read_rail_fabric
 from ibprof_converter.traffic.hosts import find_hosts

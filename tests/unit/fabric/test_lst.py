@@ -15,7 +15,7 @@ import pytest
 from ibprof.errors import InconsistentError, InputError
 from ibprof_converter.fabric.dump_files import read_dump
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
-from ibprof_converter.fabric.link_reader import read_fabric
+from ibprof_converter.fabric.link_formats import read_fabric
 from ibprof_converter.routing.folder_dumps import Content, identify_content
 
 CA = "{ CA-SM Ports:02 SystemGUID:0002c90300000013 NodeGUID:0002c90300000010 PortGUID:000000000000ca01 VenID:000002C9 DevID:1003 Rev:000000A1 {host01 HCA-1} LID:000B PN:01 }"  # noqa: E501

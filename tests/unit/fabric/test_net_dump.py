@@ -10,7 +10,7 @@ import pytest
 from ibprof.errors import InputError
 from ibprof_converter.fabric.damage import DamageKind
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
-from ibprof_converter.fabric.link_reader import find_link_format, read_fabric
+from ibprof_converter.fabric.link_formats import find_link_format, read_fabric
 
 COLUMNS = (
     "  #          : IB# : Sta  : PhysSta    : MTU : LWA     : LSA     : FEC mode            : Retran : "

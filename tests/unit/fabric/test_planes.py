@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import ibprof_converter
-from ibprof_converter.analysis.load_options import FabricOptions
-from ibprof_converter.analysis.load_pipeline import read_routed_fabric
+from ibprof_converter.analysis.pipeline_options import FabricOptions
+from ibprof_converter.analysis.pipeline_stages import read_routed_fabric
 from ibprof_converter.cli import layout, report
 from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.traffic.rank_placement import place_ranks_as_recorded

@@ -13,13 +13,13 @@ import pytest
 
 from ibprof.errors import InconsistentError
 from ibprof_converter.fabric.fabric_graph import NodeKind
-from ibprof_converter.fabric.link_reader import read_fabric
+from ibprof_converter.fabric.link_formats import read_fabric
 from ibprof_converter.layout.node_levels import find_levels
 from ibprof_converter.layout.positions import lay_out
 from ibprof_converter.routing.hop_trace import Reason
 from ibprof_converter.routing.spread import SpreadLoads, spread
 from ibprof_converter.routing.subnet import Subnet, infer_lmc, join_subnet
-from ibprof_converter.routing.table_reader import read_tables
+from ibprof_converter.routing.table_formats import read_tables
 from ibprof_converter.routing.tables import UNREACHABLE
 from ibprof_testing.samples.fabrics import (
     BY_BOTH_TOOLS,

@@ -14,7 +14,7 @@ import pytest
 from ibprof.errors import InputError
 from ibprof_converter.cli import layout, report
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
-from ibprof_converter.fabric.link_reader import find_link_format, read_fabric
+from ibprof_converter.fabric.link_formats import find_link_format, read_fabric
 from ibprof_converter.fabric.slurm_listing import CORE
 from ibprof_converter.layout.node_levels import find_levels
 from ibprof_testing.paths import DATA

@@ -13,8 +13,8 @@ from rich.console import Console
 
 from ibprof.profile.gaps import format_ranks
 from ibprof.profile.profile_data import Direction, Kind, Profile
-from ibprof_converter.analysis.load_options import FabricOptions, TrafficOptions
-from ibprof_converter.analysis.load_pipeline import load_demands, read_routed_fabric
+from ibprof_converter.analysis.pipeline_options import FabricOptions, TrafficOptions
+from ibprof_converter.analysis.pipeline_stages import load_demands, read_routed_fabric
 from ibprof_converter.hotspots.hot_links import HOST_LINK, SWITCH_LINK
 from ibprof_converter.reports.job_report import JobReport, report_on_demand, report_on_loads
 from ibprof_converter.reports.job_sections import describe_report

@@ -21,7 +21,7 @@ from ibprof_converter.cli import layout
 from ibprof_converter.outputs.fabric_picture import split_loads
 from ibprof_converter.outputs.rows import Row
 from ibprof_converter.outputs.slurm_topology import compress, write_topology
-from ibprof_converter.traffic.loaded_links import Loads
+from ibprof_converter.traffic.link_loads import Loads
 from ibprof_testing.samples.fabrics import IBDIAGNET, find_sample
 
 Sent = Counter[tuple[str, str, str, str, str, int]]

@@ -24,7 +24,7 @@ from ibprof_converter.outputs.rows import LINK_COLUMNS, NODE_COLUMNS, link_rows,
 from ibprof_converter.outputs.table_files import write_csv
 from ibprof_converter.outputs.yaml_files import write_yaml
 from ibprof_converter.traffic.hosts import find_hosts
-from ibprof_converter.traffic.loaded_links import Group, Loads
+from ibprof_converter.traffic.link_loads import Group, Loads
 from ibprof_converter.traffic.traffic_data import ALL
 from ibprof_testing.samples.fabrics import IBDIAGNET, load_sample
 

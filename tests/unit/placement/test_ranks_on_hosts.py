@@ -6,8 +6,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ibprof_converter.analysis.load_options import FabricOptions, no_progress
-from ibprof_converter.analysis.load_pipeline import read_subnets
+from ibprof_converter.analysis.pipeline_options import FabricOptions, no_progress
+from ibprof_converter.analysis.pipeline_stages import read_subnets
 from ibprof_converter.placement.lower_bound import find_bounds
 from ibprof_converter.placement.placement_problem import PlacementProblem, PlacementScore
 from ibprof_converter.placement.starting_placements import (

@@ -26,7 +26,7 @@ from ibprof_converter.placement.starting_placements import (
 from ibprof_converter.placement.swap_search import Energy, Goal, SearchRound, search
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.lid_traffic import map_to_lids
-from ibprof_converter.traffic.loaded_links import load_links
+from ibprof_converter.traffic.link_loads import load_links
 from ibprof_converter.traffic.traffic_data import RankTraffic
 from ibprof_testing.samples.fabrics import IBDIAGNET, load_sample
 from ibprof_testing.samples.placements import (

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from ibprof.verdict.verdict_data import Evidence, VerdictKind
-from ibprof_converter.analysis.load_options import FabricOptions, TrafficOptions
 from ibprof_converter.analysis.output_files import shorten_command
+from ibprof_converter.analysis.pipeline_options import FabricOptions, TrafficOptions
 from ibprof_converter.cli import report
 from ibprof_converter.reports.job_page import page_of_report
 from ibprof_converter.reports.job_report import JobReport, read_and_report

@@ -11,9 +11,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from ibprof_converter.analysis.fabric_loads import FabricLoads
-from ibprof_converter.analysis.load_options import FabricOptions, TrafficOptions
-from ibprof_converter.analysis.load_pipeline import load_fabric
+from ibprof_converter.analysis.pipeline_options import FabricOptions, TrafficOptions
+from ibprof_converter.analysis.pipeline_results import FabricLoads
+from ibprof_converter.analysis.pipeline_stages import load_fabric
 from ibprof_converter.hotspots.hot_links import LinkGroup
 from ibprof_converter.reports.network_picture import draw_network
 from ibprof_testing.samples.fabrics import FABRICS

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from ibprof_converter.routing import table_reader as reader
-from ibprof_converter.routing.table_reader import read_tables
+from ibprof_converter.routing import table_formats as reader
+from ibprof_converter.routing.table_formats import read_tables
 
 DUMP = "dump_ucast_routes: Switch 0x10\n0x0001 : 001  : 00   : yes\n0x0002 : 002  : 00   : yes\n"
 

@@ -14,7 +14,7 @@ from ibprof_converter.routing.far import is_far_of, parse_far, read_far
 from ibprof_converter.routing.folder_dumps import Content, identify_content
 from ibprof_converter.routing.rail_files import find_rails
 from ibprof_converter.routing.subnet import Subnet, read_rail
-from ibprof_converter.routing.table_reader import read_tables
+from ibprof_converter.routing.table_formats import read_tables
 from ibprof_converter.routing.tables import NO_GROUP, UNREACHABLE, AdaptiveRouting, LidState, SubGroup
 from ibprof_testing.lab.far import FarForm, find_minimal_ports, write_far
 from ibprof_testing.samples.equality import check_tables

@@ -11,7 +11,7 @@ from ibprof.errors import InputError
 from ibprof_converter.fabric.damage import DamageKind
 from ibprof_converter.fabric.dump_files import read_dump
 from ibprof_converter.routing.fdbs import parse_fdbs
-from ibprof_converter.routing.table_reader import find_fdbs, read_tables
+from ibprof_converter.routing.table_formats import find_fdbs, read_tables
 from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
 
 HEAD = "osm_ucast_mgr_dump_ucast_routes: Switch 0x0002c90200000020\nLID    : Port : Hops : Optimal\n"

@@ -14,7 +14,7 @@ import pytest
 from ibprof.errors import InputError, UsageError
 from ibprof_converter.cli import layout
 from ibprof_converter.fabric.damage import DamageKind
-from ibprof_converter.fabric.link_reader import find_link_format
+from ibprof_converter.fabric.link_formats import find_link_format
 from ibprof_converter.fabric.node_names import read_name_map
 from ibprof_converter.routing.folder_dumps import identify_content
 from ibprof_converter.routing.rail_files import find_rails

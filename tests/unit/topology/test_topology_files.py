@@ -13,7 +13,7 @@ import pytest
 
 from ibprof.errors import InputError
 from ibprof_converter.fabric.fabric_graph import NodeKind
-from ibprof_converter.fabric.link_reader import read_fabric
+from ibprof_converter.fabric.link_formats import read_fabric
 from ibprof_converter.outputs.ibdiagnet_files import write_lst
 from ibprof_converter.routing.synthetic.spec import generate
 from ibprof_lab.topology.infer.inference import InferenceEffort, infer

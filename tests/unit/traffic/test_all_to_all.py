@@ -19,7 +19,7 @@ from ibprof_converter.traffic import all_to_all, rail_policies
 from ibprof_converter.traffic.all_to_all import load_all_to_all
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.lid_traffic import map_to_lids
-from ibprof_converter.traffic.loaded_links import load_links
+from ibprof_converter.traffic.link_loads import load_links
 from ibprof_converter.traffic.patterns import build_pattern, read_all_to_all
 from ibprof_converter.traffic.traffic_data import join_parts
 from ibprof_testing.samples.fabrics import IBDIAGNET, load_sample

@@ -15,7 +15,7 @@ from ibprof_converter.fabric.fabric_graph import Fabric
 from ibprof_converter.traffic import port_counters
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.lid_traffic import map_to_lids
-from ibprof_converter.traffic.loaded_links import load_counted, load_links
+from ibprof_converter.traffic.link_loads import load_counted, load_links
 from ibprof_converter.traffic.patterns import build_pattern
 from ibprof_converter.traffic.port_counters import (
     compare_counters,

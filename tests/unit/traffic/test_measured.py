@@ -20,7 +20,7 @@ from ibprof_converter.hotspots.coverage import describe_coverage
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.lid_traffic import map_to_lids
-from ibprof_converter.traffic.loaded_links import load_links
+from ibprof_converter.traffic.link_loads import load_links
 from ibprof_converter.traffic.measured_rails import UNKNOWN_PORT, split_in_proportion
 from ibprof_converter.traffic.rail_policies import MEASURED
 from ibprof_converter.traffic.traffic_data import NO_RANK, RankTraffic, Traffic

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ibprof.errors import InputError
-from ibprof_converter.analysis.load_options import split_names
+from ibprof_converter.analysis.pipeline_options import split_names
 from ibprof_converter.cli.report import main
 from ibprof_converter.traffic.nccl_inspector import MODELLED, read_inspector
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from ibprof.verdict.job_verdict import NO_PROBLEM, judge_run
 from ibprof.verdict.verdict_data import VerdictKind
+from ibprof.verdict.verdict_rules import NO_PROBLEM, judge_run
 from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
 from ibprof_testing.waits.derived_samples import derive_profile
 from ibprof_testing.waits.synthetic_traces import MS, SyntheticRun

@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 
 from ibprof.profile.profile_data import AdapterChoice, Profile
-from ibprof.verdict.job_verdict import NO_PROBLEM, judge_run
 from ibprof.verdict.shared_cores import SHARED_CORES, find_shared_cores
 from ibprof.verdict.verdict_data import VerdictKind
+from ibprof.verdict.verdict_rules import NO_PROBLEM, judge_run
 from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
 from ibprof_testing.waits.derived_samples import derive_profile
 from ibprof_testing.waits.synthetic_traces import MS, SyntheticRun

@@ -19,9 +19,9 @@ from ibprof.profile.profile_data import (
     Profile,
     Transport,
 )
-from ibprof.verdict.job_verdict import judge_run
 from ibprof.verdict.transfer_causes import find_possible_rate, find_transfer_causes
 from ibprof.verdict.verdict_data import TransferCause, VerdictKind
+from ibprof.verdict.verdict_rules import judge_run
 from ibprof_testing.samples.profiles import Count, make_port, make_profile, make_rank
 from ibprof_testing.waits.derived_samples import derive_profile
 from ibprof_testing.waits.synthetic_traces import MS, SyntheticRun

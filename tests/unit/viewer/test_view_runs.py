@@ -17,7 +17,7 @@ from ibprof_converter.cli.view import main
 from ibprof_converter.hotspots.coverage import Coverage
 from ibprof_converter.layout.positions import lay_out
 from ibprof_converter.traffic.hosts import find_hosts
-from ibprof_converter.traffic.loaded_links import Loads
+from ibprof_converter.traffic.link_loads import Loads
 from ibprof_converter.traffic.traffic_data import ALL, NO_RANK, Traffic, no_counters
 from ibprof_converter.viewer.time_arrays import describe_times, merge_times
 from ibprof_converter.viewer.view_document import LinkValue, encode_document

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ibprof.profile.profile_data import Transport
-from ibprof.verdict.job_verdict import judge_run
+from ibprof.verdict.verdict_rules import judge_run
 from ibprof.waiting.message_rates import HostPair
 from ibprof.waiting.wait_split import measure_waiting
 from ibprof_testing.samples.profiles import Count, make_profile, make_rank

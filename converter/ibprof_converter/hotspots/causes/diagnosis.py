@@ -47,7 +47,7 @@ from ibprof_converter.hotspots.causes.repairs import Repair, find_repairs
 from ibprof_converter.hotspots.causes.sender_causes import try_adapters, try_partners
 from ibprof_converter.hotspots.causes.situation import LinkDirection, Situation
 from ibprof_converter.hotspots.causes.table_rules import RULES, TableMaker, try_tables
-from ibprof_converter.traffic.loaded_links import ESTIMATE, STATIC
+from ibprof_converter.traffic.link_loads import ESTIMATE, STATIC
 
 _MOST_CAUSES = 3
 

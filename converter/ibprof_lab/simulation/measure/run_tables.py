@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.traffic.loaded_links import Loads
+from ibprof_converter.traffic.link_loads import Loads
 from ibprof_converter.traffic.traffic_data import ALL, NO_LID, Traffic
 from ibprof_lab.simulation.engine.packet_engine import Simulation
 from ibprof_lab.simulation.measure.run_observer import Counts, Queues, Watch, list_bins

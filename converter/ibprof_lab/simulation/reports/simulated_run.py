@@ -24,7 +24,7 @@ from ibprof_converter.outputs.rows import Row, link_columns, link_rows, table_of
 from ibprof_converter.outputs.table_files import write_csv
 from ibprof_converter.reports.result_html import join_parts, render_head, render_sentences
 from ibprof_converter.traffic.hosts import find_hosts
-from ibprof_converter.traffic.loaded_links import load_links
+from ibprof_converter.traffic.link_loads import load_links
 from ibprof_converter.traffic.traffic_data import no_counters
 from ibprof_converter.viewer.view_document import LinkValue, encode_document
 from ibprof_converter.viewer.view_file import write_page

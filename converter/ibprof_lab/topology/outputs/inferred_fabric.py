@@ -23,7 +23,7 @@ from ibprof_converter.outputs.rows import link_rows
 from ibprof_converter.outputs.slurm_topology import write_topology as write_slurm
 from ibprof_converter.routing.synthetic.build import LARGEST_PORT, SyntheticPlan, SyntheticSubnet, build
 from ibprof_converter.traffic.hosts import NO_HOST, find_hosts
-from ibprof_converter.traffic.loaded_links import Loads
+from ibprof_converter.traffic.link_loads import Loads
 from ibprof_converter.traffic.traffic_data import ALL
 from ibprof_lab.topology.model.inferred_routes import HostAttachment, attach_hosts
 from ibprof_lab.topology.model.inferred_topology import InferredTopology

@@ -20,11 +20,11 @@ import numpy as np
 from ibprof.errors import IbprofError
 from ibprof.native.headers import recording_header
 from ibprof.text.call_names import name_call
-from ibprof_converter.analysis.load_options import FabricOptions, TrafficOptions
-from ibprof_converter.analysis.load_pipeline import load_fabric
+from ibprof_converter.analysis.pipeline_options import FabricOptions, TrafficOptions
+from ibprof_converter.analysis.pipeline_stages import load_fabric
 from ibprof_converter.checks.fabric_check import check_fabric_files, describe_health
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
-from ibprof_converter.fabric.link_reader import read_fabric
+from ibprof_converter.fabric.link_formats import read_fabric
 from ibprof_converter.hotspots.causes import diagnosis
 from ibprof_converter.layout.node_levels import find_levels
 from ibprof_converter.outputs.ibdiagnet_files import write_fdbs

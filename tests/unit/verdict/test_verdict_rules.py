@@ -11,7 +11,8 @@ import pytest
 from ibprof.profile.profile_data import CallTimes, Demands, Profile, Source
 from ibprof.profile.profile_rows import order_rows
 from ibprof.profile.unaccounted import PARTNER_GROUP
-from ibprof.verdict.job_verdict import (
+from ibprof.verdict.verdict_data import BusiestLink, VerdictKind
+from ibprof.verdict.verdict_rules import (
     CANNOT_TELL,
     NO_END,
     NO_FABRIC,
@@ -22,7 +23,6 @@ from ibprof.verdict.job_verdict import (
     judge_run,
     judge_traffic,
 )
-from ibprof.verdict.verdict_data import BusiestLink, VerdictKind
 from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
 
 S = 1_000_000_000

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ibprof.profile.profile_data import Profile
-from ibprof.verdict.job_verdict import CANNOT_TELL, judge_run, judge_traffic
 from ibprof.verdict.verdict_data import BusiestLink, Verdict, VerdictKind
+from ibprof.verdict.verdict_rules import CANNOT_TELL, judge_run, judge_traffic
 from ibprof_converter.hotspots.causes.diagnosis import Diagnosis
 from ibprof_converter.hotspots.causes.load_cause import REPAIR
 from ibprof_converter.hotspots.hot_links import HOST_LINK

@@ -13,8 +13,7 @@ import numpy as np
 from ibprof.errors import InconsistentError, UsageError
 from ibprof.profile.gaps import describe_gaps
 from ibprof.profile.row_choice import NO_SITES
-from ibprof_converter.analysis.fabric_loads import STATIC_PARTS, FabricLoads, RoutedFabric
-from ibprof_converter.analysis.load_options import (
+from ibprof_converter.analysis.pipeline_options import (
     OPERATION,
     REGION,
     SITE,
@@ -24,6 +23,7 @@ from ibprof_converter.analysis.load_options import (
     TrafficOptions,
     no_progress,
 )
+from ibprof_converter.analysis.pipeline_results import STATIC_PARTS, FabricLoads, RoutedFabric
 from ibprof_converter.choices import TABLES
 from ibprof_converter.hotspots.coverage import describe_assumed_speeds, describe_coverage
 from ibprof_converter.hotspots.link_order import BY_TIME
@@ -33,7 +33,7 @@ from ibprof_converter.routing.subnet import Subnet, check_rails
 from ibprof_converter.traffic.adapter_policies import SPREAD
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.lid_traffic import map_to_lids
-from ibprof_converter.traffic.loaded_links import Loads, bound_loads, load_counted, load_links
+from ibprof_converter.traffic.link_loads import Loads, bound_loads, load_counted, load_links
 from ibprof_converter.traffic.patterns import PREFIX, read_all_to_all
 from ibprof_converter.traffic.port_counters import Agreement, compare_counters, subtract_counters
 from ibprof_converter.traffic.traffic_data import ALL, PortCounters, RankTraffic, Traffic, merge_jobs
@@ -251,8 +251,8 @@ def judge_loads(
         rank_by: one of `RANKINGS`.
     """
     # Loads alone need no diagnosis, whose modules are many.
+    from ibprof_converter.hotspots.busiest_link import judge_job  # noqa: PLC0415
     from ibprof_converter.hotspots.link_report import report_on_links  # noqa: PLC0415
-    from ibprof_converter.hotspots.verdict_links import judge_job  # noqa: PLC0415
 
     fabric, traffic, demand = loads.fabric, loads.traffic, loads.demand
     links = report_on_links(

@@ -23,7 +23,7 @@ from ibprof_converter.routing.route_choice import describe_routes, name_routes
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.adapter_policies import MODELLED, describe_nic
 from ibprof_converter.traffic.hosts import Hosts
-from ibprof_converter.traffic.loaded_links import Bounds, Loads
+from ibprof_converter.traffic.link_loads import Bounds, Loads
 from ibprof_converter.traffic.port_counters import Agreement
 from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic, describe_origin
 from ibprof_converter.traffic.unrouted_bytes import UnroutedBytes, find_unrouted
