@@ -11,9 +11,9 @@ from tempfile import TemporaryDirectory
 import pyarrow.compute as pc
 
 from ibprof.errors import UsageError
-from ibprof_converter.analysis.load_options import TrafficOptions
-from ibprof_converter.analysis.load_pipeline import load_traffic
 from ibprof_converter.analysis.loads_view import NamedLoads, NetworkView, render_view
+from ibprof_converter.analysis.pipeline_options import TrafficOptions
+from ibprof_converter.analysis.pipeline_stages import load_traffic
 from ibprof_converter.site.fabric_days import FabricCalendar
 from ibprof_converter.site.job_store import JobStore
 
