@@ -156,3 +156,14 @@ def test_archive_keeps_samples(build: Build, tmp_path: Path) -> None:
     ):
         assert len(rows.rank)
         assert all(np.array_equal(column, getattr(others, name)) for name, column in rows.columns().items())
+
+
+def test_cancelled_receives_with_wildcards_take_no_number(build: Build, tmp_path: Path) -> None:
+    """Whether Open MPI's cancelled receive took a message is known when it completes; all messages have both ends."""
+    run = record(SYSTEM, "cancelled_receives.c", 2, [], build, tmp_path / "run")
+    messages = find_messages(run)
+    assert all(len(ends) == 2 for ends in messages.values())
+    tags = Counter(tag for _, _, _, tag in messages)
+    assert tags == {1: 40, 2: 40}
+    check_causes(run)
+    assert not sum(rank.unsampled_messages[Unsampled.ORDER] for rank in run.ranks if rank.unsampled_messages)

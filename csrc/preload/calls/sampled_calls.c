@@ -408,11 +408,15 @@ static void complete(struct ibp_open_request *entry, const struct completed *com
         ibp_open_request_remove(entry);
 }
 
-/* Complete a receive that waits for its number; it may have got that meanwhile. */
+/* Complete a receive that waits for its number; it may have got that meanwhile. One that was cancelled took no message. */
 static void complete_waiting(unsigned order, const void *statuses, int status, const struct completed *completed)
 {
     int source, tag;
 
+    if (ibp_receive_is_cancelling(order) && ibp_status_is_cancelled(statuses, (uint32_t)status)) {
+        ibp_receive_cancel(order);
+        return;
+    }
     ibp_status_read(statuses, (uint32_t)status, &source, &tag);
     ibp_receive_complete(order, source, tag, completed->origin, completed->enter_ns, completed->exit_ns);
 }
@@ -478,7 +482,9 @@ void ibp_sampled_request_cancelled(uintptr_t request)
     if (!ibp_sampling) return;
     ibp_lock();
     entry = ibp_open_request_find(request);
-    if (entry && entry->role == IBP_OPEN_RECEIVE)
+    if (entry && entry->role == IBP_OPEN_RECEIVE && entry->order && ibp_mpi.abi == IBP_ABI_OPENMPI)
+        ibp_receive_try_cancel(entry->order);
+    else if (entry && entry->role == IBP_OPEN_RECEIVE)
         ibp_receives_disorder(entry->communicator);
     else
         ibp_envelopes_stop();

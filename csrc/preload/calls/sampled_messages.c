@@ -90,11 +90,25 @@ bool ibp_status_is_ignored(long status)
     return status == 0 || status == 1;
 }
 
+static const char *status_at(const void *statuses, uint32_t index)
+{
+    const size_t bytes = ibp_mpi.abi == IBP_ABI_MPICH ? 20 : ibp_mpi.abi == IBP_ABI_STANDARD ? 32 : 24;
+
+    return (const char *)statuses + index * bytes;
+}
+
+bool ibp_status_is_cancelled(const void *statuses, uint32_t index)
+{
+    int (*const test)(const void *, int *) = (int (*)(const void *, int *))ibp_mpi_symbol("PMPI_Test_cancelled");
+    int flag = 0;
+
+    return test && !test(status_at(statuses, index), &flag) && flag;
+}
+
 void ibp_status_read(const void *statuses, uint32_t index, int *source, int *tag)
 {
-    const bool is_mpich = ibp_mpi.abi == IBP_ABI_MPICH;
-    const size_t bytes = is_mpich ? 20 : ibp_mpi.abi == IBP_ABI_STANDARD ? 32 : 24;
-    const int *const status = (const int *)((const char *)statuses + index * bytes) + (is_mpich ? 2 : 0);
+    const int *const status =
+        (const int *)(const void *)status_at(statuses, index) + (ibp_mpi.abi == IBP_ABI_MPICH ? 2 : 0);
 
     *source = status[0];
     *tag = status[1];

@@ -50,6 +50,9 @@ bool ibp_status_is_ignored(long status);
 /* Read the source and the tag of one of an array of statuses. */
 void ibp_status_read(const void *statuses, uint32_t index, int *source, int *tag);
 
+/* Return whether the status of an index is that of a cancelled message. */
+bool ibp_status_is_cancelled(const void *statuses, uint32_t index);
+
 /* Return the handle of a request; 0 of those that MPICH and Open MPI share between calls that are complete at once. */
 uintptr_t ibp_own_request(uintptr_t request);
 

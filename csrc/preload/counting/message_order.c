@@ -15,7 +15,7 @@ struct waiting {
     struct ibp_instance_known known;
     /* What its number in the list is: others keep theirs when it leaves. */
     unsigned number;
-    bool is_complete, is_gone;
+    bool is_complete, is_gone, is_cancelling;
     uint32_t end_origin;
     uint64_t enter_ns, exit_ns;
 };
@@ -180,6 +180,22 @@ void ibp_receive_cancel(unsigned of)
 
     if (waiting) waiting->is_gone = true;
     resolve();
+}
+
+void ibp_receive_try_cancel(unsigned of)
+{
+    struct waiting *const waiting = find(of);
+
+    if (!waiting) return;
+    waiting->receive.source = IBP_ANY; /* like a wildcard, it gets no number before it completes */
+    waiting->is_cancelling = true;
+}
+
+bool ibp_receive_is_cancelling(unsigned of)
+{
+    const struct waiting *const waiting = find(of);
+
+    return waiting && waiting->is_cancelling;
 }
 
 void ibp_receives_disorder(ibp_handle communicator)

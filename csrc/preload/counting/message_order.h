@@ -45,6 +45,10 @@ void ibp_receive_complete(unsigned number, int source, int tag, uint32_t end_ori
                           uint64_t exit_ns);
 void ibp_receive_cancel(unsigned number);
 
+/* Note that the program cancels a receive: whether it takes a message is known when it completes. */
+void ibp_receive_try_cancel(unsigned number);
+bool ibp_receive_is_cancelling(unsigned number);
+
 /* Drop the receives of a communicator, or with 0 all, and number no more of them. */
 void ibp_receives_disorder(ibp_handle communicator);
 
