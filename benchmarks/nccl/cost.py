@@ -46,7 +46,7 @@ def main() -> None:
         least: dict[str, tuple[int, int]] = {}
         for _ in range(ROUNDS):
             for plugin, path in plugins.items():
-                command = [cost, path, str(COLLECTIVES)]
+                command = [str(cost), str(path), str(COLLECTIVES)]
                 done = subprocess.run(
                     command, env=environment, cwd=folder, check=True, stdout=subprocess.PIPE, text=True
                 )

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass, fields, replace
 
 from ibprof.profile.profile_data import UNKNOWN_PEER
 from ibprof.recording.host_file import RecordingFile, decode_text
@@ -129,12 +129,10 @@ def sum_by_sender(flows: Sequence[NcclFlow]) -> list[NcclFlow]:
 
 
 def _sum(flows: Sequence[NcclFlow]) -> NcclFlow:
-    first = flows[0]
-    return NcclFlow(
-        *(getattr(first, name) for name in COLUMNS[: COLUMNS.index("region")]),
+    return replace(
+        flows[0],
         region="*",
         channel=None,
-        direction=first.direction,
         peer=None,
         devices=" ".join(sorted({each for flow in flows for each in flow.devices.split()}, key=int)),
         **{name: sum(getattr(flow, name) for flow in flows) for name in COLUMNS[COLUMNS.index("bytes") :]},

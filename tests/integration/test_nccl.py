@@ -173,7 +173,17 @@ def test_ibprof_run_sets_the_plug_in_and_reports(harness: Path, ports: Ports, tm
         "all = [subprocess.Popen(command, env={**os.environ, **own, 'RANK': str(r)}) for r in range(2)]\n"
         "sys.exit(max(one.wait() for one in all))\n"
     )
-    command = [sys.executable, "-m", "ibprof", "run", "--", sys.executable, launcher, harness, str(ports.take(2))]
+    command = [
+        sys.executable,
+        "-m",
+        "ibprof",
+        "run",
+        "--",
+        sys.executable,
+        str(launcher),
+        str(harness),
+        str(ports.take(2)),
+    ]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True)
     assert "ncclAllReduce" in done.stderr
     run = load_profile(tmp_path / "profile.otf2")

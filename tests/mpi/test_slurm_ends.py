@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from ibprof.errors import InputError
 from ibprof.load import load_profile
 from ibprof.recording.run_listing import list_found
 from ibprof_testing.lab import slurm
@@ -23,6 +24,10 @@ FORMS = {"bare": "", "ibprof": RUN}
 SAME = ("JobState", "Reason", "ExitCode", "DerivedExitCode", "Restarts")
 LAST = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY")
 WAIT_S = 150
+
+
+def _refuse(error: InputError) -> None:
+    raise error
 
 
 @dataclass(frozen=True)
@@ -117,7 +122,7 @@ def test_requeued(jobs: Jobs) -> None:
         ends[form] = jobs.end(job)
     assert ends["ibprof"] == ends["bare"]
     assert ends["bare"][0::4] == ["COMPLETED", "1"]
-    found = list_found([jobs.folder / "profile.ibprof"], pytest.fail)
+    found = list_found([jobs.folder / "profile.ibprof"], _refuse)
     runs = [(run.scheduler.restarts, run.is_whole) for run in found if run.scheduler.job == job]
     assert runs == [("", False), ("1", True)]
     # The first run's profile is made if there is time before Slurm kills the script.
