@@ -336,15 +336,16 @@ def _split_switches(right: ListedFabric) -> Iterator[DamagedFabric]:
     free = 1 + max(end.lid for link in right.links for end in (link.a, link.b))
     for switch in np.flatnonzero(fabric.node_kind == NodeKind.SWITCH).tolist():
         name = fabric.node_name[switch]
+        copied: dict[str, Any] = {
+            column: np.append(getattr(fabric, column), getattr(fabric, column)[switch])
+            for column in ("node_kind", "node_ports", "system_guid")
+            if hasattr(fabric, column)
+        }
         split = replace(
             fabric,
             node_guid=np.append(fabric.node_guid, fabric.node_guid[switch] + np.uint64(0x5000)),
             node_name=(*fabric.node_name, f"{name}-half"),
-            **{
-                column: np.append(getattr(fabric, column), getattr(fabric, column)[switch])
-                for column in ("node_kind", "node_ports", "system_guid")
-                if hasattr(fabric, column)
-            },
+            **copied,
         )
         of_switch = [link for link in right.links if switch in nodes_of(link)]
         half = {id(link) for link in of_switch[1::2]}
@@ -617,8 +618,8 @@ def damage_run(right: Mapping[str, Sequence[Process]]) -> Iterator[DamagedRun]:
                 half = [*rest, *({**each, "bytes": each["bytes"] // 2} for each in of_it)]
                 other = [*rest, *({**each, "kind": 1} for each in of_it)]
                 called = (f"missing of {name_call(operation)}",)
-                for what, kept in (("removed", rest), ("halved", half), ("counted as control", other)):
-                    changed = replace(process, counters=[kept])
+                for what, counted in (("removed", rest), ("halved", half), ("counted as control", other)):
+                    changed = replace(process, counters=[counted])
                     yield DamagedRun(f"operation of a rank {what}", called, partial(write, changed=changed))
             for at, each in enumerate(counters):
                 for what, fields in (("zeroed", {"bytes": 0}), ("sent to no rank", {"peer": 77})):
