@@ -40,9 +40,13 @@ def find_instances(run: Profile) -> dict[Hashable, list[int]]:
     return rows
 
 
-def find_messages(run: Profile) -> dict[Hashable, dict[Side, int]]:
+Envelope = tuple[tuple[int, int], int, int, int]
+"""Sender and receiver, communicator, number and tag of a message."""
+
+
+def find_messages(run: Profile) -> dict[Envelope, dict[Side, int]]:
     samples = run.message_samples
-    ends: dict[Hashable, dict[Side, int]] = defaultdict(dict)
+    ends: dict[Envelope, dict[Side, int]] = defaultdict(dict)
     columns = (samples.rank, samples.peer, samples.communicator, samples.number, samples.tag, samples.side)
     for row, (rank, peer, communicator, number, tag, side) in enumerate(
         zip(*(c.tolist() for c in columns), strict=True)
