@@ -101,7 +101,7 @@ def _as_change(
             f"{format_seconds(move.random_seconds)} (median)",
             f"hosts' own links need {format_seconds(own)}{then}",
         ),
-        advice=f"place the ranks as ibprof-place{options} finds it, which also writes the rank file{more}",
+        advice=f"run ibprof-place{options}, and use its rank file{more}",
         change=f"ibprof-place LST... TRAFFIC{options}",
     )
 
