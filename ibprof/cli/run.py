@@ -50,10 +50,9 @@ NEVER_LOADED = (
     "all programs are static or setuid (try: ibprof doctor)"
 )
 NOT_RECORDED = (
-    "no process left a recording; unless a line above says why, none called MPI_Init through libibprof.so, and no NCCL "
-    "loaded its plug-in (PyTorch's Gloo and UCC are not recorded). Programs "
+    "no process left a recording; unless a line above says why, none called MPI_Init through libibprof.so. Programs "
     "do not load it after env -i, with another LD_PRELOAD, or if they are static or setuid; an MPI opened by dlmopen "
-    "does not find it (try: ibprof doctor)"
+    "does not find it (try: ibprof doctor). No NCCL loaded its plug-in either; PyTorch's Gloo and UCC are not recorded"
 )
 """Said where nothing was recorded: no more than is known."""
 
