@@ -29,6 +29,15 @@ examples:
   ibprof help COMMAND                      more on one command
 """
 
+_GROUPS = {
+    "most used": ("run", "report", "place", "view", "doctor"),
+    "recordings and profiles": ("info", "calls", "matrix", "diff", "watch", "collect", "nccl", "site"),
+    "fabrics": ("layout", "routes", "topology", "latency"),
+    "predictions": ("sim", "scaling"),
+    "setting up": ("demo", "env", "lib", "completion"),
+}
+"""Commands of the help, by what they are for."""
+
 _ALSO_CALLED = {"compare": "diff", "record": "run", "profile": "run", "map": "layout", "summary": "info"}
 """Words that users try, and the commands that they mean."""
 
@@ -49,13 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _front(argv: Sequence[str] | None) -> int:
     arguments = argv or ()
     if not arguments or arguments[0] in ("-h", "--help"):
-        print(f"usage: ibprof COMMAND ...\n\n{QUESTION}\n")
-        print("commands:")
-        width = max(map(len, find_commands()))
-        for name, point in find_commands().items():
-            print(f"  {name:{width}}  {_describe(point)}")
-        print()
-        print(EXAMPLES, end="")
+        print(f"usage: ibprof COMMAND ...\n\n{QUESTION}\n\n{_list_commands()}{EXAMPLES}", end="")
         return 0 if arguments else UsageError.status
     known = find_commands()
     if arguments[0] in _ALSO_CALLED:
@@ -63,6 +66,18 @@ def _front(argv: Sequence[str] | None) -> int:
     if likely := get_close_matches(arguments[0].removeprefix("ibprof-"), known, 1):
         raise UsageError(f"unknown command {arguments[0]!r}; did you mean `ibprof {likely[0]}`?")
     raise UsageError(f"unknown command {arguments[0]!r}; expected one of {', '.join(known)}")
+
+
+def _list_commands() -> str:
+    """Return the commands with what each does, by groups; those that other packages add come last."""
+    commands = find_commands()
+    of_others = tuple(name for name in commands if not any(name in names for names in _GROUPS.values()))
+    width = max(map(len, commands))
+    text = ""
+    for title, names in {**_GROUPS, "others": of_others}.items():
+        lines = [f"  {name:{width}}  {_describe(commands[name])}\n" for name in names if name in commands]
+        text += f"{title}:\n{''.join(lines)}\n" if lines else ""
+    return text
 
 
 def _describe(point: EntryPoint) -> str:

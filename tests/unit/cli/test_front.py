@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ibprof.cli import info, main
-from ibprof.cli.command import make_parser
+from ibprof.cli.command import find_commands, make_parser
 from ibprof.errors import UsageError
 from ibprof_converter.analysis.pipeline_options import split_names
 from ibprof_converter.cli import layout
@@ -25,7 +26,10 @@ def test_help_of_a_command_is_that_of_its_option(capsys: Captured) -> None:
         main.main(["help", "info"])
     assert capsys.readouterr().out.startswith("usage: ibprof info")
     assert main.main(["help"]) == 0
-    assert "commands:" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert re.findall(r"^  (\w+) ", shown, re.MULTILINE)[:5] == ["run", "report", "place", "view", "doctor"]
+    assert {*find_commands()} <= {*re.findall(r"^  (\w+) ", shown, re.MULTILINE)}
+    assert "others:" not in shown  # each command of ibprof has its group
 
 
 def test_every_command_has_a_version(capsys: Captured) -> None:
