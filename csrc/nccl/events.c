@@ -276,6 +276,7 @@ struct ibp_nccl_context *ibp_nccl_begin(unsigned interface, const struct ibp_ncc
     if (!state.others) state.others = begin(interface, &unknown);
     context = state.others ? begin(interface, facts) : NULL;
     if (context && facts) note_rank(facts);
+    if (!context) context = state.others; /* of more communicators than there is room for, bytes count there */
     unlock();
     return context;
 }
@@ -291,7 +292,7 @@ void ibp_nccl_describe(struct ibp_nccl_context *context, const struct ibp_nccl_c
 
 void ibp_nccl_end(struct ibp_nccl_context *context)
 {
-    if (!context || !state.recorder->is_recording()) return;
+    if (!context || context == state.others || !state.recorder->is_recording()) return;
     note_clock(context->record, 1);
     context->record->stop_ns = context->record->clock_ns[1];
     /* Operations of a communicator that was aborted never stop. */

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define FIRST_MASK (IBP_NCCL_COLL | IBP_NCCL_P2P | IBP_NCCL_PROXY_OP | IBP_NCCL_PROXY_STEP)
-#define CONTEXTS_MAX 4096
+#define CONTEXTS_MAX 65536
 
 /* What NCCL gets as a context: a pointer, since a context is not NULL. */
 struct contexts {

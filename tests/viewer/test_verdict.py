@@ -80,7 +80,7 @@ def test_where_mpi_takes_little_no_fault_is_marked(
     opened = open_view(inputs)
     box = opened.page.locator("#verdict")
     assert box.locator("p").first.inner_text() == text
-    assert "The network is not the problem" in text
+    assert "Where the ranks ran, the network was not the problem." in text
     assert "fault" not in (box.get_attribute("class") or "")
     assert box.locator("summary").count() == 0
 
@@ -88,6 +88,6 @@ def test_where_mpi_takes_little_no_fault_is_marked(
 def test_of_traffic_without_a_run_the_verdict_says_what_is_missing(open_view: Open, tmp_path: Path) -> None:
     opened = open_view([FAULTY, write_matrix(tmp_path / "matrix.csv", 8), "--placement", "packed"])
     box = opened.page.locator("#verdict")
-    assert box.locator("p").first.inner_text().startswith("Unknown")
+    assert box.locator("p").first.inner_text().startswith("The most loaded link, ")
     assert "Missing: a recorded run" in box.inner_text()
     assert "fault" not in (box.get_attribute("class") or "")

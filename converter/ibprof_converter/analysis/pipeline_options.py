@@ -186,8 +186,13 @@ def _join_inspector_files(names: Sequence[str]) -> tuple[str, ...]:
 
     if len(names) < 2:
         return tuple(names)
-    joined = [str(Path(name).parent) if is_inspector_file(Path(name)) else name for name in names]
-    return tuple(dict.fromkeys(joined))
+    joined: list[str] = []
+    for name in names:
+        is_part = is_inspector_file(Path(name))
+        folder = str(Path(name).parent) if is_part else name
+        if not (is_part and folder in joined):
+            joined.append(folder)
+    return tuple(joined)
 
 
 def list_compared(own: TrafficOptions, names: Sequence[str], placements: Sequence[str]) -> list[TrafficOptions]:

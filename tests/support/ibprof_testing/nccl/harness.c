@@ -38,7 +38,8 @@
 
 static const struct ibp_nccl_profiler *plugin;
 static int version, rank, ranks, mask;
-static int channels = 2, steps = 4, chunk = 1000, collectives = 3, communicators = 1, is_null, late_us, late_rank = -1;
+static int channels = 2, steps = 4, chunk = 1000, collectives = 3, communicators = 1, before, is_null, late_us,
+           late_rank = -1;
 static const char *algorithm = "RING", *ending = "finalize", *order = "usual";
 static char addresses[RANKS_MAX][64];
 
@@ -426,6 +427,7 @@ static void read_option(const char *option)
                  {"chunk", &chunk, NULL},
                  {"collectives", &collectives, NULL},
                  {"communicators", &communicators, NULL},
+                 {"before", &before, NULL},
                  {"null", &is_null, NULL},
                  {"late_us", &late_us, NULL},
                  {"late_rank", &late_rank, NULL},
@@ -469,6 +471,12 @@ int main(int count, char **arguments)
     if (getenv("HARNESS_FORGET_RANK")) unsetenv("RANK"), unsetenv("WORLD_SIZE");
     find_addresses();
     load(arguments[1], atoi(arguments[2]));
+    for (int i = 0; i < before; i++) {
+        struct communicator ended = {.number = communicators + i};
+
+        begin(&ended);
+        CHECK(!plugin->finalize(ended.context));
+    }
     for (int i = 0; i < communicators; i++) {
         all[i].number = i;
         if (ranks > 1) listen_at(&all[i]);
