@@ -164,8 +164,8 @@ def test_pictures_are_saved_as_png_and_svg(open_view: Open, tmp_path: Path, matr
     root = ET.fromstring(Path(svg.value.path()).read_text())
     name = "{http://www.w3.org/2000/svg}"
     lines = [path.get("d", "").count("M") for path in root.iter(f"{name}path") if path.get("fill") == "none"]
-    # The three most loaded link directions are drawn again over the others, with a rim each.
-    assert sum(lines) == 2 * len(opened.rows) + 3 * 2
+    # The three most loaded links are drawn again over the others, both halves of each with a rim.
+    assert sum(lines) == 2 * len(opened.rows) + 3 * 2 * 2
     texts = [text.text or "" for text in root.iter(f"{name}text")]
     assert any("Modelled: loads are sums" in text for text in texts)
     assert any("on" in text and "testbed" not in text for text in texts)

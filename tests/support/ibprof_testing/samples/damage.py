@@ -563,7 +563,7 @@ def damage_run(right: Mapping[str, Sequence[Process]]) -> Iterator[DamagedRun]:
             for what, kept in (("removed", ()), ("counted as control", ("control",))):
                 yield DamagedRun(
                     f"operation of all ranks {what}",
-                    (f"missing of {name_call(operation)}",),
+                    (f"Bytes of {name_call(operation)} are missing",),
                     partial(
                         write_run,
                         {
@@ -618,14 +618,14 @@ def damage_run(right: Mapping[str, Sequence[Process]]) -> Iterator[DamagedRun]:
                 rest = [each for each in counters if each["operation"] != number]
                 half = [*rest, *({**each, "bytes": each["bytes"] // 2} for each in of_it)]
                 other = [*rest, *({**each, "kind": 1} for each in of_it)]
-                called = (f"missing of {name_call(operation)}",)
+                called = (f"Bytes of {name_call(operation)} are missing",)
                 for what, counted in (("removed", rest), ("halved", half), ("counted as control", other)):
                     changed = replace(process, counters=[counted])
                     yield DamagedRun(f"operation of a rank {what}", called, partial(write, changed=changed))
             for at, each in enumerate(counters):
                 for what, fields in (("zeroed", {"bytes": 0}), ("sent to no rank", {"peer": 77})):
                     changed = replace(process, counters=[[*counters[:at], {**each, **fields}, *counters[at + 1 :]]])
-                    named = (f"missing of {name_call(OPERATIONS[int(each['operation'])])}", "MPI_COMM_WORLD")
+                    named = (f"Bytes of {name_call(OPERATIONS[int(each['operation'])])} are missing", "MPI_COMM_WORLD")
                     yield DamagedRun(f"counter {what}", named, partial(write, changed=changed))
 
 
