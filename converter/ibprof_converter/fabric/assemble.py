@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Fabric from a list of links, for all formats that list links."""
+"""Make a Fabric from a list of links, for all formats that list links."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from ibprof_converter.fabric.listing import (
 from ibprof_converter.fabric.node_names import show_some
 
 NOT_ACTIVE = "link not active"
-"""Reason why an adapter is left out that has a LID."""
+"""Reason for leaving out an adapter that has a LID."""
 
 _OLD_TOP_SPEED = "10"
 
 _PORTS_ASSUMED = 254
-"""From this number of ports on, a reader has put the most that a switch can have, since its format has no number."""
+"""Number of ports that marks a guess: from here on, a format without numbers of ports was given a switch's maximum."""
 
 
 class DuplicateLidError(InconsistentError):
@@ -103,7 +103,7 @@ def assemble(listing: Listing) -> Fabric:
 
 
 def _explain_assumed_speeds(listing: Listing, links: _Links) -> str:
-    """Return why speeds are assumed; empty where the list has them."""
+    """Return the reason for assuming speeds; empty where the list has speeds."""
     if listing.origin is Origin.NAMES:
         return "a scheduler's topology has none"
     if (links.listed == 1).all() and listing.top_speed == _OLD_TOP_SPEED:
@@ -112,7 +112,7 @@ def _explain_assumed_speeds(listing: Listing, links: _Links) -> str:
 
 
 def _count_ports(listing: Listing, nodes: Groups) -> npt.NDArray[np.uint8]:
-    """Return the number of ports of each node, 0 where no line has it: uint8 [node]."""
+    """Return the number of ports of each node: uint8 [node], 0 where no line has the number."""
     given = np.where(listing.ports < _PORTS_ASSUMED, listing.ports, 0)
     ports = np.zeros(len(nodes.key), np.uint8)
     np.maximum.at(ports, nodes.of_end, given)
@@ -124,7 +124,7 @@ def _make_active(listing: Listing, remark: str) -> Listing:
 
 
 def _give_lids(listing: Listing) -> Listing:
-    """Return a listing without LIDs with synthetic ones. Their order is that of GUIDs and port numbers."""
+    """Return the listing with synthetic LIDs, in the order of GUIDs and port numbers."""
     is_switch = listing.kind == NodeKind.SWITCH
     ports = Groups.by(Groups.by(listing.node_guid).of_end * PORTS + np.where(is_switch, 0, listing.port))
     if len(ports.key) > LAST_UNICAST_LID:
@@ -150,7 +150,7 @@ def _find_left_out(listing: Listing, kept_guid: npt.NDArray[np.uint64]) -> Itera
 
 
 def _drop_unconfigured_lids(listing: Listing) -> Listing:
-    """Return a listing in which ports that are not configured yet have no LID, and their links are not active."""
+    """Return the listing with no LID for unconfigured ports; their links become inactive."""
     unconfigured = listing.lid == NOT_CONFIGURED_LID
     if not unconfigured.any():
         return listing
@@ -160,19 +160,19 @@ def _drop_unconfigured_lids(listing: Listing) -> Listing:
 
 @dataclass(frozen=True, slots=True)
 class _Links:
-    """Links, each once, ordered by (node, port) of the lower end, then of the other; nodes are numbered by their GUIDs.
+    """Links, each once, ordered by (node, port) of the lower end, then of the other end. Node numbers follow the GUIDs.
 
     Attributes:
-        nodes: the ends of each node.
-        ports: the ends of each port; the key is node * PORTS + port.
-        ends: int64 [link, 2], keys of its ports.
-        row: int64 [link], the first row that lists it.
-        of_row: int64 [row], the link of each row.
-        listed: int64 [link], number of rows that list it.
-        active: bool [link], true if all its rows say so.
-        gbps: float64 [link], the slowest of its rows.
-        lanes: uint8 [link], the width of its slowest row.
-        rates_differ: bool [link], true where its rows have different widths or speeds.
+        nodes: ends of links, grouped by node.
+        ports: ends of links, grouped by port; the key is node * PORTS + port.
+        ends: int64 [link, 2], keys of the link's two ports.
+        row: int64 [link], the first row that lists the link.
+        of_row: int64 [row], the row's link.
+        listed: int64 [link], number of rows that list the link.
+        active: bool [link], true if all rows of the link are active.
+        gbps: float64 [link], data rate of the link's slowest row.
+        lanes: uint8 [link], width of the link's slowest row.
+        rates_differ: bool [link], true where the link's rows have different widths or speeds.
     """
 
     nodes: Groups
@@ -211,15 +211,15 @@ class _Links:
 
     @property
     def half(self) -> npt.NDArray[np.bool_]:
-        """bool [link], links listed from one end only in a file that lists others from both."""
+        """Mask of links listed from one end only, in a file that lists other links from both: bool [link]."""
         once = self.listed == 1
         return once if not once.all() else np.zeros(len(once), np.bool_)
 
 
 def _drop_contradicting_links(listing: Listing, links: _Links) -> Listing | None:
-    """Return a listing without the rows of ports that have several links: any of them may be wrong.
+    """Return the listing without the rows of ports that have several links: any of these rows may be wrong.
 
-    The rows become damage. Where there are none, or nothing else would be left, return None.
+    The rows become damage. Return None where no port has several links, or where no row would be left.
     """
     ports, number = np.unique(links.ends, return_counts=True)
     several = ports[number > 1]
@@ -241,7 +241,7 @@ def _drop_contradicting_links(listing: Listing, links: _Links) -> Listing | None
 
 
 def _describe_unequal(listing: Listing, links: _Links, link: int) -> str:
-    """Return a link whose ends have different widths or speeds, in words."""
+    """Describe a link whose ends have different widths or speeds, for a message."""
     rows = np.flatnonzero(links.of_row == link)[:2].tolist()
     rates = [f"{listing.lanes[row]}x {listing.gbps[row]:.4g} Gb/s" for row in rows]
     a, b = (listing.describe_end(rows[0], end) for end in (0, 1))
@@ -267,7 +267,7 @@ def _describe_twice(listing: Listing, lid: int) -> str:
 
 
 def _warn(listing: Listing, links: _Links, kept_guid: npt.NDArray[np.uint64]) -> Iterable[str]:
-    """Yield anomalies of a list of links that can be used."""
+    """Yield the anomalies of a usable list of links, a sentence each."""
     yield from listing.remarks
     if not links.active.all():
         yield f"{_links(listing, links.row[~links.active])}: not active, left out"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lines of a dump that are not used, and what is lost with them.
+"""Lines of a dump that are not used, and the links or routes lost with them.
 
-Dumps are copied from terminals, cut, and mixed with messages of their tools. Readers use what they can and collect the
-rest here: every output mentions it, and `--check` makes findings of it.
+Dumps are copied from terminals, cut, and mixed with messages of their tools. Readers use the valid lines and collect
+the others here. Every output mentions this damage, and `--check` reports it as findings.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _PROGRESS = re.compile(rb"DR path .* -> (?:new|known|processing) ")
 
 
 class DamageKind(Enum):
-    """Kinds of unused lines, by what is lost with them."""
+    """Kinds of unused lines, by the loss they cause."""
 
     STRAY = "stray"
-    """Text of a terminal or of another program; nothing is lost."""
+    """Text of a terminal or of another program: nothing is lost."""
     NO_ANSWER = "no answer"
     """The tool's message that a node did not answer; the node, or a part of its table, may be missing."""
     LOST = "lost"
-    """Links or routes that the dump had, or should have."""
+    """Lost links or routes, which the dump had or should have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +37,11 @@ class Damage:
     """Lines of a dump that are not used, or are missing.
 
     Attributes:
-        kind: what is lost with them.
-        what: in words, with numbers.
-        lines: their numbers, from 1; none for missing ones.
-        node_guid: NODE GUID of the switch or adapter that they describe; None if that is unknown.
-        file: name of the file among several that are taken together; empty where there is one.
+        kind: the kind of loss.
+        what: description of the loss, with numbers.
+        lines: line numbers, from 1; empty for missing lines.
+        node_guid: NODE GUID of the switch or adapter that the lines describe; None if unknown.
+        file: name of the damaged file, where several files make one fabric; otherwise empty.
     """
 
     kind: DamageKind
@@ -52,7 +52,7 @@ class Damage:
 
     @property
     def place(self) -> str:
-        """Its lines and file, for people; empty where neither is known."""
+        """Lines and file of the damage, as text; empty where both are unknown."""
         return " of ".join(filter(None, (show_lines(self.lines) if self.lines else "", self.file)))
 
     @property
@@ -61,14 +61,14 @@ class Damage:
         return self.describe(0)
 
     def describe(self, more: int) -> str:
-        """Return the damage with its place and GUID, and the number of further places of the same."""
+        """Return the damage with its place and GUID, and the number of further places with the same damage."""
         of = f"{self.node_guid:#018x}: " if self.node_guid is not None else ""
         places = ", ".join(filter(None, (self.place, f"and {more} more alike" if more else "")))
         return f"{of}{self.what}{f' ({places})' if places else ''}"
 
 
 def describe_damages(damages: Sequence[Damage]) -> Iterator[str]:
-    """Yield damages in words, those that differ only in their place as one sentence with their number."""
+    """Yield a sentence for each damage; damages that differ only in their place share a sentence with their number."""
     alike: dict[tuple[DamageKind, str], list[Damage]] = {}
     for damage in damages:
         alike.setdefault((damage.kind, damage.what), []).append(damage)
@@ -78,11 +78,7 @@ def describe_damages(damages: Sequence[Damage]) -> Iterator[str]:
 
 @dataclass(slots=True)
 class DamageLog:
-    """Collect the unused lines of one file while it is parsed.
-
-    Attributes:
-        path: for messages.
-    """
+    """Collect the unused lines of one file while it is parsed."""
 
     path: str | PathLike[str]
     _stray: list[int] = field(default_factory=list)
@@ -94,7 +90,7 @@ class DamageLog:
     _first: InputError | None = None
 
     def skip(self, line: int, text: bytes, expected: str, node_guid: int | None = None) -> None:
-        """Note a line that is no part of the format. A message of the tool can be about a switch."""
+        """Note a line that the format does not have. A tool's message can be about a switch."""
         if _TOOL_MESSAGE.search(text) and not _PROGRESS.match(text):
             self._silent.setdefault(node_guid, []).append((line, text))
         else:
@@ -102,23 +98,23 @@ class DamageLog:
         self._keep_first(line, expected, text)
 
     def join(self, line: int) -> None:
-        """Note a line that was joined to the ones before it: a terminal or a mail had broken it."""
+        """Note a line that was joined to the lines before it, because a terminal or a mail had broken it."""
         self._wrapped.append(line)
 
     def lose(self, line: int, error: InputError, node_guid: int | None = None) -> None:
-        """Note a line that was meant to list a link or a route."""
+        """Note an unusable line of a link or a route."""
         self._lost.setdefault(node_guid, []).append(error)
         self._lost_lines.setdefault(node_guid, []).append(line)
         self._first = self._first or error
 
     def end_within(self, line: int, text: bytes, node_guid: int | None = None) -> None:
-        """Note that the file ends within a line: this one and all later ones are missing."""
+        """Note that the file ends within a line: the rest of this line and all later lines are missing."""
         what = f"the dump ends within a line, so this one and all later ones are missing: {quote_found(text)}"
         self.miss(what, node_guid, [line])
         self._keep_first(line, "the rest of the line", text)
 
     def miss(self, what: str, node_guid: int | None = None, lines: Sequence[int] = ()) -> None:
-        """Note something that should be there, or that lines contradict each other about."""
+        """Note missing data, or data that lines contradict each other about."""
         self._missing.append(Damage(DamageKind.LOST, what, tuple(lines), node_guid))
 
     def _keep_first(self, line: int, expected: str, text: bytes) -> None:
@@ -126,11 +122,11 @@ class DamageLog:
 
     @property
     def first_error(self) -> InputError | None:
-        """The error of the first unused line, for a file of which nothing is left."""
+        """Error of the first unused line, for a file without any valid line."""
         return self._first
 
     def report(self) -> tuple[Damage, ...]:
-        """Return the damage of the file, what was lost first."""
+        """Return the damage of the file, in the order of loss."""
         return (*self._report_lost(), *self._missing, *self._report_skipped())
 
     def _report_lost(self) -> Iterator[Damage]:
@@ -156,7 +152,7 @@ class DamageLog:
 
 
 def show_lines(lines: Sequence[int]) -> str:
-    """Return line numbers in words, neighbouring ones as a range: `lines 1 to 7, 9`."""
+    """Return line numbers as text, neighbouring numbers as a range: `lines 1 to 7, 9`."""
     ranges: list[list[int]] = []
     for line in sorted(set(lines)):
         if ranges and line == ranges[-1][1] + 1:

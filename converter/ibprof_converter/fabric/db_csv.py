@@ -28,7 +28,7 @@ from ibprof_converter.fabric.listing import NOT_GIVEN, End, LinkRow, Listing, li
 from ibprof_converter.fabric.rates import data_rate_gbps, lanes_of_code, speed_of_code
 
 _SECTION = re.compile(rb"^START_[A-Z0-9_]+\r?$", re.MULTILINE)
-# Other texts have words like START_VERSION: a section has a header line with columns.
+# Other texts also contain words like START_VERSION; a section has a header line with columns.
 _SIGN = re.compile(rb"^START_(?:(?:NODES|PORTS|LINKS)\r?$|[A-Z0-9_]+\r?\n[A-Za-z][A-Za-z0-9_ ]*,)", re.MULTILINE)
 _LINKS = re.compile(rb"^START_LINKS\s*$", re.MULTILINE)
 _DESCRIPTION = "nodedesc"
@@ -36,7 +36,7 @@ _KINDS = {1: NodeKind.CA, 2: NodeKind.SWITCH, 3: NodeKind.ROUTER}
 
 
 def looks_like_db_csv(head: bytes) -> bool:
-    """Return whether a file's beginning has sections as in a `.db_csv`."""
+    """Return whether the beginning of a file has sections as in a `.db_csv`."""
     return _SIGN.search(head) is not None
 
 
@@ -45,8 +45,8 @@ class Record:
     """A row of a section.
 
     Attributes:
-        path, line: its position, for messages.
-        fields: column, in lower case -> text.
+        path, line: position of the row, for messages.
+        fields: column name in lower case -> text.
     """
 
     path: str | PathLike[str]
@@ -54,7 +54,7 @@ class Record:
     fields: Mapping[str, str]
 
     def number(self, column: str, limit: int) -> int:
-        """Return a number of this row, decimal or hexadecimal after `0x`.
+        """Return the number in a column, decimal or hexadecimal after `0x`.
 
         Raises:
             InputError: the column is missing, or holds no number below `limit`.
@@ -68,18 +68,16 @@ class Record:
         return value
 
     def has(self, column: str) -> bool:
-        """Return whether the column exists and holds a number (`N/A` and the like are none)."""
+        """Return whether the column exists and holds a number; `N/A` is no number."""
         return _parse_number(self.fields.get(column.lower(), "")) is not None
 
 
 def read_section(path: str | PathLike[str], data: bytes, name: str, log: DamageLog | None = None) -> Iterator[Record]:
-    """Yield the rows of a section; none where there is no such section.
+    """Yield the rows of a section; none where the section is missing.
 
     Args:
-        path: for messages.
-        data: contents of the file.
-        name: of the section.
-        log: for rows that cannot be used. None: the first of them is an error.
+        name: the section's name.
+        log: the log for unusable rows; None: the first unusable row is an error.
 
     Raises:
         InputError: there is no log, and a row and the header differ in length, or the section does not end.
@@ -113,14 +111,10 @@ def _lose(log: DamageLog | None, line: int, error: InputError) -> None:
 
 
 def parse_db_csv(path: str | PathLike[str], data: bytes) -> Listing:
-    """Return the links of a `.db_csv`, each from both ends.
-
-    Args:
-        path: for messages.
-        data: contents of the file.
+    """Return the links of a `.db_csv`, each link from both ends.
 
     Raises:
-        InputError: no link can be used.
+        InputError: the file has no usable link.
     """
     log = DamageLog(path)
     nodes: dict[int, Record] = {}
@@ -146,13 +140,13 @@ def parse_db_csv(path: str | PathLike[str], data: bytes) -> Listing:
 
 
 def has_links_section(data: bytes) -> bool:
-    """Return whether a `.db_csv` has the section with the links; some runs leave it out."""
+    """Return whether a `.db_csv` has the LINKS section, which some runs leave out."""
     return _LINKS.search(data) is not None
 
 
 @contextmanager
 def _losing(log: DamageLog, record: Record) -> Iterator[None]:
-    """Note a row that cannot be used, and go on."""
+    """Note an unusable row in the log, and go on."""
     try:
         yield
     except InputError as error:
@@ -162,7 +156,7 @@ def _losing(log: DamageLog, record: Record) -> Iterator[None]:
 def _read_link(
     record: Record, nodes: Mapping[int, Record], ports: Mapping[tuple[int, int], Record]
 ) -> tuple[LinkRow, LinkRow]:
-    """Return a link as each of its ends has it: width and speed can differ."""
+    """Return the rows of a link, one for each end: width and speed can differ."""
     ends = []
     for number in "12":
         key = record.number(f"NodeGuid{number}", 1 << 64), record.number(f"PortNum{number}", 256)
@@ -178,7 +172,7 @@ def _read_link(
 
 
 def _read_rate(port: Record) -> tuple[int, float]:
-    """Return width and data rate in Gb/s of a port."""
+    """Return the width of a port, and its data rate in Gb/s."""
     lanes = lanes_of_code(port.number("LinkWidthActv", 256))
     return lanes, data_rate_gbps(lanes, speed_of_code(port.number("LinkSpeedActv", 1 << 32)))
 
@@ -204,7 +198,7 @@ def _describe(node: Record, ports: Mapping[tuple[int, int], Record], key: tuple[
 
 
 def _split_fields(text: bytes, header: list[str]) -> list[str] | None:
-    """Return the fields of a row. A description escapes nothing, so it is the rest after all other fields."""
+    """Return the fields of a row. A description has no escapes, so it is the text that the other fields leave."""
     parts = text.split(b",")
     spare = len(parts) - len(header)
     if spare and _DESCRIPTION in header and spare > 0:

@@ -21,36 +21,36 @@ from typing import BinaryIO, Generic, TypeVar
 from ibprof.errors import InputError, quote_found
 
 SUFFIXES = ("", ".gz", ".xz")
-"""Endings of a dump's name after its own suffix. The contents, not the name, decide how a file is decompressed."""
+"""Suffixes of compressed dumps. The contents, not the name, decide how a file is decompressed."""
 
 LIMIT = 1 << 31
-"""Bytes of an uncompressed dump: four times the tables of 11,664 hosts. A small file can expand to any size."""
+"""Bytes that any dump may expand to: four times the tables of 11,664 hosts. A small file can expand to any size."""
 
 EXPANDED_LIMIT = 700_000_000
-"""Bytes that a compressed dump may expand to: the tables of 11,664 hosts have 576 million. Reading it takes 1 GB."""
+"""Limit of an expanded dump in bytes: the tables of 11,664 hosts have 576 million. Reading them takes 1 GB."""
 
 EXPANSION = 400
-"""Times its size that a dump may expand to beyond `_SMALL` bytes. Tables of regular fabrics reach 130."""
+"""Limit of expanded size / compressed size, beyond `_SMALL` bytes. Tables of regular fabrics reach 130."""
 
 _SMALL = 1 << 26
 
 _CHUNK = 1 << 20
 _HEAD = 1 << 20
-"""Bytes of the beginning of a file, by which its format is recognised.
+"""Number of bytes from the beginning of a file that identify its format.
 
-What `ibnetdiscover -s` prints before its list can be hundreds of kilobytes.
+The messages of `ibnetdiscover -s` before its list can be hundreds of kilobytes.
 """
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _UTF16 = re.compile(rb"\xff\xfe(?:[\t\n\r -~]\0){1,16}|\xfe\xff(?:\0[\t\n\r -~]){1,16}")
-"""The beginning of a text in UTF-16, as Windows' PowerShell redirects output."""
+"""Byte order mark of UTF-16, which the redirection of Windows' PowerShell writes."""
 _QUOTE = re.compile(rb"^> ?", re.MULTILINE)
 _QUOTED = 0.8
-"""Share of lines that begin with `>` in a mail that quotes a dump. In no dump does a line begin with it."""
+"""Share of lines with a leading `>` in a mail that quotes a dump. No line of a dump begins with `>`."""
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _XZ_MAGIC = b"\xfd7zXZ\0"
 _ARCHIVES = ((0, b"PK\x03\x04"), (0, b"BZh"), (0, b"\x28\xb5\x2f\xfd"), (0, b"7z\xbc\xaf\x27\x1c"), (257, b"ustar"))
-"""Where archives and other compressed files have their signs: zip, bzip2, zstd, 7z, tar."""
+"""Offsets and signatures of other archives and compressed files: zip, bzip2, zstd, 7z, tar."""
 
 
 Parsed = TypeVar("Parsed")
@@ -79,17 +79,17 @@ _VIRTUAL = frozenset(
         "tracefs",
     ]
 )
-"""File systems whose files are made by the kernel when they are read: some wait for ever, some change something."""
+"""File systems with files that the kernel makes on reading: some reads wait for ever, some change state."""
 
 
 def read_dump(path: str | PathLike[str]) -> bytes:
-    r"""Read a text file, plain, gzip or xz, UTF-16 too, as bytes with lines that end with `\n`.
+    r"""Read a text file, plain, gzip or xz, also UTF-16, as bytes with lines that end with `\n`.
 
     The result is bytes, since node descriptions need not be UTF-8.
 
     Raises:
-        InputError: the file cannot be read, is damaged, binary, empty, or larger than `LIMIT`; compressed, if it
-            expands to more than `EXPANDED_LIMIT` or `EXPANSION` times its size.
+        InputError: the file cannot be read, is damaged, binary, empty, or larger than `LIMIT`; or a compressed file
+            expands to more than `EXPANDED_LIMIT` bytes or `EXPANSION` times its size.
     """
     try:
         with _find_packed(path).open("rb") as raw, _unpack(raw) as text:
@@ -102,7 +102,7 @@ def read_dump(path: str | PathLike[str]) -> bytes:
 
 
 def peek_dump(path: str | PathLike[str]) -> bytes:
-    """Return the beginning of a file, plain, gzip or xz; empty for an unreadable file or none."""
+    """Return the beginning of a file, plain, gzip or xz; empty for an unreadable or missing file."""
     try:
         found = _find_packed(path)
         if not found.is_file():  # a pipe can be read only once
@@ -114,20 +114,20 @@ def peek_dump(path: str | PathLike[str]) -> bytes:
 
 
 def _find_packed(path: str | PathLike[str]) -> Path:
-    """Return a file, or the packed one next to it where it is not there: `ibdiagnet.lst.xz` for `ibdiagnet.lst`."""
+    """Return the file, or its compressed copy if the plain one is missing: `ibdiagnet.lst.xz` for `ibdiagnet.lst`."""
     own = Path(path)
     return own if own.exists() else find_sibling(own, own.name) or own
 
 
 def _plain_lines(data: bytes) -> bytes:
-    """Return a text without byte order mark, with lines that end with one line break.
+    """Return the text without byte order mark, with `\\n` as the only line break.
 
-    Terminal programs log a `CR CR LF` here and there.
+    Terminal programs log some line breaks as `CR CR LF`.
     """
     if _UTF16.match(data):
         data = data.decode("utf-16", "replace").encode("utf-8", "replace")
     data = data.removeprefix(_BYTE_ORDER_MARK)
-    # In hundreds of megabytes a search for one byte is ten times as fast as one for two.
+    # In hundreds of megabytes, a search for one byte is ten times as fast as a search for two.
     while b"\r" in data and b"\r\n" in data:
         data = data.replace(b"\r\n", b"\n")
     if b"\r" in data and b"\n" not in data[:_HEAD]:
@@ -138,7 +138,7 @@ def _plain_lines(data: bytes) -> bytes:
 
 
 def _is_quoted(head: bytes) -> bool:
-    """Return whether most lines are those of a quoted mail; the lines above it are of the answer."""
+    """Return whether most lines are quoted, as in a mail; the first lines may be the answer's own."""
     if b"\n>" not in head and not head.startswith(b">"):
         return False
     lines = [line for line in head.split(b"\n") if line.strip()]
@@ -146,12 +146,12 @@ def _is_quoted(head: bytes) -> bool:
 
 
 def is_archive(head: bytes) -> bool:
-    """Return whether a file's beginning is that of an archive, or of a file compressed by others than gzip and xz."""
+    """Return whether a file's beginning is an archive's, or is compressed by another tool than gzip and xz."""
     return any(head.startswith(sign, place) for place, sign in _ARCHIVES)
 
 
 def head_of(data: bytes) -> bytes:
-    """Return the beginning of what `read_dump` returned: as much as `peek_dump` reads."""
+    """Return the beginning of data from `read_dump`: the same length as `peek_dump` returns."""
     return data[:_HEAD]
 
 
@@ -162,13 +162,13 @@ def find_sibling(path: str | PathLike[str], name: str) -> Path | None:
 
 
 def strip_compression(path: str | PathLike[str]) -> str:
-    """Return the last part of a file's name without `.gz` or `.xz`."""
+    """Return the last part of a path without `.gz` or `.xz`."""
     name = Path(fspath(path)).name
     return next((name.removesuffix(suffix) for suffix in SUFFIXES if suffix and name.endswith(suffix)), name)
 
 
 def decode_name(raw: bytes) -> str:
-    """Decode a node description; bytes that are not UTF-8 become `\\xNN`, so that every output stays valid."""
+    """Decode a node description; invalid UTF-8 becomes `\\xNN`, so that every output stays valid."""
     return raw.decode("utf-8", "backslashreplace")
 
 
@@ -187,7 +187,7 @@ def _read_text(path: str | PathLike[str], raw: BinaryIO, text: BinaryIO) -> byte
         if not rest:
             return chunk
         chunk += rest
-    # The buffer grows in place and becomes the result: joining chunks would hold all of them twice.
+    # The buffer grows in place and becomes the result: joining chunks would need twice the memory.
     buffer = io.BytesIO()
     while chunk:
         buffer.write(chunk)
@@ -203,7 +203,7 @@ def _read_text(path: str | PathLike[str], raw: BinaryIO, text: BinaryIO) -> byte
 
 
 def _check_chunk(path: str | PathLike[str], chunk: bytes, size: int, limit: int, is_wide: bool) -> None:
-    """Refuse a file by a part of it, and by its size so far; UTF-16 has zero bytes."""
+    """Refuse binary or too large files, by a chunk and by the size so far; UTF-16 has zero bytes."""
     if b"\0" in chunk and not is_wide:
         raise InputError(path, None, "a text file", "binary data")
     if size > limit:
@@ -232,7 +232,7 @@ def _describe(error: Exception) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DumpFormat(Generic[Parsed]):
-    """A format of dumps: its name for messages, its parser, and its recogniser, which takes the beginning of a file."""
+    """A format of dumps: its name for messages, its parser, and its recogniser, which takes a file's beginning."""
 
     name: str
     recognise: Callable[[bytes], bool]
@@ -240,7 +240,7 @@ class DumpFormat(Generic[Parsed]):
 
 
 def find_format(formats: Sequence[DumpFormat[Parsed]], data: bytes) -> DumpFormat[Parsed] | None:
-    """Return the first format that recognises a file, from its contents or their beginning; None if none does."""
+    """Return the first format that recognises a file, from its contents or beginning; None for an unknown file."""
     head = head_of(data)
     return next((each for each in formats if each.recognise(head)), None)
 
@@ -251,10 +251,9 @@ def unknown_format(
     """Return the error for a file that is in none of the formats.
 
     Args:
-        path: the file.
-        data: its contents.
-        what: the expected contents, in words.
-        formats: those that `what` may have.
+        data: contents of the file.
+        what: the expected contents, for the message.
+        formats: the formats that can have these contents.
     """
     known = ", ".join(each.name for each in formats)
     return InputError(path, 1, f"{what} in one of the forms {known}", quote_found(data.split(b"\n", 1)[0]))
@@ -262,7 +261,7 @@ def unknown_format(
 
 @cache
 def _virtual_devices() -> frozenset[str]:
-    """Return the devices, `major:minor`, of mounted virtual file systems."""
+    """Return the device numbers, `major:minor`, of mounted virtual file systems."""
     devices = set()
     with suppress(OSError):
         for line in Path("/proc/self/mountinfo").read_text(errors="replace").splitlines():
@@ -273,7 +272,7 @@ def _virtual_devices() -> frozenset[str]:
 
 
 def list_files(folder: Path) -> Iterator[tuple[Path, int]]:
-    """Yield the regular files of a folder with their sizes, in the order of their names; none if it cannot be read."""
+    """Yield the regular files of a folder with their sizes, in the order of names; none for an unreadable folder."""
     for path in list_entries(folder):
         with suppress(OSError):
             status = path.stat()
@@ -282,7 +281,7 @@ def list_files(folder: Path) -> Iterator[tuple[Path, int]]:
 
 
 def list_folders(folder: Path) -> list[Path]:
-    """Return the folders in a folder that are on real file systems, in the order of their names."""
+    """Return the subfolders that are on real file systems, in the order of names."""
     folders = []
     for path in list_entries(folder):
         with suppress(OSError):
@@ -293,7 +292,7 @@ def list_folders(folder: Path) -> list[Path]:
 
 
 def list_entries(folder: Path) -> list[Path]:
-    """Return what a folder contains, by name; nothing if it cannot be read."""
+    """Return the entries of a folder, in the order of names; none for an unreadable folder."""
     with suppress(OSError):
         return sorted(folder.iterdir())
     return []

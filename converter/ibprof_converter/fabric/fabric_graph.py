@@ -28,14 +28,14 @@ class NodeKind(IntEnum):
 
 
 class Origin(Enum):
-    """The kind of list that a fabric was read from: what of it is known, and whether it can have forwarding tables."""
+    """The kind of list that a fabric was read from. It decides the known data and the use of forwarding tables."""
 
     SUBNET = "a subnet"
     """InfiniBand: switches have forwarding tables."""
     ETHERNET = "an Ethernet network"
-    """Neighbours by LLDP: there are no forwarding tables."""
+    """Ethernet neighbours by LLDP: no forwarding tables."""
     NAMES = "a scheduler's topology"
-    """Names of switches and hosts: cables and rates are assumed, there are no forwarding tables."""
+    """Names of switches and hosts: no forwarding tables; cables and rates are assumed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +43,13 @@ class Fabric:
     """One subnet: nodes sorted by NODE GUID, links sorted by (node, port) of their first end.
 
     Attributes:
-        name: file it was read from, for messages.
+        name: name of the fabric's file, for messages.
         node_guid: uint64 [node], ascending.
         node_kind: uint8 [node], of `NodeKind`.
         node_name: NodeDescription of each node: untrusted text.
         system_guid: uint64 [node], equal on all chips of one chassis; 0 where unknown.
         link_node: int32 [link, 2], the nodes at the two ends.
-        link_port: int32 [link, 2], their port numbers.
+        link_port: int32 [link, 2], the port numbers at the two ends.
         link_gbps: float64 [link], data rate of one direction in Gb/s (width x lane speed x coding); nan where unknown.
         port_node: int32 [p], node of each port that has a LID (port 0 of a switch).
         port_number: int32 [p].
@@ -58,20 +58,20 @@ class Fabric:
         port_lmc: int32 [p]; the port answers to LIDs lid .. lid + 2**lmc - 1.
         warnings: anomalies of the file, a sentence each.
         link_lanes: uint8 [link], width, 0 where unknown.
-        link_half: bool [link], true if a format that lists links from both ends lists it from one only.
-        inactive: links left out because they are not active, in words.
+        link_half: bool [link], true for a link listed from one end only, in a format that lists links from both ends.
+        inactive: descriptions of links that are left out because they are not active.
         link_unequal: bool [link], true where the two ends have different widths or speeds; the lower rate counts.
-        unequal: those links in words, with both rates.
-        damage: lines of the file that are not used, and what is lost with them.
-        origin: the kind of list that it was read from.
+        unequal: descriptions of the unequal links, with both rates.
+        damage: unused lines of the file, with the loss they cause.
+        origin: the kind of list that the fabric was read from.
         left_out: adapters that are left out, a pair of description and reason each.
-        synthetic_lids: whether no port had a LID, so that all LIDs here are synthetic.
-        plane_of: the file that lists this plane and the others; empty where its list has no planes.
-        assumed_speeds: why speeds are assumed, a sentence; empty where the file has them.
+        synthetic_lids: true if no port had a LID, so that all LIDs of the fabric are synthetic.
+        plane_of: the file that lists all planes of the fabric; empty for a list without planes.
+        assumed_speeds: the reason for assuming speeds, a sentence; empty where the file has speeds.
         node_ports: uint8 [node], number of ports of each switch or adapter, 0 where unknown.
-        lmc_known: whether the LMCs are known; otherwise they are 0 until `infer_lmc` has read the tables.
-        lid_node: int32 [LIDS], the node that a LID belongs to, `NO_NODE` for none. Made from the ports.
-        lid_port: int32 [LIDS], index into the ports, -1 for none.
+        lmc_known: true if the LMCs are known; otherwise they are 0 until `infer_lmc` has read the tables.
+        lid_node: int32 [LIDS], the node that a LID belongs to, `NO_NODE` for an unused LID. Made from the ports.
+        lid_port: int32 [LIDS], index into the ports, -1 for an unused LID.
     """
 
     name: str

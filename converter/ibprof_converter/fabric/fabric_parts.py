@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of a fabric that no cable joins."""
+"""Separate parts of a fabric, which no cable joins."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.fabric.node_names import show_some
 
 _NAMED = 2
-"""Nodes of a part that are named."""
+"""Number of nodes that the text of a part names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +21,8 @@ class FabricPart:
     """Part of a fabric that no cable joins to the others.
 
     Attributes:
-        switches, adapters: nodes of it, ascending. An adapter that is cabled to several parts is in each of them.
-        text: their names and number.
+        switches, adapters: the part's nodes, ascending. An adapter with cables to several parts is in each of them.
+        text: names and number of the part's nodes.
     """
 
     switches: npt.NDArray[np.intp]
@@ -33,7 +33,7 @@ class FabricPart:
 def number_parts(fabric: Fabric) -> npt.NDArray[np.int64]:
     """Return the number of each node's part: int64 [node].
 
-    Only switches forward packets: two parts that are cabled to one adapter, or to one router, are two.
+    Only switches forward packets: one adapter or router does not join the parts that its cables reach.
     """
     from scipy.sparse import coo_array  # noqa: PLC0415  (takes longer than a whole report; most have no parts)
     from scipy.sparse.csgraph import connected_components  # noqa: PLC0415  (likewise)
@@ -47,9 +47,9 @@ def number_parts(fabric: Fabric) -> npt.NDArray[np.int64]:
 
 
 def list_parts(fabric: Fabric) -> tuple[FabricPart, ...]:
-    """Return the parts that have cables, the largest first; a single one where any host can reach any other.
+    """Return the parts that have cables, the largest first; a single part where any host can reach any other.
 
-    A switch without cables is no part: nothing is known of its purpose.
+    A switch without cables is left out: its purpose is unknown.
     """
     is_switch = fabric.node_kind == NodeKind.SWITCH
     part = number_parts(fabric)
@@ -64,7 +64,7 @@ def list_parts(fabric: Fabric) -> tuple[FabricPart, ...]:
 
 
 def find_ends(fabric: Fabric) -> npt.NDArray[np.int64]:
-    """Return the switch next to each port with a LID: int64 [port], -1 where it has no link to one.
+    """Return the switch next to each port with a LID: int64 [port], -1 for a port without a link to a switch.
 
     The port 0 of a switch is next to the switch itself.
     """
@@ -83,7 +83,7 @@ def find_ends(fabric: Fabric) -> npt.NDArray[np.int64]:
 def _adapters_of(
     fabric: Fabric, is_switch: npt.NDArray[np.bool_], inside: npt.NDArray[np.bool_]
 ) -> npt.NDArray[np.intp]:
-    """Return the adapters and routers that are cabled to chosen switches."""
+    """Return the adapters and routers with cables to chosen switches."""
     near = np.zeros(fabric.nodes, np.bool_)
     for end in (0, 1):
         node, other = fabric.link_node[:, end], fabric.link_node[:, 1 - end]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read OpenSM's `guid2lid`: first and last LID of each port, and so its LMC, which no `.lst` contains.
+"""Read OpenSM's `guid2lid`: first and last LID of each port. They yield the port's LMC, which a `.lst` lacks.
 
 A line per port, separated by blank lines: `0x0002c90300fa0091 0x001c 0x001d`.
 """
@@ -29,7 +29,6 @@ class LidRanges:
     """LIDs of ports.
 
     Attributes:
-        path: for messages.
         base: port GUID -> first LID.
         lmc: port GUID -> LMC.
     """
@@ -40,7 +39,7 @@ class LidRanges:
 
 
 def looks_like_lid_ranges(head: bytes) -> bool:
-    """Return whether a file's beginning is like a `guid2lid`."""
+    """Return whether the beginning of a file is like a `guid2lid`."""
     return _LINE.fullmatch(head.lstrip().split(b"\n", 1)[0]) is not None
 
 
@@ -68,7 +67,7 @@ def read_lid_ranges(path: str | PathLike[str]) -> LidRanges:
 
 
 def apply_lid_ranges(fabric: Fabric, ranges: LidRanges) -> Fabric:
-    """Return the fabric with the LMC of each port. A file of another fabric, or an older one, causes a warning."""
+    """Return the fabric with the LMC of each port. A file of another fabric, or an outdated one, causes a warning."""
     guids = [int(guid) for guid in fabric.port_guid]
     base = [ranges.base.get(guid) for guid in guids]
     known = [lid == expected for lid, expected in zip(fabric.port_lid.tolist(), base, strict=True)]

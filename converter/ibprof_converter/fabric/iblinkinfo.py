@@ -3,7 +3,7 @@ r"""Parse the output of `iblinkinfo -l`: a line per port, each link from both en
 
     0x0002c90200404ad8 "leaf 1"  4  3[  ] ==( 4X 25.78125 Gbps Active/  LinkUp)==>  0x0002c903000e0b72 15 1[ ] "h" ( )
 
-GUIDs are those of ports. A GUID with several ports is a switch's, and its NODE GUID too. The NODE GUID of a CA is
+GUIDs are those of ports. A GUID with several ports is a switch's PORT GUID and NODE GUID. The NODE GUID of a CA is
 assumed as for `ibnetdiscover -p`. Number of ports, SystemGUID and LMC are not given.
 """
 
@@ -34,7 +34,7 @@ _FORM = (
 
 _SPEEDS = {2.5: "2.5", 5: "5", 10: "10", 10.3125: "FDR10", 14.0625: "14", 20.625: "EDR20", 25.78125: "25", 53.125: "50"}
 _SPEEDS |= {106.25: "100", 212.5: "200"}
-"""Signalling rate of a lane in Gb/s -> its speed as other tools print it."""
+"""Signalling rate of a lane in Gb/s -> the lane speed as other tools print it."""
 
 
 def looks_like_link_info(head: bytes) -> bool:
@@ -43,14 +43,10 @@ def looks_like_link_info(head: bytes) -> bool:
 
 
 def parse_link_info(path: str | PathLike[str], data: bytes) -> Listing:
-    """Parse the lines; those of ports without a link are left out.
-
-    Args:
-        path: for messages.
-        data: contents of the file.
+    """Parse the lines; ports without a link are left out.
 
     Raises:
-        InputError: no line lists a link. The error names the first that is no line of a port.
+        InputError: no line lists a link. The error names the first unused line.
     """
     log = DamageLog(path)
     matches = []
@@ -85,7 +81,7 @@ def parse_link_info(path: str | PathLike[str], data: bytes) -> Listing:
 
 
 def _find_speed(text: bytes | None) -> str:
-    """Return the speed whose rate is printed, possibly rounded; empty where none is."""
+    """Return the lane speed of a printed rate, which may be rounded; empty for an unknown rate."""
     try:
         rate = float(text or b"")
     except ValueError:

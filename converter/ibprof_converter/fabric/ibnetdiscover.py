@@ -10,8 +10,8 @@ r"""Parse the output of `ibnetdiscover`: a stanza per node, each link from both 
     Ca	1 "H-0002c90300fa0000"		# "q01 HCA-1"
     [1](2c90300fa0001) 	"S-0002c90200f00010"[1]		# lid 1 lmc 0 "leaf 1" lid 4 4xQDR
 
-A description may contain an unescaped quote, so it ends where the fixed words after it begin. The state of a link is
-not given. A link with an end that has no LID yet carries nothing.
+A description may contain an unescaped quote, so it ends where the fixed words after it begin. The format lacks the
+state of a link. A link with an end that has no LID yet carries nothing.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ _HEAD = re.compile(
     + rb"(?: (?:base|enhanced) port 0 " + _LID + rb"lmc ([0-7]))?\s*"
 )  # fmt: skip
 _PORT = re.compile(
-    # Own port; that of a CA with its GUID. `[ext 3]` and, in ibdiagnet's form, `(3)` is the number on the outside.
+    # The node's own port; a CA's port has its GUID. `[ext 3]`, or `(3)` from ibdiagnet, is the label on the outside.
     _GAP + rb"\[([0-9]{1,3})\](?:\[ext [0-9]+\])?(?:\(([0-9a-f]{1,16})\))?" + _GAP
     # The port at the other end.
     + rb'"([SHR])-([0-9a-f]{1,16})"\[([0-9]{1,3})\](?:\[ext [0-9]+\])?(?:\(([0-9a-f]{1,16})\))?' + _GAP + rb"#" + _GAP
-    # LID and LMC of a CA's own port; name and LID of the other end.
+    # LID and LMC of a CA's own port; description and LID of the other end.
     + rb"(?:" + _LID + rb"lmc ([0-7])" + _GAP + rb")?" + _TEXT + rb" {1,9}" + _LID + _RATE + rb".*"
 )  # fmt: skip
 _SYSTEM = re.compile(_GAP + rb"sysimgguid=0x([0-9a-f]{1,16})\s*")
-# `ibnetdiscover -g` adds the chassis and the slot of a switch.
+# `ibnetdiscover -g` adds a switch's chassis and slot.
 _GUIDS = re.compile(
     _GAP + rb"(?:switchguid|caguid|rtguid)=0x([0-9a-f]{1,16})(?:\(([0-9a-f]{1,16})\))?\s*(?:#\s*(.{0,200}?))?\s*"
 )
@@ -84,16 +84,12 @@ _PORT_FORM = '[port] "S-GUID"[port] # "description" lid N WIDTHxSPEED'
 
 
 def looks_like_ibnetdiscover(head: bytes) -> bool:
-    """Return whether a file's beginning has the stanzas of `ibnetdiscover`."""
+    """Return whether the beginning of a file has the stanzas of `ibnetdiscover`."""
     return _SIGNS.search(head) is not None
 
 
 def parse_ibnetdiscover(path: str | PathLike[str], data: bytes) -> Listing:
     """Parse the stanzas.
-
-    Args:
-        path: for messages.
-        data: contents of the file.
 
     Raises:
         InputError: no line lists a link. The error names the first line that is not used, if any.
@@ -105,7 +101,7 @@ def parse_ibnetdiscover(path: str | PathLike[str], data: bytes) -> Listing:
 
 @dataclass(slots=True)
 class _Port:
-    """A line of a stanza."""
+    """A port's line in a stanza."""
 
     line: int
     number: int
@@ -124,7 +120,7 @@ class _Port:
 
 @dataclass(slots=True)
 class _Node:
-    """A stanza; LID and LMC are those of a switch's port 0."""
+    """A stanza; for a switch, LID and LMC belong to port 0."""
 
     kind: NodeKind
     ports: int
@@ -144,11 +140,11 @@ class _Reader:
     """Read stanzas line by line.
 
     Attributes:
-        log: lines that are not used.
-        nodes: NODE GUID -> its stanza.
-        node: of the current stanza; None before its first line.
-        system_guid, guid, port_guid, slot: of the lines before that one.
-        chassis: number of the chassis whose nodes follow; empty for none.
+        log: the log of unused lines.
+        nodes: NODE GUID -> stanza.
+        node: node of the current stanza; None before the stanza's first line.
+        system_guid, guid, port_guid, slot: values from the lines before the stanza's first line.
+        chassis: number of the chassis that holds the next nodes; empty for none.
     """
 
     log: DamageLog
@@ -204,7 +200,7 @@ class _Reader:
             lmc=int(lmc) if lmc else NOT_GIVEN,
             slot=self.slot,
         )
-        # A second stanza of a node, as in two dumps in one file, adds to the first.
+        # A second stanza of a node adds to the first, as in two dumps in one file.
         self.node = self.nodes.setdefault(node.node_guid, node)
         self.system_guid, self.guid, self.port_guid, self.slot = 0, node.node_guid, 0, ""
 
@@ -219,9 +215,9 @@ class _Reader:
 
 
 def _join_broken(lines: list[bytes], log: DamageLog) -> Iterator[tuple[int, bytes]]:
-    """Yield lines with their numbers, those of ports and switches whole.
+    """Yield lines with their numbers; broken lines of ports and switches are joined.
 
-    A terminal breaks them at its width, anywhere. A mail breaks them at a blank, and may drop it.
+    A terminal breaks lines at its width, anywhere. A mail breaks lines at a blank, and may drop the blank.
     """
     widths = {len(line.expandtabs()) for line, rest in pairwise(lines) if _find_form(line, rest)}
     blanks = (b"", b" ") if len(widths) == 1 else (b" ", b"")
@@ -235,11 +231,11 @@ def _join_broken(lines: list[bytes], log: DamageLog) -> Iterator[tuple[int, byte
 
 
 def _make_whole(lines: list[bytes], blanks: Sequence[bytes]) -> tuple[int, bytes]:
-    """Return how many lines after the first one are its rest, and the whole line.
+    """Return the number of later lines that continue the first line, and the whole line.
 
     Args:
-        lines: the line, and those after it.
-        blanks: what may have been between two parts, the likely one first.
+        lines: the line, and the lines after it.
+        blanks: possible texts between two parts, the likely text first.
     """
     is_whole = _find_form(*lines[:2]) if len(lines) > 1 else None
     if is_whole is None:
@@ -255,7 +251,7 @@ def _make_whole(lines: list[bytes], blanks: Sequence[bytes]) -> tuple[int, bytes
 
 
 def _find_form(line: bytes, rest: bytes) -> Callable[[bytes], bool] | None:
-    """Return the test for a whole line, for a line that is the beginning of one; None for all others."""
+    """Return the test for a whole line, if the line may begin a port or a switch; None for all other lines."""
     if _IS_LINE.match(rest):
         return None
     is_whole = _is_port if _IS_PORT.match(line) else _is_switch if _IS_HEAD.match(line) else None
@@ -272,7 +268,7 @@ def _is_switch(line: bytes) -> bool:
 
 
 def _is_cut(last: bytes) -> bool:
-    """Return whether the last line of a file, which no line break ends, is the beginning of a longer one."""
+    """Return whether the last line of a file, without a line break, is the beginning of a longer line."""
     text = last.strip()
     if not text or _PORT.fullmatch(last):
         return False
@@ -281,7 +277,7 @@ def _is_cut(last: bytes) -> bool:
 
 
 def _add_slots(nodes: Collection[_Node]) -> None:
-    """Add the chassis and slot of `ibnetdiscover -g` to the names that several switches share."""
+    """Add the chassis and slot of `ibnetdiscover -g` to names that several switches share."""
     count = Counter(node.name for node in nodes if node.kind == NodeKind.SWITCH)
     for node in nodes:
         if node.slot and node.kind == NodeKind.SWITCH and count[node.name] > 1:
@@ -289,7 +285,7 @@ def _add_slots(nodes: Collection[_Node]) -> None:
 
 
 def _drop_contradictions(node: _Node, log: DamageLog) -> None:
-    """Drop the ports that a node's lines contradict each other about: either may be wrong."""
+    """Drop the ports that a node describes twice and differently: either line may be wrong."""
     for number, lines in node.text.items():
         if len({text for _, text in lines}) > 1:
             del node.links[number]
@@ -321,7 +317,7 @@ def _parse_port(number: int, line: bytes, node: _Node | None) -> _Port | None:
 
 
 def _find_rows(nodes: dict[int, _Node]) -> Iterator[LinkRow]:
-    """Yield each line with what is known of both ends; the other end is best described by its own stanza."""
+    """Yield a row for each line; the other end's own stanza describes that end best."""
     for node in nodes.values():
         for port in node.links.values():
             near = _describe(node, port)

@@ -39,7 +39,7 @@ from ibprof_converter.fabric.port_list import looks_like_port_list, parse_port_l
 from ibprof_converter.fabric.slurm_listing import looks_like_slurm, looks_like_slurm_yaml, parse_slurm, parse_slurm_yaml
 
 LLDP = DumpFormat("lldpcli's JSON", looks_like_lldp, parse_lldp)
-"""A file lists the neighbours of one node: a folder of such files is one list."""
+"""A file lists the neighbours of one node, so a folder of files is one list."""
 
 LINK_FORMATS: tuple[DumpFormat[Listing], ...] = (
     DumpFormat("ibdiagnet 2's .db_csv", looks_like_db_csv, parse_db_csv),
@@ -53,19 +53,19 @@ LINK_FORMATS: tuple[DumpFormat[Listing], ...] = (
     DumpFormat("Slurm's topology.conf or scontrol show topology", looks_like_slurm, parse_slurm),
     DumpFormat("Slurm's topology.yaml", looks_like_slurm_yaml, parse_slurm_yaml),
 )
-"""The most complete formats come first: state, LMC, true speeds, GUIDs."""
+"""Formats of links. The most complete formats come first: state, LMC, true speeds, GUIDs."""
 
 
 _XDR = re.compile(rb"1xXDR|1x XDR|PHY=1x LOG=[A-Z]{3} SPD=200\b|:\s*1x\s*:\s*200\s*:")
-"""A link of one lane of XDR, as the formats print it; a .db_csv has numbers alone."""
+"""Rate of an XDR link with one lane, as the formats print it; a .db_csv has codes only."""
 
 _HEAD = 65536
 
 _LOOKED_AT = 200
-"""Files of a folder among which another list with speeds is searched."""
+"""Number of files in a folder that are searched for another list with speeds."""
 
 _SAME_SUBNET = 0.9
-"""Share of links in common above which two lists are of one subnet."""
+"""Share of common links above which two lists describe one subnet."""
 
 
 def read_fabric(
@@ -77,18 +77,18 @@ def read_fabric(
 ) -> Fabric:
     """Read a fabric in the format that the content of the file shows.
 
-    Switches that share a description get the ends of their GUIDs. OpenSM's `guid2lid` gives the LMC of the ports, where
-    the file lacks it and agrees with the LIDs.
+    Switches that share a description get the ends of their GUIDs. OpenSM's `guid2lid` gives the LMC of the ports if the
+    file lacks it and has the same LIDs.
 
     Args:
         path: the file, or a folder of `LLDP` files.
-        ranges_path: the `guid2lid`; None: the one next to the file, if any.
-        names_path: names for nodes, as OFED's tools take them; None for none.
-        parts: the `LLDP` files of one fabric, of which `path` is the first; none: those of the folder `path`, if any.
-        plane: number of the plane to read, of those that `count_planes` counts; None: the whole list.
+        ranges_path: the path of `guid2lid`; None: the `guid2lid` next to the file, if any.
+        names_path: the path of a name map, as OFED's tools take it; None for none.
+        parts: the `LLDP` files of one fabric, `path` first; empty: the files of the folder `path`, if any.
+        plane: number of the plane to read, below the result of `count_planes`; None: the whole list.
 
     Raises:
-        InputError: the format is unknown, or nothing of the file can be used.
+        InputError: the format is unknown, or no line of the file is usable.
         InconsistentError: the file contradicts itself.
     """
     if files := parts or _find_lldp_files(Path(path)):
@@ -107,7 +107,7 @@ def read_fabric(
 
 
 def _read_listing(path: str | PathLike[str], data: bytes, names_path: str | PathLike[str] | None) -> Listing:
-    # Of a file that the user names, the whole decides: messages before the list may be longer than a beginning.
+    # Read the whole file, which the user chose: messages before the list may be longer than a file's beginning.
     link_format = find_link_format(data) or next((each for each in LINK_FORMATS if each.recognise(data)), None)
     if link_format is None:
         raise unknown_format(path, data, "links", LINK_FORMATS)
@@ -115,7 +115,7 @@ def _read_listing(path: str | PathLike[str], data: bytes, names_path: str | Path
 
 
 def _read_speeds(fabric: Fabric, path: Path) -> Fabric:
-    """Return a fabric with the speeds that another list of its links in the same folder has; as it is without one."""
+    """Return the fabric with the speeds of another list of its links in the same folder; unchanged without one."""
     known = LINK_FORMATS[: LINK_FORMATS.index(LLDP)]
     others = [each for each, size in islice(list_files(path.parent), _LOOKED_AT) if size and each.name != path.name]
     found = [(known.index(kind), each) for each in others if (kind := find_link_format(peek_dump(each))) in known]
@@ -136,14 +136,14 @@ def _read_speeds(fabric: Fabric, path: Path) -> Fabric:
 
 
 def _list_ends(fabric: Fabric) -> list[tuple[int, ...]]:
-    """Return NODE GUID and port of both ends of each link; the lower one first, as links are sorted."""
+    """Return NODE GUID and port of both ends of each link, the lower end first, as links are sorted."""
     guid = fabric.node_guid[fabric.link_node].T.tolist()
     port = fabric.link_port.T.tolist()
     return [*zip(guid[0], port[0], guid[1], port[1], strict=True)]
 
 
 def count_planes(path: Path) -> int:
-    """Return the number of planes that a file lists, 1 for a list without planes and for a file that is no list."""
+    """Return the number of planes in a file; 1 for a list without planes and for a file without links."""
     if not path.is_file():
         return 1
     try:
@@ -157,7 +157,7 @@ def count_planes(path: Path) -> int:
 
 
 def _find_lldp_files(folder: Path) -> list[Path]:
-    """Return the files of a folder that are `LLDP`; none of what is no folder."""
+    """Return the `LLDP` files of a folder; none if the path is no folder."""
     return [path for path, size in list_files(folder) if size and find_link_format(peek_dump(path)) is LLDP]
 
 
@@ -169,5 +169,5 @@ def _name_nodes(listing: Listing, names_path: str | PathLike[str] | None) -> Lis
 
 
 def find_link_format(data: bytes) -> DumpFormat[Listing] | None:
-    """Return the link format of a file, from its contents or their beginning; None if it lists no links."""
+    """Return the link format of a file, from its contents or beginning; None if it lists no links."""
     return find_format(LINK_FORMATS, data)

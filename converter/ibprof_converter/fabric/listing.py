@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links as files list them, in columns or row by row, and checks of them. `assemble` makes a Fabric of a listing."""
+"""Links as files list them, in columns or row by row, and checks. `assemble` makes a Fabric from a listing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PORTS = 256
 LAST_UNICAST_LID = 0xBFFF
 
 NOT_CONFIGURED_LID = 0xFFFF
-"""LID of a port that the subnet manager has not configured yet, the permissive LID."""
+"""LID of a port that the subnet manager has not configured yet: the permissive LID."""
 
 NOT_GIVEN = -1
 
@@ -36,22 +36,20 @@ class Listing:
     """Links as a file lists them, once or once from each end.
 
     Attributes:
-        path: for messages.
         line: int [row], line number of each row.
         kind: uint8 [row, 2], of `NodeKind`.
         ports: uint8 [row, 2], number of ports of the node.
         system_guid, node_guid, port_guid: uint64 [row, 2].
         name: int32 [row, 2], index into `names`.
-        lid: int [row, 2], base LID of the port (port 0 of a switch), 0 for none yet.
+        lid: int [row, 2], base LID of the port (port 0 of a switch); 0 if it has no LID yet.
         port: int [row, 2], port number.
         active: bool [row], true if the link's logical state is active.
         lanes: uint8 [row], width of the link, 0 where unknown.
         gbps: float64 [row], data rate of one direction, nan where unknown.
-        names: NodeDescriptions.
-        lmc: int [row, 2], LMC of the port, `NOT_GIVEN` where the format lacks it.
+        lmc: int [row, 2], LMC of the port, `NOT_GIVEN` where the format lacks LMCs.
         top_speed: the fastest lane speed as a `.lst` prints it; empty for formats that show every speed.
         remarks: limitations of the format, a sentence each.
-        damage: lines of the file that are not used.
+        damage: unused lines of the file.
         origin: the kind of list.
     """
 
@@ -95,10 +93,10 @@ class Listing:
         )
 
     def node_names(self, chosen: npt.NDArray[np.bool_]) -> dict[int, str]:
-        """Return the name of each node by its NODE GUID: the last in alphabetical order where rows differ.
+        """Return a mapping NODE GUID -> name; where rows differ, the last name in alphabetical order.
 
         Args:
-            chosen: bool [row, 2], the ends whose nodes are wanted.
+            chosen: bool [row, 2], mask of the ends with wanted nodes.
         """
         pairs = np.stack([self.node_guid[chosen], self.name[chosen].astype(np.uint64)])
         pairs = pairs[:, np.lexsort(pairs[::-1])]
@@ -119,10 +117,10 @@ class Listing:
 
 
 def drop_invalid_rows(listing: Listing) -> Listing:
-    """Return a listing without the rows that no fabric can have; they become damage.
+    """Return the listing without rows that are impossible in a fabric; these rows become damage.
 
     Raises:
-        InputError: nothing is left. The error names the first row.
+        InputError: no row is left. The error names the first row.
     """
     same = (listing.node_guid[:, 0] == listing.node_guid[:, 1]) & (listing.port[:, 0] == listing.port[:, 1])
     invalid = np.zeros(len(listing.line), np.bool_)
@@ -156,11 +154,11 @@ def _switch_of(listing: Listing, row: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """The ends of links, grouped by a key: those of one node or of one port, for example.
+    """The ends of links, grouped by a key, such as the node or the port.
 
     Attributes:
         key: [group], ascending.
-        first: int [group], the first end of each; end e of row r is 2 * r + e.
+        first: int [group], the first end of each group; end e of row r is 2 * r + e.
         of_end: int [row, 2], the group of each end.
     """
 
@@ -170,7 +168,11 @@ class Groups:
 
     @classmethod
     def by(cls, key: npt.NDArray[np.integer]) -> Groups:
-        """Group ends by a key: int [row, 2]."""
+        """Group ends by a key.
+
+        Args:
+            key: int [row, 2].
+        """
         keys, first, group = np.unique(key, return_index=True, return_inverse=True)
         return cls(keys, first, group.reshape(key.shape))
 
@@ -178,9 +180,7 @@ class Groups:
         """Return the value that all ends of a group share.
 
         Args:
-            listing: the links.
             values: int [row, 2].
-            what: the value's name, for the message.
 
         Returns:
             [group].
@@ -199,7 +199,7 @@ class Groups:
 
 
 class End(NamedTuple):
-    """One end of a link; the columns of `Listing`."""
+    """One end of a link, with the columns of `Listing`."""
 
     kind: NodeKind
     ports: int
@@ -224,10 +224,10 @@ class LinkRow(NamedTuple):
 
 
 def list_rows(rows: Sequence[LinkRow], log: DamageLog) -> Listing:
-    """Return a listing of the rows of a file, with its damage.
+    """Return a listing of rows, with the damage in the log.
 
     Raises:
-        InputError: there are no rows. The error names the first line that is not used, if any.
+        InputError: there are no rows. The error names the first unused line, if any.
     """
     if not rows:
         raise log.first_error or InputError(log.path, None, "at least one link", "none")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links of an Ethernet fabric as LLDP reports them: `lldpcli show neighbors -f json` or json0, a file for each node.
+"""Links of an Ethernet fabric from LLDP: `lldpcli show neighbors -f json` or `-f json0`, a file for each node.
 
-A file lists the neighbours of one node, whose name is the file's: `node01.json`. Neighbours without a file of their own
-are in the files of others. A node is a switch if a neighbour says that it bridges or routes. One that no neighbour
+A file lists the neighbours of one node and has the node's name: `node01.json`. Neighbours without an own file are in
+the files of other nodes. A node is a switch if a neighbour reports that it bridges or routes. A node that no neighbour
 describes is a switch if it has a neighbour that does neither, or more than `_MOST_OF_A_HOST` links.
 
 Ethernet has no LIDs and no forwarding tables: LIDs are numbers in the order of names, routes are modelled.
@@ -39,7 +39,7 @@ _INTERFACE_NAMES = ("ifname", "local")
 _REMARK = "LLDP lists links alone: LIDs are numbers in the order of names, and {speeds}"
 
 Interface = tuple[str, str]
-"""Name of a node, and of its interface."""
+"""Names of a node and of an interface of this node."""
 
 
 @dataclass(slots=True)
@@ -47,8 +47,8 @@ class _Neighbours:
     """Links and neighbours that the files of a fabric list.
 
     Attributes:
-        links: the two interfaces of each link, in order -> where it was listed first, and its speed in Gb/s.
-        bridges: whether a node bridges or routes, where a neighbour says so.
+        links: sorted pair of interfaces -> first place in the files, and speed in Gb/s.
+        bridges: node -> true if it bridges or routes, where a neighbour reports this.
     """
 
     links: dict[tuple[Interface, Interface], tuple[int, float]] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class _Neighbours:
 
 
 def looks_like_lldp(head: bytes) -> bool:
-    """Return whether a file's beginning is like the output of `lldpcli -f json`."""
+    """Return whether the beginning of a file is like the output of `lldpcli -f json`."""
     return _SIGN.match(head) is not None
 
 
@@ -65,10 +65,9 @@ def parse_lldp(path: str | PathLike[str], data: bytes) -> Listing:
 
     Args:
         path: for messages; its name is the node's.
-        data: contents of the file.
 
     Raises:
-        InputError: it is no JSON of lldpcli, or lists no neighbours.
+        InputError: the file is no JSON of lldpcli, or lists no neighbours.
     """
     found = _Neighbours()
     _add(found, path, data)
@@ -79,11 +78,11 @@ def parse_lldp_files(name: str | PathLike[str], paths: Sequence[str | PathLike[s
     """Parse the neighbours of several nodes as one fabric.
 
     Args:
-        name: of the folder or of the first file, for messages.
-        paths: the files. Those that are damaged are left out, and reported.
+        name: name of the folder or of the first file, for messages.
+        paths: paths of the files. Damaged files are left out, and reported.
 
     Raises:
-        InputError: no file lists a neighbour. The error is that of the first damaged file, if any.
+        InputError: no file lists a neighbour. The error is the error of the first damaged file, if any.
     """
     found = _Neighbours()
     log = DamageLog(name if Path(name).is_dir() or len(paths) == 1 else f"{fspath(name)} and {len(paths) - 1} more")
@@ -129,7 +128,7 @@ def _add(found: _Neighbours, path: str | PathLike[str], data: bytes) -> None:
 
 
 def _simplify(document: Any) -> Any:
-    """Return what `-f json0` prints in the form of `-f json`: there every part is in a list, names are values."""
+    """Convert the JSON of `-f json0` to the form of `-f json`: json0 puts each part in a list; names are values."""
     if not (isinstance(document, dict) and isinstance(document.get("lldp"), list)):
         return document
     found = []
@@ -145,7 +144,7 @@ def _simplify(document: Any) -> Any:
 
 
 def _unwrap(part: Any) -> Any:
-    """Return a part without lists of one and without mappings of a value alone."""
+    """Return a part without lists of one item and mappings of one value."""
     if isinstance(part, list):
         return _unwrap(part[0]) if len(part) == 1 else [_unwrap(each) for each in part]
     if isinstance(part, dict):
@@ -154,7 +153,7 @@ def _unwrap(part: Any) -> Any:
 
 
 def _list_entries(path: str | PathLike[str], document: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the name of each interface, and its neighbour; one alone is no list."""
+    """Yield the name of each interface, and its neighbour; a single interface is no list in the document."""
     found = _part(path, document, "lldp").get("interface", {})
     for part in found if isinstance(found, list) else [found]:
         if not isinstance(part, dict):
@@ -173,14 +172,14 @@ def _part(path: str | PathLike[str], document: Any, key: str) -> dict[str, Any]:
 
 
 def _name_port(path: str | PathLike[str], port: dict[str, Any]) -> str:
-    """Return the name of a neighbour's interface: its id where that is a name, else its description."""
+    """Return the name of a neighbour's interface: the id if it is a name, else the description."""
     identifier = _part(path, port, "id")
     value = str(identifier.get("value", ""))
     return value if identifier.get("type") in _INTERFACE_NAMES else str(port.get("descr") or value)
 
 
 def _read_speed(port: dict[str, Any]) -> float:
-    """Return the speed of a port in Gb/s, as auto-negotiation found it; nan where that is unknown."""
+    """Return the speed of a port in Gb/s, as auto-negotiation reports it; nan if unknown."""
     negotiated = port.get("auto-negotiation")
     current = str(negotiated.get("current", "")) if isinstance(negotiated, dict) else ""
     if match := _GIGABITS.search(current):

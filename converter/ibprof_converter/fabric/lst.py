@@ -5,9 +5,9 @@
     { SW Ports:24 .. {sw-a} LID:0002 PN:16 } PHY=4x LOG=ACT SPD=10                        (all on one line)
 
 ibdiagnet lists a link once, OpenSM once from each end. Ports, LID and PN are hexadecimal. The description may contain
-blanks, quotes and brackets. Type `Rt` is a router. `-SM` marks where a
-subnet manager answers. `PHY=` without a width is ibdiagnet 1.5.7's form of 2x. ibdiagnet 2 may begin with `#` lines and
-prints some speeds by name. ibprof adds `GBPS=` after the speed where it was measured.
+blanks, quotes and brackets. Type `Rt` is a router. `-SM` marks a port with a
+subnet manager. `PHY=` without a width is ibdiagnet 1.5.7's form of 2x. ibdiagnet 2 may begin with `#` lines and
+prints some speeds by name. ibprof adds `GBPS=` after a measured speed.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ _END_COLUMNS: dict[str, npt.DTypeLike] = {
     "ports": np.uint8,
     "port": np.uint8,
 }
-# A link in any line, or the brace of one in the first that is no comment.
+# A link in any line, or the opening brace of a link in the first line that is no comment.
 _SIGN = re.compile(rb"^\{ (?:CA|SW|RT|Rt)[^\n]*|\A(?:\s*#[^\n]*\n)*\s*\{ [^\n]*", re.MULTILINE)
 _SWITCH = re.compile(rb"\{ SW(?:-SM)? [^{}]*?NodeGUID:([0-9A-Fa-f]{16}) ")
 
 
 def looks_like_lst(head: bytes) -> bool:
-    """Return whether a file's beginning has the lines of a `.lst`."""
+    """Return whether the beginning of a file has the lines of a `.lst`."""
     return _SIGN.search(head) is not None
 
 
@@ -63,14 +63,10 @@ def looks_like_opensm_lst(head: bytes) -> bool:
 
 
 def parse_lst(path: str | PathLike[str], data: bytes) -> Listing:
-    """Parse the lines of a `.lst`; a kernel holds the rules for a line.
-
-    Args:
-        path: for messages.
-        data: contents of the file.
+    """Parse the lines of a `.lst`; a C kernel holds the rules for a line.
 
     Raises:
-        InputError: no line is valid. The error names the first one.
+        InputError: no line is valid. The error names the first line.
     """
     log = DamageLog(path)
     column, names = _read_columns(log, data)
@@ -100,11 +96,11 @@ def parse_lst(path: str | PathLike[str], data: bytes) -> Listing:
 
 
 def _read_columns(log: DamageLog, data: bytes) -> tuple[dict[str, npt.NDArray[Any]], tuple[str, ...]]:
-    """Return the columns of `Listing`, with the speed of a lane as text, and the names that `name` numbers."""
+    """Return the columns of `Listing`, with lane speeds as text, and the names that column `name` indexes."""
     kernels = load_kernels()
     text = np.frombuffer(data, np.uint8)
     most = len(text) // _SHORTEST_LINE + 1
-    # Allocated memory that is never written costs nothing.
+    # Unwritten pages of the allocation cost nothing.
     column: dict[str, npt.NDArray[Any]] = {name: np.empty(most, dtype) for name, dtype in _LINK_COLUMNS.items()}
     column |= {name: np.empty((most, 2), dtype) for name, dtype in _END_COLUMNS.items()}
     spans, slots = np.empty(2 * most, _SPAN), np.zeros(1 << (2 * most).bit_length(), np.uint32)
@@ -120,7 +116,7 @@ def _read_columns(log: DamageLog, data: bytes) -> tuple[dict[str, npt.NDArray[An
 
 
 def _leave_out(log: DamageLog, number: int, line: bytes, expected: str, found: str) -> None:
-    """Note a line that cannot be used: a link, if it begins like one."""
+    """Note an unusable line: as a link, if the line begins like a link."""
     if b"{" in line:
         switch = _SWITCH.search(line)
         log.lose(number, InputError(log.path, number, expected, found), int(switch[1], 16) if switch else None)

@@ -6,9 +6,9 @@ r"""Parse `ibdiagnet2.net_dump` of ibdiagnet 2: a stanza per switch, a line per 
       1 : 1   : ACT : LINK UP : 5   : 4x  : 50  : NO-FEC   : NO-RTR : 0xc42a10300dbfb92 : 40 : 25 : "MF0;leaf2:.."
       2 : 2   : DOWN : POLLING : ...
 
-`#` and `N#` are the numbers on the outside, such as `1/1/1`, which need not be those of InfiniBand (`IB#`): the line of
-the other switch with that number has the other one. Adapters have no stanza. Their GUIDs are taken as NODE GUIDs.
-Number of ports, SystemGUID, LMC and routers are not given.
+`#` and `N#` are labels on the outside, such as `1/1/1`, which can differ from InfiniBand's port number (`IB#`). The
+neighbour switch has the port's line with label `N#`, which shows `IB#`. Adapters have no stanza. Their GUIDs are taken
+as NODE GUIDs. Number of ports, SystemGUID, LMC and routers are not given.
 
 Source: a public excerpt of a dump by ibdiagnet 2.10, and two public parsers; no whole dump was available.
 """
@@ -38,7 +38,7 @@ _LANES = {"1x": 1, "2x": 2, "4x": 4, "8x": 8, "12x": 12}
 _ADAPTER_PORTS = ("1", "2")
 _PLANE_PORTS = ("1", "2", "3", "4")
 _PLANE_GBPS = 250.0
-"""Links of one lane of XDR are at most this fast; an adapter has one to each of four planes."""
+"""Limit of the rate of an XDR link with one lane; an adapter has one link to each of four planes."""
 _IS_UP = "ACT"
 _NEEDED = ("#", "ib#", "sta", "lwa", "lsa", "neighbor guid", "n#", "nlid")
 
@@ -48,21 +48,20 @@ _REMARK = "a .net_dump has no NODE GUIDs of adapters and no LMC; GUIDs of neighb
 
 
 def looks_like_net_dump(head: bytes) -> bool:
-    """Return whether a file's beginning has the columns of a `.net_dump`."""
+    """Return whether the beginning of a file has the columns of a `.net_dump`."""
     return _SIGN.search(head) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class _Port:
-    """A port that is cabled to another.
+    """A port with a cable.
 
     Attributes:
-        line: of the file.
         number: InfiniBand's number of the port.
-        active: whether the subnet manager has made its link active.
+        active: true if the link's logical state is active.
         lanes: width of the link.
         gbps: data rate in Gb/s, nan where unknown.
-        guid, label, lid, name: of the neighbour: its GUID, the number of its port on the outside, LID and description.
+        guid, label, lid, name: the neighbour's GUID, its port's label on the outside, its LID and its description.
     """
 
     line: int
@@ -78,7 +77,7 @@ class _Port:
 
 @dataclass(slots=True)
 class _Switch:
-    """A stanza: description, GUID and LID of a switch, and its ports by their numbers on the outside."""
+    """A stanza: description, GUID and LID of a switch, and its ports by their labels."""
 
     name: str
     guid: int
@@ -90,12 +89,8 @@ class _Switch:
 def parse_net_dump(path: str | PathLike[str], data: bytes) -> Listing:
     """Parse the stanzas; ports without a neighbour are left out.
 
-    Args:
-        path: for messages.
-        data: contents of the file.
-
     Raises:
-        InputError: no line lists a link. The error names the first line that is not used, if any.
+        InputError: no line lists a link. The error names the first unused line, if any.
     """
     log = DamageLog(path)
     switches: dict[int, _Switch] = {}
@@ -103,7 +98,7 @@ def parse_net_dump(path: str | PathLike[str], data: bytes) -> Listing:
     columns: list[str] = []
     for number, line in enumerate(data.split(b"\n"), 1):
         if head := _HEAD.fullmatch(line):
-            # A second stanza of a switch, as in two dumps in one file, adds to the first.
+            # A second stanza of a switch adds to the first, as in two dumps in one file.
             switch = switches.setdefault(
                 int(head[2], 16), _Switch(decode_name(head[1]), int(head[2], 16), int(head[3]))
             )
@@ -122,7 +117,7 @@ def parse_net_dump(path: str | PathLike[str], data: bytes) -> Listing:
 
 
 def _read_port(log: DamageLog, number: int, line: bytes, switch: _Switch | None, columns: list[str]) -> None:
-    # A description may have colons, so it is the rest after all other columns.
+    # A description may have colons, so it is the text after all other columns.
     parts = [decode_name(part).strip() for part in line.split(b":", max(len(columns) - 1, 1))]
     fields = dict(zip(columns, parts, strict=False))
     expected = _PORT_FORM if switch else f"a stanza's first line, {_HEAD_FORM},"
@@ -145,7 +140,7 @@ def _read_port(log: DamageLog, number: int, line: bytes, switch: _Switch | None,
 
 
 def _find_rows(switches: Mapping[int, _Switch], log: DamageLog) -> Iterator[LinkRow]:
-    """Yield each link as its ends have it. Adapters have no stanza, so their links are yielded from both ends."""
+    """Yield the rows of each link. Adapters have no stanza, so their links are yielded from both ends."""
     missing = _find_missing(switches)
     for switch in switches.values():
         for port in switch.ports:
@@ -169,10 +164,10 @@ def _find_rows(switches: Mapping[int, _Switch], log: DamageLog) -> Iterator[Link
 
 
 def _find_missing(switches: Mapping[int, _Switch]) -> set[int]:
-    """Return the GUIDs of neighbours that are switches although they have no stanza, as in a cut file.
+    """Return the GUIDs of neighbours that are switches but have no stanza, as in a cut file.
 
-    They have more ports than adapters do, or several with one LID. An adapter of XDR has four ports, with one LID or
-    one each, on four switches.
+    They have more ports than an adapter, or several ports with one LID. An XDR adapter has four ports on four switches,
+    with one LID or one each.
     """
     ports: dict[int, list[_Port]] = {}
     for switch in switches.values():

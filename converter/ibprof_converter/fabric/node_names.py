@@ -43,13 +43,13 @@ _SHORTEST_TAIL = 4
 
 
 def host_name(description: str) -> str:
-    """Return the host of an adapter: the first word, as in `host17 HCA-1` or `host17 mlx5_0`; empty if none."""
+    """Return the host of an adapter: the first word of `host17 HCA-1` or `host17 mlx5_0`; empty without a word."""
     words = description.split(maxsplit=1)
     return words[0] if words else ""
 
 
 def is_aggregation_node(description: str) -> bool:
-    """Return whether a CA is the part of a switch that reduces data for collectives (SHARP), so no host."""
+    """Return whether a CA is an aggregation node (SHARP): part of a switch, not of a host."""
     return "aggregation node" in description.lower()
 
 
@@ -58,14 +58,14 @@ def natural_key(name: str) -> str:
     parts = _DIGITS.split(name)
     for place in range(1, len(parts), 2):
         number = parts[place].lstrip("0")
-        # Of two numbers the longer is larger. A number sorts before any other character.
+        # The longer of two numbers is larger. A number sorts before any other character.
         parts[place] = f"\0{chr(len(number))}{number}"
     return "".join(parts) + "\0\0"
 
 
 @lru_cache(maxsize=2)
 def rank_names(names: tuple[str, ...]) -> npt.NDArray[np.int64]:
-    """Return the rank of each name in natural order, equal ones by their place: int64 [name], read-only."""
+    """Return the rank of each name in natural order, equal names by their place: int64 [name], read-only."""
     keys = [natural_key(name) for name in names]
     rank = np.empty(len(keys), np.int64)
     rank[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(keys))
@@ -74,22 +74,22 @@ def rank_names(names: tuple[str, ...]) -> npt.NDArray[np.int64]:
 
 
 def show_some(items: Sequence[str], most: int = _SHOWN) -> str:
-    """Return the first few of many items, as a list in words."""
+    """Return the first few items as a list in words."""
     return ", ".join(items[:most]) + (", ..." if len(items) > most else "")
 
 
 def looks_like_name_map(head: bytes) -> bool:
-    """Return whether the first line of a file's beginning that is no comment is a line of a name map."""
+    """Return whether the first line that is no comment is a line of a name map, from a file's beginning."""
     for line in head.split(b"\n", 50)[:50]:
         if not _COMMENT.fullmatch(line):
             match = _LINE.fullmatch(line)
-            # OpenSM's guid2lid has numbers in the place of names.
+            # OpenSM's guid2lid has a number in the second column.
             return match is not None and (match[2] is not None or not match[3].startswith(b"0x"))
     return False
 
 
 def find_name_map(name: str | PathLike[str]) -> Path:
-    """Return the path of a name map: as named, else in the usual folders."""
+    """Return the path of a name map: the named path, else the file in the usual folders."""
     path = Path(name)
     if path.exists() or path.is_absolute():
         return path
@@ -100,7 +100,7 @@ def read_name_map(path: str | PathLike[str]) -> tuple[dict[int, str], tuple[str,
     """Read a name map.
 
     Returns:
-        NODE GUID -> name; and what was left out, a sentence each.
+        A mapping NODE GUID -> name; a sentence for each line that was left out.
 
     Raises:
         InputError: no line names a node.
@@ -118,7 +118,7 @@ def read_name_map(path: str | PathLike[str]) -> tuple[dict[int, str], tuple[str,
 
 
 def rename_nodes(listing: Listing, names: Mapping[int, str]) -> Listing:
-    """Return the listing with the names of a map, NODE GUID -> name; other nodes keep theirs."""
+    """Return the listing with the names of a map, NODE GUID -> name; other nodes keep their names."""
     guids, of_end = np.unique(listing.node_guid, return_inverse=True)
     number = np.array([index if guid in names else -1 for index, guid in enumerate(guids.tolist())])
     changed = number[of_end].reshape(listing.name.shape)
@@ -138,10 +138,10 @@ def name_unnamed(listing: Listing) -> Listing:
 
 
 def distinguish_switches(listing: Listing) -> Listing:
-    """Return the listing with different names for all switches: shared ones get the ends of their GUIDs.
+    """Return the listing with a unique name for each switch: shared names get the ends of the switches' GUIDs.
 
-    All unmanaged switches of one model have one description. `NAME (..66fe)` has as many digits as distinguish all that
-    share the name.
+    All unmanaged switches of one model have one description. `NAME (..66fe)` has as many digits as its switches need to
+    differ.
     """
     name_of = listing.node_names(listing.kind == NodeKind.SWITCH)
     sharing: dict[str, list[int]] = {}

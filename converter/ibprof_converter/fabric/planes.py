@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Planes: parts of one list of links that no cable joins, each with a port of the same adapters, as XDR has four.
+"""Planes: parts of one list of links that no cable joins. Each plane has the same adapters; XDR has four planes.
 
 An XDR adapter has a port on each of four planes, with one LID or one each. Its hardware spreads packets over them. Each
 plane becomes a rail, over which traffic is spread evenly.
 
-The switches of all planes that share a chassis are joined by links inside it, whose ports ibdiagnet labels `FNM`. Only
-management uses them. Aggregation nodes are on one plane each.
+A chassis can have a switch on each plane, joined by inner links, whose ports ibdiagnet labels `FNM`. Only management
+uses these links. Aggregation nodes are on one plane each.
 Source: public parsers of ibdiagnet's dumps of XDR fabrics describe their rows; no whole dump was available.
 """
 
@@ -23,21 +23,21 @@ from ibprof_converter.fabric.node_names import is_aggregation_node
 
 _MOST_PLANES = 8
 _SHARED = 0.9
-"""Share of the adapters that each plane has."""
+"""Share of all adapters that every plane must have."""
 
 _LANE_GBPS = 190.0
-"""Least data rate of a lane of XDR, whose adapters have planes."""
+"""Minimum data rate of an XDR lane in Gb/s; XDR adapters have planes."""
 
 
 _SWITCH_OF_CHASSIS = re.compile(r"/U\d+$")
-"""End of the description of a switch of a chassis that has several."""
+"""Suffix of a switch's description in a chassis with several switches."""
 
 
 def number_planes(listing: Listing) -> npt.NDArray[np.int64] | None:
-    """Return the plane of each row: int64 [row], in the order of their switches' GUIDs; None where there are none.
+    """Return the plane of each row: int64 [row], in the order of the switches' GUIDs; None without planes.
 
-    Links inside a chassis have plane -1. Planes have the same adapters, by NODE GUID or description, and either links
-    of XDR or one LID for all ports of an adapter.
+    Links inside a chassis have plane -1. All planes have the same adapters, by NODE GUID or description. The links are
+    XDR, or all ports of an adapter have one LID.
     """
     from scipy.sparse import coo_array  # noqa: PLC0415  (slow to import, and few lists have planes)
     from scipy.sparse.csgraph import connected_components  # noqa: PLC0415  (likewise)
@@ -74,7 +74,7 @@ def number_planes(listing: Listing) -> npt.NDArray[np.int64] | None:
 
 
 def _join_chassis(listing: Listing) -> npt.NDArray[np.bool_]:
-    """Return which rows join two switches of one chassis, by description or SystemGUID: bool [row]."""
+    """Return a mask of rows that join two switches of one chassis, by description or SystemGUID: bool [row]."""
     of_name: npt.NDArray[np.intp] = np.unique(
         [_SWITCH_OF_CHASSIS.sub("", name) for name in listing.names], return_inverse=True
     )[1]
@@ -86,7 +86,7 @@ def _join_chassis(listing: Listing) -> npt.NDArray[np.bool_]:
 
 
 def _shares_lids(listing: Listing) -> bool:
-    """Return whether several ports of an adapter have one LID."""
+    """Return whether several ports of an adapter share a LID."""
     is_adapter = (listing.kind == NodeKind.CA) & (listing.lid > 0)
     ends = np.stack([listing.node_guid[is_adapter], listing.lid[is_adapter].astype(np.uint64)])
     ports = np.unique(np.vstack([ends, listing.port[is_adapter].astype(np.uint64)]), axis=1)
@@ -95,7 +95,7 @@ def _shares_lids(listing: Listing) -> bool:
 
 
 def take_plane(listing: Listing, plane: int) -> Listing:
-    """Return the links of one plane, of those that `number_planes` numbers."""
+    """Return the links of one plane, with a number from `number_planes`."""
     planes = number_planes(listing)
     if planes is None:
         raise ValueError(f"{listing.path} has no planes")

@@ -4,8 +4,8 @@ r"""Parse the output of `ibnetdiscover -p`: a line per port, each link from both
     CA    32  1 0x0002c90300fa00b1 4x QDR - SW    14  3 0x0002c90200f00028 ( 'q12 HCA-1' - 'leaf 4' )
     SW    14  8 0x0002c90200f00028 4x SDR                                    'leaf 4'
 
-GUIDs are those of ports. The port GUID of a switch is also its NODE GUID. The NODE GUID of a CA is not given.
-It is assumed to be PORT GUID minus port number, which holds for many adapters and groups the ports of one adapter; a
+GUIDs are those of ports. The port GUID of a switch is also its NODE GUID. The format lacks the NODE GUID of a CA. It
+is assumed to be PORT GUID minus port number, which holds for many adapters and groups the ports of one adapter; a
 remark reports this. State, number of ports, SystemGUID and LMC are not given.
 """
 
@@ -47,14 +47,10 @@ def looks_like_port_list(head: bytes) -> bool:
 
 
 def parse_port_list(path: str | PathLike[str], data: bytes) -> Listing:
-    """Parse the lines; those of ports without a link are left out.
-
-    Args:
-        path: for messages.
-        data: contents of the file.
+    """Parse the lines; ports without a link are left out.
 
     Raises:
-        InputError: no line lists a link. The error names the first that is no line of a port.
+        InputError: no line lists a link. The error names the first unused line.
     """
     log = DamageLog(path)
     matches = []
@@ -87,7 +83,7 @@ def parse_port_list(path: str | PathLike[str], data: bytes) -> Listing:
 
 
 def _leave_out(log: DamageLog, number: int, line: bytes) -> None:
-    """Note a line that cannot be used: a port's, if it begins like one."""
+    """Note an unusable line: as a port's line, if it begins like one."""
     if begin := _BEGIN.match(line):
         is_switch = line.lstrip().startswith(b"SW")
         error = InputError(log.path, number, _FORM, quote_found(line))
@@ -97,7 +93,7 @@ def _leave_out(log: DamageLog, number: int, line: bytes) -> None:
 
 
 def _split_names(text: bytes, names: set[bytes]) -> tuple[str, str]:
-    """Split `one' - 'other`; of several separators the one that leaves two known descriptions."""
+    """Split `one' - 'other`; of several separators, choose the one with two known descriptions around it."""
     cuts = [at for at in range(len(text)) if text.startswith(_BETWEEN_NAMES, at)]
     pairs = [(text[:at], text[at + len(_BETWEEN_NAMES) :]) for at in cuts] or [(text, b"")]
     best = max(pairs, key=lambda pair: (pair[0] in names) + (pair[1] in names))

@@ -21,7 +21,7 @@ _LANE_GBPS = {
     "100": 106.25 * _RS_FEC,  # NDR
     "200": 212.5 * _RS_FEC,  # XDR
 }
-"""Data rate of one lane in Gb/s, by the speed that the tools print: signalling rate x coding.
+"""Data rate of one lane in Gb/s, by the printed speed: signalling rate x coding.
 
 Source: InfiniBand Architecture Specification, volume 1, PortInfo (LinkSpeedActive, LinkSpeedExtActive); volume 2, the
 chapters on the physical layer for signalling rates and coding.
@@ -46,26 +46,26 @@ _BY_CODE = (
     (16, {1: "FDR10", 2: "EDR20"}),
     (0, {1: "2.5", 2: "5", 4: "10"}),
 )
-"""Bytes of ibdiagnet 2's LinkSpeedActv, the fastest first: the lowest bit of each, and the speeds of its codes.
+"""Speeds by the bytes of ibdiagnet 2's LinkSpeedActv, the fastest first: lowest bit of each byte, speeds of its codes.
 
 The lowest byte is LinkSpeedActive, the second LinkSpeedExtActive (FDR to XDR), the third Mellanox's own speeds, the
-fourth the second extension (XDR). Several can be set: 2052 is NDR with QDR in the lowest byte.
+fourth the second extension (XDR). Several bytes can be set: 2052 is NDR with QDR in the lowest byte.
 """
 
 _LANES_BY_CODE = {1: 1, 2: 4, 4: 8, 8: 12, 16: 2}
-"""Codes of LinkWidthActive.
+"""Widths by code of LinkWidthActive.
 
 Source: InfiniBand Architecture Specification, volume 1, PortInfo.
 """
 
 
 def speed_of_name(name: str) -> str:
-    """Return the lane speed of a name such as `QDR`, as `data_rate_gbps` takes it; an unknown name itself."""
+    """Return the lane speed of a name such as `QDR`, as `data_rate_gbps` takes it; an unknown name unchanged."""
     return _BY_NAME.get(name, name)
 
 
 def speed_of_code(code: int) -> str:
-    """Return the lane speed of ibdiagnet 2's LinkSpeedActv, as `data_rate_gbps` takes it; empty where unknown."""
+    """Return the lane speed of ibdiagnet 2's LinkSpeedActv, as `data_rate_gbps` takes it; empty if unknown."""
     for shift, speeds in _BY_CODE:
         if one_byte := code >> shift & 0xFF:
             return speeds.get(1 << one_byte.bit_length() - 1, "")
@@ -73,7 +73,7 @@ def speed_of_code(code: int) -> str:
 
 
 def lanes_of_code(code: int) -> int:
-    """Return the width of LinkWidthActive; 0 where unknown."""
+    """Return the width of a LinkWidthActive code; 0 if unknown."""
     return _LANES_BY_CODE.get(code, 0)
 
 
@@ -82,7 +82,7 @@ def data_rate_gbps(lanes: int, speed: str) -> float:
 
     Args:
         lanes: 1, 2, 4, 8 or 12.
-        speed: of one lane as the tools print it, `2.5` to `200`.
+        speed: speed of one lane as the tools print it, `2.5` to `200`.
 
     Returns:
         Gb/s, nan for an unknown speed.

@@ -6,7 +6,7 @@ r"""Parse Slurm's topology: `topology.conf`, the output of `scontrol show topolo
     SwitchName=spine Level=1 LinkSpeed=1 Nodes=node[01-64] Switches=leaf[1-2]
     BlockName=block1 BlockIndex=0 Nodes=node[01-18] BlockSize=18
 
-The same in `topology.yaml`, whose topology with `cluster_default: true` is used, else the first tree or blocks:
+`topology.yaml` has the same data; the topology with `cluster_default: true` is used, else the first tree or blocks:
 
     - topology: default
       cluster_default: true
@@ -17,11 +17,12 @@ The same in `topology.yaml`, whose topology with `cluster_default: true` is used
           - switch: leaf1
             nodes: node[01-32]
 
-Any user of a cluster can read them. They have switches and hosts alone. A line with both Switches and Nodes is of
-`scontrol`, whose Nodes are those of all switches below. A block is taken as a switch; an assumed one joins all blocks.
+Any user of a cluster can read these files. They name switches and hosts only. A line with both Switches and Nodes comes
+from `scontrol`; its Nodes are the hosts of all switches below. A block counts as a switch; an assumed switch joins all
+blocks.
 
-Hosts' links are assumed to have `HOST_GBPS`. A link upwards is assumed to be as fast as the links of all hosts that it
-leads to, divided evenly where a switch has several links upwards: nothing is oversubscribed.
+Hosts' links are assumed to have `HOST_GBPS`. A link upwards is assumed to be as fast as the links of all hosts below,
+divided evenly over the switch's links upwards: no link is oversubscribed.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ _YAML_KIND = re.compile(rb"^[ \t]{1,99}(?:tree|block|flat|ring|torus3d)[ \t]{0,9
 _NAME = re.compile(r"[A-Za-z0-9][\w.:-]*")
 _NO_NAMES = ("(null)", "null", "none", "~")
 _NOT_READ = ("ring", "torus3d", "flat")
-"""Kinds of Slurm's topologies that list no switches."""
+"""Kinds of Slurm topologies without switches."""
 
 _FORM = "SwitchName=NAME Nodes=.. or Switches=.., or BlockName=NAME Nodes=.."
 
@@ -60,13 +61,13 @@ _FORM = "SwitchName=NAME Nodes=.. or Switches=.., or BlockName=NAME Nodes=.."
 HOST_GBPS = 100.0
 
 _MOST_PORTS = 254
-"""Ports of a switch that forwarding tables can name."""
+"""Maximum number of a switch's ports in forwarding tables."""
 
 _FIRST_GUID = 0x5000 << 48
 
 
 def describe_assumptions(found: str) -> str:
-    """Return a sentence on what Slurm's topology lacks."""
+    """Return a sentence about the data that Slurm's topology lacks."""
     return (
         f"Slurm's {found} has levels, switches and hosts alone; speeds are assumed: {HOST_GBPS:g} Gb/s for hosts, and "
         "for switches what all hosts below them have, so that nothing is oversubscribed; switches may stand for several"
@@ -80,10 +81,6 @@ def looks_like_slurm(head: bytes) -> bool:
 
 def parse_slurm(path: str | PathLike[str], data: bytes) -> Listing:
     """Parse the lines.
-
-    Args:
-        path: for messages.
-        data: contents of the file.
 
     Raises:
         InputError: no line lists nodes or switches.
@@ -107,7 +104,7 @@ def parse_slurm(path: str | PathLike[str], data: bytes) -> Listing:
         except InputError as error:
             log.lose(number, error)
             continue
-        # A switch may have no line of its own.
+        # A switch may lack its own line.
         switches += [name, *(others if "switches" in words else ())]
         links += [NamedLink(number, name, other) for other in others]
         if "blockname" in words:
@@ -118,10 +115,10 @@ def parse_slurm(path: str | PathLike[str], data: bytes) -> Listing:
 
 
 def _expand_names(path: str | PathLike[str], line: int, expression: str) -> list[str]:
-    """Return the names of a list; none for what Slurm prints where there are none.
+    """Return the names of a list; none for the text that Slurm prints for an empty list.
 
     Raises:
-        InputError: it is no list of names.
+        InputError: the text is no list of names.
     """
     if expression.lower() in _NO_NAMES:
         return []
@@ -157,8 +154,6 @@ class NamedLink:
     """A link between a switch and a host or another switch.
 
     Attributes:
-        line: of the file.
-        switch: name of the switch.
         other: name of the host or of the other switch.
     """
 
@@ -170,17 +165,16 @@ class NamedLink:
 def list_assumed(
     path: str | PathLike[str], switches: Sequence[str], links: Sequence[NamedLink], log: DamageLog, remark: str
 ) -> Listing:
-    """Return a listing of links between named switches and hosts. Hosts have the LIDs from 1 on, in their order.
+    """Return a listing of links between named switches and hosts. Hosts have the LIDs from 1 on, in order.
 
     Args:
-        path: for messages.
         switches: names of all switches; all other names are hosts.
-        links: a link between two switches may be listed from both ends.
-        log: lines that are not used.
-        remark: what the format lacks.
+        links: the links; a link between two switches may be listed from both ends.
+        log: the log of unused lines.
+        remark: a sentence about the data that the format lacks.
 
     Raises:
-        InputError: a switch has more links than ports can have, or there are no hosts.
+            InputError: a switch has more than `_MOST_PORTS` links, or there are no hosts.
     """
     is_switch = set(switches)
     links = _list_once(links)
@@ -190,7 +184,7 @@ def list_assumed(
             path, None, "nodes of switches", f"{count_of(len(is_switch), 'switch')}, no nodes"
         )
     lid = {name: number for number, name in enumerate([*hosts, *dict.fromkeys(switches)], 1)}
-    further = len(lid)  # LIDs of hosts at several switches: each of their ports has one
+    further = len(lid)  # further LIDs, for hosts at several switches: each port has a LID
     if len(lid) > LAST_UNICAST_LID:
         raise InputError(path, None, f"at most {LAST_UNICAST_LID} hosts and switches", str(len(lid)))
     gbps = _assume_speeds(links, is_switch)
@@ -213,7 +207,7 @@ def list_assumed(
 
 
 def _list_once(links: Sequence[NamedLink]) -> list[NamedLink]:
-    """Leave out links that were listed before, from either end, and those of a switch to itself."""
+    """Return the links without repetitions, in either direction, and without links of a switch to itself."""
     seen: set[frozenset[str]] = set()
     kept = []
     for link in links:
@@ -251,7 +245,7 @@ def _assume_speeds(links: Sequence[NamedLink], is_switch: set[str]) -> list[floa
     found = []
     for link in links:
         pair = frozenset((link.switch, link.other))
-        # Links between switches of one level are as fast as the larger one's hosts.
+        # A link between switches of one level is as fast as the hosts' links of the larger switch.
         hosts = 1.0 if link.other not in is_switch else share.get(pair) or max(behind[name] for name in pair) or 1.0
         found.append(HOST_GBPS * hosts)
     return found
@@ -265,12 +259,8 @@ def looks_like_slurm_yaml(head: bytes) -> bool:
 def parse_slurm_yaml(path: str | PathLike[str], data: bytes) -> Listing:
     """Parse the topology of the cluster.
 
-    Args:
-        path: for messages.
-        data: contents of the file.
-
     Raises:
-        InputError: it is no YAML, has no tree and no blocks, or a host is at two switches.
+        InputError: the file is no YAML, has no tree and no blocks, or has a host at two switches.
     """
     import yaml  # noqa: PLC0415  (slow to import)
 
@@ -294,7 +284,7 @@ def parse_slurm_yaml(path: str | PathLike[str], data: bytes) -> Listing:
 
 
 class _YamlMapping:
-    """A mapping of a YAML document, whose values are asked for by key."""
+    """A mapping of a YAML document, with values by key."""
 
     def __init__(self, path: str | PathLike[str], node: Node | None) -> None:
         from yaml import MappingNode  # noqa: PLC0415  (slow to import)
@@ -307,16 +297,16 @@ class _YamlMapping:
         self.line = node.start_mark.line + 1
 
     def find(self, key: str) -> Node | None:
-        """Return the value of a key; None without one."""
+        """Return the value of a key; None if the key is missing."""
         return self._values.get(key)
 
     def read(self, key: str) -> str:
-        """Return a value as text; empty without one."""
+        """Return a value as text; empty if the key is missing."""
         value = self._values.get(key)
         return value.value if value is not None and isinstance(value.value, str) else ""
 
     def rows(self, key: str) -> list[_YamlMapping]:
-        """Return the mappings of a sequence; an error names its line if it is none."""
+        """Return the mappings of a sequence; an error with the line if it is no sequence."""
         from yaml import SequenceNode  # noqa: PLC0415  (slow to import)
 
         value = self._values.get(key)
