@@ -15,11 +15,11 @@ from ibprof_converter.traffic.traffic_reader import read_traffic
 
 
 def subtract_counted(store: Path, before: Path, after: Path, day: date) -> dict[tuple[str, int], int]:
-    """Return the bytes that ports sent between two files of counters, by GUID of the node and port.
+    """Return the bytes that ports sent between two files of counters, by the GUID of the node and the port number.
 
     Raises:
         InputError: a file does not hold port counters.
-        UsageError: the store has no fabric of that day.
+            UsageError: the store has no fabric for the day.
     """
     fabric = FabricCalendar(store).find(day)
     if fabric is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The web view of a day: the network of that day, and its jobs as jobs that share it."""
+"""The web view of a day: the network of that day, with the day's jobs."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _COLUMNS = ("pair_source", "pair_destination", "pair_bytes", "pair_rail")
 
 
 def view_day(store: JobStore, day: date, jobs: int) -> NetworkView:
-    """Return the view of the network of a day under its jobs.
+    """Return the view of a day's network with the traffic of the day's jobs.
 
     Args:
-        store: of all jobs.
-        day: on which they began.
-        jobs: number of jobs, those with most bytes; each is a layer.
+        store: the store of all jobs.
+        day: first day of the jobs, UTC.
+        jobs: number of jobs, those with most bytes first; each job is a layer.
 
     Raises:
-        UsageError: no job of that day has pairs of ports on a fabric of the store.
+            UsageError: no job of the day has pairs of ports on a fabric of the store.
     """
     fabric = FabricCalendar(store.folder).find(day)
     found = store.read_day(day) if day in store.days() else None
@@ -42,7 +42,7 @@ def view_day(store: JobStore, day: date, jobs: int) -> NetworkView:
     with TemporaryDirectory(prefix="ibprof-site-") as folder:
         files = []
         for row in rows:
-            # The view names jobs by their files; names of users and jobs are anyone's text.
+            # The view names jobs by files, since names of users and jobs are untrusted text.
             name = re.sub(r"[^A-Za-z0-9_.-]", "_", f"{row['job'] or row['key']}-{row['user'] or ''}")[:64]
             files.append(Path(folder, f"{name}-{row['key'][-4:]}.csv"))
             lines = zip(*(row[column] for column in _COLUMNS), strict=True)

@@ -31,7 +31,7 @@ TABLE = "links.parquet"
 _OPTIONS = "fabric.json"
 _DUMPS = "dumps"
 _NAME = slice(11, 27)
-"""Hash in the name of a folder."""
+"""Pattern of the hash in a folder's name."""
 _PATTERNS = ("host_names", "level_hosts")
 
 LINK_SCHEMA = pa.schema(
@@ -49,7 +49,7 @@ LINK_SCHEMA = pa.schema(
         "between_switches": pa.bool_(),
     }
 )
-"""Columns of the link directions of a fabric; `link` is the number of the row."""
+"""Columns of a fabric's link directions; `link` is the row's number."""
 
 _Port = tuple[int, str, int]
 
@@ -59,10 +59,10 @@ class DatedFabric:
     """A fabric of the store.
 
     Attributes:
-        since: first day that it is valid for.
-        name: hash of its links.
-        routed: with forwarding tables.
-        number: number of each link direction, by (rail, GUID, port) of its sender.
+        since: first day of the fabric.
+        name: hash of the fabric's links.
+        routed: true if the fabric has forwarding tables.
+        number: number of each link direction, by (rail, GUID, port) of the sender.
     """
 
     since: date
@@ -73,13 +73,13 @@ class DatedFabric:
 
 @dataclass(frozen=True, slots=True)
 class LinkChange:
-    """A link direction that is not the same on two days.
+    """A link direction that differs between two days.
 
     Attributes:
         since: day of the later fabric.
         what: `added`, `removed` or `changed`.
-        sender: node and port.
-        before, after: the other end and the speed in Gb/s; empty where there is none.
+        sender: node and port of the sender.
+        before, after: the receiver and the speed in Gb/s on each day; empty on a day without the link.
     """
 
     since: date
@@ -92,8 +92,8 @@ class LinkChange:
 def add_fabric(store: Path, options: FabricOptions, since: date) -> str:
     """Copy the dumps of a fabric into a store; return its name.
 
-    The copy appears completely or not at all. Dumps that equal those already valid on that day are not copied again.
-    Nothing is replaced, since stored jobs refer to link directions by number.
+    The copy appears completely or not at all. Dumps that equal the fabric of that day are not copied again. Existing
+    fabrics are never replaced, since stored jobs refer to their link directions by number.
 
     Raises:
         IbprofError: as `read_routed_fabric` does.
@@ -200,7 +200,7 @@ def _list_directions(routed: RoutedFabric) -> pa.Table:
 def list_fabrics(store: Path) -> list[tuple[date, Path]]:
     """Return the first day and the folder of each fabric, the earliest first.
 
-    Of several fabrics of one day the last one counts.
+    If several fabrics begin on one day, the last one counts.
 
     Raises:
         InputError: a folder has an invalid name.
@@ -223,14 +223,14 @@ def list_tables(store: Path) -> list[Path]:
 
 
 class FabricCalendar:
-    """Finds the fabric of a day; each is read once."""
+    """Finds the fabric of a day; each fabric is read once."""
 
     def __init__(self, store: Path) -> None:
         self._days = list_fabrics(store)
         self._read: dict[Path, DatedFabric] = {}
 
     def find(self, day: date) -> DatedFabric | None:
-        """Return the last fabric that begins no later than a day; None where there is none.
+        """Return the last fabric that begins on or before a day; None without one.
 
         Raises:
             IbprofError: as `read_routed_fabric` does.
@@ -263,7 +263,7 @@ def compare_fabrics(store: Path) -> Iterator[LinkChange]:
 
 
 def _describe(row: dict[str, Any]) -> tuple[str, str]:
-    """Return sender and receiver of a link direction in words."""
+    """Return sender and receiver of a link direction as text."""
     speed = "unknown speed" if row["gbps"] is None else f"{row['gbps']:g} Gb/s"
     sender = f"{row['name'] or row['guid']} port {row['port']}"
     return sender, f"{row['peer'] or row['peer_guid']} port {row['peer_port']}, {speed}"

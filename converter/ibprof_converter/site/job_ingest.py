@@ -29,11 +29,11 @@ from ibprof_converter.site.job_summary import (
 from ibprof_converter.site.site_questions import SiteQuestions
 
 LINES = ".jsonl"
-"""End of the names of files with a line of JSON a job."""
+"""Suffixes of files of summaries: a line of JSON for each job."""
 
 _ARCHIVE = ".otf2"
 _AT_ONCE = 256
-"""Profiles whose summaries are written together."""
+"""Number of profiles with summaries that are written together."""
 
 
 def ingest_jobs(
@@ -42,13 +42,13 @@ def ingest_jobs(
     """Add the jobs of profiles, recordings and files of summaries; folders are searched.
 
     Args:
-        store: to add to.
-        paths: of the inputs.
-        oldest: jobs that began earlier are left out.
-        remove: whether to delete each file of summaries once all its jobs are stored.
+        store: the store that receives the jobs.
+        paths: paths of the inputs.
+        oldest: first day to keep; jobs that began earlier are left out.
+        remove: true to delete each file of summaries once all its jobs are stored.
 
     Returns:
-        The number of jobs, and an error for each input that could not be read; the others are stored.
+            The number of jobs, and an error for each unreadable input; all other inputs are stored.
 
     Raises:
         OSError: the store cannot be written.
@@ -90,7 +90,7 @@ def _read(path: Path) -> Iterator[pa.Table]:
 
 
 def _with_owner(jobs: pa.Table, path: Path) -> pa.Table:
-    """Return jobs as those of the file's owner; root, and who ingests, may name any user."""
+    """Return jobs with the file's owner as the user; files of root and of the ingesting user may name any user."""
     uid = path.stat().st_uid
     if uid in (0, os.geteuid()):
         return jobs
@@ -102,7 +102,7 @@ def read_summary(path: Path, calendar: FabricCalendar | None) -> Row:
     """Return the summary of a profile.
 
     Raises:
-        IbprofError: it cannot be read, or not be put on the fabric of its day.
+            IbprofError: the profile cannot be read, or its day's fabric lacks its ports.
     """
     run = load_profile(path)
     return summarise_job(run, calendar.find(_day_of(run)) if calendar else None)
@@ -114,7 +114,7 @@ def _day_of(run: Profile) -> date:
 
 
 def _look_below(folder: Path) -> Iterator[Path]:
-    """Yield the inputs in a folder; a recording whose archive is there too is left out."""
+    """Yield the inputs in a folder, without recordings that have an archive there."""
     if folder.suffix == RECORDING:
         if not folder.with_suffix(_ARCHIVE).exists():
             yield folder

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The store: one Parquet file of jobs a day, each written as a whole, so that no reader sees half a day.
 
-    STORE/site.json               settings: whether names of users are hashed
-    STORE/.salt                   secret of these hashes, for the owner of the store alone
-    STORE/jobs/2026-11-29.parquet jobs that began on that day, UTC, in the order of their beginning
+    STORE/site.json               settings: whether user names are hashed
+    STORE/.salt                   secret of these hashes, readable by the store's owner alone
+    STORE/jobs/2026-11-29.parquet jobs that began on that day, UTC, ordered by begin
     STORE/fabrics/DATE-HASH-N/    dumps of a fabric and its table of link directions
-    STORE/sums/                   sums of each day, made again where they are missing
+    STORE/sums/                   sums of each day, recomputed where they are missing
 
-A writer holds a lock, reads the file of the day, adds the jobs that it lacks, and renames the new file over
-the old one. A killed writer leaves the old file or the new one. Ingested again, jobs that are there are not added.
+A writer holds a lock, reads the day's file, adds missing jobs, and renames the new file over the old one. A killed
+writer leaves the old file or the new one. A second ingest does not add jobs that are there.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ _SALT = ".salt"
 _FORMAT = 1
 JOBS = "jobs"
 _ROWS_IN_GROUP = 2048
-"""Jobs whose columns lie together: questions about a moment skip the others."""
+"""Jobs of a Parquet row group: questions about a moment skip the other groups."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ingested:
-    """Outcome of an ingest: jobs that were new, that replaced an unfinished state, and that were there."""
+    """Outcome of an ingest: numbers of new jobs, of jobs that replace an unfinished state, and of known jobs."""
 
     added: int = 0
     replaced: int = 0
@@ -61,14 +61,13 @@ class JobStore:
         """Open a store.
 
         Args:
-            folder: of the store.
-            make: whether to make it where it is missing.
-            hash_users: whether names of users are replaced by hashes; None: as the store has it.
+            make: true to make a missing store.
+            hash_users: true to replace user names by hashes; None: use the store's setting.
 
         Raises:
-            InputError: there is no store, or it is of another format.
-            InconsistentError: the store has another setting for names of users.
-            OSError: it cannot be made.
+            InputError: there is no store, or it has another format.
+            InconsistentError: the store has another setting for user names.
+            OSError: the store cannot be made.
         """
         self.folder = folder
         settings = folder / SETTINGS
@@ -85,7 +84,7 @@ class JobStore:
             raise InconsistentError(f"{folder}: names of users are {'' if self.hashes_users else 'not '}hashed here")
 
     def _make_salt(self) -> None:
-        """Make the secret of the hashes, which only its owner may read."""
+        """Make the secret of the hashes, readable by the store's owner alone."""
         salt = self.folder / _SALT
         salt.touch(0o600)
         salt.write_bytes(secrets.token_bytes(16))
@@ -121,15 +120,15 @@ class JobStore:
         return sorted(found)
 
     def path_of(self, day: date) -> Path:
-        """Return the file of a day."""
+        """Return the path of a day's file."""
         return self.folder / JOBS / f"{day.isoformat()}.parquet"
 
     def add(self, jobs: pa.Table, oldest: date = date.min) -> Ingested:
-        """Add jobs, a day at a time; those that began before `oldest` are left out.
+        """Add jobs, a day at a time; jobs that began before `oldest` are left out.
 
         Raises:
-            InputError: the file of a day is damaged.
-            OSError: a day cannot be written; earlier days are whole.
+            InputError: a day's file is damaged.
+            OSError: a day's file cannot be written; earlier days are complete.
         """
         if self.hashes_users:
             jobs = jobs.set_column(SCHEMA.get_field_index("user"), "user", self._hash(jobs["user"]))
@@ -151,7 +150,7 @@ class JobStore:
         _remove_leftovers(path)
         stored = self.read_day(day) if path.exists() else SCHEMA.empty_table()
         both = pa.concat_tables([stored, jobs])
-        # Of several states of one job the last one counts: finished, then the latest end, then the one stored first.
+        # The last state of a job counts: finished, then the latest end, then the first stored.
         order = pa.table(
             {
                 # A job never replaces one of another user.
@@ -185,7 +184,7 @@ class JobStore:
         """Return the jobs of a day.
 
         Raises:
-            InputError: its file is damaged.
+                InputError: the day's file is damaged.
         """
         path = self.path_of(day)
         try:
@@ -209,28 +208,28 @@ class JobStore:
 
 
 def encode_jobs(jobs: pa.Table) -> memoryview:
-    """Return the content of the file of a day."""
+    """Return the content of a day's file."""
     sink = pa.BufferOutputStream()
     pq.write_table(jobs, sink, row_group_size=_ROWS_IN_GROUP, compression="zstd")
     return memoryview(sink.getvalue())
 
 
 def _remove_leftovers(path: Path) -> None:
-    """Remove temporary files of killed writers; the lock is held, so that no other writer has one."""
+    """Remove temporary files of killed writers; the lock keeps other writers away."""
     for left in path.parent.glob(f".{path.name}.*"):
         left.unlink(missing_ok=True)
 
 
 def today() -> date:
-    """Return the day, UTC."""
+    """Return the current day, UTC."""
     return now().date()
 
 
 def now() -> datetime:
-    """Return the moment, UTC."""
+    """Return the current time, UTC."""
     return datetime.now(timezone.utc).replace(tzinfo=None)
 
 
 def days_ago(days: int) -> date:
-    """Return the day that was some days ago, UTC."""
+    """Return the day that was `days` days ago, UTC."""
     return today() - timedelta(days=days)

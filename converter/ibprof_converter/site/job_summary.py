@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The summary of a job: made of a profile, written as a line of JSON, and read back as rows of the store.
+"""The summary of a job: made from a profile, written as a line of JSON, and read back as rows of the store.
 
 docs/formats/site.md describes each column.
 """
@@ -39,15 +39,15 @@ from ibprof_converter.traffic.traffic_reader import profile_traffic
 
 NS = 1e-9
 LINES_KEPT = 20
-"""Lines of a program with most time; the rest is one line named `OTHERS`."""
+"""Number of lines of a program, those with most time; all others become a line named `OTHERS`."""
 
 PAIRS_KEPT = 1000
-"""Pairs of ports with most bytes."""
+"""Number of pairs of ports, those with most bytes."""
 
 OTHERS = "(others)"
 
 FUTURE = timedelta(days=1)
-"""How far a clock may be ahead of this machine's."""
+"""Time by which a clock may be ahead of this machine's clock."""
 
 _LARGEST_FRACTION = 1e18
 _EARLIEST = datetime(2000, 1, 1)
@@ -112,14 +112,14 @@ SCHEMA = pa.schema(
         "bin_mpi_s": pa.list_(_SECONDS),
     }
 )
-"""Columns of the store, a row a job. Moments are UTC."""
+"""Columns of the store, a row for each job. Times are UTC."""
 
 PARALLEL = (
     ("links", "link_bytes"),
     ("pair_source", "pair_destination", "pair_rail", "pair_bytes"),
     ("bin_bytes", "bin_mpi_s"),
 )
-"""Lists of one length."""
+"""Groups of list columns with equal lengths in a row."""
 
 REQUIRED = ("key", "began", "ended", "ranks", "nodes", "bytes")
 _NOT_NEGATIVE = ("ranks", "nodes", "bytes", "calls", "run_s", "mpi_s", "wait_s", "bin_s")
@@ -131,8 +131,8 @@ def summarise_job(run: Profile, fabric: DatedFabric | None) -> Row:
     """Return the summary of a run as a row of `SCHEMA`.
 
     Args:
-        run: the profile; its name is its path.
-        fabric: of its day; None: no loads of links.
+        run: the profile; its name is a path.
+        fabric: the fabric of the job's day; None: no loads of links.
 
     Raises:
         IbprofError: as `load_demands` does.
@@ -178,7 +178,7 @@ def summarise_job(run: Profile, fabric: DatedFabric | None) -> Row:
 
 
 def _identify(run: Profile) -> Row:
-    """Return the names of a job by its scheduler; without one the user is the owner of the profile."""
+    """Return the scheduler's names of a job; without a scheduler, the profile's owner is the user."""
     names = run.scheduler
     program = os.path.basename(run.command.partition(" ")[0])  # noqa: PTH119  (a command, not a path of this machine)
     return {
@@ -192,7 +192,7 @@ def _identify(run: Profile) -> Row:
 
 
 def name_owner(uid: int) -> str:
-    """Return the name of a user; the number where this machine does not know it."""
+    """Return the name of a user; the number if this machine does not know the user."""
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
@@ -206,7 +206,7 @@ def identify_run(run: Profile) -> str:
 
 
 def _last_moments(run: Profile) -> Iterator[int]:
-    """Yield the latest moments that a run shows: of a killed one the last mark or interval."""
+    """Yield the latest times in a profile; for a killed run, the last mark or interval."""
     yield from (rank.stop_ns for rank in run.ranks if rank.stop_ns)
     yield from (mark.time_ns for mark in run.marks)
     yield from (int(each.end_ns.max(initial=0)) for each in (run.intervals, run.interval_times))
@@ -223,7 +223,7 @@ def _times(verdict: Verdict) -> Row:
 
 
 def _line(key: tuple[str, ...], sums: Any) -> Row:
-    """Return a line of the program, or several as one; a sum with an unknown part is unknown."""
+    """Return a line of the program, or the sum of several lines; a sum with an unknown part is unknown."""
 
     def add(name: str) -> Any:
         values = [getattr(each, name) for each in sums]
@@ -239,7 +239,7 @@ def _load_links(run: Profile, fabric: DatedFabric) -> FabricLoads:
 
 
 def _loads(loads: FabricLoads, fabric: DatedFabric) -> Row:
-    """Return the bytes of each used link direction, by its number in the fabric's table, and of pairs of ports."""
+    """Return the bytes of each used link direction, by number in the fabric's table, and of pairs of ports."""
     table = loads.table(only_used=True)
     used: list[Any] = []
     for end in "ab":
@@ -265,7 +265,7 @@ def _loads(loads: FabricLoads, fabric: DatedFabric) -> Row:
 
 
 def _placement_gain(diagnosis: Diagnosis | None) -> float | None:
-    """Return the seconds that another rank placement takes off the most loaded link, predicted; 0 where none helps."""
+    """Return the predicted seconds that another rank placement saves on the most loaded link; 0 if none helps."""
     if diagnosis is None:
         return None
     causes = [cause for cause in diagnosis.causes if cause.cause == PLACEMENT]
@@ -278,7 +278,7 @@ def write_line(row: Row) -> str:
 
 
 def read_lines(path: Path) -> Iterator[pa.Table]:
-    """Yield tables of `SCHEMA` from a file with a line of JSON a job.
+    """Yield tables of `SCHEMA` from a file with a line of JSON for each job.
 
     Raises:
         InputError: a line is invalid.
@@ -303,7 +303,7 @@ def _read_block(path: Path, file: Any, number: int) -> list[bytes]:
 
 
 def parse_lines(path: Path, lines: list[bytes], first: int) -> Iterator[pa.Table]:
-    """Yield the table of some lines, if any holds a job.
+    """Yield a table of the lines, if they hold a job.
 
     Raises:
         InputError: a line is invalid.
@@ -318,7 +318,7 @@ def parse_lines(path: Path, lines: list[bytes], first: int) -> Iterator[pa.Table
     if found is None:
         yield table
         return
-    # The line is known only if lines are parsed one by one.
+    # Only parsing line by line shows the invalid line's number.
     for number, line in enumerate(lines, first):
         if not line.strip():
             continue
@@ -339,7 +339,7 @@ def _parse(data: bytes) -> pa.Table:
 
 
 def _find_invalid(table: pa.Table) -> tuple[int, str, str] | None:
-    """Return the first invalid row, what was expected and what was found."""
+    """Return the first invalid row, the expected value and the found value."""
     for check in _checks(table):
         wrong, expected, column = check
         bad = np.flatnonzero(pc.fill_null(wrong, fill_value=False).to_numpy(zero_copy_only=False))
@@ -349,7 +349,7 @@ def _find_invalid(table: pa.Table) -> tuple[int, str, str] | None:
 
 
 def _checks(table: pa.Table) -> Iterator[tuple[Any, str, str]]:
-    """Yield masks of invalid rows, what is expected, and the column to show."""
+    """Yield masks of invalid rows, the expected value, and the column to show."""
     for name in REQUIRED:
         yield pc.is_null(table[name]), f'"{name}"', name
     yield pc.invert(pc.match_substring_regex(table["key"], "^[0-9a-f]{16}$")), '"key" of 16 hex digits', "key"
@@ -360,7 +360,7 @@ def _checks(table: pa.Table) -> Iterator[tuple[Any, str, str]]:
         yield pc.greater(table[name], pa.scalar(latest, _MOMENT)), expected, name
     yield pc.less(table["ended"], table["began"]), '"ended" no earlier than "began"', "ended"
     for name in _NOT_NEGATIVE:
-        # Whole numbers must not be compared with fractions: pyarrow refuses those above 2^53.
+        # Integers must not be compared with fractions: pyarrow refuses integers above 2^53.
         most = _LARGEST_FRACTION if pa.types.is_floating(table[name].type) else np.iinfo(np.int64).max
         valid = pc.and_(pc.greater_equal(table[name], 0), pc.less_equal(table[name], most))
         yield pc.invert(valid), f'"{name}" from 0', name

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics of a span of time as OpenMetrics text, which node_exporter's textfile collector reads as well.
+"""Metrics of a time span as OpenMetrics text, which node_exporter's textfile collector also reads.
 
-The number of series is bounded. `ibprof_job_*` have one for each of the largest jobs. `ibprof_link_*` have at most
-`JOBS_A_LINK` + 1 for each of the most loaded link directions; jobs that are not named there are one job `other`.
-`ibprof_host_*` have one for each of the `HOSTS` hosts that are late most often. The label is `job_id`, since Prometheus
-has a label `job` of its own.
+The number of series is bounded. `ibprof_job_*` have a series for each of the largest jobs. `ibprof_link_*` have at most
+`JOBS_A_LINK` + 1 for each of the most loaded link directions; all further jobs of a link are summed as job `other`.
+`ibprof_host_*` have a series for each of the `HOSTS` hosts that are most often late. The label is `job_id`, since
+Prometheus has its own label `job`.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from typing import Any
 from ibprof_converter.site.site_questions import Rows, SiteQuestions
 
 DASHBOARD = Path(__file__).with_name("grafana-dashboard.json")
-"""A dashboard of Grafana; its data source is the variable `datasource`."""
+"""Grafana dashboard; its data source is the variable `datasource`."""
 
 JOBS_A_LINK = 5
 HOSTS = 50
 
 _JOB = ("job_id", "step", "user", "partition", "name")
 _LONGEST_LABEL = 128
-"""Characters of a label's value; the rest is cut off."""
+"""Maximum length of a label's value in characters; longer values are cut."""
 
 _JOB_METRICS = {
     "ibprof_job_nodes": ("nodes", "Nodes of the job."),
@@ -42,13 +42,12 @@ _UNITS = ("bytes", "seconds", "bytes_per_second")
 
 
 def format_metrics(site: SiteQuestions, first: datetime, until: datetime, jobs: int, links: int) -> str:
-    """Return the metrics of the jobs between two moments, UTC.
+    """Return the metrics of the jobs between two times.
 
     Args:
-        site: the store.
-        first, until: the moments.
+        first, until: the two times, UTC.
         jobs: number of jobs, those with most node hours.
-        links: number of link directions, the most loaded ones.
+        links: number of link directions, the most loaded first.
     """
     job_rows, link_rows = site.measure(first, until, jobs, links, JOBS_A_LINK)
     lines = list(_format_jobs(job_rows))
@@ -77,7 +76,7 @@ def _choose(row: Mapping[str, Any], names: Iterable[str]) -> dict[str, str]:
 
 
 def _format_family(name: str, help_: str, values: Iterable[tuple[dict[str, str], Any]]) -> Iterator[str]:
-    """Yield the lines of a family of gauges; of equal labels the values are added, as series must be unique."""
+    """Yield the lines of a family of gauges; values with equal labels are added, as series must be unique."""
     sums: dict[str, Any] = {}
     for labels, value in values:
         if value is not None and isfinite(value):
@@ -92,6 +91,6 @@ def _format_family(name: str, help_: str, values: Iterable[tuple[dict[str, str],
 
 
 def _escape(text: str) -> str:
-    """Return the value of a label; characters that cannot be encoded are escaped too."""
+    """Return the value of a label, with escapes for characters that cannot be encoded."""
     text = text.encode("utf-8", "backslashreplace").decode()
     return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")

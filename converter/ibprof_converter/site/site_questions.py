@@ -21,23 +21,23 @@ from ibprof_converter.site.fabric_days import list_tables
 from ibprof_converter.site.job_store import JobStore
 
 TOP = 20
-"""Number of rows."""
+"""Default number of rows of an answer."""
 
 OTHER = "other"
 
 MEMORY = "1500MB"
-"""Memory of DuckDB; what does not fit goes to temporary files."""
+"""Memory limit of DuckDB; larger data goes to temporary files."""
 
 LEAST_BINS = 8
-"""Intervals of a job below which no correlation is computed."""
+"""Minimum number of a job's intervals for a correlation."""
 
 _COMPARED = 1000
-"""Jobs that are compared, those with most bytes on shared links."""
+"""Number of compared jobs, those with most bytes on shared links."""
 
 _Z = 1.96
 
 _VIEWS = ("running", "loads", "lates", "program_lines")
-"""Views of `jobs`; `jobs` and `directions` are the files."""
+"""SQL of the views; `jobs` and `directions` are the files."""
 
 _OF_JOBS = (
     "(SELECT key, job, user, fabric, began, ended, unnest(links) AS link, unnest(link_bytes) AS bytes FROM {jobs})"
@@ -45,17 +45,17 @@ _OF_JOBS = (
 
 Rows = list[dict[str, Any]]
 Day = date | None
-"""None where open."""
+"""A day; None leaves the range open."""
 
 
 def read_statements(path: Path) -> dict[str, str]:
-    """Return the statements of a file by their names, which comments of one word are."""
+    """Return the SQL statements of a file by name; a one-word comment names the next statement."""
     parts = re.split(r"^-- (\w+)$", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
     return {name: text.strip() for name, text in zip(parts[1::2], parts[2::2], strict=True)}
 
 
 def _expand(statements: Mapping[str, str]) -> dict[str, str]:
-    """Return statements with the flows that they name."""
+    """Return the statements with the text of the flows that they name."""
 
     def name_flows(match: re.Match[str]) -> str:
         flows, columns = match[1], match[2]
@@ -120,22 +120,22 @@ class SiteQuestions:
             raise UsageError(f"SQL: {error}") from None
 
     def list_jobs(self, user: str | None = None, first: Day = None, last: Day = None, top: int = TOP) -> Rows:
-        """Return jobs, those that began last first."""
+        """Return jobs, the latest first."""
         return self._ask(
             _SQL["list_jobs"],
             {**_bounds(first, last), "user": user, "top": top},
         )
 
     def load_at(self, moment: datetime, link: str | None = None, top: int = TOP) -> Rows:
-        """Return the load of each link direction at a moment by job and user.
+        """Return the load of each link direction at a time, by job and user.
 
-        The rate of a job is that of its interval at the moment, shared over links as the bytes of the whole run are;
-        without intervals it is the mean of the run.
+        A job's rate is the rate of its interval at that time, shared over links like the bytes of the whole run. A job
+        without intervals has its mean rate.
 
         Args:
-            moment: UTC.
-            link: only directions whose nodes' names contain this.
-            top: number of link directions, the most loaded ones.
+            moment: the time, UTC.
+            link: part of a node's name, to select link directions; None: all.
+            top: number of link directions, the most loaded first.
         """
         return self._ask(
             _SQL["load_at"],
@@ -143,10 +143,10 @@ class SiteQuestions:
         )
 
     def shared_with(self, job: str, top: int = TOP) -> Rows:
-        """Return the jobs that ran while a job did and sent on its link directions, those with most bytes first.
+        """Return the jobs that shared link directions with a job at the same time, those with most bytes first.
 
         Args:
-            job: its number in the scheduler, or its key; several runs of one number are all meant.
+            job: job number in the scheduler, which can stand for several runs, or the store's key of a job.
             top: number of rows.
 
         Raises:
@@ -168,13 +168,13 @@ class SiteQuestions:
         return found
 
     def compare_waiting(self, job: str, top: int = TOP) -> Rows:
-        """Return how a job's time in calls goes with the traffic of each other job on its links: a correlation.
+        """Correlate a job's time in MPI calls with the traffic of each other job on shared link directions.
 
-        It is computed over the job's intervals: its seconds in MPI calls, and the bytes that the other job sent
-        meanwhile, as far as they pass shared link directions. The standard error is that of Fisher's transformation
-        with the number of independent intervals.
+        The two series have a value for each interval of the job: its seconds in MPI calls, and the bytes of the other
+        job on shared link directions. The standard error comes from Fisher's transformation with the
+        number of independent intervals.
 
-        Source: M. S. Bartlett, J. Royal Stat. Soc. 98 (1935) 536, for series whose neighbours depend on each other.
+        Source: M. S. Bartlett, J. Royal Stat. Soc. 98 (1935) 536, for autocorrelated series.
 
         Raises:
             UsageError: there is no such job, or it has no intervals.
@@ -211,7 +211,7 @@ class SiteQuestions:
         return sorted(answers, key=lambda row: (-row["low"], row["key"]))[:top]
 
     def average_day(self, first: Day = None, last: Day = None, top: int = TOP) -> Rows:
-        """Return the bytes that an average day puts on each link direction, all on the day on which their job began."""
+        """Return the bytes of an average day on each link direction; all bytes of a job count on its first day."""
         days = self._sum_days("links", first, last)
         return self._ask(
             _SQL["average_day"],
@@ -221,8 +221,8 @@ class SiteQuestions:
     def find_gains(self, first: Day = None, last: Day = None, top: int = TOP) -> Rows:
         """Return the jobs that would gain from another rank placement, by node hours.
 
-        The gain is predicted when the profile is read: the time at line rate that another placement, on the fabric of
-        its day, takes off the most loaded link direction.
+        The gain is predicted at ingest: the time at line rate that another placement takes off the most loaded link
+        direction, on the fabric of the job's day.
         """
         return self._ask(
             _SQL["find_gains"],
@@ -230,13 +230,13 @@ class SiteQuestions:
         )
 
     def measure(self, first: datetime, until: datetime, jobs: int, links: int, jobs_a_link: int) -> tuple[Rows, Rows]:
-        """Return the largest jobs between two moments, and the mean load of the most loaded link directions by job.
+        """Return the largest jobs between two times, and the mean load of the most loaded link directions by job.
 
         Args:
-            first, until: the moments, UTC.
+            first, until: the two times, UTC.
             jobs: number of jobs, those with most node hours.
             links: number of link directions.
-            jobs_a_link: jobs of each that are named; the sum of the others is that of a job `OTHER`.
+            jobs_a_link: number of named jobs on each link direction; all others are summed as job `OTHER`.
         """
         span = {"first": first, "until": until}
         seconds = (until - first).total_seconds()
@@ -246,7 +246,7 @@ class SiteQuestions:
         )
 
     def find_slow_hosts(self, first: Day = None, last: Day = None, top: int = TOP) -> Rows:
-        """Return hosts by how often their ranks are late over all jobs, with the interval of 95% (Wilson)."""
+        """Return hosts by the frequency of late ranks over all jobs, with its 95% interval (Wilson)."""
         self._sum_days("hosts", first, last)
         rows = self._ask(
             "SELECT host, sum(jobs)::BIGINT AS jobs, sum(late_jobs)::BIGINT AS late_jobs, sum(wait_s) AS wait_s "
@@ -260,14 +260,14 @@ class SiteQuestions:
     def explain_counters(
         self, counted: Mapping[tuple[str, int], int], first: datetime, until: datetime, top: int = TOP
     ) -> Rows:
-        """Return what port counters counted on each link direction beyond all profiles.
+        """Return the counted bytes of each link direction that no profile explains.
 
         Args:
-            counted: bytes by GUID and port of the sender.
-            first, until: between these moments, UTC. A job's bytes count by the part of its run between them.
+            counted: bytes by the sender's GUID and port.
+            first, until: begin and end of the count, UTC. A job counts by the part of its run between them.
 
         Returns:
-            A row for each counted direction, the least explained one first.
+                A row for each counted link direction, the least explained first.
         """
         rows = self._ask(
             _SQL["explain_counters"],
@@ -289,15 +289,15 @@ class SiteQuestions:
         return sorted(answers, key=lambda row: (-row["unexplained"], row["sender"]))[:top]
 
     def keep_sums(self) -> None:
-        """Make the sums of all days that lack them, so that no question has to."""
+        """Compute and store the missing sums of all days, so that later questions are fast."""
         for what in ("links", "hosts"):
             self._sum_days(what, None, None)
 
     def _sum_days(self, what: str, first: Day, last: Day) -> int:
         """Define the view `day_links` or `day_hosts` over the sums of days; return the number of days.
 
-        The sums of a day are kept in the store; the file's size and time are in their name, so that they are made again
-        where it changed. Where the store cannot be written they are made for this question alone.
+        The store keeps the sums of each day under a name with the day file's size and time, so that a changed file
+        causes new sums. If the store cannot be written, the sums serve this question alone.
         """
         folder = self.store.folder / "sums"
         days = [day for day in self.store.days() if (first or date.min) <= day <= (last or date.max)]
@@ -338,13 +338,13 @@ def _quoted(path: Path) -> str:
 
 
 def _bounds(first: Day, last: Day) -> dict[str, datetime]:
-    """Return the beginning of the first day and the end of the last one; days are open where None."""
+    """Return the begin of the first day and the end of the last day; None leaves a day open."""
     after = datetime.combine(last or date(9000, 1, 1), time()) + timedelta(days=1)
     return {"first": datetime.combine(first or date(1, 1, 1), time()), "after": after}
 
 
 def correlate(one: npt.NDArray[np.float64], other: npt.NDArray[np.float64]) -> tuple[float, float, float] | None:
-    """Return the correlation of two series and its interval of 95%; None where they are too short or constant."""
+    """Return the correlation of two series and its 95% interval; None for short or constant series."""
     if len(one) < LEAST_BINS or not one.std() or not other.std():
         return None
     centred = [(each - each.mean()) / each.std() for each in (one, other)]
@@ -358,7 +358,7 @@ def correlate(one: npt.NDArray[np.float64], other: npt.NDArray[np.float64]) -> t
 
 
 def _bound_share(found: int, of: int) -> tuple[float, float]:
-    """Return the interval of 95% of a share.
+    """Return the 95% interval of a share.
 
     Source: E. B. Wilson, J. American Stat. Assoc. 22 (1927) 209.
     """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Synthetic summaries of jobs, to try the store and to measure it. Their links are random, not routed.
+"""Synthetic summaries of jobs, to test and measure the store. Their links are random, not routed.
 
 Two facts are planted. Ranks on `SLOW_HOST` are late in every third job. The first two jobs of each day share links, and
-the first one's time in calls follows the second one's traffic.
+the first job's time in calls follows the second job's traffic.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from ibprof_converter.site.job_store import Ingested, JobStore
 from ibprof_converter.site.job_summary import Row, parse_lines, write_line
 
 FABRIC = "xgft:2:18,36:1,18"
-"""648 hosts below 36 leaf switches and 18 spine switches, 2,592 link directions."""
+"""Synthetic fabric: 648 hosts, 36 leaf switches and 18 spine switches, 2,592 link directions."""
 
 SLOW_HOST = 7
-"""Number of the host that is often late."""
+"""Number of the host with frequently late ranks."""
 
 VICTIM, AGGRESSOR = "victim", "aggressor"
-"""Names of the two jobs."""
+"""Names of the two jobs that share links."""
 
 BINS = 24
 
@@ -41,16 +41,16 @@ _GB = 10**9
 def make_jobs(
     day: date, jobs: int, fabric: str, directions: int, hosts: tuple[str, ...], links: int = 100, seed: int = 0
 ) -> Iterator[str]:
-    """Yield the summaries of a day as lines of JSON, in no order of time.
+    """Yield the summaries of a day as lines of JSON, in random order of time.
 
     Args:
-        day: on which they begin.
+        day: first day of the jobs.
         jobs: number of jobs.
         fabric: name of the fabric in the store.
-        directions: number of its link directions.
-        hosts: names of its hosts.
-        links: link directions that each job uses.
-        seed: of the random choices.
+        directions: number of the fabric's link directions.
+        hosts: names of the fabric's hosts.
+        links: number of link directions that each job uses.
+        seed: seed of the random choices.
     """
     random = np.random.default_rng([seed, day.toordinal()])
     midnight = datetime.combine(day, time())
@@ -68,7 +68,7 @@ def make_jobs(
             starts[number], run_s, nodes = 0, 3600.0, 16
         began = midnight + timedelta(microseconds=starts[number])
         names = [hosts[(first_host[number] + each) % len(hosts)] for each in range(nodes)]
-        # A run of numbers, of which half are used: quick to make, and neighbours share them.
+        # Consecutive numbers, with half of them used: quick to make, and neighbours share them.
         at = 0 if number < 2 else int(random.integers(0, directions - parts + 1))
         chosen = np.sort(random.permutation(parts)[:links]) if number > 1 else np.arange(links)
         sent = (random.pareto(1.2, links) * _GB).astype(np.int64) + 1
@@ -119,7 +119,7 @@ def make_jobs(
             name = hosts[SLOW_HOST] if is_slow else names[number % nodes]
             row["late"] = [{"rank": 32 * names.index(name), "host": name, "wait_s": run_s * wait, "share": 0.9}]
         if number < 2 or number % 10 == 0:
-            # Of the first two jobs both series come from the same numbers.
+            # The series of the first two jobs come from the same numbers.
             source = np.random.default_rng([seed, day.toordinal()]) if number < 2 else random
             base = source.random(BINS)
             row["bin_s"] = run_s / BINS
@@ -133,11 +133,10 @@ def make_store(folder: Path, first: date, days: int, jobs: int, links: int = 100
     """Make a store of synthetic jobs on a synthetic fabric.
 
     Args:
-        folder: of the store.
-        first: day.
-        days: how many.
-        jobs: a day.
-        links: link directions that each job uses.
+        first: first day.
+        days: number of days.
+        jobs: number of jobs a day.
+        links: number of link directions that each job uses.
 
     Raises:
         OSError: the store cannot be written.
@@ -155,7 +154,7 @@ def make_store(folder: Path, first: date, days: int, jobs: int, links: int = 100
 
 
 def make_day(store: JobStore, fabric: str, day: date, jobs: int, links: int = 100) -> Iterator[pa.Table]:
-    """Yield the jobs of a day as an ingest reads them from a file of summaries."""
+    """Yield the jobs of a day, in the form of an ingest from a file of summaries."""
     dated = FabricCalendar(store.folder).find(day)
     if dated is None:
         raise InconsistentError(f"{store.folder}: no fabric is valid on {day}")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A store for each user, with the user's own jobs: files that belong to the user, in folders of who writes them.
+"""A store for each user, with the user's own jobs: the user owns the files, the writer of the stores the folders.
 
-A user cannot replace anything in these folders, so that a writer with more rights never follows a user's links.
+A user cannot replace anything in these folders, so a privileged writer never follows a user's links.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ _READ_BY_OWNER = 0o400
 def share_jobs(store: JobStore, folder: Path) -> dict[str, int]:
     """Write the jobs of each user of this machine; return the number of jobs by user.
 
-    Days that did not change are not written again; days that are gone from the store are removed.
+    Unchanged days are not written again; days that are no longer in the store are removed.
 
     Args:
-        store: has the jobs of all users.
-        folder: gets a store for each user.
+        store: the store with the jobs of all users.
+        folder: folder that receives the store of each user.
 
     Raises:
-        InconsistentError: names of users are hashed.
-        OSError: a file cannot be written or given to its user, which takes root.
+        InconsistentError: the store has hashes in place of user names.
+        OSError: a file cannot be written or given to its user, which needs root.
     """
     if store.hashes_users:
         raise InconsistentError(f"{store.folder}: names of users are hashed, so that no user is known")
@@ -59,7 +59,7 @@ def share_jobs(store: JobStore, folder: Path) -> dict[str, int]:
 
 
 def _find_uid(user: str) -> int | None:
-    """Return the number of a user; None where this machine has none of the name, or it is no name for a folder."""
+    """Return the uid of a user; None if this machine has no such user, or the name is invalid for a folder."""
     if user != Path(user).name or user.startswith(".") or "\0" in user:
         return None
     try:
@@ -69,7 +69,7 @@ def _find_uid(user: str) -> int | None:
 
 
 def _make_store(store: JobStore, place: Path) -> None:
-    """Make the folders of a store with its settings, and copy the tables of link directions that it lacks."""
+    """Make the folders and settings of a store, and copy missing tables of link directions."""
     (place / JOBS).mkdir(parents=True, exist_ok=True)
     if not (place / SETTINGS).exists():
         shutil.copyfile(store.folder / SETTINGS, place / SETTINGS)
