@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Profile: what one run sent, as arrays, and what follows from it alone."""
+"""The Profile (the traffic of one run, as arrays) and results that need no other data."""

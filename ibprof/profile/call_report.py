@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MPI calls of a profile by chosen keys: their number, time, bytes and messages, with efficiencies and waiting."""
+"""MPI calls of a profile by chosen keys: number, time, bytes, messages, efficiencies and waiting."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from ibprof.profile.wait_shares import WaitShares
 NO_TIMES = "time inside calls was not recorded: run again with IBPROF_TIME=1"
 
 TOP = 3
-"""Number of rows that a summary names."""
+"""Number of rows in a summary."""
 
 
 KEYS = ("rank", "host", "region", "operation", "site")
-"""Keys that sums may be kept by."""
+"""Keys for sums."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimeInMpi:
-    """Time inside MPI calls of all ranks that were timed.
+    """Time inside MPI calls of all timed ranks.
 
     Attributes:
-        run_s: mean over ranks of the time they ran; None where some were killed.
-        mean_s: mean over ranks of the time inside calls, over all threads.
-        overlap_s: what that counts more than once, since several threads of a rank were inside calls at once.
+        run_s: mean run time of ranks, in seconds; None if ranks were killed.
+        mean_s: mean time of ranks inside calls, over all threads, in seconds.
+        overlap_s: time that `mean_s` counts more than once, because several threads of a rank were inside calls.
         slowest: rank with most time inside calls.
-        slowest_s: its time.
-        spread: standard deviation over mean of the ranks' times.
-        ranks: number of ranks that were timed.
+        slowest_s: time of the slowest rank inside calls, in seconds.
+        spread: standard deviation / mean of the ranks' times.
+        ranks: number of timed ranks.
     """
 
     run_s: float | None
@@ -52,12 +52,12 @@ class TimeInMpi:
 
     @property
     def busy_s(self) -> float:
-        """The mean over ranks of the time during which at least one thread was inside calls."""
+        """Mean time of ranks with at least one thread inside calls, in seconds."""
         return self.mean_s - self.overlap_s
 
     @property
     def share(self) -> float | None:
-        """The part of the run with a thread inside calls, 0 to 1; None where the run's time is not known."""
+        """Share of the run with a thread inside calls, 0 to 1; None if the run's time is unknown."""
         return self.busy_s / self.run_s if self.run_s else None
 
 
@@ -66,12 +66,11 @@ class CallReport:
     """Time, calls, bytes and messages of a profile by chosen keys.
 
     Attributes:
-        by: the keys.
-        rows: those with most time first.
-        time: None where times were not recorded.
-        efficiencies, waiting: of the whole run, whichever calls were chosen; empty where times were not recorded.
-        notes: what was not recorded, a sentence each.
-        functions: whole name of the function of each site, by the site's name; empty without `site` in `by`.
+        rows: sums, those with most time first.
+        time: time inside MPI calls; None if times were not recorded.
+        efficiencies, waiting: results for the whole run, regardless of the chosen calls; empty without times.
+        notes: data that was not recorded, a sentence each.
+        functions: site name -> full name of the site's function; empty without `site` in `by`.
     """
 
     by: tuple[str, ...]
@@ -84,11 +83,11 @@ class CallReport:
 
     @property
     def assumption(self) -> str:
-        """The assumption behind the estimate of waiting, in words."""
+        """Sentence on the assumption behind the estimate of waiting."""
         return ASSUMPTION
 
     def as_json(self) -> dict[str, Any]:
-        """Return all of it as JSON values; seconds of rows are sums over ranks."""
+        """Return the report as JSON values; seconds of rows are sums over ranks."""
         run, time = self.efficiencies.run, self.time
         return {
             "by": list(self.by),
@@ -132,17 +131,15 @@ def report_calls(
     """Return time, calls, bytes and messages by some of `KEYS`.
 
     Args:
-        run: the profile.
-        by: the keys.
-        choice: which calls; None for all.
-        shares: waiting and transfer of the profile's times; None where no calls were sampled.
+        choice: choice of calls; None for all.
+        shares: waiting and transfer of the profile's times; None without sampled calls.
 
     Raises:
         UsageError: the profile has no such operation, region or site.
     """
     rows = tuple(sum_calls(run, by, choice, shares))
     efficiencies, timed = find_efficiencies(run), time_in_mpi(run)
-    # That nothing was timed has a note already.
+    # A run without times has a note already.
     limits = [note for note in efficiencies.notes if note != NOT_TIMED or timed]
     return CallReport(
         by=tuple(by),
@@ -156,7 +153,7 @@ def report_calls(
 
 
 def time_in_mpi(run: Profile) -> TimeInMpi | None:
-    """Return the time inside MPI calls; None where it was not recorded."""
+    """Return the time inside MPI calls; None if it was not recorded."""
     timed = [rank for rank in run.ranks if rank.has_times]
     if not timed:
         return None
@@ -175,7 +172,7 @@ def time_in_mpi(run: Profile) -> TimeInMpi | None:
 
 
 def describe_unseen_calls(run: Profile, with_sites: bool) -> Iterable[str]:
-    """Yield what is not known about calls: ranks without times, calls without sites, sites without lines."""
+    """Yield a sentence on unknown data of calls: ranks without times, calls without sites, sites without lines."""
     if not any(rank.has_times for rank in run.ranks):
         yield NO_TIMES
     elif missing := [rank.rank for rank in run.ranks if not rank.has_times]:
@@ -188,7 +185,7 @@ def describe_unseen_calls(run: Profile, with_sites: bool) -> Iterable[str]:
 
 
 def top_lines(run: Profile) -> list[dict[str, Any]]:
-    """Return the `TOP` calls that take most time: by operation and line, or by operation where lines are not known."""
+    """Return the `TOP` calls with most time: by operation and line, or by operation if lines are unknown."""
     by = ("operation", "site") if run.sites else ("operation",)
     return [_row_as_json(by, row) for row in sum_calls(run, by)[:TOP] if row.time_s]
 
@@ -198,17 +195,17 @@ class CallSum:
     """A row of sums.
 
     Attributes:
-        key: its values of the chosen keys, in their order.
-        calls: None where times were not recorded, and so calls were not counted.
-        time_s: seconds inside the calls, over all ranks and threads; None where times were not recorded.
-        error_s: the standard error of `time_s`.
-        bytes, messages: of user data that the calls sent, or fetched from a window.
-        slowest_s: of the rank that spent most time.
-        slowest: that rank; None without times.
-        spread: standard deviation over mean of the ranks' times; ranks without such calls have 0 s; None without times.
+        key: values of the chosen keys, in their order.
+        calls: number of calls; None if times, and thus calls, were not recorded.
+        time_s: time inside the calls, over all ranks and threads, in seconds; None if times were not recorded.
+        error_s: standard error of `time_s`, in seconds.
+        bytes, messages: user data that the calls sent, or fetched from a window.
+        slowest_s: time of the slowest rank, in seconds.
+        slowest: rank with most time; None without times.
+        spread: standard deviation / mean of the ranks' times; ranks without such calls have 0 s; None without times.
         ranks: number of ranks that made such calls.
-        wait_s, transfer_s, unsplit_s: parts of `time_s`; None where no calls were sampled.
-        split_error_s: the standard error of the first two.
+        wait_s, transfer_s, unsplit_s: parts of `time_s`, in seconds; None without sampled calls.
+        split_error_s: standard error of `wait_s` and `transfer_s`, in seconds.
     """
 
     key: tuple[str, ...]
@@ -230,15 +227,13 @@ class CallSum:
 def sum_calls(
     run: Profile, by: Sequence[str], choice: RowChoice | None = None, shares: WaitShares | None = None
 ) -> list[CallSum]:
-    """Return sums by some of `KEYS`, those with most time first; equal ones in the order of their keys.
+    """Return sums by some of `KEYS`, those with most time first; equal times in the order of keys.
 
-    Lines of one name are one site.
+    Lines with one name are one site.
 
     Args:
-        run: the profile.
-        by: the keys.
-        choice: which rows to add up; None for all.
-        shares: parts of the times, a row for each of the profile's times; None where no calls were sampled.
+        choice: choice of rows; None for all.
+        shares: parts of the times, a row for each of the profile's times; None without sampled calls.
 
     Raises:
         UsageError: the profile has no such operation, region or site.
@@ -254,7 +249,7 @@ def sum_calls(
     names = _KeyNames(run)
     timed_keys = names.of_rows(run.times, rows, by)
     sent_keys = names.of_rows(counters, sent, by)
-    keys = sorted({*timed_keys, *sent_keys})  # values of one key are all numbers, or all texts
+    keys = sorted({*timed_keys, *sent_keys})  # the values of one key have one type: number or text
     group_of = {key: number for number, key in enumerate(keys)}
     timed = np.array([group_of[key] for key in timed_keys], np.intp)
     sender = np.array([group_of[key] for key in sent_keys], np.intp)
@@ -285,7 +280,7 @@ def sum_calls(
 
 
 class _Times:
-    """The time of some rows, in total and of the rank with most; `timed` ranks recorded times."""
+    """Time of some rows: total, and of the slowest rank; `timed` ranks recorded times."""
 
     def __init__(self, times: CallTimes, rows: npt.NDArray[np.intp], timed: int) -> None:
         seconds = times.time_ns[rows].astype(np.float64) * 1e-9
@@ -302,7 +297,7 @@ class _Times:
 
 
 class _KeyNames:
-    """Values of keys, by the names of what rows number."""
+    """Values of keys, by the names for the numbers in rows."""
 
     def __init__(self, run: Profile) -> None:
         self._run = run

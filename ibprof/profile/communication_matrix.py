@@ -33,14 +33,14 @@ _LINES_AT_ONCE = 1 << 15
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The bytes of a profile to count.
+    """A choice of a profile's bytes.
 
     Attributes:
         operation, region: names; None for all.
         site: name of a call site; None for all.
-        since_start: with a region that a mark closed, what was sent until then.
+        since_start: true for all bytes until a mark closed the region; needs such a region.
         kind: user data or MPI's own messages.
-        received: what receivers saw, instead of what senders and fetchers did.
+        received: true for bytes counted by receivers, false for bytes counted by senders and fetchers.
     """
 
     operation: str | None = None
@@ -53,14 +53,14 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """Bytes of each pair that is not zero, in order of source and destination.
+    """Bytes of each pair with traffic, in the order of source and destination.
 
     Attributes:
-        names: of senders and receivers; ports by their GUID.
+        names: names of senders and receivers; ports have their GUID.
         source, destination: int64 [pair], indices into the names.
-        bytes, messages: [pair], uint64, or Python integers where a sum exceeds 64 bits.
-        notes: what the rows do not include, a sentence each.
-        labels: of ports, the host, device and number of each name where known; otherwise empty.
+        bytes, messages: [pair], uint64, or Python integers if a sum exceeds 64 bits.
+        notes: traffic that the rows lack, a sentence each.
+        labels: host, device and number of each port, if known; empty for ranks and hosts.
     """
 
     names: list[str]
@@ -83,7 +83,7 @@ class Matrix:
         return ends | {"bytes": self.bytes, "messages": self.messages}
 
     def text(self) -> Iterator[str]:
-        """Yield the same as lines of CSV, many at a time."""
+        """Yield lines of CSV with the same rows, many at a time."""
         if object in (self.bytes.dtype, self.messages.dtype):
             return map(format_row, self.rows())
         return format_pairs(self.names, self.source, self.destination, self.bytes, self.messages)
@@ -96,16 +96,14 @@ class Matrix:
 
 
 def build_matrix(run: Profile, by: str, selection: Selection) -> Matrix:
-    """Return what ranks, hosts or ports sent to each other.
+    """Return the traffic between ranks, hosts or ports.
 
-    Ports are those of the posted work requests, where these were recorded, with all headers above the network's. Bytes
-    of one operation, or as receivers saw them, are known only to the source next to the MPI calls. Then a host must
-    have one port.
+    Ports come from recorded work requests, with all headers above the network's. Without them, or for the bytes of one
+    operation or of receivers, the source at the MPI calls counts, and each host must have one port.
 
     Args:
-        run: the profile.
         by: "rank", "host" or "port".
-        selection: which bytes.
+        selection: the bytes to count.
 
     Raises:
         UsageError: the operation, region or site is unknown, or ports cannot be identified.
@@ -121,8 +119,8 @@ def build_matrix(run: Profile, by: str, selection: Selection) -> Matrix:
         )
     sources = np.unique(counters.source[chosen & (counters.source != Source.NCCL)])
     if len(sources) > 1:
-        # They see the same bytes at two depths; the one next to the MPI calls knows ranks and operations.
-        # MPI does not carry NCCL's bytes: they are added.
+        # The sources see the same bytes at two layers; the source at the MPI calls knows ranks and operations.
+        # MPI does not carry NCCL's bytes, so these are added.
         chosen &= (counters.source == sources[0]) | (counters.source == Source.NCCL)
         notes.append(f"bytes are those measured in {Source(sources[0]).layer}")
     names, row_of = _name_ranks(run, by)
@@ -145,13 +143,13 @@ def build_matrix(run: Profile, by: str, selection: Selection) -> Matrix:
         notes.append(f"{lost} bytes are left out: the {by} at the other end is unknown")
     found, amounts, messages = sum_by_key(*(np.concatenate(column) for column in zip(*parts, strict=True)))
     source, destination = np.divmod(found, len(names))
-    # Traffic within a host does not pass its port.
+    # Traffic within a host does not use its port.
     kept = (amounts > 0) | (messages > 0) if by != "port" else source != destination
     return Matrix(names, source[kept], destination[kept], amounts[kept], messages[kept], notes, _label(run, by, names))
 
 
 def _is_of_wire(selection: Selection) -> bool:
-    """Return whether work requests can answer: they have no operations, and do not separate headers from data."""
+    """Return whether work requests suffice: they lack operations, and do not separate headers from data."""
     return (
         selection.operation is None
         and selection.site is None
@@ -161,7 +159,7 @@ def _is_of_wire(selection: Selection) -> bool:
 
 
 def _build_measured(run: Profile, selection: Selection) -> Matrix:
-    """Return what work requests carried from port to port."""
+    """Return the traffic of work requests between ports."""
     transfers = run.transfers
     notes = ["bytes are those posted to queue pairs (verbs), headers of MPI included: ports are measured"]
     if why := describe_unmeasured(run):
@@ -184,7 +182,7 @@ def _build_measured(run: Profile, selection: Selection) -> Matrix:
     key = source * len(names) + destination
     found, amounts, messages = sum_by_key(key, transfers.bytes[rows], transfers.messages[rows])
     source, destination = np.divmod(found, max(len(names), 1))
-    # Nothing on the wire.
+    # No bytes used the network.
     kept = source != destination
     label = tuple(labels.get(name, "") for name in names)
     return Matrix(names, source[kept], destination[kept], amounts[kept], messages[kept], notes, label)
@@ -214,7 +212,7 @@ def _choose(run: Profile, selection: Selection) -> Flags:
 
 
 def _closed_until(run: Profile, region: int) -> Flags:
-    """Return the regions [process, region] that each rank closed, or left for good, until it last closed this one."""
+    """Return the regions [process, region] that a rank closed or left for good before it last closed this region."""
     closed: dict[int, list[int]] = {}
     closed_last = np.zeros(_processes(run), np.uint64)
     for mark in run.marks:
@@ -227,7 +225,7 @@ def _closed_until(run: Profile, region: int) -> Flags:
         if region in regions:
             last = len(regions) - regions[::-1].index(region)
             included[rank, regions[:last]] = True
-    # Regions between begin and end leave no mark; one that was never left has no end.
+    # Regions with begin and end leave no mark; a region that was never left has no end.
     times = run.region_times
     left = (times.last_ns > 0) & (times.last_ns <= closed_last[times.rank])
     included[times.rank[left], times.region[left]] = True
@@ -237,7 +235,7 @@ def _closed_until(run: Profile, region: int) -> Flags:
 
 
 def _count_left_out(run: Profile, name: str) -> int:
-    """Return user data sent until a region was last closed that no counter separates from later traffic."""
+    """Return the user data, sent before a region was last closed, that no counter separates from later traffic."""
     region = run.regions.index(name)
     closed = {mark.rank: mark for mark in run.marks if mark.kind == MarkKind.CLOSE and mark.region == region}
     counters = run.counters
@@ -253,16 +251,16 @@ def _only_region(run: Profile, region: int) -> Flags:
 
 
 def _processes(run: Profile) -> int:
-    """Return the size of an array by rank; processes without MPI have numbers after the ranks."""
+    """Return the length of an array by rank; processes without MPI have numbers after the ranks."""
     return max([run.world_size, *(1 + rank.rank for rank in run.ranks)])
 
 
 def _name_ranks(run: Profile, by: str) -> tuple[list[str], npt.NDArray[np.int64]]:
-    """Return the names of the rows of a matrix, and the row of each rank.
+    """Return the names of a matrix's rows, and the row of each rank.
 
     Returns:
-        The names, in the order of the rows; the row of each rank, -1 where its host was not recorded, then -1 for a
-        peer that is no rank.
+        The names, in the order of rows; the row of each rank, -1 for an unrecorded host; and a last -1 for a peer
+        without a rank.
     """
     row_of = np.full(run.world_size + 1, -1, np.int64)
     if by == "rank":
@@ -296,7 +294,7 @@ def format_pairs(
     """Yield rows `source,destination,bytes,messages`, some at a time.
 
     Args:
-        names: that sources and destinations are indices into.
+        names: names of sources and destinations.
         source, destination, size, messages: [row].
     """
     if not len(source):
@@ -328,5 +326,5 @@ def format_row(row: Sequence[object]) -> str:
 
 
 def _quote(name: str) -> str:
-    # A lone empty field would be quoted; among others it is not.
+    # A single empty field would be quoted; among other fields it is not.
     return format_row((name, 0)).removesuffix(",0\n")

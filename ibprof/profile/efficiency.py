@@ -33,12 +33,12 @@ class Efficiency:
     Performance Computing 2017, Springer 2019: the metrics of the centre of excellence POP.
 
     Attributes:
-        region: its name; None for the whole run.
-        parallel: mean of the ranks' time outside MPI, over the elapsed time: `load_balance` times `communication`.
-        load_balance: mean over maximum of the ranks' time outside MPI.
-        communication: maximum of the ranks' time outside MPI, over the elapsed time.
-        elapsed_s: of the rank that took longest.
-        outside_mean_s, outside_max_s: time outside MPI.
+        region: name of the region; None for the whole run.
+        parallel: mean time of ranks outside MPI / elapsed time: `load_balance` times `communication`.
+        load_balance: mean / maximum of the ranks' time outside MPI.
+        communication: maximum of the ranks' time outside MPI / elapsed time.
+        elapsed_s: run time of the rank that took longest, in seconds.
+        outside_mean_s, outside_max_s: mean and maximum of the ranks' time outside MPI, in seconds.
         ranks: number of ranks.
     """
 
@@ -57,9 +57,9 @@ class Efficiencies:
     """Efficiencies of a profile.
 
     Attributes:
-        run: None where they are not known.
-        regions: those with most elapsed time first; empty where the run has only one region, or they are not known.
-        notes: why some are unknown or limited, a sentence each.
+        run: efficiencies of the whole run; None if unknown.
+        regions: efficiencies of regions, those with most elapsed time first; empty if unknown, or with only one region.
+        notes: reasons for unknown or limited efficiencies, a sentence each.
     """
 
     run: Efficiency | None
@@ -70,7 +70,7 @@ class Efficiencies:
 def find_efficiencies(run: Profile) -> Efficiencies:
     """Return parallel efficiency, load balance and communication efficiency of a run and of its regions.
 
-    Only durations of a rank's own clock are used. Clocks of different hosts are never compared.
+    Only durations by a rank's own clock are used. Clocks of different hosts are never compared.
     """
     ranks = [rank for rank in run.ranks if rank.rank < run.world_size]
     if not ranks or not all(rank.has_times for rank in ranks):
@@ -99,7 +99,7 @@ def find_efficiencies(run: Profile) -> Efficiencies:
 
 
 def elapsed_s(rank: Rank) -> float:
-    """Return the seconds that a rank ran while recording was on; 0 for one that was killed."""
+    """Return the run time of a rank with recording on, in seconds; 0 for a killed rank."""
     return max((rank.stop_ns or 0) - rank.start_ns - rank.off_ns, 0) * 1e-9
 
 
@@ -114,7 +114,7 @@ def inside_s(run: Profile, ranks: Sequence[Rank]) -> Seconds:
 
 
 def overlaps_s(ranks: Sequence[Rank]) -> Seconds:
-    """Return the time that `inside_s` counts more than once, since several threads were inside calls, in s: [rank]."""
+    """Return the seconds that `inside_s` counts more than once, because several threads were inside calls: [rank]."""
     return np.array([rank.overlap_ns for rank in ranks], np.float64) * 1e-9
 
 
@@ -141,12 +141,12 @@ def _efficiency(region: str | None, elapsed: Seconds, inside: Seconds) -> Effici
 
 
 def measure_spans(run: Profile) -> dict[int, dict[int, int]] | None:
-    """Return the nanoseconds of each rank in each region, as `CallTimes` attributes calls: to the innermost region.
+    """Return the nanoseconds of each rank in each region. As in `CallTimes`, the innermost region counts.
 
-    Time while recording was switched off is in no region.
+    Time with recording switched off is in no region.
 
     Returns:
-        Region -> ns, by rank; None where marks of a rank are missing, or a rank was killed.
+        Region -> ns, by rank; None if marks of a rank are missing, or a rank was killed.
     """
     by_rank: dict[int, list[Mark]] = {rank.rank: [] for rank in run.ranks}
     for mark in run.marks:
@@ -160,7 +160,7 @@ def measure_spans(run: Profile) -> dict[int, dict[int, int]] | None:
 def _sum_spans(marks: Iterable[Mark]) -> dict[int, int]:
     spans: defaultdict[int, int] = defaultdict(int)
     entered: list[int] = []
-    open_ns = 0  # of the region that gets its name only when a mark closes it
+    open_ns = 0  # time in the region that a mark will close and name
     since: int | None = None
     for mark in marks:
         if since is not None and entered:

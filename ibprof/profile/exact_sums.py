@@ -11,11 +11,11 @@ import numpy.typing as npt
 from ibprof.native.kernel_library import sum_exactly
 
 _PIECE_BITS = 22
-"""2**31 pieces of this many bits have a sum that a float64 holds exactly."""
+"""Number of bits in a piece: a float64 holds the sum of 2**31 pieces exactly."""
 
 _DENSE = 8
 _DENSE_ANYHOW = 1 << 16
-"""Keys are dense if they are below this multiple of the number of rows, or below this number."""
+"""Limits of dense keys: a multiple of the number of rows, and a number."""
 
 Keys = npt.NDArray[np.int64]
 Counts = npt.NDArray[Any]
@@ -28,12 +28,12 @@ def sum_by_key(key: Keys, first: Counts, second: Counts) -> tuple[Keys, Counts, 
         key, first, second: arrays of one length.
 
     Returns:
-        The distinct keys, ascending, and the sums of each: uint64, or Python integers where needed.
+        The distinct keys, ascending, and the sums for each key: uint64, or Python integers if needed.
     """
     if any(column.dtype == np.uint64 and sum_exactly(column) >= 1 << 64 for column in (first, second)):
         first, second = first.astype(object), second.astype(object)
     if (key[1:] < key[:-1]).any():
-        order = np.argsort(key)  # the order of equal keys does not matter
+        order = np.argsort(key)  # the order of equal keys is irrelevant
         key, first, second = key[order], first[order], second[order]
     starts = np.flatnonzero(np.diff(key, prepend=-1))
     if not len(starts):
@@ -47,7 +47,7 @@ def sum_by_group(group: npt.NDArray[np.integer], groups: int, values: Counts) ->
     Args:
         group: number of each row's group, below `groups`.
         groups: number of groups.
-        values: of the rows.
+        values: value of each row.
     """
     sums = [0] * groups
     for shift in range(0, 64, _PIECE_BITS):
@@ -58,13 +58,13 @@ def sum_by_group(group: npt.NDArray[np.integer], groups: int, values: Counts) ->
 
 
 def number_keys(key: npt.NDArray[np.integer]) -> tuple[Keys, npt.NDArray[np.intp]]:
-    """Number the distinct keys, as `np.unique` does, but faster where rows are sorted or keys dense.
+    """Number the distinct keys like `np.unique`, but faster for sorted rows or dense keys.
 
     Args:
         key: int [row].
 
     Returns:
-        The distinct keys, int64, ascending, and the number of each row's key among them, intp [row].
+        The distinct keys, int64, ascending; and the number of each row's key, intp [row].
     """
     wide: Keys = key.astype(np.int64, copy=False)
     if not len(wide):
@@ -83,11 +83,11 @@ def number_keys(key: npt.NDArray[np.integer]) -> tuple[Keys, npt.NDArray[np.intp
 
 
 def add_by_key(key: npt.NDArray[np.integer], amounts: npt.NDArray[np.uint64]) -> tuple[Keys, npt.NDArray[np.uint64]]:
-    """Return the distinct keys, ascending, and the sum of the amounts of each, which is below 2**64.
+    """Return the distinct keys, ascending, and the sum of amounts for each key, which is below 2**64.
 
     Args:
         key: int [row].
-        amounts: of the rows.
+        amounts: amount of each row.
     """
     keys, number = number_keys(key)
     sums = np.zeros(len(keys), np.uint64)
@@ -96,7 +96,7 @@ def add_by_key(key: npt.NDArray[np.integer], amounts: npt.NDArray[np.uint64]) ->
 
 
 def find_distinct(*columns: npt.NDArray[np.integer]) -> npt.NDArray[np.intp]:
-    """Return the distinct numbers in some columns, ascending; none is below 0, and all are small."""
+    """Return the distinct numbers in some columns, ascending; all are small, and at least 0."""
     occurs = np.zeros(1 + max((int(column.max()) for column in columns if len(column)), default=-1), np.bool_)
     for column in columns:
         occurs[column] = True

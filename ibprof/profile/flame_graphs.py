@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Call sites as files of flame graphs: folded stacks, and speedscope.
+"""Call sites as flame graph files: folded stacks, and speedscope.
 
 Folded stacks are lines `region;operation;line WEIGHT`, which speedscope and flamegraph.pl read.
 Source: speedscope 1.25.0, file-format-schema.json.
@@ -19,16 +19,16 @@ SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 
 
 STACK = ("region", "operation", "site")
-"""Keys of a stack, the outermost first."""
+"""Keys of a stack, outermost first."""
 
 TIME = "time"
 
 
 def write_speedscope(name: str, rows: Sequence[CallSum]) -> str:
-    """Return the file's text, with a profile for each weight that there is.
+    """Return the text of a speedscope file, with a profile for each known weight.
 
     Args:
-        name: of the run.
+        name: the run's name.
         rows: sums by `STACK`.
     """
     frames: dict[str, int] = {}
@@ -60,7 +60,7 @@ def _name(row: CallSum) -> tuple[str, ...]:
 def _sample(
     title: str, unit: str, weighted: Iterable[tuple[CallSum, int]], frames: dict[str, int]
 ) -> dict[str, object]:
-    """Return a profile of one sample for each stack; add the names of its frames to `frames`."""
+    """Return a profile with one sample for each stack; add the names of frames to `frames`."""
     found = [(row, weight) for row, weight in weighted if weight]
     samples = [[frames.setdefault(printable(name), len(frames)) for name in _name(row) if name] for row, _ in found]
     weights = [weight for _, weight in found]
@@ -76,11 +76,11 @@ def _sample(
 
 
 def write_folded(rows: Iterable[CallSum], by: str) -> str:
-    """Return a line for each row that has a weight.
+    """Return a line for each row with a weight.
 
     Args:
         rows: sums by `STACK`.
-        by: `time` in microseconds over all ranks, or `bytes`.
+        by: weight of a line: `time` in microseconds over all ranks, or `bytes`.
     """
     return fold_stacks(
         (
@@ -93,7 +93,7 @@ def write_folded(rows: Iterable[CallSum], by: str) -> str:
 
 
 def fold_stacks(stacks: Iterable[tuple[Iterable[str], int]]) -> str:
-    """Return a line for each stack, names from the outermost, that has a weight."""
+    """Return a line for each stack with a weight; names are outermost first."""
     lines = []
     for names, weight in stacks:
         if weight:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gaps of a profile, in sentences: every report includes them."""
+"""Missing data of a profile, in sentences that every report includes."""
 
 from __future__ import annotations
 
@@ -15,21 +15,20 @@ from ibprof.text.host_lists import same_host
 from ibprof.text.quantities import format_bytes, format_seconds
 
 _BY_ARGUMENTS = ("PSEND_INIT", "PUT", "GET", "ACCUMULATE", "GET_ACCUMULATE", "FETCH_AND_OP", "COMPARE_AND_SWAP")
-"""Operations whose bytes are counted from the arguments of their calls; the same of those with a request (RPUT)."""
+"""Operations whose bytes come from the arguments of calls; the forms with a request (RPUT) too."""
 
 _REPEATED_CALLS = 256
-"""Calls that a line may make before they are counted, where one thread is in MPI and times are recorded."""
+"""Number of a line's calls that may wait to be counted, with one thread in MPI and recorded times."""
 
 _THREAD_MULTIPLE = 3
-"""The level at which several threads may be in MPI. Each has repeated calls of its own."""
+"""Thread level with several threads in MPI. Each thread counts its own repeated calls."""
 
 
 def describe_gaps(run: Profile, *, with_operations: bool = True) -> Iterator[str]:
-    """Yield what is missing from a run, a sentence each.
+    """Yield a sentence on each kind of missing data in a run.
 
     Args:
-        run: the run.
-        with_operations: also each operation that does not add up.
+        with_operations: true to add each unaccounted operation.
     """
     recorded = {rank.rank for rank in run.ranks}
     if missing := [rank for rank in range(run.world_size) if rank not in recorded]:
@@ -45,7 +44,7 @@ def describe_gaps(run: Profile, *, with_operations: bool = True) -> Iterator[str
     if off := [rank.rank for rank in run.ranks if rank.off_ns]:
         longest = format_seconds(max(rank.off_ns for rank in run.ranks) / 1e9)
         yield f"recording was switched off for up to {longest} on rank {format_ranks(off)}"
-    # Received bytes are the same messages, seen at their other end.
+    # Received bytes belong to the same messages, counted at the other end.
     sent_control = (run.counters.kind == Kind.CONTROL) & (run.counters.direction != Direction.RECEIVED)
     if control := sum_exactly(run.counters.bytes[sent_control]):
         carried = ", with the data of calls that are counted from their arguments," if _counts_arguments(run) else ""
@@ -81,7 +80,7 @@ def describe_gaps(run: Profile, *, with_operations: bool = True) -> Iterator[str
 
 
 def describe_killed(run: Profile) -> str:
-    """Return which ranks did not reach their end, and what is missing of them; empty where all reached it."""
+    """Return a sentence on ranks that did not reach their end, and on their missing data; empty without such ranks."""
     killed = [rank for rank in run.ranks if not rank.finalized]
     if not killed:
         return ""
@@ -94,7 +93,7 @@ def describe_killed(run: Profile) -> str:
 
 
 def _counts_arguments(run: Profile) -> bool:
-    """Return whether the source saw the data of one-sided or partitioned calls, which their arguments count too."""
+    """Return whether the source and the arguments both count the data of one-sided or partitioned calls."""
     counters = run.counters
     named = [name.removeprefix("R") in _BY_ARGUMENTS for name in run.operations]
     below = any(rank.source in (Source.UCX, Source.LIBFABRIC) for rank in run.ranks)
@@ -102,7 +101,7 @@ def _counts_arguments(run: Profile) -> bool:
 
 
 def _describe_ports(run: Profile) -> Iterator[str]:
-    """Yield traffic of ports that is not known to be this run's, and traffic of the run that ports lack."""
+    """Yield sentences on port traffic that may not be the run's, and on the run's traffic that ports lack."""
     if unseen := [rank.rank for rank in run.ranks if rank.queue_pairs_unseen]:
         count = sum(rank.queue_pairs_unseen for rank in run.ranks)
         yield (
@@ -119,7 +118,7 @@ def _describe_ports(run: Profile) -> Iterator[str]:
 
 
 def _describe_elsewhere(run: Profile) -> Iterator[str]:
-    """Yield traffic whose other end has no row or column in any matrix."""
+    """Yield sentences on traffic with an end outside all matrices."""
     counters = run.counters
     sent = (counters.kind == Kind.USER) & (counters.direction != Direction.RECEIVED)
     if elsewhere := sum_exactly(counters.bytes[sent & (counters.peer == UNKNOWN_PEER)]):
@@ -142,13 +141,13 @@ def _locate_missing(run: Profile) -> str:
 
 
 def format_names(names: Sequence[str], limit: int = 16) -> str:
-    """Return a list of names; after `limit` of them a count."""
+    """Return a list of names, with a count after `limit` names."""
     more = f" and {len(names) - limit} more" if len(names) > limit else ""
     return ", ".join(names[:limit]) + more
 
 
 def format_ranks(ranks: Sequence[int], limit: int = 8) -> str:
-    """Return ascending numbers as ranges: `0-3, 7`; after `limit` ranges a count."""
+    """Return ascending numbers as ranges: `0-3, 7`; with a count after `limit` ranges."""
     ranges: list[list[int]] = []
     for rank in ranks:
         if ranges and rank == ranges[-1][1] + 1:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traffic of ports and hosts: as posted to queue pairs, as ranks sent it, and as ports counted it.
+"""Traffic of ports and hosts, from work requests, from ranks, and from port counters.
 
 Work requests name the ports at both ends. Without them, each host's sent bytes are compared with its ports' counters.
 """
@@ -17,35 +17,35 @@ from ibprof.profile.exact_sums import sum_by_group
 from ibprof.profile.profile_data import OUTWARD_OPCODES, Direction, Kind, Port, PortPair, Profile
 from ibprof.text.quantities import format_bytes
 
-# Bytes of the port's own counters, the first that exists: InfiniBand counts words of 4 bytes.
+# Names of a port's own byte counters, in order of preference: InfiniBand counts words of 4 bytes.
 _SENT_COUNTERS = (("port_xmit_data", 4), ("tx_bytes", 1))
 _RECEIVED_COUNTERS = (("port_rcv_data", 4), ("rx_bytes", 1))
 
 NEARLY = 0.99
-"""The port is read when the host's first process ends, which need not be the last one."""
+"""Note: a port is read when the host's first process ends, which need not be the last one."""
 
 SMALLEST_MTU = 1024
 OVERHEAD = 128
-"""Bytes, more than the headers of a packet and of its acknowledgement."""
+"""Upper bound of the headers of a packet and of its acknowledgement, in bytes."""
 
 
 _COMPLETE = 0.99
-"""Work requests carry headers in addition to user data, but a message may still be in transit when MPI ends."""
+"""Tolerance: work requests add headers to user data, but a message may still be in transit at the end of MPI."""
 
 _PREFIX_DIGITS = 19
-"""Digits of a GID's subnet prefix, as sysfs writes it."""
+"""Length of a GID's subnet prefix in sysfs, in characters."""
 
 _HostPort = tuple[int, Port]
-"""A port and the number of its host."""
+"""A host's number, and one of its ports."""
 
 _PACKETS_A_MESSAGE = 4
-"""Packets of a message other than its data: request to send, request to receive, end of transfer."""
+"""Packets of a message without data: request to send, request to receive, end of transfer."""
 
 _PACKETS_A_PEER = 32
 """Upper bound of the packets that open a connection to a peer."""
 
 _WORTH_SAYING = 1 << 20
-"""Bytes: subnet managers and other daemons use each port a little."""
+"""Minimum of unexplained bytes: subnet managers and other daemons use each port a little."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +53,12 @@ class PortSum:
     """Traffic of one port.
 
     Attributes:
-        host, device, port: the port.
-        guid: of the port.
-        bytes_sent, bytes_received: over the wire, as posted to queue pairs at either end.
-        hardware_sent, hardware_received: bytes with all headers by the port's own counters, of all traffic, from the
-            start of the host's first process to its end; None where unknown.
-        unexplained_sent: bytes of `hardware_sent` that at least are not the run's work requests with their headers.
-            They belong to other jobs, file systems, or a transport that was not recorded. None where unknown.
+        guid: the port's GUID.
+        bytes_sent, bytes_received: bytes over the wire, from work requests of both ends.
+        hardware_sent, hardware_received: bytes of all traffic by the port's own counters, with all headers, from the
+            start of the host's first process to its end; None if unknown.
+        unexplained_sent: lower bound of the bytes in `hardware_sent` beyond the run's work requests with their headers.
+            They belong to other jobs, file systems, or an unrecorded transport. None if unknown.
     """
 
     host: str
@@ -102,7 +101,7 @@ def sum_ports(run: Profile) -> tuple[PortSum, ...]:
         source, destination = (own, remote) if opcode in OUTWARD_OPCODES else (remote, own)
         posted_by_port.of(source).sent += amount
         posted_by_port.of(destination).received += amount
-        # Requests, data and acknowledgements: both ends send some of them.
+        # Requests, data and acknowledgements: both ends send packets.
         for end in (own, remote):
             posted_by_port.of(end).packets += messages + amount // SMALLEST_MTU
     return tuple(_sum_ports(run, posted_by_port))
@@ -128,7 +127,7 @@ def _sum_ports(run: Profile, posted_by_port: _PostedByPort) -> Iterator[PortSum]
 
 
 def _grown(port: Port, counters: tuple[tuple[str, int], ...]) -> int | None:
-    """Return the growth of a counter, in bytes; None if it is missing, was not read again, or was reset."""
+    """Return the growth of a counter, in bytes; None if it is missing, was read only once, or was reset."""
     for name, unit in counters:
         for counter in port.hardware:
             if counter.name == name:
@@ -138,7 +137,7 @@ def _grown(port: Port, counters: tuple[tuple[str, int], ...]) -> int | None:
 
 
 def describe_ports(run: Profile) -> Iterator[str]:
-    """Yield where ports carried other traffic too, or less than was posted, a sentence each."""
+    """Yield sentences on ports with other traffic, and on ports with fewer bytes than work requests."""
     for each in sum_ports(run):
         name = f"{each.host} {each.device}/{each.port}"
         if each.unexplained_sent:
@@ -155,10 +154,10 @@ class PortEnd:
     """One end of work requests.
 
     Attributes:
-        host: index into `Profile.hosts`; None where no recorded host has the port.
-        port: None where it was not recorded.
+        host: index into `Profile.hosts`; None if no recorded host has the port.
+        port: the recorded port; None without one.
         name: the port's GUID, else its GID, else its LID and the local port.
-        label: host, device and number, where known.
+        label: host, device and port number, if known.
     """
 
     host: int | None
@@ -168,10 +167,10 @@ class PortEnd:
 
 
 class PortIndex:
-    """Find the recorded port of a GID or a LID.
+    """Finds the recorded port of a GID or a LID.
 
     Args:
-        run: the profile with the ports.
+        run: the profile that has the ports.
     """
 
     def __init__(self, run: Profile) -> None:
@@ -213,9 +212,9 @@ class PortIndex:
         return f"{self._hosts[host].name} {device}/{port}"
 
     def _with_lid(self, lid: int, own: PortEnd) -> _HostPort | None:
-        """Return the port of a LID. Each subnet has its own LIDs: of several ports those like the local one are chosen.
+        """Return the port of a LID. Each subnet has its own LIDs, so ports similar to the local port are preferred.
 
-        Adapters of one kind are mostly cabled alike, so a device of the same name is on the same subnet.
+        Adapters of one kind are usually cabled alike, so a device with the same name is on the same subnet.
         """
         found = self._by_lid.get(lid, [])
         if len(found) > 1 and own.port:
@@ -240,13 +239,13 @@ def bytes_posted(run: Profile) -> int:
 
 
 def _is_loop(pair: PortPair) -> bool:
-    """Return whether a pair leads from a port to itself, so that no wire carries it."""
+    """Return whether a pair leads from a port to itself, without using a wire."""
     by_gid = bool(pair.gid) and pair.gid == pair.remote_gid
     return by_gid or (pair.lid is not None and pair.lid == pair.remote_lid)
 
 
 def describe_unmeasured(run: Profile) -> str | None:
-    """Return why recorded work requests are not all that was sent; None where they are, as far as is known."""
+    """Return the reason for incomplete work requests; None if they are complete, as far as known."""
     posted = bytes_posted(run)
     if not posted:
         return "no work requests were recorded at queue pairs"
@@ -259,7 +258,7 @@ def describe_unmeasured(run: Profile) -> str | None:
 
 
 def _bytes_between_hosts(run: Profile) -> int:
-    """Return what ranks sent to ranks on other hosts, by the source that knows ranks."""
+    """Return the bytes from ranks to ranks on other hosts, by the source that knows ranks."""
     counters = run.counters
     host = np.full(run.world_size + 1, -1, np.int64)
     for rank in run.ranks:
@@ -281,8 +280,8 @@ class HostCheck:
         host: its name.
         bytes_sent: bytes that its ranks passed to the MPI library for ranks on other hosts.
         hardware_sent: bytes with all headers by its port counters, of all traffic; None where unknown.
-        unexplained_sent: bytes of `hardware_sent` that at least are not the ranks' messages with their overhead; None
-            where unknown.
+        unexplained_sent: lower bound of the bytes in `hardware_sent` beyond the ranks' messages with
+            overhead; None if unknown.
     """
 
     host: str
@@ -292,7 +291,7 @@ class HostCheck:
 
 
 def check_hosts(run: Profile) -> tuple[HostCheck, ...]:
-    """Compare what ranks sent with their hosts' port counters, host by host."""
+    """Compare the bytes that ranks sent with their hosts' port counters, host by host."""
     counted = _sum_hardware(run)
     if all(hardware is None for hardware in counted):
         return ()
@@ -302,11 +301,11 @@ def check_hosts(run: Profile) -> tuple[HostCheck, ...]:
     amounts, messages = counters.bytes[rows], counters.messages[rows]
     surely = (source < count) & (destination < count) & (source != destination) & (counters.kind[rows] == Kind.USER)
     sent = sum_by_group(source[surely], count, amounts[surely])
-    # The peer is unknown: it may have been on another host.
+    # An unknown peer may be on another host.
     perhaps = (source != destination) | (source == count)
     carried = sum_by_group(source[perhaps], count + 1, amounts[perhaps])
     packets = messages * _PACKETS_A_MESSAGE + amounts // SMALLEST_MTU + np.uint64(_PACKETS_A_PEER)
-    # Both ends send some of them.
+    # Both ends send packets of these messages.
     headers = [
         OVERHEAD * (out + back)
         for out, back in zip(
@@ -325,7 +324,7 @@ def check_hosts(run: Profile) -> tuple[HostCheck, ...]:
 
 
 def describe_hosts(run: Profile) -> Iterator[str]:
-    """Yield where ports carried other traffic too, or less than ranks sent, a sentence each."""
+    """Yield sentences on hosts with other traffic on ports, and on hosts whose ports counted less than ranks sent."""
     for each in check_hosts(run):
         if each.hardware_sent is None or each.unexplained_sent is None:
             continue
@@ -343,7 +342,7 @@ def describe_hosts(run: Profile) -> Iterator[str]:
 
 
 def _sum_hardware(run: Profile) -> list[int | None]:
-    """Return what the active ports of each host counted; None where there are none, or a port has no counter."""
+    """Return the count of each host's active ports; None without ports, or if a port has no counter."""
     grown: dict[str, list[int | None]] = {host.name: [] for host in run.hosts}
     active = {(host.name, port.device, port.port) for host in run.hosts for port in host.ports if port.is_active}
     for port in sum_ports(run):
@@ -357,7 +356,7 @@ def _sum_hardware(run: Profile) -> list[int | None]:
 
 
 def find_ends(run: Profile) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.intp]]:
-    """Return the source and destination hosts of data, one beyond the last where unknown, and the counters' rows."""
+    """Return the source and destination hosts of data, and the counters' rows; an unknown host is the last plus one."""
     counters = run.counters
     host = np.full(run.world_size + 1, len(run.hosts), np.int64)
     for rank in run.ranks:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Profile: what one run sent, as arrays, independent of the file that it was read from.
+"""The Profile: the traffic of one run, as arrays, independent of the file that it was read from.
 
 A recording (`ibprof.recording`) and an OTF2 archive (`ibprof.archive`) are two forms of the same Profile.
 """
@@ -24,17 +24,17 @@ from ibprof.text.quantities import printable
 _HEADER = recording_header()
 
 UNKNOWN_PEER = _HEADER.constants["IBP_PEER_UNKNOWN"]
-"""A peer that is no rank of MPI_COMM_WORLD (a spawned job, or a rank that could not be identified)."""
+"""A peer outside MPI_COMM_WORLD (a spawned job, or a rank that could not be identified)."""
 
 PORT_ACTIVE = _HEADER.constants["IBP_PORT_ACTIVE"]
-"""State of a port whose link is up, as InfiniBand's PortInfo numbers states."""
+"""Port state of an active link, as InfiniBand's PortInfo numbers states."""
 
 SIZE_BINS = _HEADER.constants["IBP_SIZE_BINS"]
-"""Bins of message sizes: bin 0 is empty messages, bin k those of 2^(k-1) to 2^k - 1 bytes."""
+"""Bins of message sizes: bin 0 counts empty messages, bin k messages of 2^(k-1) to 2^k - 1 bytes."""
 
 
 class Source(IntEnum):
-    """Where bytes were seen. Bytes of two sources are never summed."""
+    """The layer where bytes were counted. Bytes of two sources are never summed."""
 
     _generate_next_value_ = _HEADER.numbers_of("ibp_source", "IBP_SOURCE_")
     NONE = auto()
@@ -46,7 +46,7 @@ class Source(IntEnum):
 
     @property
     def layer(self) -> str:
-        """The layer where bytes were counted, in words."""
+        """Text for the layer where bytes were counted."""
         return _LAYERS[self]
 
 
@@ -61,7 +61,7 @@ _LAYERS = {
 
 
 class Kind(IntEnum):
-    """The kind of bytes: user data, MPI's own, or whole work requests, which do not separate the two."""
+    """The kind of bytes: user data, MPI's own data, or whole work requests, which do not separate the two."""
 
     _generate_next_value_ = _HEADER.numbers_of("ibp_kind", "IBP_KIND_")
     USER = auto()
@@ -70,7 +70,7 @@ class Kind(IntEnum):
 
 
 class Direction(IntEnum):
-    """Sent and fetched bytes make the matrix; received bytes are the same bytes seen at the other end."""
+    """Direction of bytes. The matrix has sent and fetched bytes; received bytes are the same bytes at the other end."""
 
     _generate_next_value_ = _HEADER.numbers_of("ibp_direction", "IBP_DIRECTION_")
     SENT = auto()
@@ -79,7 +79,7 @@ class Direction(IntEnum):
 
 
 class Opcode(IntEnum):
-    """The operation of a work request. SEND and WRITE go to the remote port, the others come from there."""
+    """The operation of a work request. SEND and WRITE move bytes to the remote port, all others from there."""
 
     _generate_next_value_ = _HEADER.numbers_of("ibp_opcode", "IBP_OPCODE_")
     SEND = auto()
@@ -89,7 +89,7 @@ class Opcode(IntEnum):
 
 
 OUTWARD_OPCODES = (Opcode.SEND, Opcode.WRITE)
-"""Opcodes whose bytes go to the remote port."""
+"""Opcodes that move bytes to the remote port."""
 
 
 class MarkKind(IntEnum):
@@ -114,7 +114,7 @@ class Side(IntEnum):
 
 
 class Unsampled(IntEnum):
-    """Why collectives or messages could not be sampled."""
+    """The reason for not sampling a collective or a message."""
 
     _generate_next_value_ = _HEADER.numbers_of("ibp_unsampled", "IBP_UNSAMPLED_")
     NO_NAME = auto()
@@ -124,17 +124,17 @@ class Unsampled(IntEnum):
 
 
 UNKNOWN_BYTES = _HEADER.constants["IBP_BYTES_UNKNOWN"]
-"""Bytes of a sampled message whose size the sampling end does not know."""
+"""Bytes of a sampled message if the sampling end does not know the size."""
 
 
 @dataclass(frozen=True, slots=True)
 class HardwareCounter:
-    """A counter that a port's hardware or driver keeps, of all traffic from any process.
+    """A counter of a port's hardware or driver, over the traffic of all processes.
 
     Attributes:
-        name: as in Linux's sysfs.
-        before: when the first process of the host began to record.
-        after: when that process ended; None if it was killed.
+        name: the counter's name in Linux's sysfs.
+        before: the value when the host's first process began to record.
+        after: the value when the same process ended; None if it was killed.
     """
 
     name: str
@@ -147,17 +147,17 @@ class Port:
     """A port of a host's InfiniBand or RoCE device.
 
     Attributes:
-        lid: None where the port has none (Ethernet, or not yet configured).
+        lid: the port's LID; None if it has none (Ethernet, or not yet configured).
         node_guid, port_guid: `0x` and 16 hex digits.
-        rate_gbps: of the active link.
-        state: of the link, `PORT_ACTIVE` or another one of InfiniBand's PortInfo.
-        hardware: counters of the port itself.
-        pci: function of the device, as `0000:3b:00.0`; empty where it has none, or was not recorded.
-        numa_node: of the device; None where unknown.
+        rate_gbps: rate of the active link in Gb/s.
+        state: the link's state, `PORT_ACTIVE` or another state of InfiniBand's PortInfo.
+        hardware: the port's own counters.
+        pci: PCI function of the device, such as `0000:3b:00.0`; empty if there is none, or it was not recorded.
+        numa_node: NUMA node of the device; None where unknown.
         near_cores: cores near the device, as the kernel lists them: `0-15,64-79`; empty where unknown.
-        width: lanes of the link; as those that follow, 0 where unknown.
-        pci_width, pci_width_max: lanes of the PCI link, and those that the device has.
-        pci_gts, pci_gts_max: rate of a lane of it, GT/s, and that which the device has.
+        width: lanes of the link; 0 where unknown.
+        pci_width, pci_width_max: used and available lanes of the PCI link; 0 where unknown.
+        pci_gts, pci_gts_max: used and available rate of a PCI lane in GT/s; 0 where unknown.
     """
 
     device: str
@@ -182,19 +182,19 @@ class Port:
 
     @property
     def is_active(self) -> bool:
-        """True where the link is up."""
+        """True if the link is active."""
         return self.state == PORT_ACTIVE
 
 
 @dataclass(frozen=True, slots=True)
 class PortPair:
-    """Two ports that work requests were posted between: one of the host, and a remote one.
+    """A port of a host and a remote port, with work requests between them.
 
     Attributes:
         host: index into `Profile.hosts`.
-        device, port: of the host; the device is empty where unknown.
-        lid, remote_lid: path bits included; None on Ethernet.
-        gid, remote_gid: as in `Port.gids`; empty where the path has none.
+        device, port: device and port of the host; the device is empty where unknown.
+        lid, remote_lid: LIDs with path bits; None on Ethernet.
+        gid, remote_gid: GIDs as in `Port.gids`; empty for a path without GIDs.
     """
 
     host: int
@@ -219,14 +219,14 @@ class Interface:
     """A network interface of a host.
 
     Attributes:
-        name: as the kernel names it, such as `eth0`.
-        device: the InfiniBand or RoCE device that it belongs to; empty where there is none.
-        type: of its hardware, one of `HardwareType` or another of Linux.
-        mtu: bytes.
-        speed_mbps: None where unknown, or where it means nothing (pairs of virtual interfaces, bridges).
-        numa_node: None where unknown.
-        is_up: the link is up, as far as the kernel knows.
-        hardware: its counters.
+        name: the kernel's name of the interface, such as `eth0`.
+        device: the interface's InfiniBand or RoCE device; empty if it has none.
+        type: hardware type, one of `HardwareType` or another type of Linux.
+        mtu: largest packet in bytes.
+        speed_mbps: speed in Mb/s; None where unknown or meaningless (pairs of virtual interfaces, bridges).
+        numa_node: NUMA node of the interface; None where unknown.
+        is_up: true if the link is up, according to the kernel.
+        hardware: the interface's counters.
     """
 
     name: str
@@ -244,12 +244,12 @@ class Transport:
     """A transport that a process had open when it ended MPI.
 
     Attributes:
-        kind: `tcp`; `verbs`, `psm`, `cxi`, `knem` or `xpmem` for a device; `library` for one that is loaded.
-        device: an interface of TCP, else a device or a library; empty where unknown.
-        handles: connections, open files, or loaded libraries.
-        sent_bytes, received_bytes: of its TCP connections, which not only MPI may use; 0 where the kernel counts none.
-        segments, retransmitted: TCP segments sent, and those sent again.
-        min_rtt_us: shortest round trip of its TCP connections; 0 where unknown.
+        kind: `tcp`; `verbs`, `psm`, `cxi`, `knem` or `xpmem` for a device; `library` for a loaded library.
+        device: name of the TCP interface, device or library; empty where unknown.
+        handles: number of connections, open files, or loaded libraries.
+        sent_bytes, received_bytes: bytes of all TCP connections of the process, MPI's and others; 0 without counts.
+        segments, retransmitted: number of sent and of retransmitted TCP segments.
+        min_rtt_us: shortest round trip of the TCP connections in µs; 0 where unknown.
     """
 
     kind: str
@@ -264,11 +264,9 @@ class Transport:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A machine that ranks ran on.
+    """A machine that runs ranks.
 
     Attributes:
-        name: of the host.
-        ports: of its InfiniBand and RoCE devices.
         interfaces: network interfaces; empty in recordings of 0.1.0.
     """
 
@@ -283,8 +281,8 @@ class Grid:
 
     Attributes:
         dimensions: number of dimensions.
-        extents: processes along each.
-        periodic: 1 where the dimension is a ring, else 0.
+        extents: number of processes along each dimension.
+        periodic: 1 for a dimension that is a ring, else 0.
         place: coordinates of the process, from 0.
     """
 
@@ -296,11 +294,11 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class AdapterChoice:
-    """Part of what decides which adapters of its host a process uses.
+    """A setting that influences a process's choice of adapters.
 
     Attributes:
-        name: a variable of its environment; `cores`, or `online`, those of its machine where it may not use all.
-        text: its value; cores are as `0-15,64-79`.
+        name: an environment variable; `cores`, the allowed cores; or `online`, all cores, if not all are allowed.
+        text: the setting's value; cores are written as `0-15,64-79`.
     """
 
     name: str
@@ -312,30 +310,29 @@ class Rank:
     """A recorded process.
 
     Attributes:
-        rank: in MPI_COMM_WORLD; a process without MPI has a number after the last rank.
+        rank: rank in MPI_COMM_WORLD; a process without MPI has a number after the last rank.
         host: index into `Profile.hosts`.
         stop_ns: Unix time of MPI_Finalize, None if the process did not reach it.
-        finalized: whether its counters cover the whole run.
-        lost_bytes, lost_messages: counted in total, but not by peer, because the recording was full.
-        off_ns: time during which recording was switched off.
-        marks_seen: number of marks, of which the first are in `Profile.marks`.
-        queue_pairs_unseen: queue pairs that bypass verbs, so that their bytes are in no transfer.
-        notes: what this process could not record, a sentence each.
-        grids: its grids, in the order in which they were made.
-        sees_host: its source sees messages between ranks of one host too.
-        has_demands: what its calls asked for is in `Profile.demands`.
-        has_times: the time inside its calls is in `Profile.times`.
-        overlap_ns: what the sum of these times counts more than once, since several threads were inside calls at once.
-        choices: what decides which adapters it uses; empty where its host has none, or nothing was recorded.
-        transports: those that it used; empty where it was killed, or in recordings of 0.1.0.
-        clock_offset_ns: Unix time minus the clock of its samples, when recording began; 0 without samples.
-        boot: number of its machine's start, a hash; ranks of one start read one clock; 0 where unknown.
-        clock_drift_ns: by how much that difference grew until recording ended.
-        collectives, messages: how many it took part in, sampled or not; messages sent and received.
-        unsampled_collectives, unsampled_messages: those that could not be sampled, by `Unsampled`; empty where nothing
-            was sampled.
-        cpu_ns: CPU time of the process, all its threads, while it was recorded; 0 where unknown.
-        no_core_ns: time for which its first thread was ready to run but had no core; 0 where unknown.
+        finalized: true if the counters cover the whole run.
+        lost_bytes, lost_messages: counts that are known in total, but not by peer, because the recording was full.
+        off_ns: time with recording switched off.
+        marks_seen: number of all marks; the first of them are in `Profile.marks`.
+        queue_pairs_unseen: number of queue pairs that bypass verbs; their bytes are in no transfer.
+        notes: data that the process could not record, a sentence each.
+        grids: the process's grids, in the order of creation.
+        sees_host: true if the source also counts messages inside a host.
+        has_demands: true if `Profile.demands` has the bytes that the process's calls asked for.
+        has_times: true if `Profile.times` has the time inside the process's calls.
+        overlap_ns: time that `Profile.times` counts more than once, because several threads were inside calls at once.
+        choices: settings for the choice of adapters; empty without adapters, or if nothing was recorded.
+        transports: used transports; empty for a killed process, and in recordings of 0.1.0.
+        clock_offset_ns: Unix time minus the clock of samples at the start of recording; 0 without samples.
+        boot: hash of the machine's start; ranks with equal values read one clock; 0 where unknown.
+        clock_drift_ns: growth of `clock_offset_ns` until recording ended.
+        collectives, messages: numbers of collectives, and of sent and received messages, sampled or not.
+        unsampled_collectives, unsampled_messages: numbers of unsampled instances by `Unsampled`; empty without samples.
+        cpu_ns: CPU time of all threads of the process during recording; 0 where unknown.
+        no_core_ns: time in which the first thread was ready to run but had no core; 0 where unknown.
     """
 
     rank: int
@@ -375,17 +372,17 @@ class Site:
     """A place in a program that called MPI.
 
     Attributes:
-        file: of the source, as the compiler or the interpreter names it; empty where unknown.
-        line: in it, from 1; 0 where unknown.
-        function: that contains it; empty where unknown.
-        object: the program, library or script that was loaded.
-        address: where the call returns to, in `object`; 0 in a script.
-        build_id: of the object, as hex digits; empty where it has none.
+        file: the source file, as the compiler or the interpreter names it; empty where unknown.
+        line: line in the source file, from 1; 0 where unknown.
+        function: the calling function; empty where unknown.
+        object: the loaded program, library or script.
+        address: return address of the call in `object`; 0 in a script.
+        build_id: build ID of the object, as hex digits; empty if it has none.
         name: `file.c:LINE`; without a line `function+0x1f`, or `object+0x1f`. docs/sites.md.
-        inlined_in: the functions that the call was compiled into, from the inside, if not only `function`; empty where
+        inlined_in: the functions that contain the call after inlining, innermost first; empty without inlining, and if
             callers were recorded.
-        callers: the places that called `function`, from the inside, as far as they were recorded: IBPROF_CALLERS. Those
-            that it was inlined into are included. They have no callers of their own.
+        callers: call sites of `function` and of its callers, innermost first, also inlined calls, up to IBPROF_CALLERS.
+            These sites have no callers of their own.
     """
 
     file: str
@@ -400,12 +397,12 @@ class Site:
 
     @property
     def label(self) -> str:
-        """Its name, and those of its callers: `library.c:10 < solver.c:212`."""
+        """Name of the site and of its callers: `library.c:10 < solver.c:212`."""
         return CALLED_FROM.join((self.name, *(caller.name for caller in self.callers)))
 
 
 OTHER_SITES = Site("", 0, "(other sites)", "", name="(other sites)")
-"""Stands for all sites beyond the limit of a recording."""
+"""Site that stands for all sites beyond the limit of a recording."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -418,9 +415,9 @@ class Counters(RowArrays):
         rank: int32, the counting rank.
         peer: uint32, the rank at the other end, or `UNKNOWN_PEER`.
         region, operation: int32, indices into the Profile's names.
-        kind, direction, source: uint8, of the enums above.
+        kind, direction, source: uint8, values of `Kind`, `Direction` and `Source`.
         bytes, messages: uint64.
-        site: int32, number from 1 in the Profile's sites, or 0 where unknown; may be left out where all are.
+        site: int32, number from 1 in the Profile's sites, 0 where unknown; optional if all sites are unknown.
     """
 
     rank: npt.NDArray[np.int32]
@@ -442,11 +439,10 @@ class Demands(RowArrays):
     Attributes:
         rank: int32, the calling rank.
         region, operation: int32, indices into the Profile's names.
-        partner: uint64, the rank of the root or the peer; or a number above `PARTNER_GROUP`, which all ranks of a group
-            have, and no others.
-        bytes: uint64, of one call's arguments, summed over the calls; docs/formats/recording.md.
-        calls: uint64.
-        site: as in `Counters`.
+        partner: uint64, rank of the root or the peer; or a number above `PARTNER_GROUP` for a group of ranks.
+        bytes: uint64, bytes of a call's arguments, summed over the calls; docs/formats/recording.md.
+        calls: uint64, number of calls.
+        site: int32, as in `Counters`.
     """
 
     rank: npt.NDArray[np.int32]
@@ -462,15 +458,15 @@ class Demands(RowArrays):
 class CallTimes(RowArrays):
     """Calls and the time inside them, a row for each (rank, region, operation, site), in that order. See IBPROF_TIME.
 
-    Times of ranks come from clocks of their own, and are never compared as moments.
+    Each rank has its own clock, so times of two ranks are never compared.
 
     Attributes:
         rank: int32, the calling rank.
         region, operation: int32, indices into the Profile's names.
-        calls: uint64; those that had not returned when the run ended are included.
-        time_ns: uint64, inside the calls, over all threads.
-        error_ns: uint64, the standard error of `time_ns`: short calls are timed at random.
-        site: as in `Counters`.
+        calls: uint64, number of calls, with calls that had not returned at the end of the run.
+        time_ns: uint64, time inside the calls, over all threads.
+        error_ns: uint64, standard error of `time_ns`: short calls are timed at random.
+        site: int32, as in `Counters`.
     """
 
     rank: npt.NDArray[np.int32]
@@ -484,19 +480,19 @@ class CallTimes(RowArrays):
 
 @dataclass(frozen=True, slots=True)
 class CallSamples(RowArrays):
-    """Moments of calls that all of their ranks sample: docs/formats/recording.md.
+    """Begin and end of sampled calls: all ranks of a call sample the same calls. See docs/formats/recording.md.
 
-    Times are of the host's clock of samples (`Rank.clock_offset_ns`), the same for all ranks of a host.
+    Times are readings of the host's sample clock (`Rank.clock_offset_ns`), which all ranks of a host share.
 
     Attributes:
-        rank: int32, of MPI_COMM_WORLD.
-        communicator: uint64, its name, the same on all members.
-        number: uint64, of the call or message among those that share all that a row's class names.
-        region, operation, site: int32, of the call that started it, as in `Counters`.
-        end_operation, end_site: int32, of the call that completed it: the same of a blocking call.
-        level: uint8.
+        rank: int32, rank in MPI_COMM_WORLD.
+        communicator: uint64, the communicator's name, equal on all members.
+        number: uint64, sequence number of the collective or message; the subclass names the counted set.
+        region, operation, site: int32, as in `Counters`, of the call that started the collective or message.
+        end_operation, end_site: int32, of the call that completed it; equal to the start for a blocking call.
+        level: uint8, sampling level: 1 of 2^level instances is kept.
         bytes: uint64.
-        enter_ns, exit_ns: int64, when the call that completed it was entered and left.
+        enter_ns, exit_ns: int64, entry and return of the completing call.
     """
 
     rank: npt.NDArray[np.int32]
@@ -515,20 +511,20 @@ class CallSamples(RowArrays):
 
 @dataclass(frozen=True, slots=True)
 class CollectiveSamples(CallSamples):
-    """Moments of collectives, a row for each member's call; in the order of communicator, number, member.
+    """Begin and end of collectives, a row for each member's call; in the order of communicator, number, member.
 
-    An instance that all `size` members have stands for 2 to the power of its members' largest level. An instance that
-    one of them lacks was dropped there. `number` counts the collectives on the communicator. `bytes` are those of the
-    call's arguments as in `Demands`; 0 where unknown. In addition, each rank has its longest instances: they stand for
-    themselves.
+    An instance that all `size` members sampled stands for 2 to the power of its largest level. An instance without a
+    sample of some member must be left out. `number` counts the collectives on the communicator. `bytes` are the bytes
+    of the call's arguments as in `Demands`; 0 where unknown. In addition, each rank keeps its longest instances, which
+    stand for themselves.
 
     Attributes:
         size: uint32, number of processes in the communicator.
-        member: uint32, number of this process among them.
-        root: int64, a rank of the communicator; -1 where there is none.
-        start_ns: int64, when the call that started it was entered.
-        is_long: bool, one of the longest of its rank, or one that the rank entered latest: a rank has all of these.
-        is_chosen: bool, the hash chooses it; others are kept since they are long, and have level 0.
+        member: uint32, number of the process in the communicator.
+        root: int64, a rank of the communicator; -1 without a root.
+        start_ns: int64, entry of the starting call.
+        is_long: bool, true for the rank's longest instances and for those that this rank entered last; none is missing.
+        is_chosen: bool, true for an instance of the random sample; others are kept for their length, and have level 0.
     """
 
     size: npt.NDArray[np.uint32]
@@ -541,7 +537,7 @@ class CollectiveSamples(CallSamples):
 
 @dataclass(frozen=True, slots=True)
 class MessageSamples(CallSamples):
-    """Moments of messages, a row at each end; in the order of communicator, sender, receiver, tag, number, side.
+    """Begin and end of messages, a row at each end; in the order of communicator, sender, receiver, tag, number, side.
 
     `number` counts the messages of one sender, receiver, communicator and tag. `bytes` are `UNKNOWN_BYTES` at the
     receiver.
@@ -550,7 +546,7 @@ class MessageSamples(CallSamples):
         peer: uint32, rank of the other end.
         tag: int32.
         side: uint8, `Side` of `rank`.
-        post_ns: int64, when the call that posted it was entered.
+        post_ns: int64, entry of the posting call.
     """
 
     peer: npt.NDArray[np.uint32]
@@ -563,8 +559,8 @@ class MessageSamples(CallSamples):
 class Transfers(RowArrays):
     """Work requests posted to queue pairs; arrays of one length. Source: the verbs library.
 
-    These are the bytes of `Counters` at a lower layer, with headers of the layers between: never added to them. Rows
-    are in the order of rank, region, opcode, pair.
+    The bytes of `Counters` at a lower layer, with headers of the layers between; the two are never added. Rows are in
+    the order of rank, region, opcode, pair.
 
     Attributes:
         rank: int32, the posting rank.
@@ -586,14 +582,13 @@ class Transfers(RowArrays):
 class Intervals(RowArrays):
     """Bytes that each rank sent and fetched over time, by group of peers; arrays of one length. See IBPROF_INTERVAL.
 
-    The bytes and messages of a rank's rows sum to those of its `Counters` of user data that are not received. Rows are
-    in the order of rank, begin_ns, first_peer. Intervals without traffic have no row.
+    A rank's bytes and messages sum to the sent and fetched user data in its `Counters`. Rows are in the order of
+    rank, begin_ns, first_peer. Intervals without traffic have no row.
 
     Attributes:
         rank: int32.
-        begin_ns, end_ns: uint64, Unix times. Equal where a rank was killed and the end of the interval is unknown.
-        first_peer, last_peer: uint32, ranks at the other end; both are `UNKNOWN_PEER` for peers that are no rank, or
-            have no group.
+        begin_ns, end_ns: uint64, Unix times. Both are equal if a killed rank left the end of the interval unknown.
+        first_peer, last_peer: uint32, ranks at the other end; both are `UNKNOWN_PEER` for peers without rank or group.
         bytes, messages: uint64.
     """
 
@@ -610,13 +605,13 @@ class Intervals(RowArrays):
 class IntervalTimes(RowArrays):
     """Time of each rank inside MPI calls over time; arrays of one length. See IBPROF_INTERVAL and IBPROF_TIME.
 
-    The times of a rank sum to those of its `CallTimes`, but for rounding. Rows are in the order of rank, begin_ns.
+    A rank's times sum to those of its `CallTimes`, apart from rounding. Rows are in the order of rank, begin_ns.
     Intervals without time inside calls have no row.
 
     Attributes:
         rank: int32.
         begin_ns, end_ns: uint64, Unix times, as in `Intervals`.
-        time_ns: uint64, inside calls, over all threads; short calls are estimated.
+        time_ns: uint64, time inside calls, over all threads; short calls are estimated.
     """
 
     rank: npt.NDArray[np.int32]
@@ -631,7 +626,7 @@ class RegionTimes(RowArrays):
 
     Attributes:
         rank, region: int32.
-        visits, wall_ns, first_ns, last_ns: uint64; the last two are Unix times.
+        visits, wall_ns, first_ns, last_ns: uint64; first and last are Unix times.
     """
 
     rank: npt.NDArray[np.int32]
@@ -648,7 +643,7 @@ class MessageSizes(RowArrays):
 
     Attributes:
         messages: uint64 [row, `SIZE_BINS`].
-        site: as in `Counters`.
+        site: int32, as in `Counters`.
     """
 
     rank: npt.NDArray[np.int32]
@@ -662,9 +657,9 @@ class MessageSizes(RowArrays):
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A marked moment on one rank, with that rank's totals of user data since its start.
+    """A marked time on one rank, with the rank's totals of user data since its start.
 
-    The totals are 0 at BEGIN and END, which must be cheap.
+    The totals are 0 at BEGIN and END, where reading them would take too long.
     """
 
     rank: int
@@ -682,27 +677,27 @@ class Profile(NotebookView):
     """Traffic of one run.
 
     Attributes:
-        name: of the file or folder it was read from.
+        name: name of the profile's file or folder.
         mpi: the MPI library's own name and version.
-        command: of rank 0, or of the first recorded rank.
+        command: command of rank 0, or of the first recorded rank.
         job: the launcher's name of the job.
-        scheduler: the batch system's names of the job; those of rank 0.
-        world_size: ranks in MPI_COMM_WORLD, recorded or not; without MPI the number of recorded processes.
+        scheduler: the batch system's names of the job, as rank 0 recorded them.
+        world_size: number of ranks in MPI_COMM_WORLD, recorded or not; without MPI the number of recorded processes.
         operations_asked: value of IBPROF; empty if all operations were recorded.
         hosts: machines of the recorded ranks.
         ranks: recorded processes, by rank.
         job_hosts: hosts of the job by its launcher or batch system, if known.
         regions, operations: distinct names; regions with the same name on different ranks are one.
-        marks: by rank, each rank's in the order in which they were made.
-        pairs: distinct pairs of ports; for those of ranks see `communication_matrix.Matrix.to_frame`.
-        transfers: between them.
-        intervals: traffic over time, if it was recorded.
+        marks: marks in the order of ranks, then of creation.
+        pairs: distinct pairs of ports; `communication_matrix.Matrix.to_frame` lists pairs of ranks.
+        transfers: work requests between pairs of ports.
+        intervals: traffic over time, if recorded.
         interval_times: time inside calls over time, if both were recorded.
-        demands: what calls asked for.
-        times: calls and the time inside them; empty where times were not recorded.
-        collective_samples, message_samples: moments of some of them; empty where times were not recorded.
+        demands: bytes that calls asked MPI to move.
+        times: calls and the time inside them; empty if times were not recorded.
+        collective_samples, message_samples: begin and end of sampled calls; empty if times were not recorded.
         sites: distinct places that called MPI.
-        sites_without_lines: objects whose places have no lines, and why; a sentence each.
+        sites_without_lines: objects without line numbers, with the reason, a sentence each.
     """
 
     renderer_module: ClassVar[str] = "ibprof.profile.profile_summary"
@@ -740,15 +735,15 @@ class Profile(NotebookView):
 
     @property
     def is_of_nccl(self) -> bool:
-        """True where NCCL's proxies were recorded, and no MPI."""
+        """True if NCCL's proxies were recorded, without MPI."""
         return bool(self.ranks) and all(rank.source == Source.NCCL for rank in self.ranks)
 
     @property
     def library(self) -> str:
-        """`MPI` or `NCCL`: what moved the bytes."""
+        """The library that moved the bytes: `MPI` or `NCCL`."""
         return "NCCL" if self.is_of_nccl else "MPI"
 
     @property
     def ranks_recorded(self) -> int:
-        """Number of recorded ranks of MPI_COMM_WORLD; without MPI, of processes."""
+        """Number of recorded ranks of MPI_COMM_WORLD, or of recorded processes without MPI."""
         return sum(rank.rank < self.world_size for rank in self.ranks)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of a profile, joined from parts and sorted in the order that their types promise."""
+"""Rows of a profile, joined from parts and sorted in the order of their class."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ COLUMN_TYPES = {
     for rows in (Counters, RegionTimes, MessageSizes, Transfers, Intervals, IntervalTimes, Demands, CallTimes)
     for name, column in rows.column_types().items()
 }
-"""The numpy type of each column; of one name, it is the same in all rows."""
+"""The numpy type of each column name, the same in all row classes."""
 
 _BLOCK_ROWS = 1 << 14
 
@@ -51,7 +51,7 @@ _ROW_ORDER = (
 
 
 def order_rows(rows: Rows) -> Rows:
-    """Return rows in the order that their type promises; the sort is stable."""
+    """Return rows in the order of their class; the sort is stable."""
     columns = rows.columns()
     order = _find_order(columns)
     return rows if order is None else type(rows)(**{name: column[order] for name, column in columns.items()})
@@ -60,16 +60,16 @@ def order_rows(rows: Rows) -> Rows:
 def join_rows(made: type[Rows], parts: Sequence[Columns]) -> Rows:
     """Return sorted rows from the columns of several parts.
 
-    The parts are empty afterwards, since millions of rows must not be in memory twice.
+    The parts are emptied, since millions of rows must not be in memory twice.
 
     Args:
-        made: type of the rows.
-        parts: arrays by the names of its attributes; none of `site` where no call site is known.
+        made: class of the rows.
+        parts: arrays by column name; without `site` where no call site is known.
     """
     names = list(made.column_types())
     for part in parts if "site" in names else ():
         part.setdefault("site", np.zeros(len(part["rank"]), np.int32))
-    # Blocks are sorted one by one, while they are in the processor's cache.
+    # Blocks are sorted one by one, while they are in the CPU cache.
     blocks = [_join_block(names, block) for block in _split_parts(parts)]
     in_order = all(
         one["rank"].max(initial=-1) < other["rank"].min(initial=np.iinfo(np.int32).max)
@@ -119,28 +119,28 @@ def _order_columns(columns: Columns) -> None:
 
 
 def _find_order(columns: Columns) -> npt.NDArray[np.intp] | None:
-    """Return the order of rows by `_ROW_ORDER`; None if they are in it."""
+    """Return the sort order of rows by `_ROW_ORDER`; None for sorted rows."""
     keys = [columns[name] for name in _ROW_ORDER if name in columns]
     ranges = [_range(key) for key in keys]
     if prod(ranges) >= 1 << 64:
         return np.lexsort(keys[::-1])
-    # A single number from all keys sorts several times as fast as one key after the other.
+    # A combined key sorts several times as fast as a sort by each key in turn.
     whole = np.zeros(len(keys[0]), np.uint64)
     for key, count in zip(keys, ranges, strict=True):
         whole *= np.uint64(count)
-        # Signed numbers would be added as floats; none is below 0.
+        # numpy adds signed and unsigned numbers as floats; no key is negative.
         digits = key.view(f"u{key.itemsize}")
         whole += np.minimum(digits, digits.dtype.type(count - 1))
     if (whole[1:] >= whole[:-1]).all():
         return None
-    # Rows with equal keys are rare. Without any the sort need not be stable, which is several times as fast.
+    # Rows with equal keys are rare. Without equal keys an unstable sort suffices, which is several times as fast.
     order = np.argsort(whole)
     ordered = whole[order]
     return order if (ordered[1:] > ordered[:-1]).all() else np.argsort(whole, kind="stable")
 
 
 def _range(key: npt.NDArray[Any]) -> int:
-    """Return a number above all of a key's; `UNKNOWN_PEER` counts as one above the highest other."""
+    """Return a number above all values of a key; `UNKNOWN_PEER` counts as the highest other value plus one."""
     highest = int(key.max(initial=0))
     if highest == UNKNOWN_PEER:
         highest = int(key.max(initial=0, where=key != UNKNOWN_PEER)) + 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A profile's contents in numbers, for programs and people, and as HTML in a notebook."""
+"""A profile's contents in numbers, for programs and people, and as HTML for a notebook."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NS = 1e-9
 
 
 def describe_briefly(run: Profile) -> Iterator[str]:
-    """Yield what was recorded, in a few lines."""
+    """Yield a few lines about the recorded data."""
     hosts = count_of(len(run.hosts), "host")
     total, _ = _sum(run.counters, _is_sent(run.counters))
     yield f"{run.ranks_recorded} of {run.world_size} {_processes(run)} on {hosts}, {format_bytes(total)} sent"
@@ -128,7 +128,7 @@ def _hosts(run: Profile) -> list[dict[str, Any]]:
 
 
 def _check(check: HostCheck | None) -> dict[str, int | None]:
-    """Return the two counts of a host; null where its ports did not count."""
+    """Return the two counts of a host; null if its ports have no counters."""
     return {
         "bytes_to_others": check.bytes_sent if check else None,
         "hardware_sent": check.hardware_sent if check else None,
@@ -147,7 +147,7 @@ def _carried(port: PortSum) -> dict[str, int | None]:
 
 
 def _regions(run: Profile) -> list[dict[str, Any]]:
-    """Return the regions that were visited or sent something; times are of the rank that spent most."""
+    """Return the regions with visits or traffic; times are those of the slowest rank."""
     times, counters, sent = run.region_times, run.counters, np.flatnonzero(_is_sent(run.counters))
     count = len(run.regions)
     totals = sum_by_group(counters.region[sent], count, counters.bytes[sent])
@@ -180,7 +180,7 @@ def _operations(run: Profile) -> list[dict[str, Any]]:
 
 
 def _time_in_mpi(run: Profile) -> dict[str, Any] | None:
-    """Return the time inside calls and the calls that take most of it; None where times were not recorded."""
+    """Return the time inside calls and the calls with most time; None if times were not recorded."""
     time = time_in_mpi(run)
     return {**asdict(time), "share": time.share, "top": top_lines(run)} if time else None
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An estimate of how much of the time inside collective calls is waiting for other ranks."""
+"""Estimate of the time that ranks wait for others inside collective calls."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MUTUAL = frozenset(
         *("REDUCE_SCATTER", "REDUCE_SCATTER_BLOCK"),
     }
 )
-"""Blocking collectives that no rank can leave before all have come: each result depends on all ranks."""
+"""Blocking collectives that no rank can leave before all ranks have entered: each result depends on all ranks."""
 
 ASSUMPTION = (
     "estimate: at each site of a collective, the quickest rank is taken to wait for nobody, and transfer "
@@ -30,11 +30,11 @@ class Waiting:
 
     Attributes:
         region, operation, site: names.
-        calls: of each rank.
-        ranks: number of ranks that call it.
-        time_s: over all ranks.
-        waiting_s: the part of it that is waiting for other ranks.
-        transfer_s: the other part.
+        calls: number of calls of each rank.
+        ranks: number of calling ranks.
+        time_s: time in the calls over all ranks, in seconds.
+        waiting_s: waiting part of `time_s`, in seconds.
+        transfer_s: other part of `time_s`, in seconds.
         quickest: rank with the smallest time.
     """
 
@@ -52,8 +52,8 @@ class Waiting:
 def estimate_waiting(run: Profile) -> tuple[Waiting, ...]:
     """Split the time of the collectives of `MUTUAL`, those with most waiting first.
 
-    A site is left out unless several ranks call it, each equally often: else it is unknown which calls belong together.
-    Rooted collectives and messages between two ranks are left out: their quickest rank can leave before others come.
+    A site counts only if several ranks call it equally often: only then is it known which calls belong together. Rooted
+    collectives and messages are left out: their quickest rank can leave before others enter.
     """
     times, sites = run.times, name_sites(run)
     mutual = [number for number, name in enumerate(run.operations) if name in MUTUAL]

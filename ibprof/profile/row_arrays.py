@@ -12,20 +12,20 @@ import numpy.typing as npt
 Rows = TypeVar("Rows", bound="RowArrays")
 
 Columns = dict[str, npt.NDArray[Any]]
-"""Arrays of one length, by the names of the attributes that they become."""
+"""Arrays of one length, by attribute name."""
 
 _NO_SITES: npt.NDArray[np.int32] = np.zeros(0, np.int32)
 
 
 def no_sites() -> npt.NDArray[np.int32]:
-    """Return what stands for a column of zeros: rows whose call site is unknown."""
+    """Return a placeholder for a column of zeros: rows with unknown call sites."""
     return _NO_SITES
 
 
 class RowArrays:
     """Base of frozen dataclasses whose attributes are arrays of one length.
 
-    An attribute's annotation, `npt.NDArray[np.uint64]`, is the only place of its type.
+    The annotation of an attribute, `npt.NDArray[np.uint64]`, defines the array's type.
     """
 
     __slots__ = ()
@@ -42,12 +42,12 @@ class RowArrays:
         return {name: _scalar_type(hint) for name, hint in get_type_hints(cls).items()}
 
     def columns(self) -> Columns:
-        """Return the arrays by the names of their attributes."""
+        """Return the arrays by attribute name."""
         return {name: getattr(self, name) for name in self.column_types()}
 
     @classmethod
     def empty(cls: type[Rows]) -> Rows:
-        """Return no rows."""
+        """Return an instance without rows."""
         return cls(**{name: np.zeros(0, column) for name, column in cls.column_types().items()})
 
 
@@ -58,5 +58,5 @@ def _scalar_type(array: Any) -> type[np.generic]:
 
 
 def take_rows(rows: Rows, chosen: npt.NDArray[Any]) -> Rows:
-    """Return chosen rows, by a mask or by numbers."""
+    """Return chosen rows, by a mask or by indices."""
     return type(rows)(**{name: column[chosen] for name, column in rows.columns().items()})

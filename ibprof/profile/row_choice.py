@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of a profile chosen by operation, region and call site; a profile of the chosen rows alone."""
+"""Choice of a profile's rows by operation, region and call site; a profile of chosen rows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ibprof.profile.profile_data import (
 )
 
 ByCall = Counters | CallTimes | Demands | MessageSizes
-"""Rows that have an operation, a region and a call site."""
+"""Classes of rows with an operation, a region and a call site."""
 
 _Chosen = TypeVar("_Chosen", Counters, CallTimes, Demands, MessageSizes, Transfers)
 
@@ -32,14 +32,14 @@ _Chosen = TypeVar("_Chosen", Counters, CallTimes, Demands, MessageSizes, Transfe
 NO_SITES = "call sites were not recorded: run again without IBPROF_SITES=0"
 
 UNKNOWN_SITE = "(unknown)"
-"""Stands for calls whose place in the program is not known."""
+"""Name for calls with an unknown site."""
 
 _SHOWN = 8
 
 
 @dataclass(frozen=True, slots=True)
 class RowChoice:
-    """Which rows to choose.
+    """A choice of rows.
 
     Attributes:
         operation, region: names; None for all.
@@ -63,11 +63,11 @@ class RowChoice:
 
     @property
     def divides_calls(self) -> bool:
-        """True where it needs to know the call, not only the region, that bytes belong to."""
+        """True if the choice depends on the call that moved the bytes, not only on the region."""
         return self.operation is not None or self.site is not None
 
     def choose(self, run: Profile, rows: ByCall) -> npt.NDArray[np.bool_]:
-        """Return which rows are chosen: bool [row].
+        """Return a mask of chosen rows: bool [row].
 
         Raises:
             UsageError: the profile has no such operation, region or site.
@@ -82,9 +82,10 @@ class RowChoice:
         return chosen
 
     def restrict(self, run: Profile) -> Profile:
-        """Return a profile with the chosen rows alone.
+        """Return a profile of the chosen rows.
 
-        Bytes over time are not known by call, and are left out. So are work requests, unless a region alone is chosen.
+        Bytes over time are left out, since their calls are unknown. Work requests are left out too, unless
+        only a region is chosen.
 
         Raises:
             UsageError: the profile has no such operation, region or site.
@@ -116,13 +117,13 @@ def _keep(rows: _Chosen, chosen: npt.NDArray[np.bool_]) -> _Chosen:
 
 
 def find_operation(run: Profile, text: str) -> int:
-    """Return the number of an operation, named as users may: in any case, with or without `MPI_`.
+    """Return the number of an operation; its name may be in any case, with or without `MPI_`.
 
     Raises:
-        UsageError: the profile has none of this name.
+            UsageError: the profile has no such operation.
     """
     name = text.upper().removeprefix("MPI_")
-    # NCCL's names have letters of both cases.
+    # NCCL's names have upper-case and lower-case letters.
     name = next((each for each in run.operations if each.upper() == name), name)
     used = {run.operations[number] for rows in (run.counters, run.times) for number in np.unique(rows.operation)}
     return find_name("operation", name, run.operations, used)
@@ -132,7 +133,7 @@ def find_name(what: str, name: str, names: Sequence[str], known: Collection[str]
     """Return the number of a name.
 
     Raises:
-        UsageError: it is not among the names; the message lists those in use.
+            UsageError: the name is unknown; the message lists the names in use.
     """
     if name not in names:
         raise UsageError(f"the profile has no {what} {name!r}; it has {', '.join(sorted(known)) or 'none'}")
@@ -140,18 +141,18 @@ def find_name(what: str, name: str, names: Sequence[str], known: Collection[str]
 
 
 def name_sites(run: Profile) -> tuple[str, ...]:
-    """Return the name of each site number of the rows, with its callers; 0 stands for an unknown site."""
+    """Return the name of each site number, with callers; 0 is an unknown site."""
     return (UNKNOWN_SITE, *(site.label for site in run.sites))
 
 
 def find_sites(run: Profile, text: str) -> frozenset[int]:
-    """Return the numbers of the sites that a text names: their name, or the end of their path, and the line.
+    """Return the numbers of the sites with a given name, or with a given line and end of their path.
 
-    Several sites can have one line: calls of one line in different objects, or from different callers. A caller's line
-    names all sites that it called. A name with callers is that site alone.
+    Several sites can have one line: calls in different objects, or from different callers. The line of a caller stands
+    for all sites that it called. A name with callers stands for one site.
 
     Raises:
-        UsageError: sites were not recorded, none has this name, or they are of several files.
+            UsageError: sites were not recorded, no site has this name, or the sites are of several files.
     """
     if not run.sites:
         raise UsageError(f"--site {text}: {NO_SITES}")
@@ -172,12 +173,12 @@ def find_sites(run: Profile, text: str) -> frozenset[int]:
 
 
 def _named_by(text: str, site: Site) -> set[str]:
-    """Return the names of a site and its callers that a text stands for."""
+    """Return the names of a site and its callers that match a text."""
     return {each.name for each in (site, *site.callers) if text in _names_of(each)}
 
 
 def _names_of(site: Site) -> Iterator[str]:
-    """Yield all texts that name a place: its own name, and each tail of its path with the line."""
+    """Yield all texts that identify a site: its name, and each tail of its path with the line."""
     yield site.name
     if site.line:
         parts = site.file.split("/")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The batch system's name of a job, from its variables, and the patterns of IBPROF_OUTPUT that stand for it.
+"""The batch system's names of a job, from environment variables, and the patterns of IBPROF_OUTPUT for them.
 
 `csrc/preload/recording/scheduler.c` records these variables and expands the same patterns.
 """
@@ -46,11 +46,11 @@ _BY_SYSTEM: Mapping[str, Mapping[str, str]] = {
         "account": "LSB_PROJECT_NAME",
     },
     "cobalt": {"job": "COBALT_JOBID", "partition": "COBALT_QUEUE", "nodes": "COBALT_PARTNAME"},
-    # Each job is an array of one there, and each task a job.
+    # OAR has a job for each task, and an array around them.
     "oar": {"job": "OAR_JOB_ID", "user": "OAR_USER", "name": "OAR_JOB_NAME"},
     "flux": {"job": "FLUX_JOB_ID"},
 }
-"""Variables of each attribute of `SchedulerJob`. Of several systems the first counts: Flux runs inside others.
+"""Environment variables for each attribute of `SchedulerJob`. The first system counts: Flux runs inside others.
 
 Sources: sbatch(1) of Slurm, qsub(1B) of OpenPBS and Torque, LSF's bsub reference, Cobalt's qsub, oarsub(1),
 flux-environment(7).
@@ -63,16 +63,16 @@ class SchedulerJob:
 
     Attributes:
         system: slurm, pbs, lsf, cobalt, oar or flux; empty outside a batch system.
-        job: identifier of the job, of each task of an array its own.
-        array_job, array_task: of a task of an array.
-        step: Slurm's step of the job; empty where its script started the ranks without srun.
-        restarts: how often the job was requeued.
-        user: who runs it.
+        job: identifier of the job; each task of an array has its own.
+        array_job, array_task: identifiers of the array and of the task in it.
+        step: Slurm's step of the job; empty if the job script started the ranks without srun.
+        restarts: number of times that the job was requeued.
+        user: the user who runs the job.
         partition: partition or queue.
-        nodes: of the job, in Slurm's short form.
-        cluster: its name, or the server's.
-        name: of the job.
-        account: which the job is charged to.
+        nodes: nodes of the job, in Slurm's short form.
+        cluster: name of the cluster or of the server.
+        name: name of the job.
+        account: account that pays for the job.
     """
 
     system: str = ""
@@ -98,12 +98,12 @@ class SchedulerJob:
 
     @property
     def label(self) -> str:
-        """Return the step as accounting lists it: `6.0`, `6_3.0`; the job where it has no steps."""
+        """Return the step as accounting lists it: `6.0`, `6_3.0`; the job if it has no steps."""
         return f"{self.job_label}.{self.step}" if self.step else self.job_label
 
     @property
     def text(self) -> str:
-        """Return a line for people; empty outside a batch system."""
+        """Return the job as a line of text; empty outside a batch system."""
         parts = {"user": self.user, "partition": self.partition, "nodes": self.nodes, "cluster": self.cluster}
         return ", ".join(
             [f"{self.system} {self.label}".strip(), *(f"{name} {value}" for name, value in parts.items() if value)]
@@ -111,10 +111,10 @@ class SchedulerJob:
 
 
 def identify_scheduler_job(variables: Mapping[str, str]) -> SchedulerJob:
-    """Return the job of a batch system that variables of a process describe.
+    """Identify the job of a batch system from environment variables.
 
     Args:
-        variables: of the process's environment, or as a recording holds them.
+            variables: environment of a process, or its copy in a recording.
     """
     for system, names in _BY_SYSTEM.items():
         if variables.get(names["job"]):
@@ -124,16 +124,16 @@ def identify_scheduler_job(variables: Mapping[str, str]) -> SchedulerJob:
 
 
 def _first(variables: Mapping[str, str], names: str) -> str:
-    """Return the first variable that is set; LSF sets its index to 0 where a job is no array."""
+    """Return the first variable that is set; LSF sets an index of 0 outside arrays."""
     values = (variables.get(name, "") for name in names.split() if (name, variables.get(name)) != ("LSB_JOBINDEX", "0"))
     return next(filter(None, values), "")
 
 
 def output_values(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return what each pattern of a job stands for in IBPROF_OUTPUT; outside a batch system without those of the job.
+    """Return the value of each pattern in IBPROF_OUTPUT; outside a batch system, without the job's patterns.
 
     Args:
-        variables: of the environment.
+            variables: environment variables.
     """
     job = identify_scheduler_job(variables)
     known = {"j": job.job, "A": job.array_job or job.job} if job.system else {}
@@ -146,12 +146,12 @@ def output_values(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def expand_output(pattern: str, values: Mapping[str, str]) -> str:
-    """Replace `%` and a letter by its value. Other letters, and `%%` without a value, remain as they are."""
+    """Replace `%` and a letter by its value. Unknown letters, and `%%` without a value, stay unchanged."""
     return re.sub("%(.)", lambda found: values.get(found[1], found[0]), pattern, flags=re.DOTALL)
 
 
 def output_glob(pattern: str) -> str:
-    """Return the pattern of glob that finds all folders of an IBPROF_OUTPUT."""
+    """Return the glob pattern of all folders that an IBPROF_OUTPUT can name."""
     parts = re.findall("%.|[^%]+|%", pattern, flags=re.DOTALL)
     return "".join(
         "*" if len(part) == 2 and part[0] == "%" and part[1] in "jAasuht" else glob.escape(part.replace("%%", "%"))
@@ -160,6 +160,6 @@ def output_glob(pattern: str) -> str:
 
 
 def as_file_name(text: str) -> str:
-    """Replace what is no letter, digit, point, `_` or `-` of a name, as libibprof.so does."""
+    """Replace all characters but letters, digits, `.`, `_` and `-` in a name, as libibprof.so does."""
     raw = text.encode("utf-8", "surrogateescape")[:_LONGEST_NAME]
     return "".join(chr(byte) if byte in _ALLOWED else "_" for byte in raw)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations of which less was seen than their calls asked for: the ledger compared with the counters.
+"""Operations with less recorded traffic than their calls asked for: the ledger compared with the counters.
 
-What calls asked for is compared with what the source saw by the least that any algorithm must send. A collective may
-send more, so only what is below the least is unaccounted for. The source sees bytes between its units: ranks, or only
-hosts where ranks of one host exchange messages in its memory.
+The comparison uses the least traffic that any algorithm needs. A collective may send more, so only bytes below the
+least are unaccounted for. The source sees bytes between units. A unit is a rank, or a host if ranks of one host
+exchange messages in its memory.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from ibprof.text.quantities import format_bytes
 
 _CONSTANTS = recording_header().constants
 PARTNER_GROUP = _CONSTANTS["IBP_PARTNER_GROUP"]
-"""Partners from here on are groups of ranks."""
+"""Partners with at least this number are groups of ranks."""
 
 PARTNER_FAILED = _CONSTANTS["IBP_PARTNER_FAILED"]
-"""The partner of calls that returned an error; a larger one is unknown."""
+"""Partner of calls that returned an error; larger numbers are unknown partners."""
 
 _MIXED = "may be counted under the operation of an earlier one"
-"""A part of the recorder's note on nonblocking collectives whose tags it counted wrongly for some time."""
+"""Part of the recorder's note on nonblocking collectives with wrongly counted tags."""
 
 UNATTRIBUTED = "UNATTRIBUTED"
-"""Bytes that MPI sent for calls that are unknown, so possibly for any."""
+"""Bytes that MPI sent for unknown calls: they may belong to any call."""
 
 
 Indices = npt.NDArray[np.intp]
@@ -42,22 +42,22 @@ Bytes = npt.NDArray[np.uint64]
 _WITH_ROOT = ("BCAST", "REDUCE", "GATHER", "GATHERV", "SCATTER", "SCATTERV")
 
 _LOADED = re.compile(r"(lib\w+) is loaded: ")
-"""The beginning of a note on such a library, as the recorder writes it (recording/other_transports.c)."""
+"""Beginning of the recorder's note on a library with its own transport (recording/other_transports.c)."""
 
 _NAMED = 6
-"""Operations that the one line names."""
+"""Number of operations that the one-line summary names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unaccounted:
-    """An operation in a region of which less was seen than its calls asked for.
+    """An operation in a region with less recorded traffic than its calls asked for.
 
     Attributes:
         operation, region: names.
-        calls: of all ranks.
-        least_bytes: that any algorithm must send for them between ranks; or between hosts, if the source sees no more.
-        seen_bytes: that the source saw.
-        on_host: what is missing stayed on hosts: at least what must be sent between hosts was seen.
+        calls: number of calls of all ranks.
+        least_bytes: bytes that any algorithm must send between ranks, or between hosts if the source sees no more.
+        seen_bytes: bytes that the source saw.
+        on_host: true if the missing bytes stayed on hosts: the source saw the least bytes between hosts.
     """
 
     operation: str
@@ -69,9 +69,9 @@ class Unaccounted:
 
 
 def find_unaccounted(run: Profile) -> list[Unaccounted]:
-    """Return the operations that do not add up, those with most bytes missing first.
+    """Return the unaccounted operations, those with most missing bytes first.
 
-    None are returned where counters are incomplete: `describe_uncompared` returns why.
+    The result is empty for incomplete counters: `describe_uncompared` returns the reason.
     """
     if not len(run.demands.calls) or describe_uncompared(run):
         return []
@@ -95,7 +95,7 @@ def find_unaccounted(run: Profile) -> list[Unaccounted]:
 
 
 def describe_uncompared(run: Profile) -> str | None:
-    """Return why what calls asked for cannot be compared with what was seen; None where it can."""
+    """Return the reason for not comparing calls with counters; None if they are compared."""
     ranks = [rank for rank in run.ranks if rank.rank < run.world_size]
     if len(ranks) < run.world_size:
         return "ranks are missing"
@@ -123,7 +123,7 @@ def _by_region(run: Profile, operation: int, units: Units, *, on_host: bool) -> 
 
 
 def _mixed_operations(run: Profile) -> set[int]:
-    """Return the nonblocking collectives of a run in which messages of one may be counted under another."""
+    """Return the nonblocking collectives whose messages may be counted under another nonblocking collective."""
     if not any(_MIXED in note for rank in run.ranks for note in rank.notes):
         return set()
     return {number for number, name in enumerate(run.operations) if is_nonblocking_collective(name)}
@@ -134,7 +134,7 @@ def _flag(run: Profile, operations: set[int]) -> list[bool]:
 
 
 def _least(run: Profile, rows: npt.NDArray[np.intp], units: Units) -> int:
-    """Return the bytes that calls must send between units."""
+    """Return the least bytes of calls between units."""
     operation = run.demands.operation[rows]
     return sum(
         find_least(run.operations[each], run.demands, rows[operation == each], units)
@@ -142,11 +142,11 @@ def _least(run: Profile, rows: npt.NDArray[np.intp], units: Units) -> int:
     )
 
 
-# -- what the source saw ---------------------------------------------------------------------------------------------
+# -- recorded bytes ---------------------------------------------------------------------------------------------------
 
 
 def sees_within_hosts(run: Profile) -> bool:
-    """Return whether messages between ranks of one host are seen too."""
+    """Return whether the source also counts messages between ranks of one host."""
     return all(rank.sees_host for rank in run.ranks if rank.rank < run.world_size)
 
 
@@ -171,7 +171,7 @@ def _size(group: int) -> int:
 
 
 def _seen(run: Profile, operations: list[bool], units: Units, region: int | None = None) -> int:
-    """Return the bytes that were seen between units; to peers that are no rank, all."""
+    """Return the recorded bytes between units; bytes to peers without a rank all count."""
     counters = run.counters
     chosen = np.array(operations, bool)[counters.operation] & (counters.kind == Kind.USER)
     chosen &= counters.direction != Direction.RECEIVED
@@ -189,7 +189,7 @@ class Units:
 
     Attributes:
         of_rank: unit of each rank of MPI_COMM_WORLD.
-        members: ranks of each group, by its number, where all of them are known.
+        members: group number -> ranks of the group, for groups with known members.
     """
 
     of_rank: Indices
@@ -198,7 +198,7 @@ class Units:
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """Demands of one operation: the unit of each rank and, of its partner, the unit or the group; arrays [row]."""
+    """Demands of one operation: each rank's unit, and the partner's unit or group; arrays [row]."""
 
     rank: Indices
     unit: Indices
@@ -207,13 +207,12 @@ class _Rows:
 
 
 def find_least(operation: str, demands: Demands, rows: Indices, units: Units) -> int:
-    """Return the bytes that calls of one operation must send between units.
+    """Return the least bytes that calls of one operation send between units.
 
     Args:
-        operation: its name.
-        demands: of all operations.
-        rows: those of this operation.
-        units: between which bytes are counted.
+        demands: demands of all operations.
+        rows: the operation's rows.
+        units: the units that the source distinguishes.
     """
     name = operation.removesuffix("_INIT")
     of_group = _OF_GROUP.get(name) or _OF_GROUP.get(name.removeprefix("I"))
@@ -225,7 +224,7 @@ def find_least(operation: str, demands: Demands, rows: Indices, units: Units) ->
     for group, members in units.members.items():
         chosen = table.partner == np.uint64(group)
         if chosen.any():
-            # A rank may have several rows, of different regions.
+            # A rank may have several rows, for different regions.
             found, place = np.unique(table.rank[chosen], return_inverse=True)
             asked = np.zeros(len(found), np.uint64)
             np.add.at(asked, place.ravel(), table.bytes[chosen])
@@ -240,14 +239,14 @@ def is_nonblocking_collective(operation: str) -> bool:
 
 
 def _least_with_root(rows: _Rows, units: Units, *, is_tree: bool) -> int:
-    """Return what must pass between a rank and its root or peer on another unit; in a tree once for each unit."""
+    """Return the least bytes between a rank and its root or peer on another unit; a tree sends once to each unit."""
     known = np.flatnonzero(rows.partner < np.uint64(len(units.of_rank)))
     partner = rows.partner[known].astype(np.intp)
     apart = units.of_rank[partner] != rows.unit[known]
     known, partner = known[apart], partner[apart]
     if not is_tree:
         return sum_exactly(rows.bytes[known])
-    # A rank may have several rows, of different regions.
+    # A rank may have several rows, for different regions.
     ranks = len(units.of_rank)
     pair, place = np.unique(partner * ranks + rows.rank[known], return_inverse=True)
     of_pair = np.zeros(len(pair), np.uint64)
@@ -265,31 +264,31 @@ def _largest(group: Indices, values: Bytes) -> Bytes:
 
 
 def _least_of_allreduce(unit: Indices, amount: Bytes, members: Indices) -> int:
-    """Each unit must send its own contribution, as it must receive the result."""
+    """Return the sum of each unit's own contribution: a unit must send it before it can have the result."""
     return sum_exactly(_largest(unit, amount)) if len(np.unique(members)) > 1 else 0
 
 
 def _least_of_scan(unit: Indices, amount: Bytes, members: Indices) -> int:
-    """Each unit but the last one must send its contribution."""
+    """Return the sum of the contributions of all units but the last."""
     largest = _largest(unit, amount)
     return sum_exactly(largest) - int(largest.max()) if len(np.unique(members)) > 1 else 0
 
 
 def _least_of_blocks(_unit: Indices, amount: Bytes, members: Indices) -> int:
-    """Each block must reach each other unit (MPI_Allgather), or each unit contributes to it (MPI_Reduce_scatter)."""
+    """Count each block once for each other unit: it reaches them (MPI_Allgather), or they contribute to it."""
     return sum_exactly(amount) * (len(np.unique(members)) - 1)
 
 
 def _least_of_alltoall(unit: Indices, amount: Bytes, members: Indices) -> int:
-    """A block for each member on another unit."""
+    """Count a block for each member on another unit."""
     size = np.bincount(members)
     return sum(int(block) * (len(members) - int(size[own])) for own, block in zip(unit.tolist(), amount, strict=True))
 
 
 def _least_of_vectors(_unit: Indices, amount: Bytes, members: Indices) -> int:
-    """Everything, if each member has its own unit; otherwise it is not known which of it.
+    """Count all bytes if each member has its own unit; otherwise none, since the bytes' receivers are unknown.
 
-    A lone member may send to threads of its process, which are ranks of MPICH's MPIX_Threadcomm.
+    A single member may send to threads of its process, which are ranks of MPICH's MPIX_Threadcomm.
     """
     units = len(np.unique(members))
     return sum_exactly(amount) if units == len(members) and units > 1 else 0
@@ -307,12 +306,12 @@ _OF_GROUP: dict[str, Callable[[Indices, Bytes, Indices], int]] = {
     "ALLTOALLV": _least_of_vectors,
     "ALLTOALLW": _least_of_vectors,
 }
-"""The least of operations without a root: from the unit and the bytes of each row, and the units of the members."""
+"""Least bytes of operations without a root: from each row's unit and bytes, and the members' units."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Sum:
-    """An operation in all of its regions."""
+    """An operation over all its regions."""
 
     operation: str
     regions: tuple[str, ...]
@@ -323,7 +322,7 @@ class _Sum:
 
 
 def describe_unaccounted(run: Profile) -> Iterator[str]:
-    """Yield the operations that do not add up, a sentence each."""
+    """Yield a sentence for each unaccounted operation."""
     between = "ranks" if sees_within_hosts(run) else "hosts"
     loaded = list_other_transports(run)
     for each in _sum_by_operation(find_unaccounted(run)):
@@ -336,13 +335,13 @@ def describe_unaccounted(run: Profile) -> Iterator[str]:
 
 
 def describe_no_comparison(run: Profile) -> Iterator[str]:
-    """Yield why what calls asked for was not compared with what was seen, if so."""
+    """Yield the reason for not comparing calls with counters, if any."""
     if len(run.demands.calls) and (why := describe_uncompared(run)):
         yield f"what calls asked for was not compared with what was seen: {why}"
 
 
 def summarize_unaccounted(run: Profile) -> Iterator[str]:
-    """Yield one line on all operations that do not add up, if there are any."""
+    """Yield one line about all unaccounted operations, if there are any."""
     sums = _sum_by_operation(find_unaccounted(run))
     if not sums:
         return
@@ -374,7 +373,7 @@ def _sum_by_operation(found: list[Unaccounted]) -> list[_Sum]:
 
 
 def list_other_transports(run: Profile) -> list[str]:
-    """Return the libraries of a run's processes that move data by other means than messages, by name."""
+    """Return the names of a run's loaded libraries that move data outside MPI messages."""
     notes = (note for rank in run.ranks for note in rank.notes)
     return sorted({match[1] for note in notes if (match := _LOADED.match(note))})
 

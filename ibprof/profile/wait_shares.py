@@ -13,15 +13,15 @@ from ibprof.profile.row_arrays import RowArrays
 
 @dataclass(frozen=True, slots=True)
 class WaitShares(RowArrays):
-    """Time in calls and its parts, a row for each of `Profile.times`; `time_s` is the sum of the three parts.
+    """Time in calls and its parts, a row for each row of `Profile.times`; `time_s` is the sum of the three parts.
 
     Attributes:
         rank, region, operation, site: int32.
-        time_s: float64, as recorded.
-        wait_s: waiting for other ranks.
-        transfer_s: the rest of what is known.
-        unsplit_s: of which no sample, or no clock, says what it was.
-        error_s: standard error of `wait_s` and `transfer_s`, from sampling and from clocks.
+        time_s: float64, recorded time in calls, in seconds.
+        wait_s: float64, time of waiting for other ranks, in seconds.
+        transfer_s: float64, time of data transfer, in seconds.
+        unsplit_s: float64, time without a sample or a clock that could split it, in seconds.
+        error_s: float64, standard error of `wait_s` and `transfer_s`, from sampling and clocks, in seconds.
     """
 
     rank: npt.NDArray[np.int32]
@@ -35,8 +35,8 @@ class WaitShares(RowArrays):
     error_s: npt.NDArray[np.float64]
 
     def sum_parts(self, rows: npt.NDArray[np.intp] | npt.NDArray[np.bool_]) -> dict[str, float]:
-        """Return the sums of some rows: `wait_s`, `transfer_s`, `unsplit_s` and `split_error_s`, the standard error."""
-        # Members of one instance are sampled together: errors of one place add up over ranks.
+        """Return sums of some rows: `wait_s`, `transfer_s`, `unsplit_s` and their standard error `split_error_s`."""
+        # Members of one instance are sampled together, so their errors add up over ranks.
         places = np.stack((self.region, self.operation, self.site))[:, rows]
         _, place = np.unique(places, axis=1, return_inverse=True)
         errors = np.bincount(place.ravel(), weights=self.error_s[rows])
