@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read a recording, the files that a run leaves, as a Profile."""
+"""Read a recording (the files that a run writes) as a Profile."""

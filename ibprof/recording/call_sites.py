@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The places in programs that called MPI: as processes numbered them, then with their functions, lines and names."""
+"""Call sites of MPI: as processes numbered them, and with functions, lines and names."""
 
 from __future__ import annotations
 
@@ -18,12 +18,11 @@ from ibprof.sites.resolver import ObjectAddresses, resolve_objects
 
 
 class CallSites:
-    """The sites of a file's processes, with their numbers in the profile.
+    """The call sites of a file's processes, with their numbers in the profile.
 
     Args:
-        file: of the recording.
-        world_rank: of each process; common numbers are in the order of ranks.
-        numbers: of the profile's sites, from 1; grows.
+        world_rank: rank of each process; common numbers are in the order of ranks.
+        numbers: numbers of the profile's sites, from 1; this object adds sites.
     """
 
     def __init__(self, file: RecordingFile, world_rank: npt.NDArray[np.int32], numbers: dict[Site, int]) -> None:
@@ -47,7 +46,7 @@ class CallSites:
             self._common[index] = numbers.setdefault(sites[index], len(numbers) + 1)
 
     def _locate_callers(self, records: Records) -> npt.NDArray[np.intp]:
-        """Return the index of each site's caller, which precedes it; -1 where it has none or is beyond the limit."""
+        """Return the index of each site's caller, which precedes the site; -1 without a recorded caller."""
         number, found = records["caller"], np.full(len(records), -1, np.intp)
         known = np.flatnonzero((number != 0) & (number != recording_layout().constants["IBP_SITE_OTHER"]))
         found[known] = locate_records(self._file, "a caller", number[known] - 1, self._owner[known], self._owner)
@@ -59,7 +58,7 @@ class CallSites:
         return found
 
     def _only_call_others(self, callers: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
-        """Return which sites are callers of others, and call no MPI themselves: bool [site]."""
+        """Return a mask of sites that only call other sites, but never MPI: bool [site]."""
         only = np.zeros(len(callers), np.bool_)
         only[callers[callers >= 0]] = True
         origins, owner = self._file.records("IBP_SEGMENT_ORIGINS")
@@ -71,10 +70,10 @@ class CallSites:
         return only
 
     def translate(self, records: Records, owner: Owners) -> npt.NDArray[np.int32]:
-        """Return the common numbers of the sites of records; format version 1 has none.
+        """Return the common numbers of the sites of records; format version 1 has no sites.
 
         Raises:
-            InputError: a process has no such site.
+                InputError: a record's site is missing.
         """
         constants = recording_layout().constants
         common = np.zeros(len(records), np.int32)
@@ -92,7 +91,7 @@ class CallSites:
 
 
 def _with_callers(site: Site) -> tuple[Site, ...]:
-    """Return a site as a caller, and its callers."""
+    """Return a site and its callers, as the callers of another site."""
     return replace(site, callers=()), *site.callers
 
 
@@ -106,25 +105,25 @@ def _read_site(record: np.void, loaded: np.void) -> Site:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A site without its callers, as far as its line and function are known, and what names it."""
+    """A site without callers: its line and function, if known, and its name."""
 
     site: Site
     location: CodeLocation
 
 
 def resolve_sites(recorded: Sequence[Site], began_ns: int | None = None) -> tuple[tuple[Site, ...], tuple[str, ...]]:
-    """Find the lines of call sites and their callers in programs and libraries, and name all of them.
+    """Find the source lines of call sites and callers in programs and libraries, and name all of them.
 
     Args:
         recorded: sites with an address, or with a line.
-        began_ns: when the run began, in Unix time; None where it is unknown.
+        began_ns: start of the run in Unix time; None if unknown.
 
     Returns:
-        The sites, in their order. Then a sentence for each object with sites whose lines are unknown.
+            The sites, in the order of `recorded`; and a sentence for each object with sites but without lines.
     """
     bare = dict.fromkeys(each for site in recorded for each in (replace(site, callers=()), *site.callers))
     places, notes = _resolve_places(tuple(bare), began_ns)
-    # Where callers were asked for, functions that others were inlined into are callers too.
+    # With recorded callers, functions around an inlined call are callers too.
     inlined = any(site.callers for site in recorded)
     frames = dict.fromkeys(frame for place in places.values() for frame in (place.site.inlined_in if inlined else ()))
     locations = [
@@ -134,7 +133,7 @@ def resolve_sites(recorded: Sequence[Site], began_ns: int | None = None) -> tupl
     names: dict[Site | Frame, str] = dict(zip([*places, *frames], site_names(locations), strict=True))
 
     def chain(site: Site) -> Iterator[Site]:
-        """Yield a site that has no callers, and the functions that it was inlined into."""
+        """Yield a site without callers, and the functions that contain it after inlining."""
         found = places[site].site
         if found == OTHER_SITES:
             yield found
@@ -152,7 +151,7 @@ def resolve_sites(recorded: Sequence[Site], began_ns: int | None = None) -> tupl
 
 
 def _resolve_places(bare: Sequence[Site], began_ns: int | None) -> tuple[dict[Site, _Place], tuple[str, ...]]:
-    """Return the place of each site that has no callers, and a sentence for each object without lines."""
+    """Return the place of each site without callers, and a sentence for each object without lines."""
     of_object: dict[tuple[str, str], list[Site]] = {}
     for site in bare:
         if site.address:
@@ -173,7 +172,7 @@ def _resolve_places(bare: Sequence[Site], began_ns: int | None) -> tuple[dict[Si
                 lined = replace(site, file=file, line=line, function=function, inlined_in=frames[1:])
                 places[site] = _Place(lined, CodeLocation(file, line))
             elif symbol:
-                # Backtraces count to the return address, too.
+                # Backtraces also report the offset of the return address.
                 location = CodeLocation("", 0, site.object, symbol.function, symbol.offset + 1)
                 places[site] = _Place(replace(site, function=symbol.function), location)
             else:

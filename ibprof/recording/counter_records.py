@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records of a file that are kept by origin: counters, demands, sizes and times, each with its region and operation.
+"""Records by origin (region, operation and site): counters, demands, sizes and times.
 
-Peers that a process knows by network address become the rank with this address. Times are ticks of each process's
-clock; some calls were timed at random.
+A peer known by network address becomes the rank with this address. Times are ticks of each process's clock; some
+calls are timed at random.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def read_counters(file: RecordingFile) -> tuple[Records, Owners]:
     """Read the counters of a file, and apply the redo logs of their processes.
 
     Returns:
-        `ibp_counter` with the members of its origin, process by process, and the index of each counter's process.
+        `ibp_counter` with the members of the origin, process by process, and the index of each counter's process.
 
     Raises:
         InputError: an origin or a redo log is invalid.
@@ -42,7 +42,7 @@ def read_demands(file: RecordingFile) -> tuple[Records, Owners]:
     """Read the demands of a file, and apply the redo logs of their processes.
 
     Returns:
-        `ibp_demand` with the members of its origin, process by process, and the index of each demand's process.
+        `ibp_demand` with the members of the origin, process by process, and the index of each demand's process.
 
     Raises:
         InputError: an origin or a redo log is invalid.
@@ -53,7 +53,7 @@ def read_demands(file: RecordingFile) -> tuple[Records, Owners]:
 
 
 def _redo(file: RecordingFile, what: str, number: str, records: Records, owner: Owners) -> None:
-    """Apply the redo logs of a kind of records, whose bytes go with another number."""
+    """Apply the redo logs of a kind of records to their bytes and to another number."""
     constants = recording_layout().constants
     logged = np.where(file.processes["redo_kind"] == 0, constants["IBP_SEGMENT_COUNTERS"], file.processes["redo_kind"])
     is_of_kind = logged == constants[f"IBP_SEGMENT_{what.upper()}"]
@@ -72,7 +72,7 @@ def read_sizes(file: RecordingFile) -> tuple[Records, Owners]:
     """Read the message sizes of a file.
 
     Returns:
-        `ibp_sizes` with the members of its origin, process by process, and the index of each one's process.
+        `ibp_sizes` with the members of the origin, process by process, and the index of each record's process.
 
     Raises:
         InputError: an origin is invalid.
@@ -81,10 +81,10 @@ def read_sizes(file: RecordingFile) -> tuple[Records, Owners]:
 
 
 def read_times(file: RecordingFile) -> tuple[Records, Owners]:
-    """Read the times of a file, without origins that were not called.
+    """Read the times of a file; origins without calls are left out.
 
     Returns:
-        `ibp_time` with the members of its origin, process by process, and the index of each one's process.
+        `ibp_time` with the members of the origin, process by process, and the index of each record's process.
 
     Raises:
         InputError: an origin is invalid.
@@ -110,7 +110,7 @@ def _read_with_origin(file: RecordingFile, kind: str) -> tuple[Records, Owners]:
 
 
 def _located(record: np.dtype[np.void], origin: np.dtype[np.void]) -> np.dtype[np.void]:
-    """Return the type of records with the members of an origin instead of its index."""
+    """Return the type of records that have the members of an origin in place of its index."""
     kept = [name for name in record.names or () if name != "origin" and not name.startswith("reserved")]
     members: list[tuple[str, Any]] = [(name, origin[name]) for name in _OF_ORIGIN]
     return np.dtype([*members, *((name, record[name]) for name in kept)])
@@ -119,19 +119,18 @@ def _located(record: np.dtype[np.void], origin: np.dtype[np.void]) -> np.dtype[n
 def find_times(file: RecordingFile, times: Records, owner: Owners) -> Columns:
     """Estimate the time inside the calls of each record, as csrc/preload/counting/times.h describes.
 
-    One call in W is timed at random, so each one stands for W (the estimator of Horvitz and Thompson, Journal of the
-    American Statistical Association 47, 1952).
+    One call in W is timed at random, so each timed call stands for W (the estimator of Horvitz and Thompson, Journal of
+    the American Statistical Association 47, 1952).
 
     Args:
-        file: of the recording.
         times: `ibp_time`.
-        owner: the index of each one's process.
+        owner: index of each record's process.
 
     Returns:
         The columns `calls`, `time_ns` and `error_ns` of `CallTimes`.
 
     Raises:
-        InputError: a process has times, and no clock.
+            InputError: a process has times but no clock.
     """
     tick_ns = find_tick_ns(file, owner)
     weight = file.processes[owner]["times_weight"].astype(np.float64)
@@ -144,14 +143,13 @@ def find_times(file: RecordingFile, times: Records, owner: Owners) -> Columns:
 
 
 def find_overlaps(file: RecordingFile, times: Records, owner: Owners) -> list[int]:
-    """Return by how much the times of each process exceed the time during which any thread was inside a call, in ns.
+    """Return the excess of each process's summed times over the time with any thread inside a call, in ns.
 
-    It is a lower limit: calls that are timed at random do not count, nor those that a killed process has not recorded.
+    The excess is a lower limit: calls timed at random do not count, nor calls that a killed process did not record.
 
     Args:
-        file: of the recording.
         times: `ibp_time`.
-        owner: the index of each one's process.
+        owner: index of each record's process.
     """
     found = [0] * len(file.processes)
     for index in np.intersect1d(owner, np.flatnonzero(file.processes["busy_ticks"])).tolist():
@@ -161,14 +159,14 @@ def find_overlaps(file: RecordingFile, times: Records, owner: Owners) -> list[in
 
 
 def _inside_ticks(file: RecordingFile, times: Records, owner: Owners) -> npt.NDArray[np.float64]:
-    """Return the ticks of each record: those that were timed, and what the sampled ones stand for."""
+    """Return the ticks of each record: timed calls plus the estimate for the others."""
     weight = file.processes[owner]["times_weight"].astype(np.float64)
     inside: npt.NDArray[np.float64] = times["ticks"] + weight * times["sampled_ticks"]
     return inside
 
 
 def find_tick_ns(file: RecordingFile, owner: Owners) -> npt.NDArray[np.float64]:
-    """Return the length of a tick of processes' clocks, in ns: [process of `owner`].
+    """Return the length of a tick of each process's clock, in ns: [process of `owner`].
 
     Raises:
         InputError: a process has no clock.
@@ -183,16 +181,16 @@ def find_tick_ns(file: RecordingFile, owner: Owners) -> npt.NDArray[np.float64]:
 
 
 def _whole(numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.uint64]:
-    """Return the nearest whole numbers; damaged ones that are too large become the largest."""
+    """Return the nearest integers; damaged numbers that are too large become the largest."""
     return np.nan_to_num(np.minimum(np.rint(numbers), 2.0**62)).astype(np.uint64)
 
 
 def find_owners(files: Sequence[RecordingFile], ranks: Sequence[npt.NDArray[np.int32]]) -> dict[bytes, int]:
-    """Return the rank of each address that a process states as its own.
+    """Return the rank of each address that a process states as its own address.
 
     Args:
-        files: of one run.
-        ranks: of each file's processes, int32 [process].
+        files: files of one run.
+        ranks: ranks of each file's processes, int32 [process].
     """
     owners: dict[bytes, int] = {}
     for file, rank in zip(files, ranks, strict=True):
@@ -208,16 +206,16 @@ def resolve_peers(
     """Replace addresses by ranks.
 
     Args:
-        file: of the counters.
-        peers: uint32 [counter], as recorded.
+        file: file of the counters.
+        peers: uint32 [counter], peers as recorded.
         owner: process of each counter, in the order of the file.
-        owners: from `find_owners`.
+        owners: result of `find_owners`.
 
     Returns:
-        uint32 [counter]; IBP_PEER_UNKNOWN for an address of no recorded process.
+        uint32 [counter]; IBP_PEER_UNKNOWN for an address without a recorded process.
 
     Raises:
-        InputError: a counter names an address that its process does not have.
+            InputError: a counter has an address that its process lacks.
     """
     constants = recording_layout().constants
     unknown, first = constants["IBP_PEER_UNKNOWN"], constants["IBP_PEER_ADDRESS"]

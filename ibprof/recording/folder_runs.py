@@ -23,14 +23,14 @@ from ibprof.recording.host_file import RecordingFile, decode_text, open_recordin
 from ibprof.text.host_lists import find_job_hosts, join_hosts
 
 SUFFIX = ".ibprof"
-"""Suffix of the files in the folder, and by default of the folder itself."""
+"""Suffix of a recording's files, and by default of its folder."""
 
 
 START_SPREAD_NS = 600 * 10**9
-"""Largest spread of the start times of one run's hosts; MPI_Init waits for the last of them."""
+"""Largest spread of start times of one run's hosts; MPI_Init waits for the last host."""
 
 _UNRELATED = 1 << 10
-"""Distance of processes without a common ancestor; more than any that the recorder notes."""
+"""Distance of processes without a common ancestor: more than any recorded distance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +38,10 @@ class RecordedRun:
     """The files of one run.
 
     Attributes:
-        name: the argument of `--run`.
-        start_ns: start of its first process.
-        files: one per host.
-        complements: names of runs that may hold ranks which this one lacks.
+        name: the run's name, as an argument of `--run`.
+        start_ns: start of the run's first process.
+        files: the run's files, one per host.
+        complements: names of runs that may hold this run's missing ranks.
     """
 
     name: str
@@ -56,17 +56,17 @@ class RecordedRun:
 
     @property
     def recording(self) -> Path:
-        """Return the folder of its first file."""
+        """Return the folder of the run's first file."""
         return self.files[0].path.parent
 
     @property
     def is_unnamed(self) -> bool:
-        """Return whether these are several files that no launcher's name of their job connects."""
+        """Return whether the run has several files without a launcher's job name to connect them."""
         return len(self.files) > 1 and not self.files[0].job
 
 
 def is_recording(path: Path) -> bool:
-    """Return whether a path can be a recording: a folder with files of one, or a file that begins like one."""
+    """Return whether a path can be a recording: a folder with a recording's files, or a file that begins like one."""
     if path.is_dir():
         return any(path.glob(f"*{SUFFIX}"))
     if not path.is_file():
@@ -77,21 +77,21 @@ def is_recording(path: Path) -> bool:
 
 
 def archive_path_of(recording: Path, job: SchedulerJob | None = None) -> Path:
-    """Return the default path of the archive of a recording: `profile.otf2`, of a batch job `profile-6_3.0.otf2`."""
-    # A name without suffix is taken: an archive has a folder of its own name.
+    """Return the default path of a recording's archive: `profile.otf2`; for a batch job `profile-6_3.0.otf2`."""
+    # A name without suffix is already used: an archive has a folder of its own name.
     named = recording.suffix == SUFFIX and not recording.is_file()
     path = recording.with_suffix(".otf2") if named else recording.parent / "profile.otf2"
     return path.with_name(f"{path.stem}-{as_file_name(job.label)}.otf2") if job and job.system else path
 
 
 def newest_archive(path: Path) -> Path | None:
-    """Return the newest of the archives of a name: `profile.otf2`, or `profile-2.otf2`, `profile-6.0.otf2`."""
+    """Return the newest archive of a name: `profile.otf2`, `profile-2.otf2` or `profile-6.0.otf2`."""
     found = [*path.parent.glob(f"{glob.escape(path.stem)}-*{path.suffix}"), path]
     return max((each for each in found if each.is_file()), key=lambda each: each.stat().st_mtime, default=None)
 
 
 def describe_older_archive(archives: Iterable[Path]) -> Iterator[str]:
-    """Yield a sentence on an archive of these names that is there although the run left none."""
+    """Yield a sentence on an older archive of these names, for a run that wrote no archive."""
     for newest in filter(None, map(newest_archive, archives)):
         written = datetime.fromtimestamp(newest.stat().st_mtime).astimezone().isoformat(" ", "seconds")
         yield f"{newest.name} is of an earlier run: it was written at {written}"
@@ -101,7 +101,7 @@ def recording_files(path: Path) -> list[Path]:
     """Return the files of a recording.
 
     Raises:
-        InputError: there is none.
+            InputError: there is no file.
     """
     paths = sorted(path.glob(f"*{SUFFIX}")) if path.is_dir() else [path]
     if not paths:
@@ -110,14 +110,14 @@ def recording_files(path: Path) -> list[Path]:
 
 
 def list_runs(*paths: Path, on_damage: Callable[[InputError], None] | None = None) -> list[RecordedRun]:
-    """Return the runs of recordings, the oldest first. A run may have files in several of them.
+    """Return the runs of recordings, the oldest first. A run may have files in several recordings.
 
     Args:
-        *paths: of the recordings.
-        on_damage: receives the error of a file that is no recording, which is then left out.
+        *paths: paths of the recordings.
+        on_damage: receives the error of an invalid file, which is then left out.
 
     Raises:
-        InputError: there is no file, or, without `on_damage`, one of them is no recording.
+            InputError: there is no file; or, without `on_damage`, a file is invalid.
     """
     files = []
     for path in paths:
@@ -169,12 +169,12 @@ def _format_time(time_ns: int) -> str:
 
 
 def read_launch(files: Sequence[RecordingFile]) -> dict[str, str]:
-    """Return the texts on the start of the job, by name, each from the first file that has it."""
+    """Return the texts about the job's start by name, each from the first file that has it."""
     texts: dict[str, str] = {}
     for file in files:
         parts: dict[str, bytes] = {}
         records, owner = file.records("IBP_SEGMENT_LAUNCH")
-        for record in records[owner == owner[:1]]:  # one process of a host is enough; texts of two would be joined
+        for record in records[owner == owner[:1]]:  # use one process of a host, since texts of two would be joined
             name = decode_text(record["name"])
             parts[name] = parts.get(name, b"") + record["text"].tobytes().rstrip(b"\0")
         texts = {name: decode_text(text) for name, text in parts.items()} | texts
@@ -182,9 +182,9 @@ def read_launch(files: Sequence[RecordingFile]) -> dict[str, str]:
 
 
 def read_scheduler_job(files: Sequence[RecordingFile]) -> SchedulerJob:
-    """Return the batch system's job of a run, from the first file that names one, the file of rank 0 first.
+    """Return the batch system's job of a run, from the first file that names a job; rank 0's file comes first.
 
-    A launcher's daemons on other hosts are a step of their own, and those that ssh starts know of no job.
+    A launcher's daemons on other hosts run in their own step. Daemons started by ssh know no job.
     """
     for file in files:
         texts = read_launch([file])
@@ -199,9 +199,9 @@ class FileGroup:
     """Files of one run, the oldest first.
 
     Attributes:
-        files: at least one.
-        ranks: in them.
-        world_sizes: of their processes; more than one when files contradict each other.
+        files: files of the run, at least one.
+        ranks: ranks in the files.
+        world_sizes: world sizes of the processes; more than one if files contradict each other.
     """
 
     files: list[RecordingFile] = field(default_factory=list)
@@ -215,7 +215,7 @@ class FileGroup:
         self.world_sizes.update(_world_sizes(file))
 
     def takes(self, file: RecordingFile) -> bool:
-        """Return whether a file can be of the same run."""
+        """Return whether a file can belong to the run."""
         first = self.files[0]
         # A script may start several jobs within one `ibprof run`.
         if (file.run, file.job) != (first.run, first.job):
@@ -225,11 +225,11 @@ class FileGroup:
         same_time = bool(file.run) or file.start_ns - first.start_ns <= START_SPREAD_NS
         if not same_time or not self.ranks.isdisjoint(_ranks(file)):
             return False
-        # Without any name only ranks of one world, which is not complete yet, belong together.
+        # Without any name, files belong together only if they complete one MPI_COMM_WORLD.
         return bool(file.run or file.job) or (bool(self.ranks) and self.world_sizes == _world_sizes(file))
 
     def may_continue(self, other: FileGroup) -> bool:
-        """Return whether another group, of a job without a name too, may hold ranks that this one lacks."""
+        """Return whether another group without a job name may hold missing ranks of this group."""
         if self is other or any(file.run or file.job for file in (self.files[0], other.files[0])):
             return False
         (size, *_) = [*self.world_sizes, 0]
@@ -237,12 +237,12 @@ class FileGroup:
         return self.world_sizes == other.world_sizes and bool(other.ranks) and other.ranks <= lacking
 
     def distance(self, file: RecordingFile) -> int:
-        """Return how far up the nearest common ancestor of a file and one of these is."""
+        """Return the distance to the nearest common ancestor of a file's and the group's processes."""
         return min(_distance(_ancestors(file), _ancestors(other)) for other in self.files)
 
 
 def group_files(files: Iterable[RecordingFile]) -> list[FileGroup]:
-    """Return the files of each run, runs and files by their time of start."""
+    """Return the files of each run; runs and files are in the order of start times."""
     groups: list[FileGroup] = []
     for file in sorted(files, key=lambda file: file.start_ns):
         fitting = [group for group in groups if group.takes(file)]
@@ -265,7 +265,7 @@ def _world_sizes(file: RecordingFile) -> set[int]:
 
 
 def _ancestors(file: RecordingFile) -> list[tuple[str, str]]:
-    """Return (host, PID and start time) of each ancestor that an unnamed launch notes, the parent first."""
+    """Return (host, PID and start time) of each ancestor in an unnamed launch, the parent first."""
     if not file.launch.startswith("parent "):
         return []
     return [(file.host, one) for one in re.findall(r"\d+ \d+", file.launch)]
@@ -280,8 +280,8 @@ class CopiedFiles:
     """Files of a recording found on this node.
 
     Attributes:
-        files: files of the recording that are complete now; nothing of them remains on the node.
-        in_use: files on the node that a process still writes; they are unchanged.
+        files: complete files of the recording; their originals are gone from the node.
+        in_use: unchanged files on the node, which processes still write.
     """
 
     files: tuple[Path, ...]
@@ -289,7 +289,7 @@ class CopiedFiles:
 
 
 def copy_from_node(recording: Path) -> CopiedFiles:
-    """Replace files of a recording by their originals on this node's own storage.
+    """Replace a recording's files by their originals on this node's own storage.
 
     Raises:
         InputError: there is no recording.
@@ -318,7 +318,7 @@ def _is_mapped(original: Path) -> bool:
     for process in Path("/proc").glob("[0-9]*"):
         try:
             lines = (process / "maps").read_text(errors="surrogateescape").splitlines()
-        except OSError:  # it ended, or is another user's, who cannot write to this folder
+        except OSError:  # the process ended, or its user cannot write to this folder
             continue
         if any(line.endswith(f" {original}") and "w" in line.split()[1] for line in lines):
             return True
@@ -326,7 +326,7 @@ def _is_mapped(original: Path) -> bool:
 
 
 def _without_storage(content: bytes) -> bytes:
-    """Return the content without the reference to a file elsewhere."""
+    """Return the content of a file without its reference to storage on a node."""
     record = recording_layout().types["file_header"]
     storage, begin = record.fields["storage"][:2]  # type: ignore[index]
     return content[:begin] + bytes(storage.itemsize) + content[begin + storage.itemsize :]

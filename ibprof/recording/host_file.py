@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One file of a recording: what the processes of one host counted in one run."""
+"""One file of a recording: the records of one host's processes in one run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Records = npt.NDArray[np.void]
 Owners = npt.NDArray[np.intp]
 
 SIZE_LIMIT = 1 << 36
-"""Bytes of a file, many times those of a large host. A sparse file can have any size and would take forever."""
+"""Limit of a file in bytes, many times the need of a large host. Reading a huge sparse file would take forever."""
 
 _PAGES_AT_ONCE = 1 << 12
 
@@ -29,20 +29,19 @@ class RecordingFile:
     """The counters of one host's processes in one run.
 
     Attributes:
-        path: of the file.
-        host: its name.
+        host: name of the host.
         job: the launcher's name of the job, empty for a single process.
         run: name of the run, empty without one.
-        launch: identifies the launch on its host.
-        start_ns: start of the first process of this host.
-        operations: names, which counters refer to by index.
-        cut_short: space was assigned that the file does not have: it was copied in part, or its disk was full.
-        full: why a process could not record more, a number of `enum ibp_full`.
-        storage: the file on the node's own storage that this is a copy of; empty where processes mapped this one.
-        on_node: that file exists and was read instead of the copy.
-        library: version of the ibprof that wrote it.
-        skipped: kinds of segments that a newer ibprof wrote, and this one does not know; ascending.
-        processes: `ibp_process` [process] of those that recorded something, in the order of their start.
+        launch: identifies the launch on the host.
+        start_ns: start of the host's first process.
+        operations: operation names; counters hold indices into them.
+        cut_short: true if the file ends before its assigned space: a partial copy, or a full disk.
+        full: reason for incomplete recording, a number of `enum ibp_full`.
+        storage: original file on the node's own storage; empty if this file is the original.
+        on_node: true if the original exists and was read instead of the copy.
+        library: version of the ibprof that wrote the file.
+        skipped: unknown kinds of segments, from a newer ibprof; ascending.
+        processes: `ibp_process` [process], recorded processes in the order of their start.
     """
 
     path: Path
@@ -69,11 +68,10 @@ class RecordingFile:
         """Read all records of one kind.
 
         Args:
-            kind: of the segments: `IBP_SEGMENT_...`.
+            kind: kind of the segments: `IBP_SEGMENT_...`.
 
         Returns:
-            The records, process by process, each in the order in which they were made, and the index of each record's
-            process.
+            The records, process by process, in the order of creation, and the index of each record's process.
         """
         layout = recording_layout()
         number = layout.constants[kind]
@@ -97,7 +95,7 @@ class RecordingFile:
         return int(self._segments["used"][chosen].sum())
 
     def release(self) -> None:
-        """Release the memory of records that were read; later reads load them from disk again."""
+        """Release the memory of records that were read; later reads load the records from disk again."""
         if self._is_mapped:
             self._map.madvise(mmap.MADV_DONTNEED)
 
@@ -105,16 +103,16 @@ class RecordingFile:
 def locate_records(
     file: RecordingFile, what: str, index: npt.NDArray[np.uint32], owner: Owners, records_owner: Owners
 ) -> Owners:
-    """Return the places of records among those of all processes, from indices among those of one process.
+    """Return the indices of records in the whole file, from indices in one process.
 
     Args:
-        file: of all of them.
+        file: the file.
         what: the records, for messages.
-        index, owner: to find, and the process of each.
-        records_owner: process of each record.
+        index, owner: each record's index in its process, and its process.
+        records_owner: process of each record in the file.
 
     Raises:
-        InputError: a process has no record of that index.
+            InputError: a process lacks the record.
     """
     processes = len(file.processes)
     begin = np.searchsorted(records_owner, np.arange(processes))
@@ -130,7 +128,7 @@ def open_recording_file(path: Path) -> RecordingFile:
     """Read the header of a file, its segments, and its processes.
 
     Raises:
-        InputError: it is no recording, of another version or byte order, or damaged.
+            InputError: the file is no recording, has another version or byte order, or is damaged.
     """
     whole, is_mapped = _map_file(path)
     data = np.frombuffer(whole, np.uint8)
@@ -167,17 +165,17 @@ def open_recording_file(path: Path) -> RecordingFile:
         _segments=segments,
         _owner=owner,
     )
-    file.release()  # what was near the headers of segments
+    file.release()  # pages that were read with the segment headers
     return file
 
 
 def decode_text(raw: bytes) -> str:
-    r"""Decode a text of the recording; bytes that are not UTF-8 become `\xNN`, so that every output stays valid."""
+    r"""Decode a text of the recording; invalid UTF-8 becomes `\xNN`, so that every output stays valid."""
     return bytes(raw).partition(b"\0")[0].decode("utf-8", "backslashreplace")
 
 
 def _map_file(path: Path) -> tuple[mmap.mmap, bool]:
-    """Return the bytes of a file, and whether they are mapped from it."""
+    """Return the bytes of a file, and whether they are memory-mapped."""
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
@@ -187,8 +185,8 @@ def _map_file(path: Path) -> tuple[mmap.mmap, bool]:
         if status.st_size > SIZE_LIMIT:
             raise InputError(path, None, f"at most {SIZE_LIMIT:,} bytes", f"{status.st_size:,}")
         with path.open("rb") as file:
-            # Mapped: most pages of a large recording are read once, and none is copied early. But reading a hole
-            # allocates a page of an in-memory file system; if that is full, the process gets SIGBUS.
+            # Map the file: most pages of a large recording are read once, and no page is copied early. But reading a
+            # hole allocates a page of an in-memory file system; a full file system then causes SIGBUS.
             if os.lseek(file.fileno(), 0, os.SEEK_HOLE) >= status.st_size:
                 return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), True
             file.seek(0)
@@ -200,7 +198,7 @@ def _map_file(path: Path) -> tuple[mmap.mmap, bool]:
 
 
 def _map_storage(copy: np.void) -> tuple[mmap.mmap, bool] | None:
-    """Map the node's own file that a file is a copy of; None if it is missing or another one."""
+    """Map the original file of a copy; None if it is missing or another file."""
     storage = decode_text(copy["storage"])
     if not storage:
         return None
@@ -227,7 +225,7 @@ def _read_header(path: Path, data: npt.NDArray[np.uint8]) -> np.void:
     oldest, newest = constants["IBP_OLDEST_FORMAT_VERSION"], constants["IBP_FORMAT_VERSION"]
     if not oldest <= header["version"] <= newest:
         raise InputError(path, None, f"recording format version {oldest} to {newest}", str(header["version"]))
-    # Whatever follows a shorter header of an earlier version is none of it.
+    # An earlier version has a shorter header: the bytes after it are no header.
     header = _resize(data[None, : min(_header_bytes(header), record.itemsize)], record.itemsize).view(record)[0, 0]
     if header["byte_order"] != constants["IBP_BYTE_ORDER"]:
         raise InputError(path, None, "this machine's byte order", f"{header['byte_order']:#010x}")
@@ -240,12 +238,12 @@ def _read_header(path: Path, data: npt.NDArray[np.uint8]) -> np.void:
 
 
 def _header_bytes(header: np.void) -> int:
-    """Return the size of a file's header, after which the names of operations begin."""
+    """Return the size of a file's header; the names of operations follow it."""
     return int(header["header_bytes"]) or recording_layout().constants["IBP_OLDEST_HEADER_BYTES"]
 
 
 def _resize(rows: npt.NDArray[np.uint8], record_bytes: int) -> npt.NDArray[np.uint8]:
-    """Return records [record, byte] of this version from those of another: cut, or filled with zeros."""
+    """Convert records [record, byte] of another version to this version: cut them, or fill them with zeros."""
     if rows.shape[1] == record_bytes:
         return rows
     resized = np.zeros((len(rows), record_bytes), np.uint8)
@@ -255,7 +253,7 @@ def _resize(rows: npt.NDArray[np.uint8], record_bytes: int) -> npt.NDArray[np.ui
 
 
 def _find_segments(path: Path, data: npt.NDArray[np.uint8], header: np.void) -> Records:
-    """Return the segments in the order of the file. Data inside a segment may look like one; it is skipped."""
+    """Return the segments in the order of the file. Data inside a segment may look like a segment; it is skipped."""
     layout = recording_layout()
     record, page = layout.types["segment"], layout.constants["IBP_PAGE_BYTES"]
     magic = layout.constants["IBP_SEGMENT_MAGIC"]
@@ -263,7 +261,7 @@ def _find_segments(path: Path, data: npt.NDArray[np.uint8], header: np.void) -> 
     magics, sizes = heads["magic"], heads["bytes"]
     starts = []
     page_index = int(header["segments_offset"]) // page
-    # Each segment leads to the next, so few pages of a large file are read.
+    # Each segment holds the next one's place, so few pages of a large file are read.
     while page_index < len(heads):
         if magics[page_index] == magic:
             starts.append(page_index)
@@ -315,7 +313,7 @@ def _check_segment(path: Path, segment: np.void, offset: int, file_bytes: int) -
 
 
 def _find_processes(path: Path, data: npt.NDArray[np.uint8], segments: Records) -> tuple[Records, npt.NDArray[np.intp]]:
-    """Return the processes, and for each segment the index of its process, -1 for none."""
+    """Return the processes, and the index of each segment's process, -1 for none."""
     layout = recording_layout()
     record = layout.types["process"]
     theirs = segments[segments["kind"] == layout.constants["IBP_SEGMENT_PROCESS"]]

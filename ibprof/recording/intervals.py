@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traffic over time in a recording: differences of totals that its processes recorded at some moments."""
+"""Traffic over time in a recording: differences between snapshots of each process's totals."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ibprof.recording.counter_records import find_tick_ns, resolve_peers
 from ibprof.recording.host_file import Owners, RecordingFile, Records
 
 Totals = npt.NDArray[np.int64]
-"""Bytes and messages by group of peers: [moment, group, 2]."""
+"""Bytes and messages by group of peers: [snapshot, group, 2]."""
 
 Peers = npt.NDArray[np.uint32]
-"""A peer of each group with traffic."""
+"""A peer in each group with traffic."""
 
 
 def read_intervals(
@@ -33,17 +33,16 @@ def read_intervals(
     its counters, even if it was killed.
 
     Args:
-        file: of a host.
-        world_rank: of each process.
-        counters: of all processes, with the peers as the processes numbered them.
+        world_rank: rank of each process.
+        counters: counters of all processes, with each process's own numbers of peers.
         counters_owner: process of each counter.
-        owners: ranks of addresses, where processes know their peers by address.
+        owners: ranks by address, for processes that know peers by address.
 
     Returns:
         The columns of `Intervals`, a part per process.
 
     Raises:
-        InputError: totals decrease, groups change, or a group is of an address that its process does not have.
+            InputError: totals decrease, groups change, or a group has an address that its process lacks.
     """
     snapshots, owner = file.records("IBP_SEGMENT_SNAPSHOTS")
     taken = np.flatnonzero(snapshots["time_ns"])
@@ -68,7 +67,7 @@ def read_intervals(
         if (sent[:-1] < 0).any():
             raise InputError(file.path, None, "totals that grow with time", "decreasing ones")
         times = np.concatenate([[process["start_ns"]], own["time_ns"], [process["stop_ns"]]]).astype(np.uint64)
-        # When a killed process sent its last bytes is unknown. A copy of two moments can lack a snapshot.
+        # The time of a killed process's last bytes is unknown. A copy of a running process can lack a snapshot.
         times = np.maximum.accumulate(times)
         used = np.flatnonzero(sent.any(axis=(0, 2)))
         if group_ranks:
@@ -115,9 +114,9 @@ def _owners_of_groups(
 
 
 def _make_rows(rank: int, times: npt.NDArray[np.uint64], sent: Totals, first: Peers, last: Peers) -> Columns:
-    """Return a row for each interval and peers with traffic in it."""
+    """Return a row for each interval and group of peers with traffic."""
     peers, first_group, group = np.unique(first, return_index=True, return_inverse=True)
-    if len(peers) < len(first):  # a rank may have several addresses, and an address no rank
+    if len(peers) < len(first):  # a rank may have several addresses, and an address may have no rank
         sent = np.stack([sent[:, group == number].sum(axis=1) for number in range(len(peers))], axis=1)
     else:
         sent = sent[:, first_group]
@@ -139,20 +138,19 @@ def read_interval_times(
     """Read the time inside calls of each interval; processes without snapshots or times have none.
 
     The last interval of a process is the difference between its times and its last snapshot. So its intervals sum to
-    its times. A snapshot may have a part of a call that never returned, since it was left or the process was killed.
-    That part is in no interval.
+    its times. A snapshot may contain part of a call that never returned, because of a non-local exit or a kill. No
+    interval contains that part.
 
     Args:
-        file: of a host.
-        world_rank: of each process.
+        world_rank: rank of each process.
         times: `ibp_time` of all processes.
-        owner: the index of each one's process.
+        owner: index of each record's process.
 
     Returns:
         The columns of `IntervalTimes`, a part per process.
 
     Raises:
-        InputError: a process has times, and no clock.
+            InputError: a process has times but no clock.
     """
     snapshots, snapshots_owner = file.records("IBP_SEGMENT_SNAPSHOTS")
     taken = np.flatnonzero(snapshots["time_ns"])
@@ -165,7 +163,7 @@ def read_interval_times(
         seen = own["ticks"].astype(np.float64) + process["times_weight"] * own["sampled_ticks"].astype(np.float64)
         sums = np.concatenate([[0.0], np.minimum(np.maximum.accumulate(seen), sums[0]), sums])
         moments = np.concatenate([[process["start_ns"]], own["time_ns"], [process["stop_ns"]]]).astype(np.uint64)
-        # When a killed process was last inside a call is unknown.
+        # The time of a killed process's last call is unknown.
         moments = np.maximum.accumulate(moments)
         tick_ns = find_tick_ns(file, np.array([index]))[0]
         time_ns = np.diff(np.rint(sums * tick_ns)).astype(np.uint64)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flows of NCCL's or RCCL's proxies in detail, from the recordings of a run."""
+"""Flows of NCCL's or RCCL's proxies, from the recordings of a run."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from ibprof.recording.recording_reader import number_processes
 from ibprof.text.quantities import format_seconds
 
 LATER = 2.0
-"""Multiple of the median of ranks from which on a rank's GPU is called late."""
+"""Ratio to the median of ranks above which a rank's GPU is reported as late."""
 
 LATE_S = 1e-3
-"""Seconds of an operation below which none is."""
+"""Minimum delay per operation of a late GPU, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class NcclFlow:
-    """Bytes that a proxy sent or received on one channel, and its waiting; with `peer` and `channel` None, a sum.
+    """Bytes of a proxy on one channel, and its waiting; a sum over flows has no `peer` and no `channel`.
 
     Attributes:
-        rank, host: that recorded it.
-        communicator: its hash as 16 hex digits, and its name where it has one.
-        ranks: of the communicator; 0 where unknown.
-        function, algorithm, protocol: as NCCL names them.
-        region: that was open when the call was made.
-        channel: of NCCL.
+        rank, host: the recording process and its host.
+        communicator: hash of the communicator as 16 hex digits, and its name if it has one.
+        ranks: number of ranks of the communicator; 0 if unknown.
+        function, algorithm, protocol: NCCL's names.
+        region: the open region at the time of the call.
+        channel: NCCL's channel number.
         direction: `sent` or `received`.
-        peer: rank at the other end, in the job; None where unknown.
+        peer: rank at the other end, in the job; None if unknown.
         devices: numbers of devices that NCCL's InfiniBand transport reported, separated by blanks.
-        bytes, steps, operations: of the network transfers.
-        gpu_wait_s, peer_wait_s, network_wait_s: what operations waited for.
-        arrival_s: from the beginning of operations until the first data came from the GPU.
+        bytes, steps, operations: sums of the network transfers.
+        gpu_wait_s, peer_wait_s, network_wait_s: operations' waiting time by cause, in seconds.
+        arrival_s: time from the beginning of operations to the first data from the GPU, in seconds.
     """
 
     rank: int
@@ -119,7 +119,7 @@ def list_flows(files: Sequence[RecordingFile]) -> list[NcclFlow]:
 
 
 def sum_by_sender(flows: Sequence[NcclFlow]) -> list[NcclFlow]:
-    """Return sums of what each rank sent: by communicator, function, algorithm and protocol."""
+    """Return the sums of sent flows by rank, communicator, function, algorithm and protocol."""
     sums: dict[tuple[object, ...], list[NcclFlow]] = {}
     for flow in flows:
         key = (flow.communicator, flow.function, flow.algorithm, flow.protocol, flow.rank)
@@ -140,10 +140,10 @@ def _sum(flows: Sequence[NcclFlow]) -> NcclFlow:
 
 
 def describe_waits(flows: Sequence[NcclFlow]) -> Iterator[str]:
-    """Yield which ranks' GPUs provide their first data later than others', by communicator and function.
+    """Yield a sentence on late GPUs for each communicator and function: GPUs that provide first data later than others.
 
-    In a ring each rank sends its own data first, so the first data shows when its GPU arrived. In a tree a rank sends
-    what it received, so only rings are compared.
+    In a ring each rank sends its own data first, so the first data shows the GPU's arrival. In a tree a rank sends
+    received data, so only rings are compared.
     """
     late: dict[tuple[str, str], dict[int, float]] = {}
     for each in sum_by_sender([flow for flow in flows if flow.algorithm.upper() == "RING"]):

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes that proxies of NCCL or RCCL sent, as the profiler plug-in recorded them: as rows of a profile, and in detail.
+"""Bytes that proxies of NCCL or RCCL sent, recorded by the profiler plug-in: as rows of a profile, and by flow.
 
-A flow names its peer by its rank in a communicator. The process that has this rank of the communicator states so in its
-own recording.
+A flow names its peer by rank in a communicator. The peer's own recording states which process has this rank.
 """
 
 from __future__ import annotations
@@ -19,26 +18,26 @@ from ibprof.profile.row_arrays import Columns
 from ibprof.recording.host_file import RecordingFile, Records, decode_text, locate_records
 
 UNKNOWN_OPERATION = "nccl(unknown)"
-"""Of proxies that work for another process's GPU, or whose call was not seen."""
+"""Operation of proxies for another process's GPU, or for an unseen call."""
 
 LOST = "NCCL: {} operations of proxies found no memory; their bytes are not in the recording"
 
 Members = dict[tuple[int, int], int]
-"""The process that is a rank of a communicator, by (hash, rank); UNKNOWN_PEER where there are several."""
+"""Process by (communicator hash, rank); UNKNOWN_PEER if several processes have this rank."""
 
 
 @dataclass(frozen=True, slots=True)
 class NcclRecords:
-    """The records of NCCL in one file.
+    """NCCL's records in one file.
 
     Attributes:
         communicators, tasks, flows: `ibp_nccl_communicator`, `ibp_nccl_task`, `ibp_nccl_flow`.
         communicators_owner: process of each communicator.
         communicator: index of each task's communicator.
         task: index of each flow's task.
-        tasks_owner, flows_owner: process of each.
-        tick_ns: length of a tick, by process; 0 where it is unknown.
-        is_alone: no MPI was recorded in the process: bool [process].
+        tasks_owner, flows_owner: process of each task and of each flow.
+        tick_ns: length of a tick in ns, by process; 0 if unknown.
+        is_alone: bool [process], true for a process without recorded MPI.
     """
 
     communicators: Records
@@ -53,34 +52,34 @@ class NcclRecords:
     is_alone: npt.NDArray[np.bool_]
 
     def operations(self) -> list[str]:
-        """Return the name of each task's operation: that of NCCL's function, such as `ncclAllReduce`."""
+        """Return the operation name of each task: the name of NCCL's function, such as `ncclAllReduce`."""
         names = [decode_text(name) for name in self.tasks["function"]]
         return [f"nccl{name}" if name else UNKNOWN_OPERATION for name in names]
 
     def peers(self, members: Members) -> npt.NDArray[np.uint32]:
-        """Return the process at the other end of each flow; UNKNOWN_PEER where it was not recorded."""
+        """Return the process at the other end of each flow; UNKNOWN_PEER for an unrecorded process."""
         hashes = self.communicators["hash"][self.communicator[self.task]].tolist()
         keys = zip(hashes, self.flows["peer"].tolist(), strict=True)
         return np.array([members.get(key, UNKNOWN_PEER) for key in keys], np.uint32)
 
     def overlap_ns(self, process: int) -> int:
-        """Return what the sum of the tasks' times counts more than once, since proxies worked on several."""
+        """Return the time that the tasks' sum counts more than once: proxies can work on several tasks at once."""
         whole = int(self.communicators["busy_ticks"][self.communicators_owner == process].sum())
         each = int(self.tasks["busy_ticks"][self.tasks_owner == process].sum())
         return max(round((each - whole) * float(self.tick_ns[process])), 0) if self.is_alone[process] else 0
 
     def notes(self, process: int) -> Iterator[str]:
-        """Yield what a process could not record."""
+        """Yield a sentence on each kind of data that a process could not record."""
         lost = int(self.communicators["operations_lost"][self.communicators_owner == process].sum())
         if lost:
             yield LOST.format(lost)
 
 
 def read_nccl(file: RecordingFile) -> NcclRecords:
-    """Read the records of NCCL in a file.
+    """Read NCCL's records in a file.
 
     Raises:
-        InputError: a flow has no task, or a task no communicator.
+            InputError: a flow lacks its task, or a task its communicator.
     """
     communicators, communicators_owner = file.records("IBP_SEGMENT_NCCL_COMMUNICATORS")
     tasks, tasks_owner = file.records("IBP_SEGMENT_NCCL_TASKS")
@@ -100,7 +99,7 @@ def read_nccl(file: RecordingFile) -> NcclRecords:
 
 
 def _find_tick_ns(communicators: Records, owner: npt.NDArray[np.intp], processes: int) -> npt.NDArray[np.float64]:
-    """Return the length of a tick of each process, from the communicator whose clock was read longest apart."""
+    """Return the length of each process's tick, from the communicator with the longest time between clock readings."""
     tick_ns, longest = np.zeros(processes), np.zeros(processes)
     for record, process in zip(communicators, owner.tolist(), strict=True):
         ticks = int(record["clock_ticks"][1]) - int(record["clock_ticks"][0])
@@ -114,7 +113,7 @@ def find_members(records: Sequence[NcclRecords], ranks: Sequence[npt.NDArray[np.
     """Return the process of each rank of each communicator.
 
     Args:
-        records: of each file of one run.
+        records: records of each file of one run.
         ranks: number of each file's processes, int32 [process].
     """
     members: Members = {}
@@ -139,10 +138,10 @@ def sum_flows(
     """Return rows of `Counters`: bytes and network transfers, summed over communicators, algorithms and channels.
 
     Args:
-        records: of a file.
-        members: of the run.
+        records: records of a file.
+        members: processes by communicator and rank, of the whole run.
         rank: number of each process.
-        region, operation: of each task, in the profile.
+        region, operation: number of each task's region and operation in the profile.
     """
     flows = records.flows
     keys = np.stack(
@@ -178,7 +177,7 @@ def sum_tasks(
     region: npt.NDArray[np.int32],
     operation: npt.NDArray[np.int32],
 ) -> Columns:
-    """Return rows of `CallTimes`: calls, and the time during which a proxy worked on at least one of them.
+    """Return rows of `CallTimes`: number of calls, and the time in which a proxy worked on a call.
 
     Args:
         records, rank, region, operation: as in `sum_flows`.
@@ -186,7 +185,7 @@ def sum_tasks(
     tasks = records.tasks
     busy_ns = np.rint(tasks["busy_ticks"] * records.tick_ns[records.tasks_owner]).astype(np.uint64)
     keys = np.stack([rank[records.tasks_owner].astype(np.int64), region, operation])
-    # Next to MPI the time of proxies is no time in calls.
+    # In a process with MPI, the proxies' time is no time in calls.
     used = (tasks["calls"] != 0) & records.is_alone[records.tasks_owner]
     distinct, group = np.unique(keys[:, used], axis=1, return_inverse=True)
     count = distinct.shape[1]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ports of a recording: their hardware counters, and the work requests between them."""
+"""Ports in a recording: their hardware counters, and the work requests between them."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from ibprof.recording.host_file import RecordingFile, Records, decode_text
 Indices = npt.NDArray[np.intp]
 
 _BOOT = "boot"
-"""IBP_CHOICE_BOOT."""
+"""Name of the choice IBP_CHOICE_BOOT."""
 
 _TRANSPORT_COUNTS = ("handles", "sent_bytes", "received_bytes", "segments", "retransmitted", "min_rtt_us")
 
 _NEGATIVE = 1 << 63
-"""From this value on an unsigned number is a negative one that wrapped around."""
+"""Limit from which on an unsigned number is a wrapped negative number."""
 
 
 def _read_hardware(file: RecordingFile) -> dict[tuple[str, int], list[HardwareCounter]]:
-    """Read the counters of ports, by device and number; those of an interface have the number 0."""
+    """Read the counters of ports, by device and port number; counters of an interface have port number 0."""
     hardware: dict[tuple[str, int], list[HardwareCounter]] = {}
     records, _ = file.records("IBP_SEGMENT_HARDWARE")
     for record in records:
@@ -55,7 +55,7 @@ def read_ports(file: RecordingFile) -> list[Port]:
             link_layer=decode_text(record["link_layer"]),
             state=int(record["state"]),
             pci=(pci := decode_text(record["pci"])),
-            # Records of version 1 have zeros here, and no PCI function.
+            # Records of version 1 have zeros in these fields, and no PCI function.
             numa_node=int(record["numa_node"]) if pci and record["numa_node"] >= 0 else None,
             near_cores=decode_text(record["near_cores"]),
             width=int(record["width"]),
@@ -89,7 +89,7 @@ def read_interfaces(file: RecordingFile) -> list[Interface]:
 
 
 def read_transports(file: RecordingFile) -> list[tuple[Transport, ...]]:
-    """Return for each process of a file the transports that it used."""
+    """Return the transports of each process of a file."""
     records, owner = file.records("IBP_SEGMENT_TRANSPORTS")
     transports: list[list[Transport]] = [[] for _ in file.processes]
     for record, process in zip(records, owner.tolist(), strict=True):
@@ -99,7 +99,7 @@ def read_transports(file: RecordingFile) -> list[tuple[Transport, ...]]:
 
 
 def read_choices(file: RecordingFile) -> list[tuple[AdapterChoice, ...]]:
-    """Return for each process of a file what decides which adapters it uses."""
+    """Return the adapter choices of each process of a file."""
     records, owner = file.records("IBP_SEGMENT_CHOICES")
     choices: list[list[AdapterChoice]] = [[] for _ in file.processes]
     for record, process in zip(records, owner.tolist(), strict=True):
@@ -109,7 +109,7 @@ def read_choices(file: RecordingFile) -> list[tuple[AdapterChoice, ...]]:
 
 
 def read_boots(file: RecordingFile) -> list[int]:
-    """Return for each process of a file the number of its machine's start; 0 where it is not recorded."""
+    """Return the machine start of each process of a file, a hash; 0 if it was not recorded."""
     records, owner = file.records("IBP_SEGMENT_CHOICES")
     boots = [0] * len(file.processes)
     for record, process in zip(records, owner.tolist(), strict=True):
@@ -126,20 +126,19 @@ def read_transfers(
     pairs: dict[PortPair, int],
     translate_regions: Callable[[npt.NDArray[np.uint32], Indices], npt.NDArray[np.int32]],
 ) -> Columns:
-    """Read what the processes of a host posted.
+    """Read the work requests of a host's processes.
 
     Args:
-        file: of the host.
-        host: its index in the profile.
-        ranks: of the file's processes.
-        pairs: numbers of pairs of ports in the profile; this function adds to it.
-        translate_regions: returns the profile's numbers of regions of processes.
+        host: the host's index in the profile.
+        ranks: ranks of the file's processes.
+        pairs: the profile's numbers of pairs of ports; this function adds pairs.
+        translate_regions: function that returns the profile's numbers of processes' regions.
 
     Returns:
         The columns of `Transfers`.
 
     Raises:
-        InputError: a record refers to nothing.
+            InputError: a record refers to a missing record.
     """
     records, owner = file.records("IBP_SEGMENT_TRANSFERS")
     pair = _number_pairs(file, host, pairs, records, owner)
@@ -148,7 +147,7 @@ def read_transfers(
         raise InputError(file.path, None, f"opcodes below {len(Opcode)}", str(records["opcode"][beyond[0]]))
     keys, amounts = _assign_to_regions(file, records, owner, pair)
     found, sums = _add_up(keys, amounts)
-    # In the recording of a running process, parts can be newer than the total.
+    # The parts of a running process's recording can be newer than the total.
     sums[(sums >= _NEGATIVE).any(axis=1)] = 0
     kept = sums.any(axis=1) & (found[:, 1] != recording_layout().constants["IBP_REGION_OFF"])
     found, sums = found[kept], sums[kept]
@@ -165,10 +164,10 @@ def read_transfers(
 def _assign_to_regions(
     file: RecordingFile, records: Records, owner: Indices, pair: Indices
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
-    """Assign what is in no region's record to the region that was open.
+    """Assign the traffic outside all regions' records to the open region.
 
     Returns:
-        Rows of process, region, opcode and pair, and of bytes and messages of each; rows of one key are to be summed.
+        Rows of process, region, opcode and pair, with bytes and messages; rows with equal keys are to be summed.
     """
     whole = records["region"] == recording_layout().constants["IBP_REGION_ALL"]
     open_region = file.processes["transfers_region"][owner]
@@ -177,7 +176,7 @@ def _assign_to_regions(
     def rows(region: npt.NDArray[np.uint32]) -> npt.NDArray[np.int64]:
         return np.stack([owner, region, records["opcode"], pair], axis=1).astype(np.int64)
 
-    # The open region has what the others do not have. Unsigned numbers wrap around, and back again.
+    # The open region has the total minus all other regions. Unsigned numbers wrap around, and back again.
     keys = np.concatenate([rows(np.where(whole, open_region, records["region"])), rows(open_region)[~whole]])
     return keys, np.concatenate([amounts, np.zeros(2, np.uint64) - amounts[~whole]])
 
@@ -185,7 +184,7 @@ def _assign_to_regions(
 def _add_up(
     keys: npt.NDArray[np.int64], amounts: npt.NDArray[np.uint64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
-    """Return the sums of amounts over equal rows of keys; sums wrap around."""
+    """Return the sums of amounts over rows with equal keys; sums wrap around."""
     order = np.lexsort(keys.T[::-1])
     keys, amounts = keys[order], amounts[order]
     first = np.flatnonzero(np.concatenate([[True], (keys[1:] != keys[:-1]).any(axis=1)])) if len(keys) else order
@@ -195,9 +194,9 @@ def _add_up(
 def _number_pairs(
     file: RecordingFile, host: int, pairs: dict[PortPair, int], transfers: Records, owner: Indices
 ) -> Indices:
-    """Return the profile's number of the pair of each transfer."""
+    """Return the profile's number of each transfer's pair of ports."""
     records, pair_owner = file.records("IBP_SEGMENT_PAIRS")
-    # Most processes of a host have the same peer ports: each pair is made once.
+    # Most processes of a host have the same peer ports, so each pair is made once.
     raw, which = np.unique(records.view(f"V{records.dtype.itemsize}"), return_inverse=True)
     different = raw.view(records.dtype)
     common = np.array([pairs.setdefault(_read_pair(record, host), len(pairs)) for record in different], np.intp)

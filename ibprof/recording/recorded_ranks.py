@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The processes of a recording as ranks: their numbers, notes, and positions on Cartesian grids."""
+"""Processes of a recording as ranks: numbers, notes, and positions on Cartesian grids."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ibprof.recording.host_file import RecordingFile
 
 
 def read_grids(file: RecordingFile) -> list[tuple[Grid, ...]]:
-    """Return the positions of each process of a file on the grids that it made.
+    """Return the positions of each process of a file on its grids.
 
     Raises:
-        InputError: a grid has no dimension, or a process is not on it.
+            InputError: a grid has no dimension, or its process is not on it.
     """
     records, owner = file.records("IBP_SEGMENT_GRIDS")
     most = recording_layout().constants["IBP_GRID_DIMENSIONS"]
@@ -36,7 +36,7 @@ def read_grids(file: RecordingFile) -> list[tuple[Grid, ...]]:
 
 
 def describe_copy(file: RecordingFile, process: np.void) -> Iterator[str]:
-    """Yield the age of a process's counters, if it did not copy them itself at its end."""
+    """Yield the age of a process's counters, if the process did not copy them itself at its end."""
     if not file.storage or process["flags"] & recording_layout().constants["IBP_PROCESS_FINALIZED"]:
         return
     if file.on_node:

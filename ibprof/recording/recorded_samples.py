@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of collectives and messages in a recording, as the rows of a Profile."""
+"""Samples of collectives and messages in a recording, as rows of a Profile."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from ibprof.recording.host_file import Owners, RecordingFile, locate_records
 SAMPLES = ("IBP_SEGMENT_COLLECTIVE_SAMPLES", "IBP_SEGMENT_MESSAGE_SAMPLES")
 
 MOST_SAMPLES = 1 << 20
-"""Samples of each kind that a profile holds, about. Of more, one instance in 2^k is kept, with all of its samples."""
+"""Approximate limit of samples of each kind in a profile. Above it, one instance in 2^k is kept, at all its ranks."""
 
 _STEP, _FACTOR = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
-"""Of splitmix64 (Steele, Lea, Flood, 2014)."""
+"""Constants of splitmix64 (Steele, Lea, Flood, 2014)."""
 
 _Translate = Callable[[Any, Owners], npt.NDArray[np.int32]]
 
 
 @dataclass(frozen=True, slots=True)
 class SampleChoice:
-    """Which samples of a run are read.
+    """A choice of a run's samples for reading.
 
     Attributes:
-        thinning: by kind of segment, the k by which samples are thinned: one instance of 2^k is kept.
-        long_ns: score above which all collectives of each process are in the recording.
+        thinning: kind of segment -> k; one instance in 2^k is kept.
+        long_ns: score above which the recording has all collectives of each process.
     """
 
     thinning: Mapping[str, int]
@@ -40,9 +40,9 @@ class SampleChoice:
 
 
 def choose_samples(files: Sequence[RecordingFile]) -> SampleChoice:
-    """Return which samples of the files of a run are read.
+    """Choose the samples of a run's files for reading.
 
-    The longest are those of the largest score above which each process has all collectives.
+    Long collectives are those above the largest score from which on each process recorded all collectives.
     """
     counts = {kind: sum(file.count(kind) for file in files) for kind in SAMPLES}
     complete = max((int(file.processes["long_ns"].max(initial=0)) for file in files), default=0)
@@ -63,23 +63,22 @@ def read_samples(
     """Read the samples of a file.
 
     Args:
-        file: of the recording.
-        kind: of its segments, `IBP_SEGMENT_..._SAMPLES`.
-        world_rank: of each process.
-        operation: number of each operation of the file in the profile.
-        regions: returns the profile's numbers of regions, from their numbers and the index of each one's process.
-        sites: returns those of sites, from records with a `site`.
-        choice: as `choose_samples` returns it.
+        kind: kind of the segments, `IBP_SEGMENT_..._SAMPLES`.
+        world_rank: rank of each process.
+        operation: the profile's number of each operation of the file.
+        regions: function that returns the profile's numbers of regions, from process numbers and process indices.
+        sites: function that returns the profile's numbers of sites, from records with a `site`.
+        choice: result of `choose_samples`.
 
     Returns:
-        The columns of `CollectiveSamples` or `MessageSamples`, in the order of their records.
+            The columns of `CollectiveSamples` or `MessageSamples`, in the order of the records.
 
     Raises:
         InputError: an origin, region, operation or site is invalid.
     """
     records, owner = file.records(kind)
     origins, origins_owner = file.records("IBP_SEGMENT_ORIGINS")
-    # A record without a name is unused. One whose origin had no space cannot be distinguished from others.
+    # A record without a name is unused. A record whose origin found no space cannot be assigned to an operation.
     unknown = np.uint32(0xFFFFFFFF)
     known = (records["communicator"] != 0) & (records["origin"] != unknown) & (records["end_origin"] != unknown)
     thinning = choice.thinning[kind]
@@ -108,17 +107,17 @@ def read_samples(
 
 
 def _find_long(records: npt.NDArray[np.void], long_ns: int) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Return which samples are among the longest, and which ones a hash chose."""
+    """Return two masks: samples among the longest, and samples chosen by the hash."""
     if "score_ns" not in (records.dtype.names or ()):
         return np.zeros(len(records), np.bool_), np.ones(len(records), np.bool_)
     is_chosen = records["level"] != recording_layout().constants["IBP_LEVEL_LONG"]
-    # Where there was space for all, each is in the recording, and stands for itself.
+    # If all collectives found space, the recording has each long one, and it stands for itself.
     has_all = not long_ns and not is_chosen.all()
     return (records["score_ns"] > long_ns) & (bool(long_ns) | has_all), is_chosen
 
 
 def _is_kept(records: npt.NDArray[np.void], thinning: int) -> npt.NDArray[np.bool_]:
-    """Return which samples stay: equal for all samples of an instance, and for messages that are completed together."""
+    """Return a mask of kept samples, equal for all samples of an instance, and for messages completed together."""
     if not thinning:
         return np.ones(len(records), np.bool_)
     hashed = np.zeros(len(records), np.uint64)
@@ -132,7 +131,7 @@ def _is_kept(records: npt.NDArray[np.void], thinning: int) -> npt.NDArray[np.boo
 
 
 def join_samples(made: type[Rows], parts: Sequence[Columns]) -> Rows:
-    """Return the samples of all files, in the order that their type promises. The parts are used up."""
+    """Return the sorted samples of all files; `parts` are emptied."""
     columns = {
         name: np.concatenate([part.pop(name) for part in parts] or [np.zeros(0)], dtype=column, casting="unsafe")
         for name, column in made.column_types().items()
@@ -142,7 +141,7 @@ def join_samples(made: type[Rows], parts: Sequence[Columns]) -> Rows:
 
 
 def _keys(made: type[Rows], columns: Columns) -> list[npt.NDArray[Any]]:
-    """Return the keys to sort by, the most significant one last."""
+    """Return the sort keys, the most significant key last."""
     if issubclass(made, CollectiveSamples):
         return [columns["member"], columns["number"], columns["communicator"]]
     if not issubclass(made, MessageSamples):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read a recording, the files that a run leaves, as a Profile.
+"""Read a recording (the files that a run writes) as a Profile.
 
 Each process and each file numbers its regions and operations separately. This module numbers them by name, in the order
-of the lowest ranks that have them.
+of the lowest rank with that name.
 """
 
 from __future__ import annotations
@@ -92,20 +92,20 @@ FULL = {
     "IBP_FULL_MOVED": "the recording was removed or moved while the job ran",
     "IBP_FULL_USER": "the program changed its user, who may not write to the recording",
 }
-"""Why a process could not add to its recording, by the names of enum ibp_full."""
+"""Reasons for incomplete recording, by the names of enum ibp_full."""
 
 
 def read_recording(path: Path, run: str | None = None) -> Profile:
     """Read one run of a recording.
 
     Args:
-        path: a folder, or one file of it.
+        path: a folder, or one of its files.
         run: name of the run; None for the newest.
 
     Raises:
-        InputError: a file is no recording, or damaged.
+        InputError: a file is no recording, or is damaged.
         InconsistentError: files contradict each other.
-        UsageError: there is no run of that name.
+        UsageError: there is no run with that name.
     """
     return merge_run(path, choose_run(path, list_runs(path), run))
 
@@ -114,7 +114,7 @@ def merge_run(path: Path, run: RecordedRun) -> Profile:
     """Read the files of a run.
 
     Args:
-        path: of the recording, which becomes the name of the profile.
+        path: path of the recording, which becomes the name of the profile.
         run: one of `list_runs`.
 
     Raises:
@@ -123,7 +123,7 @@ def merge_run(path: Path, run: RecordedRun) -> Profile:
     """
     files = list(run.files)
     world_size, numbers = number_processes(files)
-    # In the order of ranks, so that rank 0's names come first.
+    # Read files in the order of ranks, so that rank 0's names come first.
     order = sorted(range(len(files)), key=lambda index: int(min(numbers[index], default=0)))
     names = _SharedNumbers()
     owners = find_owners(files, numbers)
@@ -173,7 +173,7 @@ def merge_run(path: Path, run: RecordedRun) -> Profile:
 
 
 def _describe_grouping(run: RecordedRun) -> Iterator[str]:
-    """Yield what is not certain about the files of a run."""
+    """Yield uncertain facts about the files of a run."""
     if run.is_unnamed:
         yield UNNAMED.format(len(run.files))
     if run.complements:
@@ -182,7 +182,7 @@ def _describe_grouping(run: RecordedRun) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _SharedNumbers:
-    """Common numbers of names, and the ports of hosts by name; both grow as files are read."""
+    """Common numbers of names, and ports of hosts by name; both grow while files are read."""
 
     regions: dict[str, int] = field(default_factory=dict)
     operations: dict[str, int] = field(default_factory=dict)
@@ -213,11 +213,11 @@ class _FilePart:
 
 
 def number_processes(files: Sequence[RecordingFile]) -> tuple[int, list[npt.NDArray[np.int32]]]:
-    """Number the processes of each file: ranks keep their number, those without MPI follow in the order of their start.
+    """Number the processes of each file: ranks keep their number, processes without MPI follow in the order of start.
 
     Returns:
-        The size of MPI_COMM_WORLD, where each rank occurs once, and the numbers; without any rank, the number of
-        processes.
+            The size of MPI_COMM_WORLD, or the number of processes without any rank; and each process's number. A rank
+            occurs once.
     """
     without_mpi = [file.processes["world_size"] == 0 for file in files]
     size = _check_world(files)
@@ -233,13 +233,13 @@ def number_processes(files: Sequence[RecordingFile]) -> tuple[int, list[npt.NDAr
 
 
 def _count_alone(files: Sequence[RecordingFile]) -> int:
-    """Return the number of processes with MPI if each is a job of one rank; else 0."""
+    """Return the number of processes with MPI if each is a job with one rank; else 0."""
     sizes = [size for file in files for size in file.processes["world_size"].tolist() if size]
     return len(sizes) if set(sizes) == {1} else 0
 
 
 def _check_world(files: Sequence[RecordingFile]) -> int:
-    """Return the size of MPI_COMM_WORLD, 0 without one."""
+    """Return the size of MPI_COMM_WORLD, 0 without MPI."""
     seen: dict[int, RecordingFile] = {}
     sizes = set()
     for file in files:
@@ -286,7 +286,7 @@ def _read_file(
     regions = _Regions(file, world_rank, names)
     sites = CallSites(file, world_rank, names.sites)
     counters, owner = read_counters(file)
-    # A counter whose bytes were moved to a closed region remains, empty.
+    # An empty counter remains after its bytes were moved to a closed region.
     used = (counters["bytes"] | counters["messages"]) != 0
     if not used.all():
         counters, owner = counters[used], owner[used]
@@ -385,9 +385,9 @@ class _Regions:
     """The regions of a file's processes, with their numbers in the profile.
 
     Attributes:
-        records: `ibp_region` of all processes, one after the other.
-        owner: process of each.
-        common: int32, number of each in the profile.
+        records: `ibp_region` of all processes, process by process.
+        owner: process of each region.
+        common: int32, number of each region in the profile.
     """
 
     def __init__(self, file: RecordingFile, world_rank: npt.NDArray[np.int32], names: _SharedNumbers) -> None:
@@ -403,12 +403,12 @@ class _Regions:
         self.common[in_order_of_rank] = common[which]
 
     def translate(self, region: npt.NDArray[np.uint32], owner: Indices) -> npt.NDArray[np.int32]:
-        """Return the common numbers of regions of processes."""
+        """Return the common numbers of processes' regions."""
         return self.common[locate_records(self._file, "a region", region, owner, self.owner)]
 
 
 def _check_rows(file: RecordingFile, rows: Records, owner: Indices) -> None:
-    """Raise InputError where a number of a counter, or of sizes, is out of range."""
+    """Raise InputError if an enum value of a counter or a size is out of range."""
     limits = {"operation": len(file.operations), "kind": len(Kind), "direction": len(Direction), "source": len(Source)}
     # Sizes have no source.
     for name in [name for name in limits if name in (rows.dtype.names or ())]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs of all recordings below some folders: listed, and chosen by the batch system's names."""
+"""List the runs of all recordings below some folders, and choose runs by the batch system's names."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from ibprof.recording.folder_runs import RecordedRun, is_recording, list_runs, r
 
 @dataclass(frozen=True, slots=True)
 class ListedRun:
-    """A run, with the facts that its files show without being read whole.
+    """A run, with facts that are known without reading its files completely.
 
     Attributes:
-        run: its files.
-        recording: the folder or file that has them; of several, the first one's.
+        run: the run's files.
+        recording: folder or file of the recording; the first of several.
         scheduler: the batch system's job.
-        world_size: ranks of MPI_COMM_WORLD; without MPI the number of processes.
-        finished: processes that reached MPI_Finalize.
-        is_whole: all ranks are there and finished, and no file is full or cut short.
+        world_size: number of ranks of MPI_COMM_WORLD; without MPI the number of processes.
+        finished: number of processes that reached MPI_Finalize.
+        is_whole: true if all ranks are recorded and finished, and no file is full or cut short.
     """
 
     run: RecordedRun
@@ -52,31 +52,31 @@ class ListedRun:
         }
 
     def matches(self, name: str) -> bool:
-        """Return whether a name means this run: its own, that of its launcher, or the batch system's of the step."""
+        """Return whether a name is the run's name, its launcher's job name, or the batch system's name of its step."""
         first, job = self.run.files[0], self.scheduler
         raw = f"{job.job}.{job.step}" if job.step else job.job
         return name in {self.run.name, first.run, first.job, job.label, raw} - {""}
 
     def is_of_job(self, name: str) -> bool:
-        """Return whether a name means the batch job of this run: the job, a task of an array, or the whole array."""
+        """Return whether a name is the run's batch job, its array task, or its whole array."""
         job = self.scheduler
-        # A recording of ibprof 0.1.0 has only the launcher's name, which for Slurm is that of the step.
+        # A recording of ibprof 0.1.0 has only the launcher's name; Slurm's launcher uses the name of the step.
         launcher = self.run.files[0].job.partition(".")[0]
         names = {job.job, job.job_label, job.array_job} if job.system else {launcher}
         return name in names - {""}
 
 
 def find_recordings(paths: Sequence[Path]) -> list[Path]:
-    """Return the recordings that paths name, or that are below them, each once.
+    """Return the recordings at or below some paths, each once.
 
     Raises:
-        InputError: there is none below one of the paths.
+            InputError: a path has no recording at or below it.
     """
     found: dict[Path, Path] = {}
     for path in paths:
         below = [path]
         if path.is_dir() and not any(each.is_file() for each in path.glob("*.ibprof")):
-            # Folders that cannot be read are passed over: a site's tree has those of other users.
+            # Skip unreadable folders: a site's tree has folders of other users.
             below = [Path(folder) for folder, _, _ in sorted(os.walk(path)) if _has_files(Path(folder))]
         if not below:
             raise InputError(path, None, "a recording in it or below it", "none: nothing was recorded here")
@@ -93,11 +93,11 @@ def list_found(recordings: Sequence[Path], warn: Callable[[InputError], None]) -
     """Return the runs of recordings, the oldest first.
 
     Args:
-        recordings: to read.
-        warn: receives the error of each file that is no recording, or damaged, where there are several recordings.
+        recordings: paths of the recordings.
+        warn: receives the error of each invalid or damaged file, if there are several recordings.
 
     Raises:
-        InputError: the only recording has no file, or one that is no recording.
+            InputError: the only recording has no file, or an invalid file.
     """
     done = recording_layout().constants["IBP_PROCESS_FINALIZED"]
     listed = []
@@ -113,10 +113,10 @@ def list_found(recordings: Sequence[Path], warn: Callable[[InputError], None]) -
 
 
 def choose_runs(found: Sequence[ListedRun], name: str | None, job: str | None) -> list[ListedRun]:
-    """Return all runs, those of a name (the newest of several), or those of a batch job.
+    """Return all runs, the newest run with a name, or the runs of a batch job.
 
     Raises:
-        UsageError: there is none.
+            UsageError: there is no such run.
     """
     if name is not None:
         chosen = [run for run in found if run.matches(name)][-1:]
