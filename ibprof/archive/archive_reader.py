@@ -55,12 +55,12 @@ def read_trace(path: Path) -> Profile:
     """Read a profile.
 
     Args:
-        path: of the archive's anchor.
+        path: path of the archive's anchor.
 
     Raises:
-        InputError: the archive is another tool's, or of a newer version.
-        Otf2Error: it cannot be read.
-        LookupError, TypeError, ValueError: it lacks what ibprof writes.
+        InputError: another tool or a newer version wrote the archive.
+        Otf2Error: the archive cannot be read.
+        LookupError, TypeError, ValueError: the archive lacks data that ibprof writes.
     """
     with _open_archive(path) as (otf2, archive):
         return _read_profile(path, otf2, archive)
@@ -145,7 +145,7 @@ def _read_profile(path: Path, otf2: Otf2Library, archive: Any) -> Profile:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveOrigin:
-    """Where an archive comes from: the job's name, its command, and (rank, start in ns) of each process."""
+    """Origin of an archive: the job's name, its command, and (rank, start in ns) of each process."""
 
     job: str
     command: str
@@ -153,14 +153,14 @@ class ArchiveOrigin:
 
 
 def read_origin(path: Path) -> ArchiveOrigin:
-    """Return the origin of an archive, from its definitions alone.
+    """Return the origin of an archive, reading only its definitions.
 
     Args:
-        path: of the archive's anchor.
+        path: path of the archive's anchor.
 
     Raises:
-        Otf2Error: it cannot be read.
-        LookupError, TypeError, ValueError: it lacks what ibprof writes.
+        Otf2Error: the archive cannot be read.
+        LookupError, TypeError, ValueError: the archive lacks data that ibprof writes.
     """
     with _open_archive(path) as (otf2, archive):
         definitions = read_definitions(otf2, archive)
@@ -173,7 +173,7 @@ def read_origin(path: Path) -> ArchiveOrigin:
 
 def _read_sites(definitions: TraceDefinitions) -> Iterator[Site]:
     for callpath in definitions.callpaths.values():
-        # The other call paths are those of functions around a site.
+        # All other call paths belong to functions around a site.
         if (loaded := callpath.properties.get(otf2_names.OBJECT_PARAMETER)) is None:
             continue
         site, callers = _read_place(callpath, str(loaded)), list(_read_callers(definitions, callpath))
@@ -198,7 +198,7 @@ def _read_place(callpath: Callpath, loaded: str) -> Site:
 
 
 def _read_callers(definitions: TraceDefinitions, callpath: Callpath) -> Iterator[Frame | Site]:
-    """Yield the functions around a site: callers where they were recorded, else those that it was inlined into."""
+    """Yield the functions around a site: recorded callers, else the functions that it was inlined into."""
     while (caller := definitions.callpaths.get(callpath.parent)) is not None:
         callpath = caller
         loaded = callpath.properties.get(otf2_names.CALLER_OBJECT_PARAMETER)
@@ -214,12 +214,11 @@ def _read_events(
 ) -> Iterator[tuple[slice, Events]]:
     """Read the events of locations in turn, many in one call.
 
-    The files of all locations are never open at once; thousands of ranks would exceed the limit of open files.
+    Only some files are open at once: thousands of ranks would exceed the limit of open files.
 
     Args:
-        path: of the archive.
-        otf2: the library.
-        archive: its open Reader.
+        path: path of the archive.
+        archive: the library's open Reader.
         counts: number of events of each location.
         most_values: largest number of values of an event.
 
@@ -227,12 +226,12 @@ def _read_events(
         Some locations, and all events of each.
 
     Raises:
-        ValueError: a location has another number of events.
+        ValueError: the number of events of a location is wrong.
         Otf2Error: a file cannot be read.
     """
     for number, count in enumerate(counts):
         file = path.with_suffix("") / f"{number}.evt"
-        # No event is smaller than a byte: this keeps a damaged number from asking for all memory.
+        # No event is smaller than a byte: this keeps a damaged number from allocating all memory.
         if not file.is_file() or count > file.stat().st_size:
             raise ValueError(f"no file of {count} events of location {number}")
         otf2.call("Reader_SelectLocation", archive, number)
@@ -275,7 +274,7 @@ class _EventNames:
         self.regions = list(regions)
         self.operations = len(operations)
         self.sites = sites
-        # Call paths of the functions around sites precede those of sites.
+        # Call paths of functions around sites precede call paths of sites.
         self.callers = len(definitions.callpaths) - sites
         self.texts = definitions.texts
         self.parameters = list(definitions.parameters.values())
@@ -298,28 +297,28 @@ class _Batch:
             raise ValueError("nested enter and leave events of regions and operations")
 
     def entered(self, depth: int, rows: Indices) -> npt.NDArray[np.int64]:
-        """Return the region entered last at a depth, in OTF2's numbers, for some events inside it."""
+        """Return the last region entered at a depth before each event, as OTF2's region number."""
         if (self._depth[rows] < depth).any():
             raise ValueError("counters inside a region and an operation")
         begins = np.flatnonzero((self.kind == ENTER) & (self._depth == depth))
         return self.reference[begins[np.searchsorted(begins, rows) - 1]].astype(np.int64)
 
     def region(self, rows: Indices) -> npt.NDArray[np.int64]:
-        """Return the region of each of some events."""
+        """Return the region of each event in `rows`."""
         region = self.entered(1, rows)
         if (region >= len(self._names.regions)).any():
             raise LookupError("a region of the program")
         return region
 
     def operation(self, rows: Indices) -> npt.NDArray[np.int64]:
-        """Return the operation of each of some events; operations are numbered after the regions, and inside them."""
+        """Return the operation of each event in `rows`; regions have the first numbers, operations the next."""
         operation = self.entered(2, rows) - len(self._names.regions)
         if (operation < 0).any() or (operation >= self._names.operations).any():
             raise LookupError("an MPI operation")
         return operation
 
     def site(self, rows: Indices) -> npt.NDArray[np.int64]:
-        """Return the call site of each of some events inside an operation, 0 where it is unknown."""
+        """Return the call site of each event in `rows` inside an operation, 0 if unknown."""
         numbers = [number for number, known in enumerate(self._names.parameters) if known == otf2_names.SITE_PARAMETER]
         given = np.flatnonzero((self.kind == NUMBER) & np.isin(self.reference, numbers))
         begins = np.flatnonzero((self.kind == ENTER) & (self._depth == 2))
@@ -333,7 +332,7 @@ class _Batch:
         return np.where(is_given, callpath.astype(np.int64) - self._names.callers + 1, 0)
 
     def parameter(self, rows: Indices, distance: int, kind: int, name: str) -> npt.NDArray[np.uint64]:
-        """Return the values of the named parameters at a distance before some events."""
+        """Return the values of named parameters at a distance before each event in `rows`."""
         ahead = rows - distance
         numbers = [number for number, known in enumerate(self._names.parameters) if known == name]
         if (ahead < 0).any() or (self.kind[ahead] != kind).any() or not np.isin(self.reference[ahead], numbers).all():
@@ -429,7 +428,7 @@ class _ProfileRows:
             self.marks.append(Mark(rank=rank, kind=MarkKind[texts[kind]], region=region_of[texts[region]], **made))
 
     def counters(self) -> Counters:
-        """Return all counters, and forget them, since two copies may exceed the memory."""
+        """Return all counters, and drop the collected parts, since two copies may exceed the memory."""
         return join_rows(Counters, self._counters)
 
     def region_times(self) -> RegionTimes:
@@ -441,11 +440,11 @@ class _ProfileRows:
         return join_rows(Transfers, self._transfers)
 
     def demands(self) -> Demands:
-        """Return what calls asked for."""
+        """Return all demands."""
         return join_rows(Demands, self._demands)
 
     def call_times(self) -> CallTimes:
-        """Return calls and the time inside them."""
+        """Return all calls, with the time inside them."""
         return join_rows(CallTimes, self._calls)
 
     def intervals(self) -> Intervals:
@@ -453,7 +452,7 @@ class _ProfileRows:
         return join_rows(Intervals, self._intervals)
 
     def interval_times(self) -> IntervalTimes:
-        """Return the time inside calls over time."""
+        """Return all times inside calls over time."""
         return join_rows(IntervalTimes, self._interval_times)
 
     def sizes(self) -> MessageSizes:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write a profile as the files of an OTF2 archive.
 
-Each rank is closed after it is written, so that the number of open files does not grow with the job. The archive has
-the times of the run.
+Each rank's file is closed after the rank is written, so that the number of open files does not grow with the job. The
+archive has the times of the run.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from ibprof.profile.profile_data import (
 from ibprof.profile.profile_rows import order_rows
 
 Progress = Callable[[int, int], None]
-"""Called with the number of parts done, and their total."""
+"""Called with the number of finished parts and of all parts."""
 
 _EVENT_CHUNK_BYTES = 1 << 20
 _DEFINITION_CHUNK_BYTES = 1 << 22
@@ -51,10 +51,8 @@ def write_files(run: Profile, folder: Path, name: str, progress: Progress | None
     """Write an archive.
 
     Args:
-        run: the profile.
         folder: an existing, empty folder.
-        name: of the archive, without `.otf2`.
-        progress: called after each rank.
+        name: name of the archive, without `.otf2`.
 
     Raises:
         Otf2Error: a file could not be written.
@@ -64,7 +62,7 @@ def write_files(run: Profile, folder: Path, name: str, progress: Progress | None
     chunks = _EVENT_CHUNK_BYTES, _DEFINITION_CHUNK_BYTES
     files = lib.OTF2_SUBSTRATE_POSIX, lib.OTF2_COMPRESSION_NONE
     archive = call("Archive_Open", os.fsencode(folder), os.fsencode(name), lib.OTF2_FILEMODE_WRITE, *chunks, *files)
-    # OTF2 keeps a pointer to these.
+    # Keep these objects: OTF2 holds a pointer to them.
     flush = ffi.callback("uint8_t(void *, uint8_t, uint64_t, void *, _Bool)", lambda *_: lib.OTF2_FLUSH)
     callbacks = ffi.new("struct ibp_flush_callbacks *", {"pre_flush": flush})
     call("Archive_SetFlushCallbacks", archive, callbacks, ffi.NULL)
@@ -96,10 +94,10 @@ def write_files(run: Profile, folder: Path, name: str, progress: Progress | None
 
 
 class _RankColumns:
-    """Rows of a profile, indexed by rank, and within a rank by region, operation and site.
+    """Rows of a profile, indexed by rank, then by region, operation and site.
 
     Args:
-        rows: in their order.
+        rows: rows, sorted by these columns.
     """
 
     def __init__(self, rows: Counters | RegionTimes | MessageSizes | Transfers | Demands | CallTimes) -> None:
@@ -113,7 +111,7 @@ class _RankColumns:
         self._keys = [getattr(self._rows, name)[self._begins] for name in names]
 
     def of_rank(self, rank: int) -> dict[tuple[int, ...], slice]:
-        """Return the rows of a rank by (region, operation, site), or by (region,) where there are no operations."""
+        """Return the rows of a rank by (region, operation, site); by (region,) for rows without operations."""
         first, last = np.searchsorted(self._keys[0], (rank, rank + 1)).tolist()
         keys = zip(*(key[first:last].tolist() for key in self._keys[1:]), strict=True)
         bounds = zip(self._begins[first:last].tolist(), self._ends[first:last].tolist(), strict=True)
@@ -146,13 +144,13 @@ class _RowsByRank:
         return self._marks.get(rank, [])
 
     def intervals_of(self, rank: int) -> list[_Interval]:
-        """Return what a rank sent, and how long it was inside calls, over time: in the order of the intervals' ends."""
+        """Return a rank's traffic and time in calls over time, in the order of the intervals' ends."""
         return sorted([*_sent_over_time(self.intervals, rank), *_times_over_time(self.interval_times, rank)], key=_end)
 
 
 @dataclass(frozen=True, slots=True)
 class _Interval:
-    """Metrics of an interval: names of the values, and the values."""
+    """Metrics of an interval: names and values."""
 
     begin_ns: int
     end_ns: int
@@ -210,7 +208,7 @@ def _write_mark(location: Location, regions: Sequence[str], mark: Mark) -> None:
 
 
 def _write_totals(location: Location, definitions: Definitions, rows: _RowsByRank, rank: int) -> None:
-    """Write each region once, with its operations, at the end of the rank, which is the time of these totals."""
+    """Write each region once, with its operations, at the end of the rank: the time of these totals."""
     times, transfers = rows.times.of_rank(rank), rows.transfers.of_rank(rank)
     counters, sizes, demands = rows.counters.of_rank(rank), rows.sizes.of_rank(rank), rows.demands.of_rank(rank)
     calls = rows.calls.of_rank(rank)
@@ -261,7 +259,7 @@ def _write_counters(location: Location, counters: _RankColumns, rows: slice) -> 
     tags = np.stack([counters.take(name, rows) for name in ("direction", "kind", "source")], axis=1)
     peers = counters.take("peer", rows)
     numbers = np.stack([counters.take(name, rows) for name in ("bytes", "messages")], axis=1)
-    # In the order of rows, equal tags are adjacent.
+    # Equal tags are adjacent, since rows are sorted.
     bounds = [0, *(np.flatnonzero((tags[1:] != tags[:-1]).any(axis=1)) + 1).tolist(), len(tags)]
     for begin, end in itertools.pairwise(bounds):
         direction, kind, source = tags[begin].tolist()
@@ -283,7 +281,7 @@ class Location:
     """Gather the events of one rank, and write them at the end.
 
     Attributes:
-        begin_ns, time_ns: of its first event, and of the last one so far; times of an archive never decrease.
+        begin_ns, time_ns: times of the first event and of the last event so far; times of an archive never decrease.
         events: number of written events.
     """
 
@@ -299,23 +297,23 @@ class Location:
         self.events = 0
 
     def advance(self, time_ns: int) -> None:
-        """Advance to a time, unless it has passed: a clock that was set back must not set the archive back."""
+        """Advance to a time, unless it has passed: a clock that was set back must not set the archive's time back."""
         self.time_ns = max(self.time_ns, time_ns)
 
     def enter_region(self, region: int) -> None:
-        """Add the event that a region is entered, by its number in the profile."""
+        """Add the event of entering a region, by its number in the profile."""
         self._add(ENTER, region)
 
     def leave_region(self, region: int) -> None:
-        """Add the event that it is left."""
+        """Add the event of leaving a region, by its number in the profile."""
         self._add(LEAVE, region)
 
     def enter_operation(self, operation: int) -> None:
-        """Add the event that an operation is entered, by its number in the profile."""
+        """Add the event of entering an operation, by its number in the profile."""
         self.enter_region(self._definitions.operation(operation))
 
     def leave_operation(self, operation: int) -> None:
-        """Add the event that it is left."""
+        """Add the event of leaving an operation, by its number in the profile."""
         self.leave_region(self._definitions.operation(operation))
 
     def text_parameter(self, name: str, value: str) -> None:
@@ -328,7 +326,7 @@ class Location:
         self._add(NUMBER, self._definitions.parameter(name, self._otf2.lib.OTF2_PARAMETER_TYPE_UINT64), [value])
 
     def metric(self, members: Sequence[str], values: Sequence[int]) -> None:
-        """Add a metric: the names of its values, and the values."""
+        """Add a metric: names and values."""
         self._add(METRIC, self._definitions.metric(members), values)
 
     def numbered_metrics(
@@ -337,10 +335,10 @@ class Location:
         """Add metrics, each after a parameter.
 
         Args:
-            name: of the parameters.
-            parameters: their values [metric].
+            name: name of the parameters.
+            parameters: values of the parameters, [metric].
             members: names of a metric's values.
-            numbers: [metric, member].
+            numbers: values of the metrics, [metric, member].
         """
         records = np.empty((len(parameters), 2), EVENT)
         records["time_ns"] = self.time_ns
@@ -356,7 +354,7 @@ class Location:
         self._values.append(np.array(values, np.uint64))
 
     def close(self) -> None:
-        """Write all events. The archive keeps no file of this location open."""
+        """Write all events. No file of this location stays open."""
         none = np.empty(0, EVENT), np.empty(0, np.uint64)
         events = Events(np.concatenate([none[0], *self._records]), np.concatenate([none[1], *self._values]))
         self._records.clear()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Definitions of an archive: texts, regions, parameters, metrics, the system's tree and its ranks."""
+"""Definitions of an archive: texts, regions, parameters, metrics, system tree and ranks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ibprof.sites.code_location import Frame
 _NS_PER_S = 10**9
 
 _Record = tuple[Any, ...]
-"""The name of a record of `otf2_library.RECORDS`, and its columns."""
+"""Name of a record in `otf2_library.RECORDS`, and its columns."""
 
 _Callers = tuple[Frame, ...] | tuple[Site, ...]
 
@@ -24,8 +24,8 @@ class Written(Protocol):
     """The written events of a rank.
 
     Attributes:
-        begin_ns, time_ns: of the first and of the last one.
-        events: their number.
+        begin_ns, time_ns: times of the first and of the last event.
+        events: number of events.
     """
 
     begin_ns: int
@@ -34,7 +34,7 @@ class Written(Protocol):
 
 
 class Definitions:
-    """Number what events refer to, and write the definitions when all are known."""
+    """Number the things that events refer to, and write their definitions when all are known."""
 
     def __init__(self, run: Profile) -> None:
         self._otf2 = load_otf2().lib
@@ -62,12 +62,12 @@ class Definitions:
         return self._regions + operation
 
     def callpath(self, site: int) -> int:
-        """Return the number of the call path that ends at a site, which counts from 1; those of its callers precede."""
+        """Return the number of the call path that ends at a site (numbered from 1); callers' call paths come first."""
         return len(self._callers) + site - 1
 
     def write(self, archive: Any, run: Profile, locations: Sequence[Written]) -> None:
-        """Write all definitions, each after those that it refers to."""
-        # Collecting them finds all texts, which must be written first.
+        """Write all definitions, each after the definitions that it refers to."""
+        # This finds all texts, which must be written first.
         tree, ranks, regions = self._system_tree(run), self._ranks(run, locations), self._regions_of(run)
         sites = list(self._sites(run))  # before the parameters that it needs
         records = [*tree, *ranks, *regions, *self._values(), *sites]
@@ -122,7 +122,7 @@ class Definitions:
             yield "Region", number, text, text, 0, role, paradigm, flags, 0, 0, 0
 
     def _sites(self, run: Profile) -> Iterator[_Record]:
-        """Yield a source code location for each site, and a call path that ends with the function of the site."""
+        """Yield a source code location for each site, and a call path that ends with the site's function."""
         for chain, number in self._callers.items():
             caller = chain[0]
             if isinstance(caller, Site):
@@ -137,7 +137,7 @@ class Definitions:
             yield from self._place(callpath, site, otf2_names.OBJECT_PARAMETER)
 
     def _place(self, callpath: int, site: Site, object_parameter: str) -> Iterator[_Record]:
-        """Yield what a call path's region does not say of a site."""
+        """Yield the properties of a site that its call path's region lacks."""
         texts = {object_parameter: site.object, otf2_names.NAME_PARAMETER: site.name}
         texts |= {otf2_names.BUILD_ID_PARAMETER: site.build_id} if site.build_id else {}
         for name, text in texts.items():
@@ -183,7 +183,7 @@ class Definitions:
             yield record, owner, self.text(name), *self._value(value)
 
     def _value(self, value: Value) -> tuple[int, int]:
-        """Return the type of a value and its 64 bits, as `otf2_names.from_bits` reads them."""
+        """Return the type of a value and its 64 bits, for `otf2_names.from_bits`."""
         if isinstance(value, str):
             return self._otf2.OTF2_TYPE_STRING, otf2_names.to_bits("I", self.text(value))
         if isinstance(value, float):
@@ -194,7 +194,7 @@ class Definitions:
 
 
 def _callers_of(site: Site) -> _Callers:
-    """Return the functions around a site, from the inside: its callers, or those that it was inlined into."""
+    """Return the functions around a site, innermost first: callers, or the functions that it was inlined into."""
     return site.callers or site.inlined_in
 
 
@@ -203,7 +203,7 @@ def _frame_of(site: Site) -> Frame:
 
 
 def _number_callers(sites: Iterable[Site]) -> dict[_Callers, int]:
-    """Return the numbers of call paths of the functions around sites, each after that of its callers."""
+    """Return the numbers of call paths of functions around sites; callers have lower numbers."""
     numbers: dict[_Callers, int] = {}
     for site in sites:
         callers = _callers_of(site)

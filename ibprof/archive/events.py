@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events of an OTF2 archive as arrays, written and read by a kernel: large jobs have too many for Python."""
+"""Events of an OTF2 archive as arrays. A C kernel writes and reads them: large jobs have too many for Python."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from ibprof.native.otf2_library import load_otf2
 _KINDS = kernels_headers().enumerators("ibp_event_kind", "IBP_EVENT_")
 ENTER, LEAVE, NUMBER = _KINDS["ENTER"], _KINDS["LEAVE"], _KINDS["NUMBER"]
 TEXT, METRIC = _KINDS["TEXT"], _KINDS["METRIC"]
-"""Kinds of events."""
+"""Event kinds."""
 
 EVENT = kernels_headers().types["ibp_event"]
 """An event in an array."""
 
-# The functions of OTF2 that fill a struct of the kernels.
+# OTF2's functions in a struct of the kernels.
 _FUNCTIONS = {
     "struct ibp_otf2_writer": {
         "enter": "EvtWriter_Enter",
@@ -52,7 +52,7 @@ class Events:
 
     Attributes:
         records: `ibp_event` [event].
-        values: uint64, those of all events, concatenated.
+        values: uint64, values of all events, concatenated.
     """
 
     records: npt.NDArray[np.void]
@@ -60,14 +60,14 @@ class Events:
 
 
 def write_events(writer: Any, events: Events) -> None:
-    """Write events of a location.
+    """Write the events of a location.
 
     Args:
         writer: OTF2's EvtWriter of the location.
-        events: of that location.
+        events: events of the location.
 
     Raises:
-        Otf2Error: they could not be written.
+        Otf2Error: the events cannot be written.
     """
     kernels = load_kernels()
     records = kernels.ffi.from_buffer("struct ibp_event[]", events.records)
@@ -81,16 +81,16 @@ def read_events(archive: Any, reader: Any, into: Events, count: int, values_coun
 
     Args:
         archive: OTF2's Reader.
-        reader: its EvtReader of the location.
-        into: the destination; holds `count` events with `values_count` values already.
-        count, values_count: see above.
+        reader: OTF2's EvtReader of the location.
+        into: destination, which already holds `count` events with `values_count` values.
+        count, values_count: number of events and of values in `into`.
 
     Returns:
-        Number of events and values in `into` afterwards.
+        Number of events and of values in `into` after the call.
 
     Raises:
-        Otf2Error: they could not be read.
-        ValueError: they exceed the capacity of `into`.
+        Otf2Error: the events cannot be read.
+        ValueError: the events exceed the capacity of `into`.
     """
     kernels = load_kernels()
     state = kernels.ffi.new("struct ibp_events *")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A profile as an OTF2 archive: `NAME.otf2`, with `NAME.def` and the folder `NAME`, which has its samples too."""
+"""A profile as an OTF2 archive: `NAME.otf2`, `NAME.def` and the folder `NAME`, which also holds samples."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 SUFFIX = ".otf2"
 
 _MAGIC = b"OTF2"
-# After a byte for the kind of its first chunk, and one for the byte order.
+# The position after two bytes: the kind of the first chunk, and the byte order.
 _MAGIC_OFFSET = 2
 
 _NAMES_TRIED = 10_000
 
 SAMPLES_FILE = "samples.npz"
-"""Samples of calls, in the folder of the archive: columns as arrays of numpy."""
+"""Samples of calls, in the folder of the archive: numpy arrays of the columns."""
 
 _COLLECTIVES, _MESSAGES = "collective", "message"
 
 _ADDED = {f"{_COLLECTIVES}.is_long": False, f"{_COLLECTIVES}.is_chosen": True}
-"""Columns that archives of 0.1.0 may lack, and their values there."""
+"""Columns that archives of 0.1.0 may lack, with their default values."""
 
 _IS_OF_ARCHIVE = re.compile(rf"\d+\.(evt|def)|{re.escape(SAMPLES_FILE)}")
 
@@ -44,13 +44,11 @@ def write_archive(run: Profile, path: Path, progress: Progress | None = None) ->
     """Write a profile, replacing an existing archive.
 
     Args:
-        run: the profile.
-        path: of the anchor file.
-        progress: called after each rank.
+        path: path of the anchor file.
 
     Raises:
         UsageError: `path` does not end with `.otf2`.
-        InputError: something else is there, or it cannot be written.
+        InputError: another file is at the path, or the path cannot be written.
     """
     from ibprof.archive.archive_writer import write_files  # noqa: PLC0415  (its kernels are slow to load)
     from ibprof.native.otf2_library import Otf2Error  # noqa: PLC0415  (as above)
@@ -59,7 +57,7 @@ def write_archive(run: Profile, path: Path, progress: Progress | None = None) ->
         raise UsageError(f"{path}: an OTF2 archive needs a name that ends with {SUFFIX}")
     check_replaceable(path)
     try:
-        # Next to the archive, so that a rename moves it there.
+        # Write next to the archive, so that a rename moves it into place.
         folder = Path(tempfile.mkdtemp(prefix=f".{path.stem}-", dir=path.parent))
     except OSError as error:
         raise InputError(path.parent, None, "a folder to write in", (error.strerror or str(error)).lower()) from error
@@ -75,12 +73,12 @@ def write_archive(run: Profile, path: Path, progress: Progress | None = None) ->
         for part in _parts(path):
             if part.exists():
                 part.rename(old / part.name)
-        # The anchor comes last: it completes the archive.
+        # Rename the anchor last: it completes the archive.
         for part in _parts(path):
             (new / part.name).rename(part)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-        with suppress(OSError):  # an archive's has files; the empty one of `claim_path` goes if no archive was made
+        with suppress(OSError):  # removes only an empty folder from `claim_path`; an archive's folder has files
             path.with_suffix("").rmdir()
 
 
@@ -88,10 +86,10 @@ def read_archive(path: Path) -> Profile:
     """Read a profile that `write_archive` wrote.
 
     Args:
-        path: of the anchor file.
+        path: path of the anchor file.
 
     Raises:
-        InputError: it is no archive, another tool's, of a newer version, or damaged.
+        InputError: the file is no archive of ibprof, has a newer version, or is damaged.
     """
     if not is_archive(path):
         raise InputError(path, None, "an OTF2 archive", "something else" if path.exists() else "nothing")
@@ -115,10 +113,10 @@ def is_archive(path: Path) -> bool:
 
 
 def check_replaceable(path: Path) -> None:
-    """Refuse a path where writing an archive would destroy something else.
+    """Refuse a path if an archive there would overwrite something else.
 
     Raises:
-        InputError: what is there is no OTF2 archive.
+        InputError: the path exists, and is no OTF2 archive.
     """
     definitions, folder, anchor = _parts(path)
     if anchor.exists() and not is_archive(anchor):
@@ -134,10 +132,10 @@ def check_replaceable(path: Path) -> None:
 
 
 def claim_path(path: Path, run: Profile) -> Path:
-    """Return a path for the archive of a run: this one, else the first free one of `NAME-2.otf2`, `NAME-3.otf2`, ...
+    """Return a path for the archive of a run: `path`, else the first free one of `NAME-2.otf2`, `NAME-3.otf2`, ...
 
-    The empty folder of the archive's events is made, so that no other process takes the same name. An archive of the
-    same run, made earlier, is replaced.
+    The archive's empty events folder is made, so that no other process takes the same name. An earlier archive of the
+    same run is replaced.
 
     Raises:
         InputError: none of these names is free, or the folder cannot be written to.
@@ -161,7 +159,7 @@ def claim_path(path: Path, run: Profile) -> Path:
 
 
 def _is_archive_of(path: Path, run: Profile) -> bool:
-    """Return whether an archive was made of the same run: of its job and command, with the same first process."""
+    """Return whether an archive is of the same run: the same job, command and first process."""
     if not is_archive(path):
         return False
     from ibprof.archive.archive_reader import read_origin  # noqa: PLC0415  (as above)
@@ -181,11 +179,10 @@ def _parts(path: Path) -> tuple[Path, Path, Path]:
 
 
 def _write_samples(run: Profile, folder: Path) -> None:
-    """Write the samples of a profile; no file where it has none.
+    """Write the samples of a profile; no file without samples.
 
     Args:
-        run: the profile.
-        folder: of the archive's events.
+        folder: folder of the archive's events.
 
     Raises:
         OSError: the file could not be written.
@@ -200,10 +197,10 @@ def _write_samples(run: Profile, folder: Path) -> None:
 
 
 def _read_samples(folder: Path) -> tuple[CollectiveSamples, MessageSamples]:
-    """Read the samples of a profile; none where it has no file.
+    """Read the samples of a profile; no samples without a file.
 
     Args:
-        folder: of the archive's events.
+        folder: folder of the archive's events.
 
     Raises:
         InputError: the file is damaged.

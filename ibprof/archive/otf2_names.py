@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The names of a profile's parts in its OTF2 archive; docs/formats/profile.md explains them.
 
-A property of a definition is `ibprof::` and the name of an attribute in `profile_data`. A part of a tuple adds its
-number to the name. If the part has attributes, each adds its own name after that. None has no property.
+A property of a definition is named `ibprof::` plus the name of an attribute in `profile_data`. Parts of a tuple add
+their number to the name. If a part has attributes, each adds its own name. None has no property.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 from ibprof.profile.profile_data import Direction, Kind, Opcode, Source
 
 VERSION = 1
-"""Version of the archive's contents; it increases when an older reader would misread them."""
+"""Version of the archive's contents; it increases if older readers would misread new contents."""
 
 VERSION_PROPERTY = "ibprof::version"
 
-# Attributes of a Profile, a Host and a Rank that are no properties.
+# Attributes of a Profile, a Host and a Rank that are stored elsewhere, not as properties.
 NOT_OF_RUN = (
     *("hosts", "ranks", "regions", "operations", "counters", "region_times", "sizes", "marks"),
     *("pairs", "transfers", "intervals", "interval_times", "demands", "times", "sites"),
@@ -36,7 +36,7 @@ PORT_CLASS = "port"
 INTERFACE_CLASS = "interface"
 PAIR_CLASS = "port pair"
 
-# The parameter before a counter holds the peer.
+# The parameter before a counter holds the counter's peer.
 PEER_PARAMETERS = {
     Direction.SENT: "destination",
     Direction.FETCHED: "fetched from",
@@ -44,10 +44,10 @@ PEER_PARAMETERS = {
 }
 PAIR_PARAMETER = "port pair"
 SITE_PARAMETER = "call site"
-"""The number of a call path. Holds for the metrics that follow it, until the next one or the end of the operation."""
+"""Parameter with a call path's number. It holds for the next metrics, up to another one or the operation's end."""
 OBJECT_PARAMETER = "object"
 CALLER_OBJECT_PARAMETER = "object of caller"
-"""Of a call path that is the caller of a site, in the place of the object."""
+"""Text in place of the object, for the call path of a site's caller."""
 ADDRESS_PARAMETER = "address"
 BUILD_ID_PARAMETER = "build id"
 NAME_PARAMETER = "name"
@@ -62,11 +62,11 @@ TRANSFER_MEMBER = "bytes posted"
 INTERVAL_MEMBER = "bytes to ranks"
 INTERVAL_PARAMETER = "interval from"
 INTERVAL_TIME_MEMBERS = ("interval time_ns", "interval_end_ns")
-"""After the same parameter: the time inside MPI calls."""
+"""Metric of the time inside MPI calls in an interval, after the same parameter as traffic."""
 DEMAND_PARAMETER = "asked of"
 DEMAND_MEMBERS = ("bytes asked", "calls")
 CALL_MEMBERS = ("calls timed", "time_ns", "error_ns")
-"""Of a call site: the number of calls, the time inside them, and its standard error."""
+"""Metrics of a call site: the number of calls, the time inside them, and its standard error."""
 
 Tag = tuple[Direction, Kind, Source]
 
@@ -79,11 +79,11 @@ Value = int | float | str
 
 
 def to_bits(form: str, value: int | float) -> int:
-    """Return the 64 bits of OTF2's union of attribute values with one member set.
+    """Return OTF2's union of attribute values as 64 bits, with one member set.
 
     Args:
-        form: of the member, as `struct` names it: `I` for a string's number, `Q`, `q`, `d`.
-        value: of the member.
+        form: the member's format in `struct`: `I` for a string's number, `Q`, `q`, `d`.
+        value: the member's value.
     """
     bits: int = struct.unpack("=Q", struct.pack(f"={form}", value).ljust(8, b"\0"))[0]
     return bits
@@ -95,7 +95,7 @@ def from_bits(form: str, bits: int) -> Any:
 
 
 def counter_members(tag: Tag) -> tuple[str, str]:
-    """Return the names of the two values of a counter: `bytes sent user openmpi`."""
+    """Return the names of a counter's two values: `bytes sent user openmpi`."""
     words = " ".join(word.name.lower() for word in tag)
     return f"bytes {words}", f"messages {words}"
 
@@ -104,14 +104,14 @@ def parse_counter_member(name: str) -> Tag:
     """Parse the name of a counter's first value.
 
     Raises:
-        LookupError, ValueError: it is invalid.
+        LookupError, ValueError: the name is invalid.
     """
     _, direction, kind, source = name.upper().split(" ")
     return Direction[direction], Kind[kind], Source[source]
 
 
 def transfer_members(opcode: Opcode) -> tuple[str, str]:
-    """Return the names of the two values of a transfer: `bytes posted write`."""
+    """Return the names of a transfer's two values: `bytes posted write`."""
     return f"{TRANSFER_MEMBER} {opcode.name.lower()}", f"messages posted {opcode.name.lower()}"
 
 
@@ -119,13 +119,13 @@ def parse_transfer_member(name: str) -> Opcode:
     """Parse the name of a transfer's first value.
 
     Raises:
-        LookupError: it is invalid.
+        LookupError: the name is invalid.
     """
     return Opcode[name.removeprefix(TRANSFER_MEMBER).strip().upper()]
 
 
 def interval_members(first_peer: int, last_peer: int) -> tuple[str, str, str]:
-    """Return the names of the values of an interval: `bytes to ranks 0-3`."""
+    """Return the names of an interval's values: `bytes to ranks 0-3`."""
     peers = f"{first_peer}-{last_peer}"
     return f"{INTERVAL_MEMBER} {peers}", f"messages to ranks {peers}", "interval_end_ns"
 
@@ -134,29 +134,29 @@ def parse_interval_member(name: str) -> tuple[int, int]:
     """Parse the name of an interval's first value.
 
     Raises:
-        ValueError: it is invalid.
+        ValueError: the name is invalid.
     """
     first, last = name.removeprefix(INTERVAL_MEMBER).split("-")
     return int(first), int(last)
 
 
 def size_member(direction: Direction, kind: Kind) -> str:
-    """Return the name of the number of messages of a size: `messages by size sent user`."""
+    """Return the name of a metric of message counts by size: `messages by size sent user`."""
     return f"{SIZE_MEMBER} {direction.name.lower()} {kind.name.lower()}"
 
 
 def parse_size_member(name: str) -> tuple[Direction, Kind]:
-    """Parse the name of a number of messages of a size.
+    """Parse the name of a metric of message counts by size.
 
     Raises:
-        LookupError, ValueError: it is invalid.
+        LookupError, ValueError: the name is invalid.
     """
     direction, kind = name.removeprefix(SIZE_MEMBER).strip().upper().split(" ")
     return Direction[direction], Kind[kind]
 
 
 def lower_bound(size_bin: int) -> int:
-    """Return the smallest number of bytes of a message in a size bin."""
+    """Return the smallest message size of a bin, in bytes."""
     return 1 << size_bin >> 1
 
 
@@ -164,7 +164,7 @@ def to_properties(thing: object, leave_out: Sequence[str] = ()) -> Iterator[tupl
     """Yield the attributes of a dataclass as names and values of properties.
 
     Args:
-        thing: object whose attributes are numbers, texts, tuples of texts or of such objects, enumerators, or None.
+        thing: object with attributes that are numbers, texts, enumerators, None, other such objects, or tuples.
         leave_out: attributes that are stored elsewhere.
     """
     yield from _write(PREFIX, thing, leave_out)
@@ -173,15 +173,15 @@ def to_properties(thing: object, leave_out: Sequence[str] = ()) -> Iterator[tupl
 def from_properties(
     made: Callable[..., Thing], find: Callable[[str], Value | None], leave_out: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Return the attributes of a dataclass from properties, as keyword arguments.
+    """Return a dataclass's attributes from properties, as keyword arguments.
 
     Args:
         made: the dataclass.
-        find: returns the value of a property, None if it is missing.
+        find: function that returns the value of a property, None if it is missing.
         leave_out: attributes that are stored elsewhere.
 
     Raises:
-        LookupError: a property is missing, or names no enumerator.
+        LookupError: a property is missing, or its value is no enumerator's name.
     """
     return _read_all(PREFIX, made, find, leave_out)
 
@@ -198,7 +198,7 @@ def _read_all(
 
 @lru_cache
 def _attributes(made: Any) -> dict[str, tuple[Any, bool]]:
-    """Return the type of each attribute of a dataclass, and whether an archive of an earlier version may lack it."""
+    """Return the type of each attribute of a dataclass, and whether an earlier version's archive may lack it."""
     hints = get_type_hints(made)
     return {
         column.name: (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read the global definitions of an OTF2 archive: texts, the system's tree, locations, regions, metrics."""
+"""Read the global definitions of an OTF2 archive: texts, system tree, locations, regions, metrics."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Properties = dict[str, Value]
 
 @dataclass(frozen=True, slots=True)
 class TreeNode:
-    """A node of the system's tree; `parent` is the number of another one, unknown for the root."""
+    """A node of the system tree; `parent` is the number of another node, unknown for the root."""
 
     name: str
     class_name: str
@@ -27,7 +27,7 @@ class TreeNode:
 
 @dataclass(frozen=True, slots=True)
 class DefinedLocation:
-    """A location; `node` is the number of the node of its group."""
+    """A location; `node` is the tree node of the location's group."""
 
     node: int
     number_of_events: int
@@ -46,7 +46,7 @@ class DefinedRegion:
 
 @dataclass(frozen=True, slots=True)
 class Callpath:
-    """A call path; `parent` is the number of another one, unknown for the outermost."""
+    """A call path; `parent` is the number of another call path, unknown for the outermost."""
 
     parent: int
     region: DefinedRegion
@@ -55,7 +55,7 @@ class Callpath:
 
 @dataclass(frozen=True, slots=True)
 class TraceDefinitions:
-    """Definitions by their numbers, in the order of the archive."""
+    """Definitions by number, in the order of the archive."""
 
     texts: dict[int, str] = field(default_factory=dict)
     nodes: dict[int, TreeNode] = field(default_factory=dict)
@@ -70,17 +70,16 @@ def read_definitions(otf2: Otf2Library, archive: Any) -> TraceDefinitions:
     """Read the global definitions.
 
     Args:
-        otf2: the library.
-        archive: its open Reader.
+        archive: the library's open Reader.
 
     Raises:
-        Otf2Error: they cannot be read.
-        LookupError, ValueError: they are contradictory.
+        Otf2Error: the definitions cannot be read.
+        LookupError, ValueError: the definitions contradict each other.
     """
     rows = _read_rows(otf2, archive)
     if not rows["ClockProperties"]:
         raise LookupError("the clock of the archive")
-    # The columns of each kind are those of OTF2_GlobalDefWriter_WriteX.
+    # The columns of each kind are the arguments of OTF2_GlobalDefWriter_WriteX.
     texts = _number((row[0], row[1].decode()) for row in rows["String"])
     node_properties = _properties(otf2, texts, rows["SystemTreeNodeProperty"])
     rank_properties = _properties(otf2, texts, rows["LocationProperty"])
@@ -110,11 +109,11 @@ def read_definitions(otf2: Otf2Library, archive: Any) -> TraceDefinitions:
 
 
 def _read_rows(otf2: Otf2Library, archive: Any) -> dict[str, list[_Row]]:
-    """Return the columns of all definitions, by the names of `RECORDS`."""
+    """Return the columns of all definitions, by the keys of `RECORDS`."""
     ffi, call = otf2.ffi, otf2.call
     rows: dict[str, list[_Row]] = {name: [] for name in RECORDS}
     kept: dict[str, Any] = {name: rows[name].append for name in RECORDS}
-    # Memory of OTF2 that lasts as long as the callback.
+    # This memory belongs to OTF2 and lasts as long as the callback.
     kept["String"] = lambda row: rows["String"].append((row[0], ffi.string(row[1])))
     kept["MetricClass"] = lambda row: rows["MetricClass"].append((*row[:2], ffi.unpack(row[2], row[1])))
 
@@ -135,10 +134,10 @@ def _read_rows(otf2: Otf2Library, archive: Any) -> dict[str, list[_Row]]:
 
 
 def _number(definitions: Iterable[tuple[int, Any]]) -> dict[int, Any]:
-    """Return definitions by their numbers.
+    """Return definitions by number.
 
     Raises:
-        ValueError: two have the same number.
+        ValueError: two definitions have the same number.
     """
     rows = list(definitions)
     numbered = dict(rows)
@@ -150,7 +149,7 @@ def _number(definitions: Iterable[tuple[int, Any]]) -> dict[int, Any]:
 def _properties(
     otf2: Otf2Library, texts: dict[int, str], rows: Iterable[_Row], names: dict[int, str] | None = None
 ) -> dict[int, Properties]:
-    """Return the properties of each owner: of rows with the number of the owner and of the name, a type and a value."""
+    """Return the properties of each owner, from rows of the owner's number, the name's number, a type and a value."""
     found: dict[int, Properties] = {}
     for owner, name, kind, bits in rows:
         found.setdefault(owner, {})[(names or texts)[name]] = _read_value(otf2, texts, kind, bits)
