@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verdict on a job: is the network why it is slow?"""
+"""The verdict on a job: whether the network makes it slow."""

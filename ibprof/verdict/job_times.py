@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figures of a recorded run that its verdict stands on: time in MPI, waiting, messages, bytes between hosts."""
+"""Figures of a recorded run for its verdict: time in MPI, waiting, messages, bytes between hosts."""
 
 from __future__ import annotations
 
@@ -28,59 +28,59 @@ if TYPE_CHECKING:
     from ibprof.waiting.wait_split import MeasuredWaiting
 
 LATENCY_S = 100e-6
-"""Time of a message beyond which latency does not explain it, on any network that MPI jobs use."""
+"""Time of a message above which latency is no explanation, on any network that MPI jobs use."""
 
 SLOWEST_LINK = 12.5e6
-"""Bytes a second of a link that is slow today, 100 Mb/s: transfer takes no longer than this where no link is known."""
+"""Bytes per second of a slow link today, 100 Mb/s: the longest transfer time if no link is known."""
 
 SLOWEST_COPY = 0.5e9
-"""Bytes a second that a rank sends and receives within its host, at least: its processor copies both."""
+"""Minimum bytes per second of a rank within its host: its processor copies both sent and received bytes."""
 
 _MANY_TIMES = 4
-"""Multiple of the time at line rate beyond which the job's own bytes do not explain the time."""
+"""Multiple of the time at line rate above which the job's own bytes do not explain the time."""
 
 _NEXT_TO_OTHERS = 16
-"""The same where a fabric is known: traffic of other jobs, which is not seen, slows messages as well.
+"""The same multiple for a known fabric: unseen traffic of other jobs slows messages as well.
 
-Source: docs/simulation.md, where messages next to a checkpoint take 8 to 11 times as long.
+Source: docs/simulation.md: messages concurrent with a checkpoint take 8 to 11 times as long.
 """
 
 OF_FILES = "FILE_"
-"""Beginning of the operations that read and write files: storage takes their time, whose traffic is not seen."""
+"""Prefix of operations on files: storage takes their time, and its traffic is not recorded."""
 
 
 _FOR_EACH_OTHER = frozenset({"ALLTOALL", "ALLGATHER", "ALLGATHERV", "REDUCE_SCATTER", "REDUCE_SCATTER_BLOCK"})
-"""Collectives whose bytes in the ledger pass between a rank and each other one."""
+"""Collectives whose bytes in the ledger pass between a rank and each other rank."""
 
 _ROUND_TRIP = frozenset({"ALLREDUCE", "SCAN", "EXSCAN"})
-"""Collectives whose bytes are sent and received."""
+"""Collectives whose ranks send and receive the bytes."""
 
 _WITHOUT_LEDGER = "NEIGHBOR_"
-"""Part of the names of collectives that the ledger leaves out."""
+"""Part of the names of collectives without bytes in the ledger."""
 
 MOST = 0.5
-"""Part of the waiting that a place needs to be named."""
+"""Share of the waiting above which a place is named."""
 
 
 _SLOW = 4
-"""Multiple of the expected time from which on transfer is slow."""
+"""Multiple of the expected time above which transfer is slow."""
 
 _SLOW_WITH_CAUSE = 2
-"""The same where hosts show why: a link of half its rate takes no longer than twice the expected time."""
+"""The same multiple if hosts show a cause: a link of half its rate takes at most twice the expected time."""
 
 
 @dataclass(frozen=True, slots=True)
 class TransferTimes:
-    """Measured parts of the time in MPI calls, means over ranks, s.
+    """Measured parts of the time in MPI calls, means over ranks, in seconds.
 
     Attributes:
-        wait_s: waiting for other ranks, without that in MPI_Finalize.
-        transfer_s: the rest of what was measured.
-        unsplit_s: time that no sample and no clock says more of; calls of MPI-IO are part of it.
-        error_s: standard error of the first two.
-        expected_s: the job's bytes at line rate, and the latency of its messages; None where these are not known.
-        late: ranks that others waited for.
-        causes: what may slow transfer, the surest first.
+        wait_s: time of waiting for other ranks, without MPI_Finalize.
+        transfer_s: time of data transfer: measured time without waiting.
+        unsplit_s: time without a sample or a clock that could split it; includes calls of MPI-IO.
+        error_s: standard error of `wait_s` and `transfer_s`.
+        expected_s: time of the job's bytes at line rate and of its messages' latency; None if unknown.
+        late: ranks that other ranks waited for.
+        causes: possible causes of slow transfer, the surest first.
     """
 
     wait_s: float
@@ -93,7 +93,7 @@ class TransferTimes:
 
     @property
     def is_slow(self) -> bool:
-        """Return whether transfer takes much longer than the job's own messages explain."""
+        """Return whether transfer takes much longer than the expected time."""
         most = _SLOW_WITH_CAUSE if self.causes else _SLOW
         return self.expected_s is not None and self.transfer_s - self.error_s > most * self.expected_s > 0
 
@@ -103,32 +103,32 @@ class JobTimes:
     """Figures of a run.
 
     Attributes:
-        mpi: time inside calls; None where not recorded.
-        run_s: time until the last rank ended; None where some were killed.
-        imbalance_s: how much longer the slowest rank is outside of MPI than the mean of ranks: no network can be
-            faster, so the others wait that long at least. 0 where not known.
-        latest: rank that is outside of MPI longest; None where not known.
-        latest_at: where the others wait for it; None where no place has most of that.
+        mpi: time inside calls; None if not recorded.
+        run_s: time until the last rank ended, in seconds; None if ranks were killed.
+        imbalance_s: the slowest rank's excess of time outside MPI over the mean, in seconds; 0 if unknown. No network
+            can be faster, so other ranks wait at least as long.
+        latest: rank with most time outside MPI; None if unknown.
+        latest_at: place where other ranks wait for `latest`; None if no place has most of the waiting.
         collectives: waiting by site, most first.
-        collective_wait_s: their waiting, mean over ranks.
-        end_s: waiting in MPI_Finalize, mean over ranks: how much longer the rank ran that ended last.
-        unexplained_s: time in all calls, mean over ranks, without the waiting in collectives and without files, that is
-            longer than the job's bytes and the latency of its messages explain.
-        files_s: time in calls of MPI-IO, mean over ranks.
-        message_s: time in MPI without waiting for each message of a rank; None without messages.
-        message_transfer_s: of that, the longest time that a message's bytes explain.
-        message_bytes: mean size.
-        messages: sent, mean over ranks.
-        bytes_sent: of all ranks.
-        between_hosts: part of them that goes to ranks on other hosts, 0 to 1.
-        hidden_on_host: all ranks are on one host, and not all of their messages are seen.
-        is_of_nccl: the time is that of NCCL's proxies, while which GPUs may compute.
-        parts: waiting and transfer as measured; None where no calls were sampled. The estimates then stand for them.
-        measured: all of that measurement.
-        transfer_causes: what hosts show that may slow transfer, the surest first.
-        killed: which ranks did not reach their end, and what is missing of them; empty where all reached it.
+        collective_wait_s: waiting in `collectives`, mean over ranks, in seconds.
+        end_s: waiting in MPI_Finalize, in seconds: the excess of the last rank's run time over the mean of ranks.
+        unexplained_s: time in calls beyond the time of the job's bytes and its messages' latency, mean over ranks, in
+            seconds; without waiting in collectives and without MPI-IO.
+        files_s: time in calls of MPI-IO, mean over ranks, in seconds.
+        message_s: time in MPI without waiting, per message of a rank, in seconds; None without messages.
+        message_transfer_s: longest time that a message's bytes explain, in seconds; a part of `message_s`.
+        message_bytes: mean size of a message.
+        messages: number of sent messages, mean over ranks.
+        bytes_sent: sent bytes of all ranks.
+        between_hosts: share of `bytes_sent` to ranks on other hosts, 0 to 1.
+        hidden_on_host: true if all ranks are on one host, and some of their messages are not recorded.
+        is_of_nccl: true for time of NCCL's proxies, during which GPUs may compute.
+        parts: measured waiting and transfer; None without sampled calls: the estimates then replace them.
+        measured: the complete measurement of waiting and transfer.
+        transfer_causes: possible causes of slow transfer that hosts show, the surest first.
+        killed: description of ranks that did not reach their end, and of their missing data; empty without such ranks.
         host_pairs: rate and latency of messages by pair of hosts.
-        shared_cores: ranks that lack cores, where that explains why transfer takes long; None where it does not.
+        shared_cores: ranks that lack cores, if that explains slow transfer; otherwise None.
     """
 
     mpi: TimeInMpi | None
@@ -158,12 +158,12 @@ class JobTimes:
 
     @property
     def mpi_s(self) -> float | None:
-        """Time inside MPI calls, MPI_Finalize included, mean over ranks; None where not recorded."""
+        """Time inside MPI calls, with MPI_Finalize, mean over ranks, in seconds; None if not recorded."""
         return self.mpi.busy_s + self.end_s if self.mpi else None
 
     @property
     def wait_s(self) -> float:
-        """Waiting for other ranks, mean over ranks: as measured, or else the largest of what is known of it."""
+        """Waiting for other ranks, mean over ranks, in seconds: measured, or else the largest estimate."""
         if self.parts:
             return min(self.parts.wait_s + self.end_s, self.mpi_s or 0.0)
         known = self.collective_wait_s + self.unexplained_s + self.end_s
@@ -174,8 +174,7 @@ def measure_job(run: Profile, links: BusiestLink | None = None) -> JobTimes:
     """Return the figures of a run.
 
     Args:
-        run: the profile.
-        links: of the fabric that it ran on; None where that is not known.
+        links: the most loaded link of the run's fabric; None if unknown.
     """
     timed = [rank for rank in run.ranks if rank.has_times and rank.rank < run.world_size]
     ranks = max(len(timed), 1)
@@ -200,13 +199,13 @@ def measure_job(run: Profile, links: BusiestLink | None = None) -> JobTimes:
     files = _time_in(run, of_files=True) / ranks if timed else 0.0
     collective = sum(site.waiting_s for site in waiting) / ranks
     rest = _time_in(run, of_files=False) / ranks - collective if timed else 0.0
-    # Time in messages that are not known is not known to be waiting.
+    # Unknown time in messages may be no waiting.
     unexplained = 0.0 if sent.is_unknown_within else max(rest - transfer - each * LATENCY_S, 0.0)
     end = float(spans.max() - spans.mean()) if whole and timed and not run.is_of_nccl else 0.0
     at_work = max((mpi.busy_s if mpi else 0.0) - files - max(imbalance - end, collective + unexplained), 0.0)
     measured = measure_waiting(run)
     if measured and not measured.messages and measured.total().unsplit_s > measured.total().time_s / 2:
-        # A recording without samples of messages says nothing of most calls: the estimates say more.
+        # Without samples of messages most calls are unsplit, so the estimates are better.
         measured = None
     parts, causes = None, find_transfer_causes(run, 0.0, 1.0) if timed else ()
     shared = find_shared_cores(run) if timed else None
@@ -257,18 +256,18 @@ def measure_job(run: Profile, links: BusiestLink | None = None) -> JobTimes:
 
 
 def _find_line_rate_s(run: Profile, busiest_host: float) -> float:
-    """Return the time of the bytes that one host sends at the usual adapters' rate; at a slow one where unknown."""
+    """Return the time of one host's sent bytes at the usual adapters' rate, or at a slow rate if that is unknown."""
     rate = find_possible_rate(run)
     return busiest_host / (rate * 1e9 / 8 if rate else SLOWEST_LINK)
 
 
 def _hides_within_hosts(run: Profile) -> bool:
-    """Return whether messages between ranks of one host may be unseen; Open MPI's PML sees all."""
+    """Return whether messages between ranks of one host may be unrecorded; Open MPI's PML sees all of them."""
     return any(rank.source != Source.OPENMPI and not rank.sees_host for rank in run.ranks)
 
 
 def _time_in(run: Profile, *, of_files: bool) -> float:
-    """Return the seconds of all ranks in calls of MPI-IO, or in all others."""
+    """Return the seconds of all ranks in calls of MPI-IO, or in all other calls."""
     files = np.array([name.startswith(OF_FILES) for name in run.operations], np.bool_)
     rows = files[run.times.operation] == of_files
     return float(run.times.time_ns[rows].astype(np.float64).sum() * 1e-9)
@@ -276,14 +275,14 @@ def _time_in(run: Profile, *, of_files: bool) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
-    """User data that all ranks sent, as seen; within hosts what calls asked for, where less was seen.
+    """User data that all ranks sent, as recorded; within hosts, the asked bytes if fewer were recorded.
 
     Attributes:
-        bytes, messages: all.
-        between: bytes that go to another host, or perhaps do.
-        busiest_host: bytes that one host sends to others, at most.
-        hides_some: messages within hosts were not all seen.
-        is_unknown_within: and what calls asked for is not known either.
+        bytes, messages: all sent bytes and messages.
+        between: bytes that go to another host, or may do so.
+        busiest_host: largest number of bytes that one host sends to other hosts.
+        hides_some: true if some messages within hosts were not recorded.
+        is_unknown_within: true if, in addition, the asked bytes within hosts are unknown.
     """
 
     bytes: int
@@ -295,7 +294,7 @@ class _Sent:
 
 
 def _sum_sent(run: Profile, on_host_share: float | None) -> _Sent:
-    """Return what was sent; `on_host_share` of it stays within hosts. None stands for the hosts as recorded."""
+    """Return the sent data; `on_host_share` is the share within hosts, None for the recorded hosts."""
     counters = run.counters
     rows = (counters.direction != Direction.RECEIVED) & (counters.kind == Kind.USER) & (counters.source != Source.VERBS)
     host_of = {rank.rank: rank.host for rank in run.ranks}
@@ -318,7 +317,7 @@ def _sum_sent(run: Profile, on_host_share: float | None) -> _Sent:
         hides = within < asked.bytes or messages_within < asked.messages
         messages_within = max(messages_within, asked.messages)
     if on_host_share is not None:
-        # Placed elsewhere than they ran, ranks have others on their hosts.
+        # In another placement, ranks share hosts with other ranks.
         within, between = round((within + between) * on_host_share), round((within + between) * (1 - on_host_share))
     within += unseen
     return _Sent(
@@ -333,9 +332,9 @@ def _sum_sent(run: Profile, on_host_share: float | None) -> _Sent:
 
 @dataclass(frozen=True, slots=True)
 class AskedWithinHosts:
-    """Bytes and messages that calls ask to move between ranks of one host, of all ranks.
+    """Bytes and messages that calls ask to move between ranks of one host, sum over all ranks.
 
-    Point-to-point calls are exact. For collectives both are estimates of common algorithms.
+    Point-to-point calls are exact. Collectives are estimates for common algorithms.
     """
 
     bytes: int
@@ -343,7 +342,7 @@ class AskedWithinHosts:
 
 
 def sum_asked_within_hosts(run: Profile) -> AskedWithinHosts | None:
-    """Return what calls ask for between ranks of one host; None where the ledger does not have all calls."""
+    """Return the asked data between ranks of one host; None if the ledger lacks calls."""
     ranks = [rank for rank in run.ranks if rank.rank < run.world_size]
     if not ranks or not all(rank.has_demands for rank in ranks):
         return None
@@ -358,7 +357,7 @@ def sum_asked_within_hosts(run: Profile) -> AskedWithinHosts | None:
 
 
 def _sum_to_peers(run: Profile, host_of: np.ndarray) -> AskedWithinHosts:
-    """Sum calls with a peer or a root."""
+    """Sum the calls with a peer or a root."""
     demands = run.demands
     rows = np.flatnonzero(demands.partner < np.uint64(run.world_size))
     mine, theirs = demands.rank[rows], demands.partner[rows].astype(np.intp)
@@ -385,7 +384,7 @@ def _sum_in_groups(run: Profile, host_of: np.ndarray) -> AskedWithinHosts:
             elif names & _ROUND_TRIP:
                 asked *= 2
             else:
-                # Of vectors the ledger has the sum over all ranks.
+                # For vector collectives, the ledger has the sum over all ranks.
                 asked = asked * others // (len(members) - 1)
             total += asked
             messages += calls * (others if names & {"ALLTOALL", "ALLTOALLV", "ALLTOALLW"} else _rounds(others + 1))
@@ -393,7 +392,7 @@ def _sum_in_groups(run: Profile, host_of: np.ndarray) -> AskedWithinHosts:
 
 
 def _barriers(run: Profile, host_of: np.ndarray) -> int:
-    """Return the messages of barriers, which are not in the ledger."""
+    """Return the number of barriers' messages, which are not in the ledger."""
     times, on_host = run.times, np.bincount(host_of[host_of >= 0])
     chosen = np.array([name in ("BARRIER", "IBARRIER") for name in run.operations], bool)
     if not len(chosen):
@@ -403,7 +402,7 @@ def _barriers(run: Profile, host_of: np.ndarray) -> int:
 
 
 def _rounds(ranks: int) -> int:
-    """Return the rounds of messages in which each of some ranks can reach all."""
+    """Return the number of rounds of messages after which each of some ranks can have reached all others."""
     return math.ceil(math.log2(ranks)) if ranks > 1 else 0
 
 
@@ -417,13 +416,12 @@ class Place:
 
 
 def find_place_of_waiting(run: Profile, ranks: list[Rank], latest: int, waiting_s: float) -> Place | None:
-    """Return where ranks are longer inside MPI than the latest one; None where no place has most of it.
+    """Return the place where ranks spend more time inside MPI than the latest rank; None if no place has most of it.
 
     Args:
-        run: the profile.
-        ranks: those with times.
-        latest: number of the rank that is outside of MPI longest.
-        waiting_s: mean over ranks, for whatever reason.
+        ranks: ranks with times.
+        latest: number of the rank with most time outside MPI.
+        waiting_s: total waiting, mean over ranks, in seconds.
     """
     times = run.times
     rows = np.isin(times.rank, [rank.rank for rank in ranks])
@@ -432,7 +430,7 @@ def find_place_of_waiting(run: Profile, ranks: list[Rank], latest: int, waiting_
         return None
     places, place_of = np.unique(keys, axis=1, return_inverse=True)
     seconds = times.time_ns[rows].astype(np.float64) * 1e-9
-    # The latest rank would be as long as the others in each place, did it not come last.
+    # Without being late, the latest rank would spend as much time in each place as the others.
     share = np.where(times.rank[rows] == latest, -(len(ranks) - 1), 1)
     longer = np.bincount(place_of.ravel(), weights=seconds * share, minlength=places.shape[1])
     most = int(longer.argmax())

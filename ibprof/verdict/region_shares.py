@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of a run's time in MPI, of its waiting and of its links' time that its regions take."""
+"""Shares of regions in a run's time in MPI, waiting, and link time."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RegionShare:
-    """Part of a run that a region takes.
+    """The share of a region in a run.
 
     Attributes:
-        name: of the region.
-        mpi_s: time inside MPI calls, mean over all ranks.
-        wait_s: of that, waiting for other ranks; an estimate where no calls were sampled.
-        line_rate_s: what the region's most loaded link direction needs at line rate; None where that is not known.
+        mpi_s: time inside MPI calls, mean over all ranks, in seconds.
+        wait_s: part of `mpi_s` spent waiting for other ranks, in seconds; an estimate without sampled calls.
+        line_rate_s: time of the region's most loaded link direction at line rate, in seconds; None if unknown.
     """
 
     name: str
@@ -38,16 +37,15 @@ def share_by_region(
     line_rates: Mapping[str, float] | None = None,
     measured: MeasuredWaiting | None = None,
 ) -> tuple[RegionShare, ...]:
-    """Return the regions with time in MPI, those with most first; empty where no rank was timed.
+    """Return the regions with time in MPI, those with most first; empty if no rank was timed.
 
-    Waiting in a region is the larger of two figures, as for the run: how much longer its slowest rank is outside of MPI
-    than the mean, and the waiting in its collectives.
+    The estimated waiting in a region is the larger of two figures, as for the run: the slowest rank's excess of time
+    outside MPI over the mean, and the waiting in the region's collectives.
 
     Args:
-        run: the profile.
         collectives: waiting by site.
-        line_rates: seconds of each region's most loaded link direction at line rate; None where no fabric is known.
-        measured: waiting as measured, in place of both figures; None where no calls were sampled.
+        line_rates: seconds of each region's most loaded link direction at line rate; None without a fabric.
+        measured: measured waiting, which replaces both figures; None without sampled calls.
     """
     timed = [rank for rank in run.ranks if rank.has_times and rank.rank < run.world_size]
     if not timed:

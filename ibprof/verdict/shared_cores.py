@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks that share cores: a rank without a core neither sends nor receives, and no network makes that faster."""
+"""Ranks that share cores: without a core, a rank neither sends nor receives, and no network can help."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ibprof.verdict.verdict_data import TransferCause
 SHARED_CORES = "oversubscribed-cores"
 
 _MUCH_CROWDED = 0.1
-"""Part of the run without a core from which on ranks that share cores are a cause."""
+"""Share of the run without a core above which shared cores are a cause."""
 
 _MUCH_OTHERS = 0.25
-"""The same where each rank may have a core of its own: something else uses it."""
+"""The same share if each rank may have a core of its own: another program then uses the core."""
 
 _MOST_CORES = 4096
 
@@ -31,12 +31,12 @@ _OWN_HOSTS = (
 
 @dataclass(frozen=True, slots=True)
 class SharedCores:
-    """Ranks without a core of their own.
+    """Ranks that share cores.
 
     Attributes:
-        cause: with evidence and advice.
-        lacked_s: time for which ranks were ready to run without a core, mean over all ranks; None where unknown.
-        is_crowd: there are more ranks than cores; otherwise something else uses their cores.
+        cause: the cause, with evidence and advice.
+        lacked_s: time in which ranks were ready but had no core, mean over all ranks, in seconds; None if unknown.
+        is_crowd: true if there are more ranks than cores; false if other programs use the ranks' cores.
     """
 
     cause: TransferCause
@@ -44,16 +44,16 @@ class SharedCores:
     is_crowd: bool = True
 
     def explains(self, transfer_s: float, most_s: float) -> bool:
-        """Return whether transfer would take no longer than `most_s` if each rank had a core."""
+        """Return whether transfer would take at most `most_s` if each rank had a core."""
         return self.lacked_s is None or transfer_s - self.lacked_s <= most_s
 
 
 def find_shared_cores(run: Profile) -> SharedCores | None:
-    """Return where ranks lack cores: more ranks than cores, ranks bound to one core, or other processes."""
+    """Return ranks that lack cores: more ranks than cores, ranks bound to one core, or other processes."""
     machines: dict[tuple[bool, int], list[Rank]] = defaultdict(list)
     ranks = [rank for rank in run.ranks if rank.rank < run.world_size]
     for rank in ranks:
-        # Containers of one machine share its cores.
+        # Containers of one machine share the machine's cores.
         machines[bool(rank.boot), rank.boot or rank.host].append(rank)
     shares = [_share_without_core(each) for each in machines.values()]
     found = []
@@ -75,7 +75,7 @@ def find_shared_cores(run: Profile) -> SharedCores | None:
 
 
 def count_cores(ranks: Iterable[Rank]) -> float:
-    """Return the number of cores that ranks may run on; infinite where unknown."""
+    """Return the number of cores that ranks may run on; infinite if unknown."""
     cores: set[int] = set()
     for rank in ranks:
         own = _find_cores(rank)
@@ -86,7 +86,7 @@ def count_cores(ranks: Iterable[Rank]) -> float:
 
 
 def _find_cores(rank: Rank, name: str = "cores") -> frozenset[int] | None:
-    """Return the cores that a rank may run on, or all of its machine (`online`); None where unknown."""
+    """Return the cores that a rank may run on, or all cores of its machine (`online`); None if unknown."""
     text = next((choice.text for choice in rank.choices if choice.name == name), "")
     cores: set[int] = set()
     for part in filter(None, text.split(",")):
@@ -98,9 +98,9 @@ def _find_cores(rank: Rank, name: str = "cores") -> frozenset[int] | None:
 
 
 def _find_crowd(ranks: Sequence[Rank]) -> tuple[list[Rank], frozenset[int]]:
-    """Return the ranks with the fewest cores each, and these cores; no ranks where each may have one of its own.
+    """Return the ranks with the fewest cores per rank, and these cores; no ranks if each can have its own core.
 
-    Only sets of cores that ranks are bound to are tried, and the union of all.
+    The search covers the sets of cores that ranks are bound to, and their union.
     """
     bound = {rank.rank: cores for rank in ranks if (cores := _find_cores(rank))}
     tried = {*bound.values(), frozenset().union(*bound.values())}
@@ -110,7 +110,7 @@ def _find_crowd(ranks: Sequence[Rank]) -> tuple[list[Rank], frozenset[int]]:
 
 
 def _share_without_core(ranks: Sequence[Rank]) -> float | None:
-    """Return the part of the run for which ranks were ready without a core, mean over them; None where unknown."""
+    """Return the share of the run in which ranks were ready without a core, mean over ranks; None if unknown."""
     elapsed = sum(elapsed_s(rank) for rank in ranks if rank.stop_ns)
     if not elapsed or not all(rank.stop_ns and rank.cpu_ns for rank in ranks):
         return None
@@ -118,9 +118,9 @@ def _share_without_core(ranks: Sequence[Rank]) -> float | None:
 
 
 def _lacked_s(rank: Rank) -> float:
-    """Return the time for which a rank was ready to run without a core.
+    """Return the time in which a rank was ready to run without a core, in seconds.
 
-    Where the kernel does not count it, that is the time without a core: ranks that wait in MPI use theirs.
+    If the kernel does not count this time, return the time without a core: ranks that wait in MPI use their cores.
     """
     return rank.no_core_ns * 1e-9 if rank.no_core_ns else max(elapsed_s(rank) - rank.cpu_ns * 1e-9, 0.0)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Causes of slow transfer: the transport in use, adapters, errors, other traffic, congestion, copies within hosts.
+"""Causes of slow transfer: transport in use, adapters, errors, other traffic, congestion, copies within hosts.
 
-Each cause rests on what hosts show to any user: docs/causes.md.
+All evidence is visible to any user of the hosts: docs/causes.md.
 """
 
 from __future__ import annotations
@@ -24,54 +24,54 @@ if TYPE_CHECKING:
     from ibprof.waiting.message_rates import HostPair
 
 CARRIES = 0.5
-"""Part of the job's bytes from which on a transport carries them."""
+"""Share of the job's bytes above which a transport counts as used."""
 
 _LOOPBACK = "lo"
 
 _IDLE = 0.1
-"""Part of the job's bytes up to which a port is idle."""
+"""Share of the job's bytes up to which a port counts as idle."""
 
 _SLOWER = 0.75
-"""Part of the peers' rate below which an adapter is slow."""
+"""Share of the peers' rate below which an adapter is slow."""
 
 _USUAL_WIDTH = 4
-"""Lanes of an InfiniBand port; a link of one lane has lost three."""
+"""Lanes of an InfiniBand port; a link with one lane has lost three."""
 
 _PCI_LANE_GBPS = ((2.5, 2.0), (5.0, 4.0), (8.0, 7.88), (16.0, 15.75), (32.0, 31.5), (64.0, 63.0))
 """GT/s and Gb/s of a PCI Express lane, by generation. Source: PCI Express Base Specification, encodings."""
 
 _PCI_OVERHEAD = 0.85
-"""Part of these that is payload."""
+"""Share of payload in the rate of a PCI Express lane."""
 
 _MANY_ERRORS = 10
-"""Errors of a port from which on a link is named."""
+"""Minimum number of a port's errors to report its link."""
 
 _LOST = 0.005
-"""Part of TCP's segments that are sent again from which on packets are lost."""
+"""Share of retransmitted TCP segments above which packets are lost."""
 
 _MANY_SEGMENTS = 100
-"""Segments sent again below which their part says nothing."""
+"""Minimum number of retransmitted segments for a significant share."""
 
 _MUCH_OTHER = 0.5
-"""Part of the job's own bytes from which on a port carries other traffic."""
+"""Share of the job's own bytes above which a port carries other traffic."""
 
 _WORTH_SAYING = 1 << 20
-"""Bytes: daemons use each interface a little."""
+"""Minimum of other traffic in bytes: daemons use each interface a little."""
 
 _WAITS = 1.0
-"""Ticks of waiting for each word sent from which on a port is congested."""
+"""Ticks of waiting per sent word above which a port is congested."""
 
 _MARKED = 1e-4
-"""Part of the packets whose sender was told to slow down from which on a port is congested."""
+"""Share of packets with a congestion notification to their sender above which a port is congested."""
 
 _MUCH_TRANSFER = 0.5
-"""Part of the time in MPI from which on transfer decides."""
+"""Share of the time in MPI above which transfer decides."""
 
 _COPIED = 0.9
-"""Part of the bytes within hosts from which on copies are the transfer."""
+"""Share of bytes within hosts above which copies are the transfer."""
 
 _LARGE_BYTES = 16 << 10
-"""Mean size of messages from which on their bytes take longer than their latency."""
+"""Mean size of messages above which their bytes take longer than their latency."""
 
 _MOST_NAMED = 3
 
@@ -84,23 +84,22 @@ _LINK_ERRORS = (
     ("rnr_nak_retry_err", _MANY_ERRORS),
     ("packet_seq_err", _MANY_ERRORS),
 )
-"""Counters of errors of a port, and the growth from which on they are named."""
+"""Error counters of a port -> growth above which they are reported."""
 
 _INTERFACE_ERRORS = (("rx_errors", _MANY_ERRORS), ("tx_errors", _MANY_ERRORS))
 
 
 @dataclass(slots=True)
 class _HostTraffic:
-    """The job's traffic of one host.
+    """The job's traffic on one host.
 
     Attributes:
-        host: the host.
-        ranks: of the host.
+        ranks: ranks of the host.
         sent, received: bytes of user data to and from other hosts.
-        within: bytes between its ranks.
-        packets: upper bound of those sent and received for that.
-        tcp: bytes that its TCP connections sent and received, by interface.
-        segments, retransmitted: TCP segments that left the host, and those sent again.
+        within: bytes between ranks of the host.
+        packets: upper bound of the packets for `sent` and `received`.
+        tcp: bytes of TCP connections, sent and received, by interface.
+        segments, retransmitted: numbers of TCP segments sent by the host, and of those sent again.
         posted: bytes sent by work requests, by device and port.
     """
 
@@ -121,16 +120,16 @@ class _HostTraffic:
         return self.sent + self.received
 
     def find_interface(self) -> Interface | None:
-        """Return the interface whose TCP connections carry most of the bytes to other hosts; None where none does."""
+        """Return the interface with most of the TCP bytes to other hosts; None if no interface has enough."""
         names = [name for name in self.tcp if name != _LOOPBACK]
-        # Connections of the launcher carry a little.
+        # Connections of the launcher carry few bytes.
         if not self.moved or sum(self.tcp[name] for name in names) < max(CARRIES * self.moved, _WORTH_SAYING):
             return None
         most = max(names, key=lambda name: self.tcp[name])
         return next((each for each in self.host.interfaces if each.name == most), None)
 
     def find_ports(self) -> list[Port]:
-        """Return the active ports that carry the bytes to other hosts, as far as is known; empty over TCP."""
+        """Return the active ports that carry bytes to other hosts, as far as known; empty over TCP."""
         if not self.moved or self.find_interface():
             return []
         active = [port for port in self.host.ports if port.is_active]
@@ -141,7 +140,7 @@ class _HostTraffic:
 
 
 def name_carriers(run: Profile, pairs: Sequence[HostPair]) -> tuple[HostPair, ...]:
-    """Return pairs of hosts with what carries their messages: the interface of TCP, the source's ports, or memory."""
+    """Return pairs of hosts with the carrier of their messages: TCP's interface, the source's ports, or memory."""
     carriers: dict[tuple[str, bool], str] = {}
     for each in _sum_hosts(run) if pairs else ():
         interface = each.find_interface()
@@ -153,7 +152,7 @@ def name_carriers(run: Profile, pairs: Sequence[HostPair]) -> tuple[HostPair, ..
 
 
 def find_growth(counters: Iterable[HardwareCounter], name: str) -> int | None:
-    """Return by how much a counter grew; None where that is unknown or it was reset."""
+    """Return the growth of a counter; None if unknown, or if the counter was reset."""
     for counter in counters:
         if counter.name == name and counter.after is not None and counter.after >= counter.before:
             return counter.after - counter.before
@@ -161,13 +160,13 @@ def find_growth(counters: Iterable[HardwareCounter], name: str) -> int | None:
 
 
 def bytes_sent_by(port: Port) -> int | None:
-    """Return the bytes that a port sent, all traffic; None where unknown."""
+    """Return the bytes of all traffic that a port sent; None if unknown."""
     words = find_growth(port.hardware, "port_xmit_data")
     return find_growth(port.hardware, "tx_bytes") if words is None else 4 * words
 
 
 def find_possible_rate(run: Profile) -> float | None:
-    """Return the rate of the fastest adapter of most hosts, Gb/s, without faults; None where no host shows it."""
+    """Return the faultless rate of most hosts' fastest adapter, in Gb/s; None if no host shows it."""
     rates = []
     for host in run.hosts:
         ports = [_whole_rate(port) for port in host.ports if port.is_active]
@@ -177,7 +176,7 @@ def find_possible_rate(run: Profile) -> float | None:
 
 
 def _whole_rate(port: Port) -> float:
-    """Return the rate of a port with all its lanes."""
+    """Return the rate of a port with all lanes, in Gb/s."""
     lost = port.width == 1 and port.link_layer == "InfiniBand"
     return port.rate_gbps * (_USUAL_WIDTH if lost else 1)
 
@@ -188,12 +187,11 @@ def _usual(rates: Sequence[float]) -> float:
 
 
 def find_transfer_causes(run: Profile, transfer_s: float, mpi_s: float) -> tuple[TransferCause, ...]:
-    """Return what may slow a run's transfer, the surest first; empty where nothing is found.
+    """Return possible causes of a run's slow transfer, the surest first.
 
     Args:
-        run: the profile.
-        transfer_s: time of transfer, mean over ranks.
-        mpi_s: time in MPI that is known, likewise.
+        transfer_s: time of transfer, mean over ranks, in seconds.
+        mpi_s: known time in MPI, mean over ranks, in seconds.
     """
     hosts = _sum_hosts(run)
     found: dict[str, TransferCause] = {}
@@ -217,7 +215,7 @@ def _sum_hosts(run: Profile) -> list[_HostTraffic]:
     source, destination, rows = find_ends(run)
     amounts, messages = run.counters.bytes[rows], run.counters.messages[rows]
     user = run.counters.kind[rows] == Kind.USER
-    # A peer that is unknown is on another host.
+    # An unknown peer is on another host.
     apart, within = source != destination, user & (source == destination) & (source < count)
     packets = messages * np.uint64(4) + amounts // np.uint64(SMALLEST_MTU) + np.uint64(32)
     sent, received = (
@@ -251,7 +249,7 @@ def _sum_hosts(run: Profile) -> list[_HostTraffic]:
 
 
 def _join(parts: Sequence[str]) -> str:
-    """Return some of many parts in words."""
+    """Return a list in words of some of many parts."""
     more = f" and {len(parts) - _MOST_NAMED} more" if len(parts) > _MOST_NAMED else ""
     return f"{', '.join(parts[:_MOST_NAMED])}{more}"
 
@@ -266,7 +264,7 @@ def _gbps(rate: float) -> str:
 def _find_wrong_transport(run: Profile, hosts: Sequence[_HostTraffic]) -> Iterator[TransferCause]:
     moving = [each for each in hosts if each.moved]
     over_tcp = [(each, interface) for each in moving if (interface := each.find_interface())]
-    # A network needs both ends: all hosts that exchange bytes must have the faster device.
+    # A network needs both ends: all hosts with traffic to other hosts must have the faster device.
     ports = [_find_idle_port(each, interface) for each, interface in over_tcp]
     faster = [_find_faster_interface(each, interface) for each, interface in over_tcp]
     if len(over_tcp) == len(moving) > 1:
@@ -292,7 +290,7 @@ def _find_wrong_transport(run: Profile, hosts: Sequence[_HostTraffic]) -> Iterat
     loops = [
         each for each in hosts if each.within >= _WORTH_SAYING and each.tcp[_LOOPBACK] >= 2 * CARRIES * each.within
     ]
-    # Between hosts there may be more.
+    # Between hosts there may be more causes.
     if loops and sum(each.within for each in loops) >= sum(each.sent for each in hosts):
         carried = sum(each.tcp[_LOOPBACK] for each in loops) // 2
         evidence = (
@@ -303,7 +301,7 @@ def _find_wrong_transport(run: Profile, hosts: Sequence[_HostTraffic]) -> Iterat
 
 
 def _find_idle_port(traffic: _HostTraffic, interface: Interface) -> Port | None:
-    """Return the fastest active port that is better than TCP over an interface; None where there is none."""
+    """Return the fastest active port that is better than TCP over an interface; None without one."""
     speed = (interface.speed_mbps or 0) / 1e3
     better = []
     for port in traffic.host.ports:
@@ -316,7 +314,7 @@ def _find_idle_port(traffic: _HostTraffic, interface: Interface) -> Port | None:
 
 
 def _find_faster_interface(traffic: _HostTraffic, used: Interface) -> Interface | None:
-    """Return the fastest idle interface; None where none is at least twice as fast as the one in use."""
+    """Return the fastest idle interface; None unless it is at least twice as fast as the interface in use."""
     better = [
         each
         for each in traffic.host.interfaces
@@ -327,7 +325,7 @@ def _find_faster_interface(traffic: _HostTraffic, used: Interface) -> Interface 
 
 
 def _find_faster_port(traffic: _HostTraffic) -> tuple[Port, Port] | None:
-    """Return the port in use and a faster idle one; None where there is none, or no counter shows which is in use."""
+    """Return the port in use and a faster idle port; None without one, or if no counter shows the port in use."""
     used = [port for port in traffic.find_ports() if (bytes_sent_by(port) or 0) >= CARRIES * traffic.sent > 0]
     if len(used) != 1:
         return None
@@ -342,7 +340,7 @@ def _find_faster_port(traffic: _HostTraffic) -> tuple[Port, Port] | None:
 
 
 def _say_settings(run: Profile) -> str:
-    """Return the variables of the environment that choose a transport, as a sentence; empty without any."""
+    """Return a sentence on the environment variables that choose a transport; empty without such variables."""
     own = "OMPI_MCA_" if _is_open_mpi(run) else "I_MPI_" if "Intel" in run.mpi else "MPIR_CVAR_"
     begins = (own, "UCX_", "IBPROF_", "FI_") if own != "OMPI_MCA_" else (own, "UCX_", "IBPROF_")
     chosen = run.ranks[0].choices if run.ranks else ()
@@ -432,7 +430,7 @@ def _find_slow_adapters(hosts: Sequence[_HostTraffic]) -> Iterator[TransferCause
 
 
 def _find_pci_rate(port: Port) -> float | None:
-    """Return the rate of a port's PCI link, Gb/s, where it is below that of the device; None otherwise."""
+    """Return the rate of a port's PCI link in Gb/s, if it is below the device's PCI rate; otherwise None."""
     if not port.pci_width or not port.pci_gts:
         return None
     if port.pci_width >= port.pci_width_max and port.pci_gts >= port.pci_gts_max:

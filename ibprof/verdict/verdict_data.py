@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verdict on a job as data: its kind, its sentences, and the figures that it stands on."""
+"""The verdict on a job as data: kind, sentences, and figures."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from ibprof.waiting.message_rates import HostPair
 
 WORTH_HAVING = 0.01
-"""Part of the run that a remedy must save to be worth it."""
+"""Minimum share of the run that a worthwhile remedy saves."""
 
 
 class VerdictKind(Enum):
-    """Why a job is as slow as it is; docs/verdict.md describes each."""
+    """Reason for the job's speed; docs/verdict.md describes each kind."""
 
     NOT_MPI = "not-mpi"
     WAITING = "waiting"
@@ -35,10 +35,10 @@ class VerdictKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class TransferCause:
-    """Why transfer is slow.
+    """A cause of slow transfer.
 
     Attributes:
-        name: of docs/causes.md.
+        name: name of the cause in docs/causes.md.
         evidence, advice: a sentence each.
     """
 
@@ -49,14 +49,14 @@ class TransferCause:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Where a verdict's time goes; fields that are not known are None.
+    """A place where a verdict's time goes; unknown fields are None.
 
     Attributes:
-        rank: that the others wait for.
-        operation: as the MPI standard writes it.
+        rank: the rank that other ranks wait for.
+        operation: the call, as the MPI standard writes it.
         site: line of the program.
-        region: of the program.
-        link: a link direction, in words.
+        region: region of the program.
+        link: description of a link direction.
     """
 
     rank: int | None = None
@@ -71,10 +71,10 @@ class SiteTransfer:
     """Transfer in the calls of one operation, line and region.
 
     Attributes:
-        operation: as the MPI standard writes it.
-        site: line of the program; None where lines were not recorded.
-        region: of the program.
-        transfer_s: seconds, mean over ranks.
+        operation: the call, as the MPI standard writes it.
+        site: line of the program; None if lines were not recorded.
+        region: region of the program.
+        transfer_s: time of transfer, mean over ranks, in seconds.
     """
 
     operation: str | None
@@ -85,24 +85,24 @@ class SiteTransfer:
 
 @dataclass(frozen=True, slots=True)
 class BusiestLink:
-    """The most loaded link direction of a fabric under a job, and what would relieve it.
+    """The most loaded link direction of a fabric under a job, with remedies.
 
     Attributes:
-        busiest: link direction of the largest time, in words.
-        line_rate_s: its bytes at its speed, seconds.
-        is_host_link: no link between switches needs longer.
-        loaded_by: ranks, call, line and region that load it most, in words; empty where not known.
-        operation, site, region: of `loaded_by`.
-        cause: name of its first cause, of docs/causes.md; None where none was found.
-        advice: what would help, in words; empty without a cause.
-        first_gain_s: seconds that the first cause's remedy takes off the most loaded link; None without a cause.
-        gain_s: seconds that all remedies together take off it; None without a cause.
-        routes: a sentence on routes that are not the subnet's own; empty where they are.
-        by_region: seconds of each region's own most loaded link direction; None where not known.
-        on_host_share: part of all bytes that stay within hosts, 0 to 1, placed as they are on this fabric.
-        moved: ranks are placed on other hosts than they ran on, so that the run's time is not these links'.
-        unrouted: sentences on bytes without a route and on hosts left out; empty where nothing is lost.
-        unrouted_share: their part of all bytes, 0 to 1.
+        busiest: description of the link direction with the largest time.
+        line_rate_s: time of the link direction's bytes at its speed, in seconds.
+        is_host_link: true if no link between switches needs longer.
+        loaded_by: description of the ranks, call, line and region with most load; empty if unknown.
+        operation, site, region: names in `loaded_by`.
+        cause: name of the first cause in docs/causes.md; None without one.
+        advice: description of the remedy; empty without a cause.
+        first_gain_s: seconds that the first cause's remedy saves on the most loaded link; None without a cause.
+        gain_s: seconds that all remedies together save on the most loaded link; None without a cause.
+        routes: a sentence on routes that are not the subnet's own; empty for the subnet's routes.
+        by_region: seconds of each region's own most loaded link direction; None if unknown.
+        on_host_share: share of all bytes that stay within hosts in this placement, 0 to 1.
+        moved: true if ranks are placed on other hosts than in the run, so that the run's time does not fit these links.
+        unrouted: sentences on bytes without a route and on hosts left out; empty without losses.
+        unrouted_share: share of all bytes that have no route, 0 to 1.
     """
 
     busiest: str
@@ -129,25 +129,25 @@ class Verdict(NotebookView):
     """The verdict on a job.
 
     Attributes:
-        kind: why the job is as slow as it is.
-        cause: of the most loaded link; None where there is none.
+        kind: reason for the job's speed.
+        cause: cause of the most loaded link; None without one.
         sentences: the verdict in words.
-        run_s: time until the last rank ended; as all that follow, seconds, and None where not known.
-        mpi_s: time inside MPI calls, MPI_Finalize included, mean over ranks.
-        wait_s: of that, waiting for other ranks; an estimate where `transfer_s` is None.
-        line_rate_s: what the most loaded link direction needs at line rate.
-        gain_s: what the best remedy tried takes off the most loaded link direction.
-        evidence: where the time goes, most first.
-        missing: what would make the verdict surer.
-        regions: parts of the run, those with most time in MPI first; empty where times were not recorded.
-        is_worth_it: the remedy saves at least `WORTH_HAVING` of the run; None where no run shows that.
-        unrouted_share: part of all bytes that have no route on the fabric, 0 to 1; None where no fabric is known.
-        transfer_s, unsplit_s: the other parts of `mpi_s`; None where no calls were sampled.
-        split_error_s: the standard error of `wait_s` and of `transfer_s`; None likewise.
-        late: ranks that others waited for, those with most waiting first.
-        transfer_causes: why transfer is slow, the surest first.
-        host_pairs: rate of large messages and latency of small ones, as measured, by pair of hosts.
-        transfer_sites: transfer by call site, the longest first; empty where no calls were sampled.
+        run_s: time until the last rank ended, in seconds; None if unknown.
+        mpi_s: time inside MPI calls, with MPI_Finalize, mean over ranks, in seconds; None if unknown.
+        wait_s: part of `mpi_s` spent waiting for other ranks, in seconds; an estimate if `transfer_s` is None.
+        line_rate_s: time of the most loaded link direction at line rate, in seconds; None if unknown.
+        gain_s: seconds that the best tested remedy saves on the most loaded link direction; None if unknown.
+        evidence: places where the time goes, most first.
+        missing: data that would make the verdict surer.
+        regions: shares of regions, those with most time in MPI first; empty if times were not recorded.
+        is_worth_it: true if the remedy saves at least `WORTH_HAVING` of the run; None if no run shows this.
+        unrouted_share: share of all bytes without a route on the fabric, 0 to 1; None without a fabric.
+        transfer_s, unsplit_s: transfer and unsplit parts of `mpi_s`, in seconds; None without sampled calls.
+        split_error_s: standard error of `wait_s` and `transfer_s`, in seconds; None without sampled calls.
+        late: ranks that other ranks waited for, those with most waiting first.
+        transfer_causes: causes of slow transfer, the surest first.
+        host_pairs: measured rate of large messages and latency of small messages, by pair of hosts.
+        transfer_sites: transfer by call site, the longest first; empty without sampled calls.
     """
 
     kind: VerdictKind
@@ -180,7 +180,7 @@ class Verdict(NotebookView):
         return " ".join(self.sentences)
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain values."""
+        """Return the verdict as plain values."""
         return {
             "kind": self.kind.value,
             "cause": self.cause,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verdict on a job, from its profile, and from its links where a fabric is known."""
+"""Rules for the verdict on a job, from its profile and, with a fabric, from its links."""
 
 from __future__ import annotations
 
@@ -32,31 +32,31 @@ if TYPE_CHECKING:
     from ibprof.waiting.wait_split import MeasuredWaiting
 
 LITTLE_MPI = 0.1
-"""Part of the run below which time in MPI is not why a job is slow."""
+"""Share of the run below which time in MPI is no reason for a slow job."""
 
 MUCH_WAITING = 0.5
-"""Part of the time in MPI from which waiting for other ranks decides."""
+"""Share of the time in MPI above which waiting for other ranks decides."""
 
 LINK_SHARE = 0.3
-"""Part of the time in MPI from which the most loaded link decides."""
+"""Share of the time in MPI above which the most loaded link decides."""
 
 SMALL_BYTES = 16 << 10
 """Mean size below which a message's latency takes longer than its bytes."""
 
 NAMED_REGIONS = 2
-"""Regions that the verdict names, those that take at least `LITTLE_MPI` of the time in MPI."""
+"""Number of regions that the verdict names; each takes at least `LITTLE_MPI` of the time in MPI."""
 
 LITTLE_WAITING = 0.01
-"""Part of a region's time in MPI below which its waiting is not named."""
+"""Share of a region's time in MPI below which the region's waiting is not named."""
 
 CAUSED_BY_ONE = 0.5
-"""Part of the waiting from which on it is for one rank, or for the ranks of one host."""
+"""Share of the waiting above which ranks wait for one rank, or for the ranks of one host."""
 
 WITHOUT_CORES = 2 / 3
-"""Part of the run without a core from which on ranks are late in turn for that reason."""
+"""Share of the run without a core above which missing cores explain late ranks."""
 
 MUCH_OF_FILES = 0.5
-"""Part of the time in MPI from which calls on files decide."""
+"""Share of the time in MPI above which calls on files decide."""
 
 NO_SAMPLES = "samples of calls, which measure waiting: this profile has none"
 NO_RATE = (
@@ -86,8 +86,7 @@ def judge_run(run: Profile, links: BusiestLink | None = None) -> Verdict:
     """Return the verdict on a recorded run.
 
     Args:
-        run: the profile.
-        links: of the fabric that it ran on; None where that is not known.
+        links: the most loaded link of the run's fabric; None if unknown.
     """
     times = measure_job(run, links)
     regions = share_by_region(run, times.collectives, links.by_region if links else None, times.measured)
@@ -96,7 +95,7 @@ def judge_run(run: Profile, links: BusiestLink | None = None) -> Verdict:
 
 
 def judge_traffic(links: BusiestLink | None) -> Verdict:
-    """Return the verdict on traffic that was not recorded: nothing is known of its time."""
+    """Return the verdict on traffic without a recording, whose time is unknown."""
     return _Judge(None, links, has_sites=True).judge()
 
 
@@ -106,7 +105,7 @@ _NAMED_CAUSES: Mapping[VerdictKind, tuple[str, ...]] = {
     VerdictKind.ON_HOST: ("wrong-transport", "memory-bound"),
     VerdictKind.UNKNOWN: ("wrong-transport", "slow-adapter", "link-errors", "other-traffic"),
 }
-"""Causes that are named though transfer is not called slow."""
+"""Causes that are named even if transfer is not called slow."""
 
 _SLOWED = (VerdictKind.SLOW_TRANSFER, *_NAMED_CAUSES)
 
@@ -123,7 +122,7 @@ def _format_share(share: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """Names of a profile's regions, operations and sites, by their numbers."""
+    """Names of a profile's regions, operations and sites, by number."""
 
     regions: tuple[str, ...]
     operations: tuple[str, ...]
@@ -208,9 +207,9 @@ class _Judge:
                 yield SiteTransfer(place.operation, place.site, place.region, seconds / ranks)
 
     def _find_transfer_causes(self, kind: VerdictKind) -> tuple[TransferCause, ...]:
-        """Return why transfer is slow, where that is the verdict; where messages are small or stay, what costs them.
+        """Return the causes of slow transfer that fit the kind of the verdict; none for other kinds.
 
-        Ranks that lack cores are a cause of waiting too, unless the others wait for one rank or host.
+        Missing cores are a cause of waiting too, unless the ranks wait for one rank or host.
         """
         if self._times is None or kind not in _SLOWED:
             return ()
@@ -218,13 +217,13 @@ class _Judge:
         causes = [each for each in self._times.transfer_causes if named is None or each.name in named]
         shared = self._times.shared_cores
         waits_in_turn = kind is VerdictKind.WAITING and self._find_cause_of_waiting() == "noise"
-        # Ranks that wait use cores as well: only if they hardly had any, that is why others came late.
+        # Waiting ranks use cores as well, so only a large lack of cores explains late ranks.
         lacked_s = shared.lacked_s or 0.0 if shared else 0.0
         waits_in_turn &= lacked_s >= WITHOUT_CORES * (self._run_s or 0.0)
-        # Ranks that poll a slow network use all of a core that they share with others.
+        # Ranks that poll a slow network use all of a core that they share with other ranks.
         decides = shared and (shared.is_crowd or self._on_host_share() >= 1 - WORTH_HAVING)
         if shared and (waits_in_turn or (decides and kind is not VerdictKind.WAITING)):
-            # Copies are slow as well where ranks lack cores.
+            # Missing cores make copies slow as well.
             place = next((number for number, each in enumerate(causes) if each.name == "memory-bound"), len(causes))
             causes.insert(place, shared.cause)
         return tuple(causes)
@@ -239,10 +238,10 @@ class _Judge:
         times = self._times
         if times is None:
             return VerdictKind.UNKNOWN
-        # Without time in MPI a link decides only if it is busy for much of the run.
+        # Without time in MPI, a link decides only if it is busy for much of the run.
         whole = self._run_s if self._mpi_s is None else self._mpi_s
         line = self._links.line_rate_s if self._links else 0.0
-        # What imbalance makes ranks wait is no network's doing; other waiting may be due to a busy link.
+        # No network causes the waiting for imbalance; other waiting may come from a busy link.
         decides = bool(whole) and line >= max(LINK_SHARE * (whole or 0.0), times.imbalance_s)
         on_host = times.hidden_on_host or (times.bytes_sent > 0 and self._on_host_share() >= 1 - WORTH_HAVING)
         if self._mpi_s is None:
@@ -268,14 +267,14 @@ class _Judge:
         return parts is not None and parts.unsplit_s > MUCH_WAITING * (self._mpi_s or 0.0)
 
     def _known_s(self) -> float:
-        """Return the time in MPI; where most of it was measured, that which is waiting or transfer."""
+        """Return the time in MPI; if most of it was measured, return only waiting and transfer."""
         whole, parts = self._mpi_s or 0.0, self._times.parts if self._times else None
         if parts is None or self._is_unsplit():
             return whole
         return max(whole - parts.unsplit_s, 0.0)
 
     def _find_cause_of_waiting(self) -> str | None:
-        """Return why ranks wait: for one rank, for those of one host, or for others in turn."""
+        """Return the reason for waiting: one late rank, late ranks of one host, or different late ranks in turn."""
         late = self._times.parts.late if self._times and self._times.parts else ()
         if self._times and self._waits_at_end(self._times):
             return "late-rank"
@@ -295,7 +294,7 @@ class _Judge:
         times = self._times
         if times is None or times.message_s is None:
             return False
-        # What is beyond both is waiting; bytes may take no longer than the latency that is to decide.
+        # The rest is waiting. For a verdict on latency, bytes may take no longer than the latency.
         most = LATENCY_S + min(times.message_transfer_s, LATENCY_S)
         return times.message_bytes < SMALL_BYTES and times.message_s <= most * (1 + 1e-9)
 
@@ -309,7 +308,7 @@ class _Judge:
         return VerdictKind.HOST_LINKS if is_host else VerdictKind.SWITCH_LINKS
 
     def _say_routes(self) -> str:
-        """Return first that all loads rest on routes other than the subnet's."""
+        """Return a sentence if all loads assume routes other than the subnet's; it comes first in the verdict."""
         routes = self._links.routes if self._links else ""
         return f"{routes[:1].upper()}{routes[1:].rstrip('.')}." if routes else ""
 
@@ -360,7 +359,7 @@ class _Judge:
             return [self._no_problem, HIDDEN_ON_HOST if is_hidden else seen, self._say_parts()]
         if kind is VerdictKind.UNKNOWN:
             remedy = self._say_remedy() if self._links else ""
-            # Traffic without a run is no job that could be slow.
+            # Traffic without a run is no job, so it cannot be slow.
             begin = "" if times is None and self._links else CANNOT_TELL
             return [begin, self._say_parts(), self._say_files(), self._say_links(), remedy]
         return [self._say_links(), self._say_remedy(), OTHER_JOBS]
@@ -370,7 +369,7 @@ class _Judge:
         return NO_PROBLEM_THERE if self._links and self._links.moved else NO_PROBLEM
 
     def _say_measured(self, kind: VerdictKind, times: JobTimes, parts: TransferTimes) -> Iterator[str]:
-        """Yield what was measured of waiting and transfer, the larger one first."""
+        """Yield sentences on measured waiting and transfer, the larger part first."""
         share = times.wait_s / (self._mpi_s or 1)
         if kind is VerdictKind.SLOW_TRANSFER:
             causes = self._find_transfer_causes(kind)
@@ -383,7 +382,7 @@ class _Judge:
         at_end = f", most of it in MPI_Finalize, for rank {times.latest}"
         late = at_end if self._waits_at_end(times) else self._say_late(parts.late)
         yield f"Waiting for other ranks is {share:.0%} of MPI time ({wait}){late}."
-        # A slow network is not acquitted because ranks wait as well.
+        # Waiting ranks do not rule out a slow network.
         much = parts.is_slow and parts.transfer_s >= LITTLE_MPI * (self._mpi_s or 0.0)
         yield self._say_transfer(parts) if much else self._no_problem
 
@@ -407,7 +406,7 @@ class _Judge:
         return f"Of MPI time {said}{self._say_place_of_transfer()}."
 
     def _say_place_of_transfer(self) -> str:
-        """Return the call and line with most transfer, and its time; empty where a rank has little."""
+        """Return the call and line with most transfer, and its time; empty if a rank has little transfer."""
         measured = self._times.measured if self._times else None
         places = self._find_transfer(measured) if measured else []
         if not measured or not places or places[0][0] < LITTLE_MPI * measured.total().transfer_s:
@@ -419,11 +418,11 @@ class _Judge:
 
     @staticmethod
     def _waits_at_end(times: JobTimes) -> bool:
-        """Return whether most waiting is in MPI_Finalize, for the rank that is outside of MPI longest."""
+        """Return whether most waiting is in MPI_Finalize, for the rank with most time outside MPI."""
         return times.latest is not None and times.end_s >= times.wait_s / 2 > 0
 
     def _say_late(self, late: tuple[LateRank, ...]) -> str:
-        """Return where ranks wait, for whom, how often, how long, and what that rank does differently."""
+        """Return a sentence on late ranks: place, frequency and time of waiting, and the late rank's difference."""
         if not late:
             return ""
         total, first = sum(each.wait_s for each in late), late[0]
@@ -488,7 +487,7 @@ class _Judge:
         return f" in {name_call(place.operation)}{at}"
 
     def _say_regions(self, kind: VerdictKind) -> Iterator[str]:
-        """Yield a sentence on each of the `NAMED_REGIONS` that take most time in MPI, where several take some."""
+        """Yield a sentence on each of the `NAMED_REGIONS` with most time in MPI, if several regions have some."""
         if kind is VerdictKind.NOT_MPI or len(self._regions) < 2 or not self._mpi_s:
             return
         for region in self._regions[:NAMED_REGIONS]:
@@ -519,7 +518,7 @@ class _Judge:
         return found
 
     def _list_late(self, times: JobTimes, parts: TransferTimes) -> list[Evidence]:
-        """Return the ranks that others wait for, and where."""
+        """Return the ranks that other ranks wait for, with the places of waiting."""
         if self._waits_at_end(times):
             return [Evidence(times.latest, "MPI_Finalize")]
         return [
@@ -528,7 +527,7 @@ class _Judge:
         ]
 
     def _find_transfer(self, measured: MeasuredWaiting) -> list[tuple[float, Evidence]]:
-        """Return the places with most transfer, and its seconds, sums over ranks."""
+        """Return the places with most transfer, with seconds of transfer, sums over ranks."""
         shares, names = measured.shares, self._names
         places = np.stack((shares.region, shares.operation, shares.site))
         found, place = np.unique(places, axis=1, return_inverse=True)
