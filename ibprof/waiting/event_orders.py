@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events of sampled calls that precede others, from which the clocks of hosts are compared."""
+"""Orders of events in sampled calls, for comparing the clocks of hosts."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ from ibprof.waiting.sample_matching import (
 )
 
 SMALL_BYTES = 4096
-"""Size up to which a collective or a message may be quick, for the comparison of clocks."""
+"""Size up to which a collective or a message counts as quick in the comparison of clocks."""
 
 SAME_CLOCK_NS = 2_000
-"""By how much events of one host may contradict each other before its ranks are taken to have clocks of their own."""
+"""Limit of contradictions between events of one host; above it, each rank gets its own clock."""
 
 BLOCKED_NS = 10_000
-"""Time in a call from which on it is taken to have blocked, for the comparison of clocks."""
+"""Time in a call above which the call counts as blocked in the comparison of clocks."""
 
 _SYNCHRONISING = frozenset({"BARRIER", "ALLREDUCE", "ALLGATHER", "ALLTOALL", "REDUCE_SCATTER_BLOCK"})
-"""Collectives that nobody can leave before all have entered, if they move anything. Others may have empty parts."""
+"""Collectives that no rank can leave before all have entered, unless they move no data. Others may have empty parts."""
 
 
 def compare_clocks(
     matched: MatchedSamples, operations: Sequence[str], host_of: npt.NDArray[np.integer]
 ) -> tuple[HostClocks, Integers]:
-    """Return the clocks, and the number of each rank's clock.
+    """Return the clocks, and the index of each rank's clock.
 
-    Ranks of one host have one clock, unless their events contradict each other: then each has its own.
+    Ranks of one host share one clock, unless their events contradict each other: then each rank has its own.
 
     Args:
-        matched: whose times are compared.
-        operations: the profile's names.
+        matched: samples with the times to compare.
+        operations: the profile's operation names.
         host_of: int [rank], the host of each rank.
     """
     clock_of = np.unique(host_of, return_inverse=True)[1].astype(np.int64)
@@ -66,7 +66,7 @@ def compare_clocks(
 
 
 def _are_alone(messages: MessageSamples) -> Booleans:
-    """Return the messages whose receiver's call received no other one."""
+    """Return the messages that were received by a call without other messages."""
     rank, enter = messages.rank[1::2], messages.enter_ns[1::2]
     order = np.lexsort((enter, rank))
     _, counts = find_runs(rank[order], enter[order])
@@ -76,7 +76,7 @@ def _are_alone(messages: MessageSamples) -> Booleans:
 
 
 def _find_deciding(messages: MessageSamples, clocks: HostClocks, clock_of: Integers) -> Booleans:
-    """Return the messages that were sent last of all that one call received."""
+    """Return, for each receiving call, the message that was sent last."""
     post, _ = clocks.to_common(clock_of[messages.rank[::2]], messages.post_ns[::2])
     rank, enter = messages.rank[1::2], messages.enter_ns[1::2]
     order = np.lexsort((post, enter, rank))
@@ -87,7 +87,7 @@ def _find_deciding(messages: MessageSamples, clocks: HostClocks, clock_of: Integ
 
 
 def _find_torn(orders: EventOrders, clocks: int) -> Integers:
-    """Return the clocks that cannot be one: a certain order does not hold, or most of the others do not."""
+    """Return the clocks that cannot be one: a certain order fails, or most uncertain orders fail."""
     own = orders.first == orders.second
     clock, certain = orders.first[own], orders.is_certain[own]
     is_wrong = orders.first_ns[own] > orders.second_ns[own] + SAME_CLOCK_NS
@@ -100,12 +100,12 @@ def _find_torn(orders: EventOrders, clocks: int) -> Integers:
 def _order_events(
     matched: MatchedSamples, operations: Sequence[str], clock_of: Integers, deciding: Booleans
 ) -> EventOrders:
-    """Return which events of the samples precede which others.
+    """Return the orders of pairs of events in the samples.
 
     Args:
         matched, operations: the samples.
-        clock_of: int64 [rank].
-        deciding: bool [message], of the messages that a call receives the one that it waits for longest.
+        clock_of: int64 [rank], clock of each rank.
+        deciding: bool [message], true for the message that the receiving call waits for longest.
     """
     return EventOrders.join(
         [
@@ -123,7 +123,7 @@ def _pairs(
 
 
 def _order_collectives(matched: MatchedSamples, operations: Sequence[str], clock_of: Integers) -> Sequence[EventOrders]:
-    """Return that nobody leaves a collective of all with all before the last has entered."""
+    """Return the orders of collectives of all ranks with all: no rank leaves before the last rank has entered."""
     rows = matched.collectives
     chosen = np.flatnonzero(are_named(operations, ALL_WITH_ALL)[rows.operation])
     if not len(chosen):
@@ -141,7 +141,7 @@ def _order_collectives(matched: MatchedSamples, operations: Sequence[str], clock
     rounds = np.ceil(np.log2(np.maximum(rows.size[chosen][begins], 2))).astype(np.int64)
     clock, instance = clock[begins], instance[begins]
     starts, counts = find_runs(instance)
-    # Each clock is compared with one of the same instance, the same one wherever it takes part.
+    # Compare each clock with one clock of the same instance, the same clock wherever it takes part.
     common = int(np.bincount(clock).argmax())
     is_common = clock == common
     hub = np.repeat(np.where(np.logical_or.reduceat(is_common, starts), -1, starts), counts)
@@ -160,19 +160,19 @@ def _order_collectives(matched: MatchedSamples, operations: Sequence[str], clock
         _pairs(clock[other], clock[hub], first_exit[other], first_exit[hub] + slack, certain=False),
         _pairs(clock[hub], clock[other], first_exit[hub], first_exit[other] + slack, certain=False),
     ]
-    # The ranks of one clock show whether they have one.
+    # The orders of ranks on one clock test whether they share a clock.
     own = EventOrders(clock, clock, last_enter, first_exit, holds)
     return [*found, own]
 
 
 def _synchronises(rows: CollectiveSamples, operations: Sequence[str]) -> Booleans:
-    """Return the rows of collectives that nobody leaves before all have entered."""
+    """Return the rows of collectives that no rank leaves before all have entered."""
     barrier = are_named(operations, ("BARRIER",))[rows.operation]
     return are_named(operations, _SYNCHRONISING)[rows.operation] & (barrier | (rows.bytes > 0))
 
 
 def _order_rooted(matched: MatchedSamples, operations: Sequence[str], clock_of: Integers) -> Sequence[EventOrders]:
-    """Return that a root enters before others leave, or others enter before it leaves."""
+    """Return the orders of rooted collectives: the root enters before others leave, or others before it leaves."""
     rows = matched.collectives
     shapes = np.array([find_shape(name) for name in operations], np.int64)
     begins, counts = find_runs(matched.instance)
@@ -193,13 +193,13 @@ def _order_rooted(matched: MatchedSamples, operations: Sequence[str], clock_of: 
 def _order_messages(
     messages: MessageSamples, operations: Sequence[str], clock_of: Integers, deciding: Booleans
 ) -> Sequence[EventOrders]:
-    """Return that messages arrive after they were sent, and some of them soon."""
+    """Return the orders of messages: each arrives after it was sent, and some arrive soon."""
     clock = clock_of[messages.rank]
     sender, receiver = clock[::2], clock[1::2]
     post, arrival = messages.post_ns[::2], messages.exit_ns[1::2]
     stay = arrival - messages.enter_ns[1::2]
     quick = (messages.bytes[1::2] <= SMALL_BYTES) & (stay >= BLOCKED_NS) & (sender != receiver) & deciding
-    # A synchronous send ends after its receive began, and some soon after it.
+    # A synchronous send ends after its receive began, and some sends end soon after.
     asks = are_named(operations, ("SSEND", "ISSEND"))[messages.operation[::2]]
     receive, done = messages.post_ns[1::2], messages.exit_ns[::2]
     blocks = asks & (messages.bytes[1::2] <= SMALL_BYTES) & (done - messages.enter_ns[::2] >= BLOCKED_NS)

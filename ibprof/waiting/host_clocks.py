@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The clocks of hosts, compared by the order of events: a message arrives after it was sent.
+"""Clocks of hosts, compared by the order of events: a message arrives after it was sent.
 
-An event at one clock that precedes an event at another bounds the difference of the two clocks from one side, at that
-time. Events in both directions leave a polygon of lines (offset and drift) that are possible. Shortest paths over the
-clocks lead from each to one reference. No clock is trusted, and no bound is narrower than the events make it, but for
-one assumption: in each part of the run, the quickest small message or collective takes at most `QUICKEST_NS`.
+Two ordered events on different clocks bound the clocks' difference from one side, at that time. Events in both
+directions leave a polygon of possible lines (offset and drift). Shortest paths over the clocks lead from each clock to
+a reference. No clock is trusted, and all bounds come from events. There is one assumption: in each part of the run, the
+quickest small message or collective takes at most `QUICKEST_NS`.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ QUICKEST_NS = 100_000
 """Longest time of the quickest small message in a part of the run, on any network that MPI jobs use."""
 
 MOST_DRIFT = 1e-3
-"""Largest drift of one clock against another that is considered; crystals have 1e-4 at most."""
+"""Largest possible drift of one clock against another; crystals have 1e-4 at most."""
 
 UNKNOWN_NS = 1 << 60
-"""Error of a clock that no event bounds."""
+"""Error of a clock without a bound from events."""
 
 _BINS = 64
-"""Parts of a run of which the tightest bound is kept."""
+"""Number of parts of a run; each part keeps its tightest bound."""
 
 _PARTS = 8
-"""Parts of a run, at most, in each of which one message is taken to be quick."""
+"""Maximum number of parts of a run that are assumed to contain a quick message."""
 
 _ENOUGH = 16
-"""Messages in such a part, at least, unless the run has fewer."""
+"""Minimum number of messages in each of these parts, unless the run has fewer."""
 
 _GRID = 9
-"""Moments at which errors are calculated; between them they are interpolated, which is never below the exact one."""
+"""Number of times with calculated errors; interpolated errors between them are upper bounds."""
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -44,12 +44,12 @@ Booleans = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class EventOrders:
-    """Pairs of events of which the first precedes the second; arrays of one length.
+    """Pairs of ordered events, the first before the second; arrays of one length.
 
     Attributes:
-        first, second: int64, numbers of the events' clocks.
-        first_ns, second_ns: int64, times of the events by these clocks.
-        is_certain: bool; the others need not hold, but in each part of the run at least one of them does.
+        first, second: int64, indices of the events' clocks.
+        first_ns, second_ns: int64, times of the events by their clocks.
+        is_certain: bool; of the uncertain orders, at least one holds in each part of the run.
     """
 
     first: Integers
@@ -66,15 +66,15 @@ class EventOrders:
 
 @dataclass(frozen=True, slots=True)
 class HostClocks:
-    """Each clock as a line over the reference clock's time.
+    """Clocks as lines over the reference clock's time.
 
     Attributes:
         base_ns: int64 [clock], a time of the clock.
-        common_ns: int64 [clock], the same moment by the reference clock.
-        rate: float64 [clock], seconds of the reference for a second of the clock.
+        common_ns: int64 [clock], the same time by the reference clock.
+        rate: float64 [clock], seconds of the reference per second of the clock.
         moments_ns: float64 [moment], times of the reference clock.
         error_ns: float64 [clock, moment], largest error of a time.
-        group: int64 [clock], clocks of one group were compared, directly or by others; each group has a reference.
+        group: int64 [clock], group of clocks compared directly or through others; each group has a reference.
     """
 
     base_ns: Integers
@@ -85,7 +85,7 @@ class HostClocks:
     group: Integers
 
     def to_common(self, clock: Integers, time_ns: Integers) -> tuple[Integers, Floats]:
-        """Return times by the reference clock, and their largest errors, ns."""
+        """Return times by the reference clock, and their largest errors, in ns."""
         if len(self.base_ns) == 1:
             return time_ns, np.zeros(len(time_ns))
         since = (time_ns - self.base_ns[clock]).astype(np.float64) * self.rate[clock]
@@ -98,16 +98,16 @@ class HostClocks:
 
 
 def one_clock() -> HostClocks:
-    """Return the clock of ranks that all read the same one."""
+    """Return the clocks for ranks that all read one clock."""
     zero = np.zeros(1, np.int64)
     return HostClocks(zero, zero, np.ones(1), np.zeros(1), np.zeros((1, 1)), zero)
 
 
 @dataclass(frozen=True, slots=True)
 class _PairLine:
-    """Clock b less clock a, over a's time: `offset + slope * (x - origin)`, and its error.
+    """Clock b minus clock a, over a's time: `offset + slope * (x - origin)`, and the error of this difference.
 
-    `error` is that of `moments` (a's time).
+    `error` belongs to the times `moments` of clock a.
     """
 
     a: int
@@ -120,11 +120,11 @@ class _PairLine:
 
 
 def fit_clocks(clocks: int, orders: EventOrders) -> HostClocks:
-    """Return the clocks that the orders allow, as lines to a reference: the clock with most orders.
+    """Return the clocks as lines to a reference, within the bounds of the orders. The reference has most orders.
 
     Args:
         clocks: number of clocks.
-        orders: pairs of events, any number of each two clocks.
+        orders: ordered pairs of events, any number for each pair of clocks.
     """
     apart = orders.first != orders.second
     first, second = orders.first[apart], orders.second[apart]
@@ -148,14 +148,14 @@ def fit_clocks(clocks: int, orders: EventOrders) -> HostClocks:
 
 
 def _fit_pair(a: int, b: int, x: Integers, y: Integers, is_upper: Booleans, certain: Booleans) -> _PairLine | None:
-    """Return the middle of the lines that are possible; None where there is none, or one side has no bound."""
+    """Return the middle of the possible lines; None if no line is possible, or if one side has no bound."""
     origin = int(x[0] // 2 + x[-1] // 2)
     shift = int(np.median(y - x))
     over = ((y - x) - shift).astype(np.float64)
     at = (x - origin).astype(np.float64)
     half = max(float(np.abs(at).max()), 1.0)
     at /= half
-    # Points lie on both sides of the line; its slope is theirs, so that the tightest of a part of the run is found.
+    # Points lie on both sides of the line and share its slope, so that the tightest point of a part can be found.
     tilt = float(np.polyfit(at, over, 1)[0]) if len(at) > 8 and np.ptp(at) > 0.1 else 0.0
     tilt = float(np.clip(tilt, -MOST_DRIFT * half, MOST_DRIFT * half))
     level = over - tilt * at
@@ -180,7 +180,7 @@ def _fit_pair(a: int, b: int, x: Integers, y: Integers, is_upper: Booleans, cert
 
 
 def _tightest(at: Floats, level: Floats, side: int, every: bool) -> tuple[Floats, Floats]:
-    """Return the tightest bound of each part of the run; the loosest, where only one in each part holds."""
+    """Return the tightest bound of each part of the run; the loosest if only one bound in each part holds."""
     if not len(at):
         return at, level
     if every:
@@ -188,14 +188,14 @@ def _tightest(at: Floats, level: Floats, side: int, every: bool) -> tuple[Floats
     else:
         parts = np.empty(len(at), np.int64)
         parts[np.argsort(at, kind="stable")] = np.arange(len(at)) * max(min(_PARTS, len(at) // _ENOUGH), 1) // len(at)
-    # The last of each part, in the order of looseness or tightness.
+    # Take the last bound of each part, in the order of looseness or tightness.
     order = np.lexsort((-side * level if every else side * level, parts))
     last = np.flatnonzero(np.diff(parts[order], append=-1))
     return at[order[last]], level[order[last]]
 
 
 def _possible_lines(points: Sequence[tuple[int, Floats, Floats]], steepest: float) -> Floats | None:
-    """Return the corners (offset, slope) of the lines below all upper and above all lower points; None for none."""
+    """Return the corners (offset, slope) of the lines below all upper and above all lower points; None without."""
     far = 1e14
     polygon = [(-far, -steepest), (far, -steepest), (far, steepest), (-far, steepest)]
     for side, places, levels in points:
@@ -224,7 +224,7 @@ def _cut(polygon: list[tuple[float, float]], side: int, place: float, level: flo
 
 
 def _follow_paths(clocks: int, references: Integers, lines: Sequence[_PairLine]) -> HostClocks:
-    """Return each clock by the path of least error to the first reference that it has a path to (Dijkstra)."""
+    """Return each clock by the path with the least error to the first reference that it reaches (Dijkstra)."""
     neighbours: list[list[tuple[int, _PairLine]]] = [[] for _ in range(clocks)]
     for line in lines:
         neighbours[line.a].append((line.b, line))
@@ -245,7 +245,7 @@ def _follow_paths(clocks: int, references: Integers, lines: Sequence[_PairLine])
                 continue
             group[clock] = reference
             for other, line in neighbours[clock]:
-                # Both clocks' moments differ by their offset; errors hardly change over that.
+                # The two clocks' times differ by their offset; errors hardly change over such a time.
                 added = error[clock] + line.error
                 if group[other] >= 0 or added.mean() >= error[other].mean():
                     continue

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks that others wait for: how often, how long, and what they did before they came late.
+"""Ranks that other ranks wait for: frequency and time of waiting, and the late rank's time outside MPI.
 
-A rank that is late since it waited itself only passes its delay on. Such waiting is traced back through the sampled
+A rank that is late because it waited itself only passes its delay on. Such waiting is traced back through the sampled
 calls to the rank that came late without waiting.
 """
 
@@ -18,29 +18,29 @@ from ibprof.profile.row_choice import name_sites
 from ibprof.waiting.wait_states import SplitCalls
 
 MOST_LATE = 16
-"""Late ranks that are listed."""
+"""Number of listed late ranks."""
 
 _MOST_STEPS = 4096
-"""Ranks that a delay is traced through, at most."""
+"""Maximum number of ranks that a delay is traced through."""
 
 _MOST_ROWS = 4_000_000
-"""Parts of waiting that are traced, at most, over all steps: uncertain clocks make cycles of ranks."""
+"""Maximum number of traced parts of waiting over all steps: uncertain clocks make cycles of ranks."""
 
 
 @dataclass(frozen=True, slots=True)
 class LateRank:
-    """A rank that others wait for in one place.
+    """A rank that other ranks wait for in one place.
 
     Attributes:
-        rank: that was late.
-        host: its name.
-        operation, site, region: where the others wait.
-        share: part of the calls there, by those that wait, that end with this rank, 0 to 1.
-        late_s: mean time that these calls wait for it.
-        wait_s: waiting for it in total, over all ranks.
-        passed_on_s: of that, waiting that reached the others through ranks that waited themselves.
-        outside_s: time that it was outside of MPI, of the whole run; None where unknown.
-        others_outside_s: mean of all other ranks; None where unknown.
+        rank: the late rank.
+        host: host name of the late rank.
+        operation, site, region: place where other ranks wait.
+        share: share of the waiting ranks' calls in this place that end with the late rank, 0 to 1.
+        late_s: mean waiting for the late rank in these calls, in seconds.
+        wait_s: total waiting for the late rank, over all ranks, in seconds.
+        passed_on_s: part of `wait_s` that reached ranks through other waiting ranks, in seconds.
+        outside_s: the late rank's time outside MPI in the whole run, in seconds; None if unknown.
+        others_outside_s: mean time outside MPI of all other ranks, in seconds; None if unknown.
     """
 
     rank: int
@@ -60,9 +60,8 @@ def find_late_ranks(run: Profile, calls: SplitCalls, wait_s: npt.NDArray[np.floa
     """Return the late ranks of each place, those with most waiting first.
 
     Args:
-        run: the profile.
-        calls: its sampled calls, and their waiting.
-        wait_s: waiting of each row of the profile's times, to which the samples of a place are scaled.
+        calls: the profile's sampled calls, with their waiting.
+        wait_s: waiting of each row of the profile's times; the samples of a place are scaled to it.
     """
     chosen = np.flatnonzero((calls.wait_ns > 0) & (calls.late >= 0) & (calls.most_ns - calls.least_ns <= calls.wait_ns))
     if not len(chosen):
@@ -121,15 +120,15 @@ def find_late_ranks(run: Profile, calls: SplitCalls, wait_s: npt.NDArray[np.floa
 def trace_back(
     calls: SplitCalls, chosen: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-    """Return who caused the waiting of chosen calls.
+    """Return the ranks that caused the waiting of chosen calls.
 
-    While a rank waited in a sampled call, it cannot have been late itself: what others waited meanwhile goes to the
-    rank that it waited for, and so on.
+    While a rank waited in a sampled call, it cannot have been late itself: other ranks' waiting in that time counts for
+    the rank that it waited for, and so on.
 
     Returns:
-        Rank, nanoseconds and index into `chosen` of each cause; the nanoseconds of a call sum to its waiting.
+        Rank, nanoseconds and index into `chosen` of each cause; a call's nanoseconds sum to its waiting.
     """
-    # Waiting of each rank, in the order of time: calls are in the order of rank, enter.
+    # Waiting of each rank, in the order of time: calls are ordered by rank, then enter time.
     waits = np.flatnonzero((calls.wait_ns > 0) & (calls.late >= 0))
     begin, end = calls.enter_ns[waits], calls.enter_ns[waits] + calls.wait_ns[waits]
     rank = calls.rank[waits].astype(np.int64)
@@ -148,14 +147,14 @@ def trace_back(
         traced += len(item)
         if not len(item) or traced > _MOST_ROWS:
             break
-        # The last waiting of that rank that begins before the end of the interval.
+        # Find the rank's last waiting that begins before the end of the interval.
         last = np.searchsorted(keys, who * span + np.clip(until - low, 0, span - 1)) - 1
         there = (last >= first_of[who]) & (last < after_of[who])
         at = np.where(there, last, 0)
         starts = np.where(there, np.maximum(begin[at], since), until) if len(begin) else until
         ends = np.where(there, np.clip(end[at], starts, until), until) if len(begin) else until
         none = ~there | (ends <= starts)
-        # After that waiting, or without any, the rank itself was late.
+        # After this waiting, or without one, the rank itself was late.
         lateness = np.where(none, until - since, until - ends)
         found.append((who, lateness.astype(np.float64), item))
         passes = ~none
@@ -166,7 +165,7 @@ def trace_back(
         next_until = np.concatenate([ends[inner], starts[earlier]])
         item = np.concatenate([item[inner], item[earlier]])
         who, since, until = next_who, next_since, next_until
-    if len(item):  # a cycle of ranks that wait for each other: clocks are not that exact
+    if len(item):  # a cycle of ranks that wait for each other, because of clock errors
         found.append((who, (until - since).astype(np.float64), item))
     guilty, amount, of_item = (np.concatenate([part[each] for part in found]) for each in range(3))
     some = amount > 0
@@ -174,7 +173,7 @@ def trace_back(
 
 
 def _find_work(run: Profile) -> dict[int, tuple[float, float]]:
-    """Return the time of each rank outside of MPI, and the mean of the others; nothing where times are missing."""
+    """Return the time of each rank outside MPI, and the mean of the other ranks; empty without times."""
     timed = [rank for rank in run.ranks if rank.has_times and rank.stop_ns and rank.rank < run.world_size]
     if len(timed) < 2:
         return {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rates of large messages and latencies of small ones, measured from the samples, by pair of hosts."""
+"""Rates of large messages and latencies of small messages, measured from samples, by pair of hosts."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from ibprof.waiting.sample_matching import Booleans, Integers, MatchedSamples, f
 Floats = npt.NDArray[np.float64]
 
 LARGE_BYTES = 64 << 10
-"""Size from which on the bytes of a message take longer than its latency."""
+"""Size above which a message's bytes take longer than its latency."""
 
 SMALL_BYTES = 4096
-"""Size up to which its latency does."""
+"""Size up to which a message's latency takes longer than its bytes."""
 
 MOST_PAIRS = 64
-"""Pairs that are listed."""
+"""Number of listed pairs."""
 
 _MOST_ERROR = 0.25
-"""Part of a message's time up to which its clocks may be uncertain."""
+"""Largest clock error, as a share of a message's time."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostPair:
-    """Messages from one host to another, or within one.
+    """Messages from one host to another, or within one host.
 
     Attributes:
         source, destination: names of the hosts.
-        via: what carries the bytes at the source: an interface or ports, or `memory`; empty where unknown.
-        large_messages: sampled messages of at least `LARGE_BYTES` that have a rate.
-        rate_gbps: median over the calls that receive them, from the moment when both ends were there until the call
-            returns; None without any. Other messages at the same time share the network.
-        small_messages: sampled messages of at most `SMALL_BYTES` that the receiver waited for.
-        latency_s: their median, from the start of the send; None without any.
+        via: carrier of the bytes at the source: an interface or ports, or `memory`; empty if unknown.
+        large_messages: number of sampled messages of at least `LARGE_BYTES` that have a rate.
+        rate_gbps: median rate of the receiving calls, from the time when both ends have started until the call returns;
+            None without large messages. Other messages at the same time share the network.
+        small_messages: number of sampled messages of at most `SMALL_BYTES` that the receiver waited for.
+        latency_s: median latency of these, from the start of the send, in seconds; None without small messages.
     """
 
     source: str
@@ -53,12 +53,11 @@ class HostPair:
 def measure_pairs(
     run: Profile, matched: MatchedSamples, clocks: HostClocks, clock_of: Integers
 ) -> tuple[HostPair, ...]:
-    """Return the pairs of hosts that show a rate or a latency, those with most messages first; without `via`.
+    """Return the pairs of hosts with a rate or a latency, those with most messages first; without `via`.
 
     Args:
-        run: the profile.
-        matched: its samples.
-        clocks, clock_of: of `compare_clocks`.
+        matched: the profile's samples.
+        clocks, clock_of: result of `compare_clocks`.
     """
     rows = matched.messages
     if not len(rows.rank):
@@ -72,7 +71,7 @@ def measure_pairs(
     both_there = np.maximum(post[sender], post[receiver])
     size, transfer, latency = rows.bytes[sender], leave[receiver] - both_there, leave[receiver] - post[sender]
     large = (size >= LARGE_BYTES) & (transfer > 0) & (uncertain <= _MOST_ERROR * transfer)
-    # A message that arrives before its receiver has a time that nobody sees.
+    # A message that arrives before its receive starts has no visible time.
     small = (size <= SMALL_BYTES) & (latency > 0) & (enter[receiver] <= post[sender])
     small &= uncertain <= _MOST_ERROR * latency
     host_of = np.zeros(int(max(rank.rank for rank in run.ranks)) + 1, np.int64)
@@ -107,7 +106,7 @@ def _sum_by_call(
     size: npt.NDArray[np.uint64],
     begin: Integers,
 ) -> tuple[Integers, Floats]:
-    """Return the pair, and the rate in Gb/s, of each call that receives messages of a pair."""
+    """Return the pair of hosts, and the rate in Gb/s, of each call that receives messages of a pair."""
     rows = np.flatnonzero(chosen)
     order = rows[np.lexsort((leave[rows], rank[rows], key[rows]))]
     begins, _ = find_runs(key[order], rank[order], leave[order])

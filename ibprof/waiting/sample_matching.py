@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records of sampled calls matched: all members of a collective, and both ends of a message."""
+"""Matched samples: calls of all members of a collective, and both ends of a message."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Booleans = npt.NDArray[np.bool_]
 
 
 class Shape(IntEnum):
-    """The members of a collective that wait, and for whom."""
+    """Which members of a collective wait for which others."""
 
     UNKNOWN = 0
     ALL = 1
@@ -36,18 +36,18 @@ _SHAPES = {
     **dict.fromkeys(("BCAST", "SCATTER", "SCATTERV"), Shape.FROM_ROOT),
     **dict.fromkeys(("REDUCE", "GATHER", "GATHERV"), Shape.TO_ROOT),
     **dict.fromkeys(("SCAN", "EXSCAN"), Shape.PREFIX),
-    # They wait for processes that do not run yet, or for another program.
+    # These wait for processes that do not run yet, or for another program.
     **dict.fromkeys(("COMM_SPAWN", "COMM_SPAWN_MULTIPLE", "COMM_ACCEPT", "COMM_CONNECT", "COMM_JOIN"), Shape.UNKNOWN),
 }
 
 ALL_WITH_ALL = frozenset(name for name, shape in _SHAPES.items() if shape == Shape.ALL)
 
 _MAKE_HANDLES = ("COMM_", "WIN_", "CART_", "GRAPH_", "DIST_GRAPH_", "INTERCOMM_")
-"""Beginnings of the collectives that make communicators and windows: all members wait for the last."""
+"""Prefixes of collectives that make communicators and windows: all members wait for the last."""
 
 
 def find_shape(operation: str) -> Shape:
-    """Return who waits for whom in a collective of a profile's operation name."""
+    """Return which members wait for which others, by the name of a profile's operation."""
     name = operation.removesuffix("_INIT")
     for each in (name, name.removeprefix("I")):
         if each in _SHAPES:
@@ -56,21 +56,21 @@ def find_shape(operation: str) -> Shape:
 
 
 def are_named(operations: Sequence[str], names: Collection[str]) -> Booleans:
-    """Return which operations have one of some names, blocking, nonblocking or persistent."""
+    """Return a mask of operations with one of some names, blocking, nonblocking or persistent."""
     bare = (name.removesuffix("_INIT") for name in operations)
     return np.array([name in names or name.removeprefix("I") in names for name in bare], np.bool_)
 
 
 @dataclass(frozen=True, slots=True)
 class MatchedSamples:
-    """Samples whose records agree, and what did not.
+    """Samples with consistent records, and counts of the other samples.
 
     Attributes:
-        collectives: rows of whole instances, instance after instance, members in their order.
-        instance: int64, number of the instance of each of these rows.
+        collectives: rows of complete instances, instance after instance, in the order of members.
+        instance: int64, instance number of each row in `collectives`.
         messages: rows of both ends of each message, the sender's first.
-        lonely_collectives, lonely_messages: rows without the others' records.
-        contradictory: instances and messages whose records do not agree.
+        lonely_collectives, lonely_messages: rows without the records of other members or of the other end.
+        contradictory: number of instances and messages with contradicting records.
     """
 
     collectives: CollectiveSamples
@@ -82,7 +82,7 @@ class MatchedSamples:
 
 
 def match_samples(collectives: CollectiveSamples, messages: MessageSamples) -> MatchedSamples:
-    """Return the instances and messages of which all records are there and agree."""
+    """Return the instances and messages with complete and consistent records."""
     ended = take_rows(collectives, collectives.exit_ns > 0)
     order = np.lexsort((ended.member, ended.number, ended.communicator))
     rows = take_rows(ended, order)
@@ -110,7 +110,7 @@ def match_samples(collectives: CollectiveSamples, messages: MessageSamples) -> M
 
 
 def _match_messages(messages: MessageSamples) -> tuple[MessageSamples, MessageSamples, int]:
-    """Return messages with both ends, ends without the other, and the number of those whose ends do not agree."""
+    """Return messages with both ends, ends without a match, and the number of messages with contradicting ends."""
     is_sender = messages.side == 0
     sender = np.where(is_sender, messages.rank, messages.peer).astype(np.int64)
     receiver = np.where(is_sender, messages.peer, messages.rank).astype(np.int64)
@@ -136,7 +136,7 @@ def _match_messages(messages: MessageSamples) -> tuple[MessageSamples, MessageSa
 
 
 def find_runs(*columns: npt.NDArray[np.generic]) -> tuple[Integers, Integers]:
-    """Return where runs of equal rows begin, and their lengths."""
+    """Return the begin and the length of each run of equal rows."""
     rows = len(columns[0])
     if not rows:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)

@@ -27,22 +27,22 @@ _LOCAL_ACCESS = ("PUT", "GET", "ACCUMULATE", "GET_ACCUMULATE", "FETCH_AND_OP", "
 _LOCAL = frozenset({"MRECV", *_LOCAL_STARTS, *_LOCAL_ACCESS, *(f"R{name}" for name in _LOCAL_ACCESS)})
 
 _UNTIMED = frozenset({"TEST", "TESTALL", "TESTANY", "TESTSOME", "IPROBE", "IMPROBE", "REQUEST_GET_STATUS", "WIN_TEST"})
-"""Calls that return whether or not something has completed: a program that repeats them waits outside of any call."""
+"""Calls that return even if nothing has completed: a program that repeats them waits outside of any call."""
 
 
 LITTLE_OF_A_CALL = 0.1
-"""Part of a call's time up to which an uncertain wait is an error of it, and not unsplit."""
+"""Largest uncertain share of a call's time that counts as an error of waiting, not as unsplit time."""
 
 
 def is_local(operation: str) -> bool:
-    """Return whether a call waits for nobody: it only starts something, or receives a message that has arrived."""
+    """Return whether a call never waits for a rank: it only starts an operation, or receives a message that arrived."""
     starts = operation.startswith("I") and operation not in _UNTIMED and not operation.startswith("INTERCOMM_")
     return starts or operation.endswith("_INIT") or operation in _LOCAL
 
 
 @dataclass(frozen=True, slots=True)
 class WaitTotals:
-    """Parts of the time in some calls, s."""
+    """Parts of the time in some calls, in seconds."""
 
     time_s: float
     wait_s: float
@@ -56,14 +56,13 @@ class MeasuredWaiting:
     """Waiting and transfer of a run.
 
     Attributes:
-        shares: by rank, region, operation, site.
-        calls: the sampled calls.
-        late: ranks that others waited for, those with most waiting first.
-        clocks: how many clocks were compared; 1 where all ranks read the same one.
-        clock_error_s: largest error of a clock whose error is known.
-        instances, messages: sampled collectives and messages of which all records were there.
-        contradictory: those whose records do not agree: they are left out.
-        pairs: rate of large messages and latency of small ones, by pair of hosts.
+        shares: parts of the time by rank, region, operation, site.
+        late: ranks that other ranks waited for, those with most waiting first.
+        clocks: number of compared clocks; 1 if all ranks read one clock.
+        clock_error_s: largest known error of a clock, in seconds.
+        instances, messages: numbers of sampled collectives and messages with all records.
+        contradictory: number of samples with contradicting records, which are left out.
+        pairs: rate of large messages and latency of small messages, by pair of hosts.
     """
 
     shares: WaitShares
@@ -77,7 +76,7 @@ class MeasuredWaiting:
     pairs: tuple[HostPair, ...] = ()
 
     def total(self, rows: npt.NDArray[np.bool_] | None = None) -> WaitTotals:
-        """Return the sums over ranks of some rows of `shares`, or of all."""
+        """Return the sums of some or all rows of `shares` over ranks."""
         shares = self.shares
         chosen = np.ones(len(shares.rank), np.bool_) if rows is None else rows
         parts = shares.sum_parts(chosen)
@@ -91,10 +90,10 @@ class MeasuredWaiting:
 
 
 def measure_waiting(run: Profile) -> MeasuredWaiting | None:
-    """Split a run's time in MPI; None where it has no samples, or no times."""
+    """Split a run's time in MPI; return None without samples or times."""
     if not len(run.times.rank) or not (len(run.collective_samples.rank) or len(run.message_samples.rank)):
         return None
-    # Most runs have no samples, and need none of this.
+    # Most runs have no samples and need none of these imports.
     from ibprof.waiting.event_orders import compare_clocks  # noqa: PLC0415
     from ibprof.waiting.late_ranks import find_late_ranks  # noqa: PLC0415
     from ibprof.waiting.message_rates import measure_pairs  # noqa: PLC0415
@@ -103,7 +102,7 @@ def measure_waiting(run: Profile) -> MeasuredWaiting | None:
 
     ranks = max(max((rank.rank for rank in run.ranks), default=0) + 1, run.world_size)
     host_of = np.full(ranks, -1, np.int64)
-    # Containers of one machine have several names and one clock.
+    # Containers of one machine have several names and share one clock.
     boots: dict[int, int] = {}
     for rank in run.ranks:
         host_of[rank.rank] = boots.setdefault(rank.boot, rank.host) if rank.boot else rank.host
@@ -130,11 +129,11 @@ def _largest_error(clocks: HostClocks) -> float:
 
 
 def share_times(run: Profile, calls: SplitCalls) -> WaitShares:
-    """Return the parts of each row of a profile's times, by the sampled calls of that row.
+    """Return the parts of each row of a profile's times, from the row's sampled calls.
 
-    The longest calls of a rank, of which none is missing, are summed. In the rest of the row's time, the part of
-    waiting is that of the other samples' time (a ratio estimate). Its variance is that of calls that were chosen
-    independently with the probability 1 / weight. In addition, what n samples never saw may be one part in n + 2.
+    The longest calls of a rank are all sampled, and are summed. In the rest of the row's time, waiting has the same
+    share as in the other samples' time (a ratio estimate). The variance assumes that calls were chosen independently
+    with probability 1 / weight. In addition, n samples can miss a share of one part in n + 2.
     Source: Cochran, Sampling Techniques, 3rd edition, section 6.4.
     """
     times = run.times
@@ -145,7 +144,7 @@ def share_times(run: Profile, calls: SplitCalls) -> WaitShares:
     at, weight, is_long = row_of[known], calls.weight[known], calls.is_long[known]
     stay = calls.stay_ns[known].astype(np.float64)
     least, wait, most = (getattr(calls, name)[known].astype(np.float64) for name in ("least_ns", "wait_ns", "most_ns"))
-    # Bounds further apart than what is certainly waiting say nothing, unless they are little of the call.
+    # Bounds further apart than the certain waiting are no information, unless they are little of the call.
     is_narrow = most - least <= np.maximum(least, LITTLE_OF_A_CALL * stay)
     wait = np.where(is_narrow, wait, least)
     unsplit = np.where(is_narrow, 0.0, most - least)
@@ -188,7 +187,7 @@ def share_times(run: Profile, calls: SplitCalls) -> WaitShares:
 
 
 def _find_rows(times: RowArrays, calls: SplitCalls) -> npt.NDArray[np.int64]:
-    """Return the row of times of each call; -1 where there is none."""
+    """Return the row of times for each call; -1 without one."""
     names = ("rank", "region", "operation", "site")
     columns = [np.concatenate([getattr(times, name), getattr(calls, name)]).astype(np.int64) for name in names]
     _, group = _group_equal(columns)

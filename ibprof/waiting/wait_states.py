@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waiting inside sampled calls, by Scalasca's definitions, from the records of all ranks that took part.
+"""Waiting inside sampled calls, by Scalasca's definitions, from the records of all ranks in a call.
 
-A call waits until the last event that it needs, and no longer than it lasts:
+A call waits until the last event that it needs, or until its end:
 
 * late sender: a receive, until the send starts;
 * late receiver: a send that blocks, until the receive is posted;
@@ -48,15 +48,15 @@ class SplitCalls(RowArrays):
     """Sampled calls, each with its waiting; arrays of one length, in the order of rank, enter.
 
     Attributes:
-        rank, region, operation, site: int32, of the call.
-        enter_ns: int64, by the common clock; stay_ns: how long it lasted.
-        wait_ns: int64, waiting; least_ns, most_ns: int64, what it is at least and at most, by the clocks' errors and by
-            messages without a record of the other end.
-        state: uint8, `WaitState`, of the last event.
-        late: int32, rank that caused that event; -1 for none.
-        late_ns: int64, the moment of that event by the common clock.
-        weight: float64, number of calls that it stands for.
-        is_long: bool, one of the longest of its rank, of which none is missing; its weight is 1.
+        rank, region, operation, site: int32, as in `CallTimes`.
+        enter_ns: int64, entry of the call by the common clock; stay_ns: int64, duration of the call.
+        wait_ns: int64, waiting; least_ns, most_ns: int64, bounds of `wait_ns` from clock errors and from messages
+            without a record of the other end.
+        state: uint8, `WaitState` of the last event.
+        late: int32, rank that caused the last event; -1 for none.
+        late_ns: int64, time of the last event by the common clock.
+        weight: float64, number of calls that the sample stands for.
+        is_long: bool, true for the rank's longest calls, which are all sampled and have weight 1.
     """
 
     rank: npt.NDArray[np.int32]
@@ -77,12 +77,12 @@ class SplitCalls(RowArrays):
 
 @dataclass(frozen=True, slots=True)
 class _Needs:
-    """Events that calls need; arrays of one length.
+    """Events that calls need before they can return; arrays of one length.
 
     Attributes:
-        row: int64, of the samples: collectives, then messages.
+        row: int64, index of the call in the samples: collectives, then messages.
         least, wait, most: int64 ns, as in `SplitCalls`.
-        state, late, late_ns: likewise.
+        state, late, late_ns: as in `SplitCalls`.
     """
 
     least: Integers
@@ -104,17 +104,17 @@ def split_calls(
 
     Args:
         matched: the samples.
-        operations: the profile's names.
-        clocks, clock_of: of `compare_clocks`.
-        lonely_is_missing: ranks were not recorded, so that a record without the others' is no sign of thinning:
-            its call is kept, and nothing is known of its waiting.
+        operations: the profile's operation names.
+        clocks, clock_of: result of `compare_clocks`.
+        lonely_is_missing: true if ranks were not recorded, so that a record without its others is no sign of thinning:
+            its call is kept, with unknown waiting.
     """
     rows, messages = matched.collectives, matched.messages
     needs = [
         _need_of_collectives(matched, operations, clocks, clock_of),
         _need_of_messages(messages, clocks, clock_of),
     ]
-    # Of these the other records are not there: nothing is known of the wait.
+    # The other records of these calls are missing, so their waiting is unknown.
     lonely = (matched.lonely_collectives, matched.lonely_messages)
     for part in lonely:
         nothing = np.zeros(len(part.rank), np.int64)
@@ -141,7 +141,7 @@ def split_calls(
     order = np.lexsort((enter, rank))
     order = order[~is_useless[order]]
     if not lonely_is_missing and len(order):
-        # Instances that another member dropped: calls of which no record is left are no sample.
+        # Another member dropped these instances: calls without any record left are no sample.
         begins, counts = find_runs(rank[order], enter[order])
         order = order[~np.repeat(np.logical_and.reduceat(is_lonely[order], begins), counts)]
     begins, counts = find_runs(rank[order], enter[order])
@@ -152,7 +152,7 @@ def split_calls(
     wait = np.maximum.reduceat(need("wait")[order], begins)
     least = np.maximum.reduceat(need("least")[order], begins)
     most = np.maximum.reduceat(need("most")[order], begins)
-    # Of calls like it that were all kept, some completed more messages: any of the others may have come later.
+    # Similar calls with all records completed more messages: any message without a record may have come later.
     place = np.unique(
         np.stack([column(name)[first] for name in ("end_operation", "end_site")]), axis=1, return_inverse=True
     )
@@ -160,7 +160,7 @@ def split_calls(
     np.maximum.at(usual, place[1].ravel(), counts)
     partial = (counts < usual[place[1].ravel()]) & (np.maximum.reduceat(levels[order], begins) > 0)
     most = np.where(partial, stay, most)
-    # The event that decides: of those of a call the one with the longest wait.
+    # Of a call's events, the one with the longest wait decides.
     decisive = np.lexsort((need("wait")[order], np.repeat(np.arange(len(begins)), counts)))
     last = order[decisive[begins + counts - 1]]
     common, _ = clocks.to_common(clock_of[rank[first]], enter[first])
@@ -184,9 +184,10 @@ def split_calls(
 
 
 def _are_long(matched: MatchedSamples, count: int) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Return which of all rows are of instances that are among the longest of all members, and which are no sample.
+    """Return two masks over all rows: instances among the longest of all members, and rows that are no sample.
 
-    Of these each member has a record, whether a hash chose them or not: they stand for themselves. Others are a sample
+    Each member has a record of a longest instance, with or without the hash: it stands for itself. Other instances are
+    a sample if the hash chose them.
     if a hash chose them.
     """
     is_long, is_useless = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
@@ -209,7 +210,7 @@ def _instance_levels(matched: MatchedSamples) -> npt.NDArray[np.uint8]:
 
 
 def _bound(moment: Integers, error: Floats, enter: Integers, stay: Integers) -> tuple[Integers, Integers, Integers]:
-    """Return least, probable and most waiting of a call that needs an event at a moment."""
+    """Return least, probable and most waiting of a call that needs an event at a given time."""
     wide = np.minimum(error, 1e17).astype(np.int64)
     zero = np.zeros_like(stay)
     return (
@@ -233,7 +234,7 @@ def _need_of_collectives(
     stay = np.maximum(rows.exit_ns - rows.enter_ns, 0)
     first = np.repeat(begins, counts)
     shapes = np.array([find_shape(name) for name in operations], np.int64)[rows.operation]
-    # Which row each one needs: the last one to start, or the root.
+    # Find the row that each row needs: the last one to start, or the root.
     latest = np.lexsort((start, matched.instance))[begins + counts - 1]
     needed = np.repeat(latest, counts)
     root = np.clip(first + rows.root, 0, len(first) - 1)
@@ -251,14 +252,14 @@ def _need_of_collectives(
     between = np.where(clocks.group[clock] == clocks.group[clock[needed]], between, UNKNOWN_NS)
     least, wait, most = _bound(moment, between, enter, stay)
     if len(clocks.base_ns) > 1:
-        # With uncertain clocks another one may be the last.
+        # With uncertain clocks another member may be the last.
         first_ns, last_ns = _bound_latest(start, error, clock, clocks.group[clock], matched.instance)
         for_all = (shapes == Shape.ALL) | (shapes == Shape.TO_ROOT)
         zero = np.zeros_like(stay)
         least = np.where(for_all, np.clip(first_ns - enter, zero, stay), least)
         most = np.where(for_all, np.clip(last_ns - enter, zero, stay), most)
         between = np.where(for_all, last_ns - first_ns, between)
-    # The last one to enter stays shortest: without a bound on the clocks, that has to do.
+    # The last member to enter stays shortest: this must do without a bound on the clocks.
     shortest = np.repeat(np.minimum.reduceat(stay, begins), counts)
     blocks = np.repeat(np.logical_and.reduceat(rows.start_ns == rows.enter_ns, begins), counts)
     better = (shapes == Shape.ALL) & blocks & (between >= UNKNOWN_NS)
@@ -288,17 +289,17 @@ def _need_of_collectives(
 def _bound_latest(
     start: Integers, error: Floats, clock: Integers, group: Integers, instance: Integers
 ) -> tuple[Integers, Integers]:
-    """Return the moment of the last start of each row's instance, at least and at most, by the row's own clock."""
+    """Return bounds of the last start in each row's instance, by the row's own clock: at least and at most."""
     order = np.lexsort((clock, instance))
     begins, counts = find_runs(instance[order], clock[order])
     wide = np.minimum(error, UNKNOWN_NS / 4).astype(np.int64)
-    mine = np.maximum.reduceat(start[order], begins)  # of one clock: exact
+    mine = np.maximum.reduceat(start[order], begins)  # on one clock: exact
     of_instance = instance[order][begins]
     starts, members = find_runs(of_instance)
     found = []
     for sign in (-1, 1):
         bound = np.maximum.reduceat((start + sign * wide)[order], begins)
-        # The largest of the other clocks: the largest of all, or the second where that is the own clock's.
+        # Largest start on other clocks: the largest start, or the second largest if the largest is on the own clock.
         by_size = np.lexsort((bound, of_instance))
         largest = by_size[starts + members - 1]
         second = by_size[np.maximum(starts + members - 2, starts)]
@@ -310,7 +311,7 @@ def _bound_latest(
         row = np.empty(len(start), np.int64)
         row[order] = np.repeat(latest, counts)
         found.append(row)
-    # Clocks that were never compared say nothing of each other.
+    # Clocks that were never compared give no bound on each other.
     compared = np.minimum.reduceat(group[order], begins), np.maximum.reduceat(group[order], begins)
     torn = np.minimum.reduceat(compared[0], starts) != np.maximum.reduceat(compared[1], starts)
     rows = np.empty(len(start), np.bool_)
