@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ibprof: which network links does an MPI job load, who loads them, and what should be changed?
+"""ibprof: which network links an MPI job loads, which ranks load them, and how to relieve them.
 
-Programs import this package for their regions, so it imports nothing else until a profile is read.
+Programs import this package for their regions, so other modules are imported only when a profile is read.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["Profile", "__version__", "load_profile", "mark", "off", "on", "regio
 __version__ = "0.1.0"
 
 
-if not TYPE_CHECKING:  # a type checker would take any name for one of this package
+if not TYPE_CHECKING:  # a type checker would accept any name as part of this package
 
     def __getattr__(name: str) -> object:
         if name not in __all__:

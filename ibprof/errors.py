@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The errors that ibprof raises on purpose, each with the exit status of the command.
+"""The errors that ibprof raises intentionally, with exit statuses.
 
-    IbprofError               70: unexpected; no better status is known
+        IbprofError               70: unexpected; no better status is known
     +-- UsageError            2: the command line asks for something impossible
     +-- InputError            3: a file is invalid; the message has path, line, what was expected and what was found
     +-- MissingToolError      4: a required program is not installed
     +-- InconsistentError     5: well-formed inputs contradict each other, or routes are unreliable
 
-Status 1 is no error: a threshold that the user set was crossed. Only a command's `main` catches these.
+Exit status 1 is no error: a threshold that the user set was crossed. Only a command's `main` catches these errors.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ R = TypeVar("R")
 
 
 class IbprofError(Exception):
-    """An error that a user can understand and act on; `status` is the exit status of the command."""
+    """Base of errors that a user can understand and act on; `status` is the exit status of the command."""
 
     status = UNEXPECTED
 
@@ -40,10 +40,9 @@ class InputError(IbprofError):
     """A file is invalid.
 
     Args:
-        path: the file.
-        line: its line, from 1; None for the file as a whole, or if it has no lines.
-        expected: what the line should contain.
-        found: what it contains.
+        line: line number, from 1; None for the whole file, or a file without lines.
+        expected: expected content of the line.
+        found: content of the line.
     """
 
     status = 3
@@ -74,9 +73,9 @@ def quote_found(text: str | bytes, limit: int = 60) -> str:
 
 
 def with_plain_errors(function: Callable[P, R]) -> Callable[P, R]:
-    """Let a function of the Python API raise each error on its own, without the errors and calls behind it.
+    """Make a function of the Python API raise each error alone, without its causes and inner calls.
 
-    What the operating system refuses becomes an `InputError` with the name of the file.
+    An error of the operating system becomes an `InputError` with the name of the file.
     """
 
     @wraps(function)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read a profile from an OTF2 archive or a recording, and make the archive of a recording where it is missing."""
+"""Read a profile from an OTF2 archive or a recording; write a missing archive of a recording."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from ibprof.profile.profile_data import Profile
 
 @with_plain_errors
 def load_profile(path: str | PathLike[str], run: str | None = None) -> Profile:
-    """Return the profile that a path holds, with the path as its name.
+    """Return the profile at a path; the profile's name is the path.
 
     Args:
-        path: an archive, a recording's folder, one of its files, or the output folder of a run. If an archive is named
-            and only its recording exists, under the same name with `.ibprof`, the archive is made first.
-        run: which run of a recording; None for the newest.
+        path: an archive, a recording's folder, one of its files, or the output folder of a run. If an archive does not
+            exist, but its recording does, under the same name with `.ibprof`, the archive is written first.
+        run: name of a recording's run; None for the newest.
 
     Raises:
-        InputError: nothing is there, or something else.
+        InputError: the path has no profile.
         InconsistentError: the files of a recording contradict each other.
         UsageError: there is no such run.
     """
@@ -35,7 +35,7 @@ def _read_profile(path: Path, run: str | None) -> Profile:
             raise UsageError(f"{path} holds one run; --run chooses among those of a recording")
         return read_archive(path)
 
-    # An archive is read without the readers of recordings.
+    # Reading an archive does not import the readers of recordings.
     from ibprof.recording.folder_runs import SUFFIX as RECORDING_SUFFIX  # noqa: PLC0415
     from ibprof.recording.folder_runs import is_recording  # noqa: PLC0415
     from ibprof.recording.recording_reader import read_recording  # noqa: PLC0415
@@ -50,7 +50,7 @@ def _read_profile(path: Path, run: str | None) -> Profile:
 
 
 def look_into(folder: Path) -> Path:
-    """Return the profile or recording that a run left in a folder; any other path unchanged."""
+    """Return the profile or recording in a run's output folder; any other path unchanged."""
     if not folder.is_dir():
         return folder
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Regions for Python programs, as ibprof.h provides them for C; without libibprof.so they do nothing.
+"""Regions for Python programs, as ibprof.h has them for C; without libibprof.so the functions do nothing.
 
 with ibprof.region("exchange"):
     world.Alltoall(out, into)
@@ -14,7 +14,7 @@ from types import TracebackType
 
 
 class region(ContextDecorator):
-    """Name the traffic of a `with` block, or of each call of the decorated function."""
+    """Count the traffic of a `with` block, or of a decorated function's calls, under a name."""
 
     def __init__(self, name: str) -> None:
         self._name = _encode(name)
@@ -27,12 +27,12 @@ class region(ContextDecorator):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Leave the region that was entered last."""
+        """Leave the last entered region."""
         _find("ibprof_region_end")()
 
 
 def mark(name: str) -> None:
-    """Close a region: count what was sent outside named regions since the last mark under `name`."""
+    """Count the traffic outside named regions since the last mark under `name`."""
     _find("ibprof_region")(_encode(name))
 
 
@@ -50,7 +50,7 @@ def on() -> None:
 def _find(function: str) -> Callable[..., object]:
     import ctypes  # noqa: PLC0415  (the commands import this package too, and have no use for it)
 
-    # A library that was preloaded, or that the program is linked with, is in the global scope of the process.
+    # A library that is preloaded or linked with the program is in the global scope of the process.
     found = getattr(ctypes.CDLL(None), function, None)
     if found is None:
         return _do_nothing

@@ -216,7 +216,7 @@ def _key(by: Sequence[str], row: CallSum) -> tuple[str, ...]:
 
 
 def _shown_parts(row: CallSum, is_split: bool) -> tuple[str, ...]:
-    """Return the parts of a row's time, in percent, with the error of the first two."""
+    """Return the parts of a row's time, in percent, with the error of waiting and transfer."""
     if not is_split or not row.time_s or row.wait_s is None:
         return ("", "", "") if is_split else ()
     parts = (row.wait_s, row.transfer_s or 0.0, row.unsplit_s or 0.0)

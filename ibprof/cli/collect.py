@@ -73,7 +73,7 @@ def _collect(argv: Sequence[str] | None) -> None:
     if options.json and not options.list:
         raise UsageError("--json goes with --list")
 
-    # --help must come at once.
+    # Import late: --help must be fast.
     from ibprof.archive.otf2_archive import SUFFIX, check_replaceable  # noqa: PLC0415
     from ibprof.recording.folder_runs import archive_path_of, describe_older_archive  # noqa: PLC0415
     from ibprof.recording.run_listing import choose_runs, find_recordings, list_found  # noqa: PLC0415

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The frame of every command: how it is found, its parser, and its end as an exit status.
+"""Frame of all commands: entry points, parsers, and exit statuses.
 
 def main(argv: Sequence[str] | None = None) -> int:
     return run_command("ibprof-layout", _lay_out_and_write, argv)
 
-`run_command` is the one place where an error becomes a line on stderr and an exit status. Parsers are alike in help and
-in messages; completions and manual pages read them.
+Only `run_command` turns an error into a line on stderr and an exit status. All parsers have the same form of help and
+messages; completions and manual pages read the parsers.
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ if TYPE_CHECKING:
     from ibprof.profile.row_choice import RowChoice
 
 _KILLED_BY = 128
-"""A shell shows the death by signal n as status 128 + n."""
+"""Base of a shell's exit status for death by a signal: 128 + n."""
 
 
 GROUP = "ibprof.commands"
-"""Entry points of commands: another package can add one."""
+"""Entry point group of commands; other packages can add commands."""
 
 
 _INVALID_CHOICE = re.compile(r"argument ([^:]+): invalid choice: '([^']*)' \(choose from ")
 
 _MISSPELT = 0.8
-"""How alike options are from which one is taken for the other misspelt, from 0 to 1."""
+"""Minimum similarity, from 0 to 1, of an unknown option to the option in a hint."""
 
 _NAMED = 3
-"""Commands that a hint names."""
+"""Number of commands that a hint names."""
 
 _LAB = ("netCDF4", "numexpr", "sklearn", "threadpoolctl")
-"""Modules of the extra `lab`, imported where they are used."""
+"""Modules of the extra `lab`, which are imported at use."""
 
 _GARBAGE_THRESHOLD = 100_000
-"""Objects that are made before cycles among them are searched for."""
+"""Number of new objects between searches for cycles."""
 
 _is_reading: ContextVar[bool] = ContextVar("_is_reading", default=False)
 
@@ -70,20 +70,20 @@ def run_command(
     """Run the body of a command, and return its exit status.
 
     Args:
-        name: of the command, as the user typed it; begins every message.
-        body: the command itself: takes the arguments (None: those of this process), returns its status or None for 0.
-            It does not run if the first argument is `--version`.
+        name: the command's name as the user typed it, which begins every message.
+        body: function that takes the arguments (None: the process's arguments) and returns a status, or None for 0. It
+            does not run if the first argument is `--version`.
         argv: the arguments after the command's name.
 
     Returns:
-        The exit status: that of `body` or of an `IbprofError`. 3 if the operating system refused a file or an input
-        exceeds the memory. 4 if a package of an extra is missing. 130 after an interrupt. 141 if the reader of stdout
-        ended. 70, with a traceback, for a bug in ibprof.
+        The exit status of `body` or of an `IbprofError`. 3: the operating system refused a file, or an input exceeds
+        the memory. 4: a package of an extra is missing. 130: interrupt. 141: the reader of stdout ended. 70, with a
+        traceback: a bug in ibprof.
     """
     _replace_closed_streams()
     _allow_any_text()
     thresholds = gc.get_threshold()
-    # Modules and parsed files make many objects that stay: the default threshold looks through them again and again.
+    # Modules and parsed files make many lasting objects, which the default threshold would search again and again.
     gc.set_threshold(_GARBAGE_THRESHOLD, *thresholds[1:])
     given = sys.argv[1:] if argv is None else argv
     try:
@@ -110,7 +110,7 @@ def run_command(
 
 
 def _report_unexpected(name: str, error: Exception) -> int:
-    """Name the extra that is not installed, or print the traceback of a bug; return the exit status."""
+    """Print the name of a missing extra, or the traceback of a bug; return the exit status."""
     package = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
     if package in _LAB:
         _print_error(f"{name}: {package} is not installed: pip install 'ibprof[lab]'")
@@ -128,7 +128,7 @@ def _print_version(name: str) -> int:
 
 
 def _replace_closed_streams() -> None:
-    """Replace streams that a shell closed (`>&-`): Python has None, and the next file would get their descriptor."""
+    """Replace streams that a shell closed (`>&-`), so that the next opened file does not get their descriptor."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115  (open to the end)
@@ -142,14 +142,14 @@ def _refusal(error: OSError | MemoryError) -> str:
 
 
 def _allow_any_text() -> None:
-    """Allow any text in names of hosts and regions: a letter that the encoding lacks must not end the command."""
+    """Allow any text in names of hosts and regions: a letter outside the encoding must not end the command."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 def _print_error(message: str) -> None:
-    # If stderr is closed too, only the status remains.
+    # If stderr is closed too, the exit status is the only report.
     try:
         print(message, file=sys.stderr, flush=True)
     except OSError:
@@ -157,7 +157,7 @@ def _print_error(message: str) -> None:
 
 
 def _forget_stdout() -> None:
-    """Keep the interpreter's own flush at exit from failing again on the same stream."""
+    """Prevent the interpreter's own flush at exit, which would fail on the same stream again."""
     try:
         descriptor = sys.stdout.fileno()
     except (OSError, ValueError):
@@ -168,7 +168,7 @@ def _forget_stdout() -> None:
 
 
 class _Parser(BaseException):
-    """Ends a command before it parses its arguments; not an `Exception`, which the command would catch."""
+    """Ends a command before it parses its arguments. It is not an `Exception`, so the command cannot catch it."""
 
     def __init__(self, parser: argparse.ArgumentParser) -> None:
         super().__init__()
@@ -176,16 +176,16 @@ class _Parser(BaseException):
 
 
 class CommandParser(argparse.ArgumentParser):
-    """Adds the option or the choice that is most like an unknown one, or what has this one, to the message on it."""
+    """Parser that adds a hint to the message about an unknown option or choice."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse arguments, unless the parser alone is wanted."""
+        """Parse arguments, unless the caller wants only the parser."""
         if _is_reading.get():
             raise _Parser(self)
         return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
-        """Print the usage, the message and what is most alike; exit with status 2."""
+        """Print the usage, the message and a hint; exit with status 2."""
         _, found, unknown = message.partition("unrecognized arguments: ")
         word = unknown.partition(" ")[0].partition("=")[0]
         hint = ""
@@ -196,7 +196,7 @@ class CommandParser(argparse.ArgumentParser):
         super().error(message + hint)
 
     def _find_like_option(self, word: str) -> str:
-        """Return a hint: the option that is misspelt, or the commands that have this one."""
+        """Return a hint: a similar option, or the commands that have this option."""
         own = list(self._option_string_actions)
         if misspelt := get_close_matches(word, own, 1, _MISSPELT):
             return f"; did you mean {misspelt[0]}?"
@@ -207,7 +207,7 @@ class CommandParser(argparse.ArgumentParser):
         return f"; did you mean {alike[0]}?" if alike else ""
 
     def _find_like_choice(self, argument: str, word: str) -> str:
-        """Return a hint: the choice that is misspelt, or the option that has this one."""
+        """Return a hint: a similar choice, or the option that has this choice."""
         choices = {_name(action): [str(each) for each in action.choices or ()] for action in self._actions}
         alike = get_close_matches(word, choices.get(argument, ()), 1)
         others = [f"{name} {word}" for name, each in choices.items() if word in each and name.startswith("--")]
@@ -220,7 +220,7 @@ def _name(action: argparse.Action) -> str:
 
 
 def make_parser(name: str, description: str, examples: str, usage: str | None = None) -> argparse.ArgumentParser:
-    """Return the parser of a command, whose help shows the examples as they are written."""
+    """Return the parser of a command; its help shows the examples unchanged."""
     return CommandParser(
         prog=name,
         usage=usage,
@@ -231,7 +231,7 @@ def make_parser(name: str, description: str, examples: str, usage: str | None = 
 
 
 def read_parser(main: Callable[[Sequence[str]], int]) -> argparse.ArgumentParser | None:
-    """Return the parser of a command, which does not run; None for a command that uses another kind of parser."""
+    """Return the parser of a command without running the command; None for another kind of parser."""
     before = _is_reading.set(True)
     try:
         with redirect_stderr(StringIO()):
@@ -250,12 +250,12 @@ def read_parsers() -> dict[str, argparse.ArgumentParser]:
 
 
 def find_option(option: str) -> list[str]:
-    """Return the commands that have an option, as they are typed. This imports every command."""
+    """Return the commands that have an option, as a user types them. This imports every command."""
     found = []
     for point in find_commands().values():
         try:
             parser = read_parser(point.load())
-        except ImportError:  # of another package's command, which is not what the user typed
+        except ImportError:  # another package's command, which the user did not type
             continue
         found += [each.prog for each in _with_subcommands(parser) if option in each._option_string_actions]
     return found
@@ -279,7 +279,7 @@ def add_row_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def row_options(arguments: argparse.Namespace) -> RowChoice:
-    """Return the choice that the arguments state."""
+    """Return the choice of rows in the arguments."""
     from ibprof.profile.row_choice import RowChoice  # noqa: PLC0415  (--help must come at once)
 
     return RowChoice(arguments.operation, arguments.region, arguments.site)

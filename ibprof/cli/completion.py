@@ -27,7 +27,7 @@ _WHERE_READ = """\
 if [[ $zsh_eval_context[-1] == (eval|file) ]]; then
   (( $+functions[compdef] )) || { autoload -Uz compinit && compinit }
 """
-"""shtab's scripts for zsh complete if they are evaluated, but not if `.` reads them, and need what compinit defines."""
+"""Loader for shtab's zsh scripts: they must be evaluated rather than read with `.`, and need compinit's functions."""
 
 NO_SHTAB = "completion needs shtab: pip install 'ibprof[completion]'"
 
@@ -37,7 +37,7 @@ _FILES = frozenset(
         *("RESULTS", "REFERENCE", "INFERRED", "BEFORE", "AFTER"),
     }
 )
-"""Words of metavars that name files."""
+"""Words in metavars of arguments that are files."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -46,12 +46,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _list_parsers() -> Iterator[argparse.ArgumentParser]:
-    """Yield the parser of `ibprof` with all its commands, then that of each `ibprof-X`."""
+    """Yield the parser of `ibprof` with all its commands, then the parser of each `ibprof-X`."""
     front = argparse.ArgumentParser(prog="ibprof")
     commands = front.add_subparsers()
     parsers = read_parsers()
     for name, parser in parsers.items():
-        # Made anew, since a parser has but one name.
+        # Make a second parser, since a parser has only one name.
         commands.add_parser(name, parents=[parser], add_help=False, help=parser.description)
     yield front
     scripts = {point.name for point in entry_points(group="console_scripts")}
@@ -73,13 +73,13 @@ def _print_script(argv: Sequence[str] | None) -> None:
 
 
 def _mend_zsh(script: str) -> str:
-    """Return shtab's script for zsh so that `.` may read it, and that several arguments are completed, not only one."""
+    """Return shtab's zsh script in a form that `.` may read, and that completes several arguments instead of one."""
     script = re.sub(r'^  "\(\*\)::?', '  "*:', script, flags=re.MULTILINE)
     return script.replace("one_or_more='(*)'", "one_or_more='*:'").replace(_WHERE_EVALUATED, _WHERE_READ)
 
 
 def _mark_files(parser: argparse.ArgumentParser, completed_as: Any) -> None:
-    """Have each argument that names files completed, in subcommands too."""
+    """Complete file names for each argument that is a file, also in subcommands."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for each in action.choices.values():

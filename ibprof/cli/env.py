@@ -29,11 +29,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def carry_by_environment(environment: Mapping[str, str], library: Path) -> dict[str, str]:
-    """Return the variables with which a launcher passes on the library, also by its bare name, and its settings.
+    """Return the variables that make a launcher pass on the library, also by its bare name, and its settings.
 
     Args:
-        environment: of the user's shell.
-        library: libibprof.so.
+        environment: environment of the user's shell.
     """
     folders = [folder for folder in environment.get(SEARCH_PATH, "").split(":") if folder]
     exports = {SEARCH_PATH: ":".join([str(library.parent), *(one for one in folders if one != str(library.parent))])}
@@ -48,7 +47,7 @@ def carry_by_environment(environment: Mapping[str, str], library: Path) -> dict[
 
 
 def with_library(environment: Mapping[str, str], library: Path) -> dict[str, str]:
-    """Return an environment in which every program is preloaded, also those that its launchers start on other hosts."""
+    """Return an environment that preloads the library into every program, also on other hosts through launchers."""
     preloaded = {**environment, PRELOAD: preload(library, environment.get(PRELOAD, ""))}
     return preloaded | carry_by_environment(preloaded, library)
 

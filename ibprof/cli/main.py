@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof X` finds the command X among the entry points of one group, so the front imports no command.
+"""`ibprof X` finds the command X among the entry points of one group, so this module imports no command.
 
-Other packages can add commands too, as entry points of this group.
+Other packages can add commands as entry points of this group.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _GROUPS = {
 """Commands of the help, by what they are for."""
 
 _ALSO_CALLED = {"compare": "diff", "record": "run", "profile": "run", "map": "layout", "summary": "info"}
-"""Words that users try, and the commands that they mean."""
+"""Other names of commands that users try."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -81,7 +81,7 @@ def _list_commands() -> str:
 
 
 def _describe(point: EntryPoint) -> str:
-    """Return the first sentence of a command's module. The module is parsed, not imported, since some import much."""
+    """Return the first sentence of a command's module, which is parsed, not imported: some modules import much."""
     try:
         spec = importlib.util.find_spec(point.module)
         text = get_docstring(parse(Path(spec.origin).read_text(encoding="utf-8"))) if spec and spec.origin else None

@@ -43,7 +43,7 @@ NOT_FOUND = 127
 NOT_STARTED = 126
 JOBS_SHOWN = 4
 LONGEST_VALUE = 1 << 16
-"""Half of what Linux accepts for one variable."""
+"""Half of Linux's limit for one variable."""
 
 NEVER_LOADED = (
     "no process of this host loaded libibprof.so: its environment was emptied (env -i), LD_PRELOAD was replaced, or "
@@ -54,7 +54,7 @@ NOT_RECORDED = (
     "do not load it after env -i, with another LD_PRELOAD, or if they are static or setuid; an MPI opened by dlmopen "
     "does not find it (try: ibprof doctor). No NCCL loaded its plug-in either; PyTorch's Gloo and UCC are not recorded"
 )
-"""Said where nothing was recorded: no more than is known."""
+"""Message after a run without a recording; it states only known facts."""
 
 OPENSHMEM = (
     "an OpenSHMEM program: its puts, gets and atomics are recorded, by port and not by PE, only where they are posted "
@@ -105,7 +105,7 @@ def _record(argv: Sequence[str] | None) -> int:
     variables = {"IBPROF_RUN": str(uuid.uuid4())} | variables
     variables["IBPROF_OUTPUT"] = _absolute(variables.get("IBPROF_OUTPUT") or RECORDING)
     if launcher not in (None, Launcher.SRUN):
-        # Its daemons on other hosts are a step of their own, or know of no job.
+        # A launcher's daemons on other hosts run in their own step, or know no job.
         variables["IBPROF_OUTPUT"] = expand_output(variables["IBPROF_OUTPUT"], output_values(environment))
     launch = Launch(command, environment | variables)
     if launcher:
@@ -153,7 +153,7 @@ def _parse(argv: Sequence[str] | None) -> RunOptions:
 
 
 def _settings(options: RunOptions, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables of libibprof.so, from the environment and the options, which take precedence."""
+    """Return the variables of libibprof.so, from the environment and the options; options take precedence."""
     settings = {name: value for name, value in environment.items() if re.match("IBPROF(_|$)", name) and value}
     settings |= intranode_settings(environment)
     if options.output:
@@ -166,21 +166,21 @@ def _settings(options: RunOptions, environment: Mapping[str, str]) -> dict[str, 
 
 
 def _absolute(pattern: str) -> str:
-    """Return a pattern of an output folder with an absolute path. A `%` of the current folder is none of a pattern."""
+    """Return an output pattern with an absolute path. A `%` in the current folder's name is escaped."""
     return pattern if pattern.startswith("/") else str(Path(str(Path.cwd()).replace("%", "%%"), pattern))
 
 
 def _exact_transports(settings: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables for transports whose every byte is seen, if IBPROF_SOURCE=exact asks for it."""
+    """Return variables that select fully recorded transports, if IBPROF_SOURCE=exact asks for them."""
     asked = {**environment, **settings}
-    if not is_inside_job(environment):  # every rank would print it
+    if not is_inside_job(environment):  # otherwise every rank would print it
         for sentence in describe_exact(asked):
             print(f"ibprof run: {sentence}", file=sys.stderr)
     return exact_settings(asked)
 
 
 def _explain_missing(program: str) -> int:
-    """Print why a program cannot be started, if so, and return the status that a shell would; else 0."""
+    """Print the reason for a program that cannot be started, and return the shell's status; otherwise return 0."""
     if shutil.which(program):
         return 0
     there = shutil.which(program, os.F_OK) or ("/" in program and Path(program).is_dir())
@@ -189,7 +189,7 @@ def _explain_missing(program: str) -> int:
 
 
 def _become(command: Sequence[str], environment: Mapping[str, str]) -> None:
-    """Replace this process by the command: nothing remains between it and the launcher."""
+    """Replace this process by the command, so that nothing remains between the command and the launcher."""
     try:
         os.execvpe(command[0], list(command), dict(environment))
     except OSError as error:
@@ -198,8 +198,8 @@ def _become(command: Sequence[str], environment: Mapping[str, str]) -> None:
 
 
 def _collect(options: RunOptions, output: str, name: str, status: int, nothing: str) -> None:
-    """Make the profile and print a summary. Errors here do not change the command's status."""
-    # The command has ended, so the time of these imports does not delay it.
+    """Write the profile and print a summary. Errors in these steps do not change the command's status."""
+    # The command has ended, so these imports do not delay it.
     from ibprof.recording.folder_runs import archive_path_of, describe_older_archive, is_recording  # noqa: PLC0415
 
     places = [Path(found) for found in sorted(glob.glob(output_glob(output)))]  # noqa: PTH207  (absolute)
@@ -219,14 +219,14 @@ def _collect(options: RunOptions, output: str, name: str, status: int, nothing: 
 
 
 def _describe_program(command: Sequence[str]) -> list[str]:
-    """Return a line on a program whose communication is not MPI's."""
+    """Return a line on a program that communicates without MPI."""
     from ibprof.doctor.program_check import identify_program  # noqa: PLC0415  (needed only if nothing was recorded)
 
     return [OPENSHMEM] if identify_program(command).openshmem else []
 
 
 def _make_profiles(recordings: Sequence[Path], name: str, fabric: Sequence[str]) -> list[str]:
-    """Make the profile of each step and return a summary of the largest, line by line; none if nothing was recorded."""
+    """Write the profile of each step; return the lines of the largest step's summary, or none without a recording."""
     from ibprof.archive.otf2_archive import claim_path, write_archive  # noqa: PLC0415  (as above)
     from ibprof.cli.terminal import show_progress  # noqa: PLC0415
     from ibprof.profile.gaps import describe_gaps  # noqa: PLC0415
@@ -239,7 +239,7 @@ def _make_profiles(recordings: Sequence[Path], name: str, fabric: Sequence[str])
     runs = [run for run in list_runs(*recordings) if run.files[0].run == name]
     if not runs:
         return []
-    # A program that spawns others is the larger job. Of several jobs that a script starts, the last is meant.
+    # A spawning program is the larger job. If a script starts several jobs, the last one counts.
     chosen = max(reversed(runs), key=lambda run: run.ranks)
     made, others = [], []
     for run in sorted(runs, key=lambda run: run is not chosen):
@@ -272,7 +272,7 @@ def _make_profiles(recordings: Sequence[Path], name: str, fabric: Sequence[str])
 
 
 def _judge_on_links(fabric: Sequence[str], archive: Path) -> str:
-    """Return the verdict of the report on a fabric; empty without one, and where the report prints an error."""
+    """Return the report's verdict on a fabric; empty without a fabric, or if the report fails with an error."""
     report = find_commands().get("report") if fabric else None
     if report is None:
         return ""
@@ -282,5 +282,5 @@ def _judge_on_links(fabric: Sequence[str], archive: Path) -> str:
 
 
 def _shorten(path: Path) -> str:
-    """Return a path as short as possible, quoted for a shell."""
+    """Return the shortest form of a path, quoted for a shell."""
     return shlex.quote(str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Output on a terminal: tables of texts, and a progress bar on stderr."""
+"""Output on a terminal: text tables, and a progress bar on stderr."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Protocol
 from ibprof.text.quantities import printable
 
 SHORT = 256
-"""Number of parts below which the work ends before a bar is read."""
+"""Minimum number of parts for a bar: shorter work ends too soon."""
 
 
 def print_pairs(pairs: Mapping[str, str]) -> None:
@@ -24,7 +24,7 @@ def print_pairs(pairs: Mapping[str, str]) -> None:
 
 
 def print_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print columns; names in a profile are untrusted text and must not control the terminal."""
+    """Print columns; names in a profile are untrusted text, and are escaped."""
     lines = [tuple(map(printable, row)) for row in rows]
     if not lines:
         return
@@ -35,15 +35,15 @@ def print_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 class TellProgress(Protocol):
-    """Receives the number of parts done, their total and, if it changed, a description of the work."""
+    """Receives the number of finished parts, of all parts and, if it changed, a description of the work."""
 
     def __call__(self, done: int, parts: int, doing: str | None = None) -> None:
-        """Show it."""
+        """Show the progress."""
 
 
 @contextmanager
 def show_progress(doing: str) -> Iterator[TellProgress]:
-    """Show a bar while parts of some work are done; yield what receives their number."""
+    """Show a bar while parts of some work are done; yield the function that receives their number."""
     if not sys.stderr.isatty():
         yield lambda *_: None
         return
