@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check whether a job would be recorded here, before one is wasted."""
+"""Check whether this machine would record a job, before the job runs."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Try collectives of two ranks with a command's launcher and settings: whether the source sees what they send."""
+"""Try collectives of two ranks with a command's launcher and settings: whether the source records all their bytes."""
 
 from __future__ import annotations
 
@@ -34,19 +34,17 @@ _SETTINGS = {
     "tune": 1,
     "am": 1,
 }
-"""Options of Open MPI's launchers that decide whether a job starts and how messages move, with the words after each."""
+"""Options of Open MPI's launchers that affect the start of a job or its messages, with their number of arguments."""
 
 
 def try_calls(
     program: Program, command: Sequence[str], library: Path, environment: Mapping[str, str]
 ) -> Iterator[DoctorFinding]:
-    """Yield which operations of a trial do not add up; nothing for launchers whose messages within a host are unseen.
+    """Yield the operations of a trial with missing bytes; nothing for launchers with unrecorded messages inside hosts.
 
     Args:
-        program: what the command starts.
+        program: the command's program.
         command: the command to record.
-        library: libibprof.so.
-        environment: of the job.
     """
     if program.launcher not in (Launcher.OPENMPI_4, Launcher.OPENMPI_5) or program.launcher_path is None:
         return
@@ -60,14 +58,14 @@ def try_calls(
         try:
             yield from _judge(read_recording(recording))
         except (IbprofError, OSError):
-            # Open MPI prints rules of dashes around its messages.
+            # Open MPI prints lines of dashes around its messages.
             words = [line for line in said.splitlines() if line.strip("- ")]
             reason = f": {words[0]}" if words else ""
             yield DoctorFinding("calls", good=True, text=f"collectives of {_RANKS} ranks could not be tried{reason}")
 
 
 def settings_of(command: Sequence[str]) -> list[str]:
-    """Return the words of a launcher's command that decide how its messages move; those of the program are its own."""
+    """Return the options of a launcher's command that affect messages; the program's own options are left out."""
     programs = find_programs(command, lambda word: shutil.which(word) is not None)
     words = iter(command[1 : command.index(programs[0])] if programs else command[1:])
     kept: list[str] = []
@@ -82,7 +80,7 @@ def _launch(program: Program, launcher: Sequence[str], environment: Mapping[str,
     trial = [sys.executable, collective_calls.__file__, str(program.mpi)]
     if program.mpi is None:
         trial = [str(program.python), collective_calls.__file__]
-    # Two ranks must start on a machine of one slot too.
+    # Two ranks must start on a machine with one slot.
     more_ranks_than_slots = {
         "OMPI_MCA_rmaps_base_oversubscribe": "1",
         "PRTE_MCA_rmaps_default_mapping_policy": ":OVERSUBSCRIBE",
@@ -91,7 +89,7 @@ def _launch(program: Program, launcher: Sequence[str], environment: Mapping[str,
 
 
 def _run(launch: Launch, folder: Path) -> str:
-    """Run the trial, and return what it says on stderr."""
+    """Run the trial, and return its stderr."""
     try:
         child = subprocess.Popen(
             launch.command,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Call collectives of Open MPI, as a program of its own: any Python runs this file, with the path of an MPI library.
+"""Call collectives of Open MPI, as a separate program: any Python can run this file with the path of an MPI library.
 
-Without one, mpi4py loads and initialises the MPI. The calls are those of libibprof.so, where it is preloaded.
+Without a path, mpi4py loads and initialises the MPI library. A preloaded libibprof.so intercepts the calls.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 COUNTS = (256, 65536)
-"""Integers of a message: collectives choose their algorithms by it."""
+"""Numbers of integers in a message: collectives choose their algorithms by message size."""
 
 
 def call_collectives(library: str) -> None:
@@ -50,7 +50,7 @@ def list_mapped_files() -> Iterator[str]:
 
 
 def main() -> None:
-    """Initialise MPI, call the collectives, and end."""
+    """Initialise MPI, call the collectives, and finalise MPI."""
     if len(sys.argv) > 1:
         ctypes.CDLL(sys.argv[1], ctypes.RTLD_GLOBAL)
         ctypes.CDLL(None).MPI_Init(None, None)

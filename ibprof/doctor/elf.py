@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ELF header of a program's file: whether it can be preloaded."""
+"""Read the ELF header of a program, which shows whether the program can be preloaded."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 _MAGIC = b"\x7fELF"
 _INTERPRETER, _DYNAMIC = 3, 2
-"""Types of program headers: the dynamic linker's path, and the table that it reads."""
+"""Types of program headers: the dynamic linker's path, and the dynamic table."""
 
 _MACHINES = {3: "i386", 21: "powerpc64", 22: "s390", 40: "arm", 62: "x86-64", 183: "aarch64", 243: "riscv"}
 
@@ -20,9 +20,9 @@ class Elf:
     """A program or library.
 
     Attributes:
-        machine: its architecture and word size.
-        interpreter: the dynamic linker that starts it; empty for a library and for a static program.
-        dynamic: whether a dynamic linker loads it.
+        machine: architecture and word size.
+        interpreter: the dynamic linker that starts the program; empty for a library and for a static program.
+        dynamic: true if a dynamic linker loads the file.
     """
 
     machine: str
@@ -43,7 +43,7 @@ _WIDE, _NARROW = _HeaderOffsets(32, 54, 8, 32), _HeaderOffsets(28, 42, 4, 16)
 
 
 def read_elf(path: Path) -> Elf | None:
-    """Read the header of a file; None if it is no ELF file, or damaged."""
+    """Read the header of a file; return None for a damaged file or another format."""
     try:
         with path.open("rb") as file:
             head = file.read(64)

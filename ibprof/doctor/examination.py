@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All checks, in the order of a user's questions."""
+"""All checks, in the order in which users need them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,10 @@ _OPENSHMEM = (
 
 
 def examine(environment: Mapping[str, str], command: Sequence[str] = ()) -> Iterator[DoctorFinding]:
-    """Yield the findings on what a recording needs.
+    """Yield the findings of all checks for a recording.
 
     Args:
-        environment: of the job.
-        command: the command to record, with or without its launcher; empty for any.
+        command: the command to record, with or without its launcher; empty for any command.
     """
     library = find_library()
     program = identify_program(command) if command else None

@@ -11,9 +11,9 @@ class DoctorFinding:
     """The result of one check.
 
     Attributes:
-        about: its subject.
-        good: whether a job can be recorded as far as this check goes.
-        text: the result, and what to do if it is not good.
+        about: subject of the check.
+        good: true if this check finds no obstacle to recording.
+        text: the result, with advice if it is not good.
     """
 
     about: str

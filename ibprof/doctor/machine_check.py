@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of the machine that any recorded job depends on."""
+"""Checks of the machine, for any job."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ibprof.text.quantities import format_bytes
 
 NAME = "libibprof.so"
 
-# Mellanox' library of the same name counts calls to verbs, and is configured by this.
+# Mellanox' library with the same name counts calls to verbs; this variable configures it.
 _OTHER_LIBRARY = "IBPROF_MODE"
 
 _ASK_SECONDS = 20
@@ -32,7 +32,7 @@ _LIMITS = (
     ("file size", resource.RLIMIT_FSIZE, 1 << 20),
     ("open files", resource.RLIMIT_NOFILE, 32),
 )
-"""Limits, and what a recorded process needs of each, with a margin."""
+"""Limits, with the need of a recorded process and a margin."""
 
 _LEAST_FREE_BYTES = 4 << 20
 _SYSFS = Path("/sys/class/infiniband")
@@ -45,18 +45,13 @@ _REMOTE = (
     *("nfs", "nfs4", "lustre", "gpfs", "beegfs", "ceph", "cifs", "smbfs", "smb2", "smb3", "ncpfs", "9p", "afs", "coda"),
     *("panfs", "ocfs2", "gfs2", "orangefs", "pvfs2", "vboxsf", "vmhgfs"),
 )
-"""Network file systems; those of storage.c."""
+"""Network file systems, the same as in storage.c."""
 
 _COPIED = "counters are mapped on each node's own storage and copied there"
 
 
 def examine_machine(library: Path, environment: Mapping[str, str]) -> Iterator[DoctorFinding]:
-    """Check the library, other preloads, limits, ports and the output folder.
-
-    Args:
-        library: libibprof.so.
-        environment: of the job.
-    """
+    """Check the library, other preloads, limits, ports and the output folder."""
     yield _load(library)
     yield _look_for_another(library, environment)
     preloaded = [*_split(environment.get("LD_PRELOAD", "")), *_split(_read(Path("/etc/ld.so.preload")))]
@@ -84,7 +79,7 @@ def _load(library: Path) -> DoctorFinding:
 
 
 def _look_for_another(library: Path, environment: Mapping[str, str]) -> DoctorFinding:
-    """Check for a library of the same name that would be found first."""
+    """Check for another library of the same name that the linker would find first."""
     preloaded = [Path(item) for item in re.split("[: ]+", environment.get("LD_PRELOAD", "")) if item]
     folders = [Path(folder) for folder in environment.get("LD_LIBRARY_PATH", "").split(":") if folder]
     named = [item for item in preloaded if item.name == NAME and "/" in str(item)]
@@ -139,7 +134,7 @@ def _is_mlx5(device: Path) -> bool:
 
 
 def _takes_seen_transports(chosen: str) -> bool:
-    """Return whether UCX is set to transports that all post by verbs."""
+    """Return whether UCX is limited to transports that post all messages by verbs."""
     words = [word for word in chosen.split(",") if word]
     return bool(words) and all(word.endswith("_verbs") or word in _WITHIN_A_HOST for word in words)
 
@@ -162,7 +157,7 @@ def _try_folder(folder: Path) -> DoctorFinding:
 
 
 def _file_system(path: Path) -> str:
-    """Return the kind of file system of a path, by its name in the kernel."""
+    """Return the file system type of a path, by its name in the kernel."""
     device = path.stat().st_dev
     numbers = f"{os.major(device)}:{os.minor(device)}"
     for line in _read(Path("/proc/self/mountinfo")).splitlines():

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check the MPI library: its version, the path of its messages, and where ibprof would see them.
+"""Check the MPI library: its version, its transports, and the layer at which ibprof would record it.
 
-The check records a minimal job and examines the result, which no list of MPIs can replace.
+The check records a minimal job and examines the result, since no list of MPI libraries would be complete.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ibprof.profile.profile_data import Rank, Source
 from ibprof.recording.recording_reader import read_recording
 
 _FAMILIES = {"Open MPI": "Open MPI", "MPICH": "MPICH", "Intel": "MPICH", "MVAPICH": "MPICH", "CRAY": "MPICH"}
-"""The family of launchers that start a library, by a word of its version."""
+"""Family of launchers that start a library, by a word in its version."""
 
 _LAUNCHED = {Launcher.OPENMPI_4: "Open MPI", Launcher.OPENMPI_5: "Open MPI", Launcher.HYDRA: "MPICH"}
 
@@ -49,7 +49,7 @@ _TRANSPORTS = (
     (r"libhcoll", "hcoll, whose collectives no source records"),
     (r"libucc\.so", "UCC, whose collectives no source records"),
 )
-"""The transports that a mapped file of an MPI process indicates."""
+"""Transports by a mapped file of an MPI process."""
 
 _FORTRAN = (
     (r"libmpi_usempif08|libmpi_f08", "use mpi_f08"),
@@ -67,18 +67,18 @@ _ONE_HOST = (
 _PREFIX = "OPAL_PREFIX"
 
 _LAYER = "translates handles"
-"""Part of the note on a program that does not call its MPI directly."""
+"""Part of the note on a program with indirect calls of its MPI library."""
 
 _OF_THE_TRIAL = "a lone rank"
-"""Prefix of a note that holds only because the trial is one process."""
+"""Prefix of a note that holds only because the trial has one process."""
 
 _LIBRARIES = ("libmpi.so.40", "libmpi.so.12", "libmpich.so", "libmpi.so", "libmpi_abi.so")
-"""Names that identify the ABI come first; a name without a version may be a linker script."""
+"""File names of MPI libraries. Names with the ABI come first; a name without a version may be a linker script."""
 
 
 _SECONDS = 60
 
-# A process that is a whole job. Python needs no compiler; it calls the first MPI_Init, as a program does.
+# A job of one process. Python needs no compiler, and calls the first MPI_Init like a program.
 _BY_LIBRARY = """
 import ctypes, sys
 ctypes.CDLL(sys.argv[2], ctypes.RTLD_GLOBAL)
@@ -103,12 +103,10 @@ sys.exit(1 if ended else 0)
 
 
 def examine_mpi(program: Program | None, library: Path, environment: Mapping[str, str]) -> Iterator[DoctorFinding]:
-    """Identify the MPI of a program, or else of the launcher on the PATH, and try to record it.
+    """Identify the MPI library of a program, or of the launcher on the PATH, and try to record it.
 
     Args:
-        program: the program to record; None for any.
-        library: libibprof.so.
-        environment: of the job.
+        program: the program to record; None for any program.
     """
     launchers = (program.launcher_path if program else None, *map(shutil.which, ("mpirun", "mpiexec", "srun")))
     launcher = next(filter(None, launchers), None)
@@ -130,12 +128,12 @@ def examine_mpi(program: Program | None, library: Path, environment: Mapping[str
         yield DoctorFinding("MPI", good=False, text=f"{where}: load the MPI module that jobs use")
         return
     if mpi and not trial.started and _PREFIX not in environment:
-        # If an Open MPI was moved, as PyPI's is, its launcher passes the new path to its processes.
+        # If an Open MPI was moved, like PyPI's, its launcher passes the new path to its processes.
         moved = try_library(mpi, library, {**environment, _PREFIX: str(mpi.parent.parent)})
         trial = moved if moved.started else trial
     between_hosts = None
     if mpi and _NETWORK_UNUSED in trial.said:
-        # Intel MPI opens it if there are several hosts, or if it is asked to.
+        # Intel MPI opens this library on several hosts, or on request.
         between_hosts = try_library(mpi, library, {**environment, **_AS_BETWEEN_HOSTS})
     if between_hosts and between_hosts.rank:
         findings = _judge(between_hosts, mpi, program, kind, launcher)
@@ -203,7 +201,7 @@ def _judge_source(trial: Trial) -> Iterator[DoctorFinding]:
 
 
 def _describe(names: tuple[str, ...], table: tuple[tuple[str, str], ...]) -> str:
-    """Return what files stand for; groups of a pattern are listed after its word."""
+    """Return names for files from a table; matched groups of a pattern are listed after its name."""
     found: dict[str, list[str]] = {}
     for pattern, word in table:
         for name in names:
@@ -213,7 +211,7 @@ def _describe(names: tuple[str, ...], table: tuple[tuple[str, str], ...]) -> str
 
 
 def _belonging_to(launcher: str | None) -> Path | None:
-    """Return the MPI library of a launcher: among what it loads, or in the lib folders next to it."""
+    """Return the MPI library of a launcher: among its loaded libraries, or in the lib folders next to it."""
     if launcher is None:
         return None
     path = Path(launcher).resolve()
@@ -226,7 +224,7 @@ def _belonging_to(launcher: str | None) -> Path | None:
 
 
 def _on_search_path(launcher: str | None, environment: Mapping[str, str]) -> Path | None:
-    """Return the MPI library with which a batch system's launcher, which has none itself, would start programs."""
+    """Return the MPI library that programs under a batch system's launcher would load: this launcher has none."""
     if launcher is None or identify_launcher(launcher) != Launcher.SRUN:
         return None
     searched = f"{environment.get('LD_LIBRARY_PATH', '')}:{environment.get('CRAY_LD_LIBRARY_PATH', '')}"
@@ -250,14 +248,14 @@ def _siblings(mpi: Path) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """Result of a job of one process.
+    """Result of a one-process job.
 
     Attributes:
-        rank: its record; None if it recorded nothing.
-        mpi: the library's own name and version, empty where unknown.
-        loaded: names of its mapped files.
-        said: its stderr.
-        started: whether MPI was initialised; otherwise the trial proves nothing.
+        rank: the process's record; None without a recording.
+        mpi: the library's own name and version, empty if unknown.
+        loaded: names of the files mapped into the process.
+        said: stderr of the process.
+        started: true if MPI was initialised; otherwise the trial shows nothing.
     """
 
     rank: Rank | None
@@ -273,7 +271,7 @@ def try_library(mpi: Path, library: Path, environment: Mapping[str, str]) -> Tri
 
 
 def try_mpi4py(python: Path, library: Path, environment: Mapping[str, str]) -> Trial:
-    """Record a process of a Python with the MPI that its mpi4py loads."""
+    """Record a Python process with the MPI library that its mpi4py loads."""
     return _try([str(python), "-c", _BY_MPI4PY + _AND_REPORT], [], library, environment)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check a program: whether it can be preloaded, and which MPI it loads."""
+"""Check a program: whether it can be preloaded, and its MPI library."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class Program:
     """The program that a command starts.
 
     Attributes:
-        launcher, launcher_path: its launcher, and the launcher's path.
-        path: of the program itself; None if it is not found.
-        interpreter: what runs it, if it is a script.
-        libraries: names of the libraries that it loads, with their paths.
-        names_mpi: its file names an MPI library, which it may load itself.
+        launcher, launcher_path: name and path of the program's launcher.
+        path: path of the program; None if it is not found.
+        interpreter: interpreter of a script.
+        libraries: names and paths of the libraries that the program loads.
+        names_mpi: true if the file contains the name of an MPI library, which it may load itself.
     """
 
     launcher: Launcher | None
@@ -45,24 +45,24 @@ class Program:
 
     @property
     def mpi(self) -> Path | None:
-        """The MPI library among those that it loads: by its name, else by the names of calls in it."""
+        """The MPI library among the loaded libraries: by its name, else by the names of calls in it."""
         named = (path for name, path in self.libraries.items() if MPI_LIBRARY.match(name))
         return next(named, None) or next(filter(_has_mpi_calls, self.libraries.values()), None)
 
     @property
     def openshmem(self) -> str | None:
-        """The OpenSHMEM library that it loads, by name."""
+        """Name of the OpenSHMEM library among the loaded libraries."""
         return next((name for name in self.libraries if OPENSHMEM_LIBRARY.match(name)), None)
 
     @property
     def python(self) -> Path | None:
-        """The Python that it is, or that runs it."""
+        """The Python that is the program, or that runs it."""
         runner = self.interpreter or self.path
         return runner if runner and _PYTHON.match(runner.name) else None
 
 
 def identify_program(command: Sequence[str]) -> Program:
-    """Return the program that a command starts."""
+    """Identify the program that a command starts."""
     launcher = identify_launcher(command[0])
     named = command[0]
     if launcher:
@@ -82,7 +82,7 @@ def identify_program(command: Sequence[str]) -> Program:
 
 
 def list_libraries(binary: Path) -> dict[str, Path]:
-    """Return what the dynamic linker would load for a program or a library, by name, without running it."""
+    """Return the libraries that the dynamic linker would load for a file, by name, without running the file."""
     elf = read_elf(binary)
     linker = elf.interpreter if elf else ""
     own = read_elf(Path("/proc/self/exe"))
@@ -102,7 +102,7 @@ def list_libraries(binary: Path) -> dict[str, Path]:
 
 
 def judge_program(program: Program, library: Path) -> Iterator[DoctorFinding]:
-    """Yield whether the library can be preloaded into a program."""
+    """Yield findings on whether the library can be preloaded into a program."""
     if program.path is None:
         yield DoctorFinding("program", good=False, text="there is no such program")
         return
@@ -126,7 +126,7 @@ def judge_program(program: Program, library: Path) -> Iterator[DoctorFinding]:
 
 
 def _find_runner(path: Path) -> Path | None:
-    """Return the interpreter at the end of a chain of scripts; None for no script."""
+    """Return the interpreter at the end of a chain of scripts; None if the file is no script."""
     runner: Path | None = None
     for _ in range(_SCRIPT_DEPTH):
         head = _read(runner or path, 256)
