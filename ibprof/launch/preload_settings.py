@@ -5,12 +5,12 @@ The behaviour of Open MPI was tested with 4.1.4, 4.1.8 and 5.0.11:
 
 * `-x NAME=VALUE` reaches all hosts. In 4 it applies to one part of `mpirun A : B`, and the last value of a name counts.
   In 5 it applies to all parts, and the first value counts.
-* What a program spawns has the variables of `-x` in 4. In 5 it has the environment of mpirun, or of its daemon on
-  another host, which `prte_launch_agent` starts.
+* Spawned processes get the variables of `-x` in 4. In 5 they get the environment of mpirun or, on another host, of its
+  daemon, which `prte_launch_agent` starts.
 * `OMPI_MCA_mca_base_env_list` does the same from the environment. In 4 mpirun refuses to run with both it and `-x`.
-* With `--app FILE`, 4 ignores all other options, 5 does not.
-* `OMPI_MCA_mca_base_env_list_internal`, which 4 fills from files of `-x` options, works together with `-x`. 5 has none.
-* Both lists may name only variables that are set, even if empty; otherwise mpirun warns.
+* With `--app FILE`, 4 ignores all other options, but 5 does not.
+* `OMPI_MCA_mca_base_env_list_internal`, which 4 fills from files of `-x` options, works together with `-x`. 5 lacks it.
+* mpirun warns if a list names an unset variable; a variable with an empty value is set.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ CARRIED = (
 ENV_LIST = "mca_base_env_list"
 DAEMON = "prte_launch_agent"
 
-# The variables by which a process knows its rank, and so that a launcher started it.
+# Variables that hold a process's rank: a process that has one was started by a launcher.
 _RANK_VARIABLES = ("PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "TORCHELASTIC_RUN_ID")
 
 _LAUNCHERS = (
@@ -74,7 +74,7 @@ _WITH_VALUE = ("np", "hostfile", "spawnfile", "config", "dpmspawn", "sg", "spare
 
 
 class Launcher(Enum):
-    """Kinds of launchers that differ in passing on variables."""
+    """Kinds of launchers, by the means of passing on variables."""
 
     OPENMPI_4 = auto()
     OPENMPI_5 = auto()
@@ -84,7 +84,7 @@ class Launcher(Enum):
 
 
 _NAMED = {"srun": Launcher.SRUN, "mpirun_rsh": Launcher.MPIRUN_RSH}
-"""Launchers that their name identifies."""
+"""Launchers with a unique name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +97,13 @@ class Launch:
 
 def is_inside_job(environment: Mapping[str, str]) -> bool:
     """Return whether this process is a rank of a job."""
-    # The script of a batch job has SLURM_PROCID too, but is no step of it.
+    # The script of a batch job also has SLURM_PROCID, but is not a step.
     in_step = "SLURM_PROCID" in environment and "SLURM_STEP_ID" in environment
     return in_step or any(name in environment for name in _RANK_VARIABLES)
 
 
 def identify_launcher(program: str) -> Launcher | None:
-    """Return the kind of launcher of a program; None if it is no known launcher."""
+    """Return the kind of a launcher; None for an unknown program."""
     name = Path(program).name
     if name in _NAMED or name not in _LAUNCHERS:
         return _NAMED.get(name)
@@ -118,7 +118,7 @@ def identify_launcher(program: str) -> Launcher | None:
 
 
 def preload(library: Path, present: str) -> str:
-    """Return the value of LD_PRELOAD with the library before what is preloaded already, once.
+    """Return the value of LD_PRELOAD with the library once, before all other preloads.
 
     Raises:
         InconsistentError: the dynamic linker would split the library's path.
@@ -133,13 +133,12 @@ def preload(library: Path, present: str) -> str:
 
 
 def carry(launcher: Launcher, launch: Launch, variables: Mapping[str, str]) -> Launch:
-    """Return a launch in which the launcher passes variables to all processes of the job.
+    """Return a launch that passes variables to all processes of the job, by the launcher's means.
 
     Args:
-        launcher: kind of the command's launcher.
-        launch: the user's command, in the user's environment. Variables that it passes itself take precedence, except
+        launch: the user's command and environment. Variables that the command passes itself take precedence, except
             LD_PRELOAD: the two values are joined.
-        variables: to pass to the processes; LD_PRELOAD holds the library only.
+        variables: the variables to pass to the processes; LD_PRELOAD holds only the library.
     """
     if launcher is Launcher.SRUN:
         return _carry_by_srun(launch, variables)
@@ -165,10 +164,10 @@ def carry(launcher: Launcher, launch: Launch, variables: Mapping[str, str]) -> L
 
 
 def _carry_to_spawned(launch: Launch, wanted: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables of mpirun by which spawned processes get others, also on other hosts.
+    """Return variables of mpirun that pass other variables to spawned processes, also on other hosts.
 
-    There they are set for the daemon, unless the user starts it by a command of their own. Its libraries are found as
-    they would be without them.
+    On other hosts the variables are set for the daemon, unless the user's own command starts it. The daemon finds its
+    libraries as before.
     """
     variable = f"PRTE_MCA_{DAEMON}"
     if launch.environment.get(variable) or any(word in (DAEMON, "--launch-agent") for word in launch.command):
@@ -178,14 +177,14 @@ def _carry_to_spawned(launch: Launch, wanted: Mapping[str, str]) -> dict[str, st
 
 
 def list_variable(launcher: Launcher | None, environment: Mapping[str, str]) -> str:
-    """Return the variable that lists Open MPI's variables for other hosts, and that permits `-x`."""
+    """Return the variable with Open MPI's list of variables for other hosts that works together with `-x`."""
     if launcher is Launcher.OPENMPI_5 or f"OMPI_MCA_{ENV_LIST}" in environment:
         return f"OMPI_MCA_{ENV_LIST}"
     return f"OMPI_MCA_{ENV_LIST}_internal"
 
 
 def extend_list(present: str, names: Sequence[str]) -> str:
-    """Return Open MPI's list of variables with names added, each once."""
+    """Return Open MPI's list of variables with added names, each once."""
     items = [item for item in present.split(";") if item]
     return ";".join(items + [name for name in names if name not in items])
 
@@ -204,10 +203,10 @@ def _ask_version(program: str) -> str:
 
 
 def _take_option(command: Sequence[str], option: str) -> tuple[list[str], dict[str, str]]:
-    """Remove the user's own LD_PRELOAD from a command, and note the other variables that it passes.
+    """Remove the user's own LD_PRELOAD from a command, and collect the other variables that the command passes.
 
     Returns:
-        The command, and the variables by name; the value is needed, and known, only for LD_PRELOAD.
+        The command, and the variables by name; only LD_PRELOAD has a value, since no other value is needed.
     """
     length = 3 if option == "-genv" else 2
     kept: list[str] = []
@@ -222,7 +221,7 @@ def _take_option(command: Sequence[str], option: str) -> tuple[list[str], dict[s
         name, equals, value = words[1].partition("=") if length == 2 else (words[1], "=", words[2])
         if name != PRELOAD:
             kept += words
-        # Without a value, the one in the environment is meant.
+        # Without a value, the environment's value counts.
         if name != PRELOAD or equals:
             asked[name] = value
         index += length
@@ -230,7 +229,7 @@ def _take_option(command: Sequence[str], option: str) -> tuple[list[str], dict[s
 
 
 def _join_parts(command: Sequence[str], library: Path) -> list[str]:
-    """Add the library to the LD_PRELOAD that Hydra sets for a part of the job, which counts more than for all parts."""
+    """Add the library to a part's own LD_PRELOAD, which Hydra prefers to the LD_PRELOAD of all parts."""
     joined = list(command)
     for index, words in enumerate(zip(command, command[1:], command[2:], strict=False)):
         if words[0] in ("-env", "--env") and words[1] == PRELOAD:
@@ -239,7 +238,7 @@ def _join_parts(command: Sequence[str], library: Path) -> list[str]:
 
 
 def _insert_options(command: Sequence[str], options: Sequence[str], *, each_part: bool) -> list[str]:
-    """Insert options after the launcher's name, and after each `:` if they apply to one part only."""
+    """Insert options after the launcher's name, and after each `:` if an option applies to one part only."""
     made = [command[0], *options]
     for word in command[1:]:
         made.append(word)
@@ -249,7 +248,7 @@ def _insert_options(command: Sequence[str], options: Sequence[str], *, each_part
 
 
 def _extend_env_list(launch: Launch, wanted: Mapping[str, str]) -> Launch | None:
-    """Add to the list of variables that the user has set instead of `-x`; None if there is none."""
+    """Add to the list of variables that the user sets instead of `-x`; return None without a list."""
     variable = f"OMPI_MCA_{ENV_LIST}"
     command = list(launch.command)
     if ENV_LIST in command[:-1]:
@@ -270,7 +269,7 @@ def _assignments(wanted: Mapping[str, str]) -> list[str]:
 
 
 def _carry_by_rsh(launch: Launch, variables: Mapping[str, str]) -> Launch:
-    """Set the variables in the line, before those that the user sets there."""
+    """Insert the variables into the line, before the user's variables."""
     line = read_rsh_line(launch.command)
     present = line.variables.get(PRELOAD, launch.environment.get(PRELOAD, ""))
     kept = {name: value for name, value in line.variables.items() if name != PRELOAD}
@@ -280,9 +279,9 @@ def _carry_by_rsh(launch: Launch, variables: Mapping[str, str]) -> Launch:
 
 
 def _carry_by_srun(launch: Launch, variables: Mapping[str, str]) -> Launch:
-    """Name the variables in --export; values, which may contain commas, come from srun's environment.
+    """Name the variables in --export; their values, which may contain commas, come from srun's environment.
 
-    Parts of a job, which `:` separates, have the --export of the part before them unless they have one.
+    Parts of a job, separated by `:`, use the --export of the previous part unless they have their own.
     """
     made, added = [launch.command[0]], set[str]()
     for number, part in enumerate(_split_parts(launch.command[1:])):
@@ -309,9 +308,9 @@ def _split_parts(words: Sequence[str]) -> list[list[str]]:
 
 
 def _take_export(words: Sequence[str]) -> tuple[list[str], str | None]:
-    """Remove --export from srun's options of a part; return the other words, and its value.
+    """Remove --export from srun's options of a part; return the other words, and the value of --export.
 
-    Words after the program are its own. All are srun's where this machine has no such program.
+    Words after the program belong to the program. If this machine lacks the program, all words belong to srun.
     """
     programs = find_program_indices(["srun", *words], lambda word: shutil.which(word) is not None)
     options = words[: programs[0] - 1] if programs else words
@@ -324,12 +323,12 @@ def _take_export(words: Sequence[str]) -> tuple[list[str], str | None]:
 
 
 def _extend_export(asked: str, variables: Mapping[str, str], present: str) -> tuple[list[str], list[str]]:
-    """Return the items of --export with LD_PRELOAD, and the names to add to them.
+    """Return the items of --export with LD_PRELOAD, and the names to add.
 
     Args:
         asked: the user's value.
-        variables: to pass on. Those that the user sets keep the user's value, except LD_PRELOAD.
-        present: LD_PRELOAD in the environment.
+        variables: the variables to pass on. Variables that the user sets keep the user's value, except LD_PRELOAD.
+        present: value of LD_PRELOAD in the environment.
     """
     items = [item for item in asked.split(",") if item and item.upper() not in ("NIL", "NONE")]
     for item in [item for item in items if item.partition("=")[0] == PRELOAD]:
@@ -344,9 +343,9 @@ class RshLine:
     """A command line of mpirun_rsh.
 
     Attributes:
-        head: the words before the variables: the launcher, its options, hosts.
-        hosts: that the line names.
-        variables: which the line sets.
+        head: the words before the variables: launcher, options, hosts.
+        hosts: hosts in the line.
+        variables: variables that the line sets.
         tail: the program and its arguments.
     """
 
@@ -357,7 +356,7 @@ class RshLine:
 
 
 def read_rsh_line(command: Sequence[str]) -> RshLine:
-    """Return the parts of a command line."""
+    """Split a command line into its parts."""
     index, processes, has_hostfile = _skip_options(command)
     left = command[index:]
     named = 0 if has_hostfile or not left or "=" in left[0] or len(left) < processes + 1 else processes

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run a command in place of this process: with its input and output, signals, and exit status.
+"""Run a command in place of this process, with its input, output, signals and exit status.
 
-`watch_loads` reports whether any process of this host loads a library: the kernel reports each open of its file.
+`watch_loads` reports whether a process of this host loads a library: the kernel reports each open of its file.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ _KILLED_BY = 128
 
 
 _OPENED = 0x20
-"""IN_OPEN of Linux."""
+"""Linux's IN_OPEN: a file was opened."""
 
 
 def run_in_foreground(launch: Launch) -> int:
     """Run a command to its end.
 
     Returns:
-        Its exit status; 128 and the signal's number if a signal ended it.
+        The command's exit status; 128 plus the signal's number if a signal ended it.
 
     Raises:
-        OSError: it cannot be started.
+        OSError: the command cannot be started.
     """
     watched = _FORWARDED | {signal.SIGCHLD}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
@@ -45,7 +45,7 @@ def run_in_foreground(launch: Launch) -> int:
         child = subprocess.Popen(launch.command, env=launch.environment, preexec_fn=unblock)  # noqa: PLW1509
         while child.poll() is None:
             received = signal.sigwaitinfo(watched)
-            # The kernel sends Ctrl-C and the like to all processes of the terminal, so the command gets it directly.
+            # The kernel sends Ctrl-C and other terminal signals to all processes of the terminal, also to the command.
             sent_by_process = received.si_code <= 0
             if received.si_signo != signal.SIGCHLD and sent_by_process:
                 child.send_signal(received.si_signo)
@@ -56,16 +56,16 @@ def run_in_foreground(launch: Launch) -> int:
 
 @dataclass(frozen=True, slots=True)
 class LoadWatch:
-    """A watch of a file, from when it was made.
+    """A watch of a file, from the time of its creation.
 
     Attributes:
-        events: the descriptor of the kernel's events; None where the kernel has none to give.
+        events: descriptor of the kernel's events; None if the kernel refused it.
     """
 
     events: int | None
 
     def was_never_loaded(self) -> bool:
-        """Return whether it is certain that no process of this host opened the file."""
+        """Return whether certainly no process of this host opened the file."""
         if self.events is None:
             return False
         try:
@@ -78,7 +78,7 @@ class LoadWatch:
 
 @contextmanager
 def watch_loads(library: Path) -> Iterator[LoadWatch]:
-    """Watch who loads a library, until the context ends."""
+    """Watch the loads of a library until the context ends."""
     libc = ctypes.CDLL(None)
     events = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
     watched = events >= 0 and libc.inotify_add_watch(events, os.fsencode(library), _OPENED) >= 0

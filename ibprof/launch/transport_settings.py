@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings that change how MPI sends, for recordings that need it; and the plug-in that NCCL loads.
+"""Settings of MPI's transports, for recordings that need them; and of NCCL's profiler plug-in.
 
-IBPROF_SOURCE=exact selects transports whose every byte is seen at the ports. IBPROF_INTRANODE=1 sends messages within a
+IBPROF_SOURCE=exact selects transports with all bytes visible at the ports. IBPROF_INTRANODE=1 sends messages within a
 host through the network layer, for trials on one host.
 """
 
@@ -15,7 +15,7 @@ EXACT = "exact"
 
 TRANSPORTS = "UCX_TLS"
 SEEN_TRANSPORTS = "rc_verbs,ud_verbs,self,sm"
-"""UCX's transports that post by verbs; its direct ones for mlx5 bypass them. Within a host nothing uses a port."""
+"""UCX's transports that post by verbs; its direct mlx5 transports bypass verbs. Within a host none uses a port."""
 
 
 INTRANODE_VARIABLE = "IBPROF_INTRANODE"
@@ -26,22 +26,18 @@ _SETTINGS = {
     # Intel MPI.
     "I_MPI_FABRICS": "ofi",
     "I_MPI_COLL_INTRANODE": "pt2pt",
-    # Open MPI, whose shared-memory component differs in name between versions.
+    # Open MPI: the shared-memory component has different names in different versions.
     "OMPI_MCA_btl": "^vader,sm,smcuda",
 }
 
 
 def exact_settings(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables to set, regardless of their current values; none if IBPROF_SOURCE is not exact.
-
-    Args:
-        environment: of the job.
-    """
+    """Return the variables to set, also over current values; none if IBPROF_SOURCE is not exact."""
     return {TRANSPORTS: SEEN_TRANSPORTS} if environment.get(SOURCE_VARIABLE, "").lower() == EXACT else {}
 
 
 def describe_exact(environment: Mapping[str, str]) -> Iterator[str]:
-    """Yield what these settings change, a sentence each; nothing if IBPROF_SOURCE is not exact."""
+    """Yield a sentence on each change by these settings; nothing if IBPROF_SOURCE is not exact."""
     if not exact_settings(environment):
         return
     if (chosen := environment.get(TRANSPORTS)) and chosen != SEEN_TRANSPORTS:
@@ -53,11 +49,7 @@ def describe_exact(environment: Mapping[str, str]) -> Iterator[str]:
 
 
 def intranode_settings(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables to set; none if it was not asked for, and none that the user has set.
-
-    Args:
-        environment: of the job.
-    """
+    """Return the variables to set, without those that the user has set; none if IBPROF_INTRANODE is off."""
     if environment.get(INTRANODE_VARIABLE, "0") in ("", "0"):
         return {}
     return {name: value for name, value in _SETTINGS.items() if name not in environment}
@@ -67,17 +59,16 @@ NCCL_PLUGIN = "NCCL_PROFILER_PLUGIN"
 NCCL_NEXT = "IBPROF_NCCL_NEXT"
 
 _LONGEST_NCCL_NAME = 254
-"""Bytes that NCCL keeps of the name of a plug-in (MAX_STR_LEN of src/plugin/plugin_open.cc)."""
+"""Limit of a plug-in's name in NCCL, in bytes (MAX_STR_LEN of src/plugin/plugin_open.cc)."""
 
 
 def nccl_settings(environment: Mapping[str, str], plugin: Path) -> dict[str, str]:
-    """Return the variables by which NCCL and RCCL load ibprof's profiler plug-in, and that one the user's own.
+    """Return the variables that make NCCL and RCCL load ibprof's profiler plug-in, which loads the user's own plug-in.
 
-    There are none where the user switches profilers off (`none`), where NCCL would cut the plug-in's path, and where
-    it was not built.
+    No variables are returned if the user switches profilers off (`none`), if NCCL would cut the plug-in's path, or if
+    the plug-in was not built.
 
     Args:
-        environment: of the job.
         plugin: path of libnccl-profiler-ibprof.so.
     """
     present = environment.get(NCCL_PLUGIN, "")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Definitions of the C headers for Python: numbers, structs as numpy types, and the layout of a recording.
 
-A number or a layout stands in a header alone. Python repeats names, so that type checkers know them. Parsing takes a
-millisecond, so enumerations can be read when a module is imported; cffi would take a hundred.
+The headers are the only source of a number or a layout. Python repeats names for type checkers. Parsing takes a
+millisecond, so modules can read enumerations at import; cffi would take a hundred milliseconds.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SCALARS = {f"{sign}int{8 * size}_t": f"{sign or 'i'}{size}" for sign in ("", "u
 _SCALARS |= {"float": "f4", "double": "f8"}
 
 
-# The struct that each kind of segment holds.
+# The struct in each kind of segment.
 _RECORDS = {
     "IBP_SEGMENT_PROCESS": "process",
     "IBP_SEGMENT_PORTS": "port",
@@ -65,8 +65,8 @@ class Headers:
 
     Attributes:
         constants: integer defines and the enumerators of all enums, by name.
-        enums: enumerators of each enum, by its name.
-        types: structured type of each struct without pointers, by its name; padded as a C compiler pads it.
+        enums: enumerators of each enum, by the enum's name.
+        types: structured type of each struct without pointers, by the struct's name; padded as a C compiler pads it.
     """
 
     constants: Mapping[str, int]
@@ -74,7 +74,7 @@ class Headers:
     types: Mapping[str, np.dtype[np.void]]
 
     def enumerators(self, enum: str, prefix: str) -> dict[str, int]:
-        """Return the numbers of an enum by name, without the prefix that all of its names share."""
+        """Return the numbers of an enum by name, without the names' common prefix."""
         return {name.removeprefix(prefix): number for name, number in self.enums[enum].items()}
 
     def numbers_of(self, enum: str, prefix: str) -> HeaderNumbers:
@@ -84,9 +84,9 @@ class Headers:
 
 @dataclass(frozen=True, slots=True)
 class HeaderNumbers:
-    """The `_generate_next_value_` of an enum's class: each `auto()` has the number of its name in a header.
+    """The `_generate_next_value_` of an enum's class: each `auto()` gets the number of its name in a header.
 
-    Creating the class raises `KeyError` for a name that the header lacks.
+    The class statement raises `KeyError` for a name that the header lacks.
     """
 
     numbers: Mapping[str, int]
@@ -101,7 +101,7 @@ def recording_header() -> Headers:
     """Read the header that describes recordings.
 
     Raises:
-        MissingToolError: it was not installed.
+        MissingToolError: the header is not installed.
     """
     return parse_headers(cffi_text(find_recording_header()))
 
@@ -111,7 +111,7 @@ def kernels_headers() -> Headers:
     """Read the headers that describe libibprof_kernels.so.
 
     Raises:
-        MissingToolError: one was not installed.
+        MissingToolError: a header is not installed.
     """
     return parse_headers("\n".join(cffi_text(header) for header in find_kernels_headers()))
 
@@ -120,14 +120,14 @@ def parse_headers(text: str) -> Headers:
     """Parse plain structs, enums with explicit numbers, and integer defines.
 
     Raises:
-        ValueError: an enumerator or a member of a struct is beyond this parser.
+        ValueError: an enumerator or a member of a struct has a form that this parser does not know.
     """
     text = _COMMENT.sub("", text)
     constants = {name: int(number, 0) for name, number in _DEFINE.findall(text)}
     enums = {name: _parse_enum(body) for kind, name, body in _BLOCK.findall(text) if kind == "enum"}
     for enumerators in enums.values():
         constants |= enumerators
-    # A struct with pointers is for calls, never in an array.
+    # Structs with pointers are used in calls, never in arrays.
     structs = ((name, body) for kind, name, body in _BLOCK.findall(text) if kind == "struct" and "*" not in body)
     return Headers(constants, enums, {name: _parse_struct(body, constants) for name, body in structs})
 
@@ -162,7 +162,7 @@ def _field_type(scalar: str, shape: tuple[int, ...]) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class RecordingLayout:
-    """The header as seen from Python.
+    """The definitions of the recording header.
 
     Attributes:
         constants: integer defines and enumerators, by name.
@@ -180,7 +180,7 @@ def recording_layout() -> RecordingLayout:
     """Read the installed header.
 
     Raises:
-        MissingToolError: it is not installed.
+        MissingToolError: the header is not installed.
     """
     header = recording_header()
     types = {name.removeprefix("ibp_"): record for name, record in header.types.items()}

@@ -23,7 +23,7 @@ def find_library() -> Path:
     """Return the path of libibprof.so.
 
     Raises:
-        MissingToolError: it was not built.
+        MissingToolError: the library is not built.
     """
     return _find("lib/libibprof.so")
 
@@ -32,7 +32,7 @@ def find_nccl_profiler() -> Path:
     """Return the path of the profiler plug-in of NCCL and RCCL.
 
     Raises:
-        MissingToolError: it was not built.
+        MissingToolError: the plug-in is not built.
     """
     return _find(f"lib/{NCCL_PROFILER}")
 
@@ -41,7 +41,7 @@ def find_include() -> Path:
     """Return the folder of ibprof.h.
 
     Raises:
-        MissingToolError: it was not installed.
+        MissingToolError: the header is not installed.
     """
     return _find("include/ibprof.h").parent
 
@@ -50,7 +50,7 @@ def find_spank_source() -> Path:
     """Return the path of the source of Slurm's plug-in.
 
     Raises:
-        MissingToolError: it was not installed.
+        MissingToolError: the source is not installed.
     """
     source = Path(__file__).parents[2] / "csrc" / "spank" / "ibprof_spank.c"
     return source if source.is_file() else _find("spank/ibprof_spank.c")
@@ -60,7 +60,7 @@ def find_recording_header() -> Path:
     """Return the path of the header that describes recordings.
 
     Raises:
-        MissingToolError: it was not installed.
+        MissingToolError: the header is not installed.
     """
     return _find_header("ibprof_recording.h")
 
@@ -69,7 +69,7 @@ def find_kernels() -> Path:
     """Return the path of libibprof_kernels.so.
 
     Raises:
-        MissingToolError: it was not built.
+        MissingToolError: the library is not built.
     """
     return _find("lib/libibprof_kernels.so")
 
@@ -77,8 +77,8 @@ def find_kernels() -> Path:
 def find_otf2_libraries() -> list[str]:
     """Return the paths of OTF2's C library, or names for the dynamic linker, the best first.
 
-    These are the library of the installed package, the extension of PyPI's otf2, which exports the same functions, and
-    the names of the system's library.
+    The candidates are the installed package's library, the extension of PyPI's otf2, which exports the same functions,
+    and the names of the system's library.
     """
     shipped = Path(str(files("ibprof").joinpath("lib/libibprof_otf2.so")))
     package = find_spec("_otf2")
@@ -88,10 +88,10 @@ def find_otf2_libraries() -> list[str]:
 
 
 def find_kernels_headers() -> list[Path]:
-    """Return the paths of the headers that describe libibprof_kernels.so, each after those that it includes.
+    """Return the paths of the headers that describe libibprof_kernels.so; included headers come first.
 
     Raises:
-        MissingToolError: one was not installed.
+        MissingToolError: a header is not installed.
     """
     includes = _find_header("ibprof_kernels.h").read_text(encoding="utf-8")
     return [_find_header(name) for name in re.findall(r'^#include "(.+)"$', includes, re.MULTILINE)]
@@ -103,14 +103,14 @@ def cffi_text(header: Path) -> str:
 
 
 def _find_header(name: str) -> Path:
-    # Modules read headers when they are imported, which tools also do in a checkout that was not built.
+    # Modules read headers at import, and tools import them in a checkout that was not built.
     source = Path(__file__).parents[2] / "csrc" / "include" / name
     installed = f"include/{name}"
     return source if source.is_file() and not files("ibprof").joinpath(installed).is_file() else _find(installed)
 
 
 def _find(name: str) -> Path:
-    # A wheel is always unpacked, so its files have paths, as a loader and a compiler need.
+    # A wheel is always unpacked, so its files have paths, which a loader and a compiler need.
     path = Path(str(files("ibprof").joinpath(name)))
     if not path.is_file():
         raise MissingToolError(f"{path} is missing: this ibprof was not built; install it with `pip install .`")

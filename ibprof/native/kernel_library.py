@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""libibprof_kernels.so: the loops that are too slow in Python.
+"""libibprof_kernels.so: loops that are too slow in Python.
 
-The headers that `ibprof_kernels.h` includes are the only description of its functions. The build writes them as a
-module for cffi (csrc/make_interface.py).
+Only the headers in `ibprof_kernels.h` describe its functions. The build writes them as a module for cffi
+(csrc/make_interface.py).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def load_kernels() -> Kernels:
     """Load the installed library.
 
     Raises:
-        MissingToolError: it is not installed.
+        MissingToolError: the library is not installed.
     """
     library = find_kernels()
     ffi = import_module("ibprof.lib.kernels_interface").ffi

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The C library of OTF2, called through cffi. `csrc/include/ibprof_otf2.h` describes its functions."""
+"""OTF2's C library, called through cffi. `csrc/include/ibprof_otf2.h` describes its functions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RECORDS = (
     *("LocationProperty", "Region", "Callpath", "CallpathParameter", "SourceCodeLocation"),
     *("MetricMember", "MetricClass", "Parameter"),
 )
-"""Global definitions. Their columns are arguments of `OTF2_GlobalDefWriter_WriteX`, and of the callbacks of readers."""
+"""Global definitions. Their columns are the arguments of `OTF2_GlobalDefWriter_WriteX` and of readers' callbacks."""
 
 
 class Otf2Error(Exception):
@@ -35,10 +35,10 @@ class Otf2Library:
         self.lib = self.ffi.dlopen(path)
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """Call the function `OTF2_NAME`, and return its result where it has one.
+        """Call the function `OTF2_NAME`, and return its result, if any.
 
         Raises:
-            Otf2Error: it failed.
+            Otf2Error: the function failed.
         """
         result = getattr(self.lib, f"OTF2_{name}")(*arguments)
         if isinstance(result, int):
@@ -59,7 +59,7 @@ def load_otf2() -> Otf2Library:
     """Load the library.
 
     Raises:
-        MissingToolError: there is none.
+        MissingToolError: no OTF2 library is found.
     """
     errors = []
     for path in find_otf2_libraries():
