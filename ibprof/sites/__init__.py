@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Source lines and names of places in programs, from addresses in programs and libraries."""
+"""Source lines and names of call sites, from addresses in programs and libraries."""

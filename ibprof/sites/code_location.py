@@ -13,13 +13,13 @@ from typing import NamedTuple
 _WHOLE = re.compile(
     r"\(anonymous namespace\)|\boperator ?(?:\(\)|\[\]|<=>|<<=?|>>=?|->\*?|[<>]=?|(?:new|delete)(?:\[\])?)(?: (?=<))?"
 )
-"""Parts of C++ names whose brackets and blanks are no parameters, templates or types."""
+"""Parts of C++ names with brackets and blanks outside parameters, templates and types."""
 
 _QUALIFIERS = re.compile(r"(?: const| volatile| &&?)*(?=::)")
 
 
 class Frame(NamedTuple):
-    """A function, and the line in it; lines count from 1."""
+    """A function, and a line in it, from 1."""
 
     function: str
     file: str
@@ -27,7 +27,7 @@ class Frame(NamedTuple):
 
 
 class Symbol(NamedTuple):
-    """A function, and how many bytes after its begin an address is."""
+    """A function, and the offset of an address in it, in bytes."""
 
     function: str
     offset: int
@@ -35,13 +35,13 @@ class Symbol(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CodeLocation:
-    """A place in a program, as far as it is known.
+    """A place in a program, with all known facts.
 
     Attributes:
-        file, line: of the source; empty and 0 where unknown.
+        file, line: source file and line; empty and 0 if unknown.
         object: path of the program or library.
-        function: that contains it; empty where unknown.
-        offset: of the place in the function; in the object where the function is unknown.
+        function: the function around the place; empty if unknown.
+        offset: offset in the function; offset in the object if the function is unknown.
     """
 
     file: str = ""
@@ -59,9 +59,9 @@ class CodeLocation:
 def site_names(locations: Sequence[CodeLocation]) -> list[str]:
     """Return a name for each location; locations that differ in file, function, object or offset have different names.
 
-    Files with the same base name have the shortest tail of their paths that distinguishes them. A function of C++ is
-    named without parameters, unless these distinguish it from another one. A function that is in several objects has
-    the object after it, in brackets.
+    A file name gets the shortest tail of its path that distinguishes it from equal names. A C++ function is named
+    without parameters, unless only they distinguish it from another function. A function in several objects is
+    followed by the object in brackets.
     """
     files = shortest_tails({location.file for location in locations if location.has_line})
     objects = shortest_tails({location.object for location in locations if not location.has_line})
@@ -82,7 +82,7 @@ def site_names(locations: Sequence[CodeLocation]) -> list[str]:
 
 
 def drop_parameters(function: str) -> str:
-    """Return the qualified name of a C++ function without parameters and return type; other names as they are.
+    """Return the qualified name of a C++ function without parameters and return type; other names unchanged.
 
     >>> drop_parameters("void gmx::(anonymous namespace)::sum<float>(float const*, std::vector<int>&) const")
     'gmx::(anonymous namespace)::sum<float>'
@@ -108,7 +108,7 @@ def drop_parameters(function: str) -> str:
 
 
 def _closing(text: str, at: int) -> int:
-    """Return the place after the bracket that closes the one at a place, and after the qualifiers behind it."""
+    """Return the place after the closing bracket and the qualifiers that follow it."""
     depth = 0
     for place in range(at, len(text)):
         depth += (text[place] == "(") - (text[place] == ")")
@@ -119,7 +119,7 @@ def _closing(text: str, at: int) -> int:
 
 
 def shortest_tails(paths: Iterable[str]) -> dict[str, str]:
-    """Return for each path its base name, or as many components of its end as no other path ends with."""
+    """Return a mapping from each path to its shortest tail that no other path ends with: at least the base name."""
     parts = {path: posixpath.normpath(path).split("/") for path in paths}
     ends = Counter(end for unique in {tuple(each) for each in parts.values()} for end in _ends(unique))
     return {

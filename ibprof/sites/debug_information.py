@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read symbols and source lines of programs, in a process of its own: a damaged file ends it, but not its parent.
+"""Read symbols and source lines of programs in a separate process: a damaged file can only end that process.
 
 The process reads requests as JSON from stdin: limits, and an `ObjectAddresses` for each object. It writes two lines to
-stdout for each object: symbols before debug information is read, then frames. Each has a note: why there are no frames.
-Debug information is in the program itself, in split debug files, or on a debuginfod server. The library
-symbolic reads source lines from it.
+stdout for each object: first symbols, before it reads debug information, then frames. A note in each line is the
+reason for missing frames. Debug information is in the program itself, in split debug files, or on a debuginfod server.
+The library symbolic reads source lines from it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ibprof.sites.code_location import Frame, Symbol
 from ibprof.sites.elf_file import ElfFile
 
 DEBUG_FOLDERS = ("/usr/lib/debug",)
-"""Where distributions install debug files."""
+"""Folders of distributions' debug files."""
 
 DEBUGINFOD_SECONDS = 90
 
@@ -36,12 +36,11 @@ INSTALL = "the Python package symbolic is missing: pip install symbolic"
 
 
 def open_program(path: str, build_id: str, unchanged_since_ns: int | None = None) -> tuple[ElfFile | None, str]:
-    """Return the file of a program, or None and the reason.
+    """Open the file of a program, or return None and the reason.
 
     Args:
-        path: of the file.
-        build_id: that it must have; empty where it is unknown.
-        unchanged_since_ns: Unix time after which it must not have changed if its build ID is unknown; None for any.
+        build_id: required build ID; empty if unknown.
+        unchanged_since_ns: latest Unix time at which a file without known build ID may have changed; None for any.
     """
     try:
         program = ElfFile(path)
@@ -60,7 +59,7 @@ def open_program(path: str, build_id: str, unchanged_since_ns: int | None = None
 
 
 def _changed_ns(path: str) -> int:
-    """Return when a file was last written, or got its name."""
+    """Return the time when a file was last written, or got its name."""
     status = os.stat(path)  # noqa: PTH116
     return max(status.st_mtime_ns, status.st_ctime_ns)
 
@@ -68,12 +67,12 @@ def _changed_ns(path: str) -> int:
 def find_debug_files(
     program: ElfFile | None, build_id: str, folders: Sequence[str] = DEBUG_FOLDERS
 ) -> Iterator[ElfFile]:
-    """Yield the separate debug files of a program, local ones first. Others of that name are left out.
+    """Yield the separate debug files of a program, local files first. Other files of that name are left out.
 
     Args:
-        program: the file itself, if it is there.
-        build_id: of the program; empty where it has none.
-        folders: of installed debug files.
+        program: the program's file, if it exists.
+        build_id: build ID of the program; empty if it has none.
+        folders: folders of installed debug files.
     """
     link = program.debug_link if program else None
     paths = [f"{folder}/.build-id/{build_id[:2]}/{build_id[2:]}.debug" for folder in folders if len(build_id) > 2]
@@ -119,7 +118,7 @@ def _ask_debuginfod(build_id: str) -> str:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        os.environ["DEBUGINFOD_URLS"] = ""  # no further program waits for it
+        os.environ["DEBUGINFOD_URLS"] = ""  # no further program waits for the servers
         return ""
     except (OSError, subprocess.SubprocessError):
         return ""
@@ -127,9 +126,9 @@ def _ask_debuginfod(build_id: str) -> str:
 
 
 def read_lines(file: ElfFile, addresses: Sequence[int]) -> list[list[Frame]]:
-    """Return the frames at each address, innermost first: a function, and those that it was inlined into.
+    """Return the frames at each address, innermost first: a function, and the functions that it was inlined into.
 
-    An address has no frames where its code was compiled without debug information.
+    Code that was compiled without debug information has no frames.
 
     Raises:
         ImportError: symbolic is not installed.
@@ -144,12 +143,12 @@ def read_lines(file: ElfFile, addresses: Sequence[int]) -> list[list[Frame]]:
 
 def _frames(found: Sequence[Any], readable: Callable[[str], str]) -> list[Frame]:
     frames = [Frame(readable(each.symbol), each.full_path or "", each.line) for each in found]
-    # Line 0: the compiler names no line for this code.
+    # Line 0: the compiler states no line for this code.
     return frames if frames and frames[0].file and frames[0].line else []
 
 
 class SourceNames:
-    """Turns names of functions as linkers see them into those of the source; C++ needs its library on the machine."""
+    """Convert linkers' names of functions to names in the source; C++ names need the C++ library on the machine."""
 
     def __init__(self) -> None:
         try:
@@ -163,7 +162,7 @@ class SourceNames:
 
     def __call__(self, name: str) -> str:
         """Return the name in the source."""
-        # Compilers append `.isra.0`, `.cold` and the like to the names of parts, variants and inner functions.
+        # Compilers append `.isra.0`, `.cold` and similar suffixes to names of parts, variants and inner functions.
         name = name.partition(".")[0] or name
         if not self._demangle or not name.startswith("_Z"):
             return name
@@ -181,7 +180,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _limit_memory(given["memory_bytes"])
     for path, build_id, addresses, unchanged_since_ns in given["objects"]:
-        # The default action of SIGALRM ends the process, wherever it is.
+        # The default action of SIGALRM ends the process immediately.
         signal.alarm(given["seconds"] + DEBUGINFOD_SECONDS)
         for answer in resolve(path, build_id, addresses, given["seconds"], unchanged_since_ns):
             print(json.dumps(answer), flush=True)
@@ -196,7 +195,7 @@ def _limit_memory(size: int) -> None:
 def resolve(
     path: str, build_id: str, addresses: Sequence[int], seconds: int, unchanged_since_ns: int | None
 ) -> Iterator[dict[str, Any]]:
-    """Yield the symbols of addresses, then their frames; each with a note why there are no lines."""
+    """Yield the symbols of addresses, then their frames; each with a note on the reason for missing lines."""
     program, note = open_program(path, build_id, unchanged_since_ns)
     files = [program] if program else []
     symbols: list[Symbol | None] = [None] * len(addresses)
@@ -206,10 +205,10 @@ def resolve(
         for file in find_debug_files(program, build_id):
             files.append(file)
             if file.has_lines:
-                break  # no server is asked for what is on this machine
+                break  # prefer local files to a server
     signal.alarm(seconds)
     try:
-        # The first file with all symbols, else the program itself.
+        # Use the first file with all symbols, else the program itself.
         named = next((file for file in files if file.has_all_symbols), program)
         if named:
             readable = SourceNames()
@@ -232,7 +231,7 @@ def _try_lines(file: ElfFile, addresses: Sequence[int]) -> tuple[list[list[Frame
         frames = read_lines(file, addresses)
     except ImportError:
         return [[] for _ in addresses], INSTALL
-    except Exception as error:  # symbolic has many; damage must never be an error of ibprof's
+    except Exception as error:  # symbolic raises many types; damage must never be an error of ibprof
         return [[] for _ in addresses], f"its debug information is damaged ({error})"
     if bare := sum(not each for each in frames):
         return frames, f"{bare} of {len(frames)} places are in code compiled without -g, or with -gsplit-dwarf"

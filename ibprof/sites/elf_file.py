@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of an ELF file that name code: build ID, symbols, and where its debug information is."""
+"""Parts of an ELF file that name code: build ID, symbols, and the place of its debug information."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from ibprof.sites.code_location import Symbol
 MAGIC = b"\x7fELF"
 
 _SYMTAB, _NOTE, _NOBITS, _DYNSYM = 2, 7, 8, 11
-"""Types of sections."""
+"""Section types."""
 _LOAD_SEGMENT, _NOTE_SEGMENT = 1, 4
 _BUILD_ID = 3
-"""Type of a note."""
+"""Note type of a build ID."""
 _FUNCTIONS = (2, 10)
-"""Types of symbols: functions, and functions that choose their code when they are loaded."""
+"""Symbol types: functions, and functions that choose their code at load time."""
 
 _LARGEST_READ = 1 << 30
 _DEBUG_SECTIONS = ({".debug_info", ".debug_line"}, {".zdebug_info", ".zdebug_line"})
 
 
 class ElfSection(NamedTuple):
-    """An entry of the table of sections."""
+    """An entry of the section table."""
 
     name: int
     kind: int
@@ -42,7 +42,7 @@ class ElfSection(NamedTuple):
 
 
 class _Layout(NamedTuple):
-    """Formats of the file header (after its 16 bytes of identification), and of entries of its tables."""
+    """Formats of the file header (after its 16 bytes of identification), and of table entries."""
 
     header: str
     section: str
@@ -55,19 +55,18 @@ _NARROW = _Layout("HHIIIIIHHHHHH", "IIIIIIIIII", "IIIIIIII", "IIIBBH")
 
 
 class ElfFile:
-    """An open ELF file. Errors: OSError, or ValueError where it is damaged or no ELF file.
+    """An open ELF file. Errors: OSError; ValueError for a damaged file or another format.
 
     Attributes:
-        path: of the file.
-        build_id: hex digits; empty where it has none.
-        load_address: the lowest address of its contents; addresses of a program that is not
-            position-independent count from 0, those of `symbolic` from here.
-        sections: by name.
+        build_id: hex digits; empty if the file has none.
+        load_address: lowest address of the contents. A program that is not position-independent has addresses
+            from 0; `symbolic` counts from the load address.
+        sections: sections by name.
     """
 
     def __init__(self, path: str) -> None:
         self.path = path
-        # A FIFO must not be waited for.
+        # Opening a FIFO must not wait.
         self._file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             self._read_tables()
@@ -105,18 +104,18 @@ class ElfFile:
 
     @property
     def has_lines(self) -> bool:
-        """True if it has tables of source lines."""
+        """True if the file has tables of source lines."""
         filled = {name for name, section in self.sections.items() if section.size and section.kind != _NOBITS}
         return any(names <= filled for names in _DEBUG_SECTIONS)
 
     @property
     def has_all_symbols(self) -> bool:
-        """True if it has the symbols of all its functions, not only of those that others may call."""
+        """True if the file has the symbols of all functions, not only of exported functions."""
         return any(section.kind == _SYMTAB for section in self._sections)
 
     @property
     def debug_link(self) -> tuple[str, int] | None:
-        """The base name of the file with its debug information, and that file's CRC-32."""
+        """Base name and CRC-32 of the separate file with the debug information."""
         content = self.read(self.sections[".gnu_debuglink"]) if ".gnu_debuglink" in self.sections else b""
         name = content.partition(b"\0")[0]
         if not name or b"/" in name or len(content) < 4:
@@ -124,7 +123,7 @@ class ElfFile:
         return os.fsdecode(name), struct.unpack(f"{self._order}I", content[-4:])[0]
 
     def read(self, section: ElfSection) -> bytes:
-        """Return the content of a section as it is in the file; empty where it has none there."""
+        """Return the content of a section in the file; empty if the section has no content in it."""
         return b"" if section.kind == _NOBITS else self._read(section.offset, section.size)
 
     def find_symbols(self, addresses: Sequence[int]) -> list[Symbol | None]:
@@ -135,7 +134,7 @@ class ElfFile:
         for address in addresses:
             place = bisect_right(begins, address) - 1
             begin, end, name = functions[place] if place >= 0 else (0, 0, "")
-            # Functions written in assembler may lack a size.
+            # Assembler functions may lack a size.
             covers = name and (address < end or begin == end)
             found.append(Symbol(name, address - begin) if covers else None)
         return found
@@ -170,12 +169,12 @@ class ElfFile:
         return self._unpack(form, self._read(offset, count * struct.calcsize(f"={form}")))
 
     def _unpack(self, form: str, content: bytes) -> Iterator[tuple[int, ...]]:
-        """Yield the whole entries of a table."""
+        """Yield the complete entries of a table."""
         entry = struct.Struct(self._order + form)
         return entry.iter_unpack(content[: len(content) // entry.size * entry.size])
 
     def _read(self, offset: int, size: int) -> bytes:
-        """Return bytes of the file: fewer where it ends earlier."""
+        """Return bytes of the file; fewer if the file ends earlier."""
         size = min(size, self._size - offset)
         if size > _LARGEST_READ:
             raise ValueError(f"a table of {size} bytes")
@@ -183,7 +182,7 @@ class ElfFile:
 
 
 def _text(texts: bytes, offset: int) -> str:
-    """Return a text of a table of texts, each ended by a zero byte."""
+    """Return a text from a table of texts that end with zero bytes."""
     end = texts.find(b"\0", offset)
     return texts[offset : end if end >= 0 else None].decode("utf-8", "backslashreplace")
 

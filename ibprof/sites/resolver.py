@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From addresses in programs and libraries to functions and lines of their sources."""
+"""Find functions and source lines for addresses in programs and libraries."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class ObjectAddresses:
     """Addresses in a program or library.
 
     Attributes:
-        object_path: of its file.
-        build_id: that the file must have, as hex digits; empty where it is unknown.
-        addresses: in the file, as `nm` prints them. That of a call is the return address minus one: the call's last
-            byte, which is still on the line of the call.
-        unchanged_since_ns: Unix time after which a file without build ID must not have changed; None for any.
+        object_path: path of the program or library.
+        build_id: required build ID, as hex digits; empty if unknown.
+        addresses: addresses in the file, as `nm` prints them. A call's address is its return address minus one: the
+            last byte of the call, still on the call's line.
+        unchanged_since_ns: latest Unix time at which a file without build ID may have changed; None for any.
     """
 
     object_path: str
@@ -43,10 +43,10 @@ class ResolvedAddresses:
     """Functions and lines at the addresses of an object.
 
     Attributes:
-        frames: of each address, innermost first: a function, and those that it was inlined into. None without debug
-            information.
-        symbols: of each address, from the symbol table; None where no symbol covers it.
-        note: why there are no lines, or not for all addresses; empty if there are.
+        frames: frames of each address, innermost first: a function, and the functions that it was inlined into. None
+            without debug information.
+        symbols: symbol of each address, from the symbol table; None if no symbol covers the address.
+        note: reason for missing lines; empty if all addresses have lines.
     """
 
     frames: tuple[tuple[Frame, ...], ...]
@@ -63,9 +63,9 @@ class Limits:
     """Limits of reading debug information.
 
     Attributes:
-        seconds: for an object, without its download.
-        total_seconds: for all objects.
-        memory_bytes: for the process that reads.
+        seconds: time limit for an object, without its download.
+        total_seconds: time limit for all objects.
+        memory_bytes: memory limit of the reading process.
     """
 
     seconds: int = 60
@@ -74,9 +74,9 @@ class Limits:
 
 
 def resolve_objects(objects: Sequence[ObjectAddresses], limits: Limits | None = None) -> list[ResolvedAddresses]:
-    """Return what is at the addresses of each object. Never raises: the note says what went wrong.
+    """Find the functions and lines at each object's addresses. Never raises: failures are in the notes.
 
-    Files are read in another process. Where a file ends it, the next process continues with the next object.
+    Another process reads the files. If a file ends it, the next process continues with the next object.
     """
     limits = limits or Limits()
     deadline = time.monotonic() + limits.total_seconds
@@ -106,7 +106,7 @@ def _combine(of: ObjectAddresses, answers: Sequence[dict[str, Any]]) -> Resolved
 
 
 def _run_child(objects: Sequence[ObjectAddresses], limits: Limits, seconds: float) -> tuple[list[dict[str, Any]], str]:
-    """Return the answers of a process, and how it ended if it did not answer all."""
+    """Return the answers of a process, and the reason of its end if answers are missing."""
     asked = {
         "memory_bytes": limits.memory_bytes,
         "seconds": limits.seconds,
@@ -118,7 +118,7 @@ def _run_child(objects: Sequence[ObjectAddresses], limits: Limits, seconds: floa
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            start_new_session=True,  # with its debuginfod-find, it is killed as a group
+            start_new_session=True,  # the process is killed as a group, with its debuginfod-find
         )
     except (OSError, ValueError) as error:
         return [], f"no process could be started to read it ({error})"

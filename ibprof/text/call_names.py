@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of MPI calls, of MPIs and of call sites, as text for people."""
+"""Names of MPI calls, of MPI libraries and of call sites, as text for people."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _KNOWN = re.compile(
 )
 
 CALLED_FROM = " < "
-"""Between a place and its caller."""
+"""Separator between a site and its caller."""
 
 _WIDTH = 80
 
@@ -24,23 +24,23 @@ _LEFT_OUT = "..."
 
 
 def name_call(operation: str) -> str:
-    """Return the name of an operation's call as the MPI standard writes it (MPI_Gatherv); other names as they are."""
+    """Return an operation's name as the MPI standard writes it (MPI_Gatherv); other names unchanged."""
     if _CALL.fullmatch(operation) and operation != "UNATTRIBUTED":
         return f"MPI_{operation.capitalize()}"
     return printable(operation)
 
 
 def name_mpi(text: str) -> str:
-    """Return `Open MPI 4.1.4`; the whole text on one line where no name is known in it."""
+    """Return `Open MPI 4.1.4`; the whole text on one line if it contains no known name."""
     if found := _KNOWN.search(text):
         return f"{found[1].replace('(R) MPI Library', ' MPI')} {found[2].rstrip('.')}"
     return " ".join(text.split())
 
 
 def shorten_site(name: str) -> str:
-    """Return a name that fits into a table: of many callers, those in the middle are left out.
+    """Return a name that fits into a table: the middle ones of many callers are left out.
 
-    The site and the outermost caller are always there.
+    The site and the outermost caller always remain.
     """
     if len(name) <= _WIDTH:
         return name

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The hosts of a job, from the command line of its launcher or the list of a batch system.
 
-No MPI is asked: a host whose ranks were not recorded cannot report itself. `expand_hosts` and `join_hosts` read and
+No MPI is asked: a host without recorded ranks cannot report itself. `expand_hosts` and `join_hosts` read and
 write Slurm's short form of host names: `rack[1-2]n[01-03,7],login1`.
 """
 
@@ -16,15 +16,15 @@ from pathlib import Path
 from ibprof.errors import UsageError, quote_found
 
 COMMAND_LINE = "command line"
-"""The name of a launcher's command line among the texts of a recording."""
+"""Key of the launcher's command line in the texts of a recording."""
 
 ARGUMENT_END = "\x1f"
 
-# Options with a list of hosts, and with a file of hosts; one dash or two, for every launcher.
+# Options with a list of hosts, and options with a file of hosts, for all launchers; one dash or two.
 _LIST_OPTIONS = ("H", "host", "hosts", "w", "nodelist")
 _FILE_OPTIONS = ("hostfile", "machinefile", "default-hostfile", "f")
 
-# Number of words after other options. None of these words is the program, even if it has the name of one.
+# Number of arguments of other options. None of these arguments is the program, even if it looks like it.
 _OTHER_OPTIONS = {
     **dict.fromkeys(("mca", "gmca", "omca", "pmixmca", "prtemca", "genv", "env"), 2),
     **dict.fromkeys(("n", "np", "c", "N", "ppn", "perhost", "npernode", "npersocket", "x", "genvlist", "envlist"), 1),
@@ -40,7 +40,7 @@ _SUREST = "IBPROF_HOSTS"
 _PROGRAM = ""
 
 _LARGEST = 1 << 20
-"""Largest number of hosts of one expression."""
+"""Largest number of hosts in one expression."""
 
 _RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 
@@ -70,7 +70,7 @@ def _read_names(text: str) -> list[str]:
     return _unique(text.replace(",", " ").split())
 
 
-# The most reliable first: a launcher may use fewer hosts than the batch system has allocated.
+# The most reliable variables come first: a launcher may use fewer hosts than the batch system allocated.
 _READERS: Mapping[str, Callable[[str], list[str]]] = {
     _SUREST: _read_names,
     "SLURM_STEP_NODELIST": _read_nodelist,
@@ -88,7 +88,7 @@ def find_job_hosts(texts: Mapping[str, str], program: str) -> list[str]:
     """Return the hosts of a job; empty if they are unknown.
 
     Args:
-        texts: lists by the names of their variables, the contents of files that variables named, and the launcher's
+        texts: host lists by variable name, the contents of files that variables name, and the launcher's
             `COMMAND_LINE` with `ARGUMENT_END` after each argument.
         program: the program that the launcher starts.
     """
@@ -103,12 +103,12 @@ def find_job_hosts(texts: Mapping[str, str], program: str) -> list[str]:
 
 
 def read_command(arguments: Sequence[str], is_program: Callable[[str], bool], folder: Path | None = None) -> list[str]:
-    """Return the hosts that a launcher's command line names.
+    """Return the hosts in a launcher's command line.
 
     Args:
-        arguments: of the launcher, its own name included.
-        is_program: whether a word is the program, whose own arguments follow.
-        folder: folder of files with hosts; None: such files are not read.
+        arguments: the launcher's name and arguments.
+        is_program: function that returns whether a word is the program; the words after it are the program's arguments.
+        folder: folder of host files; None: host files are not read.
     """
     hosts: list[str] = []
     for name, value, _ in _walk(arguments, is_program):
@@ -120,18 +120,18 @@ def read_command(arguments: Sequence[str], is_program: Callable[[str], bool], fo
 
 
 def find_programs(arguments: Sequence[str], is_program: Callable[[str], bool]) -> list[str]:
-    """Return the programs, one per part of the job, in a launcher's command line; see `read_command`."""
+    """Return the programs in a launcher's command line, one per part of the job; see `read_command`."""
     return [arguments[index] for index in find_program_indices(arguments, is_program)]
 
 
 def find_program_indices(arguments: Sequence[str], is_program: Callable[[str], bool]) -> list[int]:
-    """Return the indices of the programs, one per part of the job, in a launcher's command line; see `read_command`."""
+    """Return the indices of the programs in a launcher's command line, one per part of the job; see `read_command`."""
     return [index for name, _, index in _walk(arguments, is_program) if name == _PROGRAM]
 
 
 def _walk(arguments: Sequence[str], is_program: Callable[[str], bool]) -> Iterator[tuple[str, str, int]]:
-    """Yield options that name hosts, with their values, and programs; each with its index."""
-    # One iterator, from which values are taken too, so that indices stay right.
+    """Yield the options that name hosts, with their values, and the programs; each with its index."""
+    # Options and values come from one iterator, so that indices stay right.
     words = enumerate(arguments[1:], 1)
     for index, word in words:
         option, equals, value = word.partition("=")
@@ -152,7 +152,7 @@ def same_host(one: str, other: str) -> bool:
     if one == other:
         return True
     first, second = one.lower().split("."), other.lower().split(".")
-    # The parts of an IP address are no domain.
+    # The parts of an IP address are no domain names.
     return first[0] == second[0] and not first[0].isdecimal() and (len(first) == 1 or len(second) == 1)
 
 
@@ -176,7 +176,7 @@ def expand_hosts(expression: str) -> list[str]:
     """Expand a Slurm host list expression, `rack[1-2]n[01-03,7],login1`.
 
     Raises:
-        UsageError: it is invalid, or stands for too many hosts.
+            UsageError: the expression is invalid, or stands for too many hosts.
     """
     hosts: list[str] = []
     for item in _split(expression):
@@ -197,9 +197,9 @@ def expand_hosts(expression: str) -> list[str]:
 
 
 def _choose_numbers(numbers: Sequence[Sequence[str]]) -> Iterator[Sequence[str]]:
-    """Yield a number of each bracket, in Slurm's order (src/common/hostlist.c, _push_range_list).
+    """Yield one number for each bracket, in Slurm's order (src/common/hostlist.c, _push_range_list).
 
-    The last bracket varies fastest, then the first, the second and so on: the one before the last varies slowest.
+    The last bracket varies fastest, then the first, the second and so on: the second to last varies slowest.
     """
     *others, last = numbers or [[""]]
     for chosen in product(*reversed(others), last):
@@ -233,7 +233,7 @@ def _expand_ranges(expression: str, text: str) -> list[str]:
 
 
 def join_hosts(names: Iterable[str]) -> str:
-    """Return the expression that `expand_hosts` expands to these names, in their order: `node[01-04],node09`."""
+    """Return the expression that `expand_hosts` expands to these names, in order: `node[01-04],node09`."""
     runs: list[tuple[str, str, str]] = []
     for name in names:
         found = _NUMBERED.fullmatch(name)

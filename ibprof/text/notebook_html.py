@@ -15,9 +15,9 @@ from ibprof.text.quantities import printable
 
 @singledispatch
 def render_html(shown: object) -> str:
-    """Return an object as HTML. Modules register how their types are shown here.
+    """Return an object as HTML. Modules register the renderers of their types here.
 
-    A type may name the module that registers it, in `renderer_module`. The module is imported at the first use.
+    A type may name its renderer's module in `renderer_module`, which is imported at the first use.
     """
     module = getattr(shown, "renderer_module", "")
     if module and module not in sys.modules:
@@ -27,7 +27,7 @@ def render_html(shown: object) -> str:
 
 
 class NotebookView:
-    """A type that notebooks show by `render_html`, so that a data type need not import its renderer."""
+    """Base of types that notebooks show by `render_html`, so that a data type need not import its renderer."""
 
     __slots__ = ()
     renderer_module: ClassVar[str] = ""
@@ -44,5 +44,5 @@ def render_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def escape(text: str) -> str:
-    """Return a text, whatever it holds, as HTML."""
+    """Return any text as HTML."""
     return html.escape(printable(text), quote=True)

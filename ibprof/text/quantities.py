@@ -7,7 +7,7 @@ import math
 
 _STEP = 1000
 _ROUNDS_UP = 999.5
-"""From here on, three digits of an amount round to the next unit."""
+"""Amount from which on three digits round to the next unit."""
 _PREFIXES = ("", "k", "M", "G", "T", "P", "E")
 _MICRO_SIGNS = str.maketrans("\N{MICRO SIGN}\N{GREEK SMALL LETTER MU}", "uu")
 
@@ -28,7 +28,7 @@ def format_seconds(seconds: float) -> str:
 
 
 def format_with_error(seconds: float, error_s: float) -> str:
-    """Return a time and its error in one unit: `12.3 +- 0.4 s`, or `12.3 s` where the error is below three digits."""
+    """Return a time and its error in one unit: `12.3 +- 0.4 s`, or `12.3 s` for an error below three digits."""
     larger = max(seconds, error_s)
     factor, unit = _unit_of(larger)
     digits = max(0, 2 - math.floor(math.log10(larger * factor))) if larger else 0
@@ -42,7 +42,7 @@ def _unit_of(seconds: float) -> tuple[float, str]:
 
 
 def format_change(relative: float) -> str:
-    """Return a relative change in percent with its sign, which a change that rounds to zero has not."""
+    """Return a relative change in percent with its sign; zero after rounding has no sign."""
     text = f"{relative * 100:+.1f}%"
     return text[1:] if text[1:] == "0.0%" else text
 
@@ -55,7 +55,7 @@ def count_of(number: int, noun: str) -> str:
 
 
 def spell_unit(text: str) -> str:
-    """Return a unit that a user may have copied from a report as a keyboard has it: `us` for `µs`."""
+    """Return a unit from a report as a keyboard has it: `us` for `µs`."""
     return text.translate(_MICRO_SIGNS)
 
 
