@@ -47,7 +47,7 @@ SITE_PARAMETER = "call site"
 """Parameter with a call path's number. It holds for the next metrics, up to another one or the operation's end."""
 OBJECT_PARAMETER = "object"
 CALLER_OBJECT_PARAMETER = "object of caller"
-"""Text in place of the object, for the call path of a site's caller."""
+"""Parameter with the object of a caller, in place of `OBJECT_PARAMETER`."""
 ADDRESS_PARAMETER = "address"
 BUILD_ID_PARAMETER = "build id"
 NAME_PARAMETER = "name"
@@ -62,11 +62,11 @@ TRANSFER_MEMBER = "bytes posted"
 INTERVAL_MEMBER = "bytes to ranks"
 INTERVAL_PARAMETER = "interval from"
 INTERVAL_TIME_MEMBERS = ("interval time_ns", "interval_end_ns")
-"""Metric of the time inside MPI calls in an interval, after the same parameter as traffic."""
+"""Values of an interval's metric: time inside MPI calls, and end. Its parameter is the same as for traffic."""
 DEMAND_PARAMETER = "asked of"
 DEMAND_MEMBERS = ("bytes asked", "calls")
 CALL_MEMBERS = ("calls timed", "time_ns", "error_ns")
-"""Metrics of a call site: the number of calls, the time inside them, and its standard error."""
+"""Values of a call site's metric: number of calls, time inside them, and its standard error."""
 
 Tag = tuple[Direction, Kind, Source]
 

@@ -49,7 +49,7 @@ _TRANSPORTS = (
     (r"libhcoll", "hcoll, whose collectives no source records"),
     (r"libucc\.so", "UCC, whose collectives no source records"),
 )
-"""Transports by a mapped file of an MPI process."""
+"""Names of transports, by files that an MPI process has mapped."""
 
 _FORTRAN = (
     (r"libmpi_usempif08|libmpi_f08", "use mpi_f08"),

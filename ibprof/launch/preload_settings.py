@@ -5,8 +5,8 @@ The behaviour of Open MPI was tested with 4.1.4, 4.1.8 and 5.0.11:
 
 * `-x NAME=VALUE` reaches all hosts. In 4 it applies to one part of `mpirun A : B`, and the last value of a name counts.
   In 5 it applies to all parts, and the first value counts.
-* Spawned processes get the variables of `-x` in 4. In 5 they get the environment of mpirun or, on another host, of its
-  daemon, which `prte_launch_agent` starts.
+* Spawned processes get the variables of `-x` in 4. In 5 they get mpirun's environment. On another host they
+  get the environment of its daemon, which `prte_launch_agent` starts.
 * `OMPI_MCA_mca_base_env_list` does the same from the environment. In 4 mpirun refuses to run with both it and `-x`.
 * With `--app FILE`, 4 ignores all other options, but 5 does not.
 * `OMPI_MCA_mca_base_env_list_internal`, which 4 fills from files of `-x` options, works together with `-x`. 5 lacks it.

@@ -22,7 +22,7 @@ _SENT_COUNTERS = (("port_xmit_data", 4), ("tx_bytes", 1))
 _RECEIVED_COUNTERS = (("port_rcv_data", 4), ("rx_bytes", 1))
 
 NEARLY = 0.99
-"""Note: a port is read when the host's first process ends, which need not be the last one."""
+"""Tolerance: a port is read when the host's first process ends, which need not be the last one."""
 
 SMALLEST_MTU = 1024
 OVERHEAD = 128

@@ -32,7 +32,7 @@ _MIXED = "may be counted under the operation of an earlier one"
 """Part of the recorder's note on nonblocking collectives with wrongly counted tags."""
 
 UNATTRIBUTED = "UNATTRIBUTED"
-"""Bytes that MPI sent for unknown calls: they may belong to any call."""
+"""Operation of the bytes that MPI sent for unknown calls: they may belong to any call."""
 
 
 Indices = npt.NDArray[np.intp]

@@ -42,7 +42,7 @@ class SampleChoice:
 def choose_samples(files: Sequence[RecordingFile]) -> SampleChoice:
     """Choose the samples of a run's files for reading.
 
-    Long collectives are those above the largest score from which on each process recorded all collectives.
+    Each process recorded all collectives above its own limit, so `long_ns` is the largest limit.
     """
     counts = {kind: sum(file.count(kind) for file in files) for kind in SAMPLES}
     complete = max((int(file.processes["long_ns"].max(initial=0)) for file in files), default=0)

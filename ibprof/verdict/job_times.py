@@ -31,7 +31,7 @@ LATENCY_S = 100e-6
 """Time of a message above which latency is no explanation, on any network that MPI jobs use."""
 
 SLOWEST_LINK = 12.5e6
-"""Bytes per second of a slow link today, 100 Mb/s: the longest transfer time if no link is known."""
+"""Bytes per second of a slow link today, 100 Mb/s: the assumed rate if no link is known."""
 
 SLOWEST_COPY = 0.5e9
 """Minimum bytes per second of a rank within its host: its processor copies both sent and received bytes."""

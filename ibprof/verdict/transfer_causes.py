@@ -120,7 +120,7 @@ class _HostTraffic:
         return self.sent + self.received
 
     def find_interface(self) -> Interface | None:
-        """Return the interface with most of the TCP bytes to other hosts; None if no interface has enough."""
+        """Return the interface with TCP connections that carry most bytes to other hosts; None without one."""
         names = [name for name in self.tcp if name != _LOOPBACK]
         # Connections of the launcher carry few bytes.
         if not self.moved or sum(self.tcp[name] for name in names) < max(CARRIES * self.moved, _WORTH_SAYING):
@@ -166,7 +166,7 @@ def bytes_sent_by(port: Port) -> int | None:
 
 
 def find_possible_rate(run: Profile) -> float | None:
-    """Return the faultless rate of most hosts' fastest adapter, in Gb/s; None if no host shows it."""
+    """Return the rate of most hosts' fastest adapter without faults, in Gb/s; None if no host shows it."""
     rates = []
     for host in run.hosts:
         ports = [_whole_rate(port) for port in host.ports if port.is_active]

@@ -20,7 +20,7 @@ QUICKEST_NS = 100_000
 """Longest time of the quickest small message in a part of the run, on any network that MPI jobs use."""
 
 MOST_DRIFT = 1e-3
-"""Largest possible drift of one clock against another; crystals have 1e-4 at most."""
+"""Largest considered drift of one clock against another; crystals have 1e-4 at most."""
 
 UNKNOWN_NS = 1 << 60
 """Error of a clock without a bound from events."""

@@ -259,7 +259,7 @@ def _need_of_collectives(
         least = np.where(for_all, np.clip(first_ns - enter, zero, stay), least)
         most = np.where(for_all, np.clip(last_ns - enter, zero, stay), most)
         between = np.where(for_all, last_ns - first_ns, between)
-    # The last member to enter stays shortest: this must do without a bound on the clocks.
+    # Without a bound on the clocks, assume that the last member to enter stays shortest.
     shortest = np.repeat(np.minimum.reduceat(stay, begins), counts)
     blocks = np.repeat(np.logical_and.reduceat(rows.start_ns == rows.enter_ns, begins), counts)
     better = (shapes == Shape.ALL) & blocks & (between >= UNKNOWN_NS)

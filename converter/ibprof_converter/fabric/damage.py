@@ -126,7 +126,7 @@ class DamageLog:
         return self._first
 
     def report(self) -> tuple[Damage, ...]:
-        """Return the damage of the file, in the order of loss."""
+        """Return the damage of the file: lost lines, missing data, then skipped lines."""
         return (*self._report_lost(), *self._missing, *self._report_skipped())
 
     def _report_lost(self) -> Iterator[Damage]:

@@ -21,16 +21,16 @@ from typing import BinaryIO, Generic, TypeVar
 from ibprof.errors import InputError, quote_found
 
 SUFFIXES = ("", ".gz", ".xz")
-"""Suffixes of compressed dumps. The contents, not the name, decide how a file is decompressed."""
+"""Suffixes of plain and compressed dumps. The contents, not the name, decide how a file is decompressed."""
 
 LIMIT = 1 << 31
-"""Bytes that any dump may expand to: four times the tables of 11,664 hosts. A small file can expand to any size."""
+"""Limit of an uncompressed dump in bytes: four times the tables of 11,664 hosts."""
 
 EXPANDED_LIMIT = 700_000_000
-"""Limit of an expanded dump in bytes: the tables of 11,664 hosts have 576 million. Reading them takes 1 GB."""
+"""Limit of a decompressed dump in bytes: the tables of 11,664 hosts have 576 million. Reading them takes 1 GB."""
 
 EXPANSION = 400
-"""Limit of expanded size / compressed size, beyond `_SMALL` bytes. Tables of regular fabrics reach 130."""
+"""Limit of decompressed / compressed size, beyond `_SMALL` bytes. Tables of regular fabrics reach 130."""
 
 _SMALL = 1 << 26
 
@@ -42,7 +42,7 @@ The messages of `ibnetdiscover -s` before its list can be hundreds of kilobytes.
 """
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _UTF16 = re.compile(rb"\xff\xfe(?:[\t\n\r -~]\0){1,16}|\xfe\xff(?:\0[\t\n\r -~]){1,16}")
-"""Byte order mark of UTF-16, which the redirection of Windows' PowerShell writes."""
+"""Beginning of a text in UTF-16, which the redirection of Windows' PowerShell writes."""
 _QUOTE = re.compile(rb"^> ?", re.MULTILINE)
 _QUOTED = 0.8
 """Share of lines with a leading `>` in a mail that quotes a dump. No line of a dump begins with `>`."""

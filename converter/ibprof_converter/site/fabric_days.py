@@ -31,7 +31,7 @@ TABLE = "links.parquet"
 _OPTIONS = "fabric.json"
 _DUMPS = "dumps"
 _NAME = slice(11, 27)
-"""Pattern of the hash in a folder's name."""
+"""Position of the hash in a folder's name."""
 _PATTERNS = ("host_names", "level_hosts")
 
 LINK_SCHEMA = pa.schema(

@@ -39,7 +39,7 @@ _SALT = ".salt"
 _FORMAT = 1
 JOBS = "jobs"
 _ROWS_IN_GROUP = 2048
-"""Jobs of a Parquet row group: questions about a moment skip the other groups."""
+"""Number of jobs in a Parquet row group: questions about a moment skip the other groups."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ _COMPARED = 1000
 _Z = 1.96
 
 _VIEWS = ("running", "loads", "lates", "program_lines")
-"""SQL of the views; `jobs` and `directions` are the files."""
+"""Names of the views of `jobs`; `jobs` and `directions` are the files."""
 
 _OF_JOBS = (
     "(SELECT key, job, user, fabric, began, ended, unnest(links) AS link, unnest(link_bytes) AS bytes FROM {jobs})"
