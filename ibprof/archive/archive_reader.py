@@ -218,7 +218,6 @@ def _read_events(
 
     Args:
         path: path of the archive.
-        archive: the library's open Reader.
         counts: number of events of each location.
         most_values: largest number of values of an event.
 

@@ -25,7 +25,6 @@ class Written(Protocol):
 
     Attributes:
         begin_ns, time_ns: times of the first and of the last event.
-        events: number of events.
     """
 
     begin_ns: int

@@ -64,7 +64,6 @@ def write_events(writer: Any, events: Events) -> None:
 
     Args:
         writer: OTF2's EvtWriter of the location.
-        events: events of the location.
 
     Raises:
         Otf2Error: the events cannot be written.

@@ -181,9 +181,6 @@ def _parts(path: Path) -> tuple[Path, Path, Path]:
 def _write_samples(run: Profile, folder: Path) -> None:
     """Write the samples of a profile; no file without samples.
 
-    Args:
-        folder: folder of the archive's events.
-
     Raises:
         OSError: the file could not be written.
     """
@@ -198,9 +195,6 @@ def _write_samples(run: Profile, folder: Path) -> None:
 
 def _read_samples(folder: Path) -> tuple[CollectiveSamples, MessageSamples]:
     """Read the samples of a profile; no samples without a file.
-
-    Args:
-        folder: folder of the archive's events.
 
     Raises:
         InputError: the file is damaged.

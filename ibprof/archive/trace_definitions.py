@@ -69,9 +69,6 @@ class TraceDefinitions:
 def read_definitions(otf2: Otf2Library, archive: Any) -> TraceDefinitions:
     """Read the global definitions.
 
-    Args:
-        archive: the library's open Reader.
-
     Raises:
         Otf2Error: the definitions cannot be read.
         LookupError, ValueError: the definitions contradict each other.

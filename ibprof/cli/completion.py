@@ -27,7 +27,7 @@ _WHERE_READ = """\
 if [[ $zsh_eval_context[-1] == (eval|file) ]]; then
   (( $+functions[compdef] )) || { autoload -Uz compinit && compinit }
 """
-"""Loader for shtab's zsh scripts: they must be evaluated rather than read with `.`, and need compinit's functions."""
+"""Additions to shtab's zsh scripts, which work with `eval` but not with `.`, and which need compinit's functions."""
 
 NO_SHTAB = "completion needs shtab: pip install 'ibprof[completion]'"
 

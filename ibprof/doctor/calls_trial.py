@@ -44,7 +44,6 @@ def try_calls(
 
     Args:
         program: the command's program.
-        command: the command to record.
     """
     if program.launcher not in (Launcher.OPENMPI_4, Launcher.OPENMPI_5) or program.launcher_path is None:
         return

@@ -3,13 +3,14 @@
 
 The behaviour of Open MPI was tested with 4.1.4, 4.1.8 and 5.0.11:
 
-* `-x NAME=VALUE` reaches all hosts. In 4 it applies to one part of `mpirun A : B`, and the last value of a name counts.
-  In 5 it applies to all parts, and the first value counts.
-* Spawned processes get the variables of `-x` in 4. In 5 they get mpirun's environment. On another host they
-  get the environment of its daemon, which `prte_launch_agent` starts.
-* `OMPI_MCA_mca_base_env_list` does the same from the environment. In 4 mpirun refuses to run with both it and `-x`.
-* With `--app FILE`, 4 ignores all other options, but 5 does not.
-* `OMPI_MCA_mca_base_env_list_internal`, which 4 fills from files of `-x` options, works together with `-x`. 5 lacks it.
+* `-x NAME=VALUE` reaches all hosts. In version 4 it applies to one part of `mpirun A : B`, and the last value of a name
+  counts. In version 5 it applies to all parts, and the first value counts.
+* Spawned processes get the variables of `-x` in version 4. In version 5 they get the environment of mpirun or, on
+  another host, of mpirun's daemon, which `prte_launch_agent` starts.
+* `OMPI_MCA_mca_base_env_list` is the environment's form of `-x`. In version 4, mpirun refuses to run with both.
+* With `--app FILE`, version 4 ignores all other options, but version 5 does not.
+* `OMPI_MCA_mca_base_env_list_internal` works together with `-x`. Version 4 fills it from files of `-x` options;
+  version 5 lacks it.
 * mpirun warns if a list names an unset variable; a variable with an empty value is set.
 """
 
@@ -326,7 +327,7 @@ def _extend_export(asked: str, variables: Mapping[str, str], present: str) -> tu
     """Return the items of --export with LD_PRELOAD, and the names to add.
 
     Args:
-        asked: the user's value.
+        asked: the user's value of --export.
         variables: the variables to pass on. Variables that the user sets keep the user's value, except LD_PRELOAD.
         present: value of LD_PRELOAD in the environment.
     """

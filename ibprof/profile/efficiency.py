@@ -39,7 +39,6 @@ class Efficiency:
         communication: maximum of the ranks' time outside MPI / elapsed time.
         elapsed_s: run time of the rank that took longest, in seconds.
         outside_mean_s, outside_max_s: mean and maximum of the ranks' time outside MPI, in seconds.
-        ranks: number of ranks.
     """
 
     region: str | None

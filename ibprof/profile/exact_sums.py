@@ -46,7 +46,6 @@ def sum_by_group(group: npt.NDArray[np.integer], groups: int, values: Counts) ->
 
     Args:
         group: number of each row's group, below `groups`.
-        groups: number of groups.
         values: value of each row.
     """
     sums = [0] * groups

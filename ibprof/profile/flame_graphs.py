@@ -29,7 +29,7 @@ def write_speedscope(name: str, rows: Sequence[CallSum]) -> str:
 
     Args:
         name: the run's name.
-        rows: sums by `STACK`.
+        rows: sums with the keys `STACK`.
     """
     frames: dict[str, int] = {}
     weights = {
@@ -79,7 +79,7 @@ def write_folded(rows: Iterable[CallSum], by: str) -> str:
     """Return a line for each row with a weight.
 
     Args:
-        rows: sums by `STACK`.
+        rows: sums with the keys `STACK`.
         by: weight of a line: `time` in microseconds over all ranks, or `bytes`.
     """
     return fold_stacks(

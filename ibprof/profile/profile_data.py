@@ -280,7 +280,6 @@ class Grid:
     """Position of a process on a Cartesian grid of the program (MPI_Cart_create).
 
     Attributes:
-        dimensions: number of dimensions.
         extents: number of processes along each dimension.
         periodic: 1 for a dimension that is a ring, else 0.
         place: coordinates of the process, from 0.

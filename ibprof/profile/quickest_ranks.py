@@ -29,7 +29,6 @@ class Waiting:
     """Time inside one operation at one site and in one region, split by the quickest rank.
 
     Attributes:
-        region, operation, site: names.
         calls: number of calls of each rank.
         ranks: number of calling ranks.
         time_s: time in the calls over all ranks, in seconds.

@@ -71,7 +71,6 @@ class SchedulerJob:
         partition: partition or queue.
         nodes: nodes of the job, in Slurm's short form.
         cluster: name of the cluster or of the server.
-        name: name of the job.
         account: account that pays for the job.
     """
 

@@ -53,7 +53,6 @@ class Unaccounted:
     """An operation in a region with less recorded traffic than its calls asked for.
 
     Attributes:
-        operation, region: names.
         calls: number of calls of all ranks.
         least_bytes: bytes that any algorithm must send between ranks, or between hosts if the source sees no more.
         seen_bytes: bytes that the source saw.
@@ -211,7 +210,6 @@ def find_least(operation: str, demands: Demands, rows: Indices, units: Units) ->
 
     Args:
         demands: demands of all operations.
-        rows: the operation's rows.
         units: the units that the source distinguishes.
     """
     name = operation.removesuffix("_INIT")
@@ -275,7 +273,7 @@ def _least_of_scan(unit: Indices, amount: Bytes, members: Indices) -> int:
 
 
 def _least_of_blocks(_unit: Indices, amount: Bytes, members: Indices) -> int:
-    """Count each block once for each other unit: it reaches them (MPI_Allgather), or they contribute to it."""
+    """Count each block once for each unit but one: all others receive it (MPI_Allgather) or contribute to it."""
     return sum_exactly(amount) * (len(np.unique(members)) - 1)
 
 

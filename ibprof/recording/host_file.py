@@ -29,7 +29,6 @@ class RecordingFile:
     """The counters of one host's processes in one run.
 
     Attributes:
-        host: name of the host.
         job: the launcher's name of the job, empty for a single process.
         run: name of the run, empty without one.
         launch: identifies the launch on the host.

@@ -138,7 +138,6 @@ def sum_flows(
     """Return rows of `Counters`: bytes and network transfers, summed over communicators, algorithms and channels.
 
     Args:
-        records: records of a file.
         members: processes by communicator and rank, of the whole run.
         rank: number of each process.
         region, operation: number of each task's region and operation in the profile.

@@ -23,7 +23,6 @@ class ListedRun:
     Attributes:
         run: the run's files.
         recording: folder or file of the recording; the first of several.
-        scheduler: the batch system's job.
         world_size: number of ranks of MPI_COMM_WORLD; without MPI the number of processes.
         finished: number of processes that reached MPI_Finalize.
         is_whole: true if all ranks are recorded and finished, and no file is full or cut short.

@@ -419,7 +419,6 @@ def find_place_of_waiting(run: Profile, ranks: list[Rank], latest: int, waiting_
     """Return the place where ranks spend more time inside MPI than the latest rank; None if no place has most of it.
 
     Args:
-        ranks: ranks with times.
         latest: number of the rank with most time outside MPI.
         waiting_s: total waiting, mean over ranks, in seconds.
     """

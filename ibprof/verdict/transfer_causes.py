@@ -94,7 +94,6 @@ class _HostTraffic:
     """The job's traffic on one host.
 
     Attributes:
-        ranks: ranks of the host.
         sent, received: bytes of user data to and from other hosts.
         within: bytes between ranks of the host.
         packets: upper bound of the packets for `sent` and `received`.

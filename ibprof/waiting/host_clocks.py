@@ -123,7 +123,6 @@ def fit_clocks(clocks: int, orders: EventOrders) -> HostClocks:
     """Return the clocks as lines to a reference, within the bounds of the orders. The reference has most orders.
 
     Args:
-        clocks: number of clocks.
         orders: ordered pairs of events, any number for each pair of clocks.
     """
     apart = orders.first != orders.second

@@ -59,7 +59,7 @@ def assemble(listing: Listing) -> Fabric:
         listing = kept
         links = _Links.match(listing)
     links.ports.take_equal(listing, np.stack([links.of_row, links.of_row], axis=1), "the link of a port")
-    if not links.active.any():  # the two ends of each link contradict each other
+    if not links.active.any():  # the other end of each active row is inactive
         listing = _make_active(listing, "no link is active at both ends: all are taken to become so")
         links = _Links.match(listing)
     active, nodes = listing, links.nodes

@@ -49,8 +49,6 @@ class Listing:
         lmc: int [row, 2], LMC of the port, `NOT_GIVEN` where the format lacks LMCs.
         top_speed: the fastest lane speed as a `.lst` prints it; empty for formats that show every speed.
         remarks: limitations of the format, a sentence each.
-        damage: unused lines of the file.
-        origin: the kind of list.
     """
 
     path: str

@@ -64,7 +64,7 @@ def parse_lldp(path: str | PathLike[str], data: bytes) -> Listing:
     """Parse the neighbours of one node.
 
     Args:
-        path: for messages; its name is the node's.
+        path: path of the file, whose name is the node's name.
 
     Raises:
         InputError: the file is no JSON of lldpcli, or lists no neighbours.

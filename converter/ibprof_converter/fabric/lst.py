@@ -5,9 +5,9 @@
     { SW Ports:24 .. {sw-a} LID:0002 PN:16 } PHY=4x LOG=ACT SPD=10                        (all on one line)
 
 ibdiagnet lists a link once, OpenSM once from each end. Ports, LID and PN are hexadecimal. The description may contain
-blanks, quotes and brackets. Type `Rt` is a router. `-SM` marks a port with a
-subnet manager. `PHY=` without a width is ibdiagnet 1.5.7's form of 2x. ibdiagnet 2 may begin with `#` lines and
-prints some speeds by name. ibprof adds `GBPS=` after a measured speed.
+blanks, quotes and brackets. Type `Rt` is a router. `-SM` marks a port with a subnet
+manager. `PHY=` without a width is ibdiagnet 1.5.7's form of 2x. ibdiagnet 2 may begin with `#` lines and prints some
+speeds by name. ibprof adds `GBPS=` after a measured speed.
 """
 
 from __future__ import annotations

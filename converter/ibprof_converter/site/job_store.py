@@ -8,7 +8,7 @@
     STORE/sums/                   sums of each day, recomputed where they are missing
 
 A writer holds a lock, reads the day's file, adds missing jobs, and renames the new file over the old one. A killed
-writer leaves the old file or the new one. A second ingest does not add jobs that are there.
+writer leaves the old file or the new one. A second ingest of a job adds nothing.
 """
 
 from __future__ import annotations

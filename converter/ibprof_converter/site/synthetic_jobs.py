@@ -45,7 +45,6 @@ def make_jobs(
 
     Args:
         day: first day of the jobs.
-        jobs: number of jobs.
         fabric: name of the fabric in the store.
         directions: number of the fabric's link directions.
         hosts: names of the fabric's hosts.
@@ -134,7 +133,6 @@ def make_store(folder: Path, first: date, days: int, jobs: int, links: int = 100
 
     Args:
         first: first day.
-        days: number of days.
         jobs: number of jobs a day.
         links: number of link directions that each job uses.
 
