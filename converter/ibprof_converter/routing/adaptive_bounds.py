@@ -3,12 +3,12 @@
 
 An adaptive switch chooses among the ports of a group for each packet, by their fill level. If all ports share evenly, a
 link carries its `shared` load. If the other ports are always full, one link carries all traffic that can use it, its
-`most` load. The estimate lies between these two: packets avoid ports that are fuller than the others. It is what even
-shares become in a few rounds. In each, a port gets less of what has a choice the longer its load takes, or most of the
-loads behind it, since a full buffer fills those before it.
+`most` load. The estimate lies between these two: packets avoid ports that are fuller than the others. The estimate
+starts from even shares and refines them in a few rounds. In each round, a port gets a smaller share the longer its own
+load takes, or most of the loads behind it, since a full buffer there fills the ports before it.
 
-Choices per packet are those of the packet simulation. benchmarks/adaptive_estimate.py compares the two;
-docs/formats/fabrics.md has the errors. Private tables, virtual lanes and service levels are left out.
+The choices per packet are the same as in the packet simulation. benchmarks/adaptive_estimate.py compares the two;
+docs/formats/fabrics.md lists the errors. Private tables, virtual lanes and service levels are left out.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ LidFlows = tuple[Integers, Integers, npt.NDArray[np.uint64]]
 
 @dataclass(frozen=True, slots=True)
 class _Demand:
-    """Flows summed up.
+    """Sums of flows.
 
     Attributes:
         access: uint64 [link direction], bytes of the hosts' own links.
@@ -76,7 +76,7 @@ def bound_adaptive(paths: AdaptivePaths, parts: Iterable[LidFlows]) -> AdaptiveB
     """Return bounds on the loads of flows, and the estimate.
 
     Args:
-        paths: what the switches of one subnet may choose.
+        paths: the egress ports that the switches of one subnet may choose.
         parts: the flows, in parts.
     """
     fabric = paths.network.fabric
@@ -132,7 +132,7 @@ class _Spread:
 
     Attributes:
         load: float64 [edge], bytes.
-        behind: float64 [edge], mean pressure of the edges that its bytes take next.
+        behind: float64 [edge], mean pressure of the edges that the edge's bytes take next.
         lost: bytes of flows whose switch has no choice that leads to their destination.
     """
 
@@ -142,7 +142,7 @@ class _Spread:
 
 
 class _Batches:
-    """The choices that traffic has, and its way over them."""
+    """The choices that traffic has, and the traffic's paths over them."""
 
     def __init__(self, paths: AdaptivePaths, demand: _Demand) -> None:
         self._paths = paths
@@ -158,7 +158,7 @@ class _Batches:
                 break
 
     def each(self) -> Iterable[Choices]:
-        """Yield the choices that some flow has."""
+        """Yield the choices of each batch that at least one flow has."""
         if self._kept is not None:
             return self._kept
         return (self._reached(choices) for choices in self._paths.batches(self._classes))
@@ -167,8 +167,8 @@ class _Batches:
         """Spread the flows over the edges, in proportion to their weights at each switch.
 
         Args:
-            weight: float64 [edge].
-            pressure: float64 [edge], for `_Spread.behind`; None: without.
+            weight: float64 [edge], relative share of each edge.
+            pressure: float64 [edge], pressure from which `_Spread.behind` is computed; None: `behind` is left out.
         """
         edges = len(self._paths.edges.end)
         load, behind = np.zeros(edges), np.zeros(edges)
@@ -196,7 +196,7 @@ class _Batches:
         return amount.ravel()
 
     def _reached(self, choices: Choices) -> Choices:
-        """Return the choices that some flow comes to."""
+        """Return the choices that at least one flow reaches."""
         reached = self._inflow(choices) > 0
         kept = np.zeros(len(choices.edge), np.bool_)
         for begin, end in zip(choices.steps, choices.steps[1:], strict=False):
@@ -206,7 +206,7 @@ class _Batches:
 
 
 def _estimate(paths: AdaptivePaths, batches: _Batches, shared: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the estimated load of each edge, from even shares on: float64 [edge], bytes."""
+    """Return the estimated load of each edge: float64 [edge], bytes. The rounds start from even shares."""
     seconds_per_byte = 1 / np.repeat(np.nan_to_num(paths.network.fabric.link_gbps, nan=1.0), 2)[paths.edges.end]
     weight, load = np.ones(len(shared)), shared
     pressure = load * seconds_per_byte
@@ -220,7 +220,7 @@ def _estimate(paths: AdaptivePaths, batches: _Batches, shared: npt.NDArray[np.fl
         before, spread = load, batches.spread(weight, pressure)
         load = spread.load
         pressure = np.maximum(load * seconds_per_byte, BACK_PRESSURE * spread.behind)
-        # The first round knows no loads behind: ports that are equally full can still lead to unequal ones.
+        # In the first round no loads behind are known: equally full ports can still lead to unequal loads.
         if number and np.abs(load - before).max(initial=0.0) <= _SETTLED * load.max(initial=0.0):
             break
     return load

@@ -56,11 +56,11 @@ class Choices:
     """The choices of some classes of destinations, ordered so that a packet takes later ones after earlier ones.
 
     Attributes:
-        classes: int64 [c], which classes.
-        sender, receiver: int64 [choice], c * switches + switch.
+        classes: int64 [c], numbers of the classes.
+        sender, receiver: int64 [choice], c * switches + switch for the two switches.
         edge: int64 [choice], index of `SwitchEdges`.
-        hashed: bool [choice], whether a hash of the flow chooses, whatever the fill level.
-        steps: begin of each step in the choices, and their number. The choices of a step come after all choices that
+        hashed: bool [choice], true if a hash of the flow chooses, whatever the fill level.
+        steps: first choice of each step, then the number of choices. The choices of a step come after all choices that
             lead to their senders.
     """
 
@@ -88,12 +88,12 @@ class AdaptivePaths:
     """Choices of the switches of one subnet.
 
     Args:
-        network: of the subnet.
+        network: the subnet's network.
         adaptive: groups of ports; None: all switches choose among their minimal egress ports.
 
     Attributes:
         edges: link directions between switches.
-        class_of_lid: int32 [LIDS], class of a destination; `NONE` for LIDs of no port.
+        class_of_lid: int32 [LIDS], class of each destination; `NONE` for LIDs that no port has.
         target: int32 [class], switch of the destinations.
         switches: number of switches.
     """
@@ -122,7 +122,7 @@ class AdaptivePaths:
     def distance(self) -> npt.NDArray[np.float64]:
         """Number of links between all switches: float64 [switch + 1, switch + 1], inf without a path.
 
-        The last row and column are for `NONE`.
+        The last row and column stand for `NONE`.
         """
         from scipy.sparse import csr_array  # noqa: PLC0415  (slow to import)
         from scipy.sparse.csgraph import shortest_path  # noqa: PLC0415
@@ -138,7 +138,7 @@ class AdaptivePaths:
             yield self._find_choices(np.asarray(classes[start : start + size], np.int64))
 
     def minimal(self, target: npt.NDArray[np.integer]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return the edges that lead a step closer to each of some switches: numbers of targets, and of edges."""
+        """Return the edges that lead a step closer to given switches: numbers of the targets, and of the edges."""
         near = self.distance[target][:, self.edges.target]
         closer = np.isfinite(near) & (near == self.distance[target][:, self.edges.source] - 1)
         of_target, edge = np.nonzero(closer)
@@ -154,7 +154,7 @@ class AdaptivePaths:
         cyclic = np.flatnonzero(self._cyclic(choices, classes))
         if not len(cyclic):
             return choices
-        # Groups that lead in a cycle: only their minimal ports, or all minimal ones where there is none.
+        # Groups that lead in a cycle keep only their minimal ports. Without such ports, they get all minimal ports.
         kept = ~np.isin(of_class, cyclic)
         least_class, least_edge = self.minimal(target[cyclic])
         least_class = cyclic[least_class]
@@ -212,7 +212,7 @@ class AdaptivePaths:
         )
 
     def _cyclic(self, choices: Choices, classes: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        """Return which classes have a cycle: bool [class]; in an order of a cycle some choice leads back."""
+        """Return the classes whose choices have a cycle, bool [class]: some choice leads back in the order."""
         step = np.repeat(np.arange(len(choices.steps) - 1), np.diff(choices.steps))
         first = np.full(len(classes) * self.switches, np.iinfo(np.int64).max)
         np.minimum.at(first, choices.sender, step)
@@ -226,7 +226,7 @@ class AdaptivePaths:
     def _code_choices(self, adaptive: AdaptiveRouting, lids: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
         """Return the choice of each switch for each LID: int64 [switch, LID].
 
-        Where a group leads to no switch, the static port counts.
+        If a group leads to no switch, its static port is used.
         """
         network = self.network
         code = np.full((self.switches, len(lids)), UNREACHABLE, np.int64)
@@ -262,7 +262,7 @@ class AdaptivePaths:
     def _allowed(
         self, classes: npt.NDArray[np.int64]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-        """Return class, edge and whether a hash chooses, of all choices that groups and tables allow."""
+        """Return all choices that groups and tables allow: class, edge, and true where a hash chooses."""
         of_class, edges, hashed = [], [], []
         for number, each in enumerate(classes.tolist()):
             codes = self._code[:, each].tolist()
@@ -278,14 +278,14 @@ class AdaptivePaths:
 
 
 def _first_ports(adaptive: AdaptiveRouting, guid: int, group: int) -> tuple[int, ...]:
-    """Return the ports of the first sub-group that has any."""
+    """Return the ports of the first sub-group that is not empty."""
     parts = adaptive.groups.get((guid, group), ())
     return next((each.ports for each in parts if each.ports), ())
 
 
 @dataclass(frozen=True, slots=True)
 class FlowPorts:
-    """Ports of flows, [flow]: port, its switch (an index of switches), and the link directions between the two."""
+    """Ports of flows, [flow]: the port, its switch (index of a switch), and the link directions between the two."""
 
     port: npt.NDArray[np.int32]
     switch: npt.NDArray[np.int32]

@@ -4,8 +4,8 @@
 They show what routing alone can change. They are not proven free of deadlock on fabrics with cycles (tori,
 dragonflies).
 
-Source: T. Hoefler, T. Schneider, A. Lumsdaine, "Optimized Routing for Large-Scale InfiniBand Networks", HOTI 2009: one
-destination after the other, each over the links that the routes so far use least.
+Source: T. Hoefler, T. Schneider, A. Lumsdaine, "Optimized Routing for Large-Scale InfiniBand Networks", HOTI 2009.
+Destinations are routed one after the other, each over the links that the routes so far use least.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ def balance_tables(fabric: Fabric, tables: ForwardingTables) -> ForwardingTables
 
     Args:
         fabric: the fabric.
-        tables: current tables; their routes to switches are kept.
+        tables: the current tables, whose routes to switches are kept.
 
     Returns:
-        Tables of all switches that have one, with shortest routes.
+        Tables with shortest routes, for all switches that have a table.
     """
     network = IndexedNetwork.index(fabric, tables)
     ends = _find_switch_ends(network)
@@ -50,7 +50,7 @@ def balance_tables(fabric: Fabric, tables: ForwardingTables) -> ForwardingTables
     table = tables.port.copy()
     load = np.zeros(len(ends.number))
     egress = fabric.link_port.ravel()[ends.number]
-    # Leaf switch by leaf switch: on a tree each then finds the links of the others equally used.
+    # Routing goes leaf switch by leaf switch: on a tree, each leaf finds the links of the others equally used.
     for each in np.argsort(leaves, kind="stable"):
         leaf, lid = int(leaves[each]), int(lids[each])
         chosen = _route(ends, distance[:, leaf], leaf, sources, load)
@@ -77,7 +77,7 @@ def _find_switch_ends(network: IndexedNetwork) -> _SwitchEnds:
 def _find_destinations(
     network: IndexedNetwork,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the CA ports cabled to a switch: that switch, the LID, the port of the switch; int64 [port]."""
+    """Return the CA ports cabled to a switch: the switch, the LID and the switch's port; int64 [port]."""
     fabric = network.fabric
     is_host = fabric.node_kind[fabric.port_node] != NodeKind.SWITCH
     end = np.where(is_host, network.end_at[fabric.port_node, fabric.port_number], NONE)
@@ -113,7 +113,7 @@ def _route(
     sources: npt.NDArray[np.float64],
     load: npt.NDArray[np.float64],
 ) -> npt.NDArray[np.int64]:
-    """Choose each switch's link direction to one destination, and add to `load` what all hosts send there.
+    """Choose each switch's link direction to one destination, and add all hosts' traffic to it to `load`.
 
     Returns:
         Indices of link directions, one for each switch that reaches the leaf.

@@ -17,9 +17,9 @@
     0x0001          3           Free          1
     0x0002          9         Static          0
 
-LIDs are hexadecimal, all other numbers decimal. Ports of a group end with a comma each, with or without blanks between
-them; a group may have none. States are Static, Free and HBF (hash-based forwarding). Of a switch with several tables
-(pLFT) only number 0 is used.
+LIDs are hexadecimal, all other numbers decimal. Each port of a group ends with a comma, with or without blanks between
+ports; a group may be empty. States are Static, Free and HBF (hash-based forwarding). If a switch has several tables
+(pLFT), only number 0 is used.
 
 Source: the grammar of a public parser of such files. No file of a real fabric was available for testing.
 """
@@ -44,7 +44,7 @@ from ibprof_converter.routing.tables import NO_GROUP, UNREACHABLE, AdaptiveRouti
 _STATES = {
     b"static": LidState.STATIC,
     b"free": LidState.FREE,
-    b"bounded": LidState.FREE,  # as free, but for the order of packets
+    b"bounded": LidState.FREE,  # as free, except that packets stay in order
     b"hbf": LidState.HASHED,
 }
 
@@ -67,17 +67,17 @@ _GROUP_FORM = "`<group> <sub-group> <WHBF> <port>, <port>, ..`"
 
 
 def looks_like_far(head: bytes) -> bool:
-    """Return whether a file's beginning is like that of a `.far`."""
+    """Return true if a file's beginning is like a `.far`."""
     lower = head.lower()
-    if b" definition:" not in lower and b"static" not in lower:  # at a hundredth of the cost of the searches
+    if b" definition:" not in lower and b"static" not in lower:  # costs a hundredth of the searches
         return False
     return bool(_SWITCH.search(head) and (_SIGN.search(head) or _LID_COLUMNS.search(head)))
 
 
 def is_far_of(path: str | PathLike[str], switches: Collection[int]) -> bool:
-    """Return whether a `.far` has any of some switches, by NODE GUID; false if it cannot be read.
+    """Return true if a `.far` has any of some switches, by NODE GUID; false if it cannot be read.
 
-    Its beginning nearly always decides; it is read as a whole only where that has none of them.
+    The beginning of the file nearly always decides. Otherwise the whole file is read.
     """
     if _has_any(peek_dump(path), switches):
         return True
@@ -135,7 +135,7 @@ def parse_far(path: str | PathLike[str], data: bytes) -> AdaptiveRouting:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Entries of one switch: its GUID; LID, port, state and group of each entry, int64 [entry] each."""
+    """Entries of one switch: its GUID, and the LID, port, state and group of each entry, int64 [entry] each."""
 
     guid: int
     lid: npt.NDArray[np.int64]
@@ -146,15 +146,15 @@ class _Part:
 
 @dataclass(slots=True)
 class _Reading:
-    """The parts of a file, as they are read.
+    """The parts of a file that have been read so far.
 
     Attributes:
         log: lines that are not used.
         data: the file.
-        parts: entries, one part for each section with any.
+        parts: entries; each part holds one section that has entries.
         groups: (switch, group, sub-group) -> WHBF and ports.
         private: switches with tables other than number 0.
-        strange: states that are not known, with the number of their entries.
+        strange: unknown states, with the number of entries that have each.
     """
 
     log: DamageLog
@@ -165,7 +165,7 @@ class _Reading:
     strange: dict[str, int] = field(default_factory=dict)
 
     def read_switch(self, head: re.Match[bytes], end: int) -> None:
-        """Read what the file has of one switch."""
+        """Read a switch's section of the file."""
         guid = _GUID.search(head[0])
         if guid is None:
             line = self._line_of(head.start())
@@ -176,7 +176,7 @@ class _Reading:
             return
         switch = int(guid[1], 16)
         sections = list(_PART.finditer(self.data, head.end(), end))
-        # Until its groups are defined, a switch is described in any words.
+        # The text between a switch's header and its groups has no fixed form.
         before = len(self.parts)
         for section, until in zip(sections, [*(each.start() for each in sections), end][1:], strict=True):
             if section[1]:
@@ -279,12 +279,12 @@ class _Reading:
 
 
 def _is_known(line: bytes) -> bool:
-    """Return whether a line is empty, a comment, a rule or the names of columns."""
+    """Return true if a line is empty, a comment, a rule or column names."""
     return bool(_NOTHING.fullmatch(line) or _COLUMNS.match(line))
 
 
 def _read_ports(text: bytes) -> tuple[int, ...] | None:
-    """Return the ports of a group; None where a number is no port."""
+    """Return the ports of a group; None if a number is not a port."""
     numbers = [int(each) for each in text.replace(b",", b" ").split()]
     return tuple(numbers) if all(0 < number < UNREACHABLE for number in numbers) else None
 
@@ -342,7 +342,7 @@ def _leave_undefined(
     choice: npt.NDArray[np.int32],
     groups: dict[tuple[int, int], tuple[SubGroup, ...]],
 ) -> Sequence[str]:
-    """Make entries static whose group is not defined, or has no ports."""
+    """Make entries static if their group is undefined or has no ports."""
     undefined, switches = 0, 0
     for row, guid in enumerate(switch_guid.tolist()):
         named = np.unique(choice[row])

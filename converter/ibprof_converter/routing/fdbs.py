@@ -10,8 +10,8 @@ A stanza per switch; ports are decimal, LIDs hexadecimal:
     0x0018 : 032  : 05   : No 3 hop path possible via port 19!
     0x0003 : 000  : HOPS UNKNOWN
 
-The first word of a header differs between tools. Text after the port is commentary. Tables may differ in length.
-ibdiagnet 2 adds `#` lines and `PLFT_NUM: n`; of a switch's private tables only number 0 is read.
+The first word of a header differs between tools. Text after the port is ignored. Tables may differ in length. ibdiagnet
+2 adds `#` lines and `PLFT_NUM: n`; only number 0 of a switch's private tables is read.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _OTHER = re.compile(rb"LID\s*:\s*Port\b.*|#.*|File version:.*|\s*")
 
 
 def looks_like_fdbs(head: bytes) -> bool:
-    """Return whether a file's beginning has the stanzas of a `.fdbs`."""
+    """Return true if a file's beginning has the stanzas of a `.fdbs`."""
     return _SIGN.search(head) is not None
 
 
@@ -51,7 +51,7 @@ def parse_fdbs(path: str | PathLike[str], data: bytes) -> ForwardingTables:
 
 
 def _read_stanzas(path: str | PathLike[str], entries: Entries) -> Stanzas:
-    """Return the stanzas that the lines other than entries begin."""
+    """Return the stanzas that begin at lines other than entries."""
     stanzas = Stanzas(DamageLog(path))
     for line in entries.other_lines():
         if head := _HEAD.fullmatch(line.text):

@@ -65,10 +65,10 @@ class FolderDumps:
     """Dumps by their contents, in the order of their names.
 
     Attributes:
-        links: with the rank of each format, the best first.
-        tables, lid_ranges, adaptive, names: files.
-        notes: files of a known name that cannot be used, a sentence each.
-        archives: files that other programs have to unpack first.
+        links: lists of links, each with the rank of its format; rank 0 is the best.
+        tables, lid_ranges, adaptive, names: files of each kind.
+        notes: sentences on files with a known name that cannot be used.
+        archives: files that must be unpacked by other programs first.
     """
 
     links: list[tuple[int, Path]] = field(default_factory=list)
@@ -90,18 +90,18 @@ class FolderDumps:
 
 
 def identify_content(path: Path) -> Content | None:
-    """Return the kind of a file, from its beginning; None for any other and for an unreadable file."""
+    """Return the kind of a file, from its beginning; None for any other file and for an unreadable one."""
     return _identify(peek_dump(path))
 
 
 def is_adaptive(path: Path) -> bool:
-    """Return whether a file's content is `ADAPTIVE`, at a lower cost than `identify_content`."""
+    """Return true if a file's content is `ADAPTIVE`, at a lower cost than `identify_content`."""
     head = peek_dump(path)
     return looks_like_far(head) and _identify(head) is Content.ADAPTIVE
 
 
 def _identify(head: bytes) -> Content | None:
-    if b"\0" in head:  # a folder of data can hold large files that are no text
+    if b"\0" in head:  # a folder of data can hold large binary files
         return None
     if find_link_format(head):
         return Content.LINKS
@@ -115,7 +115,7 @@ def _identify(head: bytes) -> Content | None:
 
 
 def describe_unused(found: FolderDumps) -> str:
-    """Return what a folder without a list of links has instead."""
+    """Return the other contents of a folder that has no list of links."""
     parts = list(found.notes)
     for paths, what in (
         ([*found.tables, *found.adaptive], "forwarding tables without a list of links"),
@@ -145,7 +145,7 @@ def sort_below(folder: Path) -> FolderDumps:
 
 
 def _sort_files(folder: Path, found: FolderDumps, limit: int) -> int:
-    """Sort up to a number of files of a folder, and return their number."""
+    """Sort at most `limit` files of a folder; return their number."""
     looked_at = 0
     for looked_at, (path, size) in enumerate(list_files(folder), 1):
         if looked_at > limit:
@@ -177,14 +177,14 @@ _SWITCH = re.compile(
 def choose_lists(lists: Sequence[tuple[int, Path]]) -> tuple[list[Path], list[str]]:
     """Choose the lists of links to read, one for each rail.
 
-    Lists that have a switch in common are dumps of one subnet, of which the best is taken. Other subnets with the same
-    hosts are rails.
+    Lists that have a switch in common are dumps of one subnet. The best of these lists is chosen. Other subnets with
+    the same hosts are rails.
 
     Args:
-        lists: the rank of each list's format, the best first, and its path.
+        lists: the rank of each list's format (the lowest is the best), and the list's path.
 
     Returns:
-        The lists, in the natural order of their names; and those that are passed over, a sentence each.
+        The lists, in the natural order of their names; and a sentence on each list that is not chosen.
     """
     subnets: list[tuple[set[int], list[tuple[bool, int, Path]]]] = []
     if len(lists) < 2:
@@ -200,7 +200,7 @@ def choose_lists(lists: Sequence[tuple[int, Path]]) -> tuple[list[Path], list[st
             [(not switches or not is_usable, rank, path), *(each for subnet in same for each in subnet[1])],
         )
         subnets = [subnet for subnet in subnets if subnet not in same] + [joined]
-    # Text that has no switch and only looks like the best format comes last.
+    # Text without a switch that only looks like the best format comes last.
     best = [min(found)[-1] for _, found in subnets]
     if len(best) < 2:
         return best, notes
@@ -209,7 +209,7 @@ def choose_lists(lists: Sequence[tuple[int, Path]]) -> tuple[list[Path], list[st
 
 
 def _choose_rails(lists: Sequence[Path]) -> tuple[list[Path], list[str]]:
-    """Choose the lists of one machine: the one with most hosts, and those that share half of their hosts with it."""
+    """Choose the lists of one machine: the list with most hosts, and lists that share half of its hosts."""
     hosts: dict[Path, set[str]] = {}
     notes = []
     for path in lists:
@@ -230,7 +230,7 @@ def _choose_rails(lists: Sequence[Path]) -> tuple[list[Path], list[str]]:
 
 
 def _look_through(path: Path) -> tuple[set[int], bool]:
-    """Return NODE GUIDs of the switches of a list, empty if it cannot be read; and whether it can have links."""
+    """Return the NODE GUIDs of a list's switches (empty if unreadable), and true if the list can have links."""
     try:
         data = read_dump(path)
     except IbprofError:
@@ -247,11 +247,11 @@ def _find_host_names(path: Path) -> set[str]:
 
 
 def find_far(lst_path: Path, candidates: Sequence[Path]) -> Path | None:
-    """Return the `.far` that belongs to a list of links: the one of the same stem, else one that has its switches.
+    """Return the `.far` of a list of links: the file with the same stem, else a file with the list's switches.
 
     Args:
         lst_path: the list of links.
-        candidates: to choose from, other than the one of the same stem.
+        candidates: further files to choose from.
     """
     stem = strip_compression(lst_path).rpartition(".")[0] or strip_compression(lst_path)
     sibling = find_sibling(lst_path, f"{stem}.far")

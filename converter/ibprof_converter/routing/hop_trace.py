@@ -17,9 +17,9 @@ class Hop:
     """One link on a path.
 
     Attributes:
-        node, egress_port: where the packet leaves.
-        next_node, ingress_port: where it arrives.
-        link, end: the link, and its sending end; the packet loads this direction.
+        node, egress_port: the sending node, and its port.
+        next_node, ingress_port: the receiving node, and its port.
+        link, end: the link, and its sending end: the packet loads this direction.
     """
 
     node: int
@@ -32,7 +32,7 @@ class Hop:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """The hops from a source towards a destination, and how they end."""
+    """The hops from a source towards a destination, and the reason why they end."""
 
     hops: tuple[Hop, ...]
     reason: Reason
@@ -41,7 +41,7 @@ class Path:
 def trace(network: IndexedNetwork, source_lid: int, destination_lid: int) -> Path:
     """Follow the forwarding tables from the port of one LID to the port of another.
 
-    A CA or router sends by the port that owns the source LID, a switch by its table.
+    A CA or router sends from the port that owns the source LID. A switch sends by its table.
     """
     source, destination = (_find_port(network.fabric, lid) for lid in (source_lid, destination_lid))
     if NONE in (source, destination):
@@ -56,7 +56,7 @@ def trace(network: IndexedNetwork, source_lid: int, destination_lid: int) -> Pat
 def _follow_hops(
     network: IndexedNetwork, source: int, destination: int, destination_lid: int, hops: list[Hop]
 ) -> Reason:
-    """Append the hops from one port (an index into the fabric's ports) to another; return how they end."""
+    """Append the hops from one port (index into the fabric's ports) to another; return the reason why they end."""
     fabric = network.fabric
     passed: set[int] = set()
     node, egress_port = int(fabric.port_node[source]), int(fabric.port_number[source])
@@ -101,7 +101,7 @@ def _cross(fabric: Fabric, link: int, end: int) -> Hop:
 
 
 class Reason(IntEnum):
-    """How a path ends. The first two are no fault; all others leave a flow's bytes unrouted."""
+    """Reason why a path ends. The first two are no fault; all others leave a flow's bytes unrouted."""
 
     _generate_next_value_ = kernels_headers().numbers_of("ibp_reason", "IBP_")
     DELIVERED = auto()

@@ -10,9 +10,9 @@
      0x0002 004 : (Channel Adapter portguid 0x0002c90300fa0001: 'q01 [rack 1] HCA-1')
      20 valid lids dumped
 
-LIDs are hexadecimal, ports decimal; LIDs without a route are left out. Text after the port is commentary. dump_fts of
-infiniband-diags 44 also leaves out the last LID of a table when it is a multiple of 64, the block size. The dump does
-not show its route, so a warning reports this.
+LIDs are hexadecimal, ports decimal; LIDs without a route are left out. Text after the port is ignored. dump_fts of
+infiniband-diags 44 also omits the last LID of a table if it is a multiple of 64, the block size. A warning reports
+this, because the dump does not show the route.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from ibprof_converter.routing.subnet_routes import NONE
 from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
 
 _RANGE = rb"Unicast lids \[[0-9a-fx]{1,6}-([0-9a-fx]{1,6})\] of switch "
-# The description is in brackets after the GUID; the text before it contains none.
+# The description stands in brackets after the GUID; the text before it has no brackets.
 _HEAD = re.compile(rb"[ \t]{0,9}" + _RANGE + rb"[^(]{0,500}?\bguid 0x([0-9A-Fa-f]{1,16}) \(.*\):?\s*")
 _SIGN = re.compile(rb"^[ \t]{0,9}" + _RANGE, re.MULTILINE)
-# Of valid LIDs the tools print all; OpenSM counts others too.
+# The tools print all valid LIDs; OpenSM's count includes invalid ones.
 _COUNT = re.compile(rb"\s*(\d{1,6}) (valid )?lids dumped\s*")
 _OTHER = re.compile(rb"\s*Lid\s+Out\s+Destination\s*|\s*Port\s+Info\s*|#.*|\s*")
 
@@ -44,12 +44,12 @@ _BLOCK = 64
 
 
 def looks_like_lft_dump(head: bytes) -> bool:
-    """Return whether a file's beginning has the headers of such a dump."""
+    """Return true if a file's beginning has the headers of a dump of forwarding tables."""
     return _SIGN.search(head) is not None
 
 
 def parse_lft_dump(path: str | PathLike[str], data: bytes) -> ForwardingTables:
-    """Parse such a dump.
+    """Parse a dump of forwarding tables.
 
     Args:
         path: for messages.
@@ -84,10 +84,10 @@ def parse_lft_dump(path: str | PathLike[str], data: bytes) -> ForwardingTables:
 def _note_short_tables(
     stanzas: Stanzas, entries: Entries, tops: dict[int, int], written: dict[int, int | None]
 ) -> None:
-    """Note tables with fewer entries than the tool says it wrote, and those that end before their last LID.
+    """Note incomplete tables: fewer entries than the tool states, or an end before the last LID.
 
-    The tools write the number of entries after each table, so a table without it was not finished. Where it has the
-    last LID all the same, nothing is lost.
+    The tools write the number of entries after each table. A table without this number is incomplete, unless it has the
+    last LID.
     """
     bounds = [*stanzas.entry, len(entries.lid)]
     for table, (begin, end) in enumerate(pairwise(bounds)):
@@ -102,7 +102,7 @@ def _note_short_tables(
 
 
 def _read_top(digits: bytes) -> int:
-    """Return the last LID of a table's header, decimal or hexadecimal after `0x`; 0 for no number."""
+    """Return the last LID in a table's header, decimal or hexadecimal after `0x`; 0 if there is no number."""
     try:
         return int(digits, 16 if digits.startswith(b"0x") else 10)
     except ValueError:
@@ -115,8 +115,8 @@ def write_lft_text(fabric: Fabric, tables: ForwardingTables) -> Iterator[str]:
     Each entry names the GUID of the port that has the LID, so that OpenSM finds the port even under another LID.
 
     Args:
-        fabric: that the tables belong to.
-        tables: of its switches.
+        fabric: the fabric of the tables.
+        tables: the tables of its switches.
     """
     lid_of = {
         int(node): int(lid)

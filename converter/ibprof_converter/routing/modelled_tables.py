@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Forwarding tables as a subnet manager could make them, for fabrics whose tables are unknown. All routes are shortest.
 
-`MIN_HOP`: each switch sends to one adapter after the other by the least used of its shortest ports, as OpenSM's default
-engine does. `D_MOD_K`, on regular trees: the number of the adapter says which uplinks lead to it, as engines for
-fat-trees do.
+`MIN_HOP`: each switch sends to each adapter by the least used of its shortest ports, as OpenSM's default engine does.
+    `D_MOD_K`, on regular trees: the adapter's number selects the uplinks, as in fat-tree engines.
 
 Source: OpenSM 3.3.23, osm_ucast_mgr.c and osm_switch.c; E. Zahavi, "D-Mod-K routing providing non-blocking traffic for
 shift permutations on real life fat trees", CCIT report 776, Technion, 2010.
@@ -30,12 +29,13 @@ _NOT_REACHED = 1 << 14
 
 
 def model_tables(fabric: Fabric, model: str | None = None) -> tuple[ForwardingTables, str]:
-    """Return tables of all switches, for the LIDs of CAs and routers that are cabled to one; and the model's name.
+    """Return tables of all switches, and the model's name. The tables reach the LIDs of CAs and routers cabled to a
+    switch.
 
     Args:
         fabric: the fabric.
-        model: one of `MODELS`; None: `D_MOD_K` on regular trees, else `MIN_HOP`. It is `MIN_HOP` too where the tree is
-            not regular.
+        model: one of `MODELS`; None: `D_MOD_K` on regular trees, else `MIN_HOP`. `D_MOD_K` becomes `MIN_HOP` on trees
+            that are not regular.
     """
     guid = np.sort(fabric.node_guid[fabric.node_kind == NodeKind.SWITCH])
     width = int((fabric.port_lid + (1 << fabric.port_lmc)).max(initial=1))
@@ -46,8 +46,8 @@ def model_tables(fabric: Fabric, model: str | None = None) -> tuple[ForwardingTa
     tree = None if model == MIN_HOP else find_regular_tree(leads_to, _find_leaves(network, ends))
     leaves = _order_leaves(network, ends, tree)
     distance = _measure_distances(leads_to, leaves)
-    used = np.zeros(leads_to.shape, np.int32)  # [switch, port], adapters that are reached by it
-    below = np.cumprod([1, *(tree.uplinks if tree else ())])  # [level], uplinks of all levels below, multiplied
+    used = np.zeros(leads_to.shape, np.int32)  # [switch, port], number of adapters reached by the port
+    below = np.cumprod([1, *(tree.uplinks if tree else ())])  # [level], product of the uplinks of all levels below
     most = int(np.bincount(ends.leaf).max(initial=0))
     table = tables.port
     for number, switch in enumerate(leaves.tolist()):
@@ -68,7 +68,7 @@ def model_tables(fabric: Fabric, model: str | None = None) -> tuple[ForwardingTa
 
 @dataclass(frozen=True, slots=True)
 class _Destinations:
-    """Cabled ports of CAs and routers: their leaf switch, its port, their LID, and their node; int64 [destination]."""
+    """Cabled ports of CAs and routers: leaf switch, its port, the LID, and the node; int64 [destination]."""
 
     leaf: npt.NDArray[np.int64]
     port: npt.NDArray[np.int64]
@@ -80,7 +80,7 @@ class _Choices:
     """The ports of each switch on the shortest paths to one leaf switch.
 
     Attributes:
-        switch: int [row], switches from which a path leads there.
+        switch: int [row], switches that have a path to the leaf.
     """
 
     def __init__(self, leads_to: npt.NDArray[np.int32], distance: npt.NDArray[np.int16]) -> None:
@@ -105,16 +105,16 @@ class _Choices:
         return np.asarray(chosen, np.uint8)
 
     def find_lower_level(self, level: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return the lower of the levels that the ports of each row join: int64 [row]."""
+        """Return the lower of the two levels that each row's ports join: int64 [row]."""
         return np.minimum(level[self.switch], level[self._leads_to[self.switch, self._port[:, 0]]])
 
     def take_by_number(self, number: int, divisor: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
-        """Return the port of each row by the number of an adapter, divided by int64 [row]: uint8 [row]."""
+        """Return the port of each row, selected by an adapter's number divided by int64 [row]: uint8 [row]."""
         return np.asarray(self._port[self._row, number // divisor % self._count], np.uint8)
 
 
 def _find_peers(network: IndexedNetwork) -> npt.NDArray[np.int32]:
-    """Return the switch at the other end of each port: int32 [switch, port], `NONE` where there is none."""
+    """Return the switch at the other end of each port: int32 [switch, port], `NONE` if there is no switch."""
     end = network.end_at[network.switch_node]
     beyond = network.next_node[end]
     peer = np.where((end == NONE) | (beyond == NONE), NONE, network.switch_of[beyond])
@@ -133,7 +133,7 @@ def _find_destinations(network: IndexedNetwork) -> _Destinations:
 
 
 def _find_leaves(network: IndexedNetwork, ends: _Destinations) -> npt.NDArray[np.bool_]:
-    """Return which switches have hosts: bool [switch]. Aggregation nodes of switches are no hosts."""
+    """Return the switches that have hosts: bool [switch]. Aggregation nodes of switches are not hosts."""
     names = network.fabric.node_name
     is_host = np.array([not is_aggregation_node(names[node]) for node in ends.node.tolist()], np.bool_)
     is_leaf = np.zeros(len(network.switch_node), np.bool_)
@@ -147,7 +147,7 @@ def _order_leaves(network: IndexedNetwork, ends: _Destinations, tree: RegularTre
     leaves = np.flatnonzero(count)
     if tree:
         return np.concatenate([tree.leaves, np.setdiff1d(leaves, tree.leaves)])
-    # As OpenSM: those with more adapters first.
+    # As in OpenSM, switches with more adapters come first.
     guid = network.fabric.node_guid[network.switch_node[leaves]]
     return np.asarray(leaves[np.lexsort((guid, -count[leaves]))])
 
@@ -178,8 +178,8 @@ class RegularTree:
 
     Attributes:
         level: int [switch], 0 for leaf switches.
-        uplinks: number of uplinks of a switch of each level but the last.
-        leaves: int [leaf], switches of level 0; those of one subtree follow each other.
+        uplinks: uplinks of a switch, for each level except the last.
+        leaves: int [leaf], switches of level 0; leaves of one subtree are adjacent.
     """
 
     level: npt.NDArray[np.int64]
@@ -191,8 +191,8 @@ def find_regular_tree(leads_to: npt.NDArray[np.int32], is_leaf: npt.NDArray[np.b
     """Return the levels of a regular tree; None for any other fabric.
 
     Args:
-        leads_to: int32 [switch, port], the switch at the other end, `NONE` where there is none.
-        is_leaf: bool [switch], those with hosts.
+        leads_to: int32 [switch, port], the switch at the other end, `NONE` if there is no switch.
+        is_leaf: bool [switch], true for switches with hosts.
     """
     level = _count_levels(leads_to, is_leaf)
     at, port = np.nonzero(leads_to != NONE)
@@ -230,7 +230,7 @@ def _count_levels(leads_to: npt.NDArray[np.int32], is_leaf: npt.NDArray[np.bool_
 def _find_subtrees(
     level: npt.NDArray[np.int64], at: npt.NDArray[np.intp], to: npt.NDArray[np.int32], highest: int
 ) -> npt.NDArray[np.int32]:
-    """Return the number of the subtree that each switch is in, of the switches up to a level: int32 [switch]."""
+    """Return the number of each switch's subtree, among the switches up to a level: int32 [switch]."""
     from scipy.sparse import coo_array  # noqa: PLC0415  (slow to import)
     from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
 
@@ -241,7 +241,7 @@ def _find_subtrees(
 
 
 def add_switch_routes(fabric: Fabric, tables: ForwardingTables) -> ForwardingTables:
-    """Return tables with new shortest routes to all switches that have a LID; routes to other ports are kept."""
+    """Return tables with new shortest routes to all switches that have a LID; other routes are kept."""
     cables: dict[int, list[tuple[int, int]]] = {}
     for (a, b), (p, q) in zip(fabric.link_node.tolist(), fabric.link_port.tolist(), strict=True):
         if fabric.node_kind[a] == fabric.node_kind[b] == NodeKind.SWITCH:
@@ -263,7 +263,7 @@ def add_switch_routes(fabric: Fabric, tables: ForwardingTables) -> ForwardingTab
 
 
 def _route_to(cables: dict[int, list[tuple[int, int]]], switch: int) -> dict[int, int]:
-    """Return the egress port of each switch that reaches one, which is 0 at that one."""
+    """Return the egress port towards a switch, for each switch that reaches it; 0 at the switch itself."""
     egress = {switch: 0}
     queue = deque([switch])
     while queue:

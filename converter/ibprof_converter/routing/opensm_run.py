@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forwarding tables by the installed OpenSM: it routes a fabric's links, which ibsim simulates, with the fabric's LIDs.
+"""Forwarding tables by the installed OpenSM, which routes a fabric's links and LIDs as simulated by ibsim.
 
 Debian's packages are `opensm` and `ibsim-utils`. Nothing leaves the machine, and any user may run it.
 """
@@ -40,8 +40,8 @@ class RoutedByOpenSM:
 
     Attributes:
         subnet: the rail.
-        engine: that made them. Where the wanted one refuses the fabric, OpenSM takes another.
-        lanes: virtual lanes that its log says they need against deadlocks; None where it states none.
+        engine: the engine that made the tables. OpenSM takes another engine if the wanted one refuses the fabric.
+        lanes: virtual lanes needed against deadlocks, as stated in OpenSM's log; None if not stated.
     """
 
     subnet: Subnet
@@ -53,12 +53,12 @@ def route_by_opensm(fabric: Fabric, engine: str) -> RoutedByOpenSM:
     """Let OpenSM route a fabric.
 
     Args:
-        fabric: links and LIDs; its speeds are ignored, since OpenSM's engines choose by hops and number of routes.
+        fabric: links and LIDs; link speeds are ignored, since OpenSM's engines choose by hops and number of routes.
         engine: one of `ENGINES`.
 
     Raises:
         MissingToolError: OpenSM or ibsim is not installed.
-        InconsistentError: one of them ends early or does not end, for instance since the fabric falls into parts.
+        InconsistentError: a program ends early or does not end, for instance because the fabric is in parts.
     """
     path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
     programs = {program: _find_program(program, path) for program in _PACKAGES}
@@ -78,7 +78,7 @@ def route_by_opensm(fabric: Fabric, engine: str) -> RoutedByOpenSM:
         ports = 2 * fabric.links + 300 * fabric.nodes
         simulate = [programs["ibsim"], "-s", "-n", "-N", str(fabric.nodes + 8), "-S", str(fabric.nodes + 8)]
         simulate += ["-P", str(ports), "fabric.net"]
-        # -D 0x43 adds the dumps of tables; -d 2 flushes the log, which is waited for.
+        # -D 0x43 adds the dumps of tables; -d 2 flushes the log, which ibprof polls.
         manage = [programs["opensm"], *shlex.split("-f osm.log -e -s 0 -D 0x43 -d 2 -n 32 -t 2000")]
         manage += ["-F", "opensm.conf", "-R", engine, "-l", str(int(fabric.port_lmc.max(initial=0)))]
         manage += ["--dump_files_dir", "."]
@@ -105,7 +105,7 @@ def _choose_host(fabric: Fabric) -> int:
 
 
 def write_net(fabric: Fabric) -> str:
-    """Return a fabric as ibsim reads it: the form of `ibnetdiscover`. Nodes are named by their numbers."""
+    """Return a fabric in the form that ibsim reads, `ibnetdiscover`. Nodes are named by their numbers."""
     port_guid = dict(
         zip(
             zip(fabric.port_node.tolist(), fabric.port_number.tolist(), strict=True),
@@ -171,7 +171,7 @@ def _find_simulator() -> str:
 def _running(
     command: list[str], folder: Path, environment: dict[str, str], log: str, ready: str, limit_s: float
 ) -> Iterator[None]:
-    """Run a program until the block ends; the block begins when `ready` is in its log."""
+    """Run a program until the block ends; the block begins once `ready` is in the program's log."""
     program = Path(command[0]).name
     printed = folder / f"{program}.log"
     with printed.open("w") as output:

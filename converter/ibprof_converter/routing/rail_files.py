@@ -33,15 +33,15 @@ class RailFiles:
 
     Attributes:
         links: the list of links, or the first of `parts`.
-        parts: the files of LLDP, one for each node, if the fabric is listed by these.
-        tables: forwarding tables of its switches; None where they are still to be found among `candidates`.
-        candidates: files with tables, of any fabric, in one file or one a switch.
-        lid_ranges: OpenSM's `guid2lid`; None: the one next to the list of links, if any.
-        adaptive: ibdiagnet 2's `.far`, if any. It can be among `candidates` too.
-        names: names for nodes, as OFED's tools take them, if any.
-        synthetic: the name of a synthetic fabric; it has no files.
-        notes: files that are not used, a sentence each.
-        plane: which plane of the list this is; None where the list has no planes.
+        parts: LLDP files, one for each node, if the fabric is listed by LLDP.
+        tables: forwarding tables of the rail's switches; None if they must be searched among `candidates`.
+        candidates: files with tables of any fabric, each for all switches or for one.
+        lid_ranges: OpenSM's `guid2lid`; None: the `guid2lid` next to the list of links, if any.
+        adaptive: ibdiagnet 2's `.far`, if any; `candidates` can hold it too.
+        names: file of node names for OFED's tools, if any.
+        synthetic: the name of a synthetic fabric, which has no files.
+        notes: sentences on files that are not used.
+        plane: number of the plane in the list; None if the list has no planes.
     """
 
     links: Path
@@ -79,22 +79,21 @@ def find_rails(
 ) -> list[RailFiles]:
     """Assign files and folders to rails by their contents, one rail per list of links.
 
-    A folder is one rail: its best list of links, with its tables and other files, in the folder or below it. Lists of
-    other subnets of the same hosts are more rails; one of other hosts is passed over with a note. A folder that holds
-    only folders of dumps is one rail per folder. Of single files the first with tables belongs to the first with links,
-    and so on. More files with tables than lists belong to whichever list has their switches. Without any, tables are
-    looked for next to the links and below. Each plane of a list is a rail of its own (`count_planes`). A name
-    such as `xgft:..` is a synthetic fabric.
+    A folder is one rail: its best list of links, with the tables and other files in the folder or below. Lists of other
+        subnets with the same hosts are further rails. A list of other hosts is skipped with a note. A folder that holds
+        only folders of dumps has one rail per folder. Among single files, the first file with tables belongs to the
+        first with links, and so on. If there are more files with tables than lists, each belongs to the list that has
+        its switches. If there are no files with tables, they are searched next to the links and below. Each plane of a
+        list is a separate rail (`count_planes`). A name like `xgft:..` is a synthetic fabric.
 
     Args:
-        names: as the user gave them.
-        tables: those named separately, one per rail; none: as described.
-        name_map: names for nodes, for all rails; None: those next to the links, if any.
+        names: file, folder and fabric names from the user.
+        tables: files with tables that the user names, one per rail; if empty, they are searched.
+        name_map: file of node names, for all rails; None: the file next to the links, if any.
 
-    Raises:
-        UsageError: there are fewer table files than rails, files named separately are not one per rail, or they are
-            named for a synthetic fabric.
-        InputError: a folder has no list of links, or none of the files is one.
+    UsageError: there are fewer files with tables than rails, the number of named files is not the number of rails, or
+    files are named for a synthetic fabric.
+        InputError: a folder has no list of links, or no file is a list of links.
     """
     rails: list[RailFiles] = []
     named = FolderDumps(tables=[Path(name) for name in tables])
@@ -105,7 +104,7 @@ def find_rails(
             continue
         if path.is_dir():
             found = sort_folder(path)
-            # A folder of tables alone belongs to a list that is named too.
+            # A folder that has only tables belongs to a list that is also named.
             if not found.links and (found.tables or found.adaptive) and len(names) > 1:
                 named.tables += found.tables
                 named.adaptive += found.adaptive
@@ -135,20 +134,20 @@ def find_rails(
 
 
 def _split_planes(rail: RailFiles) -> list[RailFiles]:
-    """Return each plane of a list of links as a rail; the rail itself where there are no planes."""
+    """Return each plane of a list of links as a rail; the rail itself if the list has no planes."""
     count = 1 if rail.synthetic or rail.parts else count_planes(rail.links)
     return [rail] if count == 1 else [replace(rail, plane=plane) for plane in range(count)]
 
 
 def _refuse_tables_alone(rails: Sequence[RailFiles], named: FolderDumps) -> None:
-    """Raise an error where files were named, but none of them is a list of links."""
+    """Raise an error if the named files include no list of links."""
     for content in (Content.TABLES, Content.ADAPTIVE, Content.LID_RANGES, Content.NAMES):
         if not rails and (left := named.of(content)):
             raise InputError(left[0], None, "a list of links", f"{content.value} alone")
 
 
 def _add_part(rails: list[RailFiles], path: Path) -> None:
-    """Add a file of LLDP to the fabric of the files that are named before it: all of them list one."""
+    """Add an LLDP file to the fabric of the files named before it: all of them list one fabric."""
     for number, rail in enumerate(rails):
         if rail.parts:
             rails[number] = replace(rail, parts=(*rail.parts, path))
@@ -157,12 +156,12 @@ def _add_part(rails: list[RailFiles], path: Path) -> None:
 
 
 def has_links(path: Path) -> bool:
-    """Return whether a file is a list of links, or a folder holds one."""
+    """Return true if a file is a list of links, or a folder holds one."""
     return bool(sort_folder(path).links) if path.is_dir() else identify_content(path) is Content.LINKS
 
 
 def _complete(rail: RailFiles, named: FolderDumps, number: int, rails: int) -> RailFiles:
-    """Return a rail with the files named for it; without named tables, with those next to its links or below."""
+    """Return a rail with the files named for it. Without named tables, those next to its links or below are used."""
     if rail.synthetic:
         return rail
     tables, candidates = rail.tables, rail.candidates
@@ -186,7 +185,7 @@ def _complete(rail: RailFiles, named: FolderDumps, number: int, rails: int) -> R
 
 
 def _find_adaptive(links: Path, tables: Path | None, candidates: Sequence[Path]) -> Path | None:
-    """Return the `.far` among files with tables, or next to a list of links, that belongs to this list."""
+    """Return the `.far` of a list of links, from the files with tables or next to the list."""
     named = [tables] if tables is not None else list(candidates)
     return find_far(links, [path for path in named if is_adaptive(path)])
 
@@ -196,9 +195,9 @@ def _without(paths: Sequence[Path], path: Path) -> tuple[Path, ...]:
 
 
 def _find_candidates(folder: Path, found: FolderDumps | None = None) -> list[Path]:
-    """Return the files with tables of a folder, or else of the folders below it.
+    """Return the files with tables in a folder, or else in the folders below it.
 
-    A `.far` has tables too, and comes last.
+    A `.far` also has tables, and comes last.
     """
     found = sort_folder(folder) if found is None else found
     if found.tables or found.adaptive:
@@ -220,9 +219,9 @@ def _read_folder(folder: Path, found: FolderDumps) -> list[RailFiles]:
 
 
 def _pass_over_unusable(rails: list[RailFiles], notes: list[str]) -> tuple[list[RailFiles], list[str]]:
-    """Return the rails whose lists can be read, and notes on the others, which the first rail has too.
+    """Return the rails with readable lists, and notes on the others. The first rail also gets these notes.
 
-    Any text can look like a list. The only list of a search is kept, and read later.
+    Any text can look like a list. If a search finds only one list, it is kept and read later.
     """
     if len(rails) < 2:
         return rails, notes

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the routes of a rail come from: its forwarding tables, OpenSM on this machine, or a model."""
+"""Source of a rail's routes: its forwarding tables, OpenSM on this machine, or a model."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def read_routed_rail(files: RailFiles, number: int = 0, routes: str | None = Non
     Args:
         files: of the rail.
         number: of the rail, which distinguishes synthetic ones.
-        routes: where its routes come from, as `parse_routes` returns it; None: its tables, or a model without any.
+        routes: source of the routes, in the form that `parse_routes` returns; None: the rail's tables, else a model.
 
     Raises:
-        InputError: a file is invalid, or there are no tables though they are asked for.
+        InputError: a file is invalid, or the requested tables do not exist.
         InconsistentError: the files describe different fabrics, or OpenSM cannot route the fabric.
         MissingToolError: OpenSM or ibsim is not installed.
         UsageError: the synthetic fabric is impossible.
@@ -61,11 +61,11 @@ def read_routed_subnet(path: str | PathLike[str], routes: str | None = None) -> 
     """Read a fabric of one rail, with its tables or with modelled routes.
 
     Args:
-        path: of its dumps.
-        routes: as in `read_routed_rail`.
+        path: path of the fabric's dumps.
+        routes: source of the routes, as in `read_routed_rail`.
 
     Raises:
-        InputError: a file is invalid, or it is a folder of several rails.
+        InputError: a file is invalid, or the path is a folder of several rails.
         IbprofError: as `read_routed_rail` does.
     """
     rails = find_rails([path])
@@ -76,12 +76,12 @@ def read_routed_subnet(path: str | PathLike[str], routes: str | None = None) -> 
 
 
 def name_routes(subnets: Sequence[Subnet]) -> str:
-    """Return where the routes of rails come from: `TABLES`, or another source by rail."""
+    """Return the source of the rails' routes: `TABLES`, or another source by rail."""
     return " and ".join(dict.fromkeys(subnet.route_source for subnet in subnets))
 
 
 def describe_routes(subnets: Sequence[Subnet]) -> str | None:
-    """Return a sentence on where routes come from; None where all are those of tables that were read."""
+    """Return a sentence on the source of routes; None if all routes come from tables that were read."""
     sources = [source for source in dict.fromkeys(subnet.route_source for subnet in subnets) if source != TABLES]
     if not sources:
         return None
@@ -90,5 +90,5 @@ def describe_routes(subnets: Sequence[Subnet]) -> str | None:
 
 
 def are_modelled(subnets: Sequence[Subnet]) -> bool:
-    """Return whether the routes of any rail are a model's."""
+    """Return true if the routes of any rail are modelled."""
     return any(subnet.route_source.startswith(MODELLED) for subnet in subnets)

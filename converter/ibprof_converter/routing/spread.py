@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Spread traffic over link directions, for all sources of a destination at once.
 
-The routes to one destination form an in-tree. Bytes that reach a switch are summed before they are moved on. So the
-cost depends on the number of switches, not on pairs times hops.
+The routes to one destination form an in-tree. Bytes that reach a switch are summed before they are moved on. The cost
+therefore depends on the number of switches, not on pairs times hops.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ class SpreadLoads:
 
     Attributes:
         bytes: uint64 [link, end, group], bytes that the node at that end sends on the link.
-        reason: uint8 [flow], of `Reason`: how each flow ends; flows that do not arrive load nothing. Empty for a
+        reason: uint8 [flow], `Reason` why each flow ends; a flow that does not arrive loads no link. Empty for a
             matrix.
         routed: uint64 [group], bytes that arrive over links.
-        same_port: bytes whose source and destination are one port; they load no link.
-        unrouted: reason -> bytes that do not arrive, for the reasons that occur.
+        same_port: bytes with the same source and destination port, which load no link.
+        unrouted: reason -> bytes that do not arrive; only reasons that occur.
     """
 
     bytes: npt.NDArray[np.uint64]
@@ -52,9 +52,9 @@ def spread(
         routes: of one subnet.
         source_lid, destination_lid: int [flow].
         bytes: uint64 [flow].
-        group: int [flow], 0 .. groups - 1; each group has separate loads.
+        group: int [flow], 0 .. groups - 1; loads are summed by group.
         groups: number of groups.
-        threads: upper limit; None: the number of processors.
+        threads: largest number of threads; None: the number of processors.
 
     Raises:
         InconsistentError: the sum of the bytes exceeds 64 bits.
@@ -87,15 +87,15 @@ def spread_matrix(
     bytes: npt.NDArray[np.uint64],
     threads: int | None = None,
 ) -> SpreadLoads:
-    """Add the bytes of each pair to every link direction on its path, where the pairs form a whole matrix.
+    """Add the bytes of each pair to every link direction on its path, for a whole matrix of pairs.
 
     Args:
         routes: of one subnet.
         source_lid: int [source].
         destination_lid: int [destination].
-        bytes: uint64 [source, destination]. It is not copied if its columns are adjacent, or broadcast from one column,
-            which then costs next to nothing.
-        threads: upper limit; None: the number of processors.
+        bytes: uint64 [source, destination]. Adjacent columns are not copied. A matrix broadcast from one column costs
+            next to nothing.
+        threads: largest number of threads; None: the number of processors.
 
     Raises:
         InconsistentError: the sum of the bytes exceeds 64 bits.

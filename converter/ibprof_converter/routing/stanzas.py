@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forwarding tables from the lines of a dump, for all formats: entries, read by a kernel, in a stanza per switch."""
+"""Forwarding tables from the lines of a dump, for all formats: a kernel reads the entries, in one stanza per switch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ibprof_converter.fabric.damage import DamageLog
 from ibprof_converter.fabric.node_names import show_some
 from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
 
-# A table is dense, and a valid file fills most of its cells. This keeps a few lines from asking for all the memory.
+# A table is dense, and a valid file fills most of its cells. The limit keeps a few lines from allocating all memory.
 _CELLS_PER_ENTRY = 64
 _CELLS_ALWAYS = 1 << 24
 
@@ -27,11 +27,11 @@ _NOWHERE = -1
 
 _HEADLESS_LINES = 1000
 
-# A stanza of ibnetdiscover, in the same log, is no header.
+# A stanza of ibnetdiscover in the same log is not a header.
 _HEADER_WORDS = re.compile(rb"\bSwitch\b(?!\s*[0-9]{1,3}\s*\"[SHR]-)|Unicast lids|of switch|lids \[")
 
 
-# How the tools end the line of an entry.
+# The text with which the tools end an entry's line.
 _WHOLE = re.compile(rb"(?:yes|!|\)|'|UNKNOWN|UNREACHABLE)\s*\Z")
 
 _OTHER = kernels_headers().types["ibp_other_line"]
@@ -39,11 +39,11 @@ _OTHER = kernels_headers().types["ibp_other_line"]
 
 @dataclass(slots=True)
 class Stanzas:
-    """The begin of each table: its first entry, its switch, and whether it is a private table other than number 0.
+    """First entry, switch and kind of each table: the normal table, or a private table other than number 0.
 
     Attributes:
         log: lines that are not used.
-        lost: numbers of tables whose header is damaged. They are no table of the switch before them either.
+        lost: numbers of tables with a damaged header. Their entries do not belong to the switch before them either.
     """
 
     log: DamageLog
@@ -60,8 +60,8 @@ class Stanzas:
         self.private.append(private)
 
     def begin_private(self, entry: int, number: int) -> None:
-        """Begin a private table of the switch before it."""
-        if len(self.entry) - 1 in self.lost:  # its header is damaged
+        """Begin a private table of the switch whose header came last."""
+        if len(self.entry) - 1 in self.lost:  # the switch's header is damaged
             self.lost.add(len(self.entry))
             self.begin(entry, self.guid[-1], private=True)
         else:
@@ -83,7 +83,7 @@ class Stanzas:
 
 
 def note_cut_end(stanzas: Stanzas, entries: Entries) -> None:
-    """Note that a dump ends within the line of an entry: lines after it are missing too. The entry itself is whole."""
+    """Note that a dump ends within an entry's line: later lines are missing. The entry itself is complete."""
     data = entries.data
     begin = data.rfind(b"\n") + 1
     last = data[begin:]
@@ -96,7 +96,7 @@ def note_cut_end(stanzas: Stanzas, entries: Entries) -> None:
 def fill_tables(stanzas: Stanzas, entries: Entries) -> ForwardingTables:
     """Return the tables that entries form; private tables other than number 0 are left out.
 
-    A LID for which a table has several ports has none: each of them may be wrong.
+    A LID with several ports in one table gets no port: each of them may be wrong.
 
     Raises:
         InputError: there are no tables, or they are nearly empty.
@@ -128,7 +128,7 @@ def fill_tables(stanzas: Stanzas, entries: Entries) -> ForwardingTables:
 
 
 def _lose_headless(stanzas: Stanzas, entries: Entries) -> None:
-    """Note entries before the first header: their switch is unknown."""
+    """Note entries before the first header, since their switch is unknown."""
     for entry in range(min(stanzas.entry[0], _HEADLESS_LINES)):
         line = entries.line_of(entry)
         stanzas.log.lose(line, InputError(stanzas.log.path, line, "a header that names a switch", "an entry"))
@@ -180,7 +180,7 @@ class EntryForm(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class OtherLine:
-    """A line that is no valid entry: its number in the file, from 1, the number of entries before it, and its text."""
+    """A line that is not a valid entry: its line number from 1, the number of entries before it, and its text."""
 
     number: int
     entries: int
@@ -188,21 +188,21 @@ class OtherLine:
 
     @property
     def is_entry(self) -> bool:
-        """True where the line is meant to be an entry."""
+        """True if the line is meant to be an entry."""
         return self.text.startswith(b"0x")
 
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """The entries of all tables of a dump, in its order.
+    """The entries of all tables of a dump, in the dump's order.
 
     Attributes:
         lid: uint16 [entry].
-        port: uint8 [entry], `UNREACHABLE` for none.
-        others: structured [line], begin and end of all other lines, invalid entries among them, and the number of
-            entries before them.
+        port: uint8 [entry], egress port; `UNREACHABLE` for no port.
+        others: structured [line], all other lines, including invalid entries: begin, end, and number of entries before
+            the line.
         data: the dump.
-        form: form of its entries.
+        form: form of the dump's entries.
     """
 
     lid: npt.NDArray[np.uint16]
@@ -217,7 +217,7 @@ class Entries:
         kernels = load_kernels()
         text = np.frombuffer(data, np.uint8)
         lines = kernels.lib.ibp_count_line_breaks(kernels.pointer(text), len(text)) + 1
-        # Allocated memory that is never written costs nothing.
+        # Memory that is allocated but never written costs nothing.
         lid, port, others = np.empty(lines, np.uint16), np.empty(lines, np.uint8), np.empty(lines, _OTHER)
         read = kernels.ffi.new("struct ibp_entries *")
         read.lid, read.port = kernels.pointer(lid), kernels.pointer(port)
@@ -226,7 +226,7 @@ class Entries:
         return cls(lid[: read.count], port[: read.count], others[: read.others].copy(), data, form)
 
     def other_lines(self) -> Iterator[OtherLine]:
-        """Yield the lines that are no valid entries."""
+        """Yield the lines that are not valid entries."""
         for before, (begin, end, entries) in enumerate(self.others.tolist()):
             yield OtherLine(entries + before + 1, entries, self.data[begin:end])
 
@@ -240,13 +240,13 @@ class Entries:
         """Fill the rows of a table with the entries of stanzas.
 
         Args:
-            stanza_begin: uint64 [stanza + 1], the first entry of each, then the number of entries.
-            row: int32 [stanza], -1 for a stanza to leave out.
-            shape: of the table, beyond the highest row and LID.
+            stanza_begin: uint64 [stanza + 1], first entry of each stanza, then the number of entries.
+            row: int32 [stanza], row of each stanza; -1 leaves the stanza out.
+            shape: the table's shape, larger than the highest row and LID.
 
         Returns:
-            uint8 [row, LID], `UNREACHABLE` without an entry and where entries contradict each other; and the first
-            entry that another one contradicts.
+            Ports, uint8 [row, LID], `UNREACHABLE` without an entry or with contradictory entries; and the first entry
+            that another entry contradicts.
         """
         kernels = load_kernels()
         table = np.full(shape, UNREACHABLE, np.uint8)

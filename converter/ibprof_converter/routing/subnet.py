@@ -39,15 +39,15 @@ _WANTED = (
 
 @dataclass(frozen=True, slots=True)
 class Subnet:
-    """One rail: its fabric and its tables.
+    """A rail: its fabric and its tables.
 
     Attributes:
-        fabric: with the LMC of each port set, from `guid2lid` or from the tables.
-        tables: of its switches.
-        warnings: anomalies of the two and of how they fit, a sentence each.
-        gaps: those of the warnings that report tables leading to what the fabric lacks; its listing is cut, or older.
-        adaptive: adaptive routing of its switches; None if unknown.
-        route_source: where the tables come from: `TABLES`, `modelled:MODEL` or `opensm:ENGINE`.
+        fabric: the fabric, with each port's LMC from `guid2lid` or from the tables.
+        tables: the tables of the fabric's switches.
+        warnings: sentences on anomalies of the fabric, of the tables, and between the two.
+        gaps: warnings about tables that lead to missing parts of the fabric: its listing is cut, or older.
+        adaptive: adaptive routing of the switches; None if unknown.
+        route_source: source of the tables: `TABLES`, `modelled:MODEL` or `opensm:ENGINE`.
         routes: routes of packets, made from fabric and tables.
     """
 
@@ -95,7 +95,7 @@ def read_rail_fabric(files: RailFiles, number: int = 0) -> Fabric:
 
     Raises:
         InputError: a file is invalid.
-        InconsistentError: it contradicts itself.
+        InconsistentError: a file contradicts itself.
         UsageError: the synthetic fabric is impossible.
     """
     return generate(files.synthetic, number).fabric if files.synthetic else _read_links(files)
@@ -111,11 +111,11 @@ def read_without_tables(files: RailFiles, unused: Sequence[str] = ()) -> Subnet:
 
     Args:
         files: of the rail.
-        unused: files with tables that cannot be used, a sentence each.
+        unused: sentences on files with tables that cannot be used.
 
     Raises:
         InputError: a file is invalid.
-        InconsistentError: it contradicts itself.
+        InconsistentError: a file contradicts itself.
     """
     fabric = _read_links(files)
     tables = ForwardingTables(NO_FILE, np.zeros(0, np.uint64), np.zeros((0, 1), np.uint8))
@@ -149,13 +149,13 @@ def join_subnet(
 
 
 def _chooses_here(fabric: Fabric, adaptive: AdaptiveRouting) -> bool:
-    """Return whether a switch of the fabric chooses among ports."""
+    """Return true if a switch of the fabric chooses among ports."""
     chooses = (adaptive.group != NO_GROUP).any(axis=1)
     return bool(np.isin(adaptive.tables.switch_guid[chooses], switch_guids(fabric)).any())
 
 
 def _compare_adaptive(fabric: Fabric, tables: ForwardingTables, adaptive: AdaptiveRouting) -> Iterator[str]:
-    """Yield what of a `.far` is not used, and where its static ports are not those of the tables."""
+    """Yield the parts of a `.far` that are not used, and its static ports that differ from the tables."""
     yield from (f"{adaptive.name}: {warning}" for warning in adaptive.warnings)
     own = adaptive.tables
     here = np.isin(own.switch_guid, switch_guids(fabric))
@@ -175,7 +175,7 @@ def _compare_adaptive(fabric: Fabric, tables: ForwardingTables, adaptive: Adapti
 
 
 def _list_warnings(fabric: Fabric, tables: ForwardingTables) -> Iterator[str]:
-    """Yield the anomalies of both files, and what of them is not used."""
+    """Yield the anomalies of both files, and their unused parts."""
     for part in (fabric, tables):
         yield from (f"{part.name}: {warning}" for warning in part.warnings)
         yield from (f"{part.name}: {damage}" for damage in describe_damages(part.damage))
@@ -198,12 +198,12 @@ def check_rails(subnets: Sequence[Subnet]) -> None:
 def infer_lmc(fabric: Fabric, tables: ForwardingTables) -> Fabric:
     """Set the LMC that the tables show, where it is unknown.
 
-    A port with LMC m answers to an aligned block of 2**m LIDs, of which a `.lst` lists the first. A subnet manager
-    assigns one LMC to all CAs and routers. So it is the largest m for which each of their ports has an aligned base LID
-    and a block that is otherwise unlisted and reachable. Switches keep LMC 0.
+    A port with LMC m answers to an aligned block of 2**m LIDs; a `.lst` lists the first LID. A subnet manager assigns
+    one LMC to all CAs and routers. The LMC is therefore the largest m for which each port has an aligned base LID, and
+    the rest of its block is unlisted and reachable. Switches keep LMC 0.
 
     Returns:
-        The same fabric if an LMC is known or the tables show none.
+        The same fabric if its LMC is known, or the tables show none.
     """
     is_end = fabric.node_kind[fabric.port_node] != NodeKind.SWITCH
     base = fabric.port_lid[is_end]
@@ -220,14 +220,14 @@ def infer_lmc(fabric: Fabric, tables: ForwardingTables) -> Fabric:
 
 
 def find_unlisted(fabric: Fabric, tables: ForwardingTables) -> npt.NDArray[np.bool_]:
-    """Return which LIDs some table reaches although no port is known to have them: bool [LID]."""
-    # `UNREACHABLE` has all bits, so the bits that all rows share are its own only where no row has a port.
+    """Return the LIDs that some table reaches but no port is known to have: bool [LID]."""
+    # `UNREACHABLE` has all bits set, so the AND of all rows has them only if no row has a port.
     reachable = np.bitwise_and.reduce(tables.port, axis=0) != UNREACHABLE
     return np.asarray(reachable & (fabric.lid_port[: len(reachable)] == NONE))
 
 
 def _find_gaps(fabric: Fabric, tables: ForwardingTables) -> Iterator[str]:
-    """Yield what the tables lead to but the fabric lacks: switches, LIDs, links."""
+    """Yield the switches, LIDs and links that the tables lead to but the fabric lacks."""
     foreign = int((~np.isin(tables.switch_guid, fabric.node_guid)).sum())
     if foreign:
         yield f"{foreign} tables belong to switches that {fabric.name} does not have"
@@ -240,7 +240,7 @@ def _find_gaps(fabric: Fabric, tables: ForwardingTables) -> Iterator[str]:
 
 
 def find_dangling_ports(network: IndexedNetwork) -> list[tuple[int, int]]:
-    """Return the ports, as (node, port), that tables use although no link is there; port 0 is the switch itself."""
+    """Return the ports (node, port) that tables use but that have no link; port 0 is the switch itself."""
     found = []
     has_no_link = network.end_at == NONE
     has_no_link[:, [0, UNREACHABLE]] = False
@@ -258,7 +258,7 @@ class MissingTablesError(InputError):
     """No tables were found for a list of links.
 
     Attributes:
-        unused: files with tables of other fabrics, a sentence each.
+        unused: sentences on files with tables of other fabrics.
     """
 
     def __init__(self, path: str | PathLike[str], unused: Sequence[str] = ()) -> None:
@@ -269,12 +269,12 @@ class MissingTablesError(InputError):
 def find_tables(fabric: Fabric, files: RailFiles, adaptive: AdaptiveRouting | None) -> ForwardingTables:
     """Return the tables of this fabric among the candidates: the first whole file, else the most complete.
 
-    Files with the table of one switch each, as `ibroute` writes them, are taken together. The log of a session can have
-    the tables after the list of links, in one file.
+    Files with one switch's table each, as `ibroute` writes them, are merged. The log of a session can hold both the
+    list of links and the tables.
 
     Raises:
         MissingTablesError: no candidate has a table of this fabric.
-        InputError: nothing can be read of the only candidates.
+        InputError: the only candidates are unreadable.
     """
     switches = switch_guids(fabric)
     best, covered, single = None, 0, []

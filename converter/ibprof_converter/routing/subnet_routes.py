@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Routes of packets in a subnet: a fabric and its tables, indexed, and in the form that the kernels use."""
+"""Routes of packets in a subnet: a fabric and its tables, indexed for the kernels."""
 
 from __future__ import annotations
 
@@ -41,9 +41,10 @@ class PairPaths:
     """The paths of some pairs of LIDs.
 
     Attributes:
-        offset: int64 [pair + 1]; pair i passes `end[offset[i]:offset[i + 1]]`, which is empty if it does not arrive.
-        end: int32, link directions (2 * link + end) in the order in which they are passed.
-        reason: uint8 [pair], of `Reason`: how each path ends.
+        offset: int64 [pair + 1]; pair i passes `end[offset[i]:offset[i + 1]]`, which is empty if the pair does not
+            arrive.
+        end: int32, link directions (2 * link + end), in the order of the path.
+        reason: uint8 [pair], `Reason` why each path ends.
     """
 
     offset: npt.NDArray[np.int64]
@@ -52,14 +53,14 @@ class PairPaths:
 
 
 class SubnetRoutes:
-    """Routes of the packets of one subnet. Made once per subnet; costly results are kept.
+    """Routes of a subnet's packets. Computed once per subnet; costly results are kept.
 
-    A link direction is the number 2 * link + end; its node is the sender.
+    A link direction has the number 2 * link + end; its node is the sender.
 
     Attributes:
         network: the fabric and its tables.
-        switch_node: int32 [switch], nodes that are switches, those with a CA or router first.
-        leaves: number of the latter.
+        switch_node: int32 [switch], nodes that are switches; those with a CA or router come first.
+        leaves: number of switches with a CA or router.
         handle: the kernels' struct ibp_routes.
     """
 
@@ -74,7 +75,7 @@ class SubnetRoutes:
         """Return the paths of pairs of LIDs, hop by hop, at a cost proportional to their hops.
 
         Args:
-            source_lid, destination_lid: int [pair].
+            source_lid, destination_lid: int [pair], the LIDs.
         """
         lib, pointer, null = self._kernels.lib, self._kernels.pointer, self._kernels.ffi.NULL
         source, destination = as_lids(source_lid), as_lids(destination_lid)
@@ -88,7 +89,7 @@ class SubnetRoutes:
 
     @cached_property
     def trees(self) -> Any:
-        """The in-trees of all destinations, the kernels' struct ibp_trees, along which a matrix is spread."""
+        """The in-trees of all destinations (the kernels' struct ibp_trees), along which a matrix is spread."""
         lib, ffi = self._kernels.lib, self._kernels.ffi
         trees = lib.ibp_trees_new(self.handle, TREES_LIMIT, count_threads())
         return ffi.gc(trees, lib.ibp_trees_free) if trees else trees
@@ -145,7 +146,7 @@ class SubnetRoutes:
 
 
 def as_lids(lid: Integers) -> npt.NDArray[np.int32]:
-    """Return LIDs as the kernels take them: an invalid LID becomes 0, which belongs to no port."""
+    """Return LIDs in the kernels' form: an invalid LID becomes 0, which no port has."""
     return np.where((lid >= 0) & (lid < LIDS), lid, 0).astype(np.int32)
 
 
@@ -155,11 +156,11 @@ def count_threads() -> int:
 
 
 def check_status(status: int) -> None:
-    """Raise the error that a kernel's status stands for.
+    """Raise the error for a kernel's status.
 
     Raises:
         InconsistentError: the sum of the bytes exceeds 64 bits.
-        MemoryError: there is not enough.
+        MemoryError: there is not enough memory.
     """
     if status == -errno.EOVERFLOW:
         raise InconsistentError("the traffic sums to more than 2^64 - 1 bytes")
@@ -170,7 +171,7 @@ def check_status(status: int) -> None:
 
 
 def _sort_switches(network: IndexedNetwork) -> tuple[npt.NDArray[np.int32], int]:
-    """Return all switches, those with a CA or router first, and the number of the latter."""
+    """Return all switches, those with a CA or router first; and the number of these."""
     node = network.fabric.link_node
     is_switch = network.switch_of[node] != NONE
     is_leaf = np.zeros(network.fabric.nodes, np.bool_)
@@ -181,19 +182,19 @@ def _sort_switches(network: IndexedNetwork) -> tuple[npt.NDArray[np.int32], int]
 
 @dataclass(frozen=True, slots=True)
 class IndexedNetwork:
-    """The targets of link directions. A link direction is the number 2 * link + end; its node is the sender.
+    """The targets of link directions. A link direction has the number 2 * link + end; its node is the sender.
 
-    Arrays over link directions have one more element, the last, so that `NONE` is a valid index.
+    Arrays over link directions have an extra last element, so that `NONE` is a valid index.
 
     Attributes:
         fabric, tables: the indexed fabric and tables.
-        end_at: int32 [node, port], the link direction that a port sends on, `NONE` without a link.
+        end_at: int32 [node, port], the link direction on which a port sends, `NONE` without a link.
         next_node: int32 [link direction], the receiving node.
-        arrives_at: int32 [link direction], the addressable port (index into the fabric's ports) of a CA or router that
-            it leads to; `NONE` where it leads to a switch, or to a port without a LID.
+        arrives_at: int32 [link direction], the receiving port of a CA or router (index into the fabric's ports); `NONE`
+            for a switch, or a port without a LID.
         switch_node: int32 [switch], nodes that are switches.
-        switch_of: int32 [node], the inverse, `NONE` for other nodes.
-        row: int32 [switch], its row in the tables, `NONE` where it has none.
+        switch_of: int32 [node], index of the switch, `NONE` for other nodes.
+        row: int32 [switch], the switch's row in the tables, `NONE` without a table.
     """
 
     fabric: Fabric
@@ -246,18 +247,18 @@ def scan_flows(
 
     Args:
         routes: of the subnet.
-        source_lid, destination_lid: int [flow].
+        source_lid, destination_lid: int [flow], LIDs of each flow.
         ends: distinct link directions, 2 * link + end each.
 
     Returns:
-        For each link direction the rows of its flows, intp, ascending.
+        For each link direction, the rows of its flows: intp, ascending.
     """
     source, destination = as_lids(source_lid), as_lids(destination_lid)
     index = np.full(2 * routes.network.fabric.links, _NOT_WANTED, np.int32)
     index[list(ends)] = np.arange(len(ends))
     found: list[list[npt.NDArray[np.intp]]] = [[] for _ in ends]
     for begin in range(0, len(source), _FLOWS):
-        # One destination after the other keeps its tables in the processor's cache.
+        # Grouping flows by destination keeps each destination's tables in the processor's cache.
         flow = begin + np.argsort(destination[begin : begin + _FLOWS].astype(np.uint16), kind="stable")
         paths = routes.find_paths(source[flow], destination[flow])
         wanted = index[paths.end]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read forwarding tables of any known format, from the user's cache where they were read before.
+"""Read forwarding tables of any known format, from the user's cache if they were read before.
 
 The cache turns half a gigabyte of text into 20 MB of tables. A file is identified by its path, size, inode and times,
 so a file that was rewritten is read again. Cached data may be deleted at any time; damaged data is ignored.
@@ -59,11 +59,11 @@ _SUFFIX = ".tables"
 
 
 def read_tables(path: str | PathLike[str], is_kept: bool = True) -> ForwardingTables:
-    """Read forwarding tables, in the format that the content of the file shows. Big tables are cached.
+    """Read forwarding tables. The content of the file decides its format. Big tables are cached.
 
     Args:
         path: the file.
-        is_kept: whether the file will be there again; otherwise it is not cached.
+        is_kept: true if the file will still exist later; otherwise it is not cached.
 
     Raises:
         InputError: the format is unknown, or the file does not follow it.
@@ -73,8 +73,8 @@ def read_tables(path: str | PathLike[str], is_kept: bool = True) -> ForwardingTa
     if cached is not None:
         return cached
     tables = _read_tables(path)
-    # A file that was written to meanwhile has another cache entry by now.
-    # A damaged one is read again each time, so that its damage is reported each time.
+    # A file that was rewritten meanwhile now has another cache entry.
+    # Damaged tables are not cached, so that their damage is reported each time.
     if entry is not None and not tables.damage and CacheEntry.of(path) == entry:
         entry.store(tables)
     return tables
@@ -82,7 +82,7 @@ def read_tables(path: str | PathLike[str], is_kept: bool = True) -> ForwardingTa
 
 def _read_tables(path: str | PathLike[str]) -> ForwardingTables:
     data = read_dump(path)
-    # As for lists of links, the whole decides: a session's log may be long before its tables.
+    # The whole file decides, as for lists of links: a session's log may be long before its tables.
     table_format = find_table_format(data) or _find_anywhere(data)
     if table_format is None:
         raise unknown_format(path, data, "forwarding tables", TABLE_FORMATS)
@@ -90,7 +90,7 @@ def _read_tables(path: str | PathLike[str]) -> ForwardingTables:
 
 
 def has_tables(path: str | PathLike[str]) -> bool:
-    """Return whether any part of a file is like forwarding tables; false for what cannot be read."""
+    """Return true if any part of a file is like forwarding tables; false if the file is unreadable."""
     try:
         return _find_anywhere(read_dump(path)) is not None
     except InputError:
@@ -107,7 +107,7 @@ def find_table_format(data: bytes) -> DumpFormat[ForwardingTables] | None:
 
 
 def find_fdbs(lst_path: str | PathLike[str]) -> Path | None:
-    """Return the tables next to a list of links: the file of the same stem, plain, .gz or .xz.
+    """Return the tables next to a list of links: the file with the same stem, plain, .gz or .xz.
 
     OpenSM's `opensm-subnet.lst` has its tables in `opensm.fdbs`.
     """
@@ -125,7 +125,7 @@ class CacheEntry:
 
     @classmethod
     def of(cls, dump: str | PathLike[str]) -> CacheEntry | None:
-        """Return the entry of a dump; None if it is not to be cached."""
+        """Return the entry of a dump; None if the dump is not to be cached."""
         if os.environ.get(SWITCH, "").lower() in ("off", "0", "no"):
             return None
         try:
@@ -141,7 +141,7 @@ class CacheEntry:
         return cls(_folder() / name, identity)
 
     def load(self, dump: str | PathLike[str]) -> ForwardingTables | None:
-        """Return the cached tables; None if there are none, or they are damaged."""
+        """Return the cached tables; None if they are missing or damaged."""
         try:
             with self.path.open("rb") as file:
                 if os.fstat(file.fileno()).st_uid != os.geteuid() or file.read(len(_MAGIC)) != _MAGIC:

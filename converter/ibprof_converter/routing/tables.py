@@ -25,12 +25,12 @@ class ForwardingTables:
     """The linear forwarding tables of one subnet's switches.
 
     Attributes:
-        name: file they were read from, for messages.
+        name: name of the tables' file, for messages.
         switch_guid: uint64 [switch], ascending NODE GUIDs of the switches that have a table.
-        port: uint8 [switch, LID], egress port; `UNREACHABLE` for none; 0 is the switch itself. LIDs beyond the table of
-            a switch are `UNREACHABLE`. The second axis is as long as the longest table.
-        warnings: anomalies of the file, a sentence each.
-        damage: lines of it that are not used, and entries that are missing.
+        port: uint8 [switch, LID], egress port; `UNREACHABLE` without a route or beyond the switch's table; 0 is the
+            switch itself. The second axis is as long as the longest table.
+        warnings: sentences on anomalies of the file.
+        damage: unused lines of the file, and missing entries.
     """
 
     name: str
@@ -41,9 +41,9 @@ class ForwardingTables:
 
 
 def merge_tables(parts: Sequence[ForwardingTables]) -> ForwardingTables:
-    """Return the tables of several files as one; the first file with a switch counts.
+    """Return the tables of several files as one. If files share a switch, the first file counts.
 
-    The damage of each file keeps its name.
+    Each damage record keeps its file's name.
     """
     guid = np.concatenate([part.switch_guid for part in parts])
     switch_guid, first = np.unique(guid, return_index=True)
@@ -76,9 +76,9 @@ class SubGroup:
     """A part of a group of ports.
 
     Attributes:
-        number: of the sub-group in its group, from 0.
-        weight: what the column WHBF says of it.
-        ports: in ascending order, each once.
+        number: the sub-group's number in its group, from 0.
+        weight: the entry in the column WHBF.
+        ports: distinct ports, ascending.
     """
 
     number: int
@@ -88,16 +88,16 @@ class SubGroup:
 
 @dataclass(frozen=True, slots=True)
 class AdaptiveRouting:
-    """Adaptive routing of switches, as one file has it.
+    """Adaptive routing of switches, from one file.
 
     Attributes:
-        name: file it was read from, for messages.
+        name: the file's name, for messages.
         tables: the static port of each LID, in the same file.
-        state: uint8 [switch, LID], of `LidState`; rows and LIDs are those of `tables`.
-        group: int32 [switch, LID], group of ports for a LID, `NO_GROUP` where the switch does not choose.
-        groups: (switch, group) -> its sub-groups, in ascending order; `switch` is a NODE GUID.
-        warnings: what is not used, a sentence each.
-        damage: lines of the file that are not used.
+        state: uint8 [switch, LID], `LidState` of each entry; rows and LIDs are as in `tables`.
+        group: int32 [switch, LID], group of ports for a LID, `NO_GROUP` where the switch has no choice.
+        groups: (switch, group) -> its sub-groups, ascending; `switch` is a NODE GUID.
+        warnings: sentences on parts that are not used.
+        damage: unused lines of the file.
     """
 
     name: str
@@ -114,7 +114,7 @@ class AdaptiveRouting:
         return int((self.group != NO_GROUP).any(axis=1).sum())
 
     def group_of(self, switch_guid: int, lid: int) -> int:
-        """Return the group for a LID; `NO_GROUP` where the switch does not choose, or is unknown."""
+        """Return the group for a LID; `NO_GROUP` if the switch has no choice or is unknown."""
         row = int(np.searchsorted(self.tables.switch_guid, np.uint64(switch_guid)))
         known = row < len(self.tables.switch_guid) and int(self.tables.switch_guid[row]) == switch_guid
         return int(self.group[row, lid]) if known and lid < self.group.shape[1] else NO_GROUP

@@ -37,8 +37,8 @@ class SyntheticPlan:
 
     Attributes:
         name: of the fabric, as the user wrote it.
-        switch_name: a name for each switch.
-        host_switch, host_port: int [host], the switch of each host, and the port it is cabled to.
+        switch_name: the name of each switch.
+        host_switch, host_port: int [host], each host's switch, and the switch port of its cable.
         cable: int [cable, 4], switch, port, switch, port.
         egress: uint8 [switch, host], egress port of a switch for a host's packets.
     """
@@ -54,16 +54,17 @@ class SyntheticPlan:
 def build(plan: SyntheticPlan, gbps: float | npt.NDArray[np.float64], rail: int) -> SyntheticSubnet:
     """Return the fabric of a plan, with numbered nodes, ports and LIDs.
 
-    Hosts have the LIDs from 1 on, in their order, followed by the switches, as far as unicast LIDs suffice. A switch's
-    table has routes to hosts and to itself only. Rails differ by their GUIDs, and have the same hosts.
+    Hosts have the LIDs from 1 on, in order. Switches follow, as far as unicast LIDs suffice. A switch's table has
+    routes to hosts and to itself only. Rails have the same hosts, and differ by their GUIDs.
 
     Args:
         plan: the plan.
-        gbps: data rate of all links, or float64 [cable + host], of each cable and then of each host's link.
+        gbps: data rate of all links in Gbit/s; or float64 [cable + host], the rate of each cable, then of each host's
+            link.
         rail: number of the subnet.
 
     Raises:
-        UsageError: there are more hosts than LIDs, or more ports on a switch than one can have.
+        UsageError: there are more hosts than LIDs, or a switch has more ports than possible.
     """
     switches, hosts = len(plan.switch_name), len(plan.host_switch)
     if hosts > LAST_UNICAST_LID:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fat-trees: XGFT(h; m; w), with parallel cables too (PGFT), and k-ary n-trees; routed d-mod-k.
 
-Level 0 is the hosts. A node of level l has w[l+1] parents, p[l+1] cables to each, and m[l] children.
+Hosts are level 0. A node of level l has w[l+1] parents, p[l+1] cables to each, and m[l] children.
 
 Source: S. R. Öhring et al., "On Generalized Fat Trees", IPPS 1995 (XGFT); F. Petrini, M. Vanneschi, "k-ary n-trees",
 IPPS 1997; E. Zahavi, "D-Mod-K Routing Providing Non-Blocking Traffic for Shift Permutations on Real Life Fat Trees",
@@ -34,9 +34,9 @@ def generate_xgft(
 
     Args:
         name: as the user wrote it.
-        children: m, from level 1 up.
-        parents: w, of the nodes below, from those of hosts (1) up.
-        parallel: p, cables between a node and each of its parents; none: 1 everywhere.
+        children: m, children of a node, from level 1 up.
+        parents: w, parents of a node, from level 0 (hosts: 1) up.
+        parallel: p, cables between a node and each of its parents; empty: 1 everywhere.
         gbps: of each link, one direction.
         rail: number of the rail.
 
@@ -64,8 +64,8 @@ def generate_xgft(
             spread = w[level] * p[level]
             up = 1 + down_ports + host // width % spread
             cables.append(_cable_up(switch, int(first[level - 1]), int(first[level]), level, m, w, p))
-        # A switch number is its ancestors' coordinates (x) times the number of switches with these (y), plus its index
-        # among them.
+        # A switch's number is its ancestors' coordinates (x) times the number of switches that share them (y), plus its
+        # index among these.
         is_below = (host // below)[np.newaxis] == (switch // width)[:, np.newaxis]
         egress[first[level - 1] : first[level]] = np.where(is_below, down.astype(np.uint8), up.astype(np.uint8))
     digits = len(str(max(counts)))
@@ -87,13 +87,13 @@ def generate_tree(name: str, arity: int, levels: int, gbps: float = 100.0, rail:
     """Return a k-ary n-tree: k**n hosts, n * k**(n-1) switches of 2k ports.
 
     Raises:
-        UsageError: the numbers describe none.
+        UsageError: the numbers describe no k-ary n-tree.
     """
     return generate_xgft(name, [arity] * levels, [1] + [arity] * (levels - 1), (), gbps, rail)
 
 
 def _down(host: Indices, level: int, m: list[int], w: list[int], p: list[int]) -> Indices:
-    """Return the port down, from 0, of a switch of a level above each host: child, then which of its cables."""
+    """Return each host's port down, from 0, on a switch of a level above it: first by child, then by cable."""
     child = host // prod(m[: level - 1]) % m[level - 1]
     cable = host // prod(w[: level - 1]) % (w[level - 1] * p[level - 1]) // w[level - 1]
     return np.asarray(child + m[level - 1] * cable)
@@ -115,8 +115,9 @@ def _cable_up(
 def generate_codes_tree(name: str, leaves: int, radix: int, gbps: float = 100.0, rail: int = 0) -> SyntheticSubnet:
     """Return CODES' fat-tree.
 
-    A leaf has hosts on its ports from 1 on, then the second level of its pod. A second-level switch has leaves first,
-    then tops. A top has the second level of the first pod first, and so on.
+    A leaf has hosts on its first ports, then the second-level switches of its pod. A second-level switch has leaves
+    first, then top switches. A top switch has the second-level switches of the first pod first, then those of the next
+    pods.
 
     Args:
         name: as the user wrote it.

@@ -29,15 +29,15 @@ def generate_dragonfly(
 ) -> SyntheticSubnet:
     """Return a dragonfly. Routes use a local, a global and a local cable, each only if needed.
 
-    Global cable k of group i, of switch k // h, leads to group i + 1 + k modulo the number of groups. This continues
-    for whole rounds, in which each group gets one cable to each other group. A destination's switch selects the round.
+    Global cable k of group i, at switch k // h, leads to group i + 1 + k modulo the number of groups. The cables form
+    whole rounds; in each round a group gets one cable to every other group. The destination's switch selects the round.
 
     Args:
         name: as the user wrote it.
         switches_each: a, switches per group.
         hosts_each: p, hosts per switch.
         globals_each: h, global cables per switch.
-        groups: g; None: the most that can be joined directly, a * h + 1.
+        groups: g; None: a * h + 1, the largest number that can be joined directly.
         gbps: of each link, one direction.
         rail: number of the rail.
 
@@ -53,7 +53,7 @@ def generate_dragonfly(
     rounds = a * h // (g - 1)
     switches = a * g
     group, position = np.divmod(np.arange(switches), a)
-    # A switch's cables within its group: the ports after those of its hosts, in the order of the other switches.
+    # A switch's cables within its group use the ports after its hosts' ports, in the order of the other switches.
     local_port = np.full((a, a), 0)
     for one in range(a):
         others = [other for other in range(a) if other != one]
@@ -85,7 +85,7 @@ def generate_dragonfly(
 def _route(
     a: int, p: int, h: int, g: int, rounds: int, group: Indices, position: Indices, local_port: Indices
 ) -> Indices:
-    """Return the port that leads from each switch to each: int [switch, switch]."""
+    """Return the port from each switch to each other switch: int [switch, switch]."""
     offset = (group[np.newaxis] - group[:, np.newaxis]) % g
     cable = (position[np.newaxis] % rounds) * (g - 1) + offset - 1
     exit_switch = np.where(offset > 0, cable // h, 0)
@@ -100,12 +100,12 @@ def generate_torus(
 ) -> SyntheticSubnet:
     """Return a torus. A ring of two switches has one cable.
 
-    Ports of a switch: hosts from 1 on, then for each dimension the cable to the next switch, then to the previous one.
-    At half distance on a ring of even size, packets go to the next switch.
+    Ports of a switch: first its hosts, then for each dimension the cable to the next switch and to the previous one. At
+        half distance on a ring of even size, packets go to the next switch.
 
     Args:
         name: as the user wrote it.
-        sizes: of the dimensions; the last varies fastest.
+        sizes: size of each dimension; the last varies fastest.
         hosts_each: hosts per switch.
         gbps: of each link, one direction.
         rail: number of the rail.
@@ -119,7 +119,7 @@ def generate_torus(
     position = np.stack(np.unravel_index(np.arange(switches), sizes), axis=1)
     egress_to = np.zeros((switches, switches), np.int64)
     cables = []
-    # The first dimension that differs decides. So the last one is handled first, and overwritten.
+    # The first differing dimension decides, so the loop starts with the last dimension and overwrites its ports.
     for dimension in reversed(range(len(sizes))):
         size = sizes[dimension]
         onward, back = hosts_each + 1 + 2 * dimension, hosts_each + 2 + 2 * dimension

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Synthetic fabrics by name: what a user writes instead of a file."""
+"""Synthetic fabrics, which a user names instead of a file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LARGEST = 1 << 16
 
 
 def is_synthetic(name: str | PathLike[str]) -> bool:
-    """Return whether a name is that of a synthetic fabric."""
+    """Return true if a name denotes a synthetic fabric."""
     return fspath(name).startswith(tuple(f"{kind}:" for kind in _KINDS))
 
 
@@ -32,7 +32,7 @@ def generate(name: str, rail: int = 0) -> SyntheticSubnet:
     Raises:
         UsageError: the name describes no possible fabric.
     """
-    # Most commands ask only whether a name is synthetic.
+    # Most commands only ask if a name is synthetic.
     from ibprof_converter.routing.synthetic.fat_trees import generate_codes_tree, generate_tree, generate_xgft  # noqa: PLC0415
     from ibprof_converter.routing.synthetic.flat_networks import generate_dragonfly, generate_torus  # noqa: PLC0415
 
