@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Adapter policies: models of which of its host's adapters in one subnet a rank uses, where that was not measured."""
+"""Adapter policies: models of the adapter that a rank uses in each subnet, if it was not measured."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MEANINGS = {
 
 
 def describe_nic(nic: str) -> str:
-    """Return how the adapters of bytes are known, in words; several jobs have several labels, with `; ` between."""
+    """Return the source of the bytes' adapters, in words; labels of several jobs are joined by `; `."""
     return "; ".join(f"{label} ({_MEANINGS[label]})" for label in nic.split("; "))
 
 
@@ -50,7 +50,7 @@ def number_on_host(host: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
     """Return the number of each rank among the ranks of its host, from 0: int64 [rank].
 
     Args:
-        host: int [rank].
+        host: int [rank], the host of each rank.
     """
     order = np.argsort(host, kind="stable")
     in_order = host[order]
@@ -61,12 +61,12 @@ def number_on_host(host: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True)
 class ChosenPorts:
-    """Ports that ranks use.
+    """Ports used by ranks.
 
     Attributes:
-        lid: int32 [rank, rail], one for each rank; with `SPREAD` the first of them.
-        spread: int32 [rank, rail, adapter], where each message is spread over several; else None.
-        nic: as in `Traffic`.
+        lid: int32 [rank, rail], the port of each rank; with `SPREAD` the first of its ports.
+        spread: int32 [rank, rail, adapter], the ports over which each message is spread; else None.
+        nic: source of the ports, as in `Traffic`.
     """
 
     lid: npt.NDArray[np.int32]
@@ -78,11 +78,12 @@ def choose_adapters(placement: RankPlacement, nic: str | None) -> ChosenPorts:
     """Return the ports that the ranks of a placement use.
 
     Args:
-        placement: of the ranks.
-        nic: one of `NIC_POLICIES`; None: as recorded, else `NEAR` where the recording knows it, else `RANK`.
+        placement: the ranks' placement.
+        nic: one of `NIC_POLICIES`; None: the recorded choice, else `NEAR` if the recording knows near adapters, else
+            `RANK`.
 
     Raises:
-        UsageError: there is no such policy, or it needs what is not recorded.
+        UsageError: there is no such policy, or the recording lacks the data that it needs.
     """
     ports, recorded = placement.ports, placement.adapters
     near = recorded.near if recorded else None
@@ -106,25 +107,25 @@ def choose_adapters(placement: RankPlacement, nic: str | None) -> ChosenPorts:
 
 
 def _take_turns(ports: npt.NDArray[np.int32], group: npt.NDArray[np.integer]) -> npt.NDArray[np.int32]:
-    """Return a port of each rank on each rail: that of its number among the ranks of its group, in turn."""
+    """Return a port of each rank on each rail: ranks of a group take the ports in turn."""
     turn = number_on_host(group)[:, np.newaxis] % np.maximum(count_ports(ports), 1)
     return np.take_along_axis(ports, turn[:, :, np.newaxis], axis=2)[:, :, 0]
 
 
 def _group_alike(host: npt.NDArray[np.int32], ports: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-    """Return the same number for ranks of one host with the same ports: int64 [rank]."""
+    """Return equal numbers for ranks of one host with the same ports: int64 [rank]."""
     rows = np.column_stack([host, ports.reshape(len(host), -1)])
     return np.asarray(np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1), np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class AdapterShares:
-    """Flows split by adapter; arrays of one length, a row a share. Shares of 0 bytes are left out.
+    """Flows split by adapter; arrays of one length, one row per share. Shares of 0 bytes are left out.
 
     Attributes:
         flow: intp, rows of the flows.
-        source_lid, destination_lid: int32.
-        bytes: uint64.
+        source_lid, destination_lid: int32, LIDs of the adapters.
+        bytes: uint64, bytes of each share.
     """
 
     flow: npt.NDArray[np.intp]
@@ -136,14 +137,14 @@ class AdapterShares:
 def spread_flows(
     source: npt.NDArray[np.int32], destination: npt.NDArray[np.int32], bytes: npt.NDArray[np.uint64]
 ) -> AdapterShares:
-    """Cut each flow into equal parts, one for each adapter of the host that has more.
+    """Cut each flow into equal parts, one per adapter of the host with more adapters.
 
-    Part i leaves by adapter i of the sending host and enters by adapter i of the receiving one, each modulo its number
-    of adapters. The first parts take one of the remaining bytes each.
+    Part i leaves by adapter i of the sending host and enters by adapter i of the receiving host, each modulo the host's
+    number of adapters. The remaining bytes go to the first parts, one each.
 
     Args:
-        source, destination: int32 [flow, adapter], LIDs of one rail, `NO_LID` behind the last one of each.
-        bytes: uint64 [flow].
+        source, destination: int32 [flow, adapter], LIDs on one rail; `NO_LID` fills the end of each row.
+        bytes: uint64 [flow], bytes of each flow.
     """
     of_source, of_destination = count_ports(source), count_ports(destination)
     parts = np.maximum(of_source, of_destination)
@@ -162,9 +163,9 @@ def spread_flows(
 
 
 def has_choice(ports: npt.NDArray[np.int32]) -> bool:
-    """Return whether any rank has several ports on one rail.
+    """Return true if any rank has several ports on one rail.
 
     Args:
-        ports: int32 [rank, rail, adapter].
+        ports: int32 [rank, rail, adapter], LIDs of each rank's ports.
     """
     return bool((ports[:, :, 1:] != NO_LID).any())

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All-to-all over the adapters of all hosts of a fabric, put on its links as a matrix of equal entries.
+"""All-to-all over the adapters of all hosts of a fabric, spread over its links as a matrix of equal entries.
 
-As flows, 11,664 hosts are 136 million rows; as a matrix they cost next to nothing. The link loads are the same.
+As flows, 11,664 hosts need 136 million rows; a matrix costs next to nothing. The link loads are the same.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ def load_all_to_all(
     """Send `size` bytes from each adapter of all hosts to every other, along the forwarding tables of the rails.
 
     Args:
-        text: the pattern, as given by the user.
+        text: the pattern that the user gives.
         size: bytes per pair.
         hosts: of the fabrics.
         subnets: the rails.
         policy: `--rails`; None: `split`.
-        nic: `--nic`, other than `spread`: the ends are then the hosts, each with its first adapter.
+        nic: `--nic`, except `spread`; the ends are then the hosts, each with its first adapter.
 
     Returns:
         The traffic, with its flows in parts, and the link loads.
@@ -89,7 +89,7 @@ def load_all_to_all(
 def _make_parts(
     text: str, size: int, hosts: Hosts, fabrics: Sequence[Fabric], policy: str, nic: str | None
 ) -> Iterator[Traffic]:
-    """Yield the flows, those of some senders at a time."""
+    """Yield the flows in parts, each from some of the senders."""
     all_hosts = np.arange(len(hosts.ends if nic is None else hosts.name), dtype=np.int32)
     for begin in range(0, len(all_hosts), senders := max(_FLOWS // len(all_hosts), 1)):
         some = all_hosts[begin : begin + senders]
@@ -109,7 +109,7 @@ def _pair_up(lid: npt.NDArray[np.int32]) -> Iterator[tuple[_Rows, _Rows, npt.NDA
 
 
 def _share_out(policy: str, usable: npt.NDArray[np.bool_], size: int) -> Iterator[tuple[int, int]]:
-    """Yield the rails that the bytes of a pair take, and the bytes on each."""
+    """Yield the rails that a pair's bytes take, with the bytes on each rail."""
     if usable.any():
         rank, one = np.zeros(1, np.int32), np.ones(1, np.uint64)
         shares = share_out(policy, usable[None], rank, rank + 1, np.array([size], np.uint64), one)

@@ -37,7 +37,7 @@ _FORMS = {
 
 
 def read_traffic_table(path: Path, rails: int) -> Traffic | PortCounters | RankTraffic:
-    """Read a CSV file of traffic: LID pairs, port counters or a rank matrix, as its header says.
+    """Read a CSV file of traffic. Its header shows LID pairs, port counters or a rank matrix.
 
     Args:
         path: the file.
@@ -60,7 +60,7 @@ def read_traffic_table(path: Path, rails: int) -> Traffic | PortCounters | RankT
 
 
 def read_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line, fields) of each row of a CSV file that is not blank.
+    """Yield (line, fields) of each row of a CSV file; blank rows are left out.
 
     Raises:
         InputError: the text is not CSV, not UTF-8, or has an excessively long line.
@@ -79,11 +79,11 @@ def read_number(path: Path, line: int, text: str, what: str, limit: int) -> int:
     """Return a number from 0 to `limit` - 1, written in decimal or in hex after `0x`.
 
     Raises:
-        InputError: `text` is no such number.
+        InputError: `text` is not a valid number.
     """
     text = text.strip()
     try:
-        # int() alone would also take "1_000", "+1" and digits of other scripts.
+        # int() alone would also accept "1_000", "+1" and digits of other scripts.
         if not text.isascii() or not text.isalnum() or len(text) > 24:
             raise ValueError
         number = int(text, 16 if text[:2].lower() == "0x" else 10)
@@ -111,7 +111,7 @@ def _checked_lines(path: Path, file: TextIO) -> Iterator[str]:
 def _read_columns(
     path: Path, rows: Iterator[tuple[int, list[str]]], columns: tuple[tuple[str, int], ...]
 ) -> list[list[int]]:
-    """Read rows of numbers into a list per column; `columns` gives the meaning and the limit of each."""
+    """Read rows of numbers into one list per column; `columns` has the meaning and the limit of each column."""
     values: list[list[int]] = [[] for _ in columns]
     for line, fields in rows:
         if len(fields) != len(columns):

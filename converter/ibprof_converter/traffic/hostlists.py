@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Host lists as schedulers and launchers write them: hosts with their slots, or a host for each rank.
+"""Host lists of schedulers and launchers: hosts with their slots, or a host for each rank.
 
 node[01-04,7],login1            Slurm (SLURM_JOB_NODELIST, `scontrol show hostnames`, squeue -o %N)
 node01 slots=4                  Open MPI hostfile; also node01:4 (MPICH), and max_slots
 node01                          PBS ($PBS_NODEFILE): a line for each slot, so names repeat
 rank 0=node01 slot=0:1          Open MPI rank file
 
-Of tables with a column NODELIST, as Slurm's sinfo and squeue print them, that column is read; of `scontrol show job`,
-NodeList.
+In tables with a column NODELIST, as Slurm's sinfo and squeue print them, that column is read. In `scontrol show job`,
+NodeList is read.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _RELATIVE = re.compile(r"\+n[0-9]+", re.IGNORECASE)
 
 
 def looks_like_host_list(text: str) -> bool:
-    """Return whether the first line with content belongs to a host list, not to a CSV file."""
+    """Return true if the first line with content belongs to a host list, not to a CSV file."""
     line = next(_lines_with_content(text), (0, ""))[1]
     if set(line.split()) & set(_COLUMNS) or line.startswith(_JOB):
         return True
@@ -43,12 +43,12 @@ def looks_like_host_list(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ListedHost:
-    """A host in a list, once for each line that names it.
+    """A host in a list, one for each line that names it.
 
     Attributes:
-        line: of the file, from 1.
-        name: as written.
-        slots: number of slots that the line gives; None if it gives none.
+        line: line number in the file, from 1.
+        name: the host's name as written.
+        slots: number of slots in the line; None if not stated.
     """
 
     line: int
@@ -57,7 +57,7 @@ class ListedHost:
 
 
 def read_listed_hosts(path: Path) -> list[ListedHost]:
-    """Return the hosts of a list of any form, in its order; each line of a rank file is a slot.
+    """Return the hosts of a list of any form, in the list's order; each line of a rank file is a slot.
 
     Raises:
         InputError: a line does not belong in a host list, or there are too many hosts.
@@ -101,7 +101,7 @@ def find_line(path: Path, name: str) -> int | None:
 
 
 def deal_ranks(expression: str, ranks: int) -> list[str]:
-    """Return a host of a Slurm expression for each rank: one each, or in blocks, of which the last may be smaller.
+    """Return the host of each rank from a Slurm expression: one rank each, or equal blocks; the last may be smaller.
 
     Raises:
         UsageError: the expression is invalid.
@@ -170,18 +170,18 @@ def _read_lines(path: Path) -> list[tuple[int, str]]:
 
 
 def _take_column(path: Path, lines: list[tuple[int, str]], column: int, is_last: bool) -> Iterator[tuple[int, str]]:
-    """Yield the words of a column; without reasons, which squeue has there for jobs that wait."""
+    """Yield the words of a column. Reasons are left out, which squeue shows for waiting jobs."""
     for number, line in lines:
         words = line.split()
         if len(words) <= column:
             raise InputError(path, number, f"a word under {_COLUMNS[0]}", quote_found(line))
-        word = words[-1 if is_last else column]  # a job's name can have spaces
+        word = words[-1 if is_last else column]  # a job's name can contain spaces
         if not word.endswith(")"):
             yield number, word
 
 
 def _lines_with_content(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines that are no comments, with their numbers."""
+    """Yield the lines that are not comments, with their numbers."""
     for number, line in enumerate(text.splitlines(), 1):
         content = line.split("#", 1)[0].strip()
         if content:

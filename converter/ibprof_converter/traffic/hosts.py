@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hosts of a fabric: machines, each with its ports on one or several subnets, and one or several on each."""
+"""The hosts of a fabric: machines, with one or several ports on one or several subnets."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ _ADAPTER_ENDING = re.compile(r"[-_.](?:hca|mlx\d)[-_]?\d*$", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Hosts:
-    """Machines that can send, by leaf switch, then in the natural order of their names.
+    """Machines that can send, sorted by leaf switch, then in the natural order of their names.
 
     Attributes:
-        name: [host].
-        ports: int32 [host, rail, adapter], the LIDs of its ports on each rail in the natural order of their adapters'
-            names, so that `mlx5_2` is before `mlx5_10`; then `NO_LID`.
-        leaf: int32 [host], number of its first port's leaf switch, from 0 in the order of the hosts.
-        of_node: for each rail int32 [node], the host that an adapter belongs to, `NO_HOST` for none.
-        shared: names that several adapters of a rail share, so that they identify no host.
+        name: [host], the hosts' names.
+        ports: int32 [host, rail, adapter], LIDs of the host's ports on each rail, in the natural order of adapter names
+            (`mlx5_2` before `mlx5_10`); `NO_LID` fills the rest.
+        leaf: int32 [host], number of the first port's leaf switch, from 0 in the order of the hosts.
+        of_node: for each rail int32 [node], the host of each adapter, `NO_HOST` for other nodes.
+        shared: names that several adapters of a rail share, so they identify no host.
     """
 
     name: tuple[str, ...]
@@ -63,13 +63,13 @@ class Hosts:
 
     @property
     def lid(self) -> npt.NDArray[np.int32]:
-        """LID of each host's first port on each rail, `NO_LID` where it has none: int32 [host, rail]."""
+        """LID of each host's first port on each rail: int32 [host, rail], `NO_LID` without a port."""
         return self.ports[:, :, 0]
 
     def port(
         self, host: npt.NDArray[np.integer], rail: npt.NDArray[np.integer] | int, number: npt.NDArray[np.integer]
     ) -> npt.NDArray[np.int32]:
-        """Return the LID of a port of each of some hosts: that of a number, modulo the host's ports on the rail."""
+        """Return the LID of port `number` of each host, modulo the number of the host's ports on the rail."""
         ports = self.ports[host, rail]
         turn = number % np.maximum(count_ports(ports), 1)
         lid: npt.NDArray[np.int32] = np.take_along_axis(ports, turn[:, np.newaxis], axis=1)[:, 0]
@@ -82,31 +82,31 @@ class Hosts:
 
     @property
     def has_several(self) -> bool:
-        """True where any host has several ports on one rail."""
+        """True if any host has several ports on one rail."""
         return bool(self.ports.shape[2] > 1)
 
     def count_by_adapters(self, rail: int) -> dict[int, int]:
-        """Return how many hosts have how many adapters on a rail, most adapters first: adapters -> hosts."""
+        """Return the number of hosts by their number of adapters on a rail, most adapters first: adapters -> hosts."""
         of_node = self.of_node[rail]
         return _count_hosts(np.bincount(of_node[of_node != NO_HOST], minlength=len(self.name)))
 
     def count_by_ports(self, rail: int) -> dict[int, int]:
-        """Return how many hosts have how many ports on a rail, most ports first: ports -> hosts."""
+        """Return the number of hosts by their number of ports on a rail, most ports first: ports -> hosts."""
         return _count_hosts(self.adapters[:, rail])
 
     @property
     def end_noun(self) -> str:
-        """Noun for `ends`: adapters, or ports where an adapter has several on a rail."""
+        """Noun for `ends`: adapters, or ports if an adapter has several ports on a rail."""
         by_adapter = (self.count_by_adapters(rail) for rail in range(self.rails))
         by_port = (self.count_by_ports(rail) for rail in range(self.rails))
         return "adapters" if all(map(dict.__eq__, by_adapter, by_port)) else "ports"
 
     @property
     def ends(self) -> npt.NDArray[np.int32]:
-        """Ports of all hosts, those of one host together: int32 [end, rail].
+        """Ports of all hosts, grouped by host: int32 [end, rail].
 
-        An end is one port on each rail: the first ports of a host are its first end, the second ports the second one.
-        `NO_LID` stands where the host has fewer ports on that rail.
+        An end has one port on each rail: the first ports of a host are its first end, the second ports its second end.
+        `NO_LID` is used where the host has fewer ports on a rail.
         """
         by_end = self.ports.transpose(0, 2, 1).reshape(-1, self.rails)
         ends: npt.NDArray[np.int32] = by_end[(by_end != NO_LID).any(axis=1)]
@@ -114,25 +114,25 @@ class Hosts:
 
 
 def _count_hosts(having: npt.NDArray[np.integer]) -> dict[int, int]:
-    """Return how many hosts have each number, the largest number first, 0 left out."""
+    """Return the number of hosts for each value, the largest value first; 0 is left out."""
     numbers, hosts = np.unique(having, return_counts=True)
     return {number: host for number, host in zip(numbers.tolist()[::-1], hosts.tolist()[::-1], strict=True) if number}
 
 
 def count_ports(ports: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-    """Return how many LIDs the last axis of an array has, `NO_LID` left out."""
+    """Return the number of LIDs along the last axis; `NO_LID` is not counted."""
     return np.asarray((ports != NO_LID).sum(axis=-1), np.int64)
 
 
 class HostIndex:
-    """Find hosts by the names that machines and other rails use for them.
+    """Find hosts by the names on machines and on other rails.
 
-    A name is matched exactly first, then without regard to case. A name with a domain matches one without it if they
-    are equal up to the first dot. So `host17` is `host17.cluster.example`. It is never `host1`, and `host17.a.example`
-    is never `host17.b.example`.
+    A name is matched exactly first, then without regard to case. A name with a domain matches a name without one if
+    they are equal up to the first dot. For example, `host17` is `host17.cluster.example`. It is never `host1`, and
+    `host17.a.example` is never `host17.b.example`.
 
     Args:
-        names: of the hosts.
+        names: the hosts' names.
         shared: names that identify no single host.
     """
 
@@ -148,19 +148,19 @@ class HostIndex:
             self._short.setdefault(_without_domain(key), []).append(index)
 
     def find(self, name: str) -> int | None:
-        """Return the host of a name, with or without domain; None if there is none, or several."""
+        """Return the host of a name, with or without domain; None for no host or several hosts."""
         found = self._find_all(name)
         return found[0] if len(found) == 1 else None
 
     def describe_unknown(self, name: str) -> str:
-        """Return why a name that `find` does not find is no host's, or the host's name most like it; may be empty."""
+        """Return the reason why a name is unknown, or the most similar host name; may be empty."""
         if self.is_shared(name):
             return ", a name that several adapters share"
         likely = get_close_matches(name, self._exact, 1, _MISSPELT)
         return f"; did you mean {likely[0]}?" if likely else ""
 
     def is_shared(self, name: str) -> bool:
-        """Return whether a name identifies no host because several adapters share it."""
+        """Return true if a name identifies no host because several adapters share it."""
         return len(self._find_all(name)) > 1 or name.casefold() in self._shared
 
     def _find_all(self, name: str) -> list[int]:
@@ -174,17 +174,17 @@ class HostIndex:
 
 
 def _without_domain(name: str) -> str:
-    # The first part of an IP address is no host name.
+    # The first part of an IP address is not a host name.
     return name if name.replace(".", "").isdigit() else name.split(".", 1)[0]
 
 
 def find_hosts(fabrics: Sequence[Fabric], rule: re.Pattern[str] | None = None) -> Hosts:
-    """Return the hosts of the fabrics of one system, a rail each; `HostIndex` decides which names are one machine.
+    """Return the hosts of one system, whose fabrics are its rails; `HostIndex` decides which names are one machine.
 
     Args:
         fabrics: the rails.
-        rule: finds the host in a node description: its first group, or the whole match. Where it is None or does not
-            match, the host is the first word without an adapter suffix.
+        rule: pattern that finds the host in a node description: its first group, or the whole match. Without a rule or
+            a match, the host is the first word without its adapter suffix.
     """
     adapters: dict[str, list[tuple[int, int]]] = {}
     lids: dict[str, list[list[int]]] = {}
@@ -222,7 +222,7 @@ def stack_ports(lids: Sequence[Sequence[Sequence[int]]], rails: int) -> npt.NDAr
 
 
 def _find_host_ports(fabric: Fabric) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int32]]:
-    """Return the cabled ports of hosts and the node that each is cabled to, in the natural order of adapters' names."""
+    """Return the cabled ports of hosts, in natural order of adapter names, and the node that each is cabled to."""
     end = fabric.link_node.ravel() * PORTS + fabric.link_port.ravel()
     order = np.argsort(end)
     port = np.lexsort((fabric.port_number, rank_names(fabric.node_name)[fabric.port_node]))
@@ -234,7 +234,7 @@ def _find_host_ports(fabric: Fabric) -> tuple[npt.NDArray[np.intp], npt.NDArray[
 
 
 def _match_names(known: list[str], names: set[str]) -> dict[str, str]:
-    """Return the known names of the hosts of one more rail; two of its names are never one host."""
+    """Return the known host of each name on a further rail; two names of one rail are never one host."""
     index = HostIndex(known)
     found = {name: host for name in names if (host := index.find(name)) is not None}
     claims = Counter(found.values())
@@ -242,7 +242,7 @@ def _match_names(known: list[str], names: set[str]) -> dict[str, str]:
 
 
 def find_adapters(fabric: Fabric) -> npt.NDArray[np.bool_]:
-    """Return which nodes are adapters of machines: no switch, no router, no aggregation node; bool [node]."""
+    """Return the nodes that are adapters of machines: bool [node]. Switches, routers and aggregation nodes are not."""
     is_adapter: npt.NDArray[np.bool_] = fabric.node_kind == NodeKind.CA
     aggregates = [node for node in np.flatnonzero(is_adapter).tolist() if is_aggregation_node(fabric.node_name[node])]
     is_adapter[aggregates] = False
@@ -266,7 +266,7 @@ def _word_of(description: str, rule: re.Pattern[str] | None) -> str:
 
 
 def _repeated_descriptions(fabric: Fabric) -> set[str]:
-    """Return descriptions that identify no host: those that several adapters share, and several machines' defaults."""
+    """Return descriptions that identify no host: shared by several adapters, or the default of several machines."""
     adapters = [fabric.node_name[node] for node in np.flatnonzero(fabric.node_kind == NodeKind.CA).tolist()]
     unnamed = {name for name in adapters if _DEFAULT_NAME.match(name)}
     shared = {name for name, count in Counter(adapters).items() if count > 1}
@@ -274,7 +274,7 @@ def _repeated_descriptions(fabric: Fabric) -> set[str]:
 
 
 def _order_by_leaf(leaves: dict[str, tuple[int, int]]) -> tuple[list[str], npt.NDArray[np.int32]]:
-    """Return the hosts in the order of their names, grouped by leaf switch, and the numbers of their leaves."""
+    """Return the hosts sorted by name within each leaf switch, and the numbers of their leaf switches."""
     numbers: dict[tuple[int, int], int] = {}
     by_name = sorted(leaves, key=lambda name: (natural_key(name), name))
     for name in by_name:

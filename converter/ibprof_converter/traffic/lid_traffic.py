@@ -43,20 +43,20 @@ def map_to_lids(
     policy: str | None,
     nic: str | None = None,
 ) -> Traffic:
-    """Return the traffic by the ports that the bytes of each rank pair leave and enter.
+    """Return the traffic by port: the ports that the bytes of each rank pair leave and enter.
 
     Args:
         demand: bytes between ranks.
         hosts: of the fabrics.
         fabrics: the rails.
-        rule: `--placement`; None: as recorded.
-        policy: `--rails`; None: as measured, where work requests were recorded and the ranks are where they ran; else
+        rule: `--placement`; None: the recorded placement.
+        policy: `--rails`; None: measured rails if work requests were recorded and the ranks are where they ran; else
             `split`.
-        nic: `--nic`; None: as measured, like `policy`; else as recorded of the ranks' choice, `near` where the
-            recording knows which adapters are near to the ranks, else `rank`.
+        nic: `--nic`; None: measured adapters, like `policy`; else the ranks' recorded choice, `near` if the recording
+            knows near adapters, else `rank`.
 
     Raises:
-        UsageError: the placement or the policy is unknown, or the ranks do not fit.
+        UsageError: the placement or the policy is unknown, or there are too many ranks.
         InputError: the placement file is invalid.
     """
     placement = _find_placement(demand, hosts, fabrics, rule, nic)
@@ -64,7 +64,7 @@ def map_to_lids(
     run = whole.profile
     unmeasured = None
     if run and len(run.transfers.bytes):
-        # Few runs recorded what was posted to queue pairs.
+        # Few runs recorded the bytes posted to queue pairs.
         from ibprof_converter.traffic.measured_rails import map_measured_to_lids, why_not_measured  # noqa: PLC0415
 
         unmeasured = why_not_measured(run, fabrics)
@@ -121,14 +121,14 @@ def map_to_lids(
 
 @dataclass(frozen=True, slots=True)
 class _TakenPorts:
-    """Shares of flows by the ports that they leave and enter; the first five are of one length.
+    """Shares of flows by the ports that they leave and enter; the first five arrays have one length.
 
     Attributes:
         flow: rows of the demand.
-        rail, source_lid, destination_lid: int32.
-        bytes: uint64.
-        rank_lid: int32 [rank, rail], as in `Traffic`.
-        nic: as in `Traffic`.
+        rail, source_lid, destination_lid: int32, rail and ports of each share.
+        bytes: uint64, bytes of each share.
+        rank_lid: int32 [rank, rail], ports of the ranks, as in `Traffic`.
+        nic: source of the adapters, as in `Traffic`.
     """
 
     flow: Rows
@@ -143,7 +143,7 @@ class _TakenPorts:
 def _take_adapters(
     demand: RankTraffic, placement: RankPlacement, on_link: Rows, shares: RailShares, nic: str | None
 ) -> _TakenPorts:
-    """Return the adapters that flows take within their rails."""
+    """Return the adapters that flows use within their rails."""
     chosen = choose_adapters(placement, nic)
     flow = shares.flow if isinstance(on_link, slice) else on_link[shares.flow]
     source, destination, rail = demand.source[flow], demand.destination[flow], shares.rail
@@ -157,14 +157,14 @@ def _take_adapters(
 
 
 def describe_rails(policy: str, count: int, hosts: Hosts) -> str:
-    """Return how the rail of bytes is known, given the number of rails and their hosts."""
+    """Return the source of the bytes' rails, in words, for `count` rails and their hosts."""
     if count > 1:
         return f"modelled ({policy})"
     return ONE_SUBNET if hosts.has_several else SINGLE_RAIL
 
 
 def note_incomplete(flows: int) -> tuple[str, ...]:
-    """Return a note on flows with an end that is not on all rails; empty if there are none."""
+    """Return a note on the flows with an end that lacks a rail; empty without such flows."""
     if not flows:
         return ()
     return (f"{flows} flow(s) have an end that is not on all rails; they take the rails that join both ends",)
@@ -183,13 +183,13 @@ def _find_placement(
 
 
 def _place_pattern(demand: RankTraffic, hosts: Hosts, nic: str | None) -> RankPlacement:
-    """Put the ends of a pattern on the hosts, or on their adapters where it was read for these."""
+    """Put the ends of a pattern on the hosts, or on adapters if the pattern was read for adapters."""
     every = np.arange(demand.ranks, dtype=np.int32)
     if demand.ranks == len(hosts.name):
         return RankPlacement(host=every, ports=hosts.ports, notes=())
     ends = hosts.ends
     if nic is None and demand.ranks == len(ends):
-        # Ends of one host are no ranks of it: what they send each other leaves by one adapter and enters by another.
+        # Ends of one host are not its ranks: bytes between them leave by one adapter and enter by another.
         return RankPlacement(every, ends[:, :, np.newaxis], (note_ends(hosts),), label_of_policy(adapter_policies.RANK))
     several = len(ends) > len(hosts.name)
     read_for = f"{demand.ranks} {f'hosts or {hosts.end_noun}' if several else 'hosts'}"
@@ -201,7 +201,7 @@ def _place_pattern(demand: RankTraffic, hosts: Hosts, nic: str | None) -> RankPl
 
 
 def note_ends(hosts: Hosts) -> str:
-    """Return a note on the ends of a pattern that is over adapters."""
+    """Return a note on a pattern's ends if these are adapters."""
     return (
         f"the pattern is over the {len(hosts.ends)} {hosts.end_noun} of {len(hosts.name)} hosts, each an end; "
         "with --nic it is over the hosts"
@@ -211,7 +211,7 @@ def note_ends(hosts: Hosts) -> str:
 def _classify_flows(
     demand: RankTraffic, placement: RankPlacement
 ) -> tuple[npt.NDArray[np.bool_], dict[str, npt.NDArray[np.bool_]], npt.NDArray[np.bool_]]:
-    """Return flows that stay on a host, flows without a port (by reason), and the usable rails of all other flows."""
+    """Return flows that stay on a host, flows without a port (by reason), and the usable rails of other flows."""
     source, destination = demand.source, demand.destination
     source_host, destination_host = placement.host[source], placement.host[destination]
     on_host = (source == destination) | ((source_host == destination_host) & (source_host != NO_HOST))

@@ -50,19 +50,19 @@ _LOADS = {"static": "by the tables", "shared": "shared", "estimate": "estimate",
 class Loads:
     """Loads of the links of all rails.
 
-    bytes_total is always bytes_routed + bytes_on_host + the sum of bytes_unrouted.
+    bytes_total is always the sum of bytes_routed, bytes_on_host and all of bytes_unrouted.
 
     Attributes:
-        by_rail: for each rail uint64 [link, end, group]: bytes that the node at that end sends on the link.
-        groups: region and operation of each group; one `(ALL, ALL)` if traffic is not split.
+        by_rail: for each rail uint64 [link, end, group], bytes that the node at this end sends on the link.
+        groups: region and operation of each group; a single `(ALL, ALL)` if traffic is not split.
         bytes_total: total bytes of the traffic.
-        bytes_routed: bytes that arrived over links. For port counters: bytes counted on links of the fabric.
+        bytes_routed: bytes that arrive over links. For port counters: bytes counted on links of the fabric.
         bytes_on_host: bytes that load no link.
-        bytes_unrouted: reason -> bytes.
+        bytes_unrouted: reason -> bytes without a route.
         jobs: job of each group; empty if there is only one job.
         sites: call site of each group; empty if call sites are not distinguished.
-        reasons: for each rail uint8 [flow of this rail], how each flow ended, of `Reason`; empty where no flow was
-            followed alone.
+        reasons: for each rail uint8 [flow of this rail], `Reason` why each flow ended; empty if flows were not followed
+            one by one.
     """
 
     by_rail: tuple[npt.NDArray[np.uint64], ...]
@@ -86,9 +86,9 @@ def load_links(
     """Send each flow along the forwarding tables of its rail. Several jobs are always distinguished.
 
     Args:
-        traffic: the flows.
+        traffic: the traffic to route.
         subnets: the rails.
-        by_region, by_operation, by_site: split loads by these.
+        by_region, by_operation, by_site: true to split loads by region, operation or call site.
     """
     grouping = _group(traffic, by_region, by_operation, by_site)
     unrouted = dict(traffic.unmapped)
@@ -126,7 +126,7 @@ def load_links(
 
 @dataclass(frozen=True, slots=True)
 class _Grouping:
-    """Groups of flows: their names, their jobs and sites as in `Loads`, and int32 [flow], the group of each."""
+    """Groups of flows: names, jobs and sites as in `Loads`; and int32 [flow], each flow's group."""
 
     names: tuple[Group, ...]
     jobs: tuple[str, ...]
@@ -135,7 +135,7 @@ class _Grouping:
 
 
 def _group(traffic: Traffic, by_region: bool, by_operation: bool, by_site: bool) -> _Grouping:
-    """Return the (job, region, operation, site) that occur, numbered in the order of their names' numbers."""
+    """Return the occurring (job, region, operation, site), sorted by the numbers of their names."""
     several = len(traffic.jobs) > 1
     if not (by_region or by_operation or by_site or several) or not len(traffic.bytes):
         nothing = np.broadcast_to(np.int32(0), len(traffic.bytes))
@@ -161,7 +161,7 @@ def _group(traffic: Traffic, by_region: bool, by_operation: bool, by_site: bool)
 
 
 def _name_groups(keys: npt.NDArray[np.int64], names: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Return for each column the name of each key; keys are numbers whose digits index the columns."""
+    """Return the name of each key, for each column; a key's digits index the columns."""
     found: list[tuple[str, ...]] = []
     for column in reversed(names):
         keys, digit = np.divmod(keys, len(column))
@@ -172,11 +172,11 @@ def _name_groups(keys: npt.NDArray[np.int64], names: Sequence[tuple[str, ...]]) 
 def match_counters(
     counters: PortCounters, fabrics: Sequence[Fabric]
 ) -> tuple[tuple[npt.NDArray[np.uint64], ...], tuple[npt.NDArray[np.bool_], ...], npt.NDArray[np.bool_]]:
-    """Match counters with the link directions of their ports; a GUID may be that of the node or of the port.
+    """Match counters with the link directions of their ports, by NODE GUID or PORT GUID.
 
     Returns:
-        For each rail the counted bytes, uint64 [link, end], and where there is a counter, bool [link, end]; then bool
-        [counter], true for counters of a port that has a link.
+        For each rail, the counted bytes, uint64 [link, end], and a mask of link directions with a counter, bool [link,
+        end]; then bool [counter], true if the counter's port has a link.
     """
     counted, known = [], []
     matched = np.zeros(len(counters.bytes), bool)
@@ -198,7 +198,7 @@ def match_counters(
 
 
 def _port_guids(fabric: Fabric) -> list[int]:
-    """Return the PORT GUID at each end of each link; that of a switch is the GUID of its port 0."""
+    """Return the PORT GUID at each end of each link; a switch has the GUID of its port 0."""
     guid = dict(
         zip(
             zip(fabric.port_node.tolist(), fabric.port_number.tolist(), strict=True),
@@ -227,13 +227,13 @@ def load_counted(counters: PortCounters, fabrics: Sequence[Fabric]) -> Loads:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Bounds on the link loads that adaptive routing, or unknown routes, can cause, and the estimate.
+    """Bounds and estimate of the link loads that adaptive or unknown routes can cause.
 
     Attributes:
-        by_rail: for each rail.
-        reason: why they are computed.
-        label: what they mean.
-        is_adaptive: whether packets are taken to choose among paths, so that the estimate judges; else routes are only
+        by_rail: bounds for each rail.
+        reason: reason why bounds are computed.
+        label: meaning of the bounds, in words.
+        is_adaptive: true if packets choose among paths, so that the estimate ranks links; false if routes are only
             unknown.
     """
 
@@ -252,12 +252,12 @@ def bound_loads(traffic: Traffic, subnets: Sequence[Subnet], asked: bool) -> Bou
     """Return bounds on the loads if the user asks for them, a dump shows adaptive routing, or routes are modelled.
 
     Args:
-        traffic: the flows.
+        traffic: the traffic to bound.
         subnets: the rails.
-        asked: whether the user asks for bounds.
+        asked: true if the user asks for bounds.
 
     Returns:
-        None if none is the case.
+        None in all other cases.
     """
     adaptive = [subnet.adaptive for subnet in subnets if subnet.adaptive]
     is_model = are_modelled(subnets)
@@ -284,7 +284,7 @@ def _parts(traffic: Traffic, rail: int) -> Iterator[LidFlows]:
 
 
 def bounds_as_json(bounds: Bounds, loads: Loads, fabrics: Sequence[Fabric]) -> dict[str, object]:
-    """Return the largest loads between switches, static and adaptive, and the ends with the largest estimates."""
+    """Return the largest loads between switches, static and adaptive, and the directions of largest estimates."""
     ends = _find_ends(bounds, loads, fabrics)
     return {
         "label": bounds.label,
@@ -296,7 +296,7 @@ def bounds_as_json(bounds: Bounds, loads: Loads, fabrics: Sequence[Fabric]) -> d
 
 
 def describe_bounds(bounds: Bounds, loads: Loads, fabrics: Sequence[Fabric]) -> Iterator[str]:
-    """Yield lines on the loads between switches with adaptive routing, or by routes that are not known."""
+    """Yield lines on the loads between switches with adaptive or unknown routes."""
     ends = _find_ends(bounds, loads, fabrics)
     yield f"{'Adaptive routing' if bounds.is_adaptive else 'Unknown routes'} ({bounds.reason})"
     yield f"  {bounds.label}"
@@ -312,7 +312,7 @@ def describe_bounds(bounds: Bounds, loads: Loads, fabrics: Sequence[Fabric]) -> 
 
 
 def _find_ends(bounds: Bounds, loads: Loads, fabrics: Sequence[Fabric]) -> list[dict[str, Any]]:
-    """List the link directions between switches that may carry anything."""
+    """Return the link directions between switches that may carry bytes."""
     ends = []
     for rail, (fabric, bound, loaded) in enumerate(zip(fabrics, bounds.by_rail, loads.by_rail, strict=True)):
         static = loaded.sum(axis=2, dtype=np.uint64)

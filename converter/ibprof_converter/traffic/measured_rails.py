@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measured rails: the bytes that work requests carried, from port to port of the fabrics.
 
-The bytes of each pair of ports are those posted (the verbs source). Work requests know neither both ranks nor the
-operation. So the bytes between two hosts are attributed to the messages of their ranks in the same region, in
-proportion to their bytes. The source next to the MPI calls saw these messages; only this attribution is a model.
+The bytes of each pair of ports are the posted bytes (the verbs source). Work requests show neither the ranks nor the
+operation. So the bytes between two hosts are attributed to their ranks' messages in the same region, in proportion to
+bytes. The source next to the MPI calls recorded these messages; only the attribution is a model.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ _NO_HOST = -1
 
 @dataclass(frozen=True, slots=True)
 class _PairEnds:
-    """The two ends of each pair of ports; arrays of one length, first the local end, then the remote one.
+    """The two ends of each pair of ports; arrays of one length. The local end comes first, then the remote end.
 
     Attributes:
-        rail: int32 [pair], `_NO_RAIL` where an end is not in the fabrics, or the two are on different rails.
-        lid: int32 [2, pair], of the fabric.
-        host: int64 [2, pair], index into the profile's hosts, `_NO_HOST` for none.
+        rail: int32 [pair], `_NO_RAIL` if an end is not in the fabrics, or the ends are on different rails.
+        lid: int32 [2, pair], the fabric's LID of each end.
+        host: int64 [2, pair], index into the profile's hosts, `_NO_HOST` for an unknown host.
     """
 
     rail: npt.NDArray[np.int32]
@@ -51,7 +51,7 @@ class _PairEnds:
 
 
 def why_not_measured(run: Profile, fabrics: Sequence[Fabric]) -> str | None:
-    """Return why rails are modelled although work requests were recorded; None where they are measured."""
+    """Return the reason why rails are modelled although work requests were recorded; None if rails are measured."""
     if why := describe_unmeasured(run):
         return why
     if any(fabric.plane_of for fabric in fabrics):
@@ -70,7 +70,7 @@ def map_measured_to_lids(
     Args:
         demand: bytes between the ranks of the run.
         run: a run with measured rails (`why_not_measured`).
-        placement: of the run's ranks.
+        placement: the placement of the run's ranks.
         fabrics: the rails.
     """
     transfers = run.transfers
@@ -126,7 +126,7 @@ def map_measured_to_lids(
 def _describe_reduction(
     fabrics: Sequence[Fabric], rail: npt.NDArray[np.int32], lid: npt.NDArray[np.int32], bytes: npt.NDArray[np.uint64]
 ) -> Iterator[str]:
-    """Yield how much was sent to the parts of switches that reduce (SHARP), if any was."""
+    """Yield a note on the bytes sent to the parts of switches that reduce (SHARP), if any."""
     total = 0
     for number, fabric in enumerate(fabrics):
         nodes = [node for node, name in enumerate(fabric.node_name) if is_aggregation_node(name)]
@@ -151,7 +151,7 @@ def _find_ends(run: Profile, fabrics: Sequence[Fabric]) -> _PairEnds:
         rail, lid = _find_rail_and_lid(own, pair.lid, ports)
         other_rail, other_lid = _find_rail_and_lid(remote, pair.remote_lid, ports)
         if remote.port is None and rail != _NO_RAIL:
-            # A port of a host without a recording: its LID is in the same subnet.
+            # This port's host has no recording, but its LID is in the same subnet.
             other_rail, other_lid = rail, _known_lid(pair, fabrics[rail])
         both = rail == other_rail and NO_LID not in (lid, other_lid)
         rails.append(rail if both else _NO_RAIL)
@@ -165,7 +165,7 @@ def _find_ends(run: Profile, fabrics: Sequence[Fabric]) -> _PairEnds:
 
 
 def _find_rail_and_lid(end: PortEnd, lid: int | None, ports: dict[int, tuple[int, int]]) -> tuple[int, int]:
-    """Return the rail and the LID of a port, path bits included; the fabric's base LID replaces the run's."""
+    """Return the rail and the LID of a port, with path bits; the fabric's base LID replaces the run's."""
     if end.port is None:
         return _NO_RAIL, NO_LID
     rail, base = ports.get(guid_number(end.port.port_guid), (_NO_RAIL, NO_LID))
@@ -187,8 +187,8 @@ class _Share:
 
     Attributes:
         row: intp, index of the row.
-        flow: intp, of the demand; -1 where no flow can have caused the bytes.
-        bytes: uint64.
+        flow: intp, row of the demand; -1 if no flow can have caused the bytes.
+        bytes: uint64, bytes of the share.
     """
 
     row: npt.NDArray[np.intp]
@@ -223,7 +223,7 @@ class _FlowsByHosts:
         destination_host: npt.NDArray[np.int64],
         bytes: npt.NDArray[np.uint64],
     ) -> _Share:
-        """Distribute the bytes of each row over the flows of its region and hosts, in exact proportion."""
+        """Distribute the bytes of each row over the flows of its region and hosts, exactly in proportion."""
         key = self._key(region, source_host, destination_host)
         begin, end = np.searchsorted(self._keys, key), np.searchsorted(self._keys, key, side="right")
         known = (source_host != _NO_HOST) & (destination_host != _NO_HOST) & (end > begin)
@@ -244,7 +244,7 @@ class _FlowsByHosts:
 
 
 def split_in_proportion(total: int, weights: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Return integer parts of a total, in proportion to weights that are not all 0; they sum to the total."""
+    """Return integer parts of a total, in proportion to weights that are not all 0; the parts sum to the total."""
     return np.fromiter(_parts(total, weights.tolist()), np.uint64, len(weights))
 
 

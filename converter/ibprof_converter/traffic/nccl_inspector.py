@@ -2,9 +2,9 @@
 """Traffic modelled from the files of NCCL Inspector: collectives as rings.
 
 A line of these files is a JSON object: a communicator, the rank and its host, and one collective, send or receive with
-its size. Neither algorithm nor peers are stated. Collectives are modelled as rings of NCCL, in which each rank sends to
-the next. Hosts follow each other in the order of their lowest ranks. With k ranks on each host there are k rings, each
-with 1/k of the bytes. They enter and leave every host at another rank, as NCCL builds them where each GPU has an
+its size. The files state neither algorithm nor peers. Collectives are modelled as NCCL's rings, in which each rank
+sends to the next. Hosts follow each other in the order of their lowest ranks. With k ranks on each host there are k
+rings, each with 1/k of the bytes. Each ring enters and leaves a host at a different rank, as in NCCL if each GPU has an
 adapter near it.
 
 Source of the bytes: NCCL's documentation of nccl-tests, doc/PERFORMANCE.md: in a ring each rank sends 2(n-1)/n of an
@@ -36,7 +36,7 @@ _SIZE_LIMIT = 1 << 62
 
 
 def is_inspector_file(path: Path) -> bool:
-    """Return whether a file begins as those of NCCL Inspector do."""
+    """Return true if a file begins like a file of NCCL Inspector."""
     start = peek_dump(path).lstrip()
     return start.startswith(b'{"header"') and b'"id"' in start
 
@@ -48,12 +48,12 @@ def list_inspector_files(folder: Path) -> list[Path]:
 
 @dataclass(slots=True)
 class _Communicator:
-    """Statements of the files on a communicator.
+    """A communicator, as stated in the files.
 
     Attributes:
         members: process of each rank.
-        ranks: that it has, recorded or not.
-        collectives: bytes by (function, number), as the largest one that a rank states.
+        ranks: number of the communicator's ranks, recorded or not.
+        collectives: bytes by (function, number), the largest that a rank states.
         sends: bytes by (rank, peer).
     """
 
@@ -67,11 +67,11 @@ def read_inspector(paths: Sequence[Path], name: str) -> RankTraffic:
     """Read files of NCCL Inspector as modelled traffic between processes.
 
     Args:
-        paths: of one job.
-        name: of the traffic.
+        paths: the files of one job.
+        name: the traffic's name.
 
     Raises:
-        InputError: a line is not what NCCL Inspector writes.
+        InputError: a line does not have NCCL Inspector's form.
     """
     communicators: dict[str, _Communicator] = defaultdict(_Communicator)
     for path in paths:
@@ -98,7 +98,7 @@ def _read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             try:
                 record = json.loads(line)
             except (ValueError, RecursionError):
-                if not line.endswith("\n"):  # the job was killed while it wrote
+                if not line.endswith("\n"):  # the job was killed during the write
                     return
                 raise InputError(path, number, "a JSON object", quote_found(line[:80])) from None
             if not isinstance(record, dict):
@@ -148,7 +148,7 @@ def _add_line(path: Path, line: int, record: dict[str, Any], into: dict[str, _Co
 
 
 def _order_processes(communicators: dict[str, _Communicator]) -> dict[tuple[str, int], int]:
-    """Return a number for each process: by its rank in the largest communicator, then in smaller ones."""
+    """Return a number for each process, by its rank in the largest communicator, then in smaller ones."""
     numbers: dict[tuple[str, int], int] = {}
     for _, each in sorted(communicators.items(), key=lambda item: (-len(item[1].members), item[0])):
         for rank in sorted(each.members):
@@ -157,12 +157,12 @@ def _order_processes(communicators: dict[str, _Communicator]) -> dict[tuple[str,
 
 
 def _ring_bytes(function: str, amount: int, ranks: int) -> int:
-    """Return what each rank sends in a ring, mean over ranks; 0 of functions that are not modelled."""
+    """Return the bytes that each rank sends in a ring, mean over ranks; 0 if the function is not modelled."""
     if function == "AllReduce":
         return 2 * amount * (ranks - 1) // ranks
     if function in ("AllGather", "AllGatherV", "ReduceScatter"):
         return amount * (ranks - 1)
-    # All ranks but the last one of the chain pass it on.
+    # All ranks except the last one of the chain forward the data.
     return amount * (ranks - 1) // ranks if function in ("Broadcast", "Reduce") else 0
 
 
@@ -184,7 +184,7 @@ def _add_flows(
     rings = min(map(len, hosts.values()), default=0)
     for function, amount in sums.items():
         for ring in range(rings if len(members) > 1 and amount else 0):
-            # The shares of all rings add up to the whole.
+            # The shares of all rings sum to the whole.
             share = amount * (ring + 1) // rings - amount * ring // rings
             order = [process for own in hosts.values() for process in (*own[ring:], *own[:ring])]
             for source, destination in zip(order, (*order[1:], order[0]), strict=True):

@@ -2,8 +2,8 @@
 """Common communication patterns over all hosts, as `pattern:NAME[:NUMBER][:BYTES]`.
 
 Source: table 2.1 of "Resource Contention due to Data Movement on HPC Systems" (dissertation) names them, after Yuan et
-al., 2013, "A new routing scheme for jellyfish and its performance with HPC workloads". This module settles what that
-table leaves open.
+al., 2013, "A new routing scheme for jellyfish and its performance with HPC workloads". This module defines the details
+that the table leaves open.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Pairs = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 def build_pattern(text: str, hosts: int) -> RankTraffic:
     """Return the pattern that `text` names, with one rank per host.
 
-    Args:
+    text: `pattern:...` from the user.
         text: `pattern:...` as given by the user.
         hosts: number of hosts.
 
@@ -59,7 +59,7 @@ def build_pattern(text: str, hosts: int) -> RankTraffic:
 
 
 def read_all_to_all(text: str, hosts: int) -> int | None:
-    """Return the bytes per pair of the all-to-all pattern; None for any other text, valid or not."""
+    """Return the bytes per pair of the all-to-all pattern; None for any other text, valid or invalid."""
     name, *numbers = text.removeprefix(PREFIX).split(":")
     if not text.startswith(PREFIX) or name.lower() != "all-to-all" or len(numbers) > 1 or hosts < 2:
         return None
@@ -73,8 +73,8 @@ def as_rank_traffic(
     """Return pairs of hosts as traffic between ranks, one per host.
 
     Args:
-        text: the pattern.
-        source, destination: hosts, int [pair].
+        text: the pattern's text.
+        source, destination: int [pair], host numbers.
         size: bytes per pair.
         hosts: number of hosts.
     """
@@ -83,15 +83,15 @@ def as_rank_traffic(
 
 
 def _read_integer(text: str, number: str, what: str) -> int:
-    # int() alone would also take "1_000", blanks and digits of other scripts, and refuse endless numbers.
+    # int() alone would also accept "1_000", blanks and digits of other scripts, and refuse very long numbers.
     if not _INTEGER.fullmatch(number):
         raise UsageError(f"{quote_found(text)}: expected {what}, found {quote_found(number)}")
     return int(number)
 
 
 def _generator(seed: int) -> np.random.RandomState:
-    # The legacy generator on purpose: its streams are frozen, so a seed means the same pattern with every numpy (NEP
-    # 19).
+    # The legacy generator is used on purpose: its streams are frozen, so a seed gives the same pattern in every numpy
+    # version (NEP 19).
     if not 0 <= seed < _SEEDS:
         raise UsageError(f"expected a seed from 0 to {_SEEDS - 1}, found {seed}")
     return np.random.RandomState(seed)
@@ -107,29 +107,29 @@ def shuffle(count: int, seed: int) -> npt.NDArray[np.intp]:
 
 
 def _all_to_all(hosts: int, _: int) -> Pairs:
-    """Return the pairs in which each host sends to every other."""
+    """Return the pairs in which each host sends to every other host."""
     source = np.repeat(np.arange(hosts), hosts - 1)
     step = np.tile(np.arange(1, hosts), hosts)
     return source, (source + step) % hosts
 
 
 def _shift(hosts: int, distance: int) -> Pairs:
-    """Return the pairs in which each host sends to the one `distance` after it."""
+    """Return the pairs in which each host sends to the host `distance` after it."""
     if distance % hosts == 0:
         raise UsageError(f"pattern:shift:{distance}: with {hosts} hosts each would send to itself")
     source = np.arange(hosts)
-    return source, (source + distance % hosts) % hosts  # a distance may be beyond what numpy counts to
+    return source, (source + distance % hosts) % hosts  # a distance may exceed numpy's integers
 
 
 def _permutation(hosts: int, seed: int) -> Pairs:
-    """Return the pairs of a random permutation; a host that it maps to itself is silent."""
+    """Return the pairs of a random permutation; a host mapped to itself does not send."""
     destination = shuffle(hosts, seed)
     source = np.flatnonzero(destination != np.arange(hosts))
     return source, destination[source]
 
 
 def _bisect(hosts: int, seed: int) -> Pairs:
-    """Return pairs from a random half to the other half; with an odd number one host is silent."""
+    """Return pairs from a random half to the other half; with an odd number, one host does not send."""
     order = shuffle(hosts, seed)
     half = hosts // 2
     return order[:half], order[half : 2 * half]
@@ -143,7 +143,7 @@ def _grid(dimensions: int, diagonals: bool) -> Callable[[int, int], Pairs]:
 
 
 def _draw_grid(hosts: int, dimensions: int, seed: int) -> list[int]:
-    """Return the sides of a random grid; the last side is as long as the hosts allow."""
+    """Return the sides of a random grid; the last side is as long as the number of hosts allows."""
     generator = _generator(seed)
     sides: list[int] = []
     left = hosts
@@ -183,7 +183,7 @@ def _random_pairs(hosts: int, seed: int) -> Pairs:
 
 
 def _random_destinations(hosts: int, seed: int) -> Pairs:
-    """Return pairs in which each host sends to k random others, all different; k is random from 1 to 50."""
+    """Return pairs in which each host sends to k different random hosts; k is random from 1 to 50."""
     generator = _generator(seed)
     count = min(int(generator.randint(1, 51)), hosts - 1)
     step = np.stack([1 + generator.permutation(hosts - 1)[:count] for _ in range(hosts)])
@@ -192,7 +192,7 @@ def _random_destinations(hosts: int, seed: int) -> Pairs:
 
 
 class _Pattern:
-    """A pattern: its written form, the name of its number (empty if it has none), and what makes its pairs."""
+    """A pattern: its written form, the name of its number (empty if none), and the function that makes its pairs."""
 
     def __init__(self, name: str, number: str, make: Callable[[int, int], Pairs]) -> None:
         self.number = number

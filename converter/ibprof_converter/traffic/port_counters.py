@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Port counters of perfquery, ibqueryerrors, ibdiagnet 2's db_csv and .pm, and their agreement with predicted loads.
 
-All count what a port has sent since its last reset, in words of 4 bytes, including headers and traffic of other jobs.
+Each counter shows the bytes that a port has sent since its last reset, in words of 4 bytes, including headers and
+traffic of other jobs.
 
     # Port extended counters: Lid 2 port 1 (CapMask: 0x1300 CapMask2: 0x0000000)     perfquery -x -l -a 2
     PortXmitData:....................5000015048
@@ -68,7 +69,7 @@ _REMARK = (
 
 
 def looks_like_counters(path: Path) -> bool:
-    """Return whether a file begins like one of these."""
+    """Return true if a file begins like one of these dumps."""
     head = peek_dump(path)
     if _PM.search(head) and _PM_SENT.search(head):
         return True
@@ -80,10 +81,10 @@ def read_counters(path: Path, fabrics: Sequence[Fabric]) -> PortCounters:
 
     Args:
         path: the file.
-        fabrics: the rails; LIDs are those of the first.
+        fabrics: the rails; LIDs belong to the first.
 
     Raises:
-        InputError: the file cannot be read, or has no counter of sent data.
+        InputError: the file is unreadable, or has no counter of sent data.
     """
     data = read_dump(path)
     notes = []
@@ -111,7 +112,7 @@ def read_counters(path: Path, fabrics: Sequence[Fabric]) -> PortCounters:
 
 
 def _read_perfquery(data: bytes) -> tuple[Sent, int]:
-    """Return the counters by (LID, port), preferring long ones, and the number of short ones at their limit."""
+    """Return the counters by (LID, port), 64-bit ones if available; and the number of short counters at their limit."""
     heads = list(_PERFQUERY.finditer(data))
     ends = [head.start() for head in heads[1:]] + [len(data)]
     sent: Sent = {}
@@ -131,12 +132,12 @@ def _read_perfquery(data: bytes) -> tuple[Sent, int]:
 
 
 def _read_number(digits: bytes) -> int:
-    """Return a decimal number, or a hexadecimal one after `0x`; damage can leave a decimal one with leading zeros."""
+    """Return a number, decimal or hexadecimal after `0x`; a damaged decimal number can have leading zeros."""
     return int(digits, 16 if digits.startswith(b"0x") else 10)
 
 
 def _read_pm(data: bytes) -> tuple[Sent, int]:
-    """Return the counters by (LID, port) of a `.pm`, and the number of short ones at their limit."""
+    """Return the counters of a `.pm` by (LID, port), and the number of short counters at their limit."""
     heads = list(_PM.finditer(data))
     ends = [head.start() for head in heads[1:]] + [len(data)]
     sent: Sent = {}
@@ -150,7 +151,7 @@ def _read_pm(data: bytes) -> tuple[Sent, int]:
 
 
 def _find_nodes(by_lid: Sent, fabrics: Sequence[Fabric]) -> tuple[Sent, int]:
-    """Return the counters by (NODE GUID, port), and the number of LIDs that belong to no node."""
+    """Return the counters by (NODE GUID, port), and the number of LIDs without a node."""
     sent: Sent = {}
     strange = set()
     for (lid, port), words in by_lid.items():
@@ -173,7 +174,7 @@ def _read_section(path: Path, data: bytes) -> Sent:
 
 
 def subtract_counters(after: PortCounters, before: PortCounters) -> PortCounters:
-    """Return the bytes sent between two readings; a counter that decreased was reset, and its later value is used."""
+    """Return the bytes sent between two readings. A counter that decreased was reset, so its later value is used."""
     earlier = dict(
         zip(zip(before.node_guid.tolist(), before.port.tolist(), strict=True), before.bytes.tolist(), strict=True)
     )
@@ -202,11 +203,11 @@ def subtract_counters(after: PortCounters, before: PortCounters) -> PortCounters
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A link direction where counter and prediction differ.
+    """A link direction whose counter differs from the prediction.
 
     Attributes:
         rail, link, end: the link direction.
-        counted, predicted: bytes.
+        counted, predicted: bytes on this link direction.
     """
 
     rail: int
@@ -218,20 +219,21 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Counters compared with prediction, over the link directions that have a counter.
+    """Comparison of counters with the prediction, over the link directions that have a counter.
 
     Attributes:
         origin: source of the counters.
-        counted: for each rail uint64 [link, end].
-        known: for each rail bool [link, end], true where there is a counter.
+        counted: for each rail uint64 [link, end], counted bytes.
+        known: for each rail bool [link, end], true if there is a counter.
         ends_counted: number of link directions with a counter.
-        ends_uncounted: number of link directions without a counter where bytes are predicted.
-        bytes_counted, bytes_predicted: sums.
-        bytes_explained: sum of the smaller of the two.
-        bytes_elsewhere: counted beyond the prediction: other jobs, storage, headers.
-        bytes_missing: predicted beyond the counters: other routes or rails than assumed, or counters were reset.
-        correlation: of the two over the link directions, from -1 to 1; None where one of them is constant.
-        surplus: link directions with the most bytes from elsewhere, beyond what headers explain.
+        ends_uncounted: number of link directions with predicted bytes but without a counter.
+        bytes_counted, bytes_predicted: sums of counted and of predicted bytes.
+        bytes_explained: sum over link directions of the smaller of the two values.
+        bytes_elsewhere: bytes counted beyond the prediction: other jobs, storage, headers.
+        bytes_missing: bytes predicted beyond the counters: other routes or rails, or reset counters.
+        correlation: correlation of counters and prediction over the link directions, -1 to 1; None if either is
+            constant.
+        surplus: link directions with the most bytes beyond the prediction and its headers.
         deficit: link directions with the most missing bytes.
         notes: anomalies of the counters.
     """
@@ -256,10 +258,10 @@ def compare_counters(loads: Loads, counters: PortCounters, fabrics: Sequence[Fab
     """Compare counters with the loads that routes predict.
 
     Args:
-        loads: the prediction.
-        counters: of ports; those on no link are left out.
+        loads: the predicted loads.
+        counters: the counters; those of ports without a link are left out.
         fabrics: the rails.
-        top: number of differing link directions to name, for surplus and for deficit.
+        top: number of link directions to list, for surplus and for deficit.
     """
     counted, known, _ = match_counters(counters, fabrics)
     predicted = tuple(each.sum(axis=2, dtype=np.uint64) for each in loads.by_rail)
@@ -301,7 +303,7 @@ def compare_counters(loads: Loads, counters: PortCounters, fabrics: Sequence[Fab
 
 
 def _index_ends(known: Sequence[npt.NDArray[np.bool_]]) -> npt.NDArray[np.int64]:
-    """Return rail, link and end of each link direction that has a counter: int64 [counter, 3]."""
+    """Return rail, link and end of each link direction with a counter: int64 [counter, 3]."""
     return np.concatenate(
         [
             np.insert(np.argwhere(each), 0, rail, axis=1) if each.any() else np.zeros((0, 3), np.int64)
@@ -311,7 +313,7 @@ def _index_ends(known: Sequence[npt.NDArray[np.bool_]]) -> npt.NDArray[np.int64]
 
 
 def agreement_as_json(agreement: Agreement, fabrics: Sequence[Fabric]) -> dict[str, object]:
-    """Return an agreement as plain values."""
+    """Return the comparison as plain values."""
     return {
         "origin": agreement.origin,
         "ends_counted": agreement.ends_counted,
@@ -329,7 +331,7 @@ def agreement_as_json(agreement: Agreement, fabrics: Sequence[Fabric]) -> dict[s
 
 
 def describe_agreement(agreement: Agreement, fabrics: Sequence[Fabric]) -> Iterator[str]:
-    """Say in lines what agrees and what does not."""
+    """Yield lines on the agreement and the differences."""
     counted = agreement.bytes_counted
     explained = f" ({100 * agreement.bytes_explained / counted:.1f}%)" if counted else ""
     yield f"Counters compared with prediction ({agreement.origin})"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rail policies: models of which rail bytes take where it was not measured; each keeps every byte.
+"""Rail policies: models of the bytes' rails, if these were not measured. Every policy keeps every byte.
 
 Source: section 4.4.2 of "Resource Contention due to Data Movement on HPC Systems" (dissertation): Open MPI 1.6 splits
 messages over both rails, 1.8 alternates.
@@ -24,12 +24,12 @@ MEASURED = "measured (what was posted to queue pairs)"
 
 @dataclass(frozen=True, slots=True)
 class RailShares:
-    """Flows split by rail; arrays of one length, a row per share of a flow. Shares of 0 bytes are left out.
+    """Flows split by rail; arrays of one length, one row per share of a flow. Shares of 0 bytes are left out.
 
     Attributes:
         flow: rows of the flows.
-        rail: int32.
-        bytes: uint64.
+        rail: int32, rail of each share.
+        bytes: uint64, bytes of each share.
     """
 
     flow: Rows
@@ -45,22 +45,22 @@ def share_out(
     bytes: npt.NDArray[np.uint64],
     messages: npt.NDArray[np.uint64],
 ) -> RailShares:
-    """Distribute flows over the rails that both their ends are on.
+    """Distribute flows over the rails that both ends have.
 
-    * `split` cuts every flow into equal parts; each of the first rails takes one of the remaining bytes.
-    * `round-robin` sends the messages of a rank pair over one rail after the other, starting with the first. Of m
-      messages on two rails ceil(m / 2) take the first. Messages of a flow are assumed to have one size, the first ones
-      a byte more where the bytes do not divide. A pair keeps its turn from one flow (region, operation) to the next, as
-      in Open MPI.
+    * `split` cuts every flow into equal parts; the remaining bytes go to the first rails, one each.
+    * `round-robin` sends the messages of a rank pair over one rail after the other, starting with the first. With two
+    rails and m messages, the first rail takes ceil(m / 2). All messages of a flow are assumed to have one size; if the
+    bytes do not divide, the first messages get one byte more. A pair keeps its turn across flows (region, operation),
+    as in Open MPI.
     * `first` and `second` send everything over that rail.
 
-    Flows whose ends are not on the rail that a policy selects take the rails that they are on.
+    If the ends of a flow are not on the selected rail, the flow takes the rails that they share.
 
     Args:
         policy: one of `RAIL_POLICIES`.
-        usable: bool [flow, rail], with at least one rail for every flow.
+        usable: bool [flow, rail], at least one rail for every flow.
         source, destination: int32 [flow], the ranks.
-        bytes, messages: uint64 [flow].
+        bytes, messages: uint64 [flow], totals of each flow.
 
     Raises:
         UsageError: there is no such policy, or it selects a rail that was not given.
@@ -115,10 +115,10 @@ def _messages_part(
     rails: npt.NDArray[np.uint64],
     turn: npt.NDArray[np.uint64],
 ) -> npt.NDArray[np.uint64]:
-    """Return the bytes of those messages of each flow that take the rail whose turn is `turn` (from 1) of `rails`."""
+    """Return each flow's bytes in messages that take rail number `turn` (from 1) of `rails`."""
     messages = np.maximum(messages, np.uint64(1))  # a flow without a message count is one message
-    # Message i (from 0) of a flow takes turn 1 + (begun + i) mod rails. So of the first n, the rail takes those with i
-    # = offset mod rails.
+    # Message i (from 0) of a flow takes turn 1 + (begun + i) mod rails. Among the first n messages, the rail takes each
+    # i = offset mod rails.
     offset = (turn + rails - np.uint64(1) - begun % rails) % rails
     size, longer = np.divmod(bytes, messages)
 
@@ -131,7 +131,7 @@ def _messages_part(
 def _messages_before(
     source: npt.NDArray[np.int32], destination: npt.NDArray[np.int32], messages: npt.NDArray[np.uint64]
 ) -> npt.NDArray[np.uint64]:
-    """Return the number of messages of each flow's rank pair in earlier flows."""
+    """Return the number of messages in earlier flows of the same rank pair, for each flow."""
     order = np.lexsort((destination, source))
     counted = np.maximum(messages, np.uint64(1))[order]
     before = np.cumsum(counted) - counted

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rank placement: as recorded, by a rule, or from a file; bytes of a run on rails other than one fabric's."""
+"""Rank placement: as recorded, by a rule, or from a file; and the bytes of a run on rails outside a fabric."""
 
 from __future__ import annotations
 
@@ -44,15 +44,16 @@ _WHOLE = 0.99
 
 @dataclass(frozen=True, slots=True)
 class RankPlacement:
-    """The machine and the ports of each rank.
+    """Machine and ports of each rank.
 
     Attributes:
-        host: int32 [rank], equal for ranks of one machine, `NO_HOST` where unknown.
-        ports: int32 [rank, rail, adapter], the ports of the rank's machine on each rail in the natural order of their
-            names, then `NO_LID`. A rank whose port is given has that one alone.
-        notes: how the ports of the ranks were found, a sentence each.
-        nic: as in `Traffic`, where the ports of the ranks are chosen already.
-        adapters: those that ranks chose in a recorded run, and those near to them; None where ranks are elsewhere.
+        host: int32 [rank], equal for ranks of one machine, `NO_HOST` if unknown.
+        ports: int32 [rank, rail, adapter], ports of the rank's machine on each rail in the natural order of their
+            names, then `NO_LID`. A rank with a given port has only that port.
+        notes: sentences on the source of the ranks' ports.
+        nic: source of the ports if ranks already have chosen ports, as in `Traffic`.
+        adapters: adapters that the ranks chose in a recorded run, and adapters near the ranks; None for other
+            placements.
     """
 
     host: npt.NDArray[np.int32]
@@ -63,18 +64,18 @@ class RankPlacement:
 
     @property
     def lid(self) -> npt.NDArray[np.int32]:
-        """First port of each rank's machine on each rail: int32 [rank, rail], `NO_LID` where it has none."""
+        """First port of each rank's machine on each rail: int32 [rank, rail], `NO_LID` without a port."""
         return self.ports[:, :, 0]
 
 
 def place_ranks_by_rule(
     rule: str, hosts: Hosts, fabrics: Sequence[Fabric], ranks: int, slots: int = 1
 ) -> RankPlacement:
-    """Return the placement that `--placement` asks for.
+    """Return the placement for `--placement`.
 
     Args:
-        rule: `packed` fills leaf switch by leaf switch, `spread` takes a host of each leaf switch in turn,
-            `random:SEED` takes random hosts. `slurm:` with a host list assigns ranks in blocks. Anything else is a
+        rule: `packed` fills one leaf switch after the other, `spread` takes a host of each leaf switch in turn,
+            `random:SEED` takes random hosts. `slurm:` with a host list assigns ranks in blocks. Any other text is a
             file.
         hosts: of the fabrics.
         fabrics: the rails.
@@ -113,7 +114,7 @@ def _order_of_rule(rule: str, hosts: Hosts) -> npt.NDArray[np.intp] | None:
     if rule == "packed":
         return np.arange(count)
     if rule == "spread":
-        # Position of each host among those of its leaf switch: all first ones, then all second ones.
+        # Position of each host on its leaf switch: all first hosts come first, then all second hosts.
         first = np.searchsorted(hosts.leaf, hosts.leaf)
         return np.lexsort((hosts.leaf, np.arange(count) - first))
     if rule.startswith(_RANDOM):
@@ -173,10 +174,10 @@ def _place_ranks_on(
     """Place each rank on the host of its name.
 
     Args:
-        named: a host per rank.
+        named: the host of each rank.
         hosts: of the fabrics.
         source: the rule or file, for the notes.
-        refuse: makes the error for an unknown name, with the reason.
+        refuse: returns the error for an unknown name, given the reason.
     """
     index = HostIndex(hosts.name, hosts.shared)
     found = {name: index.find(name) for name in dict.fromkeys(named)}
@@ -188,7 +189,7 @@ def _place_ranks_on(
 
 
 def _host_of_lid(path: Path, line: int, text: str, hosts: Hosts, fabric: Fabric) -> tuple[int, npt.NDArray[np.int32]]:
-    """Return the host of a LID of the first rail, and its ports: this LID alone there, all of them on other rails."""
+    """Return the host of a LID of the first rail, and its ports: this LID, and all ports on other rails."""
     value = read_number(path, line, text, "a LID", LIDS)
     node = int(fabric.lid_node[value])
     host = NO_HOST if node == NO_NODE else int(hosts.of_node[0][node])
@@ -201,12 +202,12 @@ def _host_of_lid(path: Path, line: int, text: str, hosts: Hosts, fabric: Fabric)
 
 
 def place_ranks_as_recorded(run: Profile, hosts: Hosts, fabrics: Sequence[Fabric], ranks: int) -> RankPlacement:
-    """Place ranks where they ran.
+    """Place each rank on the machine where it ran.
 
-    A machine has all of its active ports that the fabrics have, in the natural order of their names. It is identified
-    by the GUIDs of its active InfiniBand ports. If none is in the fabrics, its name is looked up among the node
-    descriptions. If that fails, the LIDs of its ports are used. Any other fabric has these LIDs too, so the notes
-    report this, and where a name is used though GUIDs were recorded.
+    A machine has all of its active ports that are in the fabrics, in the natural order of their names. GUIDs of active
+    InfiniBand ports identify the machine. If the fabrics have none of them, the machine's name is searched among the
+    node descriptions. If that fails, the LIDs of its ports are used. Since LIDs also occur in any other fabric, the
+    notes report their use. The notes also report names used although GUIDs were recorded.
     """
     ports = lids_by_port_guid(fabrics)
     index = HostIndex(hosts.name, hosts.shared)
@@ -226,14 +227,14 @@ def place_ranks_as_recorded(run: Profile, hosts: Hosts, fabrics: Sequence[Fabric
             else:
                 lids = _known_lids(_active_ports(host), fabrics)
                 how = _BY_LID if any(lids) else _NOWHERE
-            # A host without recorded ports has nothing but its name, which is no contradiction.
+            # A host without recorded ports has only its name, which is no contradiction.
             if how != _BY_NAME or _active_ports(host):
                 found[how].append(host.name)
         lids_of_host.append(lids)
     host_of_rank = np.full(ranks, NO_HOST, np.int32)
     for rank in run.ranks:
         host_of_rank[rank.rank] = rank.host
-    # `NO_HOST` indexes the last, which has no port.
+    # `NO_HOST` indexes the last element, which has no port.
     ports_of_rank = stack_ports([*lids_of_host, []], hosts.rails)[host_of_rank]
     notes = [f"{len(names)} {how}: {_some(names)}" for how, names in found.items() if names]
     if moved:
@@ -245,13 +246,13 @@ def place_ranks_as_recorded(run: Profile, hosts: Hosts, fabrics: Sequence[Fabric
 
 
 def _active_ports(host: Host) -> list[Port]:
-    """Return the ports that packets can take, in the natural order of their names."""
+    """Return the active ports, in the natural order of their names."""
     active = [port for port in host.ports if port.link_layer == "InfiniBand" and port.is_active]
     return sorted(active, key=lambda port: (natural_key(port.device), port.port))
 
 
 def lids_by_port_guid(fabrics: Sequence[Fabric]) -> dict[int, tuple[int, int]]:
-    """Return the rail and the base LID of each adapter port, by its GUID."""
+    """Return the rail and the base LID of each adapter port, by PORT GUID."""
     ports: dict[int, tuple[int, int]] = {}
     for rail, fabric in enumerate(fabrics):
         is_adapter = fabric.node_kind[fabric.port_node] == NodeKind.CA
@@ -263,7 +264,7 @@ def lids_by_port_guid(fabrics: Sequence[Fabric]) -> dict[int, tuple[int, int]]:
 def _ports_of_guids(
     active: list[Port], ports: dict[int, tuple[int, int]], rails: int
 ) -> tuple[list[list[tuple[Port, int]]], int]:
-    """Return the ports of a machine with their LIDs on each rail, and how many of them had another LID in the run."""
+    """Return a machine's ports with their LIDs on each rail, and the number of ports whose LID differed in the run."""
     found: list[list[tuple[Port, int]]] = [[] for _ in range(rails)]
     moved = 0
     for port in active:
@@ -275,7 +276,7 @@ def _ports_of_guids(
 
 
 def _add_planes(found: Sequence[list[tuple[Port, int]]], fabrics: Sequence[Fabric]) -> None:
-    """Add the ports on the other planes of adapters that are found on one: a host sees an adapter as one port."""
+    """Add the ports on the other planes of each adapter found on one plane: a host sees an adapter as one port."""
     for rail, fabric in enumerate(fabrics):
         others = [each for each, other in enumerate(fabrics) if other.plane_of and other.plane_of == fabric.plane_of]
         for port, lid in list(found[rail]):
@@ -283,7 +284,7 @@ def _add_planes(found: Sequence[list[tuple[Port, int]]], fabrics: Sequence[Fabri
             for each in others:
                 other = fabrics[each]
                 alike = other.node_guid[other.port_node] == fabric.node_guid[node]
-                if not alike.any():  # some dumps have a NODE GUID for each plane
+                if not alike.any():  # some dumps have one NODE GUID per plane
                     alike = np.array([other.node_name[own] == fabric.node_name[node] for own in other.port_node])
                 for other_lid in other.port_lid[alike].tolist():
                     if all(other_lid != known for _, known in found[each]):
@@ -291,9 +292,9 @@ def _add_planes(found: Sequence[list[tuple[Port, int]]], fabrics: Sequence[Fabri
 
 
 def _known_lids(active: list[Port], fabrics: Sequence[Fabric]) -> list[list[int]]:
-    """Return the recorded LIDs that belong to hosts in the fabrics: the first port's on the first rail and so on.
+    """Return the recorded LIDs that belong to hosts in the fabrics: port 1 on rail 1 and so on.
 
-    On a single fabric all ports are on the first rail.
+    With a single fabric, all ports are on the first rail.
     """
     lids: list[list[int]] = [[] for _ in fabrics]
     rails = [0] * len(active) if len(fabrics) == 1 else range(len(fabrics))
@@ -319,9 +320,9 @@ def _some(names: list[str], limit: int = 5) -> str:
 
 
 def describe_other_rails(run: Profile, fabric: Fabric) -> str | None:
-    """Return what hosts of a run sent, or may have sent, over rails other than a fabric's; None where nothing.
+    """Return a note on bytes that hosts sent, or may have sent, over rails outside a fabric; None without such bytes.
 
-    By the work requests where they are measured; otherwise by active ports that the fabric lacks.
+    Measured work requests show these bytes; otherwise active ports that the fabric lacks show the possibility.
     """
     here = lids_by_port_guid([fabric])
     if describe_unmeasured(run) is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Adapters that ranks of a recorded run chose by their environment, and those near to their cores."""
+"""Adapters that ranks of a recorded run chose by environment variables, and adapters near their cores."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ PortLids = Sequence[Sequence[tuple[Port, int]]]
 
 @dataclass(frozen=True, slots=True)
 class RankAdapters:
-    """Ports of each rank; None where the recording says nothing for any rank.
+    """Ports of each rank; None if the recording has no data for any rank.
 
     Attributes:
-        selected: int32 [rank, rail, adapter], the adapters that the rank's environment names, or all of its host.
-        near: the adapters of `selected` nearest to the rank's cores; all of them where distances are unknown.
-        notes: choices of environments that are not followed, a sentence each.
+        selected: int32 [rank, rail, adapter], adapters named in the rank's environment, or all of its host's.
+        near: the adapters of `selected` nearest to the rank's cores; all of `selected` if distances are unknown.
+        notes: sentences on environment choices that are not followed.
     """
 
     selected: npt.NDArray[np.int32] | None
@@ -50,11 +50,11 @@ class RankAdapters:
 
 
 def find_rank_adapters(run: Profile, ports_of_host: Sequence[PortLids], ranks: int, rails: int) -> RankAdapters:
-    """Return the adapters that the ranks of a run chose, and those near to them.
+    """Return the adapters that the ranks of a run chose, and the adapters near the ranks.
 
     Args:
         run: the recorded run.
-        ports_of_host: of each host of the run, in the natural order of their names.
+        ports_of_host: ports of each host of the run, in the natural order of their names.
         ranks: number of ranks.
         rails: number of rails.
     """
@@ -79,14 +79,14 @@ def find_rank_adapters(run: Profile, ports_of_host: Sequence[PortLids], ranks: i
 
 
 def _list_choices(rank: Rank) -> Iterator[tuple[str, str]]:
-    """Yield name and text of the variables of a rank that are set to name an adapter."""
+    """Yield name and value of the rank's environment variables that name an adapter."""
     for choice in rank.choices:
         if choice.name in (*_VARIABLES, _NOT_FOLLOWED) and choice.text.strip() not in _ANY:
             yield choice.name, choice.text
 
 
 def _note_unmatched(unmatched: Counter[tuple[str, str]]) -> Iterator[str]:
-    """Say which variables name adapters, and none of those that the hosts have."""
+    """Yield notes on variables that name adapters, none of which the hosts have."""
     for (name, text), ranks in unmatched.most_common(_MOST_NOTES):
         why = "names no adapter that was active on the host" if name in _VARIABLES else "is not followed"
         yield printable(f"{name}={text} of {ranks} rank(s) {why}; the adapter is modelled")
@@ -95,7 +95,7 @@ def _note_unmatched(unmatched: Counter[tuple[str, str]]) -> Iterator[str]:
 
 
 def _select(rank: Rank, ports: Sequence[Port]) -> list[Port] | None:
-    """Return the ports that the environment of a rank leaves it; None where it names none of them."""
+    """Return the ports that the rank's environment allows; None if it names no port."""
     for choice in rank.choices:
         if read := _VARIABLES.get(choice.name):
             kept = [port for port in ports if read(choice.text, port)]
@@ -109,14 +109,14 @@ def _names(text: str, separator: str = ",") -> Iterator[str]:
 
 
 def _is_named(text: str, port: Port) -> bool:
-    """Tell whether a list as `mlx5_0:1,mlx5_1` names a port; one that begins with `^` names those left out."""
+    """Return true if a list such as `mlx5_0:1,mlx5_1` names a port; a list after `^` names the excluded ports."""
     names = {each for name in _names(text.removeprefix("^")) for each in _expand(name)}
     found = not names.isdisjoint({port.device, f"{port.device}:{port.port}"})
     return found != text.startswith("^")
 
 
 def _expand(name: str) -> Iterator[str]:
-    """Yield the names that UCX's `mlx5_[0-2]:1` stands for; any other name itself."""
+    """Yield the names that UCX's `mlx5_[0-2]:1` expands to; any other name unchanged."""
     match = _RANGE.fullmatch(name)
     if match is None:
         yield name
@@ -149,7 +149,7 @@ _NOT_FOLLOWED = "FI_VERBS_IFACE"
 
 
 def _find_near(rank: Rank, ports: Sequence[Port]) -> list[Port] | None:
-    """Return the ports that most of a rank's cores are near to; None where either is unknown."""
+    """Return the ports near most of a rank's cores; None if ports or cores are unknown."""
     cores = next((read_cores(choice.text) for choice in rank.choices if choice.name == CORES), frozenset())
     shared = [len(cores & read_cores(port.near_cores)) for port in ports]
     if not max(shared, default=0):
@@ -158,7 +158,7 @@ def _find_near(rank: Rank, ports: Sequence[Port]) -> list[Port] | None:
 
 
 def read_cores(text: str) -> frozenset[int]:
-    """Return the cores of a list as the kernel writes it, `0-15,64-79`; none where it is invalid."""
+    """Return the cores of a list in the kernel's form, `0-15,64-79`; empty if invalid."""
     cores: set[int] = set()
     for part in _names(text):
         match = _CORES.fullmatch(part)

@@ -41,22 +41,22 @@ Rows = slice | npt.NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RankTraffic(NotebookView):
-    """Bytes from rank to rank, independent of the placement; arrays of one length, a row per flow.
+    """Bytes from rank to rank, independent of the placement; arrays of one length, one row per flow.
 
     Attributes:
         source, destination: int32, ranks below `ranks`.
-        bytes, messages: uint64; messages are 0 where the origin does not count them.
-        region, operation: int32, indices into the names.
-        regions, operations: names; traffic without them has the only name `ALL`.
+        bytes, messages: uint64; messages are 0 if the origin does not count them.
+        region, operation: int32, indices into `regions` and `operations`.
+        regions, operations: names; a single `ALL` if they are not distinguished.
         ranks: number of ranks, including those without traffic.
-        unmapped: reason -> bytes whose other end is no rank.
+        unmapped: reason -> bytes whose other end is not a rank.
         origin: source of the numbers, in words, for every output.
-        profile: the run they were recorded in; None if there is none.
-        site: int32, index into the call sites; empty if there is only one name.
-        sites: names of call sites; traffic without them has the only name `ALL`.
-        part_of: what this was chosen from, by operation, region or site; None if it is the whole. `profile` then has
-            the chosen rows alone.
-        layer: where bytes were counted, in words (`Source.layer`); empty if they were not.
+        profile: the recorded run; None if there is none.
+        site: int32, index into `sites`; empty if there is only one name.
+        sites: names of call sites; a single `ALL` if they are not distinguished.
+        part_of: the traffic from which this part was chosen by operation, region or site; None for a whole traffic. In
+            a part, `profile` has only the chosen rows.
+        layer: the layer where bytes were counted, in words (`Source.layer`); empty if they were not counted.
     """
 
     source: npt.NDArray[np.int32]
@@ -86,12 +86,12 @@ class RankTraffic(NotebookView):
         origin: str,
         messages: npt.NDArray[np.uint64] | None = None,
     ) -> RankTraffic:
-        """Return a traffic that knows no regions and operations.
+        """Return a traffic without regions and operations.
 
         Args:
-            source, destination, amount: [flow]; `amount` is the bytes.
-            ranks, origin: as in the attributes.
-            messages: [flow]; None for one each.
+            source, destination, amount: [flow]; `amount` is in bytes.
+            ranks, origin: see the attributes.
+            messages: [flow], number of messages; None for one each.
         """
         # Constant columns take no memory: all-to-all over 10,000 hosts has 100 million rows.
         one, nothing = np.broadcast_to(np.uint64(1), len(source)), np.broadcast_to(np.int32(0), len(source))
@@ -104,20 +104,20 @@ class RankTraffic(NotebookView):
 
     @property
     def whole(self) -> RankTraffic:
-        """The traffic of all calls, from which this was chosen."""
+        """The traffic of all calls, from which this part was chosen."""
         return self.part_of or self
 
 
 @dataclass(frozen=True, slots=True)
 class LidFlows:
-    """Flows from LID to LID; arrays of one length, a row per flow.
+    """Flows from LID to LID; arrays of one length, one row per flow.
 
     Attributes:
         rail: int32, index of the subnet; a LID is unique only within its rail.
-        source_lid, destination_lid: int32.
+        source_lid, destination_lid: int32, the LIDs of both ends.
         bytes: uint64.
         region, operation: int32, indices into the names.
-        source_rank, destination_rank: int32, `NO_RANK` where the traffic has no ranks.
+        source_rank, destination_rank: int32, `NO_RANK` if the traffic has no ranks.
     """
 
     rail: npt.NDArray[np.int32]
@@ -135,27 +135,27 @@ _COLUMNS = tuple(column.name for column in fields(LidFlows))
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Traffic(LidFlows, NotebookView):
-    """Bytes from LID to LID: flows, and what belongs to all of them.
+    """Bytes from LID to LID: flows, and data about all flows.
 
     Attributes:
-        regions, operations: names; traffic without them has the only name `ALL`.
+        regions, operations: names; a single `ALL` if they are not distinguished.
         on_host_bytes: bytes between ranks of one host, which load no link.
         unmapped: reason -> bytes without a LID (unknown peer, host not in the fabric, ...).
         rail_source: "measured (...)", "modelled (POLICY)", "assumed (first fabric)", `SINGLE_RAIL` or `ONE_SUBNET`.
         origin: source of the numbers, in words, for every output.
-        rank_lid: int32 [rank, rail], the port of each rank, `NO_LID` for none; no rows if there are no ranks. Of a rank
-            that uses several ports of a rail it is the first.
-        notes: how the ports of ranks were found, a sentence each.
-        moved: ranks of a run are placed on other hosts than they ran on.
-        job: int32, index into the jobs; empty if there is only one.
-        jobs: names; a single `ALL` if there is only one.
-        first_rank: for each job the number of its rank 0, where ranks are numbered through all jobs.
-        nic: how the adapters that bytes take in a subnet are known: "measured", "recorded" or "modelled:POLICY"; None
-            if no rank has a choice among several.
-        site: int32, index into the call sites; empty if there is only one name.
-        sites: names of call sites; traffic without them has the only name `ALL`.
-        in_parts: yields the flows in parts, where they are too many for the memory; the columns are empty then.
-        layer: where bytes were counted, as in `RankTraffic`.
+        rank_lid: int32 [rank, rail], the first port of each rank on each rail, `NO_LID` without a port; no rows without
+            ranks.
+        notes: sentences on the source of the ranks' ports.
+        moved: true if ranks of a run are placed on hosts where they did not run.
+        job: int32, index into `jobs`; empty if there is only one job.
+        jobs: job names; a single `ALL` if there is only one job.
+        first_rank: number of rank 0 of each job, with ranks numbered through all jobs.
+        nic: source of the bytes' adapters in a subnet: "measured", "recorded" or "modelled:POLICY"; None if no rank has
+            several adapters.
+        site: int32, index into `sites`; empty if there is only one name.
+        sites: names of call sites; a single `ALL` if they are not distinguished.
+        in_parts: function that yields the flows in parts if they exceed the memory; the columns are then empty.
+        layer: the layer where bytes were counted, as in `RankTraffic`.
     """
 
     regions: tuple[str, ...]
@@ -189,12 +189,12 @@ class Traffic(LidFlows, NotebookView):
         unmapped: dict[str, int] | None = None,
         **others: Any,
     ) -> Traffic:
-        """Return a traffic that knows no ranks, regions and operations of its flows.
+        """Return a traffic without ranks, regions and operations.
 
         Args:
             source, destination, amount: [flow], LIDs and bytes.
-            rank_lid, origin, rail_source, unmapped, others: as in the attributes; None for no unmapped bytes.
-            rail: int32 [flow]; None for the first.
+            rank_lid, origin, rail_source, unmapped, others: see the attributes; None for no unmapped bytes.
+            rail: int32 [flow], rail of each flow; None for the first.
         """
         nothing = np.zeros(len(source), np.int32)
         return cls(
@@ -221,11 +221,11 @@ class Traffic(LidFlows, NotebookView):
         return printable(f"<Traffic {self.origin}: {'flows in parts' if self.in_parts else said}>")
 
     def parts(self) -> Iterator[Traffic]:
-        """Yield all flows, in parts that fit in memory; no pair of LIDs is in two of them."""
+        """Yield all flows, in parts that fit in memory; each pair of LIDs is in one part only."""
         yield from self.in_parts() if self.in_parts else (self,)
 
     def take(self, rows: npt.NDArray[np.intp]) -> Traffic:
-        """Return some of the flows."""
+        """Return the flows of some rows."""
         columns: dict[str, Any] = {name: getattr(self, name)[rows] for name in _COLUMNS}
         several = {"job": self.jobs, "site": self.sites}
         columns |= {name: getattr(self, name)[rows] for name, names in several.items() if len(names) > 1}
@@ -238,7 +238,7 @@ class Traffic(LidFlows, NotebookView):
 
     @property
     def rank_names(self) -> tuple[str, ...]:
-        """A name for each row of `rank_lid`: the rank, after the job's number if there are several jobs."""
+        """Name of each row of `rank_lid`: the rank, preceded by the job's number if there are several jobs."""
         if len(self.jobs) == 1:
             return tuple(map(str, range(len(self.rank_lid))))
         return tuple("{}:{}".format(*self.job_of_rank(rank)) for rank in range(len(self.rank_lid)))
@@ -254,14 +254,14 @@ def join_parts(parts: Sequence[Traffic]) -> Traffic:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PortCounters(NotebookView):
-    """Bytes that ports sent, as counted at the ports: loads of link directions without routing; arrays of one length.
+    """Bytes that ports sent, counted at the ports: link loads without routing; arrays of one length.
 
     Attributes:
-        node_guid: uint64.
-        port: int32, from 1.
-        bytes: uint64.
+        node_guid: uint64, the port's NODE GUID.
+        port: int32, port number from 1.
+        bytes: uint64, sent bytes.
         origin: source of the numbers, in words, for every output.
-        notes: anomalies of the rows, a sentence each.
+        notes: sentences on anomalies of the rows.
     """
 
     node_guid: npt.NDArray[np.uint64]
@@ -276,7 +276,7 @@ class PortCounters(NotebookView):
 
 
 def describe_origin(traffic: RankTraffic | Traffic | PortCounters) -> str:
-    """Return the source of the numbers, and where bytes were counted."""
+    """Return the source of the numbers, and the layer where bytes were counted."""
     layer = "" if isinstance(traffic, PortCounters) else traffic.layer
     return f"{traffic.origin}, measured in {layer}" if layer else traffic.origin
 
@@ -295,7 +295,7 @@ def merge_jobs(names: Sequence[str], traffics: Sequence[Traffic]) -> Traffic:
     """Merge the traffic of several jobs; flows and ranks keep their job.
 
     Args:
-        names: of the jobs; equal names get numbers.
+        names: the jobs' names; equal names get numbers.
         traffics: one per job, on the same rails.
     """
     if len(traffics) == 1:
@@ -346,14 +346,14 @@ def merge_jobs(names: Sequence[str], traffics: Sequence[Traffic]) -> Traffic:
 
 
 def _distinct_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Return a distinct name for each job: with its number where another has the same name."""
+    """Return a distinct name for each job; equal names get the job's number."""
     return tuple(name if names.count(name) == 1 else f"{name}#{number}" for number, name in enumerate(names))
 
 
 def _merge_names(
     parts: Sequence[tuple[tuple[str, ...], npt.NDArray[np.int32]]],
 ) -> tuple[tuple[str, ...], npt.NDArray[np.int32]]:
-    """Return all names once, and for each flow the index of its name."""
+    """Return all distinct names, and for each flow the index of its name."""
     merged = tuple(dict.fromkeys(name for names, _ in parts for name in names))
     number = {name: index for index, name in enumerate(merged)}
     columns = [np.array([number[name] for name in names], np.int32)[index] for names, index in parts]
@@ -361,12 +361,12 @@ def _merge_names(
 
 
 def _sites_of_flows(traffic: Traffic) -> npt.NDArray[np.int32]:
-    """Return the site of each flow, also where there is only one."""
+    """Return the site of each flow, even if there is only one site."""
     return traffic.site if len(traffic.sites) > 1 else np.zeros(len(traffic.bytes), np.int32)
 
 
 def _count_shared_ports(traffics: Sequence[Traffic]) -> int:
-    """Return the number of ports, by rail and LID, that ranks of several jobs use."""
+    """Return the number of ports (rail and LID) that ranks of several jobs use."""
     used: dict[tuple[int, int], int] = {}
     for traffic in traffics:
         for rail in range(traffic.rank_lid.shape[1]):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read TRAFFIC of any kind, and choose the part that some calls of the program caused."""
+"""Read TRAFFIC of any kind, and choose the part caused by some calls of the program."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ LEFT_OUT = (
 
 
 def is_traffic(name: str) -> bool:
-    """Return whether a name looks like traffic, not like a fabric: a pattern, a profile, a recording or a CSV file."""
+    """Return true if a name denotes traffic, not a fabric: a pattern, a profile, a recording or a CSV file."""
     path = Path(name)
     if name.startswith(patterns.PREFIX) or path.suffix.lower() in _SUFFIXES:
         return True
@@ -64,12 +64,12 @@ def read_traffic(
 
     Args:
         text: a path, or `pattern:...`.
-        hosts: of the fabrics; None if there is no fabric.
+        hosts: the fabrics' hosts; None without a fabric.
         fabrics: the rails.
-        over_hosts: whether the ends of a pattern are hosts; else they are the adapters of all hosts.
+        over_hosts: true if the ends of a pattern are hosts; else they are the adapters of all hosts.
 
     Raises:
-        UsageError: the pattern is unknown, or there is no fabric for it.
+        UsageError: the pattern is unknown, or it lacks a fabric.
         InputError: the file is missing or invalid.
     """
     if text.startswith(patterns.PREFIX):
@@ -92,12 +92,12 @@ def read_traffic(
 
 
 def _is_table(path: Path) -> bool:
-    """Return whether a path is a table, not a profile or a recording."""
+    """Return true if a path is a table, not a profile or a recording."""
     if path.is_dir() or not path.exists():
         if path.suffix.lower() == ".csv":
             raise InputError(path, None, "a file", "none" if not path.exists() else "something else")
         return False
-    # Only a table can come through a pipe, which can be read only once and so not be inspected first.
+    # Only a table can come through a pipe. A pipe can be read only once, so its content is not inspected first.
     if path.suffix.lower() == ".csv" or not path.is_file():
         return True
     with path.open("rb") as file:
@@ -106,9 +106,9 @@ def _is_table(path: Path) -> bool:
 
 
 def choose_sent(run: Profile) -> npt.NDArray[np.bool_]:
-    """Return which counters hold bytes that a rank sent, or fetched from another's memory: bool [counter].
+    """Return the counters of bytes that a rank sent, or fetched from another's memory: bool [counter].
 
-    Received bytes count the same bytes a second time and are left out, as are MPI's own control messages.
+    Received bytes are left out, since they were counted at the sender. MPI's own control messages are also left out.
 
     Raises:
         InputError: the run claims more ranks than `RANK_LIMIT`.
@@ -119,8 +119,8 @@ def choose_sent(run: Profile) -> npt.NDArray[np.bool_]:
     chosen: npt.NDArray[np.bool_] = (counters.kind == Kind.USER) & (counters.direction != Direction.RECEIVED)
     of_nccl = counters.source == Source.NCCL
     sources = np.flatnonzero(np.bincount(counters.source[chosen & (counters.bytes > 0) & ~of_nccl]))
-    # Two sources see the same bytes at two depths; the one next to the MPI calls knows the operations. MPI carries none
-    # of the bytes of NCCL, so that both count.
+    # Two sources can see the same bytes at two depths; the source next to the MPI calls knows the operations. NCCL's
+    # bytes do not pass through MPI, so both sources count.
     return chosen & ((counters.source == sources[0]) | of_nccl) if len(sources) else chosen
 
 
@@ -129,7 +129,7 @@ def profile_traffic(run: Profile, name: str | None = None) -> RankTraffic:
 
     Args:
         run: the recorded run.
-        name: its name for the user; None for its own name.
+        name: the run's name for the user; None for its own name.
 
     Raises:
         InputError: the run claims more ranks than `RANK_LIMIT`.
@@ -167,7 +167,7 @@ def profile_traffic(run: Profile, name: str | None = None) -> RankTraffic:
 def _number_sites(
     site: npt.NDArray[np.int32], names: tuple[str, ...], distinct: tuple[str, ...]
 ) -> npt.NDArray[np.int32]:
-    """Return the index of each row's site among distinct names: calls of one line in two objects are one site."""
+    """Return the index of each row's site among distinct names: calls on one line in two objects are one site."""
     number = {name: index for index, name in enumerate(distinct)}
     return np.array([number[name] for name in names], np.int32)[site]
 
@@ -175,15 +175,15 @@ def _number_sites(
 def choose_demand(
     demand: RankTraffic | Traffic | PortCounters, choice: RowChoice, name: str
 ) -> RankTraffic | Traffic | PortCounters:
-    """Return what the chosen calls sent.
+    """Return the traffic sent by the chosen calls.
 
     Args:
         demand: any traffic.
-        choice: which calls; all of them change nothing.
-        name: of the traffic, for messages.
+        choice: the chosen calls; a choice of all calls changes nothing.
+        name: the traffic's name, for messages.
 
     Raises:
-        UsageError: the traffic is of no recorded run, or the run has no such operation, region or site.
+        UsageError: the traffic is not a recorded run, or the run has no such operation, region or site.
     """
     if not choice:
         return demand
@@ -199,12 +199,12 @@ def choose_demand(
 def choose_flows(measured: Traffic, chosen: RankTraffic) -> Traffic:
     """Return the measured flows that are attributed to chosen calls.
 
-    Measured bytes were attributed to all calls of a run, in proportion. Of the chosen calls alone, they would all be
-    attributed to these.
+    Measured bytes were attributed to all calls of a run, in proportion. If only the chosen calls were used, all bytes
+    would be attributed to these calls.
 
     Args:
         measured: flows of the whole run (`map_measured_to_lids`).
-        chosen: what the chosen calls sent, of the same run.
+        chosen: traffic sent by the chosen calls of the same run.
     """
     kept = np.full(len(measured.bytes), len(chosen.bytes) > 0)
     for column in ("region", "operation", "site"):
@@ -219,7 +219,7 @@ def choose_flows(measured: Traffic, chosen: RankTraffic) -> Traffic:
 
 
 def _has_name_of(measured: Traffic, chosen: RankTraffic, column: str) -> npt.NDArray[np.bool_]:
-    """Return which flows have a region, an operation or a site that a chosen call has: bool [flow]."""
+    """Return the flows whose region, operation or site is that of a chosen call: bool [flow]."""
     names: tuple[str, ...] = getattr(measured, f"{column}s")
     if len(names) == 1:
         return np.ones(len(measured.bytes), np.bool_)

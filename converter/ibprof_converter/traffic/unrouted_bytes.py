@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes that have no route: their share, the reasons, and the pairs of leaf switches or parts that lost each other."""
+"""Bytes without a route: their share, the reasons, and the separated pairs of leaf switches or parts."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class UnroutedPair:
 
     Attributes:
         rail: number of the rail, from 0.
-        source, destination: the switches next to sender and receiver.
-        reason: why there is no route.
-        bytes: without a route from `source` to `destination`.
+        source, destination: the switches next to the sender and the receiver.
+        reason: the reason why there is no route.
+        bytes: bytes without a route from `source` to `destination`.
     """
 
     rail: int
@@ -57,11 +57,11 @@ class UnroutedBytes:
     """All bytes without a route.
 
     Attributes:
-        bytes, share: how many, and of all bytes.
+        bytes, share: bytes without a route, and their share of all bytes.
         reasons: reason -> bytes.
-        parts: for each rail the parts that no cable joins, in words; one where the rail is in one piece.
-        pairs: those with most bytes first; empty where no flow has a LID.
-        text: all of it in one sentence.
+        parts: for each rail, descriptions of the parts that no cable joins; one part if the rail is connected.
+        pairs: pairs of leaf switches, most bytes first; empty if no flow has a LID.
+        text: one sentence with all of this.
     """
 
     bytes: int
@@ -73,12 +73,12 @@ class UnroutedBytes:
 
 
 def find_unrouted(placed: Traffic | PortCounters, subnets: Sequence[Subnet], loads: Loads) -> UnroutedBytes | None:
-    """Return the bytes without a route; None where all bytes have one.
+    """Return the bytes without a route; None if all bytes have a route.
 
     Args:
         placed: the traffic on the fabric.
         subnets: the rails.
-        loads: what `placed` puts on their links.
+        loads: link loads caused by `placed`.
     """
     lost = {reason: amount for reason, amount in loads.bytes_unrouted.items() if amount}
     if not lost:
@@ -103,7 +103,7 @@ def find_unrouted(placed: Traffic | PortCounters, subnets: Sequence[Subnet], loa
 
 
 def _describe_parts(parts: Sequence[Sequence[FabricPart]]) -> Iterator[str]:
-    """Yield a phrase for each rail that is in several parts."""
+    """Yield a phrase for each rail that has several parts."""
     for rail, each in enumerate(parts):
         if len(each) > 1:
             of_rail = f"rail {rail} has " if len(parts) > 1 else ""
@@ -112,7 +112,7 @@ def _describe_parts(parts: Sequence[Sequence[FabricPart]]) -> Iterator[str]:
 
 
 def _describe_reasons(lost: dict[str, int], pairs: Sequence[UnroutedPair], has_rails: bool) -> Iterator[str]:
-    """Yield a phrase for each reason, with the pairs of leaf switches that it separates."""
+    """Yield a phrase for each reason, with the pairs of leaf switches that lack a route."""
     for reason, amount in sorted(lost.items(), key=lambda item: -item[1]):
         named = [each for each in pairs if each.reason == reason]
         where = [f"{f'rail {each.rail}: ' if has_rails else ''}{each.source} to {each.destination}" for each in named]
@@ -129,7 +129,7 @@ def _find_pairs(
     Args:
         traffic: the flows.
         subnets: the rails.
-        reasons: as in `Loads`; flows are followed here only where this is empty, as for a matrix.
+        reasons: `Reason` of each flow, as in `Loads`; if empty, as for a matrix, flows are followed here.
     """
     found: dict[tuple[int, int, int, int], int] = {}
     ends = [_switches_of_lids(subnet.fabric) for subnet in subnets]
