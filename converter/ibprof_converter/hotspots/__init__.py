@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which links carry most, and who loads them."""
+"""The links that carry most, and the senders that load them."""

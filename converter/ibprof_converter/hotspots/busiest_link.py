@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verdict on a job from the links of its fabric: time of the busiest one at line rate, its cause, its remedy."""
+"""The verdict on a job from the links of its fabric: time of the most loaded link at line rate, cause and remedy."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def judge_job(
     """Return the verdict on a job.
 
     Args:
-        run: its profile; None for traffic that was not recorded.
-        links: links of its fabric; None where the fabric is not known.
-        routes: a sentence on routes that are not the subnet's own; empty where they are.
-        by_region: seconds of each region's most loaded link direction at line rate; None where not known.
-        moved: whether ranks are placed on other hosts than they ran on.
-        lost: sentences on hosts that were left out; empty where there are none.
+        run: the job's profile; None for traffic that was not recorded.
+        links: links of the job's fabric; None if the fabric is unknown.
+        routes: sentence on routes that are not the subnet's own; empty for the subnet's routes.
+        by_region: seconds of each region's most loaded link direction at line rate; None if unknown.
+        moved: true if ranks are placed on hosts where they did not run.
+        lost: sentences on hosts that were left out.
     """
     times = _time_links(links, routes) if links else None
     if times and links:
@@ -44,15 +44,15 @@ def judge_job(
             unrouted=" ".join(filter(None, (unrouted.text if unrouted else "", lost))),
             unrouted_share=unrouted.share if unrouted else 0.0,
         )
-    # Of modelled ranks, from NCCL Inspector's files, nothing was counted.
+    # NCCL Inspector's files give modelled ranks, for which no bytes were counted.
     is_recorded = run is not None and bool(len(run.counters.bytes) or len(run.transfers.bytes) or len(run.times.calls))
     return judge_run(run, times) if run and is_recorded else judge_traffic(times)
 
 
 def has_fault(verdict: Verdict, diagnosis: Diagnosis | None) -> bool:
-    """Return whether the network has a problem, which pages show in red.
+    """Return true if the network has a problem, which pages show in red.
 
-    It has one if a link limits the job and its remedy is worth it; none where the verdict cannot tell. Where no run
+    A problem is a link that limits the job and has a worthwhile remedy. An undecided verdict is no problem. If no run
     shows the cost, only a fault of the fabric counts: a cable or a link to be repaired.
     """
     if CANNOT_TELL in verdict.sentences:
@@ -64,7 +64,7 @@ def has_fault(verdict: Verdict, diagnosis: Diagnosis | None) -> bool:
 
 
 def _time_links(links: LinkReport, routes: str) -> BusiestLink | None:
-    """Return the times of the most loaded link direction; None where nothing is on a link of known speed."""
+    """Return the times of the most loaded link direction; None if no link of known speed carries bytes."""
     on_host = links.bytes_on_host / links.bytes_total if links.bytes_total else 0.0
     diagnosis = links.diagnosis
     if diagnosis is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coverage of an answer: what was recorded, missed and modelled; and the commands that dump a fabric."""
+"""Coverage of an answer: recorded, missed and modelled data; and the commands that dump a fabric."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class DumpRequest:
     Attributes:
         command: the command line.
         files: the files that it writes.
-        remark: where and how to run it.
+        remark: the place to run it, and the way.
     """
 
     command: str
@@ -68,10 +68,10 @@ class StageAccount:
 
     Attributes:
         stage: `record`, `collect`, `read`, `place`, `route` or `report`.
-        noun: what is counted: `ranks`, `bytes`, `hosts` or `links`.
-        total: received.
-        kept: handed on.
-        left_out: reason -> number; `total` is `kept` and all of these.
+        noun: the counted unit: `ranks`, `bytes`, `hosts` or `links`.
+        total: number received.
+        kept: number handed on.
+        left_out: reason -> number; `total` is the sum of `kept` and these.
     """
 
     stage: str
@@ -90,19 +90,19 @@ class Coverage:
     """Coverage of an answer.
 
     Attributes:
-        origin: where the traffic comes from.
-        rails: source of the rail of each byte; None where there is no fabric, and for bytes counted at the ports.
-        nic: source of the adapter of each byte in a subnet, as in `Traffic`.
-        routes: where routes come from, as `name_routes` returns it; None where there are none.
-        world_size: ranks of the job; None where no run was recorded.
+        origin: source of the traffic.
+        rails: source of each byte's rail; None without a fabric, and for bytes counted at the ports.
+        nic: source of each byte's adapter in a subnet, as in `Traffic`.
+        routes: source of the routes, from `name_routes`; None without routes.
+        world_size: number of the job's ranks; None if no run was recorded.
         ranks_recorded: number of recorded ranks.
         hosts: hosts of the recorded ranks.
-        not_seen: gaps of the numbers, a sentence each.
-        modelled: parts that are modelled, not measured, a sentence each.
-        notes: further facts for the reader, a sentence each.
+        not_seen: sentences on gaps of the numbers.
+        modelled: sentences on parts that are modelled, not measured.
+        notes: sentences with further facts for the reader.
         unaccounted: operations with fewer recorded bytes than their calls requested.
-        accounts: what each stage left out.
-        lost: hosts, LIDs and lines that were left out when fabrics were read, a sentence each.
+        accounts: account of each stage.
+        lost: sentences on hosts, LIDs and lines left out when fabrics were read.
     """
 
     origin: str
@@ -130,11 +130,11 @@ def describe_coverage(
     """Return the coverage of an answer.
 
     Args:
-        demand: the traffic between ranks; None where it knows no ranks.
-        placed: the traffic on the fabric; None where there is no fabric.
+        demand: the traffic between ranks; None if the traffic has no ranks.
+        placed: the traffic on the fabric; None without a fabric.
         subnets: the rails.
-        hosts: of the rails; None where there is no fabric.
-        loads: of their links; None likewise.
+        hosts: the rails' hosts; None without a fabric.
+        loads: the rails' link loads; None without a fabric.
     """
     run = demand.whole.profile if demand else None
     source = placed or demand
@@ -186,7 +186,7 @@ def _keep_accounts(
     hosts: Hosts | None,
     loads: Loads | None,
 ) -> Iterator[StageAccount]:
-    """Yield the account of each stage, in the order of the data's way; arguments as for `describe_coverage`."""
+    """Yield the account of each stage, in the order of the data's path; arguments as in `describe_coverage`."""
     if demand and (run := demand.whole.profile):
         yield from _account_for_run(run)
     for subnet in subnets:
@@ -201,7 +201,7 @@ def _keep_accounts(
         left_out = demand.unmapped
         sent = sum_exactly(demand.bytes)
         yield StageAccount("read", "bytes", sent + sum(left_out.values()), sent, left_out)
-    # A measured traffic has the bytes of the ports, which are others than those of the calls.
+    # A measured traffic has the bytes at the ports, which differ from the bytes of the calls.
     if demand and isinstance(placed, Traffic) and placed.in_parts is None and placed.rail_source != MEASURED:
         left_out = {reason: amount - demand.unmapped.get(reason, 0) for reason, amount in placed.unmapped.items()}
         left_out = {reason: amount for reason, amount in left_out.items() if amount}
@@ -210,12 +210,12 @@ def _keep_accounts(
     if loads:
         kept = loads.bytes_routed + loads.bytes_on_host
         yield StageAccount("route", "bytes", loads.bytes_total, kept, dict(loads.bytes_unrouted))
-        # A report has a row for each fate of bytes: on links, within hosts, and each reason that some have no route.
+        # A report has a row for bytes on links, bytes within hosts, and bytes without a route by reason.
         yield StageAccount("report", "bytes", loads.bytes_total, kept + sum(loads.bytes_unrouted.values()))
 
 
 def _account_for_run(run: Profile) -> Iterator[StageAccount]:
-    """Yield what was not recorded of a run, and which counters are no data that a rank sent."""
+    """Yield accounts of a run's missing ranks, and of counters that do not show sent data."""
     ranks = len({rank.rank for rank in run.ranks if rank.rank < run.world_size})
     missing = run.world_size - ranks
     yield StageAccount("record", "ranks", run.world_size, ranks, {"not recorded": missing} if missing else {})
@@ -252,7 +252,7 @@ def find_lost_hosts(fabrics: Sequence[Fabric], hosts: Hosts) -> dict[str, str]:
 
 
 def describe_lost(subnets: Sequence[Subnet], hosts: Hosts) -> Iterator[str]:
-    """Yield what was left out when fabrics were read: hosts, adapters, lines, LIDs."""
+    """Yield sentences on hosts, adapters, lines and LIDs left out when fabrics were read."""
     fabrics = [subnet.fabric for subnet in subnets]
     lost = find_lost_hosts(fabrics, hosts)
     if lost:
@@ -278,7 +278,7 @@ def describe_lost(subnets: Sequence[Subnet], hosts: Hosts) -> Iterator[str]:
 
 
 def describe_assumed_speeds(fabrics: Sequence[Fabric]) -> str:
-    """Return sentences on rails whose links have assumed speeds; empty where none have."""
+    """Return sentences on rails whose links have assumed speeds; empty without any."""
     reasons: dict[str, list[str]] = {}
     for fabric in fabrics:
         if fabric.assumed_speeds:
@@ -287,7 +287,7 @@ def describe_assumed_speeds(fabrics: Sequence[Fabric]) -> str:
 
 
 def describe_complete(coverage: Coverage) -> str:
-    """Return a sentence that nothing was lost; empty where something was."""
+    """Return a sentence that nothing was lost; empty if something was."""
     counted = [each for each in coverage.accounts if each.stage != "collect"]
     if any(each.left_out for each in counted) or coverage.lost or coverage.not_seen:
         return ""

@@ -50,7 +50,7 @@ class LinkPort:
 
     @property
     def node(self) -> str:
-        """Name of the node; its GUID where it has none."""
+        """Name of the node; its GUID if it has no name."""
         return self.name or self.guid
 
     def __str__(self) -> str:
@@ -62,9 +62,9 @@ class Contention:
     """Flows that share a link direction.
 
     Attributes:
-        flows: number of pairs of ports whose bytes pass it.
-        host_flows: the largest number of pairs that any of these ports sends or receives.
-        ratio: `flows` over `host_flows`; above 1 more flows meet here than on any of their hosts' own links.
+        flows: number of pairs of ports whose bytes pass the link direction.
+        host_flows: largest number of pairs that any of these ports sends or receives.
+        ratio: `flows` over `host_flows`; above 1, more flows meet here than on any of their hosts' own links.
     """
 
     flows: int
@@ -77,7 +77,7 @@ class NamedShare:
     """Part of the bytes of a link direction.
 
     Attributes:
-        name: region, operation, call site, job or host; `REST` for those that are not named one by one.
+        name: region, operation, call site, job or host; `REST` for all entries without their own name.
         bytes: bytes of this part.
         share: share of the link direction's bytes, 0 to 1.
     """
@@ -92,10 +92,10 @@ class PairShare:
     """Bytes of one pair on a link direction.
 
     Attributes:
-        source_rank, destination_rank: rank numbers in their job; None where the traffic knows no ranks.
+        source_rank, destination_rank: rank numbers in their job; None if the traffic has no ranks.
         source, destination: node descriptions of the hosts.
-        bytes, share: as in `NamedShare`.
-        job: the pair's job; None where there is only one.
+        bytes, share: bytes and share of the pair, as in `NamedShare`.
+        job: the pair's job; None if there is only one.
     """
 
     source_rank: int | None
@@ -109,11 +109,11 @@ class PairShare:
 
 @dataclass(frozen=True, slots=True)
 class OtherPairs:
-    """The pairs that are not named one by one.
+    """Sum of the pairs that are not listed.
 
     Attributes:
-        pairs: their number.
-        bytes, share: as in `NamedShare`.
+        pairs: number of these pairs.
+        bytes, share: their bytes and share, as in `NamedShare`.
     """
 
     pairs: int
@@ -126,13 +126,13 @@ class Contributors:
     """Senders and receivers of a link direction's bytes, the largest first.
 
     Attributes:
-        rank_pairs: the `NAMED_PAIRS` largest.
-        other_pairs: the pairs that are not among them.
-        regions, operations: shares, with one entry `REST` at the end for those that are not named.
-        jobs: the same; empty where there is only one.
-        sites: the same by call site; empty where they are not known.
-        sources, destinations: the same by sending host, and by receiving host.
-        contention: number of flows that meet here.
+        rank_pairs: the largest pairs, at most `NAMED_PAIRS`.
+        other_pairs: sum of all other pairs.
+        regions, operations: shares by region and by operation, with a last entry `REST` for all others.
+        jobs: shares by job; empty if there is only one.
+        sites: shares by call site; empty if unknown.
+        sources, destinations: shares by sending host, and by receiving host.
+        contention: number of flows that meet on the link direction.
     """
 
     rank_pairs: tuple[PairShare, ...]
@@ -148,20 +148,20 @@ class Contributors:
 
 @dataclass(frozen=True, slots=True)
 class Hotspot:
-    """A link direction that carries much.
+    """A heavily loaded link direction.
 
     Attributes:
         rail: index of the fabric.
-        a, b: the link's two sides, `a` the lower one.
-        end: "a" or "b", the side that sends these bytes.
+        a, b: the link's two sides; `a` is the lower one.
+        end: "a" or "b", the sending side.
         kind: `HOST_LINK` or `SWITCH_LINK` (between switches).
-        gbps: None where the speed is not known.
-        bytes: bytes that this side sends; with adaptive routing the estimate.
+        gbps: data rate in Gbit/s; None if unknown.
+        bytes: bytes that this side sends; with adaptive routing, the estimate.
         share: share of all bytes on links.
         ratio_to_mean: `bytes` over the mean of all used link directions.
-        line_rate_s: time of the bytes at the link's data rate; None where that is not known.
-        contributors: senders along static routes; None for bytes counted at ports, which know no sender, and with
-            adaptive routing where no static route passes.
+        line_rate_s: time of the bytes at the link's data rate; None if the rate is unknown.
+        contributors: senders along static routes; None for bytes counted at ports, which have no known sender, and with
+            adaptive routing if no static route passes.
         static_bytes: bytes along the forwarding tables, with adaptive routing; else None.
     """
 
@@ -180,17 +180,17 @@ class Hotspot:
 
     @property
     def sender(self) -> LinkPort:
-        """The side that sends."""
+        """The sending side."""
         return self.a if self.end == "a" else self.b
 
     @property
     def receiver(self) -> LinkPort:
-        """The other side."""
+        """The receiving side."""
         return self.b if self.end == "a" else self.a
 
 
 def compare_times(spot: Hotspot, first: Hotspot) -> float:
-    """Return the time of a link direction over the time of the busiest one; over bytes where a speed is not known."""
+    """Return a link direction's time over the busiest one's time; the ratio of bytes if a speed is unknown."""
     if spot.line_rate_s is None or not first.line_rate_s:
         return min(spot.bytes / first.bytes, 1.0)
     return spot.line_rate_s / first.line_rate_s
@@ -198,11 +198,11 @@ def compare_times(spot: Hotspot, first: Hotspot) -> float:
 
 @dataclass(frozen=True, slots=True)
 class LinkGroup:
-    """Link directions between the same two levels that are about as busy.
+    """Link directions between the same two levels with about the same load.
 
     Attributes:
-        busiest: the busiest one.
-        members: intp [direction, 3]: rail, link, end; the busiest first.
+        busiest: the busiest link direction of the group.
+        members: intp [direction, 3]: rail, link and end of each direction, the busiest first.
     """
 
     busiest: Hotspot
@@ -214,9 +214,9 @@ class BusyLinks:
     """The most loaded link directions at line rate, the busiest first.
 
     Attributes:
-        hotspots: of all link directions.
-        switch_hotspots: of link directions between switches.
-        groups: all link directions, equally loaded ones together.
+        hotspots: the most loaded of all link directions.
+        switch_hotspots: the most loaded link directions between switches.
+        groups: all link directions, grouped by equal load.
     """
 
     hotspots: tuple[Hotspot, ...]
@@ -226,14 +226,14 @@ class BusyLinks:
 
 @dataclass(frozen=True, slots=True)
 class LinkHeat:
-    """Loads of all link directions compared; with adaptive routing those of the estimate.
+    """Comparison of the loads of all link directions; with adaptive routing, of the estimates.
 
     Attributes:
         links: number of links of all rails.
         links_used: number of links that carry bytes in either direction.
         max_link: bytes of the most loaded link direction.
         mean_link: mean bytes of the used link directions.
-        max_switch_link: as `max_link`, between switches only.
+        max_switch_link: bytes of the most loaded link direction between switches.
     """
 
     links: int
@@ -250,25 +250,25 @@ class FlowCounter:
         self._sent, self._received = np.zeros((rails, LIDS), np.int64), np.zeros((rails, LIDS), np.int64)
 
     def add(self, rail: int, source_lid: npt.NDArray[np.int32], destination_lid: npt.NDArray[np.int32]) -> None:
-        """Count flows of one rail; their pairs must not have been counted before."""
+        """Count flows of one rail; each pair may be counted only once."""
         pairs = _pairs(source_lid, destination_lid)
         self._sent[rail] += np.bincount(pairs // LIDS, minlength=LIDS)
         self._received[rail] += np.bincount(pairs % LIDS, minlength=LIDS)
 
     def compare(self, rail: int, flows: Traffic) -> Contention:
-        """Compare the flows of one rail that pass a link direction with all that were counted."""
+        """Compare the flows of a rail that pass a link direction with all counted flows."""
         pairs = _pairs(flows.source_lid, flows.destination_lid)
         most = max(self._sent[rail, pairs // LIDS].max(initial=0), self._received[rail, pairs % LIDS].max(initial=0))
         return Contention(len(pairs), int(most), len(pairs) / max(int(most), 1))
 
 
 def _pairs(source: npt.NDArray[np.int32], destination: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-    """Return each pair of LIDs once, as one number."""
+    """Return each pair of LIDs once, encoded as one number."""
     key = source.astype(np.int64) * LIDS + destination
-    # Rows of a pattern are sorted and different already, and may be very many.
+    # Rows of a pattern are already sorted and distinct, and may be very many.
     if len(key) < 2 or bool((key[1:] > key[:-1]).all()):
         return key
-    # np.unique hashes such numbers since numpy 2.3, which takes many times as long.
+    # np.unique hashes such numbers since numpy 2.3, which is many times slower.
     key.sort()
     is_first = np.ones(len(key), np.bool_)
     is_first[1:] = key[1:] != key[:-1]
@@ -312,7 +312,7 @@ class LinkDirections:
         self._mean = sum_exactly(self._bytes) / used if used else 0.0
 
     def heat(self) -> LinkHeat:
-        """Return the loads of all link directions compared."""
+        """Return the comparison of all link directions' loads."""
         return LinkHeat(
             links=self._links,
             links_used=self._links_used,
@@ -322,7 +322,7 @@ class LinkDirections:
         )
 
     def most_loaded(self, count: int, by: str = BY_TIME, groups: int = GROUPS) -> BusyLinks:
-        """Return the first link directions, of all and of those between switches, and groups of equally loaded ones.
+        """Return the first link directions, of all and between switches, and groups of equally loaded ones.
 
         Args:
             count: number of link directions.
@@ -334,7 +334,7 @@ class LinkDirections:
         on_switches: list[int] = order[self._between_switches[order]][:count].tolist()
         by_time = by == BY_TIME and self._seconds.any()
         amounts = self._seconds if by_time else self._bytes.astype(np.float64)
-        # Without a speed nothing shows which are alike.
+        # Without speeds, nothing shows which link directions are alike.
         grouped = order[amounts[order] > 0]
         members = [grouped[each] for each in group_alike(amounts[grouped], self._kind[grouped], groups)]
         named = sorted({*busiest, *on_switches, *(int(each[0]) for each in members)})
@@ -414,7 +414,7 @@ class LinkDirections:
 
 
 def _number_kinds(fabric: Fabric, layout: FabricLayout) -> npt.NDArray[np.int64]:
-    """Return a number for the two levels of each link direction: int64 [2 * link + end]."""
+    """Return a number for each link direction's two levels: int64 [2 * link + end]."""
     level = layout.level[fabric.link_node].astype(np.int64)
     return (level << 32 | level[:, ::-1]).reshape(-1)
 
@@ -427,7 +427,7 @@ def _find_port(fabric: Fabric, link: int, end: int) -> LinkPort:
 def add_up(
     key: npt.NDArray[np.integer], counts: npt.NDArray[np.uint64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
-    """Add up the bytes of each key; return keys and sums, the largest sum first."""
+    """Sum the bytes of each key; return keys and sums, the largest sum first."""
     keys, sums = add_by_key(key, counts)
     order = np.argsort(~sums, kind="stable")
     return keys[order], sums[order]
@@ -447,10 +447,10 @@ def _shares(
 
 
 def _pair_shares(flows: Traffic, fabric: Fabric, amount: int) -> tuple[tuple[PairShare, ...], OtherPairs]:
-    """Add up flows by rank pair, or by LID pair where there are no ranks."""
+    """Sum flows by rank pair, or by LID pair without ranks."""
     source, destination = flows.source_rank, flows.destination_rank
     if (source == NO_RANK).any():
-        # The same LIDs in two jobs are two pairs.
+        # Equal LIDs in two jobs are two pairs.
         job = flows.job.astype(np.int64) * LIDS if len(flows.jobs) > 1 else np.int64(0)
         source, destination = job + flows.source_lid, job + flows.destination_lid
     pair = source.astype(np.int64) << 32 | destination.astype(np.int64)

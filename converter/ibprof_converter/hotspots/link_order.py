@@ -23,10 +23,10 @@ ALIKE = 0.99
 def measure_line_rate_s(
     amounts: npt.NDArray[np.integer] | npt.NDArray[np.floating], gbps: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
-    """Return the seconds that bytes need at line rate, 0 where no speed is known.
+    """Return the seconds that bytes need at line rate; 0 if the speed is unknown.
 
-    Bytes are divided by the speed before anything else is rounded. So directions of different speeds that need the same
-    time compare as equal.
+    Bytes are divided by the speed before any rounding. So directions of different speeds with the same time compare as
+    equal.
     """
     seconds: npt.NDArray[np.float64] = amounts / np.nan_to_num(gbps, nan=np.inf) * 8e-9
     return seconds
@@ -35,18 +35,18 @@ def measure_line_rate_s(
 def rank_directions(
     fabrics: Sequence[Fabric], amounts: Sequence[npt.NDArray[np.uint64]], by_bytes: bool = False
 ) -> npt.NDArray[np.intp]:
-    """Return the link directions that carry anything, the most loaded first.
+    """Return the link directions that carry bytes, the most loaded first.
 
-    The one that needs longest at line rate is first, by bytes where no speed is known. Of equals a host's own link
-    comes first, since no other route relieves it; then the one with more bytes, then by GUID and port of the sender.
+    Directions are sorted by time at line rate, or by bytes if no speed is known. Among equals, a host's own link comes
+    first, since no other route relieves it. Further ties are sorted by bytes, then by the sender's GUID and port.
 
     Args:
-        fabrics: of the rails.
-        amounts: uint64 [link, end] for each rail: bytes that the node at this end sends.
-        by_bytes: whether to compare bytes before times.
+        fabrics: the rails' fabrics.
+        amounts: uint64 [link, end] for each rail, bytes that the node at this end sends.
+        by_bytes: true to compare bytes before times.
 
     Returns:
-        intp [direction]: 2 * link + end, counted on from rail to rail.
+        intp [direction]: 2 * link + end, numbered through all rails.
     """
     flat = np.concatenate([each.reshape(-1) for each in amounts])
     used = np.flatnonzero(flat)
@@ -61,7 +61,7 @@ def rank_directions(
 
 
 def joins_switches(fabric: Fabric) -> npt.NDArray[np.bool_]:
-    """Return whether each link joins two switches: bool [link]."""
+    """Return the links that join two switches: bool [link]."""
     joins: npt.NDArray[np.bool_] = (fabric.node_kind[fabric.link_node] == NodeKind.SWITCH).all(axis=1)
     return joins
 
@@ -77,7 +77,7 @@ def group_alike(
         groups: largest number of groups.
 
     Returns:
-        Indices of each group, ascending; the first one is its busiest direction.
+        Indices of each group, ascending; the first index is the group's busiest direction.
     """
     left = np.ones(len(amounts), np.bool_)
     found: list[npt.NDArray[np.intp]] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loads of the links of a fabric in a report: their comparison, the largest ones, and the causes."""
+"""Loads of the links of a fabric in a report: comparison, largest loads, and causes."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ DIAGNOSED_FLOWS = 5_000_000
 class LinkReport:
     """Loads of the links of a fabric under a traffic.
 
-    bytes_total = bytes_routed + bytes_on_host + all of bytes_unrouted.
+    bytes_total is the sum of bytes_routed, bytes_on_host and all of bytes_unrouted.
 
     Attributes:
-        bytes_total, bytes_routed, bytes_on_host, bytes_unrouted: as in `Loads`.
+        bytes_total, bytes_routed, bytes_on_host, bytes_unrouted: totals, as in `Loads`.
         ranked_by: one of `RANKINGS`.
         load_basis: loads that rank links and judge causes, `static` or `estimate`.
-        heat: the loads of all link directions compared.
+        heat: comparison of all link directions' loads.
         hotspots: the most loaded link directions.
-        switch_hotspots: the most loaded ones between switches; no placement changes the load of a host's own link.
-        diagnosis: why the most loaded link direction is as busy as it is; None for port counters, which know no flows,
-            where no speed is known, and beyond `DIAGNOSED_FLOWS`.
-        groups: the most loaded link directions, equally loaded ones together.
-        unrouted: bytes without a route; None where all bytes have one.
+        switch_hotspots: the most loaded link directions between switches, whose load depends on the placement.
+        diagnosis: causes of the most loaded link direction's time; None for port counters, which show no flows, for
+            unknown speeds, and beyond `DIAGNOSED_FLOWS`.
+        groups: the most loaded link directions, grouped by equal load.
+        unrouted: bytes without a route; None if all bytes have one.
     """
 
     bytes_total: int
@@ -70,17 +70,17 @@ def report_on_links(
     progress: Progress = lambda _: None,
     rank_by: str = BY_TIME,
 ) -> LinkReport:
-    """Report on a traffic on the links of a fabric.
+    """Report on the link loads of a traffic on a fabric.
 
     Args:
         placed: the traffic on the fabric.
-        subnets, layouts: the rails.
-        loads: of their links under `placed`.
-        top: number of link directions to name.
-        bounds: of adaptive routing; the estimate then ranks links and judges causes.
-        demand: the same traffic between ranks, also within hosts; None without ranks, and for several jobs.
+        subnets, layouts: fabric and layout of each rail.
+        loads: the link loads caused by `placed`.
+        top: number of link directions to list.
+        bounds: bounds of adaptive routing, whose estimate then ranks links and judges causes.
+        demand: the same traffic between ranks, including bytes within hosts; None without ranks, and for several jobs.
         progress: receives each stage of the diagnosis.
-        rank_by: one of `RANKINGS`, the order of the named link directions.
+        rank_by: one of `RANKINGS`, the order of the listed link directions.
     """
     ends = LinkDirections(subnets, layouts, loads, placed if isinstance(placed, Traffic) else None, bounds)
     busy = ends.most_loaded(top, rank_by)
@@ -109,13 +109,13 @@ def diagnose_traffic(
     demand: RankTraffic | None = None,
     progress: Progress = lambda _: None,
 ) -> Diagnosis | None:
-    """Return why the most loaded link is as busy as it is; None for no traffic, and beyond `DIAGNOSED_FLOWS`.
+    """Return the causes of the most loaded link's time; None without traffic, and beyond `DIAGNOSED_FLOWS`.
 
     Args:
         placed: the flows.
         subnets: the rails.
-        is_adaptive: whether switches route adaptively.
-        demand: as for `report_on_links`.
+        is_adaptive: true if switches route adaptively.
+        demand: traffic between ranks, as in `report_on_links`.
         progress: receives each stage.
     """
     if not 0 < len(placed.bytes) <= DIAGNOSED_FLOWS:
@@ -158,12 +158,12 @@ def links_as_json(links: LinkReport) -> dict[str, Any]:
 
 
 def _hotspot(spot: dict[str, object]) -> dict[str, object]:
-    """Return a link direction with the identity of its link under one key."""
+    """Return a link direction with its link's identity under one key."""
     link = {name: spot.pop(name) for name in ("rail", "a", "b", "kind", "gbps")}
     if spot["static_bytes"] is None:
         del spot["static_bytes"]
     contributors = spot["contributors"]
-    # With a single job nothing distinguishes jobs.
+    # With a single job, the job distinguishes nothing.
     if isinstance(contributors, dict) and not contributors["jobs"]:
         del contributors["jobs"]
         for pair in contributors["rank_pairs"]:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The share of its links' speed that a fabric's tables leave when all hosts send at once, in the patterns of table 2.1.
+"""Share of link speed that a fabric's tables leave if all hosts send at once, for the patterns of table 2.1.
 
-A pair of hosts that sends all the time gets its even share of the link on its route where most pairs meet. It is
-relative to the speed that a single pair would get, and averaged over the pairs of a pattern. For random bisections
-this is the effective bisection bandwidth.
+A pair of hosts that always sends gets an even share of the link on its route where most pairs meet. The share is
+relative to the speed of a single pair, and averaged over the pairs of a pattern. For random bisections this is the
+effective bisection bandwidth.
 
 Source: T. Hoefler, T. Schneider, A. Lumsdaine, "Multistage Switches are not Crossbars: Effects of Static Routing in
-High-Performance Networks", Cluster 2008, whose simulator ORCS counts so, with links of one speed.
+High-Performance Networks", Cluster 2008. Their simulator ORCS counts in this way, with links of one speed.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ class PatternThroughput:
 
     Attributes:
         rail: the rail.
-        pattern: its name.
-        samples: number of samples, each with its own seed (shifts: distances).
-        pair_mean: mean over samples of the mean share of a pair, 0 to 1: ORCS's measure; hosts that send to many, or
-            receive from many, have less for each.
-        pair_deviation, pair_least, pair_most: standard deviation over the samples, the worst and the best one.
-        network_mean: the same relative to what hosts' own links alone would leave each pair: 1 where the network takes
-            nothing away. What two hosts on one switch send is in it, at 1.
-        network_deviation, network_least, network_most: as above.
-        unrouted: share of pairs that do not arrive; they count as 0.
+        pattern: the pattern's name.
+        samples: number of samples, each with a different seed (shifts: distance).
+        pair_mean: mean over samples of a pair's mean share, 0 to 1 (ORCS's measure). Hosts with several partners have
+            less for each.
+        pair_deviation, pair_least, pair_most: standard deviation over the samples, the smallest and the largest sample.
+        network_mean: the same share, relative to the share that hosts' own links alone would leave: 1 if the network
+            takes nothing away. Pairs on one switch count as 1.
+        network_deviation, network_least, network_most: the same three values for this share.
+        unrouted: share of pairs that do not arrive; these pairs count as 0.
     """
 
     rail: int
@@ -70,7 +70,7 @@ class PatternThroughput:
     unrouted: float
 
     def as_json(self) -> dict[str, object]:
-        """Return it as plain values."""
+        """Return the throughput as plain values."""
         return asdict(self)
 
 
@@ -81,8 +81,8 @@ def measure_throughput(
 
     Args:
         subnet: the rail.
-        rail: its number.
-        samples: of each pattern that has several forms; seeds are 0, 1, 2, ...
+        rail: the rail's number.
+        samples: number of samples of each pattern with several forms; seeds are 0, 1, 2, ...
         progress: receives the name of each pattern at its start.
 
     Raises:
@@ -119,7 +119,7 @@ def measure_throughput(
 
 
 def _share(subnet: Subnet, lid: npt.NDArray[np.int32], demand: RankTraffic) -> tuple[float, float, float]:
-    """Return the mean share of the pairs, absolute and relative to their hosts' links, and the unrouted share."""
+    """Return the pairs' mean share, absolute and relative to their hosts' links, and the unrouted share."""
     source, destination = lid[demand.source], lid[demand.destination]
     meeting = _count_meeting(subnet, lid, source, destination)
     fabric = subnet.fabric
@@ -148,7 +148,7 @@ def _count_meeting(
     destination: npt.NDArray[np.int32],
 ) -> npt.NDArray[np.float64]:
     """Count the pairs that pass each link direction: float64 [2 * link + end]."""
-    if len(source) == len(lid) * (len(lid) - 1):  # all to all needs no list of pairs
+    if len(source) == len(lid) * (len(lid) - 1):  # an all-to-all needs no list of pairs
         one = np.broadcast_to(np.uint64(1), (len(lid), len(lid)))
         loads = spread_matrix(subnet.routes, lid, lid, one)
     else:
@@ -158,7 +158,7 @@ def _count_meeting(
 
 
 def describe_patterns(results: Iterable[PatternThroughput]) -> Iterator[str]:
-    """Yield two lines on what is measured, then a line for each pattern and rail."""
+    """Yield two lines on the measure, then a line for each pattern and rail."""
     yield "throughput of a pair of hosts over the speed of its links: mean, standard deviation, worst and best sample;"
     yield (
         "behind it the same relative to what the hosts' own links alone would leave (100%: the network takes nothing)"

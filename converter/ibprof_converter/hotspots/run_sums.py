@@ -19,9 +19,9 @@ class NamedSum:
     """Bytes and messages of one operation, region or call site.
 
     Attributes:
-        name: its name.
-        bytes, messages: its totals.
-        share: of all bytes, 0 to 1.
+        name: name of the operation, region or call site.
+        bytes, messages: totals.
+        share: share of all bytes, 0 to 1.
     """
 
     name: str
@@ -35,10 +35,10 @@ class HostSum:
     """Bytes of the ranks of one host.
 
     Attributes:
-        name: name of the host.
-        ranks: its recorded ranks.
-        ports: ports of its InfiniBand or RoCE devices.
-        bytes_on_host: bytes between its ranks.
+        name: the host's name.
+        ranks: number of the host's recorded ranks.
+        ports: ports of the host's InfiniBand or RoCE devices.
+        bytes_on_host: bytes between the host's ranks.
         bytes_sent, bytes_received: bytes to and from other hosts.
     """
 
@@ -57,7 +57,7 @@ class RegionBalance:
     Attributes:
         max_bytes: bytes of the largest sender.
         mean_bytes: mean bytes of all senders.
-        ratio: `max_bytes` over `mean_bytes`; 1 is even, 0 when nobody sends.
+        ratio: `max_bytes` over `mean_bytes`; 1 is even, 0 without a sender.
         greatest: number of the largest sender.
     """
 
@@ -72,13 +72,13 @@ class RunSummary:
     """A traffic between ranks, without any fabric.
 
     Attributes:
-        bytes_total: bytes from rank to rank, those within a host and those to no rank included.
-        bytes_on_host: bytes between ranks of one host, as they were recorded.
-        operations, regions, sites: the largest first; no sites where they are not known.
-        hosts: in the order of the profile; empty where no run was recorded, or its ranks are put on other hosts.
+        bytes_total: bytes from rank to rank, including bytes within a host and bytes without a receiving rank.
+        bytes_on_host: bytes between ranks of one host, as recorded.
+        operations, regions, sites: sums, the largest first; `sites` is empty if unknown.
+        hosts: sums in the order of the profile; empty without a recorded run, or if its ranks are on other hosts.
         balance_ranks: balance of the bytes that ranks send.
-        balance_hosts: balance of the bytes that hosts send to others; None where there are no hosts.
-        ports: bytes of each port, where work requests were seen or the ports have counters; else empty.
+        balance_hosts: balance of the bytes that hosts send to others; None without hosts.
+        ports: bytes of each port, if work requests were recorded or the ports have counters; else empty.
     """
 
     bytes_total: int
@@ -97,7 +97,7 @@ def summarise(demand: RankTraffic, with_hosts: bool = True) -> RunSummary:
 
     Args:
         demand: the traffic.
-        with_hosts: whether to sum by the hosts that it was recorded on.
+        with_hosts: true to sum by the hosts of the recording.
     """
     total = sum_exactly(demand.bytes) + sum(demand.unmapped.values())
     ports = sum_ports(demand.profile) if demand.profile else ()
@@ -117,7 +117,7 @@ def summarise(demand: RankTraffic, with_hosts: bool = True) -> RunSummary:
 
 
 def add_by(key: npt.NDArray[np.int32], amounts: npt.NDArray[np.uint64], length: int) -> npt.NDArray[np.uint64]:
-    """Return the sum of the amounts of each number below `length`, uint64 [length]."""
+    """Return the sum of the amounts for each number below `length`: uint64 [length]."""
     sums = np.zeros(length, np.uint64)
     np.add.at(sums, key, amounts)
     return sums
@@ -140,7 +140,7 @@ def _sum_by_host(demand: RankTraffic) -> tuple[HostSum, ...]:
     run = demand.profile
     if run is None:
         return ()
-    none = len(run.hosts)  # stands for the host of ranks that were not recorded
+    none = len(run.hosts)  # stands for the host of unrecorded ranks
     host_of_rank = np.full(demand.ranks, none, np.int32)
     for rank in run.ranks:
         host_of_rank[rank.rank] = rank.host

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a hot link to its cause: changes are applied to the model, and the cheapest one that helps names the cause.
+"""Find the cause of a hot link: apply changes to the model; the cheapest effective change names the cause.
 
 Two lower bounds come first. No network needs less than the largest time of a host's own link. No routing needs less
-than the bytes that cross the narrowest cut over the speed of its links.
+than the time of the narrowest cut: the bytes across it over the speed of its links.
 
-Faults come next: each repair is tried, alone and with others. Then the other changes are tried; forwarding tables are
-left out where even the best possible ones would not be the remedy. Of the changes within 5% of the best one, the
-cheapest is the remedy. The next cause is searched for with that remedy applied.
+Faults come next: each repair is tried alone and together with others. Then the other changes are tried. Forwarding
+tables are left out if even the best possible tables would not be the remedy. Among the changes within 5% of the best,
+the cheapest is the remedy. The search for the next cause starts with this remedy applied.
 """
 
 from __future__ import annotations
@@ -63,23 +63,23 @@ Repairs = tuple[Repair, ...]
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """Why the most loaded link is as busy as it is.
+    """Causes of the largest time of a link direction.
 
     Attributes:
         busiest: the link direction of the largest time, in words.
-        max_time_s: its time.
+        max_time_s: the largest time of a link direction, in seconds.
         max_host_link_s: the largest time of a host's own link, a lower bound for any network.
         max_switch_link_s: the largest time of a link between switches.
-        cut: the narrowest cut; None where no bytes cross one.
-        cut_at: its switches, in words.
-        ideal_routing_s: a lower bound for any routing of this traffic: the larger one of `max_host_link_s` and of the
-            cut's time.
-        causes: the first one first; empty where no network problem is found.
-        load_basis: loads whose times these are, `static` or `estimate`.
-        tried: all changes that were tried, and those that were not, with the reason.
-        loaded_by: ranks, call, line and region that load that link direction most; None where they are not known.
-        busiest_at: that link direction; None where it is not known by number.
-        alike: link directions of its kind that are as busy; None where their number is not known.
+        cut: the narrowest cut; None if no bytes cross a cut.
+        cut_at: switches of the narrowest cut, in words.
+        ideal_routing_s: lower bound for any routing of this traffic: the larger of `max_host_link_s` and the cut's
+            time.
+        causes: the causes, in the order found; empty if no network problem is found.
+        load_basis: loads from which the times are computed, `static` or `estimate`.
+        tried: all changes that were tried, and changes that were not tried, with the reason.
+        loaded_by: ranks, call, line and region that load the busiest link direction most; None if unknown.
+        busiest_at: the busiest link direction; None if its number is unknown.
+        alike: link directions of the same kind that are as busy; None if their number is unknown.
     """
 
     busiest: str
@@ -97,7 +97,7 @@ class Diagnosis:
     alike: AlikeLinks | None = None
 
     def as_json(self) -> dict[str, object]:
-        """Return it as plain values."""
+        """Return the diagnosis as plain values."""
         cut = self.cut
         return {
             "load_basis": self.load_basis,
@@ -125,10 +125,10 @@ class Diagnosis:
 
 
 def diagnose(situation: Situation, progress: Progress = lambda _: None) -> Diagnosis | None:
-    """Find the causes of the largest time; None where no link has one.
+    """Find the causes of the largest time; None if no link has a time.
 
     Args:
-        situation: as it is.
+        situation: the present situation.
         progress: receives each stage.
     """
     if situation.max_seconds <= 0:
@@ -152,7 +152,7 @@ def diagnose(situation: Situation, progress: Progress = lambda _: None) -> Diagn
 
 
 def _find_causes(situation: Situation, progress: Progress) -> tuple[list[LoadCause], list[TriedChange]]:
-    """Find one cause after the other, each with the remedies of those before applied."""
+    """Find one cause after the other; the remedies of earlier causes stay applied."""
     causes: list[LoadCause] = []
     tried: list[TriedChange] = []
     maker = TableMaker()
@@ -167,21 +167,21 @@ def _find_causes(situation: Situation, progress: Progress) -> tuple[list[LoadCau
         if found is None:
             break
         if causes and (found.cause, found.advice) == (causes[-1].cause, causes[-1].advice):
-            # The same command twice is one remedy, with the effect of both.
+            # Two equal commands are one remedy, with the effect of both.
             first = causes.pop()
             found = replace(found, at=first.at, max_time_s=first.max_time_s)
         causes.append(found)
         if found.kind in _EXPENSIVE:
-            break  # With other partners it is another program. Bought links are as many as are needed.
+            break  # Other partners make another program. New links already come in the needed number.
         situation = found.remedy
     return causes, tried
 
 
 def _find_fault(situation: Situation, maker: TableMaker, before: int, tried: list[TriedChange]) -> LoadCause | None:
-    """Find the fault whose repair lowers the largest time most: of those within 5%, the one of the fewest repairs.
+    """Find the fault whose repair lowers the largest time most. Among those within 5%, the fewest repairs win.
 
-    Tables after a repair are computed by the rule of those in use. Where that rule hides the cost of a fault, they are
-    computed by the rules of ibprof, with and without the fault.
+    Tables after a repair are computed by the rule of the present tables. If this rule hides the cost of a fault,
+    ibprof's own rules compute the tables with and without the fault.
     """
     repairs = find_repairs(situation)
     if not repairs:
@@ -234,16 +234,16 @@ def _find_fault(situation: Situation, maker: TableMaker, before: int, tried: lis
 
 
 class _RepairTrials:
-    """Repairs applied to the model, alone and together.
+    """Repairs applied to the model, alone or together.
 
     Args:
-        situation: with the faults.
-        repairs: of all faults, those at the most loaded links first.
-        maker: of tables.
-        rule: rule of the tables after repairs; None: that of those in use.
+        situation: the situation with the faults.
+        repairs: repairs of all faults; faults at the most loaded links come first.
+        maker: the maker of tables.
+        rule: rule of the tables after repairs; None: the rule of the present tables.
 
     Attributes:
-        tried: applied repairs with the situation after them, by the repairs' identities.
+        tried: applied repairs and the situation after them, by the repairs' identities.
     """
 
     def __init__(
@@ -257,9 +257,9 @@ class _RepairTrials:
         self._rules: dict[int, str] = {}
 
     def choose(self) -> Repairs | None:
-        """Return the repairs that lower the largest time most, as few as come within 5% of it; None for none.
+        """Return the repairs that lower the largest time most: the fewest within 5% of the best; None if none help.
 
-        Each cause is considered alone first. Where no single cause's repairs help, all faults are repaired together.
+        Each cause is considered alone first. If no single cause's repairs help, all faults are repaired together.
         """
         groups = []
         for cause in dict.fromkeys(repair.cause for repair in self._repairs):
@@ -270,7 +270,7 @@ class _RepairTrials:
         return min(helpful, key=self._seconds, default=None)
 
     def undo(self, repairs: Repairs) -> Situation:
-        """Return the situation without some faults."""
+        """Return the situation without the faults of `repairs`."""
         key = tuple(sorted(map(id, repairs)))
         if key not in self.tried:
             rails = [*self._situation.subnets]
@@ -288,7 +288,7 @@ class _RepairTrials:
         return self.tried[key][1]
 
     def _helps(self, repairs: Repairs) -> bool:
-        """Return whether repairs gain more than new tables alone would."""
+        """Return true if repairs gain more than new tables alone."""
         seconds = self._seconds(repairs)
         if math.isinf(seconds):
             return False
@@ -302,15 +302,15 @@ class _RepairTrials:
         return seconds <= gain * min(self._situation.max_seconds, remade)
 
     def _seconds(self, repairs: Repairs) -> float:
-        """Return the largest time after repairs; infinite where bytes then arrive nowhere.
+        """Return the largest time after repairs; infinite if some bytes are lost.
 
-        That is so where a misplaced cable alone joins two parts.
+        Bytes are lost, for instance, if a misplaced cable is the only link between two parts.
         """
         after = self.undo(repairs)
         return math.inf if after.lost_bytes > self._situation.lost_bytes else after.max_seconds
 
     def _fewest(self, repairs: Repairs) -> Repairs:
-        """Return the fewest of some repairs that come within 5% of all of them: a single one, or the first ones."""
+        """Return the fewest repairs within 5% of the effect of all: a single repair, or the first ones."""
         enough = NEAR_BEST * self._seconds(repairs)
         if len(repairs) == 1 or not self._helps(repairs):
             return repairs
@@ -319,7 +319,7 @@ class _RepairTrials:
         return next((each for each in some if self._seconds(each) <= enough), repairs)
 
     def _rule(self, rail: int) -> str:
-        """Return the rule of the tables of a rail."""
+        """Return the rule of a rail's tables."""
         if self.rule is not None:
             return self.rule
         if rail not in self._rules:
@@ -328,9 +328,9 @@ class _RepairTrials:
 
 
 def _find_change(situation: Situation, maker: TableMaker, before: int, tried: list[TriedChange]) -> LoadCause | None:
-    """Find the cheapest change that is no repair, within 5% of the best one.
+    """Find the cheapest change within 5% of the best, repairs excluded.
 
-    Forwarding tables are computed only if tables at the lower bound would be chosen in place of another change.
+    Forwarding tables are computed only if tables at the lower bound would replace another remedy.
     """
     moves = [*try_placements(situation), *try_adapters(situation), *try_partners(situation)]
     links = [*try_links(situation)]
@@ -379,7 +379,7 @@ def _find_change(situation: Situation, maker: TableMaker, before: int, tried: li
 
 
 def _remedy_seconds(situation: Situation, change: Change) -> float:
-    """Return the largest time that a change leaves; infinite where it cannot be a remedy."""
+    """Return the largest time after a change; infinite if the change cannot be a remedy."""
     if change.why_not or change.after is None or change.after.lost_bytes > situation.lost_bytes:
         return math.inf
     return change.after.max_seconds
@@ -388,11 +388,11 @@ def _remedy_seconds(situation: Situation, change: Change) -> float:
 def _choose(changes: Sequence[tuple[Change, float]], largest_s: float) -> Change | None:
     """Return the cheapest change within 5% of the best one.
 
-    New links, and another program, are considered the best only where they leave a fifth less than all other changes.
+    New links and another program count as the best only if they leave a fifth less than all other changes.
 
     Args:
-        changes: each with the largest time that it leaves.
-        largest_s: the largest time as it is.
+        changes: each change with the largest time after it.
+        largest_s: the present largest time, in seconds.
     """
     useful = [(each, seconds) for each, seconds in changes if seconds <= each.most * largest_s]
     affordable = [(each, seconds) for each, seconds in useful if each.kind not in _EXPENSIVE]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes of a job in the model: from port to port, and between ranks on the slots that they have now."""
+"""Bytes of a job in the model: from port to port, and between ranks on their present slots."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PairBytes:
-    """Bytes from LID to LID, each pair of a rail once; arrays of one length.
+    """Bytes from LID to LID; arrays of one length. Each pair of a rail occurs once.
 
     Attributes:
-        rail, source_lid, destination_lid: int32.
-        bytes: uint64.
+        rail, source_lid, destination_lid: int32, rail and LIDs of each pair.
+        bytes: uint64, bytes of each pair.
     """
 
     rail: npt.NDArray[np.int32]
@@ -44,7 +44,7 @@ class PairBytes:
         destination_lid: npt.NDArray[np.integer],
         bytes: npt.NDArray[np.uint64],
     ) -> PairBytes:
-        """Add up rows of the same rail and LIDs."""
+        """Sum rows of the same rail and LIDs."""
         key = (rail.astype(np.int64) << 32) | (source_lid.astype(np.int64) << 16) | destination_lid.astype(np.int64)
         keys, total = add_by_key(key, bytes)
         return cls(
@@ -56,19 +56,19 @@ class PairBytes:
 
     @classmethod
     def of_traffic(cls, traffic: Traffic) -> PairBytes:
-        """Take the flows of a traffic."""
+        """Return the flows of a traffic."""
         return cls.add_up(traffic.rail, traffic.source_lid, traffic.destination_lid, traffic.bytes)
 
 
 @dataclass(frozen=True, slots=True)
 class RankFlows:
-    """Bytes between ranks on slots of the hosts that they are on.
+    """Bytes between ranks on slots of their present hosts.
 
     Attributes:
         source, destination: int32 [flow], ranks.
-        rail: int32 [flow]; what stays on a host has the rails that it would take.
-        bytes: uint64 [flow].
-        slots: one for each rank, on the hosts that the ranks are on, with the adapters that they use.
+        rail: int32 [flow], rail of each flow; flows within a host have the rail that they would take.
+        bytes: uint64 [flow], bytes of each flow.
+        slots: one slot for each rank, on the rank's host, with the adapters that the rank uses.
         slot_of_rank: the present placement.
     """
 
@@ -87,8 +87,8 @@ class RankFlows:
     def on_network(self, rails: int) -> PairBytes:
         """Return the bytes that leave their host, from LID to LID.
 
-        Where the slots have several adapters of a rail, a flow is shared evenly over them. A flow whose ranks have no
-        common port on its rail takes the first rail on which they have one.
+        If the slots have several adapters of a rail, a flow is divided evenly over them. If its ranks have no common
+        port on its rail, the flow takes the first rail with a common port.
         """
         slots, at = self.slots, self.slot_of_rank
         apart = np.flatnonzero(slots.host_of_slot[at[self.source]] != slots.host_of_slot[at[self.destination]])
@@ -108,19 +108,19 @@ class RankFlows:
         )
 
     def as_demand(self) -> RankTraffic:
-        """Return them as traffic of any rail."""
+        """Return the bytes as traffic without rails."""
         return RankTraffic.without_regions(self.source, self.destination, self.bytes, self.ranks, "flows of the model")
 
 
 def find_rank_flows(
     placed: Traffic, demand: RankTraffic | None, hosts: Hosts, subnets: Sequence[Subnet]
 ) -> RankFlows | None:
-    """Return the traffic between the ranks of a job; None where the ranks of some bytes are not known.
+    """Return the traffic between the ranks of a job; None if the ranks of some bytes are unknown.
 
     Args:
         placed: the flows on the network.
-        demand: bytes between the ranks, also of one host.
-        hosts: of the rails.
+        demand: bytes between the ranks, including bytes within a host.
+        hosts: the hosts of the rails.
         subnets: the rails.
     """
     if demand is None or len(placed.jobs) > 1 or len(placed.rank_lid) != demand.ranks or not demand.ranks:
@@ -129,7 +129,7 @@ def find_rank_flows(
         return None
     host = _host_of_ranks(placed.rank_lid, hosts, subnets)
     if (host == NO_HOST).any() or (host[placed.source_rank] == host[placed.destination_rank]).any():
-        return None  # Ends of a pattern may be adapters of one host.
+        return None  # The ends of a pattern may be adapters of one host.
     if placed.nic == label_of_policy(SPREAD):
         try:
             own = {number: int((host == number).sum()) for number in np.unique(host).tolist()}
@@ -141,7 +141,7 @@ def find_rank_flows(
     else:
         slots, slot_of_rank = slots_as_taken(hosts, host, placed.rank_lid)
     if (slots.lid == NO_LID).any():
-        return None  # Ranks on hosts without a common rail could send each other nothing.
+        return None  # Ranks on hosts without a common rail could not communicate.
     within = np.flatnonzero(host[demand.source] == host[demand.destination])
     by_rail = np.bincount(placed.rail, weights=placed.bytes.astype(np.float64), minlength=len(subnets))
     share = by_rail / by_rail.sum() if by_rail.sum() else np.full(len(subnets), 1 / len(subnets))
@@ -160,7 +160,7 @@ def find_rank_flows(
 
 
 def _host_of_ranks(rank_lid: npt.NDArray[np.int32], hosts: Hosts, subnets: Sequence[Subnet]) -> npt.NDArray[np.int32]:
-    """Return the host of each rank by its first port on any rail, `NO_HOST` for none: int32 [rank]."""
+    """Return the host of each rank by its first port on any rail: int32 [rank], `NO_HOST` without a port."""
     host = np.full(len(rank_lid), NO_HOST, np.int32)
     for rail, subnet in reversed(list(enumerate(subnets))):
         known = rank_lid[:, rail] != NO_LID

@@ -51,12 +51,12 @@ class Change:
     """A change in the model.
 
     Attributes:
-        cause: the cause that it removes, one of the names above.
+        cause: the cause that the change removes, one of the names above.
         kind: one of `KINDS`.
         what: the change, in words.
-        after: the situation with the change; None where it was not tried or is impossible.
+        after: the situation with the change; None if the change was not tried or is impossible.
         most: the largest share of the largest time that the change may leave.
-        why_not: why it was not tried, or cannot be a remedy.
+        why_not: the reason why the change was not tried, or cannot be a remedy.
         at, evidence, advice, change: as in `LoadCause`.
     """
 
@@ -78,15 +78,15 @@ class LoadCause:
 
     Attributes:
         cause: one of the names above.
-        kind: kind of its remedy, one of `KINDS`.
+        kind: the remedy's kind, one of `KINDS`.
         at: the switches, links or hosts concerned.
-        evidence: facts that show the cause, a sentence each.
+        evidence: sentences with facts that show the cause.
         advice: the remedy, in words.
         change: the exact command, setting or cable.
         max_time_s: the largest time before the remedy.
-        max_time_after_s: the largest time that is predicted with the remedy.
+        max_time_after_s: the predicted largest time with the remedy.
         remedy: the situation with the remedy.
-        loaded_by: senders of the link direction that is busiest before this remedy; None where they are not known.
+        loaded_by: senders of the link direction that is busiest before this remedy; None if unknown.
     """
 
     cause: str
@@ -101,7 +101,7 @@ class LoadCause:
     loaded_by: LoadedBy | None = None
 
     def as_json(self) -> dict[str, object]:
-        """Return all but the remedy as plain values."""
+        """Return the cause as plain values, without the remedy."""
         return {
             "cause": self.cause,
             "kind": self.kind,
@@ -123,8 +123,8 @@ class TriedChange:
         what: the change, in words.
         kind: one of `KINDS`.
         causes_before: number of causes whose remedies were applied before.
-        max_time_after_s: predicted largest time; None where it was not tried.
-        why_not: why it is not the remedy; None where it is.
+        max_time_after_s: predicted largest time; None if the change was not tried.
+        why_not: the reason why the change is not the remedy; None for the remedy.
     """
 
     what: str
@@ -134,17 +134,17 @@ class TriedChange:
     why_not: str | None
 
     def as_json(self) -> dict[str, object]:
-        """Return it as plain values."""
+        """Return the change as plain values."""
         return asdict(self)
 
 
 def name_node(fabric: Fabric, node: int) -> str:
-    """Name a node in a sentence."""
+    """Return a node's name for a sentence."""
     return printable(fabric.node_name[node]) or f"0x{int(fabric.node_guid[node]):016x}"
 
 
 def name_end(situation: Situation, end: LinkDirection) -> str:
-    """Name a link direction: sender, port, receiver, and the rail where there are several."""
+    """Return a link direction's name: sender, port, receiver, and the rail if there are several."""
     fabric = situation.subnets[end.rail].fabric
     node, port = fabric.link_node[end.link], fabric.link_port[end.link]
     sender, receiver = name_node(fabric, int(node[end.end])), name_node(fabric, int(node[1 - end.end]))
@@ -153,5 +153,5 @@ def name_end(situation: Situation, end: LinkDirection) -> str:
 
 
 def list_some(names: list[str], limit: int = 4) -> str:
-    """List names in a sentence."""
+    """Return names as a list for a sentence."""
     return ", ".join(names[:limit]) + (f" and {len(names) - limit} more" if len(names) > limit else "")

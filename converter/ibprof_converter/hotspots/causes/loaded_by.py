@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks, call, line and region that load a link direction most, and the link directions that are as busy."""
+"""Ranks, call, line and region that load a link direction most, and equally busy link directions."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class LoadedBy:
     """The senders that load a link direction most.
 
     Attributes:
-        ranks: number of sending ranks; None where the traffic knows no ranks.
+        ranks: number of sending ranks; None if the traffic has no ranks.
         hosts: number of sending adapters.
-        receiver: the rank that receives all of the bytes; None for several or no ranks.
-        operation, site, region: names; None where they are not known.
+        receiver: the rank that receives all of the bytes; None for several ranks, or unknown ranks.
+        operation, site, region: names; None if unknown.
         bytes: bytes of these senders in this call, line and region.
         share: share of the link direction's bytes, 0 to 1.
-        also: the senders, call, line and region that load it as much, in words; empty for none.
+        also: other senders, call, line and region with an equal load, in words; empty without any.
     """
 
     ranks: int | None
@@ -64,7 +64,7 @@ class LoadedBy:
         return words + (f" to rank {self.receiver}" if self.receiver is not None else "")
 
     def as_json(self) -> dict[str, object]:
-        """Return it as plain values."""
+        """Return the senders as plain values."""
         return asdict(self) | {"text": self.text}
 
 
@@ -77,11 +77,11 @@ class AlikeLinks:
 
     @property
     def text(self) -> str:
-        """The senders in words."""
+        """The number and the kind in words."""
         return f"{self.count} {self.kind} alike"
 
     def as_json(self) -> dict[str, object]:
-        """Return it as plain values."""
+        """Return the links as plain values."""
         return asdict(self) | {"text": self.text}
 
 
@@ -89,7 +89,7 @@ def find_loaders(traffic: Traffic, subnets: Sequence[Subnet], direction: LinkDir
     """Return the senders of the region, operation and call site that load a link direction most.
 
     Returns:
-        None where the forwarding tables lead no flow along the link.
+        None if no flow's route passes the link.
     """
     here = np.flatnonzero(traffic.rail == direction.rail)
     routes = subnets[direction.rail].routes
@@ -132,7 +132,7 @@ def _describe_group(flows: Traffic, chosen: npt.NDArray[np.intp], total: int) ->
 
 
 def find_alike(situation: Situation) -> AlikeLinks:
-    """Return the number of link directions that are as busy as the busiest one of their kind."""
+    """Return the number of link directions that are as busy as the busiest of their kind."""
     kind = _kind_of(situation, situation.most_loaded())
     least = ALIKE * situation.max_seconds
     count = 0

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lower bound of any routing: bytes that must leave or enter a part of the fabric, over the speed of all its links.
+"""Lower bound for any routing: bytes that must leave or enter a part of the fabric, over the speed of all its links.
 
 Parts are single switches with their hosts, connected parts below each level of a tree (leaves, pods), and bisections
-that a partitioner finds on any fabric. Faster links across the narrowest cut are the remedy of oversubscription.
+that a partitioner finds on any fabric. Faster links across the narrowest cut are the remedy for oversubscription.
 """
 
 from __future__ import annotations
@@ -52,17 +52,17 @@ Sides = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class SwitchCut:
-    """A part of a fabric whose border is narrow for the bytes that cross it.
+    """A part of a fabric, whose border is narrow for the bytes that cross it.
 
     Attributes:
         rail: the rail.
-        level: highest level of its switches.
-        nodes: its nodes, hosts included.
-        bytes: bytes that cross its border, in the direction of more bytes.
-        gbps: speed of all links that cross it, in one direction.
-        inside_gbps: speed of the hosts' links within it.
+        level: highest level of the part's switches.
+        nodes: nodes of the part, including hosts.
+        bytes: bytes that cross the border, in the direction with more bytes.
+        gbps: speed of all links across the border, in one direction, in Gbit/s.
+        inside_gbps: speed of the hosts' links within the part, in Gbit/s.
         seconds: time of the bytes on all crossing links.
-        found_by: how its switches were chosen.
+        found_by: method that chose the switches.
     """
 
     rail: int
@@ -83,9 +83,9 @@ def find_routing_bound(situation: Situation) -> float:
 
 @lru_cache(maxsize=1)
 def narrowest_cut(situation: Situation) -> SwitchCut | None:
-    """Return the part of any rail whose border needs longest; None where no bytes cross a border.
+    """Return the part of any rail whose border needs the longest time; None if no bytes cross a border.
 
-    The cut of the last situation is kept: the search takes a second for a thousand switches.
+    The last situation's cut is cached: the search takes a second for a thousand switches.
     """
     best: SwitchCut | None = None
     bisections = []
@@ -104,7 +104,7 @@ def narrowest_cut(situation: Situation) -> SwitchCut | None:
             cut = _narrowest(fabric, rail, 0, found.inside.astype(np.int64), *flows)
             bisections += [replace(cut, found_by=found.method)] if cut else []
     for cut in bisections:
-        # Parts of a tree are easier to name, and to widen.
+        # Parts of a tree are easier to name and to widen.
         if cut.seconds > _CLEARLY * (best.seconds if best else 0.0):
             best = cut
     return best
@@ -113,7 +113,7 @@ def narrowest_cut(situation: Situation) -> SwitchCut | None:
 def _number_parts(fabric: Fabric, level: npt.NDArray[np.int32], top: int) -> npt.NDArray[np.int64]:
     """Return the part of each node if only cables up to a level join nodes: int64 [node].
 
-    At level 0 each switch is a part with its hosts, for fabrics whose leaves are cabled to each other.
+    At level 0 each switch with its hosts is a part, for fabrics whose leaves are cabled to each other.
     """
     is_switch = fabric.node_kind == NodeKind.SWITCH
     joins = (
@@ -124,7 +124,7 @@ def _number_parts(fabric: Fabric, level: npt.NDArray[np.int32], top: int) -> npt
 
 
 def _list_moves(situation: Situation, cut: SwitchCut) -> list[str]:
-    """Return the moves of the job that hosts and their partners leave possible: to other parts, or into one part."""
+    """Return possible moves of the job, given its hosts and their partners: to other parts, or into one part."""
     if cut.found_by != _BY_LEVEL:
         return []
     fabric = situation.subnets[cut.rail].fabric
@@ -144,7 +144,7 @@ def _list_moves(situation: Situation, cut: SwitchCut) -> list[str]:
 
 
 def try_links(situation: Situation) -> Iterator[Change]:
-    """Try more links around all parts like the narrowest one, up to the speed of their hosts' links."""
+    """Try more links around all parts like the narrowest, up to the speed of their hosts' links."""
     if situation.max_host_seconds > _BUSY * situation.max_switch_seconds:
         return
     cut = narrowest_cut(situation)
@@ -188,7 +188,7 @@ def try_links(situation: Situation) -> Iterator[Change]:
 
 
 def _find_room(situation: Situation, cut: SwitchCut) -> float:
-    """Return how many times as many links the free ports allow across a cut and all alike; nan where not known."""
+    """Return the factor by which free ports allow more links across a cut and all like it; nan if unknown."""
     rooms = []
     for subnet, level in zip(situation.subnets, situation.levels, strict=True):
         fabric = subnet.fabric
@@ -210,7 +210,7 @@ def join_choices(choices: Sequence[str]) -> str:
 
 
 def _widen(situation: Situation, cut: SwitchCut, factor: float) -> Situation:
-    """Return the situation with faster links above the level of a cut; where it has none, between all switches."""
+    """Return the situation with faster links above a cut's level; between all switches if it has no level."""
     subnets = []
     for subnet, level in zip(situation.subnets, situation.levels, strict=True):
         fabric = subnet.fabric
@@ -221,14 +221,14 @@ def _widen(situation: Situation, cut: SwitchCut, factor: float) -> Situation:
 
 
 def _find_wide(fabric: Fabric, level: npt.NDArray[np.int32], cut: SwitchCut) -> npt.NDArray[np.bool_]:
-    """Return the links above the level of a cut; all links between switches where it has none: bool [link]."""
+    """Return the links above a cut's level, bool [link]; all links between switches if it has no level."""
     upper = np.maximum(level[fabric.link_node[:, 0]], level[fabric.link_node[:, 1]])
     between: npt.NDArray[np.bool_] = (fabric.node_kind[fabric.link_node] == NodeKind.SWITCH).all(axis=1)
     return between & (upper > cut.level) if cut.level else between
 
 
 def name_cut(situation: Situation, cut: SwitchCut) -> str:
-    """Name the switches of a cut in a sentence."""
+    """Return the switches of a cut, as a name for a sentence."""
     fabric = situation.subnets[cut.rail].fabric
     switches = [name_node(fabric, int(node)) for node in cut.nodes if fabric.node_kind[node] == NodeKind.SWITCH]
     return list_some(switches, 3)
@@ -243,7 +243,7 @@ def _narrowest(
     destination: npt.NDArray[np.int32],
     amount: npt.NDArray[np.float64],
 ) -> SwitchCut | None:
-    """Return the part that needs longest of `part`, int64 [node]; None where no bytes cross a border."""
+    """Return the part of `part`, int64 [node], that needs the longest time; None if no bytes cross a border."""
     parts = int(part.max(initial=0)) + 1
     gbps = np.nan_to_num(fabric.link_gbps)
     of_ends = part[fabric.link_node]
@@ -273,7 +273,7 @@ def _narrowest(
 
 @dataclass(frozen=True, slots=True)
 class Bisection:
-    """A set of nodes: bool [node], hosts with their switches; and how it was found."""
+    """A set of nodes: bool [node], hosts with their switches; and the method that found it."""
 
     inside: Sides
     method: str
@@ -287,7 +287,7 @@ class _CutGraph:
     bytes: Floats
 
     def measure(self, side: Floats) -> Floats:
-        """Return the bytes over the speed of cuts, of the direction in which more cross: float64 [cut].
+        """Return the bytes over the speed of cuts, in the direction with more bytes: float64 [cut].
 
         Args:
             side: float64 [cut, switch], 1 inside and 0 outside.
@@ -299,7 +299,7 @@ class _CutGraph:
         return np.where(speed > 0, np.maximum(out, into) / np.maximum(speed, 1e-300), 0.0)
 
     def improve(self, side: Floats) -> tuple[float, Floats]:
-        """Move the switch that helps most to the other side, as long as one helps."""
+        """Move the most helpful switch to the other side, as long as a move helps."""
         best = float(self.measure(side[np.newaxis])[0])
         for _ in range(2 * len(side)):
             moved = self._measure_moves(side)
@@ -312,9 +312,9 @@ class _CutGraph:
         return best, side
 
     def _measure_moves(self, side: Floats) -> Floats:
-        """Return what `measure` returns after moving each switch: float64 [switch]."""
+        """Return the result of `measure` after moving each switch: float64 [switch]."""
         far = 1 - side
-        sign = far - side  # 1 for those that would move in
+        sign = far - side  # 1 for switches that would move in
         speed_in, speed_far = self.gbps @ side, self.gbps @ far
         speed = float(side @ speed_far) + sign * (speed_far - speed_in)
         to_in, to_far = self.bytes @ side, self.bytes @ far
@@ -332,12 +332,12 @@ def find_narrow_bisection(
     destination: npt.NDArray[np.integer],
     amount: Floats,
 ) -> Bisection | None:
-    """Return the cut of the longest time that the search finds; None where there is none, or too many switches.
+    """Return the cut of the longest time that the search finds; None if no cut exists, or for too many switches.
 
     Args:
         fabric: nodes and links.
-        source, destination: int [flow], nodes.
-        amount: float64 [flow], bytes.
+        source, destination: int [flow], nodes of each flow.
+        amount: float64 [flow], bytes of each flow.
     """
     switches = np.flatnonzero(fabric.node_kind == NodeKind.SWITCH)
     if not 2 < len(switches) <= SWITCHES_LIMIT or not len(source):
@@ -356,7 +356,7 @@ def find_narrow_bisection(
 
 
 def _find_switches(fabric: Fabric, number: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-    """Return the switch of each node, its own or the one that it is cabled to: int64 [node + 1], -1 for none."""
+    """Return the switch of each node, itself or the switch it is cabled to: int64 [node + 1], -1 without a switch."""
     of_node = number.astype(np.int64).copy()
     for end in (0, 1):
         near, far = fabric.link_node[:, end], fabric.link_node[:, 1 - end]
@@ -386,7 +386,7 @@ def _make_graph(
 
 
 def _halve(graph: _CutGraph) -> list[tuple[float, Floats, str]]:
-    """Return the nearer halves of links; switches that are as near to both ends are tried on either side."""
+    """Return the halves around each link, by distance. Switches as near to both ends are tried on either side."""
     edges = np.argwhere(np.triu(graph.gbps) > 0)
     if not len(edges):
         return []
@@ -398,9 +398,9 @@ def _halve(graph: _CutGraph) -> list[tuple[float, Floats, str]]:
 
 
 def _count_hops(is_linked: npt.NDArray[np.bool_], start: npt.NDArray[np.intp]) -> Floats:
-    """Return the number of links from some switches to all: float64 [start, switch], infinite where none leads there.
+    """Return the hops from `start` to all switches: float64 [start, switch], infinite without a path.
 
-    All searches advance together, breadth first. A report needs scipy for nothing else, and it is slow to import.
+    All searches advance together, breadth first. scipy is slow to import, and a report needs it for nothing else.
     """
     linked = is_linked.astype(np.float32)
     hops = np.full((len(start), len(linked)), np.inf)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Other placements as remedies: ranks are moved from slot to slot, or all traffic of a host to another host."""
+"""Other placements as remedies: ranks move between slots, or all traffic of a host moves to another host."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ PAIRS_LIMIT = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class PlacementMove:
-    """Another placement.
+    """A placement that differs from the present one.
 
     Attributes:
-        after: the situation with it.
+        after: the situation with this placement.
         random_seconds: median of the largest times of a few random placements.
     """
 
@@ -77,7 +77,7 @@ def try_placements(situation: Situation) -> Iterator[Change]:
 
 
 def _is_network_busier(situation: Situation) -> bool:
-    """Return whether links between switches are clearly busier than hosts' own, which move with the hosts."""
+    """Return true if links between switches are clearly busier than hosts' own links, which move with the hosts."""
     return situation.max_host_seconds <= GAIN * situation.max_switch_seconds
 
 
@@ -107,10 +107,10 @@ def _as_change(
 
 
 def reorder_ranks(situation: Situation) -> PlacementMove | None:
-    """Search for a better placement of ranks on the slots that they have now.
+    """Search for a better placement of ranks on their present slots.
 
     Returns:
-        The best one found; None where ranks are not known, or their slots are too many for a search.
+        The best placement found; None if ranks are unknown, or there are too many slots for a search.
     """
     ranks = situation.ranks
     if ranks is None or len(ranks.bytes) > PAIRS_LIMIT or ranks.slots.lid.shape[1] > RAIL_LIMIT:
@@ -128,12 +128,11 @@ def reorder_ranks(situation: Situation) -> PlacementMove | None:
 def move_hosts(situation: Situation, own_hosts_only: bool) -> PlacementMove | None:
     """Search for a better placement of the traffic of hosts.
 
-    Args:
-        situation: as it is.
-        own_hosts_only: whether only hosts that send or receive may be used, else all that are on every rail.
+    situation: the present situation.
+        own_hosts_only: true to use only hosts that send or receive; false to use all hosts on every rail.
 
     Returns:
-        The best one found; None for fewer than two hosts, and for too many pairs.
+        The best placement found; None for fewer than two hosts, and for too many pairs.
     """
     from ibprof_converter.placement.starting_placements import fabric_aware_slots, packed_slots  # noqa: PLC0415  (a search is not always worth it)
 
@@ -191,14 +190,14 @@ def _search(
     seconds = min(max(_LEAST_SECONDS, _SECONDS_PER_RANK * problem.ranks), most_seconds)
     best = search(problem, starts, _SEED, seconds, patience=_PATIENCE_S).slot_of_rank
     after = moved(best)
-    if situation.is_adaptive:  # the search goes by static routes
+    if situation.is_adaptive:  # the search uses static routes
         after = min([after, *map(moved, starts)], key=lambda each: each.max_seconds)
     randoms = [moved(random_slots(problem.slots, problem.ranks, seed)) for seed in range(_RANDOM_SEEDS)]
     return PlacementMove(after, float(np.median([each.max_seconds for each in randoms])))
 
 
 def _one_slot_each(hosts: Hosts, chosen: npt.NDArray[np.integer], count: int) -> RankSlots:
-    """Return one slot for each host, spread over its adapters where the search can."""
+    """Return one slot for each host, spread over its adapters if the search supports it."""
     slots = dict.fromkeys(chosen.tolist(), 1)
     if hosts.has_several and hosts.ports.shape[2] <= RAIL_LIMIT:
         try:
@@ -209,9 +208,9 @@ def _one_slot_each(hosts: Hosts, chosen: npt.NDArray[np.integer], count: int) ->
 
 
 def _move(situation: Situation, rank_of: npt.NDArray[np.int64], host: npt.NDArray[np.int32]) -> PairBytes:
-    """Return the flows between the hosts that their traffic has moved to, on the same rail where possible.
+    """Return the flows between the new hosts of their traffic, on the same rail if possible.
 
-    Bytes from the n-th adapter of a host leave by the n-th of the other, modulo its number of adapters.
+    Bytes of a host's n-th adapter leave by the new host's n-th adapter, modulo its number of adapters.
     """
     flows, hosts = situation.flows, situation.hosts
     new = []

@@ -54,9 +54,9 @@ class Cable:
     """A cable between two ports.
 
     Attributes:
-        one, other: its ends.
-        gbps: data rate.
-        decided: for each end whether the cabling decides its port; otherwise any free one would do.
+        one, other: the two ports.
+        gbps: data rate in Gbit/s.
+        decided: for each end, true if the cabling fixes its port; otherwise any free port will do.
     """
 
     one: PortOfNode
@@ -70,15 +70,15 @@ class Repair:
     """A fault of a fabric, and its repair.
 
     Attributes:
-        cause: its name.
-        rail: of the fabric.
+        cause: the fault's name.
+        rail: the fabric's rail.
         at: the switch or link.
-        evidence: what shows the fault, a sentence.
+        evidence: a sentence with facts that show the fault.
         change: the exact cable or port.
-        heat: largest time of a link direction at its switches; repairs are tried in this order.
-        apply: returns the fabric with the repair, given one that may have other repairs.
-        remakes_tables: whether the subnet manager makes new forwarding tables afterwards.
-        advice: the change in short; empty where that is as long.
+        heat: largest time of a link direction at the faulty switches; repairs are tried in this order.
+        apply: function that returns the fabric with the repair, given a fabric that may have other repairs.
+        remakes_tables: true if the subnet manager makes new forwarding tables afterwards.
+        advice: the change in short; empty if the change itself is short.
     """
 
     cause: str
@@ -93,16 +93,16 @@ class Repair:
 
 
 def find_repairs(situation: Situation) -> list[Repair]:
-    """Return the repairs of all faults that the fabrics show, those at the most loaded links first."""
+    """Return the repairs of all faults in the fabrics; faults at the most loaded links come first."""
     found: list[Repair] = []
     for rail, subnet in enumerate(situation.subnets):
         if subnet.fabric.origin is Origin.NAMES:
-            continue  # Its cables and rates are assumed.
+            continue  # the fabric's cables and rates are assumed
         found += _find_slow_links(situation, rail)
         fitted = fit_regular_cabling(subnet.fabric)
         moved = _find_misfits(situation, rail, fitted) if fitted else []
         found += moved
-        # In a fabric that fits a regular one, all switches were compared.
+        # If the fabric fits a regular one, all switches were already compared.
         if not moved:
             found += _find_few_uplinks(situation, rail)
     return sorted(found, key=lambda repair: -repair.heat)
@@ -160,10 +160,10 @@ def _describe_slow_switch(situation: Situation, rail: int, switch: SlowSwitch) -
 
 
 def _find_misfits(situation: Situation, rail: int, fitted: RegularCabling) -> list[Repair]:
-    """Return a repair for each misplaced cable, with the cables that its switches lack, then for other missing ones."""
+    """Return repairs of misplaced cables with their switches' missing cables; then of other missing cables."""
     fabric = situation.subnets[rail].fabric
     lacking = [(int(low), int(high)) for low, high in fitted.missing.tolist()]
-    # All repairs may be done: none promises a port that another one does.
+    # All repairs may be applied together, so no two repairs use the same port.
     ports = FreePorts(fabric)
     repairs = []
     for link in fitted.extra.tolist():
@@ -212,7 +212,7 @@ def _describe_move(
 def _describe_missing(
     situation: Situation, rail: int, fitted: RegularCabling, pairs: list[tuple[int, int]], ports: FreePorts
 ) -> Repair | None:
-    """Return the repair of missing cables of a switch; None where its switches have no free ports for them."""
+    """Return the repair of a switch's missing cables; None if the switches have no free ports."""
     fabric, level = situation.subnets[rail].fabric, situation.levels[rail]
     low = pairs[0][0]
     cables = _plan_cables(fabric, pairs, ports, [])
@@ -235,10 +235,10 @@ def _describe_missing(
 
 
 def _find_few_uplinks(situation: Situation, rail: int) -> Iterator[Repair]:
-    """Find the switches at the most loaded link direction between switches that have too few links up.
+    """Find switches with too few uplinks, at the most loaded link direction between switches.
 
-    A switch that lacks a cable or two has lost them. One that lacks more than a quarter is oversubscribed. On a level
-    without a switch above it, links within the level count.
+    A switch that lacks one or two cables has lost them. A switch that lacks more than a quarter is oversubscribed. On a
+    level without a switch above, links within the level count.
     """
     busiest = situation.most_loaded_between_switches()
     if busiest is None or busiest.rail != rail:
@@ -250,7 +250,7 @@ def _find_few_uplinks(situation: Situation, rail: int) -> Iterator[Repair]:
     uplinks = np.bincount(fabric.link_node[upward], minlength=fabric.nodes)
     at_hosts = np.broadcast_to(~is_switch[fabric.link_node].all(axis=1)[:, np.newaxis], upward.shape)
     hosts = np.bincount(fabric.link_node[at_hosts], minlength=fabric.nodes)
-    # A slow switch has as many links as others: more of them are not what it lacks.
+    # A slow switch has as many links as its peers, so more links are no repair.
     speed = np.nan_to_num(fabric.link_gbps)
     for switch in find_slow_switches(fabric, level):
         speed[switch.links] = switch.usual
@@ -298,9 +298,9 @@ def _find_few_uplinks(situation: Situation, rail: int) -> Iterator[Repair]:
 
 
 def _plan_uplinks(fabric: Fabric, level: npt.NDArray[np.int32], node: int, count: int) -> list[Cable]:
-    """Plan links from a switch to the switches above it with the fewest links to it; empty where no port is free.
+    """Plan links from a switch to the higher switches with the fewest links to it; empty if no port is free.
 
-    Switches that its siblings are cabled to are preferred; where there are none, all of the next level are candidates.
+    Switches cabled to the switch's siblings are preferred; without any, all switches of the next level are candidates.
     """
     is_switch = fabric.node_kind == NodeKind.SWITCH
     is_top = not (level[is_switch] > level[node]).any()
@@ -329,7 +329,7 @@ def _plan_uplinks(fabric: Fabric, level: npt.NDArray[np.int32], node: int, count
 def _plan_cables(
     fabric: Fabric, pairs: Iterable[tuple[int, int]], ports: FreePorts, freed: list[PortOfNode]
 ) -> list[Cable]:
-    """Plan a cable for each pair: at the ports of the cabling's pattern, at freed ones, or at any free ones."""
+    """Plan a cable for each pair: at the pattern's ports, at freed ports, or at any free ports."""
     freed_at = {end.node: end for end in freed}
     cables = []
     for low, high in pairs:
@@ -361,7 +361,7 @@ def _name_cable(fabric: Fabric, cable: Cable) -> str:
 
 
 def _list_cables(fabric: Fabric, cables: Sequence[Cable], most: int) -> str:
-    """Return cables in words: up to a number of them, and how many more there are."""
+    """Return cables in words: at most `most` of them, and the number of the others."""
     named = " and ".join(f"between {_name_cable(fabric, cable)}" for cable in cables[:most])
     more = f", and {len(cables) - most} more" if len(cables) > most else ""
     return f"the {'cable' if len(cables) == 1 else 'cables'} {named}{more}"
@@ -380,10 +380,10 @@ def _heat(situation: Situation, rail: int, nodes: list[int]) -> float:
 
 
 def _find_usual_speeds(fabric: Fabric, level: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
-    """Return the commonest speed among the peers of each link: those between the same two levels.
+    """Return the commonest speed among each link's peers, which join the same two levels.
 
     Returns:
-        float64 [link], Gb/s; a link's own speed where no speed is that of most of its peers.
+        float64 [link], Gbit/s; a link's own speed if no speed has a majority among its peers.
     """
     pair = np.sort(level[fabric.link_node], axis=1)
     levels = pair[:, 0].astype(np.int64) * (int(level.max(initial=0)) + 1) + pair[:, 1]
@@ -391,7 +391,7 @@ def _find_usual_speeds(fabric: Fabric, level: npt.NDArray[np.int32]) -> npt.NDAr
     for kind in np.unique(levels):
         members = np.flatnonzero((levels == kind) & ~np.isnan(fabric.link_gbps))
         speeds, counts = np.unique(fabric.link_gbps[members], return_counts=True)
-        # Half of the links of one speed are no fault of the other half.
+        # If half of the links have one speed, the other half is not faulty.
         if len(speeds) and 2 * counts.max() > len(members):
             usual[members] = speeds[counts.argmax()]
     return usual
@@ -406,7 +406,7 @@ def remove_links(fabric: Fabric, ports: Iterable[PortOfNode]) -> Fabric:
 
 
 def add_cables(fabric: Fabric, cables: Sequence[Cable]) -> Fabric:
-    """Return the fabric with more links. A port that is in use is replaced by the next free one of its node."""
+    """Return the fabric with more links. If a port is in use, the next free port of its node is used."""
     if not cables:
         return fabric
     free = FreePorts(fabric)
@@ -426,7 +426,7 @@ def add_cables(fabric: Fabric, cables: Sequence[Cable]) -> Fabric:
 
 
 def set_speed(fabric: Fabric, port: PortOfNode, gbps: float) -> Fabric:
-    """Return the fabric with another data rate, in Gb/s, of the link whose first end is a port."""
+    """Return the fabric with another data rate, in Gbit/s, of the link whose first end is a port."""
     is_link = (fabric.link_node[:, 0] == port.node) & (fabric.link_port[:, 0] == port.port)
     return replace(fabric, link_gbps=np.where(is_link, gbps, fabric.link_gbps))
 
@@ -435,7 +435,7 @@ class FreePorts:
     """Ports of a fabric that no link uses.
 
     Args:
-        fabric: the fabric. A switch whose number of ports is unknown has all that a switch can have.
+        fabric: the fabric. A switch with an unknown number of ports is assumed to have the maximum.
     """
 
     def __init__(self, fabric: Fabric) -> None:
@@ -451,10 +451,10 @@ class FreePorts:
         self._used.difference_update(ports)
 
     def find_patterned(self, node: int, far: int) -> PortOfNode | None:
-        """Return the free port of a node that its peers' cabling gives to a link to a switch; None if undecided.
+        """Return the node's free port that peers use for links to switch `far`; None if undecided.
 
-        Peers are the other switches with links to `far`. A port is decided if it leads to `far` from each peer that
-        uses it, from two of them at least, or from the only one.
+        Peers are the other switches with links to `far`. A port is decided if all peers that use it have a link to
+        `far` there, and if these are at least two peers, or the only one.
         """
         peers = [self._far[each] for each in set(self._far[far].values()) - {node} if len(self._far[each]) > 1]
         peers = [each for each in peers if far in each.values()]
@@ -474,7 +474,7 @@ class FreePorts:
         return None
 
     def take(self, node: int, wanted: PortOfNode | None = None) -> PortOfNode | None:
-        """Return a free port of a node, the wanted one if it is free, and use it; None where the node has none."""
+        """Use and return a free port of a node, the wanted port if free; None if the node has no free port."""
         candidates = (PortOfNode(node, port) for port in range(1, self._ports[node] + 1))
         found = wanted if wanted and wanted not in self._used else None
         found = found or next((each for each in candidates if each not in self._used), None)
@@ -490,7 +490,7 @@ def _list_all_ends(fabric: Fabric) -> Iterator[PortOfNode]:
 
 
 def usual_speed(fabric: Fabric, node: int) -> float:
-    """Return the median data rate of a switch's links to others, in Gb/s; of all such links where it has none."""
+    """Return the median data rate, in Gbit/s, of a switch's links to others; without such links, of all of them."""
     between = (fabric.node_kind[fabric.link_node] == NodeKind.SWITCH).all(axis=1) & np.isfinite(fabric.link_gbps)
     own: npt.NDArray[np.bool_] = between & (fabric.link_node == node).any(axis=1)
     rates = fabric.link_gbps[own if own.any() else between]

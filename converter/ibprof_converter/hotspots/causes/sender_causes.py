@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Causes in who sends to whom: an unused rail, many hosts that talk to few; and advice for each MPI call."""
+"""Causes in the pattern of senders and receivers: an unused rail, or many hosts that send to few; advice per call."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def try_adapters(situation: Situation) -> Iterator[Change]:
 
 
 def _share_over_adapters(situation: Situation) -> PairBytes:
-    """Share each pair of hosts out evenly: part i goes from the i-th adapter of the one to the i-th of the other."""
+    """Divide each pair of hosts evenly: part i goes from adapter i of one host to adapter i of the other."""
     flows, hosts = situation.flows, situation.hosts
     source, destination = situation.flow_hosts
     known = (source != NO_HOST) & (destination != NO_HOST)
@@ -126,7 +126,7 @@ def _share_over_adapters(situation: Situation) -> PairBytes:
 
 
 def _share_over_rails(situation: Situation) -> PairBytes:
-    """Share each pair of hosts out evenly over the rails that both are on, by adapters of the same number."""
+    """Divide each pair of hosts evenly over their common rails, between adapters of the same number."""
     flows, hosts = situation.flows, situation.hosts
     source, destination = situation.flow_hosts
     of_source, of_destination = situation.flow_adapters
@@ -158,7 +158,7 @@ def _even_share(
 
 
 def try_partners(situation: Situation) -> Iterator[Change]:
-    """Try other partners where the most loaded link direction is hot since many hosts send to few, or few to many."""
+    """Try other partners if the most loaded link direction is hot because many hosts send to few, or few to many."""
     source, destination = situation.flow_hosts
     known = (source != NO_HOST) & (destination != NO_HOST)
     for cause, one, other in ((MANY_TO_FEW, destination, source), (FEW_TO_MANY, source, destination)):
@@ -196,7 +196,7 @@ def try_partners(situation: Situation) -> Iterator[Change]:
 
 
 def _own_seconds(situation: Situation, receiving: bool) -> npt.NDArray[np.float64]:
-    """Return the time of each host's own link directions, the largest of its rails: float64 [host]."""
+    """Return the largest time of each host's own link directions over all rails: float64 [host]."""
     result = np.zeros(len(situation.hosts.name))
     for rail, subnet in enumerate(situation.subnets):
         fabric = subnet.fabric
@@ -214,7 +214,7 @@ def _concentrated(
     other: npt.NDArray[np.int32],
     known: npt.NDArray[np.bool_],
 ) -> npt.NDArray[np.intp]:
-    """Return the few hosts that the bytes of the most loaded link direction go to (or come from), the busiest first."""
+    """Return the few hosts that receive (or send) the bytes of the most loaded link direction, the busiest first."""
     hosts = len(situation.hosts.name)
     amount = np.where(known, situation.flows.bytes.astype(np.float64), 0.0)
     total = np.bincount(one[known], weights=amount[known], minlength=hosts)
@@ -224,7 +224,7 @@ def _concentrated(
     is_few = total >= _CONCENTRATED * total.sum() / taking_part
     few = np.flatnonzero(is_few)
     few = few[np.argsort(-total[few], kind="stable")]
-    # Many is more than one heavy partner.
+    # More than one heavy partner is needed.
     pair, inverse = number_keys(one[known].astype(np.int64) * hosts + other[known])
     of_pair = np.bincount(inverse, weights=amount[known])
     squares = np.bincount(pair // hosts, weights=of_pair**2, minlength=hosts)
@@ -248,7 +248,7 @@ def _relieve(
     other: npt.NDArray[np.int32],
     receiving: bool,
 ) -> PairBytes:
-    """Deal what concerns few hosts out to the hosts that take part and have least to do, partner by partner."""
+    """Distribute the bytes of few hosts over the participating hosts with the least load, partner by partner."""
     flows, hosts = situation.flows, situation.hosts
     taking_part = np.unique(np.concatenate([one, other]))
     taking_part = taking_part[taking_part != NO_HOST]
@@ -263,7 +263,7 @@ def _relieve(
         rows = np.flatnonzero(one == host)
         turn = np.unique(other[rows], return_inverse=True)[1]
         chosen = np.array(helpers)[turn % len(helpers)]
-        # Nobody sends to itself, nor over a rail that it is not on.
+        # No host sends to itself, or over a rail that it lacks.
         usable = (chosen != other[rows]) & (hosts.lid[chosen, flows.rail[rows]] != NO_LID)
         replaced[rows] = np.where(usable, chosen, host)
         idle = idle[len(helpers) - 1 :] + idle[: len(helpers) - 1]
@@ -275,7 +275,7 @@ def _relieve(
 
 
 def advise_on_call(cause: LoadCause) -> LoadCause:
-    """Return a cause with the advice for the call that loads the link most, where there is one."""
+    """Return a cause with advice for the call that loads the link most, if there is such advice."""
     operation = cause.loaded_by.operation if cause.loaded_by else None
     advice = _ADVICE.get(cause.cause, {}).get(_family(operation or ""))
     if advice is None:
@@ -284,7 +284,7 @@ def advise_on_call(cause: LoadCause) -> LoadCause:
 
 
 def _family(operation: str) -> str:
-    """Return the kind of a call: `gather` of MPI_Igatherv, `send` of MPI_Isend and MPI_Rsend."""
+    """Return the kind of a call: `gather` for MPI_Igatherv, `send` for MPI_Isend and MPI_Rsend."""
     name = operation.removeprefix("MPI_").lower().removesuffix("_init")
     match = re.fullmatch(f"(?:i|i?[bsr])?({'|'.join(_FAMILIES)})[vw]?", name)
     return match[1] if match else ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traffic on a fabric as times of link directions: the model in which causes are found and remedies are tried."""
+"""Traffic on a fabric as times of link directions: the model for finding causes and trying remedies."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LinkDirection:
-    """A link direction: the end of a link whose node sends."""
+    """A link direction: a link, and its sending end."""
 
     rail: int
     link: int
@@ -37,10 +37,10 @@ class Situation:
 
     Attributes:
         subnets: the rails.
-        hosts: of the rails.
+        hosts: the hosts of the rails.
         flows: bytes from port to port.
-        is_adaptive: whether switches route adaptively; times are then those of the estimated loads.
-        ranks: the same bytes between ranks; None where the ranks are not known.
+        is_adaptive: true if switches route adaptively; times then come from the estimated loads.
+        ranks: the same bytes between ranks; None if the ranks are unknown.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Situation:
 
     @cached_property
     def _along_tables(self) -> tuple[tuple[npt.NDArray[np.uint64], ...], int]:
-        """Bytes of each link direction along the forwarding tables, for each rail, and bytes that arrive nowhere."""
+        """Bytes of each link direction by the forwarding tables, for each rail; and the bytes without a route."""
         loads, lost = [], 0
         for rail, subnet in enumerate(self.subnets):
             flows = self._flows_of(rail)
@@ -81,7 +81,7 @@ class Situation:
 
     @property
     def lost_bytes(self) -> int:
-        """Bytes that the forwarding tables deliver nowhere."""
+        """Bytes without a route in the forwarding tables."""
         return self._along_tables[1]
 
     @cached_property
@@ -98,7 +98,7 @@ class Situation:
 
     @cached_property
     def seconds(self) -> tuple[npt.NDArray[np.float64], ...]:
-        """Time of each link direction at line rate: float64 [link, end] for each rail; 0 where no speed is known."""
+        """Time of each link direction at line rate: float64 [link, end] for each rail; 0 if the speed is unknown."""
         return tuple(
             measure_line_rate_s(amounts, subnet.fabric.link_gbps[:, np.newaxis])
             for amounts, subnet in zip(self.amounts, self.subnets, strict=True)
@@ -135,11 +135,11 @@ class Situation:
         return rank_directions([subnet.fabric for subnet in self.subnets], self.amounts)
 
     def most_loaded(self) -> LinkDirection:
-        """Return the first link direction of `rank_directions`; the first of the fabric where none has a load."""
+        """Return the first link direction of `rank_directions`; without loads, the first of the fabric."""
         return self._locate(next(iter(self._ranked.tolist()), 0))
 
     def most_loaded_between_switches(self) -> LinkDirection | None:
-        """Return the first link direction between switches; None where none has a load of known time."""
+        """Return the first link direction between switches; None if none of them has a known time."""
         takes_time = [
             (joins_switches(subnet.fabric)[:, np.newaxis] & (seconds > 0)).reshape(-1)
             for subnet, seconds in zip(self.subnets, self.seconds, strict=True)
@@ -156,7 +156,7 @@ class Situation:
         return LinkDirection(rail, *divmod(direction, 2))
 
     def host_of(self, rail: int, lid: npt.NDArray[np.integer]) -> npt.NDArray[np.int32]:
-        """Return the hosts that LIDs of a rail belong to, `NO_HOST` for none."""
+        """Return the hosts of LIDs of a rail; `NO_HOST` without a host."""
         node = self.subnets[rail].fabric.lid_node[lid]
         return np.asarray(np.append(self.hosts.of_node[rail], np.int32(NO_HOST))[node])
 
@@ -174,7 +174,7 @@ class Situation:
 
     @cached_property
     def flow_adapters(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-        """Number of the adapter of each end of each flow among those of its host on its rail: [flow] each."""
+        """Number of each flow's adapter at both ends, among the host's adapters on the rail: [flow] each."""
         numbers = []
         for lid, host in zip((self.flows.source_lid, self.flows.destination_lid), self.flow_hosts, strict=True):
             base = lid.copy()
@@ -185,7 +185,7 @@ class Situation:
         return numbers[0], numbers[1]
 
     def changed(self, subnets: Sequence[Subnet] | None = None, flows: PairBytes | None = None) -> Situation:
-        """Return the situation with other rails or other flows on the same hosts; ranks of other flows are unknown."""
+        """Return the situation with other rails or flows on the same hosts; the ranks of other flows are unknown."""
         ranks = None if flows else self.ranks
         return self._with(subnets or self.subnets, flows or self.flows, ranks, has_same_links=not subnets)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Other forwarding tables as a remedy: by rules of ibprof and, where it is installed, by OpenSM's engines."""
+"""Other forwarding tables as a remedy: by rules of ibprof and, if installed, by OpenSM's engines."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ class RemadeTables:
     """Tables of one rail by one rule or engine.
 
     Attributes:
-        subnet: the rail with these tables; None where there are none.
-        deadlock: as `classify_deadlock` returns it.
-        why_not: why there are none.
+        subnet: the rail with these tables; None without tables.
+        deadlock: the result of `classify_deadlock`.
+        why_not: the reason why there are no tables.
     """
 
     subnet: Subnet | None
@@ -60,7 +60,7 @@ class RemadeTables:
 
 
 class TableMaker:
-    """Computes tables, each once."""
+    """Computes each rail's tables once per rule or engine."""
 
     def __init__(self) -> None:
         self._made: dict[tuple[str, int], tuple[Fabric, RemadeTables]] = {}
@@ -114,9 +114,9 @@ class TableMaker:
         return RemadeTables(made, deadlock, why_not)
 
     def find_rule(self, situation: Situation, rail: int) -> str:
-        """Return the rule or engine whose tables are those of a rail, or load its links most like them.
+        """Return the rule or engine that made a rail's tables, or whose link loads are most similar.
 
-        Repairs change the cabling, so tables are recomputed in the same way as those in use.
+        Repairs change the cabling, so tables are recomputed in the same way as the present tables.
         """
         subnet = situation.subnets[rail]
         kind, _, made_by = subnet.route_source.partition(":")
@@ -142,7 +142,7 @@ class TableMaker:
 
 
 def _are_equal(one: Subnet, other: Subnet) -> bool:
-    """Return whether the routes to all hosts are the same in two tables of one fabric."""
+    """Return true if two sets of tables of one fabric have equal routes to all hosts."""
     fabric = one.fabric
     lids = fabric.port_lid[fabric.node_kind[fabric.port_node] == NodeKind.CA]
     columns = [_pick(each.tables, fabric, lids[lids > 0]) for each in (one, other)]
@@ -163,10 +163,10 @@ def try_tables(situation: Situation, maker: TableMaker, remains: Callable[[float
     """Try the tables of OpenSM's engines, and of rules whose tables OpenSM loads from a file.
 
     Args:
-        situation: as it is.
-        maker: of tables.
-        remains: returns the change that remains the remedy if tables leave no more than a largest time; None where
-            tables would become the remedy.
+        situation: the present situation.
+        maker: the maker of tables.
+        remains: function that returns the present remedy if tables that leave a given largest time would not replace
+            it; else None.
     """
     why_not = _find_obstacle(situation, remains)
     if why_not:
@@ -225,7 +225,7 @@ def try_tables(situation: Situation, maker: TableMaker, remains: Callable[[float
 
 
 def _find_obstacle(situation: Situation, remains: Callable[[float], Change | None]) -> str:
-    """Return why no tables are tried; empty where they are."""
+    """Return the reason why no tables are tried; empty if tables are tried."""
     if situation.is_adaptive:
         return "switches route adaptively"
     if are_modelled(situation.subnets):
