@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One of two compared runs: its totals, and its bytes by operation, region, site, size, pair of ranks and link."""
+"""One of two compared runs: its totals, and its bytes by operation, region, site, size, rank pair and link."""
 
 from __future__ import annotations
 
@@ -52,19 +52,19 @@ _BYTE_TOTALS = ("bytes_total", "bytes_routed", "bytes_on_host", "max_link", "max
 
 @dataclass(frozen=True, slots=True)
 class ComparedRun:
-    """A run, as far as it can be compared.
+    """The comparable data of a run.
 
     Attributes:
-        name: as the user typed it.
-        ranks: of the job; None where that is not known.
-        totals: by the names that conditions use.
-        parts: by dimension and name, bytes; of sizes messages.
-        messages: by dimension and name; no entry where they are not known.
-        notes: gaps and modelled data, a sentence each.
-        nic: how it is known which adapter each rank used, as in a report; None where no rank had a choice.
-        load_basis: loads that its links and times are of, `static` or `estimate`.
-        verdict: whether the network is why it is slow, as in a report; None where that is not known.
-        facts: by which its change is explained.
+        name: the name that the user typed.
+        ranks: number of the job's ranks; None if unknown.
+        totals: values by the metric names of conditions.
+        parts: bytes by dimension and name; for sizes, messages.
+        messages: number of messages by dimension and name; no entry if unknown.
+        notes: sentences on gaps and modelled data.
+        nic: source of each rank's adapter, as in a report; None if no rank had a choice.
+        load_basis: loads used for links and times, `static` or `estimate`.
+        verdict: verdict on the network, as in a report; None if unknown.
+        facts: facts that explain a change between runs.
     """
 
     name: str
@@ -88,14 +88,14 @@ def pair_runs(
     nic: str | None = None,
     chosen: RowChoice = ALL_ROWS,
 ) -> tuple[TrafficOptions, TrafficOptions]:
-    """Return how to read two runs, and how to put them on a fabric.
+    """Return the options for reading two runs, and for placing them on a fabric.
 
     Args:
         a, b: names of the runs.
-        placements: where the ranks are: one for both runs, or one for each; None or no one: as recorded.
+        placements: rank placements: one for both runs, or one for each; None or empty: as recorded.
         rails: policy for bytes whose rail was not measured; None: the default policy.
-        strict: whether bytes that cannot be routed are an error.
-        nic: policy for the adapter of a host in one subnet; None: as measured or recorded, else the default policy.
+        strict: true if unroutable bytes are an error.
+        nic: policy for a host's adapter in one subnet; None: as measured or recorded, else the default policy.
         chosen: the calls to compare, in both runs.
 
     Raises:
@@ -122,13 +122,13 @@ def pair_runs(
 def read_side(
     traffic: TrafficOptions, fabric: RoutedFabric | None, progress: Progress = no_progress, demand: Demand | None = None
 ) -> ComparedRun:
-    """Return a run to compare: from a report, from links.csv, or from traffic, on a fabric if there is one.
+    """Return a run to compare: from a report, links.csv or traffic, on a fabric if given.
 
     Args:
-        traffic: which run, and how to put it on a fabric.
-        fabric: None for none.
+        traffic: the run, and the options that place it on a fabric.
+        fabric: the fabric; None for none.
         progress: receives each stage.
-        demand: the traffic of the run; None: it is read.
+        demand: the run's traffic; None: it is read.
 
     Raises:
         InputError, UsageError: as `compare_runs` does.
@@ -151,7 +151,7 @@ def read_side(
 
 
 def _load_side(traffic: TrafficOptions, fabric: RoutedFabric, progress: Progress, demand: Demand | None) -> ComparedRun:
-    """Return a run on the fabric, with all link directions and pairs, not only those that a report names."""
+    """Return a run on the fabric, with all link directions and pairs instead of those in a report only."""
     if demand is None:
         loads = load_traffic(fabric, traffic, progress)
     else:
@@ -166,7 +166,7 @@ def _load_side(traffic: TrafficOptions, fabric: RoutedFabric, progress: Progress
 
 
 def _with_all_pairs(side: ComparedRun, demand: RankTraffic) -> ComparedRun:
-    """Return a run with all pairs of ranks; a report adds up the pairs of many ranks."""
+    """Return a run with all pairs of ranks; for many ranks, a report has only sums."""
     pairs = RankPairs.of_ranks(demand.source, demand.destination, demand.bytes)
     return replace(side, parts={**side.parts, PAIR: pairs.by_name()}, facts=replace(side.facts, pairs=pairs))
 
@@ -191,7 +191,7 @@ def _side_of_report(name: str, document: Mapping[str, Any]) -> ComparedRun:
     for dimension, key in ((OPERATION, "operations"), (REGION, "regions"), (SITE, "sites")):
         rows = [row for row in document.get(key, ()) if row["name"] != "*"]
         if dimension == SITE and not rows:
-            continue  # not recorded, which is not the same as no bytes
+            continue  # not recorded, which differs from no bytes
         parts[dimension] = {row["name"]: row["bytes"] for row in rows}
         messages[dimension] = {row["name"]: row["messages"] for row in rows}
     if any(messages[OPERATION].values()):
@@ -246,7 +246,7 @@ def _list_spots(document: Mapping[str, Any]) -> list[LoadedDirection]:
 
 
 def _name_links(directions: Iterable[LoadedDirection]) -> dict[str, int]:
-    """Return the bytes of link directions by their names."""
+    """Return the bytes of link directions, by their names."""
     return {
         f"rail {each.rail}: {each.sender} port {each.port} -> {each.receiver} port {each.far_port}": each.bytes
         for each in directions
@@ -260,13 +260,13 @@ def _pairs_of_matrix(matrix: Mapping[str, Any]) -> RankPairs:
 
 
 def _fabric_of_report(document: Mapping[str, Any]) -> frozenset[str] | None:
-    """Return the hashes of the dumps that a report was made from; None where it names none."""
+    """Return the hashes of the dumps that made a report; None if the report has none."""
     inputs = (document.get("reproduce") or {}).get("inputs", ())
     return frozenset(each["sha256"] for each in inputs if _DUMP.search(each["path"])) or None
 
 
 def _list_gaps(document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the gaps that a report states: not seen, modelled, noted, not routed."""
+    """Yield the gaps stated in a report: unseen, modelled or unrouted data, and notes."""
     coverage = document.get("coverage") or {}
     for key, label in (("not_seen", "not seen: "), ("modelled", "modelled: "), ("notes", "")):
         for sentence in coverage.get(key, ()):
@@ -284,10 +284,10 @@ def _list_limits(document: Mapping[str, Any], links: int) -> Iterator[str]:
 
 
 def _read_report(path: Path) -> ComparedRun:
-    """Read what `ibprof-report --json` wrote.
+    """Read the output of `ibprof-report --json`.
 
     Raises:
-        InputError: it is something else.
+        InputError: the file is not such output.
     """
     try:
         document = json.loads(path.read_text("utf-8"))
@@ -302,7 +302,7 @@ def _read_report(path: Path) -> ComparedRun:
 
 
 def _first_line(path: Path) -> str:
-    """Return the begin of a file; empty where there is none."""
+    """Return the beginning of a file; empty without a file."""
     if not path.is_file():
         return ""
     with path.open("rb") as file:
@@ -318,7 +318,7 @@ def _is_links_csv(path: Path) -> bool:
 
 
 def has_loads(name: str) -> bool:
-    """Return whether a file holds loads already, so that no fabric is needed: a report's JSON, or links.csv."""
+    """Return true if a file already holds loads and needs no fabric: a report's JSON, or links.csv."""
     return _is_report(Path(name)) or _is_links_csv(Path(name))
 
 
@@ -326,7 +326,7 @@ def _read_links(path: Path) -> ComparedRun:
     """Read a links.csv.
 
     Raises:
-        InputError: a line is not what it should be.
+        InputError: a line is invalid.
     """
     most_loaded = tuple(sort_by_time(list_directions(_check_rows(path))))
     facts = RunFacts(most_loaded=most_loaded, carried=add_up_directions(most_loaded), knows_all_links=True)

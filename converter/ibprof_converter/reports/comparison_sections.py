@@ -61,8 +61,8 @@ def describe_comparison(comparison: RunComparison, top: int) -> list[Section]:
     """Return the sections of a comparison.
 
     Args:
-        comparison: of two runs.
-        top: changes to list of each dimension.
+        comparison: the compared runs.
+        top: number of changes to list in each dimension.
     """
     sections = [
         _describe_jobs(comparison),
@@ -101,10 +101,10 @@ def _describe_jobs(comparison: RunComparison) -> Section:
 
 
 def describe_time_change(a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
-    """Return how the time in MPI changed, and what most of that is; empty where the change is small or not known.
+    """Return the change of the time in MPI, and its largest part; empty if the change is small or unknown.
 
     Args:
-        a, b: verdicts as in JSON, with measured waiting and transfer.
+        a, b: verdicts as in JSON, with measured waiting and transfer times.
     """
     parts = {"wait_s": "waiting", "transfer_s": "transfer", "unsplit_s": "not split"}
     if any(verdict.get(name) is None for verdict in (a, b) for name in ("mpi_s", *parts)):
@@ -124,16 +124,16 @@ def describe_time_change(a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
         for late in verdict.get("late", ()):
             waits[late["rank"]] += factor * late["wait_s"]
     rank = max(waits, key=lambda each: waits[each], default=None)
-    # Their sum is over ranks, the verdict's figures are means.
+    # These values are sums over ranks; the verdict has means.
     one = rank is not None and waits[rank] >= sum(each for each in waits.values() if each > 0) / 2 > 0
     return f"{text} for rank {rank}." if one else f"{text}."
 
 
 def describe_transfer_changes(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
-    """Return how transfer changed at each call site where that is a part of the time in MPI, the largest change first.
+    """Return the transfer changes of call sites that are a part of the time in MPI, the largest change first.
 
     Args:
-        a, b: verdicts as in JSON; those without sampled calls change nothing.
+        a, b: verdicts as in JSON; without sampled calls there are no changes.
     """
     before, after = (
         {(each["operation"], each["site"], each["region"]): each["transfer_s"] for each in side["transfer_sites"]}
@@ -183,7 +183,7 @@ def _describe_verdicts(comparison: RunComparison) -> Section:
 
 
 def format_threshold(verdict: ThresholdVerdict) -> str:
-    """Return whether a threshold was crossed, in one line with the value."""
+    """Return one line with a threshold's result and value."""
     if verdict.value is None:
         return f"{verdict.condition}: A has none"
     if "%" in verdict.condition:
@@ -237,7 +237,7 @@ def _describe_part(number: int, part: DimensionChange, by_share: bool, top: int)
 
 
 def name_part(dimension: str, name: str) -> str:
-    """Return the name of what changed: of an operation that of its call."""
+    """Return the name of a changed part; for an operation, the name of its MPI call."""
     return name_call(name) if dimension == OPERATION else name
 
 

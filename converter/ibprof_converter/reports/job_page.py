@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report on a job as a page: verdict, most loaded links in a picture and a list, what to do; the rest is folded."""
+"""The report on a job as a page: verdict, picture and list of the most loaded links, advice; other sections folded."""
 
 from __future__ import annotations
 
@@ -73,13 +73,13 @@ def write_job_page(
 
     Args:
         path: the file.
-        report: what to show.
+        report: the report to show.
         attributes: the user's data on ranks and nodes, for the view.
-        paths: the paths that the page has without their folders, like the job's command; by default none.
+        paths: redactor of the page's paths; by default, paths stay in full.
 
     Raises:
         InputError, UsageError: as `render_view` does.
-        OSError: the file cannot be written; it names it.
+        OSError: the file cannot be written; the error names it.
     """
     if paths.names and report.job:
         report = replace(report, job=replace(report.job, command=shorten_command(report.job.command)))
@@ -92,7 +92,7 @@ def page_of_report(report: JobReport, view: str | None) -> ReportPage:
     """Return a report as a page.
 
     Args:
-        report: what to show.
+        report: the report to show.
         view: the network view as HTML; None without a fabric.
     """
     links, job = report.links, report.job
@@ -125,7 +125,7 @@ def page_of_report(report: JobReport, view: str | None) -> ReportPage:
 
 
 def _show_verdict(report: JobReport) -> str:
-    """Return the verdict, and the data that would make it surer."""
+    """Return the verdict, and a list of data that would make it surer."""
     verdict = report.verdict
     missing = f'<p class="soft">Missing: {escape("; ".join(verdict.missing))}.</p>' if verdict.missing else ""
     tone = (
@@ -147,7 +147,7 @@ def _has_fault(report: JobReport) -> bool:
 
 
 def _answer(report: JobReport, links: LinkReport) -> str:
-    """Return the most loaded links as picture and list, and what to do."""
+    """Return the most loaded links as picture and list, and the advice."""
     if not links.groups:
         return '<section id="answer"><h2>No link carries anything of this job</h2></section>'
     rails = len(report.rails)
@@ -176,7 +176,7 @@ def _list_height(groups: Sequence[LinkGroup]) -> int:
 
 
 def _warn_of_missing(coverage: Coverage) -> str:
-    """Return a warning where no source saw some bytes on links; empty otherwise."""
+    """Return a warning if no source recorded some bytes on links; else empty."""
     names = dict.fromkeys(each.operation for each in coverage.unaccounted if not each.on_host)
     if not names:
         return ""
@@ -187,7 +187,7 @@ def _warn_of_missing(coverage: Coverage) -> str:
 
 
 def _advise_balance(verdict: Verdict) -> str:
-    """Return the ranks that others wait for, and where, as what to change in the program; empty for none."""
+    """Return advice on the program: the ranks that others wait for, and the place; empty without any."""
     late = [each for each in verdict.evidence if each.rank is not None and verdict.kind is VerdictKind.WAITING]
     places = (
         f"{each.operation or 'MPI calls'}{f' at {each.site}' if each.site else ''}"
@@ -206,14 +206,14 @@ def _advise_balance(verdict: Verdict) -> str:
 
 
 def _weigh(verdict: Verdict) -> str:
-    """Return a note where all remedies together gain too little; empty otherwise."""
+    """Return a note if all remedies together gain too little; else empty."""
     if verdict.is_worth_it is not False:
         return ""
     return f"<p>Nothing that is worth it: all of this saves less than {WORTH_HAVING:.0%} of the run.</p>"
 
 
 def _advise(diagnosis: Diagnosis) -> str:
-    """Return the causes with their remedies and commands, or a sentence that there are none."""
+    """Return the causes with their remedies and commands, or a sentence that no cause was found."""
     if not diagnosis.causes:
         hosts = show_number("diagnosis.max_host_link_s", diagnosis.max_host_link_s, ValueKind.SECONDS)
         between = show_number("diagnosis.max_switch_link_s", diagnosis.max_switch_link_s, ValueKind.SECONDS)
@@ -232,7 +232,7 @@ def _advise_on(number: int, cause: LoadCause) -> str:
     left = len(cause.evidence) - _EVIDENCE
     more = f' (<a href="#why">and {left} more</a>)' if left > 0 else ""
     change = "" if cause.kind == REPAIR else f'<pre tabindex="0">{escape(cause.change)}</pre>'
-    if cause.kind in (PROGRAM, LINKS):  # words, which nobody can type
+    if cause.kind in (PROGRAM, LINKS):  # prose, not a command to type
         change = f"<p>{escape(cause.change[:1].upper() + cause.change[1:])}.</p>"
     return (
         f"<li><p><strong>{escape(cause.advice[:1].upper() + cause.advice[1:])}.</strong></p>{change}"
@@ -249,7 +249,7 @@ def _count_tried(diagnosis: Diagnosis) -> str:
 
 
 def _list_group(group: LinkGroup, number: int, first: Hotspot, rails: int) -> str:
-    """Return a group as an item of the list: its most loaded link direction, its time, who loads it."""
+    """Return a list item for a group: its most loaded link direction, the time, and the senders."""
     spot, path = group.busiest, f"link_groups.{number}.busiest"
     where = f"{spot.sender}{_TO}{spot.receiver.node}"
     time = show_number(f"{path}.line_rate_s", spot.line_rate_s, ValueKind.SECONDS)

@@ -64,8 +64,8 @@ class RoutedBytes:
     """Bytes that were routed, stayed on a host, or have no route.
 
     Attributes:
-        fate: in words.
-        bytes, share: how many, and of all.
+        fate: what became of the bytes, in words.
+        bytes, share: number of bytes, and share of all bytes.
     """
 
     fate: str
@@ -78,24 +78,24 @@ class JobReport(NotebookView):
     """The report on a job.
 
     Attributes:
-        verdict: answer to the question whether the network slows the job down.
+        verdict: answer to the question if the network slows the job down.
         coverage: shared base of all numbers: measured, modelled and missing data.
-        provenance: how the report was made.
-        links: who loads them and why; None without a fabric.
-        run: operations, regions and hosts; None where the traffic knows no ranks.
-        requests: what to ask an administrator for; empty where there is a fabric.
-        loads: of the links; None without a fabric.
-        job: None where no run was recorded.
-        rails, levels: empty without a fabric.
-        regions: time in them.
-        sizes: of messages.
-        timeline: empty where it was not recorded.
-        ranks: who sends to whom; None where the traffic knows no ranks.
-        hosts: the same by host; None where there is one alone.
-        lids: the same by address, where that is all that is known.
-        balance: of ranks, hosts, rails.
-        additions: counters and bounds next to the loads, as JSON, by their keys there.
-        addition_lines: the same in lines.
+        provenance: data that reproduce the report.
+        links: loads of links, senders and causes; None without a fabric.
+        run: sums by operation, region and host; None if the traffic has no ranks.
+        requests: commands to request from an administrator; empty with a fabric.
+        loads: loads of the links; None without a fabric.
+        job: the recorded job; None if no run was recorded.
+        rails, levels: loads of rails and levels; empty without a fabric.
+        regions: time in each region.
+        sizes: message sizes.
+        timeline: traffic over time; empty if not recorded.
+        ranks: bytes from rank to rank; None if the traffic has no ranks.
+        hosts: bytes from host to host; None with a single host.
+        lids: bytes from LID to LID, if only addresses are known.
+        balance: balance of ranks, hosts and rails.
+        additions: counters and bounds next to the loads, as JSON, by JSON key.
+        addition_lines: the same data in lines of text.
     """
 
     verdict: Verdict
@@ -153,7 +153,7 @@ class JobReport(NotebookView):
 
     @property
     def fates(self) -> tuple[RoutedBytes, ...]:
-        """Fates of all bytes; empty without a fabric."""
+        """Routed, local and unrouted bytes; empty without a fabric."""
         if self.links is None:
             return ()
         total = self.links.bytes_total
@@ -177,9 +177,9 @@ def read_and_report(
     Args:
         fabric: the fabrics to read; None for none.
         traffic: the traffic to read; without a fabric, only the first is read.
-        command: that makes the report, as it was typed.
-        files: that are read for it.
-        top: number of hot link directions to name.
+        command: the command that makes the report, as typed.
+        files: files that are read for the report.
+        top: number of hot link directions to list.
         progress: receives each stage.
         rank_by: one of `RANKINGS`.
 
@@ -192,13 +192,13 @@ def read_and_report(
         demand = choose_demand(read_traffic(name, None), traffic.chosen, name)
         return report_on_demand(demand, describe_provenance(command, files))
     loads = load_fabric(fabric, traffic, progress)
-    # Reading may collect a recording into a profile, whose hash belongs to the provenance.
+    # Reading may first collect a recording into a profile, whose hash belongs to the provenance.
     report = report_on_loads(loads, describe_provenance(command, files), top, progress, rank_by)
     return _name_files(report, fabric, traffic)
 
 
 def _name_files(report: JobReport, fabric: FabricOptions, traffic: TrafficOptions) -> JobReport:
-    """Return a report whose advised commands name the files and options of this report, ready to be typed."""
+    """Return a report whose advised commands name its files and options, ready to be typed."""
     if report.links is None or report.links.diagnosis is None:
         return report
     diagnosis = report.links.diagnosis
@@ -221,7 +221,7 @@ def _list_options(fabric: FabricOptions, traffic: TrafficOptions) -> Iterator[st
         "--routes": fabric.routes,
         "--placement": traffic.placements[0] if traffic.placements else None,
         "--rails": traffic.rails,
-        "--nic": None if traffic.nic == NEAR else traffic.nic,  # ranks that are placed anew have no cores yet
+        "--nic": None if traffic.nic == NEAR else traffic.nic,  # newly placed ranks have no cores yet
     }
     for option, value in options.items():
         if value is not None:
@@ -240,9 +240,9 @@ def report_on_loads(
     """Report on traffic on the links of a fabric.
 
     Args:
-        loads: of the links.
-        provenance: how the report was made.
-        top: number of hot link directions to name.
+        loads: loads of the links.
+        provenance: data that reproduce the report.
+        top: number of hot link directions to list.
         progress: receives each stage of the diagnosis.
         rank_by: one of `RANKINGS`.
     """
@@ -295,7 +295,7 @@ def report_on_demand(demand: Demand, provenance: Provenance) -> JobReport:
         coverage=describe_coverage(demand, None, ()),
         provenance=provenance,
         run=run,
-        requests=() if stays_on_host else REQUESTS,  # no link carries anything, so an administrator cannot help
+        requests=() if stays_on_host else REQUESTS,  # no link carries bytes, so an administrator cannot help
         hosts=matrix_of_recorded_hosts(demand),
         balance=sender_imbalance(demand, run, (), None),
     )

@@ -75,7 +75,7 @@ def describe_report(report: JobReport) -> list[Section]:
 
 
 def list_once(sections: Sequence[Section]) -> list[Section]:
-    """Return sections without links and pairs that another section has in more detail."""
+    """Return the sections without links and pairs that another section shows in more detail."""
     by_name = {section.name: section for section in sections}
     hot, ranks = by_name.get("hot"), by_name.get("pairs-ranks")
     kept = []
@@ -93,12 +93,12 @@ def list_once(sections: Sequence[Section]) -> list[Section]:
 
 
 def _amounts_of(pairs: Section) -> tuple[object, ...]:
-    """Return the number of pairs and the bytes of the largest: equal where each host has one rank."""
+    """Return the number of pairs and the largest pair's bytes: equal values mean one rank per host."""
     return pairs.facts[0].value, *(row[2:] for row in pairs.tables[0].rows)
 
 
 def _warn_of_routes(loads: FabricLoads) -> Section:
-    """Return the section that warns of modelled routes; empty where routes are those of the subnet."""
+    """Return the section that warns of modelled routes; empty for the subnet's own routes."""
     subnets = loads.fabric.subnets
     title = "Modelled routes" if are_modelled(subnets) else "Routes by OpenSM on this machine"
     routes = describe_routes(subnets)
@@ -335,7 +335,7 @@ def describe_coverage(coverage: Coverage) -> Section:
 
 
 def list_unaccounted(unaccounted: Sequence[Unaccounted]) -> Section:
-    """Return the section on operations with fewer bytes seen than their calls must send."""
+    """Return the section on operations whose seen bytes are fewer than their calls must send."""
     columns = (
         Column("operation", "operation"),
         Column("region", "region"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sections of a report on links: where the bytes went, which link directions are hot, who loads them, and why."""
+"""Sections of a report on links: routed bytes, most loaded link directions, their senders and causes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SENDERS = (("job", "jobs"), ("region", "regions"), ("operation", "operations"),
 
 
 def name_basis(basis: str) -> str:
-    """Return what is added to a title where the loads are estimated."""
+    """Return the suffix of a title if the loads are estimated."""
     return " (estimate, adaptive routing)" if basis == ESTIMATE else ""
 
 
@@ -84,7 +84,7 @@ def describe_hot_ends(links: LinkReport) -> tuple[Section, ...]:
 
 
 def describe_groups(links: LinkReport) -> Section:
-    """Return the section on groups of the most loaded link directions, with the numbers of the page's picture."""
+    """Return the section on groups of the most loaded link directions, numbered as in the page's picture."""
     columns = (
         Column("", "no."),
         Column("busiest.line_rate_s", "at line rate", ValueKind.SECONDS),
@@ -111,7 +111,7 @@ def describe_groups(links: LinkReport) -> Section:
 
 
 def name_loaders(spot: Hotspot) -> Iterator[tuple[str, float, str]]:
-    """Yield the first pair, call, line and region that load a link direction: key in the JSON, share, words."""
+    """Yield the first pair, call, line and region that load a link direction: JSON key, share and words."""
     causes = spot.contributors
     if causes is None or not causes.rank_pairs:
         return
@@ -232,7 +232,7 @@ def describe_diagnosis(diagnosis: Diagnosis) -> Section:
 
 
 def _list_tried(tried: Sequence[TriedChange]) -> Iterator[str]:
-    """Yield the changes that are no remedies, those with the same reason together."""
+    """Yield the changes that are not remedies, grouped by reason."""
     reasons: dict[tuple[int, str], list[str]] = {}
     for each in tried:
         if each.why_not is not None:
@@ -244,7 +244,7 @@ def _list_tried(tried: Sequence[TriedChange]) -> Iterator[str]:
 
 
 def format_verdict(diagnosis: Diagnosis) -> str:
-    """Return the first cause in one sentence, or that none was found."""
+    """Return one sentence with the first cause, or with the result that none was found."""
     if not diagnosis.causes:
         return f"no network problem found{name_basis(diagnosis.load_basis)}"
     cause = diagnosis.causes[0]

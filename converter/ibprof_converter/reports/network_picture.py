@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The picture on top of a report's page: the used part of the network, its most loaded links thick and numbered.
+"""The picture at the top of a report's page: the used part of the network, with its most loaded links thick and
+numbered.
 
-A fabric with levels has a column for each level, hosts first; others are drawn in a plane. In a full column, units
-without a thick link are folded.
+A fabric with levels has one column per level, hosts first; other fabrics are drawn in a plane. In a full column, units
+without a thick link are folded into one box.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ _APART = 10.0
 
 @dataclass(frozen=True, slots=True)
 class _Box:
-    """A unit, or several that are folded."""
+    """One unit, or several folded units."""
 
     units: tuple[int, ...]
     name: str
@@ -83,13 +84,13 @@ class _Column:
 
 
 def draw_network(loads: FabricLoads, groups: tuple[LinkGroup, ...], has_fault: bool, list_height: float = 0.0) -> str:
-    """Return the picture as HTML, in a wide and a narrow form, of which the style shows one; empty without groups.
+    """Return the picture as HTML in a wide and a narrow form; the style shows one of them. Empty without groups.
 
     Args:
-        loads: of the links.
-        groups: the most loaded link directions, in the order of the list.
-        has_fault: whether the first one is to be red.
-        list_height: pixels of the list next to the wide form, which levels are spread over.
+        loads: loads of the links.
+        groups: groups of the most loaded link directions, in the list's order.
+        has_fault: true if the first group is red.
+        list_height: pixels of the list next to the wide form; the levels are spread over this height.
     """
     if not groups:
         return ""
@@ -120,11 +121,11 @@ def draw_levels(part: UsedPart, form: Form, tones: Sequence[str], said: str, hei
     """Draw the used part level by level.
 
     Args:
-        part: what is used.
+        part: the used part of the network.
         form: the form of the picture.
         tones: class of each thick link.
-        said: what the picture shows, in words.
-        height: of the picture at least, in pixels.
+        said: description of the picture, in words.
+        height: least height of the picture, in pixels.
     """
     columns = _fill_columns(part, form)
     pitch = form.width / len(columns)
@@ -158,7 +159,7 @@ def draw_levels(part: UsedPart, form: Form, tones: Sequence[str], said: str, hei
 
 
 def _draw_head(column: _Column, number: int, count: int, form: Form) -> str:
-    """Draw what a column is of, and how much of it is in use."""
+    """Draw a column's head: its subject, and the used share."""
     pitch = form.width / count
     anchor = "start" if number == 0 else "end" if number == count - 1 else "middle"
     x = {"start": 1.0, "middle": _spread(number, count, form.width, pitch * _BOX_PART), "end": form.width - 1.0}[anchor]
@@ -171,7 +172,7 @@ def _draw_head(column: _Column, number: int, count: int, form: Form) -> str:
 
 
 def _spread(number: int, count: int, width: float, box: float) -> float:
-    """Return the middle of a column: the outer ones are at the edges."""
+    """Return the x of a column's middle; the outer columns are at the edges."""
     return width / 2 if count == 1 else box / 2 + 1 + number * (width - box - 2) / (count - 1)
 
 
@@ -195,7 +196,7 @@ def _fill_columns(part: UsedPart, form: Form) -> list[_Column]:
 
 
 def _fold(units: Sequence[int], named: set[int], names: Sequence[str]) -> Iterator[_Box]:
-    """Yield the boxes of a column: all units if they are few, else neighbours without a name as one."""
+    """Yield the boxes of a column: all units if few; otherwise neighbours without a name share a box."""
     run: list[int] = []
     few = len(units) <= _ROWS
     for unit in (*units, -1):
@@ -230,7 +231,7 @@ def _cut_endings(boxes: list[_Box]) -> list[_Box]:
 
 
 def _join(middle_of: npt.NDArray[np.float64], pairs: npt.NDArray[np.intp], width: float, left: float) -> list[Curve]:
-    """Return the curves between boxes, each once."""
+    """Return the curves between boxes, without duplicates."""
     ends = middle_of[pairs].reshape(-1, 4)
     ends = np.unique(np.round(ends[~np.isnan(ends).any(axis=1)], 1), axis=0)
     curves = {_bend((x1, y1), (x2, y2), width, left) for x1, y1, x2, y2 in ends.tolist() if (x1, y1) <= (x2, y2)}
@@ -239,12 +240,12 @@ def _join(middle_of: npt.NDArray[np.float64], pairs: npt.NDArray[np.intp], width
 
 
 def _bend(start: Point, end: Point, width: float, left: float) -> Curve:
-    """Return the curve from the side of one box to that of another, which faces it.
+    """Return the curve from the side of one box to the facing side of another.
 
     Args:
         start, end: middles of the boxes.
-        width: of the boxes.
-        left: x from which on links within a column are to the left of it.
+        width: width of the boxes.
+        left: x beyond which curves within a column run to the left of it.
     """
     if start[0] == end[0]:
         way = -1 if start[0] > left else 1
@@ -260,12 +261,12 @@ def _bend(start: Point, end: Point, width: float, left: float) -> Curve:
 def _place_thick(
     part: UsedPart, middle_of: npt.NDArray[np.float64], width: float, left: float, space_of: Mapping[Point, float]
 ) -> tuple[list[ThickLink], dict[Point, float]]:
-    """Return the thick links, and the heights of the boxes where several of them end next to one another.
+    """Return the thick links, and the heights of boxes at which several of them end.
 
     Args:
-        part: what is used.
-        middle_of: float64 [unit, 2], the middle of each one's box.
-        width, left: as for `_bend`.
+        part: the used part of the network.
+        middle_of: float64 [unit, 2], the middle of each unit's box.
+        width, left: see `_bend`.
         space_of: largest height of each box, by its middle.
     """
     ends = [[tuple(middle_of[unit].tolist()) for unit in (mark.sender, mark.receiver)] for mark in part.marks]

@@ -35,7 +35,7 @@ _ASIDE = (12.0, 20.0, 28.0, 36.0)
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """One of the two forms of the picture: the page shows the one that its window has space for."""
+    """A form of the picture, wide or narrow; the page shows the form that fits its window."""
 
     name: str
     width: int
@@ -47,12 +47,12 @@ NARROW = Form("narrow-form", 340)
 
 @dataclass(frozen=True, slots=True)
 class ThickLink:
-    """A link direction of the list.
+    """A thick link: a link direction of the list.
 
     Attributes:
-        number: in the list, from 1.
-        curve: from the sender to the receiver.
-        part: its time, of that of the first one, 0 to 1.
+        number: the direction's number in the list, from 1.
+        curve: curve from the sender to the receiver.
+        part: the direction's time over the first one's time, 0 to 1.
     """
 
     number: int
@@ -69,15 +69,15 @@ def open_picture(form: Form, height: float, said: str) -> str:
 def draw_box(
     middle: Point, width: float, name: str, kind: str, height: float = BOX, shorter: Sequence[str] = ()
 ) -> str:
-    """Draw a box with a name, shortened to what fits; the whole name is its title.
+    """Draw a box with a name, shortened to fit; the full name is its title.
 
     Args:
-        middle: of the box.
-        width: of the box.
-        name: in full.
-        kind: class: `named`, `plain`, `folded` or `idle`.
-        height: of the box.
-        shorter: what to show instead where the name does not fit, the longest first.
+        middle: middle of the box.
+        width: width of the box.
+        name: the full name.
+        kind: CSS class: `named`, `plain`, `folded` or `idle`.
+        height: height of the box.
+        shorter: alternatives for a name that does not fit, the longest first.
     """
     x, y = middle
     shown = shorten(choose_fitting((name, *shorter), width), width)
@@ -89,14 +89,14 @@ def draw_box(
 
 
 def draw_label(middle: Point, width: float, name: str) -> str:
-    """Draw a name without a box, over whatever is there."""
+    """Draw a name without a box, on top of the picture."""
     x, y = middle
     shown = html.escape(shorten(name, width + 6))
     return f'<text class="label" x="{x:.1f}" y="{y + 4:.1f}" text-anchor="middle">{shown}</text>'
 
 
 def choose_fitting(texts: Sequence[str], width: float) -> str:
-    """Return the first text that fits a width, else the last one."""
+    """Return the first text that fits a width, else the last text."""
     return next((text for text in texts if len(text) <= _count_letters(width)), texts[-1])
 
 
@@ -105,41 +105,41 @@ def _count_letters(width: float) -> int:
 
 
 def shorten(name: str, width: float) -> str:
-    """Return the end of a name, which distinguishes it from others, as far as it fits a width."""
+    """Return the end of a name that fits a width; ends distinguish names."""
     letters = _count_letters(width)
     return name if len(name) <= letters else f"\N{HORIZONTAL ELLIPSIS}{name[-(letters - 1) :]}"
 
 
 def draw_curves(curves: Iterable[Curve], kind: str) -> str:
-    """Draw thin links as one path; empty for none."""
+    """Draw thin links as one path; empty without links."""
     path = "".join(_write_curve(curve) for curve in curves)
     return f'<path class="{kind}" d="{path}"/>' if path else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """Where something stands: its middle, and half of its width and height."""
+    """The place of an element: its middle, and half of its width and height."""
 
     middle: Point
     half: Point
 
     def holds(self, point: Point, around: float = 0.0) -> bool:
-        """Return whether a point is inside, or closer than some distance."""
+        """Return true if a point is inside, or closer than `around`."""
         return all(abs(a - b) <= half + around for a, b, half in zip(point, self.middle, self.half, strict=True))
 
     def overlaps(self, other: Spot) -> bool:
-        """Return whether two things overlap, or nearly touch."""
+        """Return true if two elements overlap, or nearly touch."""
         reach = (a + b + 2 for a, b in zip(self.half, other.half, strict=True))
         return all(abs(a - b) < near for a, b, near in zip(self.middle, other.middle, reach, strict=True))
 
 
 def draw_thick(links: Sequence[ThickLink], tones: Sequence[str], badges: Sequence[Point]) -> str:
-    """Draw the links of the list, the first one on top of the others, each with its number.
+    """Draw the links of the list with their numbers; the first link is on top.
 
     Args:
-        links: in the order of the list.
-        tones: class of each.
-        badges: of `place_badges`.
+        links: thick links in the list's order.
+        tones: CSS class of each link.
+        badges: positions from `place_badges`.
     """
     lines = [_draw_line(link, tone) for link, tone in zip(links, tones, strict=True)]
     numbers = [
@@ -151,12 +151,12 @@ def draw_thick(links: Sequence[ThickLink], tones: Sequence[str], badges: Sequenc
 
 
 def place_badges(links: Sequence[ThickLink], boxes: Sequence[Spot] = (), size: Point | None = None) -> list[Point]:
-    """Return where the number of each link is: on it, off other numbers, and off the boxes if that can be.
+    """Return the position of each link's number: on the link, not on other numbers, and if possible not on boxes.
 
     Args:
-        links: in the order of the list.
-        boxes: what numbers should not cover.
-        size: of the picture, if numbers may be next to their links where these are crowded.
+        links: thick links in the list's order.
+        boxes: elements that numbers should not cover.
+        size: size of the picture, if numbers may stand next to crowded links.
     """
     taken: list[Point] = []
     for link in links:
@@ -211,7 +211,7 @@ def _write_curve(curve: Curve) -> str:
 
 
 def follow(curve: Curve, part: float) -> Point:
-    """Return the point of a curve at a part of 0 to 1."""
+    """Return the point of a curve at a fraction from 0 to 1."""
     a, b, c, d = curve
     weights = (1 - part) ** 3, 3 * part * (1 - part) ** 2, 3 * part**2 * (1 - part), part**3
     return (

@@ -66,10 +66,10 @@ def draw_plane(part: UsedPart, form: Form, tones: Sequence[str], said: str) -> s
     """Draw the used switches in a plane, and the hosts at thick links.
 
     Args:
-        part: what is used.
+        part: the used part of the network.
         form: the form of the picture.
         tones: class of each thick link.
-        said: what the picture shows, in words.
+        said: description of the picture, in words.
     """
     height = form.width * _HEIGHT
     switches = np.flatnonzero(part.is_used & ~part.is_host)
@@ -109,7 +109,7 @@ def draw_plane(part: UsedPart, form: Form, tones: Sequence[str], said: str) -> s
 
 
 def _fit(part: UsedPart, folded: npt.NDArray[np.bool_], width: float, height: float) -> npt.NDArray[np.float64]:
-    """Return places such that the used switches fill the picture: float64 [unit, 2]."""
+    """Return positions that spread the used switches over the picture: float64 [unit, 2]."""
     switches = np.flatnonzero(part.is_used & ~part.is_host)
     on_ring = place_groups(part, folded)
     place = np.stack([part.x, -part.y], axis=1) if on_ring is None else on_ring
@@ -126,11 +126,11 @@ def _fit(part: UsedPart, folded: npt.NDArray[np.bool_], width: float, height: fl
 
 
 def _measure_box(place: npt.NDArray[np.float64], has_hosts: bool) -> float:
-    """Return the width at which boxes at all places are apart; 0 where they would be too small for names.
+    """Return the largest box width without overlaps; 0 if boxes would be too small for names.
 
     Args:
-        place: float64 [switch, 2].
-        has_hosts: whether hosts are to be between them.
+        place: float64 [switch, 2], positions of the switches.
+        has_hosts: true if hosts are drawn between the switches.
     """
     if len(place) > _MOST_BOXES:
         return 0.0
@@ -142,7 +142,7 @@ def _measure_box(place: npt.NDArray[np.float64], has_hosts: bool) -> float:
 
 
 def _place_hosts(part: UsedPart, spots: dict[int, Spot], size: Point, width: float) -> None:
-    """Add the hosts at thick links, each next to its switch, where least is in the way."""
+    """Add the hosts at thick links, each next to its switch, at the least covered position."""
     between = [
         follow(_bow(spots[mark.sender], spots[mark.receiver], _LEAST_BOW), step / _STEPS)
         for mark in part.marks
@@ -170,11 +170,11 @@ def _place_hosts(part: UsedPart, spots: dict[int, Spot], size: Point, width: flo
 
 
 def _count_covered(host: Spot, switch: Point, spots: dict[int, Spot], between: Sequence[Point]) -> float:
-    """Return how much is in the way of a host and of its link: other units, and thick links."""
+    """Return a measure of the units and thick links that a host and its link would cover."""
     way = [tuple(a + (b - a) * step / 4 for a, b in zip(switch, host.middle, strict=True)) for step in range(1, 4)]
     covered = sum(3 * host.overlaps(other) for other in spots.values())
     covered += sum(other.middle != switch and other.holds((x, y), _DOT) for other in spots.values() for x, y in way)
-    is_moved = math.dist(switch, host.middle) < _AWAY / 2  # moved onto its switch by the picture's edge
+    is_moved = math.dist(switch, host.middle) < _AWAY / 2  # moved onto its switch at the picture's edge
     return covered + 4 * is_moved + sum(host.holds(point, 2) for point in between) / 2
 
 
@@ -183,7 +183,7 @@ def _clip(middle: float, half: float, size: float) -> float:
 
 
 def _bow(start: Spot, end: Spot, least: float = 0.0) -> Curve:
-    """Return the curve from the edge of one to the edge of the other, bent to the left of its direction."""
+    """Return the curve between the edges of two elements, bent to the left of its direction."""
     (x1, y1), (x2, y2) = start.middle, end.middle
     length = math.dist(start.middle, end.middle) or 1.0
     bow = 2 * min(max(_BOW * length, least), _MOST_BOW) / length
@@ -212,7 +212,7 @@ def _bow(start: Spot, end: Spot, least: float = 0.0) -> Curve:
 
 
 def _join(pairs: npt.NDArray[np.intp], spots: dict[int, Spot]) -> list[Curve]:
-    """Return thin links between what stands in the picture, once each: bent the same way whichever end is first."""
+    """Return thin links between drawn elements, without duplicates; their bend is the same for both orders of ends."""
     joined: dict[tuple[Spot, Spot], None] = {}
     for one, other in pairs.tolist():
         if one in spots and other in spots and spots[one] != spots[other]:
@@ -224,7 +224,7 @@ def _join(pairs: npt.NDArray[np.intp], spots: dict[int, Spot]) -> list[Curve]:
 def _label_dots(
     part: UsedPart, units: Sequence[int], spots: dict[int, Spot], covered: Sequence[Spot], width: float
 ) -> list[str]:
-    """Return labels of switches without a box, where they cover no box and no number."""
+    """Return labels of switches without a box, if they cover no box and no number."""
     taken = list(covered)
     drawn = []
     for unit in units:
@@ -258,9 +258,9 @@ _BULGE = 0.5
 
 
 def find_folded(part: UsedPart, most: int) -> npt.NDArray[np.bool_]:
-    """Return the switches that are drawn as one with their group: bool [unit].
+    """Return the switches drawn as one box with their group: bool [unit].
 
-    They are those of groups without a link of the list, where more than `most` switches are used.
+    These are the groups without a link of the list, if more than `most` switches are used.
     """
     switches = part.is_used & ~part.is_host
     grouped = switches & (part.group != NO_GROUP)
@@ -271,14 +271,14 @@ def find_folded(part: UsedPart, most: int) -> npt.NDArray[np.bool_]:
 
 
 def place_groups(part: UsedPart, folded: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64] | None:
-    """Return places of the used switches, down the picture: float64 [unit, 2].
+    """Return positions of the used switches, from top to bottom: float64 [unit, 2].
 
     Args:
-        part: what is used.
-        folded: of `find_folded`.
+        part: the used part of the network.
+        folded: bool [unit], from `find_folded`.
 
     Returns:
-        None where the layout serves: no dragonfly, or one of which all groups are used and none is folded.
+        None if the layout itself is used: for other fabrics, and dragonflies with all groups used and none folded.
     """
     switches = np.flatnonzero(part.is_used & ~part.is_host)
     group = part.group[switches]
@@ -300,7 +300,7 @@ def place_groups(part: UsedPart, folded: npt.NDArray[np.bool_]) -> npt.NDArray[n
             place[units] = across, down
             continue
         along = np.pi * (np.arange(len(units)) + 0.5) / len(units)
-        if len(members) == 1:  # a ring of its own
+        if len(members) == 1:  # a separate ring
             place[units] = np.stack([np.sin(2 * along), -np.cos(2 * along)], axis=1)
             continue
         half = _FILLED * math.tan(min(half_turn, _WIDEST_TURN))
@@ -310,7 +310,7 @@ def place_groups(part: UsedPart, folded: npt.NDArray[np.bool_]) -> npt.NDArray[n
 
 
 def _order(part: UsedPart, switches: npt.NDArray[np.intp]) -> list[list[int]]:
-    """Return the switches of each group, groups and switches in their order around the ring of the layout."""
+    """Return the switches of each group; groups and switches are in the order of the layout's ring."""
     everyone = np.flatnonzero(part.group != NO_GROUP)
     x, y = (
         (axis - (axis[everyone].max() + axis[everyone].min()) / 2) / max(float(np.ptp(axis[everyone])), 1e-9)

@@ -32,12 +32,12 @@ VERSIONS = tuple(_find_versions())
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """A file, or a folder with all that is in it.
+    """A file, or a folder with all of its files.
 
     Attributes:
-        path: as it was given or found.
-        bytes: the total.
-        sha256: of the file; of a folder, that of the lines `SHA256  PATH` of its files, in the order of their paths.
+        path: the path, as given or found.
+        bytes: total size.
+        sha256: hash of the file; for a folder, of the lines `SHA256  PATH` of its files, sorted by path.
     """
 
     path: str
@@ -50,8 +50,8 @@ class Provenance:
     """The data that reproduce a report.
 
     Attributes:
-        command: to type.
-        versions: of what made it.
+        command: the command line.
+        versions: versions of the software.
         inputs: the files that were read.
     """
 
@@ -68,8 +68,8 @@ def describe_provenance(command: str, inputs: Iterable[Path]) -> Provenance:
     """Return the provenance of a report.
 
     Args:
-        command: as it was typed.
-        inputs: files and folders; what cannot be read twice, such as a pipe, is left out.
+        command: the command line as typed.
+        inputs: files and folders; inputs that cannot be read twice, such as pipes, are left out.
     """
     named = dict.fromkeys(part for path in inputs for part in _parts(path))
     return Provenance(
@@ -80,7 +80,7 @@ def describe_provenance(command: str, inputs: Iterable[Path]) -> Provenance:
 
 
 def _parts(path: Path) -> Iterator[Path]:
-    """Yield the files of an input: an OTF2 archive has a folder and definitions next to its anchor."""
+    """Yield the files of an input; an OTF2 archive has a folder and definitions next to its anchor."""
     path = look_into(path)
     yield path
     if path.suffix == ".otf2":

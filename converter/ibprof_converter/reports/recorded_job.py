@@ -26,13 +26,13 @@ class RecordedJob:
     """A recorded job.
 
     Attributes:
-        command, mpi, job: as the profile has them.
-        ranks, ranks_recorded, hosts: how many.
+        command, mpi, job: fields of the profile.
+        ranks, ranks_recorded, hosts: number of ranks, of recorded ranks, and of hosts.
         started_ns: Unix time of the first rank's start.
-        elapsed_s: from there to the last rank's MPI_Finalize; None where a rank did not get there.
-        sources: where bytes were seen.
-        operations_asked: empty when all were recorded.
-        scheduler: the batch system's names of the job; None outside a batch system.
+        elapsed_s: time until the last rank's MPI_Finalize, in seconds; None if a rank did not reach it.
+        sources: places where bytes were recorded.
+        operations_asked: operations to record; empty for all.
+        scheduler: the batch system's names for the job; None outside a batch system.
     """
 
     command: str
@@ -53,10 +53,10 @@ class RegionTime:
     """Time in a region.
 
     Attributes:
-        name: of the region.
-        visits: of all ranks.
-        longest_s, mean_s: wall time of the rank that spent most, and the mean of those that were in it.
-        mpi_s, wait_s, line_rate_s: as in `RegionShare`; None where not known.
+        name: the region's name.
+        visits: number of visits by all ranks.
+        longest_s, mean_s: longest wall time of a rank in the region, and the mean over the ranks in it, in seconds.
+        mpi_s, wait_s, line_rate_s: seconds, as in `RegionShare`; None if unknown.
     """
 
     name: str
@@ -70,14 +70,14 @@ class RegionTime:
 
 @dataclass(frozen=True, slots=True)
 class SizeClass:
-    """Messages of a class of sizes.
+    """Messages of one size class.
 
     Attributes:
         name: the class in words.
-        from_bytes, to_bytes: the smallest and largest message in it.
-        messages: how many.
-        least_bytes, most_bytes: bounds on the sum of their bytes, since sizes within a class are not recorded.
-        share: of all messages.
+        from_bytes, to_bytes: smallest and largest message size of the class.
+        messages: number of messages.
+        least_bytes, most_bytes: bounds on the sum of bytes, since sizes within a class are not recorded.
+        share: share of all messages.
     """
 
     name: str
@@ -91,12 +91,12 @@ class SizeClass:
 
 @dataclass(frozen=True, slots=True)
 class TimeBin:
-    """Bytes sent in a span of time.
+    """Bytes sent in a time interval.
 
     Attributes:
-        begin_s, end_s: since the first interval's begin.
-        bytes: of all ranks.
-        mpi_s: seconds inside MPI calls, of all timed ranks; None where not recorded.
+        begin_s, end_s: seconds since the first interval's begin.
+        bytes: bytes sent by all ranks.
+        mpi_s: sum over timed ranks of the time inside MPI calls, in seconds; None if not recorded.
     """
 
     begin_s: float
@@ -128,11 +128,11 @@ def describe_job(run: Profile) -> RecordedJob:
 
 
 def measure_regions(run: Profile, shares: Sequence[RegionShare] = ()) -> tuple[RegionTime, ...]:
-    """Return visits and time of each visited region, the longest of a rank first.
+    """Return visits and time of each visited region, the longest time of a rank first.
 
     Args:
         run: the profile.
-        shares: of its time in MPI; empty where that was not recorded.
+        shares: the regions' shares of time in MPI; empty if not recorded.
     """
     share_of = {share.name: share for share in shares}
     times, count = run.region_times, len(run.regions)
@@ -152,7 +152,7 @@ def measure_regions(run: Profile, shares: Sequence[RegionShare] = ()) -> tuple[R
 
 
 def count_sizes(run: Profile) -> tuple[SizeClass, ...]:
-    """Count the messages of user data that were sent or fetched, by class of size."""
+    """Return the number of sent or fetched messages of user data, by size class."""
     sizes = run.sizes
     chosen = (sizes.kind == Kind.USER) & (sizes.direction != Direction.RECEIVED)
     messages = sizes.messages[chosen].sum(axis=0, dtype=np.uint64).tolist() if chosen.any() else [0] * SIZE_BINS
@@ -180,10 +180,10 @@ def _binary(amount: int) -> str:
 
 
 def follow_time(run: Profile) -> tuple[TimeBin, ...]:
-    """Return what was sent over time, and the time inside calls; empty where no intervals were recorded.
+    """Return the bytes sent over time, and the time inside calls; empty if no intervals were recorded.
 
-    The bytes of an interval are taken to be spread evenly over it, and so is its time inside calls. The bins add up to
-    all bytes.
+    The bytes of an interval are assumed to be spread evenly over it, like the time inside calls. The bins sum to all
+    bytes.
     """
     intervals, times = run.intervals, run.interval_times
     if not len(intervals.bytes):

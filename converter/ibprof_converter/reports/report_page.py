@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sections as one HTML page that needs nothing else, and may reach nothing else; its figures as SVG without script.
+"""Sections as one self-contained HTML page, which may load nothing else; figures are SVG without script.
 
-Names from fabrics and profiles are put in as text, escaped. The policy in the page's head allows its style, and of the
-view that it may frame the script and the style, by their hashes; nothing else runs, and no request is made.
+Names from fabrics and profiles are escaped as text. The policy in the page's head allows the page's style, and the
+script and style of the framed view, by their hashes. Nothing else runs, and no request is made.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ class ReportPage:
     """Contents of a page.
 
     Attributes:
-        title, subtitle: as text.
-        sections: in their order.
-        head: HTML of what is to be seen first.
-        figures: HTML of what is drawn, by the name of the section that it belongs to.
-        view: HTML of the network view, which comes behind the head; None where there is none.
-        halves: names of sections that need half the width alone.
-        spell: what is done with the texts in it, as HTML, such as to shorten paths.
-        is_folded: whether the sections are folded: the head says what matters. Printing unfolds them.
+        title, subtitle: text of the heading.
+        sections: sections in their order.
+        head: HTML that comes first.
+        figures: HTML of figures, by section name.
+        view: HTML of the network view, placed after the head; None without a view.
+        halves: names of sections that take half of the width.
+        spell: function applied to the page's texts as HTML, for example to shorten paths.
+        is_folded: true if the sections are folded, because the head has the main results. Printing unfolds them.
     """
 
     title: str
@@ -80,7 +80,7 @@ def write_report_page(path: Path, page: ReportPage) -> None:
     """Write a page.
 
     Raises:
-        OSError: the file cannot be written; it names it.
+        OSError: the file cannot be written; the error names it.
     """
     with naming_file(path):
         path.write_text(render_report_page(page), "utf-8", errors="backslashreplace", newline="\n")
@@ -104,12 +104,12 @@ def render_report_page(page: ReportPage) -> str:
 
 
 def escape(text: str) -> str:
-    """Return a text as HTML: markup and characters that cannot be printed are escaped."""
+    """Return a text as HTML; markup and unprintable characters are escaped."""
     return html.escape(printable(text), quote=True)
 
 
 def show_number(path: str, value: Value, kind: ValueKind) -> str:
-    """Return a number as HTML that says where the JSON has it, and its exact value."""
+    """Return a number as HTML, with its path in the JSON and its exact value."""
     shown = "\n".join(map(html.escape, format_lines(value, kind)))
     if not isinstance(value, int | float) or not path:
         return shown
@@ -121,7 +121,7 @@ def _part(name: str) -> str:
 
 
 def _policy(style: str, framing: bool) -> str:
-    """Allow this style; with the view, which is bound by this policy too, its script, its style and its pictures."""
+    """Return the policy: it allows this style; with the view, also the view's script, style and pictures."""
     styles, scripts = [hash_inline(style)], []
     if framing:
         script, view_style = page_hashes()
@@ -166,7 +166,7 @@ def _frame(page: ReportPage, section: Section) -> Iterator[str]:
     attributes = f' class="{classes}"' if classes else ""
     heading = f"<h2>{escape(section.title)}</h2>"
     if page.is_folded:
-        # A link to what is inside opens it.
+        # A link to something inside opens the section.
         yield f'<details{attributes}><summary>{heading}</summary><div id="{section.name}">'
     else:
         yield f'<section id="{section.name}"{attributes}>{heading}'
@@ -236,7 +236,7 @@ def _cell(path: str, value: Value, column: Column) -> str:
 
 
 def draw_share(share: float) -> str:
-    """Draw a share of 0 to 1 as a bar next to its number."""
+    """Draw a share (0 to 1) as a bar next to its number."""
     width = max(0.0, min(1.0, share)) * 100
     return (
         '<svg class="share" viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">'
@@ -245,7 +245,7 @@ def draw_share(share: float) -> str:
 
 
 def draw_bar(part: float) -> str:
-    """Draw a part of 0 to 1 as a bar of its own."""
+    """Draw a fraction (0 to 1) as a separate bar."""
     return (
         '<svg class="bar hot" viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">'
         f'<rect width="{max(0.0, min(1.0, part)) * 100:.1f}" height="1"/></svg>'
@@ -253,7 +253,7 @@ def draw_bar(part: float) -> str:
 
 
 def draw_matrix(matrix: PairMatrix) -> str:
-    """Draw who sends to whom: a row for each that sends, a column for each that receives."""
+    """Draw the bytes from each sender (row) to each receiver (column)."""
     amounts = [amount for row in matrix.bytes for amount in row if amount]
     if not amounts:
         return ""
@@ -282,7 +282,7 @@ def draw_matrix(matrix: PairMatrix) -> str:
 
 
 def _label(matrix: PairMatrix, row: int) -> str:
-    """Return the labels of a row and of its column."""
+    """Return the labels of a row and its column."""
     middle = _MARGIN + (row + 0.5) * _SIDE / len(matrix.bytes) + 4
     near, name = _MARGIN - 6, _short(matrix.names[row])
     return (
@@ -310,11 +310,11 @@ def _class_of(amount: int, least: int, most: int, logarithmic: bool) -> int:
 
 
 def draw_amounts(amounts: Sequence[int], of: str, direction: str = "sent") -> str:
-    """Draw what each one of many has sent or received, in their order, next to one another."""
+    """Draw the sent or received bytes of each member, in order, as adjacent bars."""
     most = max(amounts, default=0)
     if not most or len(amounts) < 2:
         return ""
-    # Of more than pixels there are, the largest of each few.
+    # If there are more values than pixels, each bar shows the largest of a few.
     few = -(-len(amounts) // _WIDTH)
     heights = [max(amounts[at : at + few]) / most for at in range(0, len(amounts), few)]
     caption = f"bytes {direction} by {of}, 0 to {len(amounts) - 1} from left to right; the mean is the line"
@@ -323,7 +323,7 @@ def draw_amounts(amounts: Sequence[int], of: str, direction: str = "sent") -> st
 
 
 def draw_timeline(bins: Sequence[TimeBin]) -> str:
-    """Draw what was sent over time."""
+    """Draw the bytes sent over time."""
     most = max((each.bytes for each in bins), default=0)
     if not most:
         return ""

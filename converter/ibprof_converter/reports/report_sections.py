@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sections of a report as data: the text and the page are drawn from the same sections, so that they cannot differ.
 
-Each number carries the path under which the report's JSON holds it.
+Each number has its path in the report's JSON.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class Column:
     """A column of a table.
 
     Attributes:
-        key: where a row of the JSON holds it, dots between the steps; empty where it is put into words from several.
-        label: its head.
-        kind: of its values.
+        key: path in a row of the JSON, with dots between the steps; empty for text made from several values.
+        label: the column's head.
+        kind: form of the column's values.
     """
 
     key: str
@@ -55,11 +55,11 @@ class Table:
     """A table.
 
     Attributes:
-        key: where the JSON holds its rows as a list.
+        key: path of the list of rows in the JSON.
         columns: from left to right.
-        rows: values, as many as columns.
-        caption: its subject; empty where the section names it.
-        left_out: rows that the JSON has more.
+        rows: values, one per column.
+        caption: the table's subject; empty if the section names it.
+        left_out: number of rows that only the JSON has.
     """
 
     key: str
@@ -69,7 +69,7 @@ class Table:
     left_out: int = 0
 
     def path(self, row: int, column: Column) -> str:
-        """Return where the JSON holds a cell; empty for none."""
+        """Return the path of a cell in the JSON; empty without one."""
         return f"{self.key}.{row}.{column.key}" if column.key else ""
 
 
@@ -78,9 +78,9 @@ class Fact:
     """A single value with its name.
 
     Attributes:
-        key: where the JSON holds it; empty where it is put into words.
-        label: its name.
-        value, kind: as in a table.
+        key: path in the JSON; empty for text made from several values.
+        label: the value's name.
+        value, kind: value and its form, as in a table.
     """
 
     key: str
@@ -94,12 +94,12 @@ class Section:
     """A part of a report.
 
     Attributes:
-        name: a word for links to it.
-        title: its heading.
+        name: word that links to the section.
+        title: the section's heading.
         facts: single values.
-        sentences: each with a label, or none.
-        tables: after them.
-        commands: to be copied whole, each with remarks.
+        sentences: sentences, each with a label or an empty one.
+        tables: tables, shown after the sentences.
+        commands: commands to copy whole, each with remarks.
     """
 
     name: str
@@ -110,7 +110,7 @@ class Section:
     commands: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     def is_empty(self) -> bool:
-        """Return whether it says nothing."""
+        """Return true if the section has no content."""
         return not (self.facts or self.sentences or any(table.rows for table in self.tables) or self.commands)
 
 
@@ -119,7 +119,7 @@ MOST_ROWS = 100
 
 
 def tabulate(key: str, columns: tuple[Column, ...], items: Sequence[object], caption: str = "") -> Table:
-    """Return a table of objects; the key of each column names their attribute."""
+    """Return a table of objects; each column's key is the name of their attribute."""
     rows = [tuple(getattr(each, column.key) for column in columns) for each in items]
     return limit_table(key, columns, rows, caption)
 
@@ -130,7 +130,7 @@ def limit_table(key: str, columns: tuple[Column, ...], rows: Sequence[tuple[Valu
 
 
 def format_lines(value: Value, kind: ValueKind) -> tuple[str, ...]:
-    """Write a value as people read it, line by line. Whatever could steer a terminal is spelt out."""
+    """Format a value for people, line by line. Characters that could control a terminal are escaped."""
     if value is None:
         return ("-",)
     if isinstance(value, tuple):
@@ -139,7 +139,7 @@ def format_lines(value: Value, kind: ValueKind) -> tuple[str, ...]:
 
 
 def format_value(value: float, kind: ValueKind) -> str:
-    """Write a number as people read it."""
+    """Format a number for people."""
     return _WRITERS[kind](value)
 
 

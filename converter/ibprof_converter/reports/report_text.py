@@ -49,12 +49,12 @@ _INDENT = (0, 0, 0, 2)
 
 
 def describe_in_brief(report: JobReport, names: tuple[str, ...], width: int = 80) -> Iterator[str]:
-    """Yield the lines.
+    """Yield the lines of the brief report.
 
     Args:
-        report: what to show.
-        names: of all sections, in their order.
-        width: columns; sentences are wrapped, names of links are shortened.
+        report: the report to show.
+        names: names of all sections, in order.
+        width: width in columns; sentences are wrapped, link names are shortened.
     """
     sentences = [each for paragraph in report.verdict.sentences for each in _SENTENCE_END.split(paragraph)]
     whole = len(_wrap(" ".join(sentences), width))
@@ -65,7 +65,7 @@ def describe_in_brief(report: JobReport, names: tuple[str, ...], width: int = 80
 
 
 def _describe_rest(report: JobReport, names: tuple[str, ...], width: int, shown: int) -> Iterator[str]:
-    """Yield the lines after the verdict, with a number of the most loaded links."""
+    """Yield the lines after the verdict, with `shown` of the most loaded links."""
     if most_loaded := list(_describe_most_loaded(report, width, shown)):
         yield from ("", *most_loaded)
     yield ""
@@ -84,7 +84,7 @@ def _describe_rest(report: JobReport, names: tuple[str, ...], width: int, shown:
 
 
 def _describe_most_loaded(report: JobReport, width: int, shown: int) -> Iterator[str]:
-    """Yield that nothing is left out, and the most loaded links, or the bytes that hosts sent."""
+    """Yield a line on completeness, and the most loaded links, or the bytes that hosts sent."""
     links = report.links
     if complete := describe_complete(report.coverage):
         yield from _wrap(complete, width)
@@ -109,7 +109,7 @@ def _wrap(text: str, width: int) -> list[str]:
 
 
 def _choose_sentences(sentences: Sequence[str], width: int, most: int) -> list[str]:
-    """Return whole sentences, in their order: as many of the first ones as fit in a number of lines, one at least."""
+    """Return whole sentences, in order: as many as fit in `most` lines, but at least one."""
     lines = _wrap(" ".join(sentences), width)
     for kept in range(len(sentences) - 1, 0, -1):
         if len(lines) <= most:
@@ -124,7 +124,7 @@ def _cut(line: str, width: int) -> str:
 
 
 def _shorten(name: str, most: int) -> str:
-    """Shorten a name in its middle: descriptions of switches often differ only in their ends."""
+    """Shorten a name in the middle, since switch descriptions often differ only at their ends."""
     if len(name) <= most:
         return name
     end = (most - 1) * 2 // 3
@@ -142,7 +142,7 @@ def _describe_direction(number: int, group: LinkGroup, rail: str, by_bytes: bool
 
 
 def _describe_largest_part(spot: Hotspot) -> str:
-    """Return the pair, host or call that has most of the bytes; empty for none."""
+    """Return the pair, host or call with most of the bytes; empty without any."""
     causes = spot.contributors
     if causes is None or not causes.rank_pairs:
         return ""
@@ -165,9 +165,9 @@ def print_sections(console: Console, sections: Sequence[Section], head: str = ""
     """Print sections.
 
     Args:
-        console: with markup off, since names are anyone's text.
-        sections: what to print; empty ones are left out.
-        head: text in front of them; empty for none.
+        console: the output; its markup must be off, since names are untrusted text.
+        sections: sections to print; empty ones are left out.
+        head: text before the sections; may be empty.
     """
     from rich.padding import Padding  # noqa: PLC0415  (rich is slow to import, and the brief report needs none of it)
     from rich.text import Text  # noqa: PLC0415
@@ -194,7 +194,7 @@ def print_sections(console: Console, sections: Sequence[Section], head: str = ""
             if table.left_out:
                 say(f"and {table.left_out:,} more, which --json lists")
         for command, remarks in section.commands:
-            # A command must be copied whole, so it is never wrapped.
+            # Commands are copied whole, so they are never wrapped.
             console.print(f"\n  $ {printable(command)}", soft_wrap=True)
             for remark in remarks:
                 console.print(Padding(Text(printable(remark)), (0, 0, 0, 4)))

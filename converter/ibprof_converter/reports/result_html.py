@@ -193,7 +193,7 @@ def render_health(health: FabricHealth) -> str:
 
 @render_html.register
 def render_network_view(view: NetworkView) -> str:
-    """Return the web view as a frame. As a data address it has an origin of its own: it cannot reach the notebook."""
+    """Return the web view as a frame. A data address has a separate origin, so the view cannot reach the notebook."""
     data = base64.b64encode(view.html.encode()).decode("ascii")
     return (
         f'<iframe title="{escape(view.title)}" style="width:100%;height:640px;border:0" '

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two runs compared: their changes, sorted by weight, and the thresholds that these cross (`max_link>+10%`).
+"""Comparison of two runs: changes sorted by weight, and crossed thresholds (`max_link>+10%`).
 
-Runs of different size are compared by share: each amount of bytes as a part of all bytes of its run.
+Runs of different sizes are compared by share: each amount relative to all bytes of its run.
 """
 
 from __future__ import annotations
@@ -84,13 +84,13 @@ class FailCondition:
     """A threshold.
 
     Attributes:
-        text: as it was typed.
+        text: the threshold as typed.
         metric: one of `METRICS`, or "share" or "link".
-        name: in brackets; None without.
+        name: the name in brackets; None without brackets.
         than: ">", ">=", "<" or "<=".
-        limit: the number, in bytes, seconds, or parts of 1 for %.
-        of_change: whether the difference of B and A is meant, not B itself.
-        relative: whether it is meant as a part of A.
+        limit: the number, in bytes or seconds, or as a fraction for %.
+        of_change: true if the difference B - A is meant; false if B itself is meant.
+        relative: true if the difference is relative to A.
     """
 
     text: str
@@ -102,7 +102,7 @@ class FailCondition:
     relative: bool
 
     def holds(self, value: float) -> bool:
-        """Return whether the threshold is crossed."""
+        """Return true if the threshold is crossed."""
         return _COMPARE[self.than](value, self.limit)
 
 
@@ -111,9 +111,9 @@ class DiffOptions:
     """Runs to compare.
 
     Attributes:
-        a, b: the runs.
-        fabric: to put both on; None: none.
-        conditions: thresholds.
+        a, b: names of the runs.
+        fabric: fabric for both runs; None: none.
+        conditions: thresholds to check.
     """
 
     a: TrafficOptions
@@ -134,11 +134,11 @@ class AmountChange:
     """Change of one amount.
 
     Attributes:
-        name: of what it is.
-        a, b: in the two runs.
-        a_share, b_share: of all of its run; None where that means nothing.
-        change: b less a; where shares are compared, of the shares.
-        relative: the change as a part of a's; None where a has none.
+        name: name of the amount.
+        a, b: amounts in the two runs.
+        a_share, b_share: shares of all bytes of each run; None if meaningless.
+        change: b - a; if shares are compared, the difference of the shares.
+        relative: the change relative to a; None if a is 0.
     """
 
     name: str
@@ -156,8 +156,8 @@ class DimensionChange:
 
     Attributes:
         dimension: one of `DIMENSIONS`.
-        changes: the weightiest first; what is the same is not among them.
-        compared: how many there are in either run.
+        changes: changes, the weightiest first; unchanged amounts are left out.
+        compared: number of amounts in either run.
     """
 
     dimension: str
@@ -167,13 +167,13 @@ class DimensionChange:
 
 @dataclass(frozen=True, slots=True)
 class ThresholdVerdict:
-    """A threshold, and whether it was crossed.
+    """A threshold, and the result of its check.
 
     Attributes:
-        condition: as it was typed.
-        value: that was compared with it; None where A has nothing to be a part of.
-        limit: the threshold itself, in the unit of the value.
-        holds: whether it was crossed.
+        condition: the threshold as typed.
+        value: the compared value; None if it is relative and A is 0.
+        limit: the threshold, in the value's unit.
+        holds: true if the threshold was crossed.
     """
 
     condition: str
@@ -187,17 +187,17 @@ class RunComparison(NotebookView):
     """Two runs compared.
 
     Attributes:
-        a, b: their names.
-        a_ranks, b_ranks: None where they are not known.
-        by_share: whether shares are compared, since the runs are of different size.
-        totals: of the runs.
-        parts: by dimension.
-        verdicts: on the thresholds.
-        notes: gaps, modelled data, and parts that could not be compared, a sentence each.
-        provenance: of the comparison.
-        nic: source of each rank's adapter, of A and of B; None where no rank had a choice.
+        a, b: names of the runs.
+        a_ranks, b_ranks: numbers of ranks; None if unknown.
+        by_share: true if shares are compared, since the runs have different sizes.
+        totals: changes of the totals.
+        parts: changes by dimension.
+        verdicts: results of the thresholds.
+        notes: sentences on gaps, modelled data, and parts that could not be compared.
+        provenance: data that reproduce the comparison.
+        nic: source of each rank's adapter, for A and for B; None if no rank had a choice.
         change: the change and its reason, in one sentence.
-        job_verdicts: whether the network is why A is slow, and B, as in their reports; None where that is not known.
+        job_verdicts: verdicts on the network for A and for B, as in their reports; None if unknown.
     """
 
     a: str
@@ -222,11 +222,11 @@ class RunComparison(NotebookView):
 
     @property
     def fails(self) -> bool:
-        """Return whether a threshold was crossed."""
+        """Return true if any threshold was crossed."""
         return any(verdict.holds for verdict in self.verdicts)
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain values."""
+        """Return the comparison as plain values."""
         document = asdict(self)
         document["change"] = self.change.as_json()
         document["nic"] = dict(zip("ab", self.nic, strict=True))
@@ -239,7 +239,7 @@ def parse_condition(text: str) -> FailCondition:
     """Read a threshold.
 
     Raises:
-        UsageError: it is malformed; the message shows the correct form.
+        UsageError: the text is malformed; the message shows the correct form.
     """
     found = _FORM.fullmatch(text)
     if not found:
@@ -290,21 +290,21 @@ def compare_runs(
     """Read two runs and compare them.
 
     Args:
-        options: which runs, and thresholds.
-        command: that made the comparison, as it was typed.
+        options: runs and thresholds.
+        command: the command that makes the comparison, as typed.
         progress: receives each stage.
-        fabric: to put both runs on, in place of the one of the options.
-        demands: the traffic of each run; None where it is to be read.
+        fabric: fabric for both runs, instead of the options' fabric.
+        demands: the traffic of each run; None if it must be read.
 
     Raises:
-        InputError: a file is not what it should be.
+        InputError: a file is invalid.
         UsageError: options or thresholds do not fit the runs.
     """
     sides = (options.a, options.b)
     if fabric is None and options.fabric and not all(has_loads(side.names[0]) for side in sides):
         fabric = read_routed_fabric(options.fabric, progress)
     a, b = (read_side(side, fabric, progress, demand) for side, demand in zip(sides, demands, strict=True))
-    # Reading may collect a recording into a profile, whose hash belongs to the provenance.
+    # Reading may first collect a recording into a profile, whose hash belongs to the provenance.
     return compare(a, b, options.conditions, describe_provenance(command, options.files()))
 
 
@@ -314,7 +314,7 @@ def compare(
     """Compare two runs.
 
     Raises:
-        UsageError: a threshold names a part that neither run has, or one that is both an operation and a region.
+        UsageError: neither run has the part that a threshold names, or the name is both an operation and a region.
     """
     by_share = a.ranks is not None and b.ranks is not None and a.ranks != b.ranks
     notes = list(_merge_notes(a.notes, b.notes))
@@ -348,7 +348,7 @@ def compare(
 
 
 def _add_times(change: RunChange, a: ComparedRun, b: ComparedRun) -> RunChange:
-    """Return a change whose text begins with the times that changed: of the run, and of its parts."""
+    """Return a change whose text begins with the changed times of the run and its parts."""
     first, second = a.verdict or {}, b.verdict or {}
     found = []
     for name, what in _TIMES.items():
@@ -356,7 +356,7 @@ def _add_times(change: RunChange, a: ComparedRun, b: ComparedRun) -> RunChange:
         if not before or after is None:
             continue
         ratio = after / before - 1
-        # A part counts by its share of the run.
+        # A part's weight is its share of the run.
         whole = first.get("run_s") or before
         if abs(after - before) >= _TIME_CHANGE * whole:
             more = "less" if ratio < 0 else "more"
@@ -369,7 +369,7 @@ def _add_times(change: RunChange, a: ComparedRun, b: ComparedRun) -> RunChange:
 
 
 def _merge_notes(a: Sequence[str], b: Sequence[str]) -> Iterator[str]:
-    """Yield the notes of both runs, those of both once."""
+    """Yield the notes of both runs without duplicates."""
     for note in dict.fromkeys((*a, *b)):
         yield f"{'A and B' if note in a and note in b else 'A' if note in a else 'B'}: {note}"
 
@@ -384,7 +384,7 @@ def _compare_part(dimension: str, a: ComparedRun, b: ComparedRun, by_share: bool
 
 
 def _whole(side: ComparedRun, dimension: str) -> float:
-    """Return the total of a dimension; for links, the bytes on links, all of which one link may carry."""
+    """Return the total of a dimension; for links, the bytes on links, since one link may carry all of them."""
     if dimension == LINK:
         return side.totals.get("bytes_routed", 0)
     return sum(side.parts[dimension].values())
@@ -414,7 +414,7 @@ def _judge(condition: FailCondition, a: ComparedRun, b: ComparedRun, by_share: b
         value = 0.0 if change.a == change.b == 0 else value
     else:
         value = change.b - change.a if condition.of_change else change.b
-    # From nothing to something is more than any part.
+    # A change from 0 exceeds any relative limit.
     holds = condition.holds(float("inf") if value is None else value)
     return ThresholdVerdict(condition.text, value, condition.limit, holds)
 
@@ -448,7 +448,7 @@ def _find_total(condition: FailCondition, a: ComparedRun, b: ComparedRun, by_sha
 
 
 def _find_part(condition: FailCondition, a: ComparedRun, b: ComparedRun) -> tuple[str, str]:
-    """Return the dimension and the name that a threshold is of: an operation, a region or a call site."""
+    """Return the dimension and the name of a threshold's part: an operation, a region or a call site."""
     text = condition.name or ""
     head, colon, rest = text.partition(":")
     if colon and head in _NAMED_PARTS:
@@ -456,7 +456,7 @@ def _find_part(condition: FailCondition, a: ComparedRun, b: ComparedRun) -> tupl
     known = {dimension: {**a.parts.get(dimension, {}), **b.parts.get(dimension, {})} for dimension in _NAMED_PARTS}
     spellings = (text, text.upper().removeprefix("MPI_"))
     found = [(dimension, name) for dimension, names in known.items() for name in spellings if name in names]
-    # Regions may be named for the line that closes them: a site of the same name must be called site:NAME.
+    # Regions may have the name of a source line. A call site of the same name must be given as site:NAME.
     found = [part for part in found if part[0] != SITE] or found
     if len({dimension for dimension, _ in found}) > 1:
         raise UsageError(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums of a job's traffic: who sends to whom, the load of each rail and level, the balance of senders."""
+"""Sums of a job's traffic: bytes by pair, the load of each rail and level, the balance of senders."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class PairSum:
     """Bytes of one pair.
 
     Attributes:
-        source, destination: ranks' numbers or hosts' names.
-        bytes: the total.
-        share: of the bytes in the matrix.
+        source, destination: rank numbers or host names.
+        bytes: total bytes of the pair.
+        share: share of the bytes in the matrix.
     """
 
     source: str
@@ -56,11 +56,11 @@ class PairMatrix:
 
     Attributes:
         by: `RANK`, `HOST` or `LID`.
-        names: of the first rank, host or LID in each row.
+        names: name of the first rank, host or LID in each row.
         size: number of ranks, hosts or LIDs.
         block: number of neighbours that share a row.
-        bytes: [row][column], from row to column.
-        pairs: the ten that send most, the largest first.
+        bytes: [row][column], bytes from row to column.
+        pairs: the ten pairs with most bytes, the largest first.
         pairs_in_all: number of pairs that send.
     """
 
@@ -80,7 +80,7 @@ def matrix_of_ranks(demand: RankTraffic) -> PairMatrix:
 
 
 def matrix_of_recorded_hosts(demand: RankTraffic) -> PairMatrix | None:
-    """Return the bytes from host to host as recorded, those within hosts too; None for a single host."""
+    """Return the bytes from host to host as recorded, including those within hosts; None for a single host."""
     run = demand.profile
     if run is None or len(run.hosts) < 2:
         return None
@@ -92,7 +92,7 @@ def matrix_of_recorded_hosts(demand: RankTraffic) -> PairMatrix | None:
 
 
 def matrix_of_lids(traffic: Traffic) -> PairMatrix | None:
-    """Return the bytes from LID to LID, for traffic without a fabric; None where nothing is sent."""
+    """Return the bytes from LID to LID, for traffic without a fabric; None without any bytes."""
     if not len(traffic.bytes):
         return None
     rails = 1 + int(traffic.rail.max())
@@ -111,13 +111,13 @@ def matrix_of_hosts(placed: Traffic, subnets: Sequence[Subnet], hosts: Hosts) ->
 def _find_hosts(
     placed: Traffic, subnets: Sequence[Subnet], hosts: Hosts
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """Return the hosts that flows leave and enter, `NO_HOST` for none: int32 [flow] each."""
+    """Return the hosts that flows leave and enter: int32 [flow] each, `NO_HOST` without a host."""
     of_lid = np.full((len(subnets), LIDS), NO_HOST, np.int32)
     for number, subnet in enumerate(subnets):
         node = subnet.fabric.lid_node[:LIDS]
         of_lid[number, : len(node)] = np.where(node >= 0, hosts.of_node[number][node], NO_HOST)
     rail = placed.rail if len(subnets) > 1 else np.zeros(len(placed.bytes), np.int32)
-    # LID 0 is of no port.
+    # LID 0 belongs to no port.
     known = [np.where((lid > 0) & (lid < LIDS), lid, 0) for lid in (placed.source_lid, placed.destination_lid)]
     return of_lid[rail, known[0]], of_lid[rail, known[1]]
 
@@ -128,7 +128,7 @@ def _build_known(
     destination: npt.NDArray[np.int32],
     amounts: npt.NDArray[np.uint64],
 ) -> PairMatrix | None:
-    """Build the matrix of the used hosts only: a fabric may have thousands of hosts, and a job four."""
+    """Build the matrix of used hosts only: a fabric may have thousands of hosts, a job only four."""
     both = (source != NO_HOST) & (destination != NO_HOST)
     used = find_distinct(source[both], destination[both])
     if not len(used):
@@ -172,11 +172,11 @@ class RailSum:
     """Load of one rail.
 
     Attributes:
-        rail: its number.
-        name: of the fabric.
+        rail: the rail's number.
+        name: the fabric's name.
         bytes_sent: bytes that the hosts' adapters inject.
-        share: of the bytes injected into all rails.
-        links, links_used: number of all links, and of those with traffic.
+        share: share of the bytes injected into all rails.
+        links, links_used: number of links, and of links with traffic.
         max_link: bytes of the most loaded link direction.
     """
 
@@ -194,11 +194,11 @@ class LevelSum:
     """Load of the links between two levels of a rail. Bytes count once on each link that they pass.
 
     Attributes:
-        rail: its number.
+        rail: the rail's number.
         lower, upper: the levels; hosts are on level 0.
-        links, links_used: as in `RailSum`.
-        bytes_up, bytes_down: away from the hosts, and towards them.
-        max_link: as in `RailSum`.
+        links, links_used: numbers of links, as in `RailSum`.
+        bytes_up, bytes_down: bytes away from the hosts, and towards them.
+        max_link: bytes of the most loaded link direction.
         max_link_seconds: the longest time of a link direction at line rate; None without a known speed.
     """
 
@@ -236,7 +236,7 @@ def sum_rails(subnets: Sequence[Subnet], loads: Loads) -> tuple[RailSum, ...]:
 
 
 def sum_levels(subnets: Sequence[Subnet], layouts: Sequence[FabricLayout], loads: Loads) -> tuple[LevelSum, ...]:
-    """Return the load of the links between each two levels."""
+    """Return the load of the links between each pair of levels."""
     sums = []
     for rail, (subnet, layout, loaded) in enumerate(zip(subnets, layouts, loads.by_rail, strict=True)):
         fabric = subnet.fabric
@@ -271,11 +271,11 @@ class SenderBalance:
 
     Attributes:
         of: "ranks", "hosts" or "rails".
-        count: their number.
-        max_bytes, mean_bytes, min_bytes: bytes of one.
+        count: number of members.
+        max_bytes, mean_bytes, min_bytes: largest, mean and smallest bytes of a member.
         ratio: max/mean; 1 is even, 0 without traffic.
-        greatest: name of the one with most bytes.
-        bytes: of each, in their order.
+        greatest: name of the member with most bytes.
+        bytes: bytes of each member, in order.
         direction: `sent` or `received`.
     """
 
@@ -293,13 +293,13 @@ class SenderBalance:
 def sender_imbalance(
     demand: RankTraffic | None, run: RunSummary | None, rails: Sequence[RailSum], loads: FabricLoads | None
 ) -> tuple[SenderBalance, ...]:
-    """Return the balance of ranks, hosts and rails, as far as they are known.
+    """Return the balance of ranks, hosts and rails that are known.
 
     Args:
         demand: the traffic between ranks.
-        run: sums of the run that it was recorded in.
+        run: sums of the recorded run.
         rails: sums of rails; empty without a fabric.
-        loads: of the fabric's links.
+        loads: loads of the fabric's links.
     """
     weighed = []
     for direction in (_SENT, _RECEIVED):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part of the fabrics that a traffic uses, as pictures need it: hosts, switches, and links between them."""
+"""The part of the fabrics that a traffic uses: hosts, switches and links, for pictures."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ Pairs = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class MarkedLink:
-    """The most loaded link direction of a group.
+    """A thick link: the most loaded link direction of a group.
 
     Attributes:
-        sender, receiver: units.
-        part: its time, of that of the busiest group, 0 to 1.
+        sender, receiver: numbers of the units.
+        part: the group's time over the busiest group's time, 0 to 1.
     """
 
     sender: int
@@ -40,18 +40,18 @@ class MarkedLink:
 
 @dataclass(frozen=True, slots=True)
 class UsedPart:
-    """Units are switches, and hosts with all their adapters. Idle aggregation nodes are left out.
+    """The used units (switches, and hosts with all their adapters). Idle aggregation nodes are left out.
 
     Attributes:
-        names: [unit].
-        x, y: float64 [unit], means over their nodes in a layout.
-        is_host: bool [unit].
-        is_used: bool [unit], whether one of their links carries anything.
-        links: units that a used link joins, once each, those of most bytes first.
-        alike: units joined by a link direction of a group of at least half of the first one's time, once each.
-        marks: the groups, in their order.
-        has_levels: whether `y` is a level on all rails.
-        group: intp [unit], the group of a switch of a dragonfly; -1 of other units.
+        names: [unit], names of the units.
+        x, y: float64 [unit], mean position of the unit's nodes in a layout.
+        is_host: bool [unit], true for hosts.
+        is_used: bool [unit], true if a link of the unit carries bytes.
+        links: pairs of units with a used link, without duplicates, most bytes first.
+        alike: distinct pairs of units of groups with at least half of the first group's time.
+        marks: the thick links, one per group, in the groups' order.
+        has_levels: true if `y` is a level on all rails.
+        group: intp [unit], dragonfly group of a switch; -1 for other units.
     """
 
     names: tuple[str, ...]
@@ -73,13 +73,13 @@ def find_used_part(
     sent: Sequence[npt.NDArray[np.uint64]],
     groups: Sequence[LinkGroup],
 ) -> UsedPart:
-    """Find the part that is used.
+    """Return the used part of the fabrics.
 
     Args:
-        fabrics, layouts: the rails.
-        hosts: of all rails.
-        sent: for each rail uint64 [link, end], bytes.
-        groups: the most loaded link directions.
+        fabrics, layouts: fabric and layout of each rail.
+        hosts: hosts of all rails.
+        sent: for each rail uint64 [link, end], sent bytes.
+        groups: groups of the most loaded link directions.
     """
     unit_of, names = _number_units(fabrics, layouts, hosts)
     ends = [unit[fabric.link_node] for fabric, unit in zip(fabrics, unit_of, strict=True)]
@@ -120,7 +120,7 @@ def find_used_part(
 def _number_groups(
     fabrics: Sequence[Fabric], layouts: Sequence[FabricLayout], unit_of: Sequence[npt.NDArray[np.intp]], units: int
 ) -> npt.NDArray[np.intp]:
-    """Return the group of each unit; groups of all rails have numbers of their own."""
+    """Return the group of each unit, numbered through all rails."""
     group = np.full(units, -1, np.intp)
     for fabric, layout, unit in zip(fabrics, layouts, unit_of, strict=True):
         first = int(group.max(initial=-1)) + 1
@@ -157,7 +157,7 @@ def _join(ends: Sequence[npt.NDArray[np.intp]], group: LinkGroup) -> Pairs:
 
 
 def _once(pairs: Pairs) -> Pairs:
-    """Return each pair once, whichever way, in the order in which they come first."""
+    """Return distinct pairs, ignoring direction, in the order of their first occurrence."""
     _, first = np.unique(np.sort(pairs, axis=1), axis=0, return_index=True)
     once: Pairs = pairs[np.sort(first)]
     return once
