@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rank placement: where ranks load the links between switches least, on a fabric with its real forwarding tables."""
+"""Rank placement: search for the least load on links between switches, with the fabric's forwarding tables."""

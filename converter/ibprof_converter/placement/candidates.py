@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Candidate placements compared: the best one found, the usual rules, and random ones; as JSON and as a table."""
+"""Comparison of candidate placements: the best one found, the usual rules, and random ones; as JSON and as a table."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ class CandidateRow:
     """One candidate placement.
 
     Attributes:
-        name: where it comes from.
-        bottleneck_seconds: largest time of a link direction.
-        max_link_seconds: the same between switches.
-        host_link_seconds: largest time of a host's access link, over both directions.
-        lost_bytes: bytes that no route delivers; no time includes them.
+        name: source of the placement.
+        bottleneck_seconds: largest time of a link direction, in seconds.
+        max_link_seconds: largest time of a link direction between switches, in seconds.
+        host_link_seconds: largest time of a host's access link over both directions, in seconds.
+        lost_bytes: bytes without a route, which no time includes.
     """
 
     name: str
@@ -68,18 +68,18 @@ class CandidateRow:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PlacementComparison(NotebookView):
-    """The result of a search, and the candidates that it is compared with.
+    """The result of a search, compared with other candidates.
 
     Attributes:
-        rows: the best placement first.
+        rows: candidates, the best placement first.
         bounds: lower bounds over all placements.
         found: result of the search.
         hosts: host of each rank in the best placement.
-        nic: how the adapter of each rank is known, as `modelled:rank`; None where no host has several on one rail.
-        load_basis: loads whose times these are, `static` or `estimate`; with estimates no lower bound is known.
-        routes: where routes come from: `tables`, `modelled:MODEL` or `opensm:ENGINE`.
-        free_hosts, slots: number of hosts and of slots to choose from.
-        notes: gaps, what is modelled and further facts for the reader, a sentence each.
+        nic: source of each rank's adapter, such as `modelled:rank`; None if no host has several on one rail.
+        load_basis: loads of the times, `static` or `estimate`; with estimates there is no lower bound.
+        routes: source of routes: `tables`, `modelled:MODEL` or `opensm:ENGINE`.
+        free_hosts, slots: numbers of hosts and of slots to choose from.
+        notes: sentences on gaps, modelled data and further facts.
     """
 
     rows: tuple[CandidateRow, ...]
@@ -133,12 +133,12 @@ class PlacementComparison(NotebookView):
 
 
 class CandidateTimes:
-    """Times of the placements of one problem, access links of hosts included.
+    """Times of the placements of one problem, including hosts' access links.
 
     Args:
         problem: the ranks to place.
-        subnets: the subnet of each column of its slots' LIDs. Several columns can be adapters in one subnet.
-        is_adaptive: whether switches route adaptively; times between switches are then estimates.
+        subnets: subnet of each column of the slots' LIDs. Several columns can be adapters in one subnet.
+        is_adaptive: true if switches route adaptively; times between switches are then estimates.
     """
 
     def __init__(self, problem: PlacementProblem, subnets: Sequence[Subnet], is_adaptive: bool = False) -> None:
@@ -156,7 +156,7 @@ class CandidateTimes:
         return CandidateRow(name, max(seconds, host), seconds, host, score.lost)
 
     def random_rows(self) -> tuple[CandidateRow, CandidateRow]:
-        """Return the median of `RANDOM_SEEDS` random placements, and the best of them."""
+        """Return the median and the best of `RANDOM_SEEDS` random placements."""
         problem = self._problem
         rows = [self.row("random", random_slots(problem.slots, problem.ranks, seed)) for seed in range(RANDOM_SEEDS)]
         median = CandidateRow(
@@ -188,7 +188,7 @@ class CandidateTimes:
 
 
 def order_of_row(row: CandidateRow) -> tuple[int, float, float]:
-    """Return the order in which candidates are preferred, best first."""
+    """Return a sort key of candidates, best first."""
     return row.lost_bytes, row.bottleneck_seconds, row.max_link_seconds
 
 
@@ -208,7 +208,7 @@ def print_placements(console: Console, comparison: PlacementComparison) -> None:
     for column in (*columns, "busiest access link of a host"):
         table.add_column(column, justify="left" if column == "placement" else "right")
     for row in comparison.rows:
-        # A time that leaves out other bytes than the best one's says nothing about it.
+        # Times are comparable only if the same bytes are lost as in the best placement.
         comparable = row.bottleneck_seconds and row.lost_bytes == comparison.rows[0].lost_bytes and row.name != "best"
         gain = f"{(1 - best / row.bottleneck_seconds) * 100:.0f}%" if comparable else ""
         table.add_row(

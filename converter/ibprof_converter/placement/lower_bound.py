@@ -15,7 +15,7 @@ _PATHS = 1 << 18
 
 
 def find_bounds(problem: PlacementProblem) -> TimeBounds:
-    """Return lower bounds over all placements, for all link directions and for those between switches."""
+    """Return lower bounds over all placements: for all link directions, and for those between switches."""
     between = bound_max_seconds(problem)
     return TimeBounds(max(between, bound_host_seconds(problem)), between)
 
@@ -23,9 +23,9 @@ def find_bounds(problem: PlacementProblem) -> TimeBounds:
 def bound_host_seconds(problem: PlacementProblem) -> float:
     """Return a lower bound on the largest time of a link direction of a host, over all placements.
 
-    Let c be the largest number of slots of a host. A rank shares its host with c - 1 others at most, at best with those
-    that it exchanges most with. All other bytes pass the link of its port. At best the ranks are on hosts evenly: some
-    host carries at least the mean of what all ranks exchange with others than these.
+    Let c be the largest number of slots of a host. A rank shares its host with at most c - 1 others, at best with its
+    largest neighbours. All other bytes pass the link of its port. At best, ranks are spread evenly over hosts: some
+    host carries at least the mean of these other bytes over all ranks.
     """
     slots, neighbours, paths = problem.slots, problem.neighbours, problem.paths
     most_slots = int(np.bincount(slots.host_of_slot).max(initial=0))
@@ -45,32 +45,31 @@ def bound_host_seconds(problem: PlacementProblem) -> float:
 def bound_max_seconds(problem: PlacementProblem) -> float:
     """Return a lower bound on the largest time of a link direction between switches, over all placements.
 
-    A rank exchanges nothing between switches with ranks behind its leaf or on its host. Let c be the largest number of
-    slots that are one or the other to a slot, itself included. Then c - 1 neighbours' bytes are spared at most. All
-    other bytes that a rank receives come from behind other leaves:
+    Ranks behind one leaf or on one host exchange no bytes between switches. Let c be the largest number of slots,
+    including the slot itself, that are so close to a slot. Then at most c - 1 neighbours' bytes are spared. All other
+    bytes that a rank receives come from behind other leaves:
 
-    * They pass the last link directions of the paths to its port, which the tables fix.
-    * Ranks that find no slot behind other leaves share one leaf. Their bytes enter this leaf together, and what they
-      send leaves it.
+    * These bytes pass the last link directions of the paths to the rank's port, which the tables fix.
+    * Ranks without a slot behind other leaves share one leaf. Their bytes enter and leave this leaf together.
 
     Returns:
-        Seconds; 0 where all ranks fit behind one leaf.
+        Seconds; 0 if all ranks fit behind one leaf.
     """
     return max((_bound_of_rail(problem, rail) for rail in range(len(problem.paths.leaf_of_port))), default=0.0)
 
 
 def _bound_of_rail(problem: PlacementProblem, rail: int) -> float:
     paths, slots, neighbours = problem.paths, problem.slots, problem.neighbours
-    # The rails of a pair depend on its ports. At least this many bytes take this rail for any pair of ports.
+    # A pair's rails depend on its ports. At least this many bytes take this rail, for any pair of ports.
     sent, received = (amount[:, :, rail].min(axis=1) for amount in (neighbours.sent, neighbours.received))
     leaf_of_slot = paths.leaf_of_port[rail][slots.port_of_slot]
     slots_of_leaf = np.bincount(leaf_of_slot, minlength=paths.leaves)
     spared_of_leaf = _count_spared(leaf_of_slot, slots.host_of_slot, paths.leaves)
-    rate = np.append(1 / paths.seconds_per_byte, 0.0)  # a last one for `NO_END`
+    rate = np.append(1 / paths.seconds_per_byte, 0.0)  # the last element is for `NO_END`
     most_slots = int(spared_of_leaf.max(initial=0))
     largest = 0.0
     if most_slots < problem.ranks and (paths.leaf_of_port[rail] != NO_LEAF).all():
-        # For each rank the port with the highest total rate into it.
+        # For each rank, use the port with the highest total rate into it.
         needed = float(_from_elsewhere(neighbours, received, most_slots).max(initial=0))
         largest = needed / _largest_rate_into_port(paths, rail, rate)
     for leaf in np.flatnonzero(slots_of_leaf[1:]) + 1:
@@ -90,10 +89,10 @@ def _bound_of_rail(problem: PlacementProblem, rail: int) -> float:
 
 
 def _count_spared(leaf: npt.NDArray[np.uint32], host: npt.NDArray[np.uint32], leaves: int) -> npt.NDArray[np.int64]:
-    """Return the most slots that are behind a leaf, or on the host of one that is behind it: int64 [leaf].
+    """Return the largest number of slots behind a leaf, or on a host with a slot behind it: int64 [leaf].
 
     Args:
-        leaf, host: uint32 [slot].
+        leaf, host: uint32 [slot], leaf and host of each slot.
         leaves: number of leaves.
     """
     behind, on_host = np.bincount(leaf, minlength=leaves), np.bincount(host)
@@ -105,7 +104,7 @@ def _count_spared(leaf: npt.NDArray[np.uint32], host: npt.NDArray[np.uint32], le
 
 
 def _from_elsewhere(neighbours: Neighbours, amount: npt.NDArray[np.int64], slots: int) -> npt.NDArray[np.int64]:
-    """Return the bytes of each rank without those of its `slots` - 1 largest neighbours: int64 [rank]."""
+    """Return the bytes of each rank, except those of its `slots` - 1 largest neighbours: int64 [rank]."""
     owner = neighbours.owner().astype(np.int64)
     order = np.lexsort((-amount, owner))
     position = np.arange(len(order)) - neighbours.first.astype(np.int64)[owner[order]]

@@ -25,14 +25,14 @@ SlotOfRank = npt.NDArray[np.uint32]
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """Traffic between ranks, seen from each of them. Ranks that exchange bytes are neighbours.
+    """Traffic between ranks, seen from each rank. Ranks that exchange bytes are neighbours.
 
     Attributes:
         first: uint64 [rank + 1], index of each rank's first neighbour.
-        rank: uint32 [neighbour].
-        sent, received: int64 [neighbour, row, rail], bytes to and from the neighbour. The rails that they take depend
-            on the rails common to both hosts. Each set of rails that occurs has a row.
-        row_of_rails: int32 [256], row of a set of rails, given as a bit mask.
+        rank: uint32 [neighbour], rank number of the neighbour.
+        sent, received: int64 [neighbour, row, rail], bytes to and from the neighbour. Their rails depend on the common
+            rails of both hosts. Each occurring set of rails has a row.
+        row_of_rails: int32 [256], row of each set of rails (a bit mask).
     """
 
     first: npt.NDArray[np.uint64]
@@ -47,7 +47,7 @@ class Neighbours:
         return both
 
     def owner(self) -> npt.NDArray[np.uint32]:
-        """Return the rank whose neighbour each entry is: uint32 [neighbour]."""
+        """Return the rank that each neighbour entry belongs to: uint32 [neighbour]."""
         first = self.first.astype(np.int64)
         count = first[1:] - first[:-1]
         return np.repeat(np.arange(len(self.first) - 1), count).astype(np.uint32)
@@ -59,7 +59,7 @@ def find_neighbours(demand: RankTraffic, policy: str, sets_of_rails: npt.NDArray
     Args:
         demand: the traffic.
         policy: rail policy, one of `RAIL_POLICIES`.
-        sets_of_rails: uint8, the rails of each port as a bit mask.
+        sets_of_rails: uint8, rails of each port as a bit mask.
         rails: number of rails.
 
     Raises:
@@ -76,11 +76,11 @@ def find_neighbours(demand: RankTraffic, policy: str, sets_of_rails: npt.NDArray
     pairs, pair = np.unique(low * demand.ranks + high, return_inverse=True)
     sets = sorted({int(a & b) for a in np.unique(sets_of_rails) for b in np.unique(sets_of_rails)}, reverse=True)
     row_of_rails = np.full(256, -1, np.int32)
-    # [pair, from the higher rank or the lower, row, rail]
+    # [pair, sender (the higher rank, the lower rank), row, rail]
     amounts = np.zeros((len(pairs), 2, len(sets), rails), np.int64)
     for row, number in enumerate(sets):
         row_of_rails[number] = row
-        # Hosts without a common rail: put their bytes on the first rail, where one of the two has no path.
+        # Hosts without a common rail: their bytes go on the first rail, where one of the two has no path.
         usable = np.array([number >> rail & 1 for rail in range(rails)], np.bool_) if number else np.arange(rails) == 0
         shares = share_out(
             policy,
@@ -109,13 +109,13 @@ def find_neighbours(demand: RankTraffic, policy: str, sets_of_rails: npt.NDArray
 
 @dataclass(frozen=True, slots=True, order=True)
 class PlacementScore:
-    """The order in which placements are preferred: attributes are compared from first to last.
+    """Score of a placement; attributes are compared from first to last.
 
     Attributes:
-        lost: bytes that no route delivers.
-        bottleneck_seconds: largest time of a link direction, those of hosts included.
-        max_seconds: largest time of a link direction between switches.
-        sum_seconds: times of all link directions, added up.
+        lost: bytes without a route.
+        bottleneck_seconds: largest time of a link direction, including hosts' own, in seconds.
+        max_seconds: largest time of a link direction between switches, in seconds.
+        sum_seconds: sum of the times of all link directions, in seconds.
     """
 
     lost: int
@@ -125,7 +125,7 @@ class PlacementScore:
 
 
 class PlacementProblem:
-    """Ranks to place, with the bytes that they put on link directions."""
+    """Ranks to place, with the bytes that they load on link directions."""
 
     hosts_are_alike: bool
     """True where no placement changes the largest time of a link of a host."""
@@ -158,7 +158,7 @@ class PlacementProblem:
             "into_port": paths.into_port,
             "seconds_per_byte": paths.seconds_per_byte,
         }
-        self._keep = arrays  # the C struct points into them
+        self._keep = arrays  # the C struct points into these arrays
         self._routes = self._kernels.ffi.new("struct ibp_routes *[]", [routes.handle for routes in paths.routes])
         self.c = self._kernels.ffi.new(
             "struct ibp_placement_problem *",
@@ -179,15 +179,15 @@ class PlacementProblem:
         self._keep_paths()
         own = paths.seconds_per_byte[paths.between_switches : -1]
         on_all = (slots.rails == (1 << slots.lid.shape[1]) - 1).all()
-        # Each host takes one rank, by links of one rate.
+        # Each host takes one rank, and all links have one rate.
         self.hosts_are_alike = bool(on_all and not slots.has_several and len(np.unique(own)) <= 1)
 
     def space_for_path(self) -> npt.NDArray[np.uint32]:
-        """Return an array that one path fits into."""
+        """Return an array with space for one path."""
         return np.zeros(2 + max(len(routes.switch_node) for routes in self.paths.routes), np.uint32)
 
     def load(self, slot_of_rank: SlotOfRank) -> npt.NDArray[np.int64]:
-        """Return the bytes that a placement puts on each link direction of `paths`: int64 [end]."""
+        """Return the bytes of a placement on each link direction of `paths`: int64 [end]."""
         load = np.zeros(len(self.paths.rail), np.int64)
         pointer = self._kernels.pointer
         space = self.space_for_path()
@@ -199,18 +199,18 @@ class PlacementProblem:
         return self.score_load(self.load(slot_of_rank))
 
     def score_load(self, load: npt.NDArray[np.int64]) -> PlacementScore:
-        """Return the score of the loads of link directions."""
+        """Return the score for loads of link directions."""
         score = self._kernels.ffi.new("struct ibp_placement_score *")
         self._kernels.lib.ibp_placement_score_load(self.c, self._kernels.pointer(load), score)
         return score_of(score)
 
     def host_seconds(self, load: npt.NDArray[np.int64]) -> float:
-        """Return the largest time of a link direction of a host, from the loads of all."""
+        """Return the largest time of a host's link direction, from the loads of all link directions."""
         own = slice(self.paths.between_switches, -1)
         return float((load[own] * self.paths.seconds_per_byte[own]).max(initial=0.0))
 
     def _keep_paths(self) -> None:
-        """Follow all paths once, where they take little memory."""
+        """Follow all paths once if they need little memory."""
         pairs = self.paths.lid.shape[0] * self.paths.leaves * self.paths.lid.shape[1]
         if pairs > _PATHS_LIMIT:
             return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hosts that ranks may be placed on, and their slots: one slot takes one rank."""
+"""The hosts on which ranks may be placed, and their slots: one slot takes one rank."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ class RankSlots:
     """Hosts with their slots, in the order of their leaf switches.
 
     Attributes:
-        name: [host].
+        name: [host], names of the hosts.
         host: int32 [host], index in the fabric's `Hosts`.
-        group: uint32 [host], ascending from 0: hosts of one leaf switch form a group. A host with several adapters is
-            in the group of the first one's leaf.
-        host_of_slot: uint32 [slot], ascending.
-        port_of_slot: uint32 [slot], what the rank on it sends by: an adapter of its host, one on each rail.
-        lid: int32 [port, rail], the LIDs of these adapters.
-        nic: how the choice among a host's adapters is known; None where no host has several on one rail.
+        group: uint32 [host], ascending from 0: hosts of one leaf switch form a group. A host with several adapters
+            belongs to the first adapter's leaf.
+        host_of_slot: uint32 [slot], host of each slot, ascending.
+        port_of_slot: uint32 [slot], port used by the slot's rank: an adapter of its host, one on each rail.
+        lid: int32 [port, rail], LIDs of these adapters.
+        nic: source of the choice among a host's adapters; None if no host has several on one rail.
     """
 
     name: tuple[str, ...]
@@ -75,7 +75,7 @@ class RankSlots:
 
     @property
     def has_several(self) -> bool:
-        """True where a host has more than one slot."""
+        """True if any host has more than one slot."""
         return self.count > len(np.unique(self.host_of_slot))
 
     @property
@@ -91,7 +91,7 @@ class RankSlots:
 
     @property
     def is_numbered(self) -> npt.NDArray[np.uint8]:
-        """1 where a host has slots with different ports, which its ranks take in their order: uint8 [host]."""
+        """1 for hosts whose slots have different ports, which its ranks take in order: uint8 [host]."""
         first = self.first_slot_of_host
         ports = self.port_of_slot
         changes = np.append(ports[1:] != ports[:-1], False)
@@ -99,12 +99,12 @@ class RankSlots:
         return (np.bincount(self.host_of_slot[changes], minlength=len(self.host)) > 0).astype(np.uint8)
 
     def rails_among(self, subnets: Sequence[Subnet]) -> tuple[Subnet, ...]:
-        """Return the subnet of each column of `lid`, given those of the rails; `SPREAD` repeats the one."""
+        """Return the subnet of each column of `lid`, given the rails' subnets; `SPREAD` repeats the subnet."""
         columns: int = self.lid.shape[1]
         return tuple(subnets) * (columns // len(subnets))
 
     def number(self, slot_of_rank: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
-        """Return a placement with the ranks of hosts that `is_numbered` on their first slots, in their order."""
+        """Return a placement in which ranks of `is_numbered` hosts use the first slots, in rank order."""
         host = self.host_of_slot[slot_of_rank]
         in_order = self.first_slot_of_host[host] + adapter_policies.number_on_host(host)
         return np.where(self.is_numbered[host], in_order, slot_of_rank).astype(np.uint32)
@@ -114,11 +114,11 @@ def assign_slots(hosts: Hosts, slots: dict[int, int], ranks: int, nic: str | Non
     """Return the slots of hosts.
 
     Args:
-        hosts: of the fabric.
-        slots: host -> number of its slots.
+        hosts: the fabric's hosts.
+        slots: host -> its number of slots.
         ranks: number of ranks to place.
-        nic: `adapter_policies.RANK` (also None): the slots of a host take its adapters in turn. `FIRST`: its first
-            adapter. `SPREAD`: all of them; each is then a column of `lid`, and each stands for a rail of its own.
+        nic: `adapter_policies.RANK` (also None): a host's slots take its adapters in turn. `FIRST`: its first adapter.
+            `SPREAD`: all adapters, each with a column of `lid`, like a separate rail.
 
     Raises:
         UsageError: there are fewer slots than ranks, or the policy does not apply.
@@ -146,12 +146,12 @@ def assign_slots(hosts: Hosts, slots: dict[int, int], ranks: int, nic: str | Non
 def _find_ports(
     ports: npt.NDArray[np.int32], host_of_slot: npt.NDArray[np.intp], nic: str
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.intp]]:
-    """Return the LIDs of the ports that slots have, and the port of each slot.
+    """Return the LIDs of the slots' ports, and the port of each slot.
 
     Args:
-        ports: int32 [host, rail, adapter].
-        host_of_slot: [slot].
-        nic: the policy.
+        ports: int32 [host, rail, adapter], LIDs of the hosts' ports.
+        host_of_slot: [slot], host of each slot.
+        nic: the adapter policy.
     """
     if nic == adapter_policies.NEAR:
         raise UsageError("--nic near: ranks that are placed anew have no cores yet; expected rank, first or spread")
@@ -168,13 +168,13 @@ def _find_ports(
 
 
 def _spread_ports(ports: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    """Return the adapters of hosts as if each was on a rail of its own: int32 [host, adapter].
+    """Return the adapters of hosts as if each adapter was on a separate rail: int32 [host, adapter].
 
-    Part i of a message leaves by adapter i and enters by adapter i, each modulo the host's number of adapters. This is
-    what rails do if these numbers divide the largest one.
+    Part i of a message leaves by adapter i and enters by adapter i, each modulo the host's number of adapters. Rails
+    behave in this way if all these numbers divide the largest number.
 
     Raises:
-        UsageError: they do not, or there are several subnets.
+        UsageError: a number does not divide the largest number, or there are several subnets.
     """
     if ports.shape[1] > 1:
         raise UsageError("--nic spread places ranks on one subnet only; expected rank or first")
@@ -191,7 +191,7 @@ def _spread_ports(ports: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
 
 
 def slots_on_hosts(slots: RankSlots, host_of_rank: npt.NDArray[np.int32]) -> npt.NDArray[np.uint32] | None:
-    """Return a slot for each rank on the host that it runs on: uint32 [rank]; None if a host has too few slots."""
+    """Return a slot for each rank on its present host: uint32 [rank]; None if a host has too few slots."""
     if not np.isin(host_of_rank, slots.host).all():
         return None
     index = np.searchsorted(slots.host, host_of_rank)
@@ -203,15 +203,15 @@ def slots_on_hosts(slots: RankSlots, host_of_rank: npt.NDArray[np.int32]) -> npt
 def slots_as_taken(
     hosts: Hosts, host_of_rank: npt.NDArray[np.int32], lid: npt.NDArray[np.int32]
 ) -> tuple[RankSlots, npt.NDArray[np.uint32]]:
-    """Return a slot for each rank on its host, with the ports that it uses there.
+    """Return a slot for each rank on its host, with the rank's ports.
 
     Args:
-        hosts: of the fabric.
-        host_of_rank: int32 [rank].
-        lid: int32 [rank, rail], the ports of each rank.
+        hosts: the fabric's hosts.
+        host_of_rank: int32 [rank], host of each rank.
+        lid: int32 [rank, rail], ports of each rank.
 
     Returns:
-        The slots, and the slot of each rank: uint32 [rank]. The ranks of a host have its slots in their order.
+        The slots, and the slot of each rank: uint32 [rank]. Ranks of a host use its slots in order.
     """
     in_order = np.argsort(host_of_rank, kind="stable")
     host, host_of_slot = np.unique(host_of_rank[in_order], return_inverse=True)
@@ -234,10 +234,10 @@ def slots_as_taken(
 def all_hosts(hosts: Hosts, slots: int, ranks: int) -> tuple[dict[int, int], tuple[str, ...]]:
     """Return the slots of all hosts.
 
-    Hosts that are not on every rail are left out when the others suffice.
+    Hosts that lack a rail are left out if the others suffice.
 
     Returns:
-        Host -> number of its slots; notes for the user.
+        Host -> its number of slots; and notes for the user.
     """
     on_all = (hosts.lid != NO_LID).all(axis=1)
     if on_all.all() or int(on_all.sum()) * slots < ranks:
@@ -247,22 +247,22 @@ def all_hosts(hosts: Hosts, slots: int, ranks: int) -> tuple[dict[int, int], tup
 
 
 def own_hosts(host_of_rank: npt.NDArray[np.int32], slots: int | None) -> dict[int, int]:
-    """Return the slots of the hosts that ranks run on: host -> `slots`, or its number of ranks if None."""
+    """Return the slots of the ranks' hosts: host -> `slots`, or its number of ranks if None."""
     number, count = np.unique(host_of_rank, return_counts=True)
     return {host: slots or ranks for host, ranks in zip(number.tolist(), count.tolist(), strict=True)}
 
 
 def read_free_hosts(path: Path, hosts: Hosts, slots: int) -> dict[int, int]:
-    """Read hosts from a list in any form of `hostlists`: Slurm, PBS, Open MPI, MPICH, or one host a line.
+    """Read hosts from a list in any form of `hostlists`: Slurm, PBS, Open MPI, MPICH, or one host per line.
 
     Args:
-        path: the list. Slots of lines with the same host add up. Where a host repeats, as in a PBS node file, a line
+        path: the list. Slots of lines with the same host are summed. If a host repeats, as in a PBS node file, a line
             without a slot count is one slot.
-        hosts: of the fabric.
+        hosts: the fabric's hosts.
         slots: slots of a host without a number in the list.
 
     Returns:
-        Host -> number of its slots.
+        Host -> its number of slots.
 
     Raises:
         InputError: a line names no host of the fabric, or does not belong in a host list.
@@ -289,7 +289,7 @@ def read_free_hosts(path: Path, hosts: Hosts, slots: int) -> dict[int, int]:
 
 
 def host_of_ranks(placement: RankPlacement, hosts: Hosts, fabrics: list[Fabric]) -> npt.NDArray[np.int32] | None:
-    """Return the host of each rank: int32 [rank]; None if any rank is on no host of the fabric."""
+    """Return the host of each rank: int32 [rank]; None if any rank is not on a host of the fabric."""
     host = np.full(len(placement.lid), NO_HOST, np.int32)
     for rail, fabric in enumerate(fabrics):
         node = fabric.lid_node[placement.lid[:, rail]]
@@ -302,7 +302,7 @@ def check_slots(slots: int | None) -> None:
     """Refuse an invalid number of slots.
 
     Raises:
-        UsageError: it is below 1 or too large.
+        UsageError: the number is below 1 or too large.
     """
     if slots is not None and not 1 <= slots < _SLOTS_LIMIT:
         raise UsageError(f"--slots {slots}: expected a number from 1 to {_SLOTS_LIMIT - 1}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rank placements that a search starts from and is compared with.
+"""Rank placements that start a search or are compared with its result.
 
 They are simple orders of the slots, and divisions of the ranks along the tree of hosts: by traffic, or by blocks of the
 program's grid.
@@ -34,12 +34,12 @@ _ENTRIES = 1 << 20
 
 
 def packed_slots(slots: RankSlots, ranks: int) -> SlotOfRank:
-    """Return slots host by host and leaf switch by leaf switch, as `--placement packed` fills them."""
+    """Return slots host by host and leaf switch by leaf switch, like `--placement packed`."""
     return np.arange(min(ranks, slots.count), dtype=np.uint32)
 
 
 def spread_slots(slots: RankSlots, ranks: int) -> SlotOfRank:
-    """Return slots from each leaf switch in turn, as `--placement spread`; hosts fill evenly."""
+    """Return slots from each leaf switch in turn, like `--placement spread`; hosts fill evenly."""
     slot = np.arange(slots.count)
     of_host = slot - np.searchsorted(slots.host_of_slot, slots.host_of_slot)
     host_of_leaf = slots.host_of_slot - np.searchsorted(slots.group, slots.group)[slots.host_of_slot]
@@ -48,23 +48,23 @@ def spread_slots(slots: RankSlots, ranks: int) -> SlotOfRank:
 
 
 def random_slots(slots: RankSlots, ranks: int, seed: int) -> SlotOfRank:
-    """Return random slots; with one slot per host they are on the hosts of `--placement random:SEED`."""
+    """Return random slots; with one slot per host, the same hosts as `--placement random:SEED`."""
     return slots.number(shuffle(slots.count, seed)[:ranks].astype(np.uint32))
 
 
 def grouped_order(neighbours: Neighbours, sizes: list[int]) -> npt.NDArray[np.int64]:
     """Return an order of ranks that keeps ranks with much mutual traffic together.
 
-    Groups grow one after the other. Each takes the rank that exchanges most with its members. The first rank of a group
-    is the one that exchanges most with all earlier groups. A group ends early where no remaining rank exchanges
-    anything with it, as long as the later groups can take all remaining ranks.
+    Groups grow one after the other. Each group takes the rank that exchanges most with its members. Its first rank is
+    the rank that exchanges most with all earlier groups. A group ends early if no remaining rank exchanges bytes with
+    it, as long as later groups can take all remaining ranks.
 
     Args:
         neighbours: the traffic.
         sizes: size of each group; their sum is at least the number of ranks.
 
     Returns:
-        int64 [rank], the position of each rank, counted through all groups.
+        int64 [rank], position of each rank, counted through all groups.
     """
     ranks = len(neighbours.first) - 1
     volume = neighbours.volume().astype(np.float64)
@@ -92,10 +92,10 @@ def grouped_order(neighbours: Neighbours, sizes: list[int]) -> npt.NDArray[np.in
 
 
 def near_groups(slots: RankSlots, paths: SwitchPaths, ranks: int) -> list[int]:
-    """Return the groups of hosts in an order in which those that hold the ranks come first and are close together.
+    """Return the groups of hosts in an order that puts the ranks on the first groups, close together.
 
-    From each group, the others are ordered by distance (hops of the routes, then number). Of these orders, the one is
-    chosen whose first groups hold all ranks over the shortest distance. Ties go to the fewest groups.
+    For each group, the others are ordered by distance (hops of the routes, then number). The chosen order holds all
+    ranks in its first groups over the shortest distance. Ties go to the fewest groups.
     """
     size = np.diff(slots.first_slot_of_group.astype(np.int64))
     distance = _distances(slots, paths)
@@ -111,9 +111,9 @@ def near_groups(slots: RankSlots, paths: SwitchPaths, ranks: int) -> list[int]:
 
 
 def _distances(slots: RankSlots, paths: SwitchPaths) -> npt.NDArray[np.float64]:
-    """Return the mean number of link directions, over the rails, between groups of hosts: float64 [group, group]."""
+    """Return the mean number of link directions between groups of hosts over the rails: float64 [group, group]."""
     groups = int(slots.group.max(initial=0)) + 1
-    first = np.searchsorted(slots.group, np.arange(groups))  # the first host stands for all
+    first = np.searchsorted(slots.group, np.arange(groups))  # the first host represents its group
     member = slots.port_of_slot[slots.first_slot_of_host[first]]
     total = np.zeros((groups, groups))
     for rail in range(len(paths.leaf_of_port)):
@@ -153,10 +153,10 @@ def starting_placements(
 
     Args:
         neighbours: the traffic.
-        slots: to choose from.
-        paths: between them.
-        seed: of the random choices.
-        grid: place of each rank on the grid of the program, int64 [rank, axis]; None where it is not known.
+        slots: the slots to choose from.
+        paths: the paths between the slots.
+        seed: seed of the random choices.
+        grid: int64 [rank, axis], position of each rank in the program's grid; None if unknown.
     """
     ranks = len(neighbours.first) - 1
     starts = {"packed": packed_slots(slots, ranks), "spread": spread_slots(slots, ranks)}
@@ -177,7 +177,7 @@ def starting_placements(
 
 
 def _chosen_slots(slots: RankSlots, groups: list[int], ranks: int) -> dict[str, npt.NDArray[np.uint32]]:
-    """Return as many slots as ranks: of as few hosts as possible, and evenly of all; near ones next to each other."""
+    """Return as many slots as ranks: on the fewest hosts, and evenly over all hosts; near slots are adjacent."""
     in_order = slots_of_groups(slots, groups)
     chosen = {"few hosts": in_order[:ranks]}
     if slots.count > ranks:
@@ -188,12 +188,12 @@ def _chosen_slots(slots: RankSlots, groups: list[int], ranks: int) -> dict[str, 
 
 
 def divide_along(slots: npt.NDArray[np.uint32], strength: npt.NDArray[np.float64], divide: Divide) -> SlotOfRank:
-    """Return a placement that divides the ranks in two again and again, each time where the slots are farthest apart.
+    """Return a placement that divides the ranks in two repeatedly, at the largest distance between adjacent slots.
 
     Args:
-        slots: uint32 [rank], slots in an order that keeps near ones together.
+        slots: uint32 [rank], slots in an order with near slots together.
         strength: float64 [rank - 1], distance between each slot and the next; 0 on one host.
-        divide: divides ranks.
+        divide: function that divides ranks.
 
     Source: Pellegrini, Roman, "Scotch: a software package for static mapping by dual recursive bipartitioning of
     process and architecture graphs", HPCN Europe 1996.
@@ -206,7 +206,7 @@ def divide_along(slots: npt.NDArray[np.uint32], strength: npt.NDArray[np.float64
         if gaps.max(initial=0.0) <= 0:
             slot_of_rank[ranks] = slots[begin : begin + len(ranks)]
             continue
-        # Of equal gaps, the one nearest to the middle.
+        # Among equal gaps, the gap nearest to the middle is used.
         strongest = np.flatnonzero(gaps == gaps.max()) + 1
         size = int(strongest[np.argmin(np.abs(2 * strongest - len(ranks)))])
         is_first = divide(ranks, size, depth)
@@ -242,7 +242,7 @@ class TrafficDivider:
 
 
 class GridDivider:
-    """Divides ranks into blocks of a grid: across its longest side."""
+    """Divides ranks into blocks of a grid, across its longest side."""
 
     def __init__(self, place: npt.NDArray[np.int64]) -> None:
         self._place = place
@@ -259,7 +259,7 @@ class GridDivider:
 
 
 def find_grids(neighbours: Neighbours) -> list[npt.NDArray[np.int64]]:
-    """Return grids that the ranks may be numbered along, the last axis first, as places: int64 [rank, axis] each.
+    """Return possible grids of the ranks, the last axis first: int64 [rank, axis] positions each.
 
     In a stencil, ranks that differ by 1, by the length of a row and by the size of a plane exchange most.
     """

@@ -41,7 +41,7 @@ _FEW_STARTS = 12
 
 
 class Goal(Enum):
-    """The time that a round lowers; it keeps what earlier goals reached."""
+    """The time that a round lowers, without raising the times of earlier goals."""
 
     BOTTLENECK = "the largest time of all link directions"
     SWITCHES = "the largest time between switches"
@@ -53,9 +53,9 @@ class Energy:
     """The sum over link directions of (bytes * unit) ^ (2 ^ doublings), which a round lowers.
 
     Attributes:
-        unit: float64 [end]; 0 for link directions that do not count.
+        unit: float64 [end], weight of bytes; 0 for link directions that do not count.
         limit: int64 [end], bytes that no step may exceed.
-        doublings: exponent of two; more give the largest terms more weight.
+        doublings: exponent of two; larger values give the largest terms more weight.
     """
 
     unit: npt.NDArray[np.float64]
@@ -64,10 +64,10 @@ class Energy:
 
     @staticmethod
     def towards(goal: Goal, problem: PlacementProblem, score: PlacementScore, doublings: int) -> Energy:
-        """Return the energy for a goal, from a placement of the given score on."""
+        """Return the energy for a goal, starting from a placement with the given score."""
         seconds = problem.paths.seconds_per_byte
         between = np.arange(len(seconds)) < problem.paths.between_switches
-        between[-1] = True  # what does not arrive counts for each goal
+        between[-1] = True  # lost bytes count for each goal
         limit = np.full(len(seconds), _NO_LIMIT)
         unit = np.where(between, seconds / (score.max_seconds or score.bottleneck_seconds or 1.0), 0.0)
         if goal is not Goal.BOTTLENECK:
@@ -94,9 +94,9 @@ class SearchResult:
         slot_of_rank: the best placement.
         score: its score.
         rounds: number of rounds begun.
-        proposals, accepted: number of swaps and moves tried, and made.
-        stopped_by_clock: the clock ended the search before its work was done; another run may then differ.
-        seconds: duration.
+        proposals, accepted: numbers of swaps and moves tried, and made.
+        stopped_by_clock: true if the clock ended the search early; another run may then differ.
+        seconds: duration of the search.
     """
 
     slot_of_rank: SlotOfRank
@@ -110,11 +110,11 @@ class SearchResult:
 
 @dataclass(frozen=True, slots=True)
 class TimeBounds:
-    """Lower bounds over all placements; reaching them ends a search.
+    """Lower bounds over all placements; a search ends when it reaches them.
 
     Attributes:
-        bottleneck_seconds: on the largest time of a link direction.
-        max_seconds: on the same between switches.
+        bottleneck_seconds: lower bound of the largest time of a link direction, in seconds.
+        max_seconds: lower bound of the largest time between switches, in seconds.
     """
 
     bottleneck_seconds: float = 0.0
@@ -126,9 +126,9 @@ class RoundSettings:
     """Settings of one round of the search.
 
     Attributes:
-        goal: what it lowers.
-        doublings: of its energy.
-        share: its share of the work, among the rounds that are not left out.
+        goal: the time that the round lowers.
+        doublings: exponent of the round's energy.
+        share: share of the work, among the rounds that are run.
     """
 
     goal: Goal
@@ -158,7 +158,7 @@ class SearchRound:
         start: the first placement.
         score: score of `start`.
         energy: the energy to lower.
-        temperatures: relative to the energy, at the beginning and at the end.
+        temperatures: first and last temperature, relative to the energy.
         seed: seed of the random choices.
         work: number of link directions to visit.
     """
@@ -218,7 +218,7 @@ class SearchRound:
 
     @property
     def done(self) -> bool:
-        """True once all work is done, or the energy is 0."""
+        """True if all work is done, or the energy is 0."""
         return bool(self._c.work >= self._c.all_work or (self._c.proposals and self._c.energy <= 0))
 
     @property
@@ -248,7 +248,7 @@ class SearchRound:
 
     @property
     def usual_rise(self) -> float:
-        """Geometric mean of the relative rises of the energy that were proposed; 0 where there was none."""
+        """Geometric mean of the relative rises of the energy that were proposed; 0 without any."""
         return float(np.exp(self._c.uphill / self._c.climbs)) if self._c.climbs else 0.0
 
     @property
@@ -260,7 +260,7 @@ class SearchRound:
 
 @dataclass(frozen=True, slots=True)
 class _Chain:
-    """Rounds one after the other, from one start."""
+    """Consecutive rounds from one start."""
 
     start: SlotOfRank
     score: PlacementScore
@@ -283,13 +283,13 @@ def search(
 
     Args:
         problem: the problem to solve.
-        starts: placements as `RankSlots.number` returns them; the result is never worse than the best of them.
-        seed: of the random choices.
-        seconds: time limit. It sets the amount of work, which needs a part of this time.
+        starts: placements from `RankSlots.number`; the result is never worse than the best of them.
+        seed: seed of the random choices.
+        seconds: time limit. It determines the amount of work, which needs only a part of this time.
         bounds: times that no placement improves.
-        rounds: of each chain, run one after the other.
+        rounds: rounds of each chain, run one after the other.
         progress: called with the share of work done and the best largest time.
-        patience: seconds more that the clock allows for this work, on a busy machine.
+        patience: further seconds that the clock allows for this work, on a busy machine.
     """
     began = time.perf_counter()
     scored = sorted(((problem.score(start), number) for number, start in enumerate(starts)), key=lambda one: one)
@@ -312,7 +312,7 @@ def search(
 def _plan(
     problem: PlacementProblem, scored: Sequence[tuple[PlacementScore, SlotOfRank]], seed: int, seconds: float
 ) -> list[_Chain]:
-    """Return the chains. Their number does not depend on the machine, so results do not either."""
+    """Return the chains. Their number is the same on every machine, so results are reproducible."""
     plan = [(0, COLD), (0, WARM), (1, COLD), (2, COLD)]
     begins = [(*scored[min(index, len(scored) - 1)], heat) for index, heat in plan]
     if problem.ranks <= _FEW_RANKS:
@@ -328,7 +328,7 @@ def _seed(seed: int, number: int) -> int:
 
 
 class _Watch:
-    """The clock, and the progress of all chains together."""
+    """The clock, and the total progress of all chains."""
 
     def __init__(self, deadline: float, chains: int, best: float, progress: Callable[[float, float], None]) -> None:
         self._deadline, self._chains, self._progress = deadline, chains, progress
@@ -343,7 +343,7 @@ class _Watch:
         self._progress(min(1.0, sum(self._shares.values()) / self._chains), self._best)
 
     def is_late(self) -> bool:
-        """Return whether the time is over."""
+        """Return true if the time is over."""
         self.stopped = self.stopped or time.perf_counter() > self._deadline
         return self.stopped
 
@@ -384,11 +384,11 @@ def _run(
 
 
 def _is_reached(goal: Goal, problem: PlacementProblem, score: PlacementScore, bounds: TimeBounds) -> bool:
-    """Return whether a goal has nothing to gain."""
+    """Return true if a goal cannot improve further."""
     if score.lost:
         return False
     if goal is Goal.BOTTLENECK:
-        # Where hosts are alike, their own link directions are what they are: the next goal does the same.
+        # If hosts are alike, the times of their own link directions are fixed: the next goal does the same.
         return problem.hosts_are_alike or score.bottleneck_seconds <= bounds.bottleneck_seconds
     if goal is Goal.SWITCHES:
         is_same = not problem.hosts_are_alike and score.max_seconds >= score.bottleneck_seconds

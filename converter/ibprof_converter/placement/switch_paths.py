@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The link directions on the path from each leaf switch to each port of a host, and the ports' own."""
+"""The link directions on the path from each leaf switch to each host port, and the ports' own link directions."""
 
 from __future__ import annotations
 
@@ -33,28 +33,28 @@ _NO_ROUTE_FACTOR = 1e3
 class SwitchPaths:
     """Paths between ports of hosts, as positions in one list of link directions of all rails.
 
-    A port is an adapter of a host, one on each rail. A leaf is a switch that ports are cabled to. All ports at one leaf
-    take the same path to a port. Paths are followed when they are needed: those of all leaves to all ports of a large
-    fabric take gigabytes.
+    A port is an adapter of a host, one on each rail. A leaf is a switch with cabled ports. All ports at one leaf take
+    the same path to a port. Paths are followed only when needed: the paths of all leaves to all ports of a large fabric
+    need gigabytes.
 
     Attributes:
-        routes: of each rail.
-        lid: int32 [rail, port], `NO_LID` where a port is not on a rail.
-        leaves: largest number of leaves on any rail, `NO_LEAF` included.
-        leaf_of_port: uint32 [rail, port]; `NO_LEAF` where a port is not on a rail.
-        leaf_lid: int32 [rail, leaf], the LID of one port at each leaf, `NO_LID` for `NO_LEAF`.
+        routes: routes of each rail.
+        lid: int32 [rail, port], LID of each port; `NO_LID` if a port is not on a rail.
+        leaves: largest number of leaves on any rail, including `NO_LEAF`.
+        leaf_of_port: uint32 [rail, port], leaf of each port; `NO_LEAF` for a port that is not on the rail.
+        leaf_lid: int32 [rail, leaf], LID of one port at each leaf, `NO_LID` for `NO_LEAF`.
         leaf_switch: int32 [rail, leaf], index in `SubnetRoutes.switch_node`; `NONE` for `NO_LEAF`.
-        first_direction: uint64 [rail], number of its first link direction among those of all subnets. Rails of one
-            subnet share their numbers.
-        position: uint32 [link direction of all subnets], its position in the next arrays; `UNCOUNTED` for those that
-            are on no path.
-        rail, direction: int32 [end], the rail of each link direction, and 2 * link + end. Those between switches are
-            first, then those of hosts. The last entry stands for paths that do not arrive; its rail is -1.
-        between_switches: number of the first.
-        out_of_port, into_port: uint32 [rail, port], positions of the port's own link directions; `UNCOUNTED` where it
-            has none.
-        seconds_per_byte: float64 [end].
-        notes: assumptions, a sentence each.
+        first_direction: uint64 [rail], number of the rail's first link direction among all subnets. Rails of one subnet
+            have the same numbers.
+        position: uint32 [link direction of all subnets], position in the following arrays; `UNCOUNTED` for directions
+            that are on no path.
+        rail, direction: int32 [end], rail of each link direction, and 2 * link + end. Directions between switches come
+            first, then hosts' directions. The last entry stands for paths that do not arrive; its rail is -1.
+        between_switches: number of link directions between switches.
+        out_of_port, into_port: uint32 [rail, port], positions of the port's own link directions; `UNCOUNTED` without a
+            link.
+        seconds_per_byte: float64 [end], time per byte.
+        notes: sentences on assumptions.
     """
 
     routes: tuple[SubnetRoutes, ...]
@@ -79,17 +79,17 @@ class SwitchPaths:
         return len(self.rail) - 1
 
     def between(self, rail: int, source: int, destination: int) -> npt.NDArray[np.uint32]:
-        """Return the path from one port to another, the link directions of the ports included."""
+        """Return the path from one port to another, including the ports' link directions."""
         leaf = self.leaf_of_port[rail, [source]].astype(np.intp)
         found = self._find(rail, leaf, np.array([destination]))
         if found.reason[0] > Reason.SAME_PORT:
             return np.array([self.no_route], np.uint32)
-        # A leaf stands for itself by one of its ports: the path to that port is empty.
+        # One port represents each leaf: the path to this port is empty.
         own = self.out_of_port[rail, source], self.into_port[rail, destination]
         return np.array([own[0], *self._positions(rail)[found.end[1:-1]], own[1]], np.uint32)
 
     def lengths(self, rail: int, leaf: npt.NDArray[np.integer], port: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-        """Return the number of link directions between switches from leaves to ports, int [pair] each: int64 [pair]."""
+        """Return the number of link directions between switches on the paths from leaves to ports: int64 [pair]."""
         found = self._find(rail, leaf, port)
         length = np.maximum(np.diff(found.offset) - 2, 0)
         return np.where(found.reason > Reason.SAME_PORT, 1, length)
@@ -101,7 +101,7 @@ class SwitchPaths:
 
         Args:
             rail: the rail.
-            leaf, port: int [pair].
+            leaf, port: int [pair], leaf and port of each pair.
 
         Returns:
             int64 [pair] each, `NO_END` for a path that is empty or does not arrive.
@@ -115,11 +115,11 @@ class SwitchPaths:
         return first, last
 
     def _positions(self, rail: int) -> npt.NDArray[np.uint32]:
-        """Return the positions of the link directions of a rail, then of further rails: uint32 [link direction]."""
+        """Return the positions of the link directions, from the rail's first one on: uint32 [link direction]."""
         return self.position[int(self.first_direction[rail]) :]
 
     def _find(self, rail: int, leaf: npt.NDArray[np.integer], port: npt.NDArray[np.integer]) -> PairPaths:
-        """Follow the routes, those of a leaf from its representative port; their first and last ends are of hosts."""
+        """Follow the routes from each leaf's representative port; the first and last directions belong to hosts."""
         return self.routes[rail].find_paths(self.leaf_lid[rail, leaf], self.lid[rail, port])
 
 
@@ -127,8 +127,8 @@ def find_switch_paths(subnets: Sequence[Subnet], lid: npt.NDArray[np.int32]) -> 
     """Prepare to follow the forwarding tables from the leaves to the ports of hosts.
 
     Args:
-        subnets: the rails. One that is named for several rails is the subnet of several adapters of each host.
-        lid: int32 [port, rail], `NO_LID` where a port is not on a rail.
+        subnets: the rails' subnets. A subnet listed for several rails holds several adapters of each host.
+        lid: int32 [port, rail], LIDs of the ports; `NO_LID` if a port is not on a rail.
     """
     by_rail = np.ascontiguousarray(lid.T)
     found = [_find_leaves(subnet.routes, by_rail[rail]) for rail, subnet in enumerate(subnets)]
@@ -144,7 +144,7 @@ def find_switch_paths(subnets: Sequence[Subnet], lid: npt.NDArray[np.int32]) -> 
     is_own = np.zeros(len(used), np.bool_)
     is_own[np.concatenate([each[each != NO_END] for each in own])] = True
     listed = np.concatenate([np.flatnonzero(used), np.flatnonzero(is_own)])
-    position = np.full(len(used) + 1, UNCOUNTED, np.uint32)  # a last one for `NO_END`
+    position = np.full(len(used) + 1, UNCOUNTED, np.uint32)  # the last element is for `NO_END`
     position[listed] = np.arange(len(listed))
     number = np.append(listed, offset[-1])
     rail_of_end = np.searchsorted(offset, number, side="right") - 1
@@ -175,8 +175,8 @@ class _Leaves:
     """The leaves of one rail, `NO_LEAF` first.
 
     Attributes:
-        of_port: int64 [port], the number of its leaf.
-        lid: int32 [leaf], of its first port.
+        of_port: int64 [port], number of the port's leaf.
+        lid: int32 [leaf], LID of the leaf's first port.
         switch: int32 [leaf], index in `SubnetRoutes.switch_node`.
     """
 
@@ -205,7 +205,7 @@ def _find_leaves(routes: SubnetRoutes, lid: npt.NDArray[np.int32]) -> _Leaves:
 
 
 def _find_own(subnet: Subnet, lid: npt.NDArray[np.int32], offset: int) -> npt.NDArray[np.int64]:
-    """Return `offset` + the link directions out of ports, and into them: int64 [2, port]; `NO_END` for none."""
+    """Return `offset` + the link directions out of ports, and into ports: int64 [2, port]; `NO_END` without a link."""
     network = subnet.routes.network
     port = subnet.fabric.lid_port[lid]
     out = network.end_at[subnet.fabric.port_node[port], subnet.fabric.port_number[port]].astype(np.int64)
@@ -215,7 +215,7 @@ def _find_own(subnet: Subnet, lid: npt.NDArray[np.int32], offset: int) -> npt.ND
 
 
 def _find_used(subnet: Subnet, leaf_lid: npt.NDArray[np.int32], lid: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
-    """Return which link directions between switches are on a path from a leaf to a port: bool [link direction]."""
+    """Return the link directions between switches that are on a path from a leaf to a port: bool [link direction]."""
     fabric = subnet.fabric
     between = (fabric.node_kind[fabric.link_node] == NodeKind.SWITCH).all(axis=1)
     one = np.broadcast_to(np.uint64(1), (len(leaf_lid), len(lid)))
