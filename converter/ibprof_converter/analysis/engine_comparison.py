@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A traffic under OpenSM's routing engines compared; forwarding tables computed by a rule and written."""
+"""Loads of a traffic under OpenSM's routing engines; forwarding tables computed by a rule and written."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ class EngineLoads:
     """Loads of a traffic under one routing engine.
 
     Attributes:
-        engine: OpenSM's name of it, or `PRESENT`.
-        used: the engine that OpenSM took, where it refused this one; None where nothing was routed.
-        max_bytes: of the most loaded link direction.
-        mean_bytes: of the link directions that carry anything.
-        max_switch_bytes: of the most loaded link direction between switches.
-        time_s: longest time of a link direction at line rate.
-        bytes_unrouted: that reach no destination.
-        deadlock: `FREE` where routes between hosts close no cycle of waiting link directions on a single virtual lane;
-            else `BY_LANES` where OpenSM lays them over several, or `CYCLE`. None where nothing was routed.
-        lanes: virtual lanes that OpenSM needs for them, by its log; None where it states none.
-        error: why there are no tables; None where there are some.
+        engine: OpenSM's name for the engine, or `PRESENT`.
+        used: the engine that OpenSM took instead, if the fabric was refused; None if nothing was routed.
+        max_bytes: bytes of the most loaded link direction.
+        mean_bytes: mean bytes of the link directions that carry bytes.
+        max_switch_bytes: bytes of the most loaded link direction between switches.
+        time_s: longest time of a link direction at line rate, in seconds.
+        bytes_unrouted: bytes without a route.
+        deadlock: `FREE` if routes between hosts close no cycle of waiting link directions on a single virtual lane;
+            else `BY_LANES` if OpenSM spreads them over several lanes, or `CYCLE`. None if nothing was routed.
+        lanes: virtual lanes that OpenSM's log states as needed; None if not stated.
+        error: the reason why there are no tables; None with tables.
     """
 
     engine: str
@@ -69,7 +69,7 @@ class EngineLoads:
 
     @property
     def counts(self) -> bool:
-        """Return whether OpenSM used the engine."""
+        """Return true if OpenSM used the engine."""
         return self.error is None and self.used == self.engine
 
 
@@ -79,7 +79,7 @@ class EngineComparison:
 
     Attributes:
         traffic, fabric: their names.
-        rows: the present tables first, where there are some, then the engines.
+        rows: the present tables first, if any, then the engines.
     """
 
     traffic: str
@@ -88,9 +88,10 @@ class EngineComparison:
 
     @property
     def best(self) -> EngineLoads | None:
-        """The engine that loses least and needs the shortest time, of those free from deadlock; None for none.
+        """The engine that loses the fewest bytes and needs the shortest time, among engines free from deadlock; or
+        None.
 
-        Those that need several virtual lanes are considered only where no other is free.
+        Engines that need several virtual lanes are considered only if no other engine is free from deadlock.
         """
         rows = [row for row in self.rows if row.counts and row.engine != PRESENT and row.deadlock != CYCLE]
         rows = [row for row in rows if row.deadlock == FREE] or rows
@@ -98,13 +99,13 @@ class EngineComparison:
 
     @property
     def conf_lines(self) -> tuple[str, ...]:
-        """The lines of `opensm.conf` that choose the best engine; empty for none."""
+        """The lines of `opensm.conf` that choose the best engine; empty without one."""
         if self.best is None:
             return ()
         return (f"routing_engine {self.best.engine}", *(("qos TRUE",) if self.best.deadlock == BY_LANES else ()))
 
     def as_json(self) -> dict[str, object]:
-        """Return it as plain values."""
+        """Return the comparison as plain values."""
         return {
             "traffic": self.traffic,
             "fabric": self.fabric,
@@ -118,12 +119,12 @@ class EngineComparison:
 def compare_engines(
     fabric: FabricOptions, traffic: TrafficOptions, engines: Sequence[str], progress: Progress = no_progress
 ) -> EngineComparison:
-    """Route a fabric by each engine, and put a traffic on the routes.
+    """Route a fabric by each engine, and compute the link loads of a traffic.
 
     Args:
-        fabric: which fabrics; their tables, if any, are the first row.
-        traffic: what is sent.
-        engines: OpenSM's names.
+        fabric: the fabrics; their tables, if any, are the first row.
+        traffic: the traffic.
+        engines: OpenSM's names of the engines.
         progress: receives each stage.
 
     Raises:
@@ -150,7 +151,7 @@ def compare_engines(
 
 
 def _read_rails(options: FabricOptions) -> tuple[tuple[Subnet, ...], bool]:
-    """Return the rails, and whether all of them have tables."""
+    """Return the rails, and true if all of them have tables."""
     files = options.find_rails()
     try:
         subnets, routed = tuple(read_rail(each, rail) for rail, each in enumerate(files)), True
@@ -231,8 +232,8 @@ def write_rule_tables(links: str, rule: str, output: Path) -> int:
         The number of switches.
 
     Raises:
-        InputError: the links cannot be read, or are of several rails.
-        InconsistentError: the rule makes no tables for the fabric, or some that can deadlock.
+        InputError: the links cannot be read, or belong to several rails.
+        InconsistentError: the rule makes no tables for the fabric, or its tables can deadlock.
     """
     rails = find_rails([links])
     if len(rails) != 1:

@@ -32,22 +32,22 @@ _PARQUET = ".parquet"
 
 @dataclass(frozen=True, slots=True)
 class LoadsOutputOptions:
-    """Which files to write.
+    """The files to write.
 
     Attributes:
-        output: links.csv, or Parquet by its suffix; None: stdout.
-        nodes: nodes.csv, or Parquet by its suffix.
-        yaml: nodes and links in one YAML file.
-        png, figure: pictures; a figure is PNG, SVG or PDF by its suffix.
-        html: the one-file web view.
-        graphml, dot, tgf: graphs.
-        topology_conf: Slurm's.
-        boxfish: a folder of tables.
-        trace: trace events of the run over time.
-        folded: calls by their bytes on the most loaded link direction, as folded stacks.
-        panels: `REGION`, `OPERATION`, `SITE` or `JOB`, a picture each; None: one picture.
-        only_used: whether to leave out links without traffic.
-        full_scale: bytes of the darkest colour in pictures; None: those of the most loaded link direction.
+        output: file for links.csv, or Parquet by its suffix; None: stdout.
+        nodes: file for nodes.csv, or Parquet by its suffix.
+        yaml: file for nodes and links as YAML.
+        png, figure: files for pictures; a figure is PNG, SVG or PDF by its suffix.
+        html: file for the web view.
+        graphml, dot, tgf: files for graphs.
+        topology_conf: file for Slurm's topology.
+        boxfish: folder for tables.
+        trace: file for trace events of the run over time.
+        folded: file for folded stacks: calls by their bytes on the most loaded link direction.
+        panels: one picture for each `REGION`, `OPERATION`, `SITE` or `JOB`; None: one picture.
+        only_used: true to leave out links without traffic.
+        full_scale: bytes of the darkest colour in pictures; None: bytes of the most loaded link direction.
     """
 
     output: Path | None = None
@@ -76,11 +76,11 @@ class LoadsOutputOptions:
         """Check the options before any file is read.
 
         Args:
-            by: what the loads distinguish.
+            by: columns that the loads distinguish.
             jobs: number of jobs.
 
         Raises:
-            UsageError: a figure is of no known kind, or panels are of what the loads do not distinguish.
+            UsageError: a figure has an unknown suffix, or the loads do not distinguish the panels.
         """
         if self.figure and self.figure.suffix.lower() not in FIGURE_SUFFIXES:
             raise UsageError(f"--figure {self.figure}: expected a name that ends with {', '.join(FIGURE_SUFFIXES)}")
@@ -97,16 +97,16 @@ OUTPUT_FILES = tuple(field.name for field in fields(LoadsOutputOptions) if field
 
 
 def write_outputs(loads: FabricLoads, options: LoadsOutputOptions, spell: Callable[[str], str] = str) -> None:
-    """Write all files of the options. Modules that are slow to import are imported only where their output is.
+    """Write all files of the options. Modules that are slow to import are imported only if needed.
 
     Args:
-        loads: of the links.
-        options: which files.
-        spell: how the view's texts are written, such as paths without their folders.
+        loads: loads of the links.
+        options: the files to write.
+        spell: function applied to the view's texts, for example to shorten paths.
 
     Raises:
         MissingToolError: an output needs a package that is not installed.
-        OSError: a file cannot be written; it names it.
+        OSError: a file cannot be written; the error names it.
     """
 
     def links() -> Iterator[Row]:
@@ -210,13 +210,13 @@ def draw_loads(
 
     Args:
         file: a path, PNG, SVG or PDF by its suffix; or an open file, which becomes a PNG.
-        loads: of the links.
-        panels, only_used, full_scale: as in `LoadsOutputOptions`.
+        loads: loads of the links.
+        panels, only_used, full_scale: see `LoadsOutputOptions`.
 
     Raises:
-        OSError: the file cannot be written; it names it.
+        OSError: the file cannot be written; the error names it.
     """
-    # matplotlib warns of its font cache, which has nothing to do with the fabric.
+    # matplotlib's warnings about its font cache are unrelated to the fabric.
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     from ibprof_converter.outputs.fabric_picture import write_picture  # noqa: PLC0415  (matplotlib is slow to import)
 
@@ -228,10 +228,11 @@ def draw_loads(
 def fold_busiest_link(loads: FabricLoads) -> str:
     """Return a line `LINK;region;operation;line BYTES` for each call that loads the most loaded link direction.
 
-    It is the busiest by its time at line rate along static routes. What the traffic does not distinguish is left out.
+    The most loaded link direction has the largest time at line rate along static routes. Fields that the traffic does
+    not distinguish are left out.
 
     Raises:
-        UsageError: bytes were counted at the ports, or no link carries any.
+        UsageError: bytes were counted at the ports, or no link carries bytes.
     """
     busiest = find_busiest(loads)
     if loads.traffic is None or not busiest:

@@ -35,12 +35,12 @@ _MEASURED = "measured"
 
 @dataclass(frozen=True, slots=True)
 class NamedLoads:
-    """Loads with the names that the user typed.
+    """Loads, with the names that the user typed.
 
     Attributes:
-        loads: of the links.
-        traffics, placements: as the user typed them, one a job.
-        judged: the verdict on the run; None: the page shows none.
+        loads: loads of the links.
+        traffics, placements: names as typed, one per job.
+        judged: the verdict on the run; None: the page shows no verdict.
     """
 
     loads: FabricLoads
@@ -54,8 +54,8 @@ class NetworkView(NotebookView):
     """The one-file web view.
 
     Attributes:
-        title: names of the traffic and of the fabric.
-        html: the page; it needs no other file and reaches for none.
+        title: names of the traffic and the fabric.
+        html: the page, which needs no other file.
     """
 
     title: str
@@ -68,7 +68,7 @@ class NetworkView(NotebookView):
         """Write the page.
 
         Raises:
-            OSError: the file cannot be written; it names it.
+            OSError: the file cannot be written; the error names it.
         """
         path = Path(path)
         with naming_file(path):
@@ -84,14 +84,14 @@ def render_view(
     """Return the one-file web view.
 
     Args:
-        loads: of the first run; port counters to which they were compared are another run.
+        loads: loads of the first run; compared port counters are shown as another run.
         compared: other runs on the same fabric.
-        attributes: data on ranks and nodes.
-        spell: how texts are written, such as paths without their folders.
+        attributes: files with data on ranks and nodes.
+        spell: function applied to texts, for example to shorten paths.
 
     Raises:
-        InputError: a file of attributes is not what it should be.
-        UsageError: the traffic knows no ranks that attributes could be of, or runs are on other fabrics.
+        InputError: a file of attributes is invalid.
+        UsageError: attributes need ranks that the traffic lacks, or runs have different fabrics.
     """
     own = loads if isinstance(loads, NamedLoads) else NamedLoads(loads)
     for each in compared:
@@ -114,7 +114,7 @@ def render_view(
 
 
 def _explain_changes(runs: Sequence[NamedLoads], names: Sequence[str]) -> list[RunPairChange]:
-    """Return what changed from each run to each other one that is judged too."""
+    """Return the changes between each pair of runs with verdicts."""
     if len(runs) < 2:
         return []
     facts = [facts_of_loads(run.loads, run.judged.links) if run.judged else None for run in runs]
@@ -167,7 +167,7 @@ def _run_of_counters(loads: FabricLoads, agreement: Agreement) -> ViewRun:
 
 
 def _name_runs(runs: Sequence[NamedLoads]) -> Sequence[str]:
-    """Return the names of runs: traffic, placement or both, whichever differ; equal names get numbers."""
+    """Return distinct names of runs: traffic, placement or both; equal names get numbers."""
     if len(runs) == 1:
         return [_PREDICTED if runs[0].loads.agreement else ""]
     traffics = [" + ".join(map(_shorten, run.traffics)) for run in runs]
@@ -184,5 +184,5 @@ def _name_runs(runs: Sequence[NamedLoads]) -> Sequence[str]:
 
 
 def _shorten(name: str) -> str:
-    """Return a file's name without its folders; of a rule, the rule."""
+    """Return a file's name without its folders; a rule stays unchanged."""
     return Path(name).name if Path(name).exists() else name

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files to write: never over an input, never two outputs into one; and texts that name files without their folders."""
+"""Checks of output files against inputs and each other; and texts that name files without their folders."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _FOLDERS = re.compile(r"(?:^|(?<=[\s=:,;'\"]))[^\s=:,;'\"<>]*/(?=[^\s/=:,;'\"])"
 
 
 def check_files(inputs: Iterable[Path], outputs: Mapping[str, Path | None]) -> None:
-    """Refuse to write over an input, or two outputs into one file.
+    """Refuse to overwrite an input, or to write two outputs into one file.
 
     Args:
         inputs: files that are read.
-        outputs: option -> the file that it names, None for none.
+        outputs: option -> its file; None for no file.
 
     Raises:
-        UsageError: two names are of one file.
+        UsageError: two names denote one file.
     """
     taken = {_identify(path): "an input" for path in inputs}
     for option, path in outputs.items():
@@ -41,7 +41,7 @@ def check_files(inputs: Iterable[Path], outputs: Mapping[str, Path | None]) -> N
 
 
 def _identify(path: Path) -> object:
-    """Return a key of a file, the same for all its names; None for devices and pipes, which may be written twice."""
+    """Return a file's key, equal for all its names; None for devices and pipes, which may be written twice."""
     if not path.exists():
         return path.resolve()
     status = path.stat()
@@ -60,7 +60,7 @@ def open_output(path: Path | None) -> Iterator[TextIO]:
 
 @contextmanager
 def naming_file(path: Path) -> Iterator[None]:
-    """Add the file's name to errors of writing, such as a full disk."""
+    """Add the file's name to write errors, such as a full disk."""
     try:
         yield
     except OSError as error:
@@ -73,14 +73,14 @@ class PathRedactor:
     """Replaces paths by the names of their files.
 
     Attributes:
-        names: from path to name, the longest path first.
+        names: path -> name, the longest path first.
     """
 
     names: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def of_files(cls, files: Iterable[Path]) -> PathRedactor:
-        """Return a redactor for the paths of some files, as given and in full."""
+        """Return a redactor for the given files, by their given and full paths."""
         names: dict[str, str] = {}
         for file in files:
             given = [each for each in (file, file.absolute(), file.resolve()) if each.name]
@@ -95,11 +95,11 @@ class PathRedactor:
         return cls(tuple(sorted(changed, key=lambda pair: -len(pair[0]))))
 
     def in_html(self) -> PathRedactor:
-        """Return the same for a text in which characters of markup are escaped."""
+        """Return a redactor for HTML text, in which markup characters are escaped."""
         return PathRedactor(tuple((html.escape(path), html.escape(name)) for path, name in self.names))
 
     def apply(self, text: str) -> str:
-        """Return a text with names in place of paths."""
+        """Return a text with paths replaced by names."""
         for path, name in self.names:
             text = text.replace(path, name)
         return text

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of the pipeline: the fabrics and the traffic to read, and the placement of one on the other."""
+"""Options of the pipeline: the fabrics and the traffic to read, and the traffic's placement on the fabrics."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ibprof.errors import UsageError, quote_found
 
-# The readers are imported when files are named: --help needs the options alone, and must come at once.
+# The readers are imported when files are named: --help needs only the options, and must be fast.
 if TYPE_CHECKING:
     from ibprof.profile.row_choice import RowChoice
     from ibprof_converter.routing.rail_files import RailFiles
@@ -46,8 +46,8 @@ class AttributeFiles:
     """The user's data on ranks and nodes.
 
     Attributes:
-        ranks: CSV with a column `rank`, then any others.
-        nodes: CSV with a column `host`, `node` or `guid`, then any others.
+        ranks: CSV file with a column `rank`, then further columns.
+        nodes: CSV file with a column `host`, `node` or `guid`, then further columns.
     """
 
     ranks: Path | None = None
@@ -60,16 +60,16 @@ class AttributeFiles:
 
 @dataclass(frozen=True, slots=True)
 class FabricOptions:
-    """Which fabrics to read.
+    """The fabrics to read.
 
     Attributes:
-        names: dumps, folders of dumps or names of synthetic fabrics, a rail each.
-        tables: files of forwarding tables, one a name; empty: those found next to the dumps.
-        host_names: where the description of an adapter has the host's name; None: its first word.
-        level_hosts: names of the CAs that levels are counted from; None: by the cabling.
-        strict: whether forwarding tables that lead to what the dumps lack are an error.
-        name_map: file with names for nodes; None: the one next to the dumps, if any.
-        routes: where routes come from, as `parse_routes` returns it; None: the tables, or else a model.
+        names: dumps, folders of dumps or names of synthetic fabrics, one per rail.
+        tables: files of forwarding tables, one per name; empty: the files found next to the dumps.
+        host_names: pattern for the host's name in an adapter's description; None: the first word.
+        level_hosts: pattern for names of CAs from which levels are counted; None: by the cabling.
+        strict: true if it is an error when forwarding tables lead to missing parts of the dumps.
+        name_map: file of node names; None: the file next to the dumps, if any.
+        routes: source of routes, from `parse_routes`; None: the tables, else a model.
     """
 
     names: tuple[str, ...]
@@ -87,27 +87,27 @@ class FabricOptions:
         return find_rails(self.names, self.tables, self.name_map)
 
     def files(self) -> Iterator[Path]:
-        """Yield the files to read, those found next to the dumps included."""
+        """Yield the files to read, including those found next to the dumps."""
         for rail in self.find_rails():
             yield from rail.all()
 
 
 @dataclass(frozen=True, slots=True)
 class TrafficOptions:
-    """Which traffic to put on a fabric, and how.
+    """The traffic, and the options that put it on a fabric.
 
     Attributes:
-        names: profiles, recordings, tables or patterns, one a job.
-        placements: where the ranks of each job are, in their order; empty: as recorded.
+        names: profiles, recordings, tables or patterns, one per job.
+        placements: rank placement of each job, in the jobs' order; empty: as recorded.
         rails: policy for bytes whose rail was not measured; None: the default policy.
-        nic: policy for the adapter of a host in one subnet; None: as measured or recorded, else the default policy.
-        by: columns to distinguish, of `REGION`, `OPERATION` and `SITE`.
+        nic: policy for a host's adapter in one subnet; None: as measured or recorded, else the default policy.
+        by: columns to distinguish, from `REGION`, `OPERATION` and `SITE`.
         counters: port counters to compare loads with: one file, or two, before and after.
-        adaptive: whether to add bounds of adaptive routing even where no dump mentions it.
-        strict: whether bytes that cannot be routed are an error.
-        flows_limit: all-to-all of more flows than this is computed in parts; None: its flows are always held.
-        inherited: placements, rails and nic come from another traffic: they apply where this one has ranks.
-        chosen: the calls whose bytes to put on links; all by default.
+        adaptive: true to add bounds of adaptive routing even if no dump mentions it.
+        strict: true if unroutable bytes are an error.
+        flows_limit: largest number of flows of an all-to-all held in memory; beyond it, parts are used; None: no limit.
+        inherited: true if placements, rails and nic come from another traffic; they apply only to traffic with ranks.
+        chosen: the calls whose bytes count; by default all.
     """
 
     names: tuple[str, ...]
@@ -123,12 +123,12 @@ class TrafficOptions:
     chosen: RowChoice = field(default_factory=_choose_all_rows)
 
     def files(self) -> Iterator[Path]:
-        """Yield the files to read; patterns and rules for placements are among them as paths that do not exist."""
+        """Yield the files to read. They include patterns and placement rules, as paths that do not exist."""
         yield from map(Path, (*self.names, *self.counters, *self.placements))
 
     @property
     def over_hosts(self) -> bool:
-        """True where the ends of patterns are hosts: options name the host or the adapter of each rank."""
+        """True if the ends of patterns are hosts: options name the host or the adapter of each rank."""
         return bool(self.placements or self.nic)
 
 
@@ -145,10 +145,10 @@ def parse_pattern(text: str) -> re.Pattern[str]:
 
 
 def parse_columns(text: str) -> tuple[str, ...]:
-    """Return the columns of loads, of `REGION`, `OPERATION` and `SITE`, from names with commas between them.
+    """Return the columns of loads (`REGION`, `OPERATION`, `SITE`) from names separated by commas.
 
     Raises:
-        UsageError: there is another name.
+        UsageError: a name is unknown.
     """
     columns = tuple(column.strip() for column in text.split(","))
     if unknown := set(columns) - {REGION, OPERATION, SITE}:
@@ -159,7 +159,8 @@ def parse_columns(text: str) -> tuple[str, ...]:
 
 
 def split_names(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Split names into fabrics and traffic: the last one is traffic, and so are those before it that look like it.
+    """Split names into fabrics and traffic. The last name is traffic, and so are names before it that look like
+    traffic.
 
     Raises:
         UsageError: traffic comes first and a fabric last.
@@ -181,7 +182,7 @@ def split_names(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]
 
 
 def _join_inspector_files(names: Sequence[str]) -> tuple[str, ...]:
-    """Return names of traffic in which the files of NCCL Inspector, one a process, are their folder: one job."""
+    """Return names of traffic, with files of NCCL Inspector (one per process) replaced by their folder: one job."""
     from ibprof_converter.traffic.nccl_inspector import is_inspector_file  # noqa: PLC0415  (as above)
 
     if len(names) < 2:
@@ -196,12 +197,12 @@ def _join_inspector_files(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def list_compared(own: TrafficOptions, names: Sequence[str], placements: Sequence[str]) -> list[TrafficOptions]:
-    """Return each run to compare with: the same jobs placed differently, or another traffic each.
+    """Return the runs to compare with: the same jobs in other placements, or other traffics.
 
     Args:
-        own: the run that others are compared with.
-        names: other traffics, a run each.
-        placements: one for each name; without names, one for each job, once for each run.
+        own: the run that is compared with the others.
+        names: other traffics, one per run.
+        placements: one placement for each name; without names, one for each job of each run.
 
     Raises:
         UsageError: there are too few or too many placements.
@@ -216,7 +217,7 @@ def list_compared(own: TrafficOptions, names: Sequence[str], placements: Sequenc
         firsts = range(0, len(placements), jobs)
         return [replace(other, placements=tuple(placements[first : first + jobs])) for first in firsts]
     if not placements:
-        # The placement rule of the run itself applies to the others too.
+        # The run's placement rule also applies to the other runs.
         shared = own.placements if len(own.placements) == 1 else ()
         return [replace(other, names=(name,), placements=shared) for name in names]
     if len(placements) != len(names):

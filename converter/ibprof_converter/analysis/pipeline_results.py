@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fabrics with forwarding tables, and the loads of their links with everything that the loads rest on."""
+"""Fabrics with forwarding tables; and link loads with the data behind them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ STATIC_PARTS = (
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RoutedFabric(NotebookView):
-    """Fabrics, a rail each.
+    """Fabrics, one per rail.
 
     Attributes:
         subnets: fabric and forwarding tables of each rail.
@@ -67,16 +67,16 @@ class RoutedFabric(NotebookView):
 
     @property
     def name(self) -> str:
-        """Names of the rails with their last folders, since dumps of all fabrics have the same file names."""
+        """Names of the rails, with their last folders, since dumps of all fabrics have the same file names."""
         return " and ".join("/".join(Path(fabric.name).parts[-2:]) for fabric in self.fabrics)
 
     @property
     def route_source(self) -> str:
-        """Where routes come from: `tables`, `modelled:MODEL` or `opensm:ENGINE`, by rail where they differ."""
+        """Source of routes: `tables`, `modelled:MODEL` or `opensm:ENGINE`; listed by rail if they differ."""
         return name_routes(self.subnets)
 
     def has_links_of(self, other: RoutedFabric) -> bool:
-        """Return whether both have the same links between the same nodes, on each rail."""
+        """Return true if both fabrics have the same links between the same nodes, on each rail."""
         return len(self.fabrics) == len(other.fabrics) and all(
             np.array_equal(getattr(mine, name), getattr(theirs, name))
             for mine, theirs in zip(self.fabrics, other.fabrics, strict=True)
@@ -85,11 +85,11 @@ class RoutedFabric(NotebookView):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Oddities of the dumps and of how forwarding tables fit them, a sentence each."""
+        """Sentences on anomalies of the dumps, and of their forwarding tables."""
         return tuple(warning for subnet in self.subnets for warning in subnet.warnings)
 
     def nodes(self) -> Iterator[Row]:
-        """Yield the rows of nodes.csv as dicts; `pandas.DataFrame(fabric.nodes())` takes them."""
+        """Yield the rows of nodes.csv as dicts, for example for `pandas.DataFrame(fabric.nodes())`."""
         return node_rows(self.fabrics, self.layouts, self.hosts, None)
 
 
@@ -99,13 +99,13 @@ class FabricLoads(NotebookView):
 
     Attributes:
         fabric: the rails.
-        demand: the traffic between ranks; None where it knows no ranks, and for several jobs.
-        profiles: for each job the run that it was recorded in; None where it was not recorded.
-        placed: the traffic of all jobs between ports.
+        demand: the traffic between ranks; None without ranks, and for several jobs.
+        profiles: the recorded run of each job; None if it was not recorded.
+        placed: the traffic of all jobs, from port to port.
         loads: bytes of the links.
-        coverage: data that was not seen, and data that is modelled.
+        coverage: unseen and modelled data.
         agreement: comparison with port counters; None without them.
-        bounds: of adaptive routing; None where switches route by their tables alone.
+        bounds: bounds of adaptive routing; None if switches route by their tables alone.
     """
 
     fabric: RoutedFabric
@@ -127,17 +127,17 @@ class FabricLoads(NotebookView):
 
     @property
     def by_rail(self) -> tuple[npt.NDArray[np.uint64], ...]:
-        """Bytes of each rail: uint64 [link, end, group], what the node at that end sends on the link."""
+        """Bytes of each rail: uint64 [link, end, group], bytes that the node at this end sends on the link."""
         return self.loads.by_rail
 
     @property
     def traffic(self) -> Traffic | None:
-        """The flows between ports; None where bytes were counted at the ports."""
+        """The flows between ports; None if bytes were counted at the ports."""
         return self.placed if isinstance(self.placed, Traffic) else None
 
     @property
     def judging_bounds(self) -> Bounds | None:
-        """The bounds whose estimate ranks and judges loads: those of adaptive routing, not those of unknown routes."""
+        """The bounds whose estimate ranks and judges loads: bounds of adaptive routing, not of unknown routes."""
         return self.bounds if self.bounds and self.bounds.is_adaptive else None
 
     @property
@@ -147,7 +147,7 @@ class FabricLoads(NotebookView):
 
     @property
     def subtitle(self) -> str:
-        """Bytes over links, within hosts and not routed, in one line."""
+        """Routed, local and unrouted bytes, in one line."""
         loads = self.loads
         busiest = max(int(each.sum(axis=2, dtype=np.uint64).max(initial=0)) for each in loads.by_rail)
         text = f"{format_bytes(loads.bytes_routed)} over links, {format_bytes(busiest)} on the most loaded direction"
@@ -167,7 +167,7 @@ class FabricLoads(NotebookView):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Sentences that must stand next to any output of the loads: notes, bounds, bytes on no link."""
+        """Sentences that every output of the loads must show: notes, bounds, bytes on no link."""
         loads = self.loads
         lines = [*self.coverage.lost, *self.coverage.notes]
         if self.traffic and self.traffic.nic and MODELLED in self.traffic.nic:
@@ -183,18 +183,18 @@ class FabricLoads(NotebookView):
         return tuple(lines)
 
     def rows(self, only_used: bool = False) -> Iterator[Row]:
-        """Yield the rows of links.csv as dicts; `pandas.DataFrame(loads.rows())` takes them.
+        """Yield the rows of links.csv as dicts, for example for `pandas.DataFrame(loads.rows())`.
 
         Args:
-            only_used: whether to leave out links without traffic.
+            only_used: true to leave out links without traffic.
         """
         return rows_of(self.table(only_used))
 
     def table(self, only_used: bool = False) -> Table:
-        """Return the columns of links.csv; `pandas.DataFrame(loads.table())` takes them.
+        """Return the columns of links.csv, for example for `pandas.DataFrame(loads.table())`.
 
         Args:
-            only_used: whether to leave out links without traffic.
+            only_used: true to leave out links without traffic.
         """
         fabric = self.fabric
         return link_table(fabric.fabrics, fabric.layouts, self.loads, only_used, self.agreement, self.bounds)
@@ -208,11 +208,11 @@ class FabricLoads(NotebookView):
         )
 
     def most_loaded(self, count: int = 10) -> tuple[Hotspot, ...]:
-        """Return the link directions that carry most, with the ranks that load them."""
+        """Return the most loaded link directions, with the ranks that load them."""
         return self.ends().most_loaded(count, groups=0).hotspots
 
     def heat(self) -> LinkHeat:
-        """Return how the loads of all link directions compare."""
+        """Return the comparison of all link directions' loads."""
         return self.ends().heat()
 
     def ends(self) -> LinkDirections:
@@ -220,7 +220,7 @@ class FabricLoads(NotebookView):
         return LinkDirections(self.fabric.subnets, self.fabric.layouts, self.loads, self.traffic, self.judging_bounds)
 
     def find_unrouted(self) -> UnroutedBytes | None:
-        """Return the bytes without a route; None where all bytes have one."""
+        """Return the bytes without a route; None if all bytes have one."""
         return find_unrouted(self.placed, self.fabric.subnets, self.loads)
 
     def about(self) -> dict[str, object]:

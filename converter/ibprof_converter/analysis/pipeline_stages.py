@@ -51,12 +51,12 @@ Demand = RankTraffic | Traffic | PortCounters
 
 
 def read_subnets(options: FabricOptions, progress: Progress = no_progress) -> tuple[Subnet, ...]:
-    """Return the rails: each a fabric with its forwarding tables. Missing ones are modelled, but not with `strict`.
+    """Return the rails: each a fabric with its forwarding tables. Missing tables are modelled, except with `strict`.
 
     Raises:
-        InputError: a file is not what it should be, or tables are missing though they are asked for.
-        InconsistentError: two rails are one; with `strict`, forwarding tables lead to what the dumps lack.
-        MissingToolError: OpenSM is asked for, and it or ibsim is not installed.
+        InputError: a file is invalid, or requested tables are missing.
+        InconsistentError: two rails are the same; with `strict`, forwarding tables lead to missing parts of the dumps.
+        MissingToolError: OpenSM is requested, but OpenSM or ibsim is not installed.
     """
     progress("reading the fabric")
     routes = options.routes or (TABLES if options.strict else None)
@@ -91,9 +91,9 @@ def load_traffic(fabric: RoutedFabric, options: TrafficOptions, progress: Progre
     """Read traffic, and return the loads of a fabric's links.
 
     Raises:
-        InputError: a file is not what it should be.
+        InputError: a file is invalid.
         UsageError: the options do not fit the traffic or each other.
-        InconsistentError: with `strict`, bytes cannot be routed.
+        InconsistentError: with `strict`, some bytes cannot be routed.
     """
     progress("reading the traffic")
     if (size := _size_of_large_all_to_all(fabric, options)) is not None:
@@ -109,7 +109,7 @@ def load_traffic(fabric: RoutedFabric, options: TrafficOptions, progress: Progre
 
 
 def _size_of_large_all_to_all(fabric: RoutedFabric, options: TrafficOptions) -> int | None:
-    """Return the bytes a pair of an all-to-all that is better loaded without holding its flows; None for all else."""
+    """Return the bytes per pair of an all-to-all that is too large to hold its flows; None for other traffic."""
     limit = options.flows_limit
     if len(options.names) > 1 or limit is None or options.by or options.placements or options.nic == SPREAD:
         return None
@@ -126,8 +126,8 @@ def load_demands(
 
     Args:
         fabric: the rails.
-        demands: one a job.
-        options: the names are those of the demands.
+        demands: the traffic of each job.
+        options: options whose names belong to `demands`.
         progress: receives each stage.
 
     Raises:
@@ -146,7 +146,7 @@ def _complete(
     loads: Loads,
     options: TrafficOptions,
 ) -> FabricLoads:
-    """Return loads with their coverage, comparison with counters, and bounds."""
+    """Return the loads with their coverage, comparison with counters, and bounds."""
     if options.strict and loads.bytes_unrouted:
         reasons = ", ".join(f"{amount} ({reason})" for reason, amount in loads.bytes_unrouted.items())
         raise InconsistentError(f"--strict: bytes that cannot be routed: {reasons}")
@@ -193,7 +193,7 @@ def _place_jobs(fabric: RoutedFabric, demands: Sequence[Demand], options: Traffi
     for name, demand, placement in zip(options.names, demands, placements, strict=True):
         if isinstance(demand, RankTraffic):
             job = map_to_lids(demand, fabric.hosts, fabric.fabrics, placement, options.rails, options.nic)
-            # The coverage has the gaps of a single job.
+            # The coverage reports the gaps of a single job.
             missing = describe_gaps(demand.profile) if demand.profile and len(demands) > 1 else ()
             placed.append(replace(job, notes=(*job.notes, *missing)))
         elif (placement or options.rails or options.nic) and not options.inherited:
@@ -210,14 +210,14 @@ def _place_jobs(fabric: RoutedFabric, demands: Sequence[Demand], options: Traffi
 
 
 def _name_job(name: str) -> str:
-    """Return the short name of a job: of a file without folder and ending, of a pattern without its prefix."""
+    """Return a job's short name: a file without folder and suffix, or a pattern without its prefix."""
     return name.removeprefix(PREFIX) if name.startswith(PREFIX) else Path(name).stem
 
 
 def _compare_counters(
     names: Sequence[str], loads: Loads, placed: Traffic | PortCounters, fabric: RoutedFabric
 ) -> Agreement:
-    """Compare loads with port counters: those of one file, or the increase from one file to a second one."""
+    """Compare loads with port counters: the values of one file, or the increase between two files."""
     if len(names) > 2:
         raise UsageError(f"--counters: expected one file, or two, before and after; found {len(names)}")
     if not isinstance(placed, Traffic):
@@ -233,7 +233,7 @@ def _compare_counters(
 
 @dataclass(frozen=True, slots=True)
 class JudgedLoads:
-    """The verdict on loads, and the report on links that it rests on."""
+    """The verdict on loads, and the underlying report on links."""
 
     verdict: Verdict
     links: LinkReport
@@ -242,15 +242,15 @@ class JudgedLoads:
 def judge_loads(
     loads: FabricLoads, progress: Progress = no_progress, top: int = TOP, rank_by: str = BY_TIME
 ) -> JudgedLoads:
-    """Return the verdict on loads: is the network why their job is slow?
+    """Return the verdict on loads: is the network the reason why their job is slow?
 
     Args:
-        loads: of the links.
+        loads: loads of the links.
         progress: receives each stage of the diagnosis.
-        top: number of link directions to name.
+        top: number of link directions to list.
         rank_by: one of `RANKINGS`.
     """
-    # Loads alone need no diagnosis, whose modules are many.
+    # Loads alone need no diagnosis, which imports many modules.
     from ibprof_converter.hotspots.busiest_link import judge_job  # noqa: PLC0415
     from ibprof_converter.hotspots.link_report import report_on_links  # noqa: PLC0415
 
@@ -275,10 +275,10 @@ def judge_loads(
 
 
 def _time_regions(loads: FabricLoads) -> Mapping[str, float] | None:
-    """Return the seconds at line rate of each region's own most loaded link direction.
+    """Return the seconds at line rate of each region's most loaded link direction.
 
-    None where there is only one region, or too much to split; where routes are adaptive, since then only the total is
-    estimated; and where no link's speed is known.
+    The result is None with only one region, or too many flows to split; with adaptive routing, where only the total is
+    estimated; and if no link's speed is known.
     """
     from ibprof_converter.hotspots.link_report import DIAGNOSED_FLOWS  # noqa: PLC0415  (as above)
 

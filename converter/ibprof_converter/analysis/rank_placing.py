@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Search for a better placement of ranks on a fabric, and compare it with others."""
+"""Search for a better placement of ranks on a fabric, and compare it with other placements."""
 
 from __future__ import annotations
 
@@ -67,14 +67,14 @@ class PlaceOptions:
     """Options of a search for a placement.
 
     Attributes:
-        placement: present hosts of the ranks; None: as recorded.
+        placement: rule for the ranks' present hosts; None: as recorded.
         rails: policy for bytes on several rails; None: the default policy.
-        nic: policy for the adapter of a host in one subnet; None: the default one for ranks that are elsewhere.
-        adaptive: whether to judge by the loads of adaptive routing even where no dump mentions it.
-        hosts: a file of hosts to choose from, or `OWN` for those the ranks are on; None: all.
-        slots: ranks that a host takes; None: 1, or as many as it has now with `OWN`.
-        seed: of the random choices.
-        seconds: that set the work of the search; None: by the number of ranks.
+        nic: policy for a host's adapter in one subnet; None: the default policy for ranks on other hosts.
+        adaptive: true to judge by the loads of adaptive routing even if no dump mentions it.
+        hosts: file with hosts to choose from, or `OWN` for the ranks' present hosts; None: all.
+        slots: ranks per host; None: 1, or with `OWN` the host's present number.
+        seed: seed of the random choices.
+        seconds: seconds that determine the work of the search; None: by the number of ranks.
     """
 
     placement: str | None = None
@@ -87,7 +87,7 @@ class PlaceOptions:
     adaptive: bool = False
 
     def files(self) -> Iterator[Path]:
-        """Yield the files to read; a rule for the placement is among them as a path that does not exist."""
+        """Yield the files to read. They include a placement rule, as a path that does not exist."""
         named = (self.placement, None if self.hosts == OWN else self.hosts)
         yield from (Path(name) for name in named if name is not None)
 
@@ -95,7 +95,7 @@ class PlaceOptions:
         """Check the options before any file is read.
 
         Raises:
-            UsageError: a number is out of its range.
+            UsageError: a number is out of range.
         """
         check_slots(self.slots)
         if not 0 <= self.seed < _SEEDS:
@@ -107,16 +107,16 @@ class PlaceOptions:
 def read_ranks_to_place(
     fabric: FabricOptions, traffic: str, progress: Progress = no_progress, chosen: RowChoice = ALL_ROWS
 ) -> tuple[tuple[Subnet, ...], Hosts, RankTraffic]:
-    """Read fabrics and traffic, and return what `place_ranks` takes: rails, their hosts, the traffic between ranks.
+    """Read fabrics and traffic; return the input of `place_ranks`: rails, hosts, and the traffic between ranks.
 
     Args:
-        fabric: which fabrics to read.
-        traffic: between ranks.
+        fabric: the fabrics to read.
+        traffic: the traffic between ranks.
         progress: receives each stage.
-        chosen: the calls whose bytes decide.
+        chosen: the calls whose bytes count.
 
     Raises:
-        UsageError: the traffic knows no ranks.
+        UsageError: the traffic has no ranks.
         IbprofError: as `read_subnets` and `read_traffic` do.
     """
     subnets = read_subnets(fabric, progress)
@@ -128,15 +128,15 @@ def read_ranks_to_place(
 
 
 def default_seconds(ranks: int) -> float:
-    """Return the seconds that set the work of a search where none are given."""
+    """Return the default seconds that determine the work of a search."""
     return min(_MOST_SECONDS, SEARCH_SECONDS * max(1.0, ranks / _RANKS))
 
 
 def require_ranks(demand: Demand) -> RankTraffic:
-    """Return traffic between ranks, and refuse other traffic.
+    """Return traffic between ranks; refuse other traffic.
 
     Raises:
-        UsageError: it knows no ranks.
+        UsageError: the traffic has no ranks.
     """
     if not isinstance(demand, RankTraffic):
         raise UsageError(f"{demand.origin}: only traffic between ranks can be placed anew")
@@ -150,19 +150,19 @@ def place_ranks(
     options: PlaceOptions,
     progress: SearchProgress = lambda _share, _best: None,
 ) -> PlacementComparison:
-    """Search for a placement that loads the most loaded link least, then the busiest between switches.
+    """Search for a placement with the least load on the most loaded link, then on the busiest link between switches.
 
     Args:
         subnets: the rails.
-        hosts: of them.
+        hosts: the rails' hosts.
         demand: the traffic between ranks.
-        options: of the search.
-        progress: is called as the search goes on.
+        options: options of the search.
+        progress: receives the progress of the search.
 
     Raises:
-        UsageError: the ranks do not fit, or options need a placement that is not known.
-        InputError: a file of hosts or of a placement is not what it should be.
-        InconsistentError: in the best placement some ranks do not reach each other.
+        UsageError: there are too many ranks, or options need an unknown placement.
+        InputError: a file of hosts or of a placement is invalid.
+        InconsistentError: some ranks cannot reach each other in the best placement.
     """
     given = _given_hosts(subnets, hosts, demand, options)
     slots, notes = _find_slots(hosts, given, demand.ranks, options)
@@ -186,7 +186,7 @@ def place_ranks(
         else:
             rows.insert(0, _judge_elsewhere(subnets, hosts, demand, given, options))
             notes = (*notes, "the ranks are now on hosts that are not among those to choose from")
-    # It holds for the link directions that the tables fix.
+    # The bound holds for the link directions that the tables fix.
     bounds = TimeBounds() if is_adaptive else find_bounds(problem)
     seconds = options.seconds or default_seconds(demand.ranks)
     found = search(problem, starts, options.seed, seconds, bounds, progress=progress)
@@ -218,7 +218,7 @@ def place_ranks(
 
 
 def _describe_unreachable(subnets: Sequence[Subnet], hosts: Hosts, chosen: npt.NDArray[np.integer]) -> str:
-    """Return in words which of the chosen hosts cannot reach each other on any rail, by one host a leaf switch."""
+    """Return a text on chosen hosts that cannot reach each other on any rail, with one host per leaf switch."""
     used = np.unique(chosen)
     leaf, first, inverse = np.unique(hosts.leaf[used], return_index=True, return_inverse=True)
     one = used[first]
@@ -243,9 +243,9 @@ def _describe_unreachable(subnets: Sequence[Subnet], hosts: Hosts, chosen: npt.N
 
 
 def _find_recorded_grid(demand: RankTraffic) -> npt.NDArray[np.int64] | None:
-    """Return the place of each rank on the largest grid that all of them made (MPI_Cart_create), int64 [rank, axis].
+    """Return each rank's position in the largest grid of all ranks (MPI_Cart_create): int64 [rank, axis].
 
-    None where there is none.
+    The result is None without such a grid.
     """
     ranks = [] if demand.profile is None else [each for each in demand.profile.ranks if each.rank < demand.ranks]
     grids = {each.rank: each.grids for each in ranks}
@@ -263,7 +263,7 @@ def _is_adaptive(subnets: Sequence[Subnet], options: PlaceOptions) -> bool:
 def _given_hosts(
     subnets: Sequence[Subnet], hosts: Hosts, demand: RankTraffic, options: PlaceOptions
 ) -> npt.NDArray[np.int32] | None:
-    """Return the host of each rank as the options say, else as recorded: int32 [rank]; None where it is not known."""
+    """Return the host of each rank from the options, else as recorded: int32 [rank]; None if unknown."""
     fabrics = [subnet.fabric for subnet in subnets]
     if options.placement is not None:
         placement = place_ranks_by_rule(options.placement, hosts, fabrics, demand.ranks, options.slots or 1)
@@ -300,7 +300,7 @@ def _make_problem(
 def _list_gaps(
     subnets: Sequence[Subnet], demand: RankTraffic, options: PlaceOptions, slots: RankSlots
 ) -> Iterator[str]:
-    """Yield the limits of the times: gaps of the recording and of the dumps, bytes of no rank, modelled choices."""
+    """Yield the limits of the times: gaps of the recording and the dumps, bytes without ranks, modelled choices."""
     coverage = describe_coverage(demand, None, subnets)
     yield from (f"not seen: {sentence}" for sentence in coverage.not_seen)
     if len(subnets) > 1:
@@ -314,7 +314,7 @@ def _list_gaps(
 def _judge_elsewhere(
     subnets: Sequence[Subnet], hosts: Hosts, demand: RankTraffic, given: npt.NDArray[np.int32], options: PlaceOptions
 ) -> CandidateRow:
-    """Judge the present placement, which is on other hosts than those to choose from."""
+    """Judge the present placement if it uses other hosts than those to choose from."""
     slots = assign_slots(hosts, own_hosts(given, None), len(given), options.nic)
     slot_of_rank = slots_on_hosts(slots, given)
     assert slot_of_rank is not None

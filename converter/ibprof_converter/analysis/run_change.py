@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two runs compared in one sentence: the change on the most loaded links, and its reason where it is known."""
+"""Comparison of two runs in one sentence: the change on the most loaded links, and its reason if known."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ class RunChange:
     """The change between two runs, and its reason.
 
     Attributes:
-        kind: the difference that changed the loads; `SEVERAL` where their parts cannot be separated.
-        text: the sentence.
-        ratio: time of B's most loaded link at line rate over that of A's; bytes where a speed is not known. None
-            where either run loads no link.
-        link: the most loaded link direction of the run that needs longer; None where links are not known.
-        most_loaded: the most loaded link directions of A and of B.
+        kind: the difference that changed the loads; `SEVERAL` if several differences cannot be separated.
+        text: the sentence on the change.
+        ratio: B over A for the time of the most loaded link at line rate, or for its bytes if a speed is unknown. None
+            if a run loads no link.
+        link: the most loaded link direction of the slower run; None if links are unknown.
+        most_loaded: the most loaded link directions of A and B.
     """
 
     kind: ChangeKind
@@ -56,7 +56,7 @@ class RunChange:
     most_loaded: tuple[tuple[LoadedDirection, ...], tuple[LoadedDirection, ...]]
 
     def as_json(self) -> dict[str, object]:
-        """Return it as plain values."""
+        """Return the change as plain values."""
         of_runs = [[each.as_json() for each in run] for run in self.most_loaded]
         return {
             "kind": str(self.kind),
@@ -69,18 +69,18 @@ class RunChange:
 
 @dataclass(frozen=True, slots=True)
 class _Reason:
-    """A difference between two runs, in words that follow `because`."""
+    """A difference between two runs, as words that follow `because`."""
 
     kind: ChangeKind
     text: str
 
 
 def explain_change(a: RunFacts, b: RunFacts, names: tuple[str, str] = ("A", "B")) -> RunChange:
-    """Return what changed from one run to another, and why.
+    """Return the change from one run to another, and its reason.
 
     Args:
         a, b: the runs.
-        names: of the runs, as the sentence calls them.
+        names: the runs' names in the sentence.
     """
     names = printable(names[0]), printable(names[1])
     most_loaded = ((a.most_loaded or ())[:_LISTED], (b.most_loaded or ())[:_LISTED])
@@ -102,7 +102,7 @@ def explain_change(a: RunFacts, b: RunFacts, names: tuple[str, str] = ("A", "B")
 
 
 def _find_slower(a: RunFacts, b: RunFacts) -> tuple[LoadedDirection | None, float | None]:
-    """Return the most loaded link direction of the run that needs longer, and the ratio of B to A."""
+    """Return the most loaded link direction of the slower run, and the ratio of B to A."""
     if not _have_links(a, b):
         return None, None
     first, second = a.busiest, b.busiest
@@ -118,7 +118,7 @@ def _have_speeds(first: LoadedDirection, second: LoadedDirection) -> bool:
 
 
 def _describe_bytes(a: RunFacts, b: RunFacts, names: tuple[str, str]) -> str:
-    """Compare the bytes that the runs send, where no link can be compared."""
+    """Compare the bytes that the runs send if no link can be compared."""
     if _have_links(a, b):
         return "No link carries anything in either run"
     if a.bytes is None or b.bytes is None:
@@ -131,7 +131,7 @@ def _describe_bytes(a: RunFacts, b: RunFacts, names: tuple[str, str]) -> str:
 def _describe_loads(
     a: RunFacts, b: RunFacts, slower: LoadedDirection | None, ratio: float | None, names: tuple[str, str]
 ) -> str:
-    """Compare the times on the most loaded links, and the bytes of that link in both runs."""
+    """Compare the times on the most loaded links, and this link's bytes in both runs."""
     if slower is None:
         return _describe_bytes(a, b, names)
     first, second = a.busiest, b.busiest
@@ -176,11 +176,11 @@ def _name(link: LoadedDirection) -> str:
 def _find_reasons(
     a: RunFacts, b: RunFacts, slower: LoadedDirection | None, names: tuple[str, str]
 ) -> tuple[ChangeKind, str]:
-    """Return the kind of change, and its reason in words that follow `because` or a colon."""
+    """Return the kind of change, and its reason as words that follow `because` or a colon."""
     if obstacle := _find_obstacle(a, b, names):
         return obstacle
     placement = _compare_placement(a, b, slower)
-    # With ranks on other hosts, a call's bytes on one link say nothing of the program.
+    # If ranks are on other hosts, a call's bytes on one link show nothing about the program.
     program = _compare_program(a, b, None if placement else slower)
     known = [each for each in (_compare_fabrics(a, b), placement, program) if isinstance(each, _Reason)]
     if placement is None or program is None:
@@ -189,7 +189,7 @@ def _find_reasons(
         found = f"{' and '.join(each.text for each in known)}, but " if known else ""
         return ChangeKind.UNKNOWN, f"{found}{lacking} are not known in both runs"
     if len(known) > 1 and a.pairs and b.pairs and a.pairs.differ(b.pairs) <= _SAME * max(a.bytes or 0, b.bytes or 0):
-        # The program's difference is too small to be named next to another one.
+        # The program's difference is too small to be named next to another difference.
         known = [each for each in known if each is not program]
     return _join_reasons(a, b, known)
 
@@ -209,7 +209,7 @@ def _join_reasons(a: RunFacts, b: RunFacts, known: Sequence[_Reason]) -> tuple[C
 
 
 def _find_obstacle(a: RunFacts, b: RunFacts, names: tuple[str, str]) -> tuple[ChangeKind, str] | None:
-    """Return a difference that rules out all other reasons, such as other fabrics; None for none."""
+    """Return a difference that rules out all other reasons, such as another fabric; or None."""
     if a.links and b.links and abs(a.links - b.links) > _CABLING * max(a.links, b.links):
         return ChangeKind.NOT_COMPARABLE, f"they are on different fabrics, of {a.links:,} and {b.links:,} links"
     knows_all = a.knows_all_links and b.knows_all_links and bool(a.carried) and bool(b.carried)
@@ -229,7 +229,7 @@ def _compare_fabrics(a: RunFacts, b: RunFacts) -> _Reason | None:
 
 
 def _differ_on_links(a: RunFacts, b: RunFacts) -> bool:
-    """Return whether link directions that are known in both carry other bytes."""
+    """Return true if link directions known in both runs carry different bytes."""
     keys = {*a.carried, *b.carried}
     if not (a.knows_all_links and b.knows_all_links):
         keys = {*a.carried} & {*b.carried}
@@ -256,7 +256,7 @@ def _describe_ranks(a: RunFacts, b: RunFacts, ranks: tuple[int, int]) -> str:
 
 
 def _compare_placement(a: RunFacts, b: RunFacts, slower: LoadedDirection | None) -> _Reason | bool | None:
-    """Return the difference in the hosts of the ranks; False for none, None where they are unknown."""
+    """Return the difference in the ranks' hosts; False for no difference, None if unknown."""
     if a.rank_host is None or b.rank_host is None or None in a.rank_host or None in b.rank_host:
         return None
     moved = sum(one != other for one, other in zip(a.rank_host, b.rank_host, strict=True))
@@ -268,7 +268,7 @@ def _compare_placement(a: RunFacts, b: RunFacts, slower: LoadedDirection | None)
 
 
 def _describe_ranks_at(a: RunFacts, b: RunFacts, slower: LoadedDirection | None) -> str:
-    """Return the change in the number of ranks at the loaded link; empty for none."""
+    """Return the change in the number of ranks at the loaded link; empty without a change."""
     for node in (slower.sender, slower.receiver) if slower else ():
         before, after = (each.ranks_at.get(node, 0) for each in (a, b))
         if before != after:
@@ -277,7 +277,7 @@ def _describe_ranks_at(a: RunFacts, b: RunFacts, slower: LoadedDirection | None)
 
 
 def _compare_program(a: RunFacts, b: RunFacts, slower: LoadedDirection | None) -> _Reason | bool | None:
-    """Return the difference in the bytes that ranks send; False for none, None where it is unknown."""
+    """Return the difference in the bytes that ranks send; False for no difference, None if unknown."""
     if a.bytes is None or b.bytes is None or a.pairs is None or b.pairs is None:
         return None
     differing = a.pairs.differ(b.pairs)
@@ -294,7 +294,7 @@ def _compare_program(a: RunFacts, b: RunFacts, slower: LoadedDirection | None) -
 
 
 def _describe_operation(a: Mapping[str, int] | None, b: Mapping[str, int] | None, where: str = "") -> str:
-    """Return the operation whose bytes changed most; empty for no change."""
+    """Return the operation whose bytes changed most; empty without a change."""
     if a is None or b is None:
         return ""
     changes = {name: b.get(name, 0) - a.get(name, 0) for name in (*a, *b)}

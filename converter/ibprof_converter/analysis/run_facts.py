@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The facts of a run by which a comparison explains its change: links, ranks, hosts, calls."""
+"""Facts of a run that explain its change in a comparison: links, ranks, hosts, calls."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class LoadedDirection:
 
     Attributes:
         rail: index of the fabric.
-        sender, receiver: names of its nodes.
-        port, far_port: of the sender and of the receiver.
-        bytes: that the sender transmits.
-        seconds: that these bytes need at line rate; None where the speed is not known.
-        call: the call, and its line if known, that sends most of it; empty for none.
-        guid: of the sender, as in a report.
-        is_host_link: whether it is a host's own link.
-        operations: bytes of the operations that load it most, as in a report; empty where they are not known.
+        sender, receiver: names of the two nodes.
+        port, far_port: port numbers of the sender and the receiver.
+        bytes: bytes sent in this direction.
+        seconds: time of these bytes at line rate, in seconds; None if the speed is unknown.
+        call: the call (with its line if known) that sends most of the bytes; empty if unknown.
+        guid: the sender's GUID, as in a report.
+        is_host_link: true for a host's own link.
+        operations: bytes of the operations that load the direction most, as in a report; empty if unknown.
     """
 
     rail: int
@@ -55,16 +55,16 @@ class LoadedDirection:
 
     @property
     def key(self) -> tuple[int, str, int]:
-        """Rail, sender and port, which identify it in another run on the same fabric."""
+        """Rail, sender and port, which identify the direction in another run on the same fabric."""
         return self.rail, self.sender, self.port
 
     @property
     def name(self) -> str:
-        """Its name in a sentence."""
+        """The direction's name in a sentence."""
         return f"{self.sender} port {self.port} to {self.receiver}"
 
     def as_json(self) -> dict[str, object]:
-        """Return it as plain values."""
+        """Return the direction as plain values."""
         return asdict(self) | {"name": self.name}
 
     def find_in(self, directions: Iterable[LoadedDirection]) -> LoadedDirection | None:
@@ -78,7 +78,7 @@ class RankPairs:
 
     Attributes:
         key: int64, ascending: the sender times 2^32, plus the receiver.
-        bytes: uint64.
+        bytes: uint64, bytes of each pair.
     """
 
     key: npt.NDArray[np.int64]
@@ -112,21 +112,21 @@ class RankPairs:
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """The facts of a run by which its change is explained.
+    """Facts of a run that explain its change.
 
     Attributes:
-        ranks: of the job; None where that is not known.
-        bytes: sent; None where only links are known.
-        operations: bytes by operation; empty where they are not known.
-        pairs: bytes by pair of ranks; None where they are not known.
-        rank_host: the name of each rank's host; None where that is not known.
-        most_loaded: the most loaded link directions, the first the longest at line rate; None without a fabric.
-        carried: bytes by link direction (`LoadedDirection.key`), as far as they are known.
-        knows_all_links: whether a link direction that `carried` lacks carries nothing.
-        ranks_at: the number of ranks at a node, or below a leaf switch, by its name.
-        links: number of links of the fabric; None where that is not known.
-        fabric: identifies the fabric with its forwarding tables; None where that is not known.
-        load_basis: as in a report.
+        ranks: number of the job's ranks; None if unknown.
+        bytes: sent bytes; None if only links are known.
+        operations: bytes by operation; empty if unknown.
+        pairs: bytes by pair of ranks; None if unknown.
+        rank_host: the name of each rank's host; None if unknown.
+        most_loaded: the most loaded link directions, the longest time at line rate first; None without a fabric.
+        carried: known bytes by link direction (`LoadedDirection.key`).
+        knows_all_links: true if link directions missing in `carried` carry no bytes.
+        ranks_at: number of ranks at a node, or below a leaf switch, by the node's name.
+        links: number of links of the fabric; None if unknown.
+        fabric: identifier of the fabric and its forwarding tables; None if unknown.
+        load_basis: `static` or `estimate`, as in a report.
     """
 
     ranks: int | None = None
@@ -144,15 +144,15 @@ class RunFacts:
 
     @property
     def busiest(self) -> LoadedDirection | None:
-        """The most loaded link direction; None where none is known or loaded."""
+        """The most loaded link direction; None if none is known or loaded."""
         return self.most_loaded[0] if self.most_loaded else None
 
     def carried_on(self, direction: LoadedDirection) -> int | None:
-        """Return the bytes on a link direction of the other run; None where they are not known."""
+        """Return the bytes on a link direction of the other run; None if unknown."""
         return self.carried.get(direction.key, 0 if self.knows_all_links else None)
 
     def operations_on(self, direction: LoadedDirection) -> Mapping[str, int] | None:
-        """Return the bytes by operation on a link direction of the other run; None where they are not known."""
+        """Return the bytes by operation on a link direction of the other run; None if unknown."""
         if self.carried_on(direction) == 0:
             return {}
         own = direction.find_in(self.most_loaded or ())
@@ -163,8 +163,8 @@ def facts_of_loads(loads: FabricLoads, links: LinkReport) -> RunFacts:
     """Return the facts of a run on a fabric.
 
     Args:
-        loads: of the links.
-        links: the report on them.
+        loads: loads of the links.
+        links: the report on these links.
     """
     demand, traffic = loads.demand, loads.traffic
     most_loaded = tuple(direction_of_hotspot(asdict(spot)) for spot in links.hotspots)
@@ -187,13 +187,13 @@ def facts_of_loads(loads: FabricLoads, links: LinkReport) -> RunFacts:
 
 
 def sum_operations(demand: RankTraffic) -> dict[str, int]:
-    """Return the bytes of each operation; none where traffic distinguishes none."""
+    """Return the bytes of each operation; empty if the traffic does not distinguish operations."""
     sums = add_by(demand.operation, demand.bytes, len(demand.operations))
     return {name: amount for name, amount in zip(demand.operations, sums.tolist(), strict=True) if name != ALL}
 
 
 def direction_of_hotspot(spot: Mapping[str, Any]) -> LoadedDirection:
-    """Return the link direction of a hotspot, as in a report or as the fields of a `Hotspot`."""
+    """Return the link direction of a hotspot, from a report or from the fields of a `Hotspot`."""
     link = spot.get("link", spot)
     sender, receiver = (link["a"], link["b"]) if spot["end"] == "a" else (link["b"], link["a"])
     contributors = spot.get("contributors") or {}
@@ -213,7 +213,7 @@ def direction_of_hotspot(spot: Mapping[str, Any]) -> LoadedDirection:
 
 
 def _name_largest_call(operations: Any, sites: Any) -> str:
-    """Return the call that most of a link direction's bytes are of; its line too where most must be of both."""
+    """Return the call with most of a link direction's bytes, and its line if both must share most of the bytes."""
     operation, site = (next(iter(each), None) for each in (operations, sites))
     if operation is None or operation["name"] == ALL or operation["share"] <= _MOST:
         return ""
@@ -224,7 +224,7 @@ def _name_largest_call(operations: Any, sites: Any) -> str:
 
 
 def list_directions(rows: Iterable[Mapping[str, Any]]) -> list[LoadedDirection]:
-    """Return the link directions with traffic of rows of links.csv, those of one link direction added up."""
+    """Return the link directions with traffic in rows of links.csv; rows of one direction are summed."""
     found: dict[tuple[object, ...], LoadedDirection] = {}
     for row in rows:
         gbps = float(row["gbps"] or "nan")
@@ -241,7 +241,7 @@ def list_directions(rows: Iterable[Mapping[str, Any]]) -> list[LoadedDirection]:
                     guid=row[f"{near}_guid"],
                     is_host_link=str(row["a_level"]) == "0",
                 )
-                key = (*direction.key, direction.receiver, direction.far_port)  # names of switches may be alike
+                key = (*direction.key, direction.receiver, direction.far_port)  # switches can share a name
                 amount += found[key].bytes if key in found else 0
                 seconds = amount / gbps * 8e-9 if gbps > 0 else None
                 found[key] = replace(direction, bytes=amount, seconds=seconds)
@@ -285,7 +285,7 @@ def _find_rank_hosts(loads: FabricLoads, traffic: Traffic) -> tuple[str | None, 
 
 
 def _count_ranks(loads: FabricLoads, traffic: Traffic) -> dict[str, int]:
-    """Return the number of ranks at each adapter, and below each switch that their adapters are on."""
+    """Return the number of ranks at each adapter, and below each of the adapters' switches."""
     counts: Counter[str] = Counter()
     for rail, subnet in enumerate(loads.fabric.subnets):
         fabric = subnet.fabric
@@ -300,7 +300,7 @@ def _count_ranks(loads: FabricLoads, traffic: Traffic) -> dict[str, int]:
 
 
 def _list_leaves(fabric: Fabric, at: npt.NDArray[np.intp]) -> Iterator[tuple[int, int]]:
-    """Yield each adapter with ranks and each switch that it is on, once."""
+    """Yield each adapter with ranks and each of its switches, without duplicates."""
     pairs = np.concatenate([fabric.link_node, fabric.link_node[:, ::-1]])
     used = (at[pairs[:, 0]] > 0) & (fabric.node_kind[pairs[:, 1]] == NodeKind.SWITCH)
     yield from ((node, leaf) for node, leaf in np.unique(pairs[used], axis=0).tolist())

@@ -21,14 +21,14 @@ _CELLS_AT_ONCE = 1 << 22
 
 
 def follow_links(loads: FabricLoads, intervals: Intervals) -> tuple[LinkUse, ...]:
-    """Return how the most loaded link directions are used over time, the busiest first.
+    """Return the use of the most loaded link directions over time, the busiest first.
 
-    What a rank sends in an interval to a group of peers is on the links in the proportions of the whole run, and evenly
-    over the interval. The bytes of each link direction add up to its load along the forwarding tables.
+    A rank's bytes to a group of peers in an interval are spread over the links as in the whole run, and evenly over the
+    interval. The bytes of each link direction sum to its load along the forwarding tables.
 
     Args:
-        loads: of one job whose ranks are known.
-        intervals: of its run, not empty.
+        loads: loads of one job with known ranks.
+        intervals: intervals of the job's run, not empty.
     """
     traffic = loads.traffic
     if traffic is None:
@@ -51,7 +51,7 @@ def follow_links(loads: FabricLoads, intervals: Intervals) -> tuple[LinkUse, ...
 
 
 def find_busiest(loads: FabricLoads) -> list[tuple[int, int, int]]:
-    """Return rail, link and end of the `LINKS` link directions of the largest times at line rate."""
+    """Return rail, link and end of the link directions with the largest times at line rate, at most `LINKS`."""
     found = []
     for rail, (by_link, fabric) in enumerate(zip(loads.by_rail, loads.fabric.fabrics, strict=True)):
         seconds = by_link.sum(axis=2) / fabric.link_gbps[:, np.newaxis]
@@ -64,9 +64,9 @@ def find_busiest(loads: FabricLoads) -> list[tuple[int, int, int]]:
 def _bytes_of_rows(
     traffic: Traffic, loads: FabricLoads, intervals: Intervals, direction: tuple[int, int, int]
 ) -> npt.NDArray[np.float64]:
-    """Return the bytes of each interval that are on a link direction: float64 [row of the intervals]."""
+    """Return the bytes of each interval on a link direction: float64 [row of the intervals]."""
     rail, link, end = direction
-    # Of some measured bytes the ranks are not known.
+    # The ranks of some measured bytes are unknown.
     is_named = (traffic.source_rank != NO_RANK) & (traffic.destination_rank != NO_RANK)
     here = np.flatnonzero((traffic.rail == rail) & is_named)
     routes = loads.fabric.subnets[rail].routes
@@ -80,7 +80,7 @@ def _bytes_of_rows(
     begin = np.where(is_known, intervals.first_peer, 0).astype(np.int64).clip(0, ranks)
     after = np.where(is_known, intervals.last_peer.astype(np.int64) + 1, ranks).clip(0, ranks)
     on_link = upto[intervals.rank, after] - upto[intervals.rank, begin]
-    # Rows of one rank and group share what its group has on this link, by their bytes.
+    # Rows of one rank and group share the group's bytes on this link in proportion to their bytes.
     key = (intervals.rank.astype(np.int64) * (ranks + 1) + begin) * (ranks + 1) + after
     _, group = np.unique(key, return_inverse=True)
     total = np.bincount(group, weights=intervals.bytes.astype(np.float64))[group]
@@ -91,7 +91,7 @@ def _bytes_of_rows(
 
 
 def name_end(loads: FabricLoads, rail: int, link: int, end: int) -> str:
-    """Return the name of a link direction: its port that sends, and the node at the other end."""
+    """Return the name of a link direction: its sending port, and the node at the other end."""
     fabric = loads.fabric.fabrics[rail]
     node, port = fabric.link_node[link], fabric.link_port[link]
     rail_of = f"rail {rail}: " if len(loads.fabric.fabrics) > 1 else ""
@@ -104,16 +104,16 @@ def sum_until(
     first: int,
     edges: npt.NDArray[np.float64],
 ) -> npt.NDArray[np.float64]:
-    """Return the sum of the intervals' amounts until each moment, 0 at the first.
+    """Return the sum of the intervals' amounts until each moment; 0 at the first moment.
 
     Args:
-        intervals: of a run.
-        amounts: [row], or [row, kind] for several kinds.
-        first: Unix time of moment 0, ns.
-        edges: float64 [moment], ns.
+        intervals: intervals of a run.
+        amounts: amounts, [row] or [row, kind] for several kinds.
+        first: Unix time of moment 0, in ns.
+        edges: float64 [moment], in ns after moment 0.
 
     Returns:
-        float64 [moment], or [moment, kind].
+        Sums, float64 [moment] or [moment, kind].
     """
     sums = np.zeros((len(edges), *amounts.shape[1:]))
     rows_at_once = max(1, _CELLS_AT_ONCE // len(edges))
