@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of the cabling: links and leaf switches unlike their peers."""
+"""Checks of the cabling: links and leaf switches that differ from their peers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ibprof_converter.layout.regular_cabling import fit_regular_cabling
 
 
 def check_cabling(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
-    """Find half, inactive, slow and narrow links, those of unknown rate, separate parts, leaves with few uplinks."""
+    """Find half, inactive, slow and narrow links, links of unknown rate, separate parts, leaves with few uplinks."""
     parts = list_parts(fabric)
     if len(parts) > 1:
         what = f"{len(parts)} parts that no cable joins"
@@ -46,7 +46,7 @@ def check_cabling(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
     if len(unknown):
         what = f"{count_of(len(unknown), 'link')} of unknown rate"
         yield FabricFinding(FindingKind.UNKNOWN_RATE, rail, what, _links(fabric, unknown))
-    # Assumed rates and cables are no findings.
+    # Assumed rates and cables are not findings.
     if fabric.origin is not Origin.NAMES:
         yield from _check_rates(rail, fabric)
         yield from _check_uplinks(rail, fabric)
@@ -54,7 +54,7 @@ def check_cabling(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
 
 
 def _check_regularity(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
-    """Compare the cables with those of the tree, torus or dragonfly that fits best."""
+    """Compare the cables with the best-fitting tree, torus or dragonfly."""
     fitted = fit_regular_cabling(fabric)
     if fitted is None:
         return
@@ -68,10 +68,10 @@ def _check_regularity(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
 
 
 def _check_rates(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
-    """Compare each link with those between the same two levels.
+    """Compare each link with the links between the same two levels.
 
-    The usual rate is the most common one. A switch whose several links to a level are all slow counts as one finding:
-    it is of another generation, or something limits it.
+    The usual rate is the most common rate. A switch whose links to a level are all slow is one finding: it is of
+    another generation, or something limits it.
     """
     level_of_node = find_levels(fabric)
     level = np.sort(level_of_node[fabric.link_node], axis=1)
@@ -79,7 +79,7 @@ def _check_rates(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
     of_switch = np.zeros(fabric.links, np.bool_)
     for each in switches:
         of_switch[each.links] = True
-    # Links with two rates are a finding of their own.
+    # Links with two rates are a separate finding.
     has_rate = np.isfinite(fabric.link_gbps) & ~fabric.link_unequal
     lanes, gbps = fabric.link_lanes.astype(np.float64), fabric.link_gbps
     slow = np.zeros(fabric.links, np.bool_)
@@ -104,16 +104,16 @@ def _check_rates(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
 
 
 def _most_common(rates: list[tuple[float, float]]) -> tuple[float, float]:
-    """Return the commonest rate, the fastest of several."""
+    """Return the commonest rate; among equally common rates, the fastest."""
     counts = Counter(rates)
     return max(counts, key=lambda rate: (counts[rate], rate[1]))
 
 
 def _check_uplinks(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
-    """Find switches with fewer uplinks than is usual on their level, for no fewer links down.
+    """Find switches with fewer uplinks than usual on their level, but no fewer links down.
 
-    The usual number is the largest one that a quarter of them have: where many links are lost, most switches may lack
-    one. A leaf's uplinks are its links to any switches, since a torus has no levels above.
+    The usual number is the largest number that a quarter of the switches have, since most switches may lack a link if
+    many links are lost. A leaf's uplinks are its links to any switches, since a torus has no higher levels.
     """
     leaves = find_leaves(fabric)
     level = find_levels(fabric)
@@ -130,7 +130,7 @@ def _check_uplinks(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
     yield from _find_few(rail, fabric, leaves, up, down, "leaf switches")
     for above in range(2, int(level.max(initial=0))):
         peers = np.flatnonzero(is_switch & ~is_leaf & (level == above))
-        # Core switches that are linked among themselves: those without links up are the top, no worse than others.
+        # Core switches may be linked among themselves: switches without uplinks are then the top level, not defective.
         if 4 * (up[peers] == 0).sum() >= len(peers):
             peers = peers[up[peers] > 0]
         yield from _find_few(rail, fabric, peers, up, down, f"switches of level {above}")
@@ -158,7 +158,7 @@ def _find_few(
         what = f"{len(few)} of {len(peers)} {words} with fewer uplinks than the usual {usual}"
         yield FabricFinding(FindingKind.FEW_UPLINKS, rail, what, places)
     else:
-        # If most of them differ, the difference is no exception.
+        # If most switches differ, the difference is not an exception.
         numbers = zip(*np.unique(up[peers], return_counts=True), strict=True)
         counts = ", ".join(f"{having} with {number}" for number, having in numbers)
         what = f"{len(peers)} {words} have different numbers of uplinks: {counts}"
@@ -166,7 +166,7 @@ def _find_few(
 
 
 def _find_usual(counts: npt.NDArray[np.int64]) -> int:
-    """Return the largest number that a quarter have, at least two; the commonest number where there is none."""
+    """Return the largest number that a quarter of the values have (at least two); else the commonest number."""
     number, having = np.unique(counts, return_counts=True)
     shared = number[having >= max(2, len(counts) / 4)]
     return int(shared[-1] if len(shared) else number[::-1][having[::-1].argmax()])

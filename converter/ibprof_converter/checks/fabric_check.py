@@ -33,14 +33,14 @@ class RailSummary:
     """Contents of a rail.
 
     Attributes:
-        links_from, tables_from: the files; the latter is None where the rail could not be read.
-        switches, adapters, routers, links, tables: their numbers.
-        adaptive: whether switches are known to route adaptively.
+        links_from, tables_from: the files of links and of tables; `tables_from` is None if the rail is unreadable.
+        switches, adapters, routers, links, tables: numbers of each.
+        adaptive: true if switches are known to route adaptively.
         hosts_by_adapters: adapters of a host in this subnet -> number of such hosts.
         hosts_by_ports: active ports of a host in this subnet -> number of such hosts.
-        remarks: further gaps of the files, a sentence each.
-        directors: chassis with several switch chips, each in words.
-        unused: files that were found and not used, a sentence each.
+        remarks: sentences on further gaps of the files.
+        directors: descriptions of chassis with several switch chips.
+        unused: sentences on files that were found but not used.
     """
 
     links_from: str
@@ -64,7 +64,7 @@ class FabricHealth(NotebookView):
 
     Attributes:
         rails: the checked rails.
-        findings: the most severe first.
+        findings: findings, the most severe first.
     """
 
     rails: tuple[RailSummary, ...]
@@ -76,11 +76,11 @@ class FabricHealth(NotebookView):
 
     @property
     def trusted(self) -> bool:
-        """Return whether routes can be trusted."""
+        """Return true if routes can be trusted."""
         return not any(finding.untrusted for finding in self.findings)
 
     def as_json(self) -> dict[str, object]:
-        """Return it as plain values for a JSON file."""
+        """Return the result as plain values for a JSON file."""
         return {
             "routes_trusted": self.trusted,
             "rails": [asdict(rail) for rail in self.rails],
@@ -129,7 +129,7 @@ def _read(files: RailFiles, number: int) -> tuple[Subnet, tuple[str, ...], str |
     """Read a rail, with tables or without.
 
     Returns:
-        The rail; files with tables of other fabrics, a sentence each; and why its own tables cannot be used.
+        The rail; sentences on files with tables of other fabrics; and the reason why its own tables cannot be used.
     """
     try:
         return read_rail(files, number), (), None
@@ -167,7 +167,7 @@ _BOARD = re.compile(r"/([A-Za-z]{1,9}\d{1,3})(?:/\w{1,9})?(?: \(\.\.\w+\))?$")
 
 
 def describe_directors(fabric: Fabric) -> tuple[str, ...]:
-    """Return each director in words: its name, its chips and boards, and the chips of each level."""
+    """Return a description of each director: its name, chips and boards, and the chips of each level."""
     chassis = find_chassis(fabric, fabric.node_kind == NodeKind.SWITCH)
     level = find_levels(fabric)
     directors = []
@@ -186,7 +186,7 @@ def describe_directors(fabric: Fabric) -> tuple[str, ...]:
 
 
 def check_rails_alike(fabrics: Sequence[Fabric], hosts: Hosts) -> Iterator[FabricFinding]:
-    """Find hosts that some rails lack, and rails that differ in size."""
+    """Find hosts that are missing on some rails, and rails of different size."""
     if len(fabrics) < 2:
         return
     for rail in range(len(fabrics)):
@@ -211,7 +211,7 @@ def check_rails_alike(fabrics: Sequence[Fabric], hosts: Hosts) -> Iterator[Fabri
 
 
 def describe_health(health: FabricHealth) -> Iterator[str]:
-    """Yield lines on what was checked and on each finding, the most severe first."""
+    """Yield lines on the checked rails and on each finding, the most severe first."""
     for number, rail in enumerate(health.rails):
         yield _describe_rail(number, rail)
         if max((*rail.hosts_by_adapters, *rail.hosts_by_ports), default=1) > 1:
@@ -225,13 +225,13 @@ def describe_health(health: FabricHealth) -> Iterator[str]:
         meaning = finding.kind.value
         yield ""
         yield f"rail {finding.rail}: {meaning.name}: {finding.line}"
-        # The mark stands out in a long list.
+        # The mark is visible in a long list.
         text = f"{'ROUTES CANNOT BE TRUSTED: ' if meaning.untrusted else ''}{meaning.text}"
         yield from textwrap.wrap(text, _WIDTH, initial_indent="    ", subsequent_indent="    ")
 
 
 def _describe_hosts(hosts_by_adapters: Mapping[int, int], hosts_by_ports: Mapping[int, int]) -> str:
-    """Return the hosts by their adapters, and by their ports where an adapter has several."""
+    """Return the hosts by their adapters, and by their ports if an adapter has several."""
     parts = [_count_hosts(hosts_by_adapters, "adapter")]
     if hosts_by_ports not in (hosts_by_adapters, {}):
         parts.append(_count_hosts(hosts_by_ports, "active port"))

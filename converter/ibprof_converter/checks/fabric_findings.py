@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kinds of findings, and what each means for the user."""
+"""Kinds of findings, with their meaning for the user."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class _Meaning:
     """Meaning of a kind of finding.
 
     Attributes:
-        name: for scripts.
-        untrusted: whether routes cannot be trusted because of it.
-        text: for people.
+        name: name for scripts.
+        untrusted: true if the finding makes routes untrustworthy.
+        text: text for people.
     """
 
     name: str
@@ -196,10 +196,10 @@ class FabricFinding:
     """A defect of a fabric or its dumps.
 
     Attributes:
-        kind: its kind.
-        rail: number of the rail, from 0.
+        kind: the finding's kind.
+        rail: the rail's number, from 0.
         what: the defect in words, with numbers.
-        places: the nodes, links, LIDs or hosts concerned.
+        places: the affected nodes, links, LIDs or hosts.
     """
 
     kind: FindingKind
@@ -209,7 +209,7 @@ class FabricFinding:
 
     @property
     def untrusted(self) -> bool:
-        """Return whether routes cannot be trusted."""
+        """Return true if the finding makes routes untrustworthy."""
         return self.kind.value.untrusted
 
     @property
@@ -218,7 +218,7 @@ class FabricFinding:
         return f"{self.what}: {show_some(self.places)}" if self.places else self.what
 
     def as_json(self) -> dict[str, object]:
-        """Return it as plain values."""
+        """Return the finding as plain values."""
         meaning = self.kind.value
         return {
             "name": meaning.name,

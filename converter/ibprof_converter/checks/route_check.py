@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of dumps and routes: damaged dumps, tables that do not fit the links, routes that do not arrive."""
+"""Checks of dumps and routes: damaged dumps, tables that do not match the links, routes that do not arrive."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _DAMAGE = {
 
 
 def check_tables(rail: int, subnet: Subnet) -> Iterator[FabricFinding]:
-    """Find tables and links that do not fit each other."""
+    """Find tables and links that do not match each other."""
     fabric, tables = subnet.fabric, subnet.tables
     network = subnet.routes.network
     foreign = tables.switch_guid[~np.isin(tables.switch_guid, fabric.node_guid)]
@@ -62,7 +62,7 @@ def check_tables(rail: int, subnet: Subnet) -> Iterator[FabricFinding]:
 def check_routes(rail: int, subnet: Subnet) -> Iterator[FabricFinding]:
     """Follow the tables from every switch with hosts to every host, and find routes that do not arrive.
 
-    Other switches need no routes: a spine of a fat-tree has none to other spines, and no packet asks for one.
+    Other switches need no routes: a spine of a fat-tree has no routes to other spines, and no packet needs them.
     """
     fabric = subnet.fabric
     network = subnet.routes.network
@@ -91,7 +91,7 @@ def check_routes(rail: int, subnet: Subnet) -> Iterator[FabricFinding]:
 
 
 def _count_lost(routes: SubnetRoutes, lids: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-    """Count the switches with hosts by how their packets to a LID end: int64 [reason, LID]."""
+    """Count the switches with hosts by the `Reason` why their packets to a LID end: int64 [reason, LID]."""
     fabric = routes.network.fabric
     is_leaf = np.zeros(fabric.nodes, np.bool_)
     is_leaf[routes.switch_node[: routes.leaves]] = True
@@ -109,7 +109,7 @@ def _count_lost(routes: SubnetRoutes, lids: npt.NDArray[np.integer]) -> npt.NDAr
 
 
 def _find_overlaps(fabric: Fabric) -> tuple[str, ...]:
-    """Return the ports whose LIDs, by their LMC, another port has too."""
+    """Return the ports with LIDs (by LMC) that another port also has."""
     places = []
     for index, (lid, lmc) in enumerate(zip(fabric.port_lid.tolist(), fabric.port_lmc.tolist(), strict=True)):
         if (fabric.lid_port[lid : lid + (1 << lmc)] != index).any():
@@ -118,7 +118,7 @@ def _find_overlaps(fabric: Fabric) -> tuple[str, ...]:
 
 
 def name_nodes(fabric: Fabric, nodes: npt.NDArray[np.integer]) -> tuple[str, ...]:
-    """Name nodes for people, with the GUID where several have that name."""
+    """Return names of nodes for people, with the GUID if several nodes share the name."""
     names = [fabric.node_name[node] for node in nodes.tolist()]
     alone = {name for name in names if fabric.node_name.count(name) == 1}
     return tuple(
@@ -150,7 +150,7 @@ def check_dumps(rail: int, subnet: Subnet) -> Iterator[FabricFinding]:
 
 
 def _describe(fabric: Fabric, damage: Damage) -> str:
-    """Return damage in words, with the name of its switch."""
+    """Return a description of damage, with the name of its switch."""
     lines = f" ({damage.place})" if damage.place else ""
     if damage.node_guid is None:
         return f"{damage.what}{lines}"
@@ -160,11 +160,11 @@ def _describe(fabric: Fabric, damage: Damage) -> str:
 
 
 def _find_short_tables(subnet: Subnet) -> Iterator[str]:
-    """Yield the tables that lack the adapters' LIDs above their last one, where others have them."""
+    """Yield the tables that end before adapters' LIDs, if other tables have these LIDs."""
     fabric, tables, network = subnet.fabric, subnet.tables, subnet.routes.network
     if len(tables.switch_guid) < 2:
         return
-    # A switch needs no route to other switches.
+    # A switch needs no routes to other switches.
     is_end = fabric.node_kind[fabric.port_node] != NodeKind.SWITCH
     lids = np.sort(fabric.port_lid[is_end & (fabric.port_lid < tables.port.shape[1])])
     if not len(lids):
