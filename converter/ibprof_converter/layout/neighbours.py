@@ -15,7 +15,7 @@ _SLOWER = 0.99
 
 
 def find_neighbours(fabric: Fabric, chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Return which nodes are linked to a chosen one: bool [node]."""
+    """Return the nodes linked to a chosen node: bool [node]."""
     near = np.zeros(fabric.nodes, np.bool_)
     for end in (0, 1):
         near[fabric.link_node[chosen[fabric.link_node[:, end]], 1 - end]] = True
@@ -27,7 +27,7 @@ def find_parts(nodes: int, pairs: npt.NDArray[np.integer]) -> npt.NDArray[np.int
 
     Args:
         nodes: number of nodes.
-        pairs: int [edge, 2].
+        pairs: int [edge, 2], nodes of each edge.
 
     Returns:
         int64 [node], the lowest node of each node's component.
@@ -35,7 +35,7 @@ def find_parts(nodes: int, pairs: npt.NDArray[np.integer]) -> npt.NDArray[np.int
     part = np.arange(nodes)
     a, b = pairs[:, 0], pairs[:, 1]
     while True:
-        # Each root takes the lowest root that an edge joins it to. Then all nodes follow their root to its root.
+        # Each root takes the lowest root that an edge joins to it. Then all nodes follow their root to its root.
         joined = part.copy()
         lower = np.minimum(part[a], part[b])
         np.minimum.at(joined, part[a], lower)
@@ -49,10 +49,10 @@ def find_parts(nodes: int, pairs: npt.NDArray[np.integer]) -> npt.NDArray[np.int
 
 
 def find_chassis(fabric: Fabric, is_switch: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-    """Return a number for the switches of each chassis, by SystemGUID; -1 for single switches and other nodes.
+    """Return a number for each chassis of switches, by SystemGUID; -1 for single switches and other nodes.
 
     Returns:
-        int64 [node].
+        int64 [node], number of the node's chassis.
     """
     guid = np.where(is_switch, fabric.system_guid, np.uint64(0))
     _, number, count = np.unique(guid, return_inverse=True, return_counts=True)
@@ -61,14 +61,14 @@ def find_chassis(fabric: Fabric, is_switch: npt.NDArray[np.bool_]) -> npt.NDArra
 
 @dataclass(frozen=True, slots=True)
 class SlowSwitch:
-    """A switch with slower links to a level than its peers have.
+    """A switch whose links to a level are slower than its peers' links.
 
     Attributes:
         node: the switch.
-        links: int [link], those to all levels where its links are slow.
-        usual: float64 [link], Gb/s of its peers' links to the same level.
+        links: int [link], the switch's links to all levels where they are slow.
+        usual: float64 [link], speed of the peers' links to the same level, in Gbit/s.
         peers: number of other switches with links of that speed.
-        lanes: lanes of its peers' links where its own are narrower; else 0.
+        lanes: lanes of the peers' links if the switch's links are narrower; else 0.
     """
 
     node: int
@@ -78,7 +78,7 @@ class SlowSwitch:
     lanes: int
 
     def describe(self, fabric: Fabric) -> str:
-        """Return in words what is slow, and how its peers compare."""
+        """Return a description of the slow links, compared with the peers."""
         own, usual = fabric.link_gbps[self.links], self.usual
         rate = " or ".join(f"{gbps:g}" for gbps in np.unique(own).tolist())
         others = " or ".join(f"{gbps:g}" for gbps in np.unique(usual).tolist())
@@ -92,10 +92,10 @@ class SlowSwitch:
 
 
 def find_slow_switches(fabric: Fabric, level: npt.NDArray[np.int32]) -> list[SlowSwitch]:
-    """Return the switches whose links to a level are all alike, and slower than most of their peers' links.
+    """Return the switches with equal links to a level that are slower than most of their peers' links.
 
-    Where two speeds are as common, the faster one is the usual one. A switch with a single link to a level is left out:
-    its link may be the fault.
+    If two speeds are equally common, the faster speed is the usual one. A switch with a single link to a level is left
+    out, since the link may be the fault.
     """
     pairs = np.sort(level[fabric.link_node], axis=1)
     is_known = fabric.link_gbps > 0

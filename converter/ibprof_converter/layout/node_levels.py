@@ -23,15 +23,15 @@ def find_levels(fabric: Fabric, hosts: re.Pattern[str] | None = None) -> npt.NDA
     """Return each node's level, by a breadth-first search from all hosts.
 
     CAs and routers are at level 0. Switches with hosts, the leaves, are at level 1. Every other switch is one above its
-    lowest neighbour. Switches without hosts that are cabled like others are at the level of these. Switches that no
-    host reaches are at level 1.
+    lowest neighbour. Switches without hosts are at the level of switches with similar cabling. Switches that no host
+    reaches are at level 1.
 
     Args:
         fabric: the nodes and links.
-        hosts: CAs whose names match are the hosts; None: as `find_leaves` decides.
+        hosts: pattern for the names of CAs that are hosts; None: the choice of `find_leaves`.
 
     Returns:
-        int32 [node].
+        int32 [node], level of each node.
     """
     if hosts is not None:
         return _climb(fabric, _find_switches_of(fabric, hosts))
@@ -43,10 +43,10 @@ def find_leaves(fabric: Fabric) -> npt.NDArray[np.intp]:
 
     Not every switch with a CA is a leaf. The aggregation nodes of spines look like CAs, and a management host may be
     cabled to a spine. So aggregation nodes do not count. A switch with fewer than half the usual number of CAs (the
-    median over CAs) is a leaf only if the cabling agrees. It is none in these cases:
+    median over CAs) is a leaf only if the cabling agrees. It is not a leaf in these cases:
 
     * It is linked to a leaf with many hosts.
-    * It joins parts that are separate below it, as the top switches join pods.
+    * It joins parts that are separate below it, like a top switch that joins pods.
     * It is in one chassis with switches above the leaves.
 
     Returns:
@@ -72,7 +72,7 @@ def find_leaves(fabric: Fabric) -> npt.NDArray[np.intp]:
 
 
 def _find_switches_of(fabric: Fabric, hosts: re.Pattern[str]) -> npt.NDArray[np.intp]:
-    """Return the switches that are linked to a CA with a matching name."""
+    """Return the switches linked to a CA with a matching name."""
     chosen = np.array([bool(hosts.search(name)) for name in fabric.node_name], np.bool_)
     chosen &= fabric.node_kind == NodeKind.CA
     return np.flatnonzero(find_neighbours(fabric, chosen) & (fabric.node_kind == NodeKind.SWITCH))
@@ -92,11 +92,11 @@ def _climb(fabric: Fabric, leaves: npt.NDArray[np.intp]) -> npt.NDArray[np.int32
 
 
 def _are_spines(fabric: Fabric, level: npt.NDArray[np.int32], nodes: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
-    """Return which switches are above others, given the levels if their CAs are no hosts.
+    """Return the switches that are above others, given the levels if their CAs are not hosts.
 
     Args:
         fabric: the nodes and links.
-        level: int32 [node].
+        level: int32 [node], levels of the nodes.
         nodes: switches of one level.
     """
     is_switch = fabric.node_kind == NodeKind.SWITCH
@@ -117,7 +117,7 @@ _ALIKE = 0.5
 
 
 def lower_hostless(fabric: Fabric, level: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    """Return levels in which switches without hosts below them are on the level of those cabled like them.
+    """Return levels in which switches without hosts below are on the level of switches with similar cabling.
 
     Args:
         fabric: the nodes and links.
@@ -134,7 +134,7 @@ def lower_hostless(fabric: Fabric, level: npt.NDArray[np.int32]) -> npt.NDArray[
         known = np.flatnonzero(is_switch & (level == base))
         far = np.flatnonzero(is_switch & (level >= base + 2))
         above = level == base + 1
-        # Below the leaves is nothing, so all neighbours of a leaf without hosts are above it.
+        # Nothing is below the leaves, so all neighbours of a leaf without hosts are above it.
         if base == 1:
             is_below = np.bincount(one, minlength=fabric.nodes) == np.bincount(
                 one[above[other]], minlength=fabric.nodes
@@ -156,7 +156,7 @@ def _are_alike(
     known: npt.NDArray[np.intp],
     above: npt.NDArray[np.bool_],
 ) -> npt.NDArray[np.bool_]:
-    """Return which far switches share most neighbours above with a known one, and have no more links to them."""
+    """Return the far switches that share most upper neighbours with a known switch, with no more links to them."""
     upper = np.flatnonzero(above)
     of_far, of_known = linked[far][:, upper], linked[known][:, upper]
     common = (of_far @ of_known.T).toarray()
@@ -167,7 +167,7 @@ def _are_alike(
 
 
 def _lower(level: npt.NDArray[np.int32], linked: sparse.csr_array, nodes: npt.NDArray[np.intp], base: int) -> None:
-    """Set switches to a level, and the switches that hang below them to the levels below."""
+    """Set switches to a level, and the switches below them to the lower levels."""
     below = level[nodes]
     level[nodes] = base
     while len(nodes) and base > 1:

@@ -60,9 +60,9 @@ _STRESS_ROUNDS = 60
 
 
 def is_flat(fabric: Fabric, level: npt.NDArray[np.int32]) -> bool:
-    """Return whether so large a share of links is within levels that these say little (`_FLAT_SHARE`).
+    """Return true if so many links are within levels that levels say little (`_FLAT_SHARE`).
 
-    Leaf switches have links among themselves then. In a dragonfly+ only the switches on top of its cells have.
+    Leaf switches then have links among themselves. In a dragonfly+, only the top switches of its cells have such links.
     """
     pairs = _pair_switches(fabric)
     is_switch = fabric.node_kind == NodeKind.SWITCH
@@ -74,7 +74,7 @@ def is_flat(fabric: Fabric, level: npt.NDArray[np.int32]) -> bool:
 
 
 def position_switches(fabric: Fabric) -> tuple[npt.NDArray[np.intp], Points, float]:
-    """Return the switches of a fabric (nodes), their positions, and how far below them their hosts have space."""
+    """Return the switches of a fabric (nodes), their positions, and the space below them for hosts."""
     switch = np.flatnonzero(fabric.node_kind == NodeKind.SWITCH)
     pairs = np.searchsorted(switch, _pair_switches(fabric))
     graph: list[set[int]] = [set() for _ in switch]
@@ -91,7 +91,7 @@ def position_switches(fabric: Fabric) -> tuple[npt.NDArray[np.intp], Points, flo
 
 
 def _pair_switches(fabric: Fabric) -> npt.NDArray[np.int32]:
-    """Return each pair of linked switches once."""
+    """Return each pair of linked switches, without duplicates."""
     between = (fabric.node_kind[fabric.link_node] == NodeKind.SWITCH).all(axis=1)
     pairs = np.unique(np.sort(fabric.link_node[between], axis=1), axis=0)
     return np.asarray(pairs[pairs[:, 0] != pairs[:, 1]])
@@ -99,7 +99,7 @@ def _pair_switches(fabric: Fabric) -> npt.NDArray[np.int32]:
 
 @dataclass(frozen=True, slots=True)
 class _Factor:
-    """A ring, path or pair whose product with others is the graph; int64 [switch] positions along it."""
+    """A factor of a product graph: a ring, path or pair, with int64 [switch] positions along it."""
 
     position: npt.NDArray[np.int64]
     is_ring: bool
@@ -112,19 +112,19 @@ class _Factor:
 def position_on_grid(graph: list[set[int]]) -> Points | None:
     """Return positions by the factors of a product of rings, paths and pairs; None for other graphs.
 
-    Two links that are opposite in a square of four switches run along one factor. So do two links at a switch that are
-    in no square. (A ring of four is itself a square. It is found as two pairs, and joined again.)
+    Two opposite links in a square of four switches run along one factor. So do two links at a switch that are in no
+    square. (A ring of four is itself a square. It is found as two pairs, which are joined again.)
 
-    The two longest factors are the rows and columns. Rings among them are folded: the switches of one half stand
-    between those of the other, so that all links are short and none lies on another or on a switch. All other factors
-    are drawn in each cell, along a bent diagonal.
+    The two longest factors are the rows and columns. Rings among these are folded: the switches of one half stand
+    between those of the other half. So all links are short, and no link lies on another link or on a switch. All other
+    factors are drawn in each cell, along a bent diagonal.
     """
     edges = _find_factors(graph)
     if edges is None:
         return None
     ordered = [_order_factor(len(graph), graph, along) for along in edges]
     found = [factor for factor in ordered if factor is not None]
-    # A ring or a path alone is no grid.
+    # A single ring or path is not a grid.
     if len(found) < max(2, len(ordered)) or len({*zip(*(f.position.tolist() for f in found), strict=True)}) != len(
         graph
     ):
@@ -140,7 +140,7 @@ def position_on_grid(graph: list[set[int]]) -> Points | None:
     bent = (np.arange(steps) + 0.5) / max(steps, 1)
     across, up = (np.concatenate([[0.0], np.cumsum(1 + bend)]) for bend in (1 - bent, bent))
     pitch = across[-1] + 1 + (_DIAGONAL_GAP if steps else 0)
-    # Both sides of a ring along one axis are apart on the other.
+    # Along one axis, the two sides of a ring are apart on the other axis.
     return np.stack(
         [x * pitch + across[diagonal] + _ASIDE * y_side, y * pitch + up[diagonal] + _ASIDE * x_side], axis=1
     )
@@ -165,7 +165,7 @@ def _fold(factor: _Factor) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]
 
 
 def _find_factors(graph: list[set[int]]) -> list[list[tuple[int, int]]] | None:
-    """Return the links by the factor that they run along."""
+    """Return the links, grouped by the factor that they run along."""
     edges = [(a, b) for a, around in enumerate(graph) for b in sorted(around) if a < b]
     if not edges or sum(len(around) ** 2 for around in graph) > _SQUARES_LIMIT:
         return None
@@ -190,7 +190,7 @@ def _find_factors(graph: list[set[int]]) -> list[list[tuple[int, int]]] | None:
 
 
 def _order_factor(nodes: int, graph: list[set[int]], edges: list[tuple[int, int]]) -> _Factor | None:
-    """Return a factor from its links; None if it is no ring, path or pair."""
+    """Return a factor from its links; None if it is not a ring, path or pair."""
     along = set(edges)
     others = [(a, b) for a, around in enumerate(graph) for b in around if a < b and (a, b) not in along]
     # Switches that the other factors connect share one position of this factor.
@@ -219,8 +219,8 @@ def _order_factor(nodes: int, graph: list[set[int]], edges: list[tuple[int, int]
 def position_in_groups(graph: list[set[int]]) -> Points | None:
     """Return positions of fully connected groups of switches on a circle; None if there are no such groups.
 
-    Each group is an arc that bulges outwards. A link between groups passes inside the circle, so that it lies on no
-    switch of a group in between.
+    Each group is an arc that bulges outwards. A link between groups passes inside the circle, so that it meets no
+    switch of another group.
     """
     shared = {(a, b): len(around & graph[b]) for a, around in enumerate(graph) for b in around if a < b}
     most = max(shared.values(), default=0)
@@ -240,13 +240,13 @@ def position_in_groups(graph: list[set[int]]) -> Points | None:
     outward = np.stack([np.sin(turn), np.cos(turn)], axis=1)
     sideways = np.stack([np.cos(turn), -np.sin(turn)], axis=1) * (half * np.cos(along))[:, None]
     tried = [outward * (radius + part * half * np.sin(along))[:, None] + sideways for part in _BULGES]
-    # Where there are many links, those of one group represent those of the others.
+    # If there are many links, the links of one group represent all groups.
     pairs = np.array([(a, b) for a, b in shared if len(shared) <= _MEASURED or 0 in (index[a], index[b])])
     return np.asarray(max(tried, key=lambda points: _find_closest(points, pairs)))
 
 
 def _find_closest(points: Points, pairs: npt.NDArray[np.intp]) -> float:
-    """Return the smallest distance of a link, of those given, from a switch at neither of its ends."""
+    """Return the smallest distance of a given link from a switch that is not one of its ends."""
     least = np.inf
     for pair in pairs:
         start, along = points[pair[0]], points[pair[1]] - points[pair[0]]
@@ -281,19 +281,19 @@ def position_by_distance(graph: list[set[int]]) -> Points:
     centred = squared - squared.mean(axis=0) - squared.mean(axis=1, keepdims=True) + squared.mean()
     _, vectors = np.linalg.eigh(centred.T @ centred)
     points = -centred @ vectors[:, [-1, -2]] if hops.shape[1] > 1 else np.stack([hops[:, 0], hops[:, 0] * 0], axis=1)
-    # The sign of an eigenvector is arbitrary. The first switch off the middle is put to the right, and above.
+    # The sign of an eigenvector is arbitrary. The first switch off the middle is placed to the right, and above.
     for axis in (0, 1):
         off = points[np.abs(points[:, axis]) > 1e-9 * np.abs(points).max(initial=1e-9), axis]
         points[:, axis] *= -1 if len(off) and off[0] < 0 else 1
     points *= hops.max(initial=1) / max(float(np.ptp(points, axis=0).max(initial=0)), 1e-9)
-    # Equivalent switches coincide; an offset by their number lets them separate.
+    # Equivalent switches coincide; an offset by their number separates them.
     angle = np.arange(len(graph)) * 2.399963
     points += 0.05 * np.stack([np.cos(angle), np.sin(angle)], axis=1)
     return _relax(graph, points) if len(graph) <= _STRESS_LIMIT else points
 
 
 def _choose_pivots(graph: list[set[int]]) -> Iterable[int]:
-    """Yield switches that are far from one another, each the farthest from those before it."""
+    """Yield switches that are far from each other; each is the farthest from all earlier ones."""
     nearest = np.full(len(graph), np.inf)
     pivot = 0
     for _ in range(min(_PIVOTS, len(graph))):
@@ -303,7 +303,7 @@ def _choose_pivots(graph: list[set[int]]) -> Iterable[int]:
 
 
 def _count_hops(graph: list[set[int]], start: int) -> npt.NDArray[np.float64]:
-    """Return the hops from a switch to all others; for unreachable ones, one more than the longest."""
+    """Return the hops from a switch to all others; unreachable switches get one more than the largest number."""
     hops = np.full(len(graph), -1.0)
     hops[start] = 0
     frontier = [start]
@@ -319,7 +319,7 @@ def _count_hops(graph: list[set[int]], start: int) -> npt.NDArray[np.float64]:
 
 
 def _relax(graph: list[set[int]], points: Points) -> Points:
-    """Move each switch, in some rounds, towards the position that its hops to all others suggest."""
+    """Move each switch, in several rounds, towards the position suggested by its hops to all others."""
     hops = np.stack([_count_hops(graph, node) for node in range(len(graph))])
     wanted = np.maximum(hops, 1)
     weight = np.where(hops > 0, wanted**-2, 0.0)

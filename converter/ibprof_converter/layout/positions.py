@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Positions of nodes in a drawing; the lower end of each link, which every output calls `a`."""
+"""Positions of nodes in a drawing; the lower end of each link, called `a` in every output."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class FabricLayout:
     """Positions of the nodes of one fabric.
 
     Attributes:
-        level: int32 [node], 0 for hosts; a switch's is its distance to the nearest host. Never negative.
-        x: float64 [node]; neighbouring hosts are 1 apart.
+        level: int32 [node], 0 for hosts; for a switch, its distance to the nearest host. Never negative.
+        x: float64 [node]; neighbouring hosts have distance 1.
         y: float64 [node], the level; negative on every second rail. Without `has_levels`, the height in a plane.
-        has_levels: whether the fabric is drawn level by level. A torus, for instance, is not: all its switches are on
-            level 1.
+        has_levels: true if the fabric is drawn level by level. False, for instance, for a torus, whose switches are all
+            on level 1.
     """
 
     level: npt.NDArray[np.int32]
@@ -44,14 +44,14 @@ class FabricLayout:
 
 
 def lay_out(fabrics: Sequence[Fabric], level_hosts: re.Pattern[str] | None = None) -> list[FabricLayout]:
-    """Return positions for the fabrics of one system, a rail each.
+    """Return positions for the fabrics of one system, one per rail.
 
     The second rail mirrors the first: its switches are below, and adapters of one host (`host_name`) share a column.
     Further pairs of rails follow to the right. The order of lines in a file has no influence.
 
     Args:
         fabrics: the rails.
-        level_hosts: CAs whose names match are the hosts that levels count from; None: the cabling decides.
+        level_hosts: pattern for the names of CAs from which levels count; None: the cabling decides.
     """
     layouts: list[FabricLayout] = []
     left = 0.0
@@ -61,14 +61,14 @@ def lay_out(fabrics: Sequence[Fabric], level_hosts: re.Pattern[str] | None = Non
         for number, fabric in enumerate(fabrics[first : first + _RAILS_TOGETHER]):
             layout = _lay_out_rail(fabric, level_hosts, columns)
             right = max(right, float(layout.x.max(initial=0.0)))
-            y = layout.y * (-1 if number else 1) + 0.0  # which makes -0.0 zero
+            y = layout.y * (-1 if number else 1) + 0.0  # adding 0.0 makes -0.0 zero
             layouts.append(FabricLayout(layout.level, layout.x + left, y, layout.has_levels))
         left += right + _GAP
     return layouts
 
 
 class _HostColumns:
-    """Columns of the hosts of a pair of rails: taken from the first, used for the second."""
+    """Columns of the hosts of two rails: taken from the first rail, used for the second."""
 
     def __init__(self) -> None:
         self._of_host: dict[str, list[float]] = defaultdict(list)
@@ -80,7 +80,7 @@ class _HostColumns:
             self._of_host[host_name(fabric.node_name[node])].append(float(layout.x[node]))
 
     def columns_of(self, fabric: Fabric, level: npt.NDArray[np.int32], rank: npt.NDArray[np.int64]) -> Positions | None:
-        """Return x of the nodes of level 0, hosts that the other rail lacks to the right; None for a first rail."""
+        """Return x of the nodes of level 0; hosts missing on the other rail are to the right. None for a first rail."""
         if not self._of_host:
             return None
         left = {name: list(columns) for name, columns in self._of_host.items()}
@@ -132,7 +132,7 @@ def _lay_out_flat(fabric: Fabric, level: npt.NDArray[np.int32], rank: npt.NDArra
 
 
 def visit(fabric: Fabric, name_rank: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Visit all nodes breadth-first, from the host with the first name, component by component; neighbours by name.
+    """Visit all nodes breadth-first from the host with the first name, by component; neighbours are sorted by name.
 
     Returns:
         int64 [node], position of each node in the visit.
@@ -157,10 +157,10 @@ def visit(fabric: Fabric, name_rank: npt.NDArray[np.int64]) -> npt.NDArray[np.in
 def lower_ends(fabric: Fabric, layout: FabricLayout) -> npt.NDArray[np.intp]:
     """Return the end (0 or 1) of each link that is nearer to the hosts.
 
-    Of two ends on one level it is the one with the smaller NODE GUID, then the smaller port.
+    For two ends on one level, it is the end with the smaller NODE GUID, then with the smaller port.
 
     Returns:
-        intp [link].
+        intp [link], end of each link.
     """
     node = fabric.link_node
     keys = np.stack([layout.level[node].astype(np.uint64), fabric.node_guid[node], fabric.link_port.astype(np.uint64)])
@@ -176,7 +176,7 @@ def order_of_links(fabric: Fabric, layout: FabricLayout) -> npt.NDArray[np.intp]
     """Return the order in which outputs list links: from the hosts up, then by GUID and port of the lower end.
 
     Returns:
-        intp [link], a permutation.
+        intp [link], a permutation of the links.
     """
     links = np.arange(fabric.links)
     end = lower_ends(fabric, layout)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The regular fabric that fits best: a tree, a torus or a dragonfly; and the cables that do not fit it.
+"""Fit a regular fabric to the cabling (a tree, a torus or a dragonfly), and find the cables that do not match it.
 
-No plan of the cabling is needed. Switches that are cabled almost alike show what each of them should have.
+No plan of the cabling is needed. Switches with almost equal cabling show the cables that each of them should have.
 
-Each cable of a torus is a side of squares, each cable within a group of a dragonfly a side of triangles. A cable in the
-wrong place is neither. Squares and triangles that are incomplete show the missing cables.
+Each cable of a torus is a side of squares; each cable within a group of a dragonfly is a side of triangles. A misplaced
+cable is neither. Incomplete squares and triangles show the missing cables.
 """
 
 from __future__ import annotations
@@ -63,12 +63,12 @@ _DIMENSIONS = 4
 
 @dataclass(frozen=True, slots=True)
 class RegularCabling:
-    """A regular fabric that fits, and what does not fit it.
+    """A regular fabric that fits the cabling, and the cables that do not match it.
 
     Attributes:
-        name: of the regular fabric, in words.
-        extra: int64 [link], numbers of links that it does not have.
-        missing: int64 [cable, 2], pairs of switches that it has one more cable between, a row each.
+        name: name of the regular fabric, in words.
+        extra: int64 [link], numbers of links that the regular fabric lacks.
+        missing: int64 [cable, 2], pairs of switches with a missing cable, one row per cable.
     """
 
     name: str
@@ -77,7 +77,7 @@ class RegularCabling:
 
 
 def fit_regular_cabling(fabric: Fabric) -> RegularCabling | None:
-    """Return the regular fabric that fits with the fewest cables out of place; None where none fits."""
+    """Return the regular fabric with the fewest cables out of place; None if no regular fabric fits."""
     between = _find_between(fabric)
     if not len(between) or int((fabric.node_kind == NodeKind.SWITCH).sum()) > _LARGEST:
         return None
@@ -91,7 +91,7 @@ def fit_regular_cabling(fabric: Fabric) -> RegularCabling | None:
 
 
 def _are_swapped(fabric: Fabric, fitted: RegularCabling) -> bool:
-    """Return whether cables have changed places: each switch has as many too many as it lacks."""
+    """Return true if cables are swapped: each switch has as many extra as missing cables."""
     ends = (fabric.link_node[fitted.extra].ravel(), fitted.missing.ravel())
     extra, missing = (np.bincount(each, minlength=fabric.nodes) for each in ends)
     return len(fitted.extra) > 0 and bool((extra == missing).all())
@@ -100,7 +100,7 @@ def _are_swapped(fabric: Fabric, fitted: RegularCabling) -> bool:
 def _leave_bridges(
     fabric: Fabric, between: npt.NDArray[np.intp], extra: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
-    """Return the links of `extra` without which their ends are joined still: one that alone joins them was meant so."""
+    """Return the links of `extra` whose removal keeps their ends connected: any other link was intended."""
     part = find_parts(fabric.nodes, fabric.link_node[np.setdiff1d(between, extra)])
     ends = part[fabric.link_node[extra]]
     joined: npt.NDArray[np.int64] = extra[ends[:, 0] == ends[:, 1]]
@@ -144,15 +144,15 @@ def _fit_level(
     lower: int,
     others: npt.NDArray[np.int32],
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None:
-    """Compare the uplinks of the switches of a level with those of the switches cabled almost alike.
+    """Compare the uplinks of a level's switches with the uplinks of switches with almost equal cabling.
 
     Args:
-        fabric, between, level: nodes, links between switches, and their levels.
-        lower: the level.
+        fabric, between, level: the fabric, its links between switches, and the nodes' levels.
+        lower: the level of the compared switches.
         others: ends of cables that do not lead one level up or down.
 
     Returns:
-        Links that the others have not, and pairs of switches that lack a cable; None where there is no pattern.
+        Links that the peers lack, and pairs of switches that lack a cable; None without a pattern.
     """
     ends = fabric.link_node[between]
     of_level = np.sort(level[ends], axis=1)
@@ -182,11 +182,11 @@ def _fit_level(
 
 
 def _expect(count: Counts, has_other_end: npt.NDArray[np.bool_]) -> Counts | None:
-    """Return the number of cables that most switches cabled like each one have; int64 [lower, upper].
+    """Return the number of cables of most switches with the same cabling; int64 [lower, upper].
 
     Args:
         count: int64 [lower, upper], cables between switches of two levels.
-        has_other_end: bool [lower], switches that have a cable to elsewhere.
+        has_other_end: bool [lower], true for switches with a cable to elsewhere.
 
     Returns:
         None for an irregular fabric.
@@ -195,7 +195,7 @@ def _expect(count: Counts, has_other_end: npt.NDArray[np.bool_]) -> Counts | Non
     has = (count > 0).astype(np.float64)
     shared = has @ has.T
     either = has.sum(axis=1)[:, np.newaxis] + has.sum(axis=1) - shared
-    # Of two uplinks one may be gone.
+    # One of two uplinks may be lost.
     alike = (shared > _ALIKE * either) | ((shared == 1) & (either == 2))
     groups, group = np.unique(alike, axis=0, return_inverse=True)
     if len(groups) > _MOST_GROUPS:
@@ -210,7 +210,7 @@ def _expect(count: Counts, has_other_end: npt.NDArray[np.bool_]) -> Counts | Non
         usual = having.argmax(axis=0)
         is_rule = 2 * having.max(axis=0) > int(peers.sum())
         expected[members] = np.where(is_rule, usual, count[members])
-        # Where half of them have more cables to a switch, those with a cable within their level lack them.
+        # If half of them have more cables to a switch, those with a cable within their level lack such cables.
         halves = 2 * having == int(peers.sum())
         half = halves.any(axis=0) & ~is_rule
         larger = most - halves[::-1].argmax(axis=0)
@@ -221,31 +221,31 @@ def _expect(count: Counts, has_other_end: npt.NDArray[np.bool_]) -> Counts | Non
 
 @dataclass(frozen=True, slots=True)
 class _Cables:
-    """Cables between two levels: int [cable], number of the lower and the upper switch, and port of the lower one."""
+    """Cables between two levels: int [cable], lower and upper switch (numbers), and the lower switch's port."""
 
     row: npt.NDArray[np.intp]
     column: npt.NDArray[np.intp]
     port: npt.NDArray[np.int32]
 
     def count_ports(self, lower: int, upper: int, meant: int) -> int:
-        """Return how many other switches have, at the port of a cable to `upper`, a cable to `meant`."""
+        """Return the number of other switches that have a cable to `meant` at the port of a cable to `upper`."""
         ports = self.port[(self.row == lower) & (self.column == upper)]
         return max(int(((self.port == each) & (self.column == meant) & (self.row != lower)).sum()) for each in ports)
 
 
 def _swap_back(count: Counts, cables: _Cables) -> Counts | None:
-    """Return the regular cabling to which two cables that change places lead.
+    """Return the regular cabling after swapping two cables.
 
-    A swap leaves each switch its number of cables. Where the majority is lost, this shows what was meant: of three
-    switches, or where each of two uplinks could be the wrong one. Of several cablings, one with the most usual ports is
-    chosen: two leaves whose cables changed places may as well be meant for each other's pods.
+    A swap keeps each switch's number of cables. If there is no majority, the swap shows the intended cabling: among
+    three switches, or if either of two uplinks could be wrong. If several cablings are possible, one with the most
+    usual ports is chosen: two leaves with swapped cables could also be meant for each other's pods.
 
     Args:
         count: int64 [lower, upper], cables between switches of two levels.
-        cables: these cables.
+        cables: the cables of `count`.
 
     Returns:
-        The cabling after the swap, in which each switch is cabled like two others; None if there is none.
+        The cabling after the swap, in which each switch is cabled like two others; None if there is no such cabling.
     """
     rows = [row.tobytes() for row in count]
     alike = Counter(rows)
@@ -277,7 +277,7 @@ def _choose_odd(
     to: int,
     number: int,
 ) -> list[int]:
-    """Return the cables of two switches whose port leads elsewhere on most other switches; of equal ones the last."""
+    """Return the cables of two switches whose port leads elsewhere on most other switches; the last of equal ones."""
     here = np.flatnonzero((row == at) & (column == to))
     usual = [int(((port == port[index]) & (column == to) & (row != at)).sum()) for index in here.tolist()]
     order = sorted(range(len(here)), key=lambda each: (usual[each], -int(port[here[each]])))
@@ -287,13 +287,13 @@ def _choose_odd(
 def _number_switches(
     fabric: Fabric, between: npt.NDArray[np.intp]
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.intp]]:
-    """Return the switches that have links to others, and these links between their numbers: int [link, 2]."""
+    """Return the switches with links to others, and these links between the switches' numbers: int [link, 2]."""
     nodes, index = np.unique(fabric.link_node[between], return_inverse=True)
     return nodes, index.reshape(-1, 2)
 
 
 def find_dragonfly_groups(fabric: Fabric) -> dict[int, int]:
-    """Return the group of each switch of a dragonfly, node -> number; empty where none fits."""
+    """Return the group of each switch of a dragonfly, node -> number; empty if no dragonfly fits."""
     fitted = fit_regular_cabling(fabric)
     if fitted is None or not fitted.name.startswith(DRAGONFLY):
         return {}
@@ -303,7 +303,7 @@ def find_dragonfly_groups(fabric: Fabric) -> dict[int, int]:
 
 
 def _fit_flat(fabric: Fabric, between: npt.NDArray[np.intp]) -> RegularCabling | None:
-    """Fit a torus or a dragonfly: fabrics whose switches have hosts, or most of them."""
+    """Fit a torus or a dragonfly: fabrics in which all or most switches have hosts."""
     nodes, edges = _number_switches(fabric, between)
     if 2 * len(np.intersect1d(nodes, find_leaves(fabric))) < len(nodes):
         return None
@@ -315,10 +315,10 @@ def _fit_flat(fabric: Fabric, between: npt.NDArray[np.intp]) -> RegularCabling |
 
 
 def find_flat_misfits(nodes: int, edges: npt.NDArray[np.integer]) -> Misfits | None:
-    """Return the torus or dragonfly that a graph almost is; None for none.
+    """Return the torus or dragonfly that a graph almost is; None for other graphs.
 
     Args:
-        nodes: number of them.
+        nodes: number of nodes.
         edges: int [edge, 2]; several edges may join the same pair.
     """
     return _fit_torus(nodes, edges) or _fit_dragonfly(nodes, edges)
@@ -338,7 +338,7 @@ def _fit_torus(nodes: int, edges: npt.NDArray[np.integer]) -> Misfits | None:
     count = _adjacency(nodes, edges[first])
     near = count.astype(np.float64)
     degree = count.sum(axis=1)
-    # Squares over an edge: walks of three edges between its ends that do not go over it.
+    # Squares over an edge: walks of three edges between its ends that avoid the edge.
     squares = near @ near @ near - degree[:, np.newaxis] - degree + 1
     wrong = first[squares[edges[first, 0], edges[first, 1]] < 1]
     repaired = count.copy()
@@ -348,7 +348,7 @@ def _fit_torus(nodes: int, edges: npt.NDArray[np.integer]) -> Misfits | None:
     if completed is None:
         return None
     sides, added = completed
-    # A cable that closes no square, since its neighbours are missing, fits all the same.
+    # A cable that closes no square, because its neighbours are missing, still fits.
     pairs = [tuple(sorted(pair)) for pair in added]
     fits = [link for link in wrong.tolist() if tuple(sorted(edges[link].tolist())) in pairs]
     for link in fits:
@@ -358,7 +358,7 @@ def _fit_torus(nodes: int, edges: npt.NDArray[np.integer]) -> Misfits | None:
 
 
 def _count_lacking(count: npt.NDArray[np.int64]) -> dict[int, int] | None:
-    """Return how many edges some nodes have less than most; None where any has more, or too many have less."""
+    """Return the number of missing edges of nodes; None if a node has too many edges, or too many nodes lack edges."""
     degree = count.sum(axis=1)
     usual = int(np.bincount(degree).argmax())
     lacking = {int(node): usual - int(degree[node]) for node in np.flatnonzero(degree < usual)}
@@ -368,10 +368,10 @@ def _count_lacking(count: npt.NDArray[np.int64]) -> dict[int, int] | None:
 
 
 def _complete(count: npt.NDArray[np.int64], lacking: dict[int, int] | None) -> tuple[str, list[tuple[int, int]]] | None:
-    """Add edges between nodes that lack some, until the graph is a torus; those that close most squares first.
+    """Add edges between nodes that lack edges, until the graph is a torus; edges that close most squares come first.
 
     Returns:
-        The sides of the torus, and the edges; None where none is found.
+        The sides of the torus, and the added edges; None without a result.
     """
     if lacking is None:
         return None
@@ -394,7 +394,7 @@ def _complete(count: npt.NDArray[np.int64], lacking: dict[int, int] | None) -> t
 
 
 def _name_torus(count: npt.NDArray[np.int64]) -> str | None:
-    """Return the sides of the torus of a graph, by the number of nodes at each distance; None for no torus."""
+    """Return the sides of a graph's torus, from the number of nodes at each distance; None if it is not a torus."""
     from scipy.sparse.csgraph import shortest_path  # noqa: PLC0415  (slow to import)
 
     hops = shortest_path(count, unweighted=True)
@@ -412,7 +412,7 @@ def _name_torus(count: npt.NDArray[np.int64]) -> str | None:
 
 
 def _factorise(nodes: int, degree: int) -> list[tuple[int, ...]]:
-    """Return the sides of tori of a number of nodes, in which each has a number of neighbours."""
+    """Return the sides of tori with a given number of nodes, and of neighbours per node."""
     divisors = [each for each in range(2, nodes + 1) if nodes % each == 0]
     return [
         sides
@@ -425,8 +425,8 @@ def _factorise(nodes: int, degree: int) -> list[tuple[int, ...]]:
 def find_groups(nodes: int, edges: npt.NDArray[np.integer]) -> npt.NDArray[np.intp] | None:
     """Return the group of each node of a dragonfly, numbered from 0 in the order of the nodes.
 
-    None where there are no groups. Neighbours in a group have most neighbours in common. Groups are of one size, of
-    three nodes or more.
+    The result is None without groups. Neighbours in a group have most neighbours in common. Groups are of equal size,
+    with at least three nodes.
     """
     near = np.minimum(_adjacency(nodes, edges), 1)
     common = near @ near
@@ -472,10 +472,10 @@ def _fit_global(
     between: npt.NDArray[np.int64],
     inside: npt.NDArray[np.bool_],
 ) -> tuple[npt.NDArray[np.int64], list[tuple[int, int]]] | None:
-    """Compare the cables between groups: each pair of groups has as many, and each switch too.
+    """Compare the cables between groups: each pair of groups has the same number, and each switch too.
 
     Returns:
-        Cables of pairs with too many, and pairs of switches that lack one; None where there is no rule.
+        Cables of pairs with too many cables, and pairs of switches that lack a cable; None without a rule.
     """
     pairs = np.argwhere(np.triu(np.ones_like(between, np.bool_), 1))
     numbers = between[pairs[:, 0], pairs[:, 1]]

@@ -2,8 +2,8 @@
 """Positions on a tree: parents over their children, pods and chassis together, few crossings.
 
 Nodes that are connected below a level (a leaf with its hosts, a pod) form a block, which keeps one stretch of every
-level. Within its blocks a level is sorted by the mean position of its neighbours, in some rounds from the leaves up and
-from the top down. The order with the fewest crossings is kept.
+level. Within its blocks, a level is sorted by the mean position of its neighbours. Several rounds go from the leaves up
+and from the top down. The order with the fewest crossings is kept.
 
 Source: the barycentre method of Sugiyama, Tagawa and Toda, "Methods for visual understanding of hierarchical system
 structures", IEEE Transactions on Systems, Man and Cybernetics 11 (1981), here within blocks.
@@ -30,10 +30,10 @@ class LevelTree:
 
     Attributes:
         fabric: the nodes and links.
-        level: int32 [node].
-        rank: int64 [node], the order by name: the initial order, and the tie-break.
-        part: int64 [level, node]: block of each node among those connected up to that level.
-        chassis: int64 [node], -1 for nodes in none.
+        level: int32 [node], levels of the nodes.
+        rank: int64 [node], order by name: the initial order, and the tie-break.
+        part: int64 [level, node], block of each node among the nodes connected up to that level.
+        chassis: int64 [node], chassis of each node; -1 without a chassis.
     """
 
     fabric: Fabric
@@ -55,7 +55,7 @@ class LevelTree:
         """Return x of each node.
 
         Args:
-            hosts_x: float64 [node], given x of the nodes of level 0; None: under their leaves.
+            hosts_x: float64 [node], given x of the nodes of level 0; None: below their leaves.
         """
         key = self.rank.astype(np.float64) if hosts_x is None else hosts_x
         lead = [self._lead(part, key) for part in self.part]
@@ -75,16 +75,16 @@ class LevelTree:
         return x
 
     def _lead(self, part: npt.NDArray[np.int64], key: Positions) -> Positions:
-        """Return for each node the least key of the nodes of level 0 in its block; blocks without any sort last."""
+        """Return the least key of the level-0 nodes in each node's block; blocks without such nodes sort last."""
         least = np.full(self.fabric.nodes, np.inf)
         bottom = self.level == 0
         np.minimum.at(least, part[bottom], key[bottom])
         lead: Positions = least[part]
-        # Blocks without hosts all have the same key; their lowest node distinguishes them.
+        # Blocks without hosts all have the same key; their lowest node breaks the tie.
         return np.where(np.isinf(lead), 1e18 + part, lead)
 
     def _sort(self, lead: list[Positions], key: Positions, hosts_x: Positions | None) -> Positions:
-        """Sort each level by the means of its neighbours below, from the leaves up: float64 [node], rank in level."""
+        """Sort each level by the means of its lower neighbours, from the leaves up: float64 [node], rank in level."""
         position = np.zeros(self.fabric.nodes)
         for level in range(len(lead)):
             if level == 0:
@@ -106,7 +106,7 @@ class LevelTree:
         return position
 
     def _mean_of_neighbours(self, position: Positions, level: int, side: int) -> Positions:
-        """Return the mean position of each node's neighbours above (side 1) or below (-1); its own without any."""
+        """Return the mean position of each node's neighbours above (side 1) or below (-1); without any, its own."""
         pairs = np.concatenate([self.fabric.link_node, self.fabric.link_node[:, ::-1]])
         pairs = pairs[(self.level[pairs[:, 0]] == level) & (self.level[pairs[:, 1]] == level + side)]
         nodes = self.fabric.nodes
@@ -115,7 +115,7 @@ class LevelTree:
         return np.where(count > 0, total / np.maximum(count, 1), position)
 
     def _arrange(self, level: int, lead: list[Positions], mean: Positions, position: Positions) -> None:
-        """Set the order of a level: by block, within blocks by chassis, within these by mean; ties by name."""
+        """Set the order of a level: by block, then by chassis, then by mean; ties by name."""
         here = np.flatnonzero(self.level == level)
         in_chassis = self.chassis[here] >= 0
         total = np.bincount(self.chassis[here[in_chassis]], weights=mean[here[in_chassis]])
@@ -128,14 +128,14 @@ class LevelTree:
         position[here[np.lexsort(keys)]] = np.arange(len(here))
 
     def _stand(self, position: Positions, hosts_x: Positions | None) -> Positions:
-        """Return x from the order in each level: hosts under their leaves, each block over its hosts."""
+        """Return x from the order in each level: hosts below their leaves, each block above its hosts."""
         x = self._put_hosts_under_leaves(position) if hosts_x is None else hosts_x.copy()
         right = float(x[self.level == 0].max(initial=-1.0)) + 1
         for level in range(1, len(self.part)):
             here = np.flatnonzero(self.level == level)
             here = here[np.argsort(position[here])]
             standing = self._stand_over_blocks(self.part[level], here, x, right)
-            if (np.diff(standing) <= 0).any():  # blocks that reach into one another
+            if (np.diff(standing) <= 0).any():  # blocks that overlap
                 standing = _spread_evenly(len(here), right)
             x[here] = standing
         return x
@@ -144,7 +144,7 @@ class LevelTree:
         """Return x of the nodes of level 0, in columns of equal width per leaf; others follow to the right."""
         pairs = np.concatenate([self.fabric.link_node, self.fabric.link_node[:, ::-1]])
         pairs = pairs[(self.level[pairs[:, 0]] == 0) & (self.level[pairs[:, 1]] == 1)]
-        leaf_of = np.full(self.fabric.nodes, np.inf)  # of several leaves the first
+        leaf_of = np.full(self.fabric.nodes, np.inf)  # the first of several leaves
         np.minimum.at(leaf_of, pairs[:, 0], position[pairs[:, 1]])
         bottom = np.flatnonzero(self.level == 0)
         bottom = bottom[np.lexsort((self.rank[bottom], leaf_of[bottom]))]
