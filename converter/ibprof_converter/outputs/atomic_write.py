@@ -13,10 +13,10 @@ from typing import TextIO
 
 
 def write_atomically(path: Path, content: bytes | memoryview) -> None:
-    """Write a file under another name and rename it, so that no reader and no kill leaves half of it.
+    """Write a file under another name and rename it, so that readers never see a partial file, even after a kill.
 
     Raises:
-        OSError: it cannot be written; an earlier file of the name is unchanged.
+        OSError: the file cannot be written; an earlier file of this name is unchanged.
     """
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
@@ -36,7 +36,7 @@ def write_text(path: Path, write: Callable[[TextIO], None]) -> None:
 
     Args:
         path: the file.
-        write: fills it.
+        write: function that writes the content.
 
     Raises:
         OSError: the file cannot be written.

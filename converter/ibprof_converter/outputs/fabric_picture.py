@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fabric as a picture: nodes by level, each half of a link coloured by the bytes that its node sends."""
+"""Picture of a fabric: nodes by level, and each half of a link coloured by the bytes that its node sends."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class _Halves:
     Attributes:
         line: float64 [half, 2 points, 2], from a node to the middle of its link.
         bytes: uint64 [half], bytes that the node sends.
-        idle: bool [half], whether neither direction of the link carries bytes.
+        idle: bool [half], true if neither direction of the link carries bytes.
     """
 
     line: npt.NDArray[np.float64]
@@ -89,12 +89,13 @@ def write_picture(
 
     Args:
         file: a path, SVG or PDF by its suffix, else PNG; or an open file, which becomes a PNG.
-        title, subtitle: plain text.
+        title, subtitle: plain text of the heading.
         fabrics, layouts: the rails.
-        loads: of their links.
-        panels: `region`, `operation`, `site` or `job`: a picture for each, all of one scale; None: one of their sum.
-        only_used: whether to leave out links without traffic.
-        full_scale: bytes of the darkest colour, for pictures to be compared; None: those of the most loaded direction.
+        loads: loads of the rails' links.
+        panels: `region`, `operation`, `site` or `job`: one picture for each, with a common scale; None: one of their
+            sum.
+        only_used: true to leave out links without traffic.
+        full_scale: bytes of the darkest colour, for comparable pictures; None: bytes of the most loaded direction.
     """
     drawn = split_loads(loads, panels)
     columns = 1 if len(drawn) < _TWO_COLUMNS else 2
@@ -132,11 +133,11 @@ def write_picture(
 
 @dataclass(frozen=True, slots=True)
 class LoadPanel:
-    """One picture of several.
+    """One of several pictures.
 
     Attributes:
-        name: of the region, operation, site or job.
-        by_rail: for each rail uint64 [link, end].
+        name: name of the region, operation, site or job.
+        by_rail: for each rail uint64 [link, end], bytes on each link direction.
     """
 
     name: str
@@ -144,11 +145,11 @@ class LoadPanel:
 
 
 def split_loads(loads: Loads, panels: str | None) -> list[LoadPanel]:
-    """Return loads by panel, in recorded order; beyond `_MOST_PANELS` the smallest share one panel.
+    """Return the loads of each panel, in recorded order; beyond `_MOST_PANELS`, the smallest share one panel.
 
     Args:
-        loads: of links, by region, operation, site or job.
-        panels: `region`, `operation`, `site` or `job`; None for their sum.
+        loads: loads of links, by region, operation, site or job.
+        panels: `region`, `operation`, `site` or `job`; None for the sum.
     """
     if panels is None:
         return [LoadPanel("", tuple(loaded.sum(axis=2, dtype=np.uint64) for loaded in loads.by_rail))]
@@ -171,12 +172,12 @@ def split_loads(loads: Loads, panels: str | None) -> list[LoadPanel]:
 
 
 def _write_titles(figure: Figure, axes: Axes, title: str, subtitle: str, single: bool) -> None:
-    # Titles hold names from files: a `$` in them is no formula.
+    # Titles contain names from files: a `$` in them is not a formula.
     if single:
         axes.set_title(title, loc="left", fontsize=14, fontweight="bold", parse_math=False, pad=24)
         axes.text(0, 1.015, subtitle, transform=axes.transAxes, fontsize=10, color="#5a6573", parse_math=False)
         return
-    # Several jobs make a long title, which is as wide as the picture at most.
+    # Several jobs make a long title, which may be as wide as the picture.
     lines = [line for each in (title, subtitle) for line in wrap(each, _TITLE_WIDTH)]
     text = figure.suptitle("\n".join(lines), x=0.01, ha="left", fontsize=12)
     text.set_parse_math(False)
@@ -192,7 +193,7 @@ def _halve(fabric: Fabric, layout: FabricLayout, loaded: npt.NDArray[np.uint64])
 
 
 def _bend(fabric: Fabric, layout: FabricLayout) -> npt.NDArray[np.float64]:
-    """Return the offset of the middle of each link: float64 [link, 2]. Parallel links have different offsets."""
+    """Return the offset of each link's middle: float64 [link, 2]. Parallel links have different offsets."""
     pair = np.sort(fabric.link_node, axis=1)
     _, bundle, size = np.unique(pair, axis=0, return_inverse=True, return_counts=True)
     bundle = bundle.reshape(-1)
@@ -244,7 +245,7 @@ def _draw_nodes(axes: Axes, fabric: Fabric, layout: FabricLayout) -> None:
 
 
 def _label_levels(axes: Axes, layouts: Sequence[FabricLayout]) -> None:
-    """Name the rows: 0 is the hosts; with several rails their switches' levels are distinguished by letters."""
+    """Label the rows: 0 for hosts; with several rails, letters distinguish the switches' levels."""
     names: dict[float, str] = {}
     for letter, layout in zip("abcdefgh" if len(layouts) > 1 else " ", layouts, strict=False):
         for y, level in set(zip(layout.y.tolist(), layout.level.tolist(), strict=True)) if layout.has_levels else ():

@@ -20,8 +20,8 @@ class Edge(NamedTuple):
     """The bytes of one link direction in a region, operation and job.
 
     Attributes:
-        source, destination: keys of nodes.
-        attributes: port, peer_port, bytes, and the further columns of the link.
+        source, destination: keys of the two nodes.
+        attributes: port, peer_port, bytes, and the link's further columns.
     """
 
     source: str
@@ -30,7 +30,7 @@ class Edge(NamedTuple):
 
 
 def node_key(rail: Value, guid: Value) -> str:
-    """Return the key of a node: adapters of several rails may share a GUID."""
+    """Return a node's key; it has the rail, since adapters of several rails may share a GUID."""
     return f"{rail}:{guid}"
 
 
@@ -54,7 +54,7 @@ def list_edges(links: Iterable[Row]) -> Iterator[Edge]:
 def to_networkx(nodes: Iterable[Row], links: Iterable[Row]) -> nx.MultiDiGraph:
     """Return a graph whose nodes are `RAIL:GUID` with the columns of nodes.csv, with an edge for each link direction.
 
-    Lists, which GraphML does not have, are text separated by blanks.
+    Lists, which GraphML lacks, become text separated by blanks.
     """
     import networkx as nx  # noqa: PLC0415  (slow to import)
 
@@ -105,7 +105,7 @@ def _list(attributes: dict[str, Value]) -> str:
 
 
 def quote_dot(value: Value) -> str:
-    """Return a DOT string in which a backslash is no escape of Graphviz."""
+    """Return a DOT string in which Graphviz does not treat a backslash as an escape."""
     text = quote_line(str(value)).replace("\\", "\\\\").replace('"', '\\"')
     return f'"{text}"'
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fabric and its forwarding tables as ibdiagnet writes them: `.lst` and `.fdbs`, which every command here takes."""
+"""A fabric and its forwarding tables in ibdiagnet's form: `.lst` and `.fdbs`, which every command here reads."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _DESCRIPTION = 64
 
 
 def write_lst(file: TextIO, fabric: Fabric, remark: str) -> None:
-    """Write links, each from one end.
+    """Write links, each from one end only.
 
     Args:
-        file: where to.
-        fabric: its links have four lanes; of a rate that no such link has the speed is written as 0, which readers
-            take as unknown, and the rate behind it.
-        remark: a line on where it comes from.
+        file: the output file.
+        fabric: the fabric, with links of four lanes. If no such link has a rate, the speed is written as 0 (unknown to
+            readers), followed by the rate.
+        remark: a line on the fabric's source.
     """
     file.write(f"# {_clean(remark, 1000)}\n")
     ports = np.bincount(fabric.link_node.ravel(), minlength=fabric.nodes)
-    # A port without a cable may be in front of others.
+    # Ports without a cable may precede others.
     np.maximum.at(ports, fabric.link_node, fabric.link_port)
     lid = np.zeros(fabric.nodes, np.int64)
     lid[fabric.port_node] = fabric.port_lid
@@ -60,7 +60,7 @@ def _show_speed(gbps: float) -> str:
 
 
 def write_fdbs(file: TextIO, tables: ForwardingTables) -> None:
-    """Write forwarding tables, a stanza a switch."""
+    """Write forwarding tables, one stanza per switch."""
     for guid, row in zip(tables.switch_guid.tolist(), tables.port, strict=True):
         file.write(f"dump_ucast_routes: Switch 0x{guid:016x}\nLID    : Port : Hops : Optimal\n")
         lids = np.flatnonzero(row != UNREACHABLE)
@@ -69,5 +69,5 @@ def write_fdbs(file: TextIO, tables: ForwardingTables) -> None:
 
 
 def _clean(text: str, most: int) -> str:
-    """Make text fit for a line and, as a description, for its place: no letters that others could not print."""
+    """Return text that fits in a line and in the place of a description, without unprintable characters."""
     return "".join(letter if " " <= letter <= "~" else "?" for letter in text)[:most]

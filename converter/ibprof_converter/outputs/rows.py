@@ -66,19 +66,19 @@ def link_table(
     agreement: Agreement | None = None,
     bounds: Bounds | None = None,
 ) -> Table:
-    """Return a row for each link; with regions, operations or sites, a row for each of them with bytes on the link.
+    """Return one row per link; with regions, operations or sites, one row for each with bytes on the link.
 
-    A link without traffic has one row, of 0 bytes and `ALL` in those columns, unless `only_used` leaves it out.
+    A link without traffic has one row, with 0 bytes and `ALL` in these columns, unless `only_used` is set.
 
     Args:
-        fabrics, layouts: the rails.
-        loads: of their links.
-        only_used: whether to leave out links without traffic.
-        agreement: with port counters.
-        bounds: of adaptive routing. Counters and bounds are of all regions and operations: equal in all rows of a link.
+        fabrics, layouts: fabric and layout of each rail.
+        loads: loads of the rails' links.
+        only_used: true to leave out links without traffic.
+        agreement: comparison with port counters.
+        bounds: bounds of adaptive routing. Counters and bounds are totals of a link, equal in all rows of the link.
 
     Returns:
-        The columns of `link_columns`; `gbps` and counters are None where they are not known.
+        The columns of `link_columns`; `gbps` and counters are None if unknown.
     """
     table: Table = {column: [] for column in link_columns(loads, agreement, bounds)}
     for rail, (fabric, layout, loaded) in enumerate(zip(fabrics, layouts, loads.by_rail, strict=True)):
@@ -124,7 +124,7 @@ def rows_of(table: Table) -> Iterator[Row]:
 
 
 def table_of(columns: Sequence[str], rows: Iterable[Row]) -> Table:
-    """Return rows as a table with some of their columns."""
+    """Return rows as a table with given columns."""
     rows = list(rows)
     return {column: [row[column] for row in rows] for column in columns}
 
@@ -132,7 +132,7 @@ def table_of(columns: Sequence[str], rows: Iterable[Row]) -> Table:
 def _order_rows(
     fabric: Fabric, layout: FabricLayout, loaded: npt.NDArray[np.uint64], only_used: bool
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Return the link and the group of each row; an idle link has the number of groups."""
+    """Return the link and the group of each row; an idle link has the number of groups as its group."""
     place = np.empty(fabric.links, np.intp)
     place[order_of_links(fabric, layout)] = np.arange(fabric.links)
     is_used = np.asarray(loaded.any(axis=1), np.bool_)
@@ -174,13 +174,13 @@ def node_rows(
     """Yield a row for each node.
 
     Args:
-        fabrics, layouts: the rails.
-        hosts: of the rails.
-        rank_lid: int32 [rank, rail], the port of each rank, where the traffic knows ranks.
-        names: of the ranks, where there are several jobs; none: their numbers.
+        fabrics, layouts: fabric and layout of each rail.
+        hosts: hosts of the rails.
+        rank_lid: int32 [rank, rail], the port of each rank, if the traffic has ranks.
+        names: names of the ranks, if there are several jobs; empty: the ranks' numbers.
 
     Yields:
-        A dict of `NODE_COLUMNS`; `lids` and `ranks` are lists, ascending; `host` is empty for what is no host's.
+        A dict of `NODE_COLUMNS`; `lids` and `ranks` are ascending lists; `host` is empty for nodes without a host.
     """
     for rail, (fabric, layout) in enumerate(zip(fabrics, layouts, strict=True)):
         lids = _lids_by_node(fabric)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Slurm's `topology.conf` or `topology.yaml` for topology/tree: the hosts of each leaf switch, and the switches above.
 
-The plugin needs a tree, in which each switch has one parent. A fat-tree has several. So switches of a level that share
-children are written as one. Slurm learns which hosts are near each other. It does not learn the spines. The groups of a
-dragonfly are a level between its switches and the whole.
+The plugin needs a tree, in which each switch has one parent. In a fat-tree, a switch has several. So switches of a
+level that share children are written as one switch. Slurm then knows which hosts are near each other, but not the
+spines. The groups of a dragonfly are a level between its switches and the whole.
 
 Source: Slurm's manual, topology.conf(5).
 """
@@ -29,14 +29,14 @@ _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 def write_topology(
     file: TextIO, links: Iterable[Row], host_of: dict[str, str], origin: str, group_of: Mapping[str, int] = NO_GROUPS
 ) -> None:
-    """Write the tree of the first rail, without invalid host names, which would end or change a line.
+    """Write the tree of the first rail. Invalid host names are left out, since they would end or change a line.
 
     Args:
-        file: where to.
+        file: the output file.
         links: rows of links.csv.
-        host_of: node GUID of an adapter on the first rail -> name of its host.
-        origin: its source, for the first line.
-        group_of: node GUID of a switch of a dragonfly -> number of its group.
+        host_of: NODE GUID of an adapter on the first rail -> name of its host.
+        origin: source of the fabric, for the first line.
+        group_of: NODE GUID of a dragonfly's switch -> number of its group.
     """
     hosts: dict[str, list[str]] = {}
     parents: dict[str, set[str]] = {}
@@ -59,7 +59,7 @@ def write_topology(
         file.write(f"# Left out: {left_out} adapters whose descriptions give no name that a host can have.\n")
     seen: set[str] = set()
     taken: set[str] = set()
-    front: dict[str, list[str]] = {}  # name of a switch -> GUIDs that it stands for
+    front: dict[str, list[str]] = {}  # name of a switch -> GUIDs that it represents
     for leaf in sorted(hosts, key=lambda guid: (natural_key(names[guid]), guid)):
         own = [host for host in dict.fromkeys(hosts[leaf]) if host not in seen]
         seen.update(own)
@@ -100,10 +100,10 @@ def _write_upper(
     """Write the switches above the leaves, level by level.
 
     Args:
-        file: where to.
-        front: name of a switch -> GUIDs that it stands for.
-        parents, levels: of switches by GUID.
-        taken: names of switches.
+        file: the output file.
+        front: name of a switch -> GUIDs that it represents.
+        parents, levels: parents and level of each switch, by GUID.
+        taken: names already in use.
     """
     level = 1
     while len(front) > 1:
@@ -124,7 +124,7 @@ def _write_upper(
 def _write_groups(
     file: TextIO, front: dict[str, list[str]], group_of: Mapping[str, int], taken: set[str]
 ) -> dict[str, list[str]]:
-    """Write the groups of a dragonfly; return the GUIDs that each stands for, by its name."""
+    """Write the groups of a dragonfly; return the GUIDs that each group represents, by its name."""
     members: dict[int, list[str]] = {}
     for name, guids in front.items():
         members.setdefault(group_of[guids[0]], []).append(name)
@@ -137,7 +137,7 @@ def _write_groups(
 
 
 def compress(names: Iterable[str]) -> str:
-    """Write names as Slurm does: node[01-03,07],login1."""
+    """Return names in Slurm's form: node[01-03,07],login1."""
     rows: dict[tuple[str, int], list[int]] = {}
     plain = []
     for name in sorted(names, key=natural_key):
@@ -149,7 +149,7 @@ def compress(names: Iterable[str]) -> str:
     parts = []
     for (prefix, width), numbers in rows.items():
         runs = []
-        # The difference of number and index is constant within a run.
+        # The difference of number and index is constant within a run of consecutive numbers.
         for _, members in groupby(enumerate(sorted(set(numbers))), key=lambda each: each[1] - each[0]):
             run = [f"{number:0{width}}" for _, number in members]
             runs.append(run[0] if len(run) == 1 else f"{run[0]}-{run[-1]}")
@@ -161,16 +161,16 @@ def compress(names: Iterable[str]) -> str:
 def _join(
     front: dict[str, list[str]], parents: dict[str, set[str]], levels: dict[str, int], level: int
 ) -> list[tuple[list[str], list[str]]] | None:
-    """Group the switches that share a parent of the next level; at the top, those that are linked.
+    """Group the switches that share a parent of the next level; at the top, the switches that are linked.
 
     Returns:
-        For each group its children and the switches that join them; None where nothing more can be joined.
+        The children of each group and the switches that join them; None if nothing more can be joined.
     """
     of_guid = {guid: name for name, guids in front.items() for guid in guids}
     over: dict[str, set[str]] = {}
     for child, name in of_guid.items():
         for parent in parents.get(child, ()):
-            if parent in of_guid:  # switches of one level that are linked: a torus, a dragonfly
+            if parent in of_guid:  # linked switches of one level: a torus, a dragonfly
                 over.setdefault("", set()).update((name, of_guid[parent]))
             elif levels[parent] == level + 1:
                 over.setdefault(parent, set()).add(name)

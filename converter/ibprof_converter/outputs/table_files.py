@@ -25,7 +25,7 @@ _QUOTED = re.compile(r'[,"\r\n]')
 
 
 def write_csv(file: TextIO, table: Table) -> None:
-    """Write a header and a line a row. A list is a field of JSON, which no reader takes for a number; None is empty."""
+    """Write a header and one line per row. A list becomes a JSON field, so readers parse no number; None is empty."""
     file.write(",".join(table) + "\n")
     rows = len(next(iter(table.values())))
     for begin in range(0, rows, _ROWS_AT_ONCE):
@@ -48,13 +48,13 @@ def _as_field(value: Value) -> str:
     if isinstance(value, float):
         return f"{value:.10g}"
     text = json.dumps(value) if isinstance(value, list) else "" if value is None else str(value)
-    # Python's csv before 3.11 neither writes nor reads a NUL. Readers take a lone carriage return for the end of a row.
+    # Before Python 3.11, csv neither writes nor reads a NUL. Readers treat a lone carriage return as the end of a row.
     text = text.replace("\0", r"\x00")
     return '"' + text.replace('"', '""') + '"' if _QUOTED.search(text) else text
 
 
 def write_parquet(path: Path, table: Table) -> None:
-    """Write a table; bytes are uint64, lists are lists of text.
+    """Write a table as Parquet; bytes are uint64, lists are lists of text.
 
     Raises:
         MissingToolError: pyarrow is not installed.
