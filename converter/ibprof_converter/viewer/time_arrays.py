@@ -37,7 +37,7 @@ class RegionVisits(RowArrays):
     """Visits of ranks to regions; arrays of one length.
 
     Attributes:
-        rank, region: int32.
+        rank, region: int32, rank and region of each visit.
         begin_ns, end_ns: uint64, Unix times.
     """
 
@@ -52,13 +52,13 @@ _Rows = TypeVar("_Rows", Intervals, IntervalTimes, RegionVisits)
 
 @dataclass(frozen=True, slots=True)
 class RunTimes:
-    """Activity of the ranks of a run over time; ranks and times are those of all its jobs.
+    """Activity of the ranks of a run over time; with several jobs, of all their ranks.
 
     Attributes:
         sent: bytes by interval; at least one row.
         inside: time inside MPI calls; empty if not recorded.
-        visits: to regions.
-        regions: their names.
+        visits: visits to regions.
+        regions: the regions' names.
     """
 
     sent: Intervals
@@ -71,7 +71,7 @@ def describe_times(times: RunTimes) -> Arrays:
     """Return arrays of the intervals by rank and group of peers, of time inside MPI calls, and of visits to regions.
 
     Args:
-        times: of a run.
+        times: activity of a run.
 
     Returns:
         `time_rank`; `time_begin` and `time_end` in seconds since the first; `time_first_peer` and `time_last_peer`, -1
@@ -113,7 +113,7 @@ def describe_times(times: RunTimes) -> Arrays:
 
 
 def _fit(rows: _Rows, limit: int) -> _Rows:
-    """Join adjacent intervals two by two until they are few enough."""
+    """Join adjacent intervals in pairs until at most `limit` rows remain."""
     while len(rows.rank) > limit:
         joined = _join_pairs(rows)
         if len(joined.rank) == len(rows.rank):
@@ -197,8 +197,8 @@ def _join_pairs(rows: _Rows) -> _Rows:
 def list_visits(run: Profile) -> RegionVisits:
     """Return the visits that the run's marks record, in the order of ranks.
 
-    A process keeps its first marks only: after its last one nothing is known. Time while recording was switched off is
-    in no region.
+    A process keeps only its first marks; after the last mark nothing is known. Time without recording belongs to no
+    region.
     """
     by_rank: dict[int, list[Mark]] = {}
     for mark in run.marks:

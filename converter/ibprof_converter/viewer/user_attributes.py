@@ -25,7 +25,7 @@ _MOST_CLASSES = 1000
 
 @dataclass(frozen=True, slots=True)
 class UserAttribute:
-    """A column of such a file.
+    """A column of a file with attributes.
 
     Attributes:
         name: the heading of the column.

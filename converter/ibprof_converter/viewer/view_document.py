@@ -36,14 +36,14 @@ _OFFSET = 0.3
 
 @dataclass(frozen=True, slots=True)
 class LinkValue:
-    """A property of links other than the bytes on them.
+    """A property of links other than their bytes.
 
     Attributes:
-        name: its name.
+        name: the property's name.
         unit: `s`, `Gb/s`, or empty.
-        value: float64 [2 * link], by link direction; NaN where the value is unknown or the link does not lead that
-            way. `describe_link_values` expects the link directions of the page; `encode_document` those of the
-            fabrics, one rail after the other.
+        value: float64 [2 * link], by link direction; NaN if unknown, or without meaning in this direction.
+            `describe_link_values` expects the link directions of the page; `encode_document` the fabrics' link
+            directions, one rail after the other.
     """
 
     name: str
@@ -67,18 +67,18 @@ def encode_document(
 
     Args:
         title: the title of the page; plain text.
-        subnets, layouts: the rails.
+        subnets, layouts: subnet and layout of each rail.
         hosts: the hosts of the fabrics.
-        runs: the traffic on them, at least one run. The page compares any two, initially the first two.
+        runs: the runs on the fabrics, at least one. The page compares any two, initially the first two.
         attributes: user-supplied attributes of nodes, and of the ranks of the first run.
         grid: the positions of the first run's ranks on the problem's grid.
-        link_values: properties of links other than the bytes on them.
-        spell: how texts are written, such as paths without their folders.
-        changes: what changed between runs.
+        link_values: properties of links other than their bytes.
+        spell: function applied to texts, for example to shorten paths.
+        changes: changes between runs.
 
     Returns:
         uint32 length of a JSON text, the text, zeros up to a multiple of 8, arrays; little-endian. The text's `arrays`
-        says of each its name, type, offset behind the text, and length.
+        lists the name, type, offset behind the text, and length of each array.
     """
     names = share_names(runs)
     first_node = np.cumsum([0, *(subnet.fabric.nodes for subnet in subnets)])
@@ -132,7 +132,7 @@ def encode_document(
 
 
 def _spell(value: object, spell: Callable[[str], str]) -> object:
-    """Return plain values with their texts as `spell` writes them; keys stay."""
+    """Return plain values with `spell` applied to their texts; keys stay unchanged."""
     if isinstance(value, str):
         return spell(value)
     if isinstance(value, dict):
@@ -160,7 +160,7 @@ def _describe_nodes(subnets: Sequence[Subnet], layouts: Sequence[FabricLayout]) 
 
 
 def _describe_groups(subnets: Sequence[Subnet], layouts: Sequence[FabricLayout]) -> Arrays:
-    """Return the group of each switch of a dragonfly, `NONE` for other nodes; nothing where no fabric is one."""
+    """Return the group of each dragonfly switch, `NONE` for other nodes; empty without a dragonfly."""
     group = [np.full(subnet.fabric.nodes, NONE, np.int32) for subnet in subnets]
     for own, subnet, layout in zip(group, subnets, layouts, strict=True):
         found = {} if layout.has_levels else find_dragonfly_groups(subnet.fabric)
@@ -184,7 +184,7 @@ def _describe_links(
 
 
 def _describe_lids(subnets: Sequence[Subnet], first_node: npt.NDArray[np.int64]) -> Arrays:
-    """Return for each port its base LID, its number of LIDs, and its node."""
+    """Return the base LID, the number of LIDs, and the node of each port."""
     fabrics = [subnet.fabric for subnet in subnets]
     nodes = [fabric.port_node + first for fabric, first in zip(fabrics, first_node[:-1].tolist(), strict=True)]
     return {
@@ -212,7 +212,7 @@ def split_positions(
 ) -> tuple[list[UserAttribute], npt.NDArray[np.float64] | None]:
     """Separate positions in space from other attributes.
 
-    A node without a position, as hosts often are, is placed next to its neighbours.
+    A node without a position, such as many hosts, is placed next to its neighbours.
 
     Returns:
         The other attributes, and the positions: float64 [node, 3]; None without numeric x, y and z of nodes.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The view as a file: its document packed as a JSON header and arrays, and the HTML page around it.
 
-The page needs no other file and no network, and may reach neither. See docs/formats/view.md.
+The page needs no other file and no network, and may access neither. See docs/formats/view.md.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def pack_document(header: dict[str, object], arrays: Arrays) -> bytes:
         listed.append({"name": name, "type": _TYPES[array.dtype.name], "offset": offset, "length": array.size})
         blocks.append(block + bytes(-len(block) % _ALIGNMENT))
         offset += len(blocks[-1])
-    # Lone surrogates, which Python decodes invalid UTF-8 to, stay as JSON escapes.
+    # Lone surrogates, from decoding invalid UTF-8, stay as JSON escapes.
     text = json.dumps(header | {"arrays": listed}, separators=(",", ":")).encode("ascii")
     head = struct.pack("<I", len(text)) + text
     return b"".join([head, bytes(-len(head) % _ALIGNMENT), *blocks])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The runs of a view as arrays: their ranks, flows and forwarding tables, in the numbers that all runs share."""
+"""The runs of a view as arrays: ranks, flows and forwarding tables, numbered alike in all runs."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class ViewRun:
     """One run: traffic mapped on the fabric.
 
     Attributes:
-        name: distinguishes it from others in the same file.
+        name: the run's name, distinct from others in the same file.
         placed: the traffic.
         loads: the link loads; they are written only if the page cannot sum the flows itself.
-        coverage: what was not seen and what is modelled.
-        times: what the ranks of `placed` did over time; None if not recorded.
+        coverage: unseen and modelled data.
+        times: activity of the ranks of `placed` over time; None if not recorded.
         known: for each rail bool [link, end], True where the load is known; None if all are.
-        verdict: on the run; None if it is shown elsewhere or nothing is known of it.
-        diagnosis: of its links; None where they are not diagnosed.
+        verdict: verdict on the run; None if shown elsewhere, or unknown.
+        diagnosis: diagnosis of the run's links; None if not diagnosed.
     """
 
     name: str
@@ -60,8 +60,8 @@ class RunPairChange:
     """The change between two runs.
 
     Attributes:
-        before, after: their indices.
-        text: what changed, and why.
+        before, after: indices of the two runs.
+        text: the change and its reason.
     """
 
     before: int
@@ -71,7 +71,7 @@ class RunPairChange:
 
 @dataclass(frozen=True, slots=True)
 class SharedNames:
-    """Names that all runs of a file share, so that a selection means the same in each."""
+    """Names shared by all runs of a file, so that a selection means the same in each run."""
 
     regions: tuple[str, ...]
     operations: tuple[str, ...]
@@ -103,7 +103,7 @@ def _rank_order(name: str) -> tuple[int, ...]:
 
 
 def describe_nothing(notes: Sequence[str]) -> dict[str, object]:
-    """Return the header of a run without traffic, which has notes only."""
+    """Return the header of a run without traffic, which contains only notes."""
     return {
         "name": "",
         "coverage": {"origin": "", "rails": None, "nic": None, "not_seen": [], "modelled": [], "notes": list(notes)},
@@ -125,13 +125,13 @@ def describe_run(
 
     Args:
         run: the run.
-        names: the names that it shares with other runs.
+        names: the names shared by the runs.
         subnets: the rails.
-        order: of each rail, the link directions in the order of the page.
+        order: for each rail, the link directions in the order of the page.
         first_node: the number of each rail's first node on the page.
 
     Returns:
-        Its part of the JSON header, and its arrays.
+        The run's part of the JSON header, and its arrays.
     """
     placed, loads, coverage = run.placed, run.loads, run.coverage
     about: dict[str, object] = {
@@ -220,7 +220,7 @@ def _renumber(own: Arrays, placed: Traffic, names: SharedNames) -> Arrays:
 
 
 def spread_ranks(values: npt.NDArray[Any], placed: Traffic, names: SharedNames, nothing: float) -> npt.NDArray[Any]:
-    """Return values by rank, [rank, any], for the ranks of all runs; `nothing` for ranks that this run lacks."""
+    """Return values by rank, [rank, any], for the ranks of all runs; `nothing` for ranks missing in this run."""
     spread = np.full((len(names.ranks), values.shape[1]), nothing, values.dtype)
     number = _number(placed.rank_names, names.ranks)[: len(values)]
     spread[number] = values[: len(number)]
@@ -238,13 +238,13 @@ def describe_verdict(
     """Return the verdict as plain values.
 
     Args:
-        verdict: on the run.
-        diagnosis: of its links; None where they are not diagnosed.
-        order: of each rail, the link directions in the order of the page.
+        verdict: verdict on the run.
+        diagnosis: diagnosis of the run's links; None if not diagnosed.
+        order: for each rail, the link directions in the order of the page.
 
     Returns:
-        The keys of `Verdict.as_json`, and `has_fault`; `end`, the most loaded link direction in the numbering of the
-        page, or None; `first_cause` as in a report, or None where the sentences name none.
+        The keys of `Verdict.as_json`, and `has_fault`; `end`, the most loaded link direction in the page's numbering,
+        or None; `first_cause` as in a report, or None if the sentences name no cause.
     """
     causes = diagnosis.causes if diagnosis and verdict.kind in _NAME_CAUSE else ()
     return verdict.as_json() | {
@@ -270,17 +270,17 @@ def describe_flows(
 ) -> Arrays:
     """Return arrays of the flows, of their addresses, and of the forwarding table columns that lead there.
 
-    An address is a LID on a rail. Listed are those of flows and those of all ranks: the page also shows routes of
-    pairs without traffic.
+    An address is a LID on a rail. The addresses include those of flows and those of all ranks, since the page also
+    shows routes of pairs without traffic.
 
-    A packet starts on `address_end`, the link direction that the adapter's port transmits on; a switch has `NONE` and
+    A packet starts on `address_end`, the link direction on which the adapter's port transmits. A switch has `NONE` and
     starts at its node. Egress ports are `table[node_table[node] + address_column]`. The packet ends at the other side
     of the destination's `address_end`, or at its switch.
 
     Args:
         traffic: the flows.
         subnets: the rails.
-        order: of each rail, the link directions in the order of the page.
+        order: for each rail, the link directions in the order of the page.
         first_node: the number of each rail's first node on the page.
     """
     rail = traffic.rail.astype(np.int64) if len(subnets) > 1 else np.zeros(len(traffic.rail), np.int64)
@@ -325,7 +325,7 @@ def describe_flows(
         "flow_operation": traffic.operation.astype(np.uint16),
         "flow_job": (traffic.job if len(traffic.jobs) > 1 else np.zeros(len(rail))).astype(np.uint16),
         **({"flow_site": traffic.site.astype(np.uint16)} if len(traffic.sites) > 1 else {}),
-        # Halves, so that the page sums them without big integers.
+        # Values are split in halves, so that the page sums them without big integers.
         "flow_bytes_low": (traffic.bytes & np.uint64(0xFFFFFFFF)).astype(np.uint32),
         "flow_bytes_high": (traffic.bytes >> np.uint64(32)).astype(np.uint32),
     }
@@ -334,9 +334,9 @@ def describe_flows(
 def _locate(
     subnet: Subnet, ends: npt.NDArray[np.intp], lid: npt.NDArray[np.int64], first_node: int, first_end: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the node and the transmit direction of each LID in the numbering of the page; `NONE` if there is none."""
+    """Return the node and the transmit direction of each LID in the page's numbering; `NONE` if there is none."""
     fabric, network = subnet.fabric, subnet.routes.network
-    renumbered = np.full(len(ends) + 1, NONE, np.int64)  # `NONE` indexes the last
+    renumbered = np.full(len(ends) + 1, NONE, np.int64)  # `NONE` indexes the last element
     renumbered[ends] = np.arange(len(ends)) + first_end
     port = fabric.lid_port[lid]
     known = port >= 0
@@ -347,7 +347,7 @@ def _locate(
 
 
 def _cut_tables(subnet: Subnet, lid: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
-    """Return the nodes that have a forwarding table, and their egress ports to the given LIDs: uint8 [node, LID]."""
+    """Return the nodes with a forwarding table, and their egress ports to the given LIDs: uint8 [node, LID]."""
     network = subnet.routes.network
     switch = np.flatnonzero(network.row != NO_ROW)
     egress = network.tables.port
