@@ -58,19 +58,19 @@ def read_fabric(
     """Read a fabric with its forwarding tables.
 
     Args:
-        names: dumps of ibdiagnet, OpenSM or infiniband-diags, folders of them, or names of synthetic fabrics
-            (`xgft:2:4,4:1,2`); several are rails.
-        tables: files of forwarding tables, one a name; by default those next to the dumps.
-        host_names: regular expression that finds the host's name in the description of an adapter.
-        level_hosts: regular expression for the names of the CAs that levels are counted from.
-        strict: whether forwarding tables that lead to what the dumps lack, or none at all, are an error.
-        routes: where routes come from: `tables`, `modelled`, `opensm` or `opensm:ENGINE`; by default tables, or a model
-            where there are none.
+        names: dumps of ibdiagnet, OpenSM or infiniband-diags, folders of dumps, or names of synthetic fabrics
+            (`xgft:2:4,4:1,2`); several names are rails.
+        tables: files of forwarding tables, one per name; by default the files next to the dumps.
+        host_names: regular expression that finds the host's name in an adapter's description.
+        level_hosts: regular expression for the names of the CAs from which levels are counted.
+        strict: true if missing tables are an error, and tables that lead to missing parts of the dumps.
+        routes: source of routes: `tables`, `modelled`, `opensm` or `opensm:ENGINE`; by default tables, or a model
+            without tables.
 
     Raises:
-        InputError: a file is not what it should be.
-        UsageError: no fabric is named, an expression is invalid, or there are not as many tables as names.
-        InconsistentError: two rails are one; with `strict`, the dumps are not whole.
+        InputError: a file is invalid.
+        UsageError: no fabric is named, an expression is invalid, or the number of tables is not the number of names.
+        InconsistentError: two rails are the same; with `strict`, the dumps are incomplete.
     """
     options = FabricOptions(
         names=_name_fabrics(names),
@@ -90,17 +90,17 @@ def _name_fabrics(names: Sequence[StrPath]) -> tuple[str, ...]:
 
 
 def _several(values: StrPaths) -> tuple[str, ...]:
-    """Return the values that a caller passes: one or several. An empty text stands for no value."""
+    """Return the caller's values (one or several) as a tuple. Empty text is no value."""
     if isinstance(values, str | PathLike):
         return (fspath(values),) if fspath(values) else ()
     return tuple(fspath(value) for value in values)
 
 
 def _expect(value: object, kind: type[Any] | tuple[type[Any], ...], maker: str) -> None:
-    """Refuse a value that another function makes.
+    """Refuse a value of a type that another function returns.
 
     Raises:
-        TypeError: it is not of that kind.
+        TypeError: the value has another type.
     """
     if not isinstance(value, kind):
         raise TypeError(f"expected what {maker} returns, found {type(value).__name__}")
@@ -111,16 +111,16 @@ def read_traffic(source: TrafficSource, fabric: RoutedFabric | None = None) -> D
     """Read traffic.
 
     Args:
-        source: a profile, a recording, a table, port counters, or a pattern over the adapters of all hosts; what was
-            read already is returned as it is.
-        fabric: that patterns and LIDs refer to.
+        source: a profile, a recording, a table, port counters, or a pattern over the adapters of all hosts; traffic
+            that was already read is returned unchanged.
+        fabric: the fabric for patterns and LIDs.
 
     Returns:
-        Bytes between ranks, between LIDs, or as counted at ports.
+        Bytes between ranks, between LIDs, or counted at ports.
 
     Raises:
-        InputError: the file is not there, or not what it should be.
-        UsageError: there is no such pattern, or a pattern without a fabric.
+        InputError: the file is missing or invalid.
+        UsageError: the pattern is unknown, or it lacks a fabric.
     """
     if fabric is not None:
         _expect(fabric, RoutedFabric, "read_fabric()")
@@ -148,27 +148,27 @@ def load_links(
     region: str | None = None,
     site: str | None = None,
 ) -> FabricLoads:
-    """Put traffic on the links of a fabric.
+    """Compute the loads that traffic puts on the links of a fabric.
 
     Args:
-        fabric: of `read_fabric`.
-        traffic: paths, patterns, profiles or traffic that was read; several are jobs that share the fabric.
-        placement: where the ranks are, whatever was recorded: a rule such as `packed`, or a file; one a job.
+        fabric: result of `read_fabric`.
+        traffic: paths, patterns, profiles or results of `read_traffic`; several are jobs that share the fabric.
+        placement: rank placement that replaces the recorded one: a rule such as `packed`, or a file; one per job.
         rails: policy for bytes whose rail was not measured: `split`, `round-robin`, ...
-        nic: policy for the adapter of a host in one subnet: `rank`, `near`, `spread` or `first`.
-        by: what to distinguish, of `region` and `operation`.
+        nic: policy for a host's adapter in one subnet: `rank`, `near`, `spread` or `first`.
+        by: columns to distinguish: `region`, `operation`.
         counters: port counters to compare the loads with: one file, or two, before and after.
-        adaptive: whether to add bounds of adaptive routing.
-        strict: whether bytes that cannot be routed are an error.
-        operation, region, site: only what calls of one operation, region or line (`solver.c:212`) sent.
+        adaptive: true to add bounds of adaptive routing.
+        strict: true if unroutable bytes are an error.
+        operation, region, site: restriction to the calls of one operation, region or line (`solver.c:212`).
 
     Returns:
-        The bytes of each link direction, with their coverage: what was not seen, what is modelled, what was not routed.
+        The bytes of each link direction, with their coverage: unseen, modelled and unrouted data.
 
     Raises:
-        InputError: a file is not what it should be.
+        InputError: a file is invalid.
         UsageError: the options do not fit the traffic.
-        InconsistentError: with `strict`, bytes cannot be routed.
+        InconsistentError: with `strict`, some bytes cannot be routed.
     """
     _expect(fabric, RoutedFabric, "read_fabric()")
     if not traffic:
@@ -210,17 +210,17 @@ def _name_source(source: TrafficSource) -> str:
 def report(
     traffic: FabricLoads | TrafficSource, fabric: RoutedFabric | None = None, *, placement: StrPath = "", top: int = TOP
 ) -> JobReport:
-    """Report which links carry most, who loads them and why.
+    """Report on the most loaded links, their senders and the causes.
 
     Args:
-        traffic: loads of `load_links`, or traffic as `load_links` takes it.
-        fabric: of `read_fabric`; without one the report says what the traffic alone can tell.
-        placement: where the ranks are, whatever was recorded.
-        top: number of link directions to name.
+        traffic: result of `load_links`, or traffic as in `load_links`.
+        fabric: result of `read_fabric`; without a fabric, the report covers the traffic alone.
+        placement: rank placement that replaces the recorded one.
+        top: number of link directions to list.
 
     Raises:
-        InputError: a file is not what it should be.
-        UsageError: the traffic needs a fabric, or the arguments do not fit it.
+        InputError: a file is invalid.
+        UsageError: the traffic needs a fabric, or the arguments do not fit the traffic.
     """
     if index(top) < 0:
         raise UsageError(f"top: expected a number of link directions, found {top}")
@@ -253,19 +253,20 @@ def diff(
     """Compare two runs.
 
     Args:
-        a, b: paths of profiles, recordings, report.json, links.csv or any traffic; profiles or traffic that was read.
-        fabric: to compare the loads of links too.
-        placement: where the ranks are: one for both, or one for each.
+        a, b: paths of profiles, recordings, report.json, links.csv or any traffic; or profiles and traffic already
+            read.
+        fabric: fabric on which link loads are also compared.
+        placement: rank placement: one for both runs, or one for each.
         rails: policy for bytes whose rail was not measured: `split`, `round-robin`, ...
-        nic: policy for the adapter of a host in one subnet, as for `load_links`.
-        strict: whether bytes that cannot be routed are an error.
-        fail_on: thresholds such as `max_link>+10%`; `comparison.fails` says whether one is crossed.
-        operation, region, site: only what calls of one operation, region or line (`solver.c:212`) sent.
+        nic: policy for a host's adapter in one subnet, as in `load_links`.
+        strict: true if unroutable bytes are an error.
+        fail_on: thresholds such as `max_link>+10%`; `comparison.fails` is true if one is crossed.
+        operation, region, site: restriction to the calls of one operation, region or line (`solver.c:212`).
 
     Raises:
-        InputError: a file is not what it should be.
-        UsageError: a threshold is not well-formed, or of what neither run has; the arguments do not fit the runs.
-        InconsistentError: with `strict`, bytes cannot be routed.
+        InputError: a file is invalid.
+        UsageError: a threshold is malformed or names a part of neither run; or the arguments do not fit the runs.
+        InconsistentError: with `strict`, some bytes cannot be routed.
     """
     if fabric is not None:
         _expect(fabric, RoutedFabric, "read_fabric()")
@@ -295,26 +296,26 @@ def place(
     region: str | None = None,
     site: str | None = None,
 ) -> PlacementComparison:
-    """Search for a placement of the ranks that loads the most loaded link least, then the busiest between switches.
+    """Search for a rank placement with the least load on the most loaded link, then on the busiest between switches.
 
     Args:
-        fabric: of `read_fabric`.
-        traffic: between ranks.
-        placement: where the ranks are now, to compare with; by default as recorded.
-        hosts: a file of hosts to choose from, or `own`: those that the ranks are on; by default all.
-        slots: ranks that a host takes.
+        fabric: result of `read_fabric`.
+        traffic: traffic between ranks.
+        placement: present rank placement, for comparison; by default as recorded.
+        hosts: file with hosts to choose from, or `own` for the ranks' present hosts; by default all hosts.
+        slots: number of ranks per host.
         rails: policy for bytes on several rails.
-        nic: policy for the adapter of a host in one subnet: `rank`, `first` or `spread`.
-        seed: of the random choices; the same seed and input give the same placement.
-        seconds: that set the work of the search; by default 10, and more for more than 1,024 ranks.
-        operation, region, site: only what calls of one operation, region or line (`solver.c:212`) sent.
+        nic: policy for a host's adapter in one subnet: `rank`, `first` or `spread`.
+        seed: seed of the random choices; the same seed and input give the same placement.
+        seconds: seconds that determine the work of the search; by default 10, and more for more than 1,024 ranks.
+        operation, region, site: restriction to the calls of one operation, region or line (`solver.c:212`).
 
     Returns:
-        The best placement found (`hosts`, a name for each rank) and the times of others, in seconds.
+        The best placement found (`hosts`, a name for each rank) and the times of other placements, in seconds.
 
     Raises:
-        InputError: a file is not what it should be.
-        UsageError: the traffic knows no ranks, or they do not fit.
+        InputError: a file is invalid.
+        UsageError: the traffic has no ranks, or too many.
     """
     _expect(fabric, RoutedFabric, "read_fabric()")
     demand = _read_ends(traffic, fabric, over_hosts=True)
@@ -332,17 +333,17 @@ def view(
     rank_data: StrPath | None = None,
     node_data: StrPath | None = None,
 ) -> NetworkView:
-    """Draw the network and its loads as one HTML page, to look at in a notebook or to save.
+    """Draw the network and its loads as one HTML page, for a notebook or a file.
 
     Args:
-        loads: of `load_links`.
-        compared: loads of the same fabric to compare with.
-        rank_data: CSV with a column `rank`, then numbers or words to colour ranks by.
-        node_data: CSV with a column `host`, `node` or `guid`, then numbers or words.
+        loads: result of `load_links`.
+        compared: loads of the same fabric for comparison.
+        rank_data: CSV file with a column `rank`, then numbers or words by which ranks are coloured.
+        node_data: CSV file with a column `host`, `node` or `guid`, then numbers or words.
 
     Raises:
-        InputError: a file is not what it should be.
-        UsageError: the traffic knows no ranks that `rank_data` could be of, or loads are of different fabrics.
+        InputError: a file is invalid.
+        UsageError: `rank_data` needs ranks that the traffic lacks, or loads have different fabrics.
     """
     for each in (loads, *compared):
         _expect(each, FabricLoads, "load_links()")
@@ -356,11 +357,11 @@ def check(*names: StrPath, tables: StrPaths = ()) -> FabricHealth:
     """Check a fabric and its dumps: gaps, routes that do not arrive, slow or missing links.
 
     Args:
-        names, tables: as `read_fabric` takes them.
+        names, tables: as in `read_fabric`.
 
     Raises:
-        InputError: a file is not what it should be.
-        UsageError: no fabric is named, or there are not as many tables as names.
-        InconsistentError: two rails are one.
+        InputError: a file is invalid.
+        UsageError: no fabric is named, or the number of tables is not the number of names.
+        InconsistentError: two rails are the same.
     """
     return check_fabric_files(find_rails(_name_fabrics(names), _several(tables)))

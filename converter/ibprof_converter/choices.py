@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choices of a user, by the names that are typed: forms of inputs, sources of routes, policies, rankings.
+"""The user's choices by their names: input formats, sources of routes, policies, rankings.
 
-Parsers and their help need these names alone, so this module imports nothing that reads a file or holds an array.
+Parsers and their help need only these names, so this module imports nothing that reads a file or holds an array.
 """
 
 from __future__ import annotations
@@ -63,10 +63,10 @@ RANKINGS = ("time", "bytes")
 
 
 def parse_routes(text: str) -> str:
-    """Return where routes are to come from, as `ROUTE_CHOICES` lists it.
+    """Return the source of routes, one of `ROUTE_CHOICES`.
 
     Raises:
-        UsageError: it is another name.
+        UsageError: the name is unknown.
     """
     kind, _, detail = text.partition(":")
     known = {TABLES: ("",), MODELLED: ("", *MODELS), OPENSM: ("", *ENGINES)}

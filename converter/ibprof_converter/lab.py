@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Interface to the laboratory: the functions of `ibprof_lab` that the converter calls.
 
-They are found among the entry points of one group, so the converter imports nothing of the laboratory.
+They are entry points of one group, so the converter imports nothing from the laboratory.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ CYCLE = "cycle"
 
 
 def classify_deadlock(subnets: Sequence[Subnet], lanes: int | None = None) -> str:
-    """Return whether routes between hosts can deadlock on one virtual lane, and whether several lanes prevent it.
+    """Return the result of the deadlock check: routes between hosts on one virtual lane, or on several.
 
     Args:
-        subnets: with the tables.
-        lanes: virtual lanes that the subnet manager lays the routes over; None where it states none.
+        subnets: the rails, with their tables.
+        lanes: virtual lanes over which the subnet manager spreads the routes; None if not stated.
 
     Returns:
         `FREE`, `BY_LANES` or `CYCLE`.
@@ -40,7 +40,7 @@ def load_entry_point(name: str) -> Any:
     """Return an object that the laboratory offers to the converter.
 
     Raises:
-        MissingToolError: no installed package offers it.
+        MissingToolError: no installed package offers the object.
     """
     from importlib.metadata import entry_points  # noqa: PLC0415  (a sixth of the time of `import numpy`)
 

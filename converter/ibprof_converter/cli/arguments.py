@@ -15,22 +15,22 @@ T = TypeVar("T")
 
 
 def fill_options(kind: type[T], arguments: argparse.Namespace, **others: Any) -> T:
-    """Return options whose fields are the arguments of the same names.
+    """Return options whose fields are taken from arguments of the same names.
 
     Args:
         kind: a dataclass.
-        arguments: as parsed.
-        others: fields that no argument has, or not in this form.
+        arguments: the parsed arguments.
+        others: fields without an argument, or with another form.
     """
     named = {each.name for each in fields(kind)} - others.keys()  # type: ignore[arg-type]
     return kind(**{name: getattr(arguments, name) for name in named}, **others)
 
 
 def type_of(read: Callable[[str], T]) -> Callable[[str], T]:
-    """Return a reader as the `type` of an argument, whose errors then name the argument.
+    """Return a parser as the `type` of an argument, so that its errors name the argument.
 
     Args:
-        read: raises UsageError.
+        read: parser that raises UsageError.
     """
 
     def parse(text: str) -> T:
@@ -59,7 +59,7 @@ def number_between(text: str, least: float, most: float) -> float:
     """Parse a number in a range.
 
     Raises:
-        argparse.ArgumentTypeError: it is invalid, or out of range.
+        argparse.ArgumentTypeError: the number is invalid, or out of range.
     """
     number = _read_number(text)
     if not least <= number <= most:
@@ -68,12 +68,12 @@ def number_between(text: str, least: float, most: float) -> float:
 
 
 def number_in(least: float, most: float = inf) -> Callable[[str], float]:
-    """Return the `type` of a number in a range."""
+    """Return the `type` for numbers in a range."""
     return lambda text: number_between(text, least, most)
 
 
 def count_in(least: int, most: int = 999_999_999) -> Callable[[str], int]:
-    """Return the `type` of a whole number in a range."""
+    """Return the `type` for whole numbers in a range."""
 
     def parse(text: str) -> int:
         number = int(text) if text.isascii() and text.isdigit() and len(text) <= len(str(most)) else -1
@@ -116,15 +116,15 @@ def add_subcommand(
     """Add a subcommand.
 
     Args:
-        commands: of its command.
-        name: as users type it.
-        summary: for the list of subcommands.
-        examples: for its own help, after the arguments.
-        description: for its own help; by default the summary as a sentence.
-        build: the command; None where the caller chooses it by the argument `command`.
+        commands: group of the command's subcommands.
+        name: the name that users type.
+        summary: line for the list of subcommands.
+        examples: text for the subcommand's help, after the arguments.
+        description: text for the subcommand's help; by default the summary as a sentence.
+        build: function of the command; None if the caller selects it by the argument `command`.
 
     Returns:
-        Its parser, which has no arguments yet.
+        The subcommand's parser, without arguments.
     """
     parser = commands.add_parser(
         name,
@@ -138,11 +138,11 @@ def add_subcommand(
 
 
 def parse_subcommand(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> Callable[[], int | None]:
-    """Return the subcommand that a command line names, with its options: it runs when it is called.
+    """Return the subcommand of a command line as a function without arguments that runs it.
 
     Args:
-        parser: of a command with subcommands.
-        argv: the arguments after the command's name; None for those of this process.
+        parser: parser of a command with subcommands.
+        argv: the arguments after the command's name; None for the process's arguments.
 
     Raises:
         IbprofError: the options are invalid.

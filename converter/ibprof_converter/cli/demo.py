@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`ibprof demo`: the whole chain on this machine, by the commands that a user would type.
 
-Only the fabric is not at hand: the ranks of this machine are placed on the hosts of a captured one that ibprof ships.
+Only the fabric is missing: the ranks of this machine are placed on the hosts of a captured fabric that ibprof ships.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ LEFT_BEHIND = {
     PAGE: "the report as a page, with the network view",
 }
 
-# A container's root may start a job, which may have more ranks than cores. Copies between processes that a container
-# forbids are not tried.
+# A container's root may start a job with more ranks than cores. Copies between processes are not tried, since a
+# container may forbid them.
 OPEN_MPI_ENVIRONMENT = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -82,8 +82,8 @@ class DemoOutcome:
 
     Attributes:
         files: the content of each file.
-        sentences: the fault, its cure, and the gain.
-        page: the report before the cure.
+        sentences: sentences on the fault, its cure, and the gain.
+        page: path of the report before the cure.
     """
 
     files: dict[Path, str]
@@ -95,11 +95,11 @@ def run_demo(folder: Path, report: Callable[[str], None]) -> DemoOutcome:
     """Run the whole chain in a folder.
 
     Args:
-        folder: is made where it is missing.
-        report: takes each command before it is run, and what a compiler says.
+        folder: the folder, created if missing.
+        report: receives each command before it is run, and the compiler's messages.
 
     Raises:
-        MissingToolError: there is no Open MPI, or nothing to make a program for it.
+        MissingToolError: Open MPI is missing, or a compiler for it.
         StepFailedError: a command failed.
     """
     mpirun = find_open_mpi()
@@ -129,7 +129,7 @@ def run_demo(folder: Path, report: Callable[[str], None]) -> DemoOutcome:
 
 
 def _describe_cure(folder: Path) -> tuple[str, str, str]:
-    """Return three sentences on the reports before and after the cure; times are predicted, at line rate."""
+    """Return three sentences on the reports before and after the cure; times are predicted at line rate."""
     (before, fault), (after, rest) = (_find_busiest(folder / name) for name in ("report.json", "cured.json"))
     return (
         f"The fault: with this order of ranks, {fault} needs at least {format_seconds(before)} at line rate, "
@@ -141,7 +141,7 @@ def _describe_cure(folder: Path) -> tuple[str, str, str]:
 
 
 def _find_busiest(report: Path) -> tuple[float, str]:
-    """Return the time and the name of the most loaded link direction of a report in JSON."""
+    """Return the time and name of the most loaded link direction in a JSON report."""
     spots = json.loads(report.read_text(encoding="utf-8"))["hotspots"]
     busiest = max(spots, key=lambda spot: spot["line_rate_s"])
     source = busiest["link"][busiest["end"]]
@@ -150,10 +150,10 @@ def _find_busiest(report: Path) -> tuple[float, str]:
 
 
 def find_open_mpi() -> str:
-    """Return the mpirun of an Open MPI: the one on the PATH, else the one next to this Python.
+    """Return the path of Open MPI's mpirun: on the PATH, else next to this Python.
 
     Raises:
-        MissingToolError: there is none.
+        MissingToolError: there is no such mpirun.
     """
     for path in (os.environ.get("PATH", os.defpath), sysconfig.get_path("scripts")):
         found = shutil.which("mpirun", path=path)
@@ -163,7 +163,7 @@ def find_open_mpi() -> str:
 
 
 def build_program(mpirun: str, folder: Path, report: Callable[[str], None]) -> list[str]:
-    """Prepare the example program in `folder`: compiled where there is a compiler, else with mpi4py.
+    """Prepare the example program in `folder`: compiled if there is a compiler, else with mpi4py.
 
     Returns:
         The command of one rank.
@@ -197,16 +197,16 @@ def build_program(mpirun: str, folder: Path, report: Callable[[str], None]) -> l
 
 
 class Chain:
-    """Runs ibprof's commands in one folder, showing each as it would be typed there."""
+    """Runs ibprof's commands in one folder, and shows each as a user would type it there."""
 
     def __init__(self, folder: Path, report: Callable[[str], None]) -> None:
         self._folder, self._report = folder, report
 
     def run(self, *arguments: str, into: str | None = None) -> None:
-        """Run `ibprof ARGUMENTS`, its output into a file of the folder when one is named.
+        """Run `ibprof ARGUMENTS`; if `into` is given, the output goes to this file of the folder.
 
         Raises:
-            StepFailedError: it ended with another status than 0.
+            StepFailedError: the exit status is not 0.
         """
         self._report(_show(["ibprof", *arguments], into))
         command = [sys.executable, "-m", "ibprof", *arguments]

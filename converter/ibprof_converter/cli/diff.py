@@ -67,7 +67,7 @@ def _diff(argv: Sequence[str] | None) -> int:
     arguments = _parser().parse_args(argv)
     if not arguments.fabric:
         refuse_options(arguments, list_fabric_arguments(), "only with --fabric LST...")
-    # --help and wrong options need none of the analysis, which is slow to import.
+    # --help and invalid options do not need the analysis, which is slow to import.
     from ibprof_converter.reports.compared_run import pair_runs  # noqa: PLC0415
     from ibprof_converter.reports.comparison_sections import describe_comparison, page_of_comparison  # noqa: PLC0415
     from ibprof_converter.reports.report_page import write_report_page  # noqa: PLC0415
@@ -102,10 +102,10 @@ def _diff(argv: Sequence[str] | None) -> int:
 
 
 def _parse_threshold(text: str) -> FailCondition:
-    """Return a value of `--fail-on`.
+    """Parse a value of `--fail-on`.
 
     Raises:
-        UsageError: it is no threshold.
+        UsageError: the text is not a threshold.
     """
     from ibprof_converter.reports.run_comparison import parse_condition  # noqa: PLC0415  (slow to import)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments that name fabrics and traffic, declared once for all commands, and the options made of them."""
+"""Arguments for fabrics and traffic, declared once for all commands; and the options made from them."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def refuse_options(arguments: argparse.Namespace, names: Iterable[str], why: str
     """Refuse options that do not apply.
 
     Args:
-        arguments: as parsed; None, False or empty where the user typed no such option.
-        names: of the refused arguments.
-        why: reason, for the message.
+        arguments: the parsed arguments; None, False or empty for options that were not typed.
+        names: names of the refused arguments.
+        why: the reason, for the message.
 
     Raises:
         UsageError: the user typed one of these options.
@@ -140,17 +140,17 @@ def add_provenance_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def shorten_paths(provenance: str, paths: Iterable[Path]) -> PathRedactor:
-    """Return the redactor for the paths of a page.
+    """Return the redactor for a page's paths.
 
     Args:
         provenance: `NAMES` or `FULL`.
-        paths: of files that the command reads and writes, and as the user named them.
+        paths: files that the command reads and writes, and paths as typed.
     """
     return FULL_PATHS if provenance == FULL else PathRedactor.of_files(paths)
 
 
 def add_adaptive_argument(parser: argparse.ArgumentParser) -> None:
-    """Add the argument that asks for the loads of adaptive routing."""
+    """Add the argument that requests the loads of adaptive routing."""
     parser.add_argument(
         "--adaptive",
         action="store_true",
@@ -199,14 +199,14 @@ def add_unrouted_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def check_unrouted(lost: UnroutedBytes | None, most: float | None) -> None:
-    """Refuse to end as if all were well, after the results are printed.
+    """Refuse to end with success if too many bytes have no route; called after the results are printed.
 
     Args:
-        lost: bytes without a route; None for none.
+        lost: bytes without a route; None without any.
         most: percentage of the bytes that may have no route; None: `MOST_UNROUTED`.
 
     Raises:
-        InconsistentError: more have none.
+        InconsistentError: the percentage is larger.
     """
     from ibprof_converter.traffic.unrouted_bytes import MOST_UNROUTED  # noqa: PLC0415  (--help must come at once)
 
@@ -239,7 +239,7 @@ def fabric_options(arguments: argparse.Namespace, fabric_needed: bool = True) ->
     """Return the fabrics to read.
 
     Raises:
-        UsageError: none is named though one is needed.
+        UsageError: no fabric is named, but one is needed.
     """
     names = split_names(arguments.inputs)[0]
     if fabric_needed and not names:
@@ -248,7 +248,7 @@ def fabric_options(arguments: argparse.Namespace, fabric_needed: bool = True) ->
 
 
 def reading_options(arguments: argparse.Namespace, names: tuple[str, ...]) -> FabricOptions:
-    """Return the options for reading fabrics of given names."""
+    """Return the options for reading the named fabrics."""
     return FabricOptions(
         names,
         tuple(arguments.fdbs),

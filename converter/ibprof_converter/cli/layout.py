@@ -66,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(argv: Sequence[str] | None) -> int:
     arguments = _parser().parse_intermixed_args(argv)
-    # --help and wrong options need none of the analysis, which is slow to import.
+    # --help and invalid options do not need the analysis, which is slow to import.
     from ibprof_converter.analysis.loads_outputs import OUTPUT_FILES, LoadsOutputOptions, write_outputs  # noqa: PLC0415
     from ibprof_converter.analysis.pipeline_stages import load_fabric  # noqa: PLC0415
 

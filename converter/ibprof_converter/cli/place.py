@@ -50,16 +50,16 @@ The same seed, time and input give the same placement, unless the clock cut the 
 
 @dataclass(frozen=True, slots=True)
 class PlacementFiles:
-    """Files to write; None for those not asked for, `-` for stdout.
+    """Files to write; None for files that are not requested, `-` for stdout.
 
     Attributes:
-        output: placement.csv.
-        rankfile, hostfile: of Open MPI.
-        mpich_hosts: the value of hydra's `-hosts`.
-        host_a_rank: a host for each rank, for Slurm and Open MPI.
-        mpich_hostfile: of hydra's `-f`.
-        for_sbatch: options of Slurm's `sbatch`; a host for each rank goes to a file of that name and `.hosts`.
-        cores_per_rank: that each rank of the rank file takes.
+        output: file for placement.csv.
+        rankfile, hostfile: files for Open MPI.
+        mpich_hosts: file for the value of hydra's `-hosts`.
+        host_a_rank: file with one host per rank, for Slurm and Open MPI.
+        mpich_hostfile: file for hydra's `-f`.
+        for_sbatch: file for options of Slurm's `sbatch`; a second file with suffix `.hosts` has one host per rank.
+        cores_per_rank: cores of each rank in the rank file.
     """
 
     output: Path | None = None
@@ -72,7 +72,7 @@ class PlacementFiles:
     cores_per_rank: int = 1
 
     def check(self) -> None:
-        """Refuse an invalid number of cores, and a path that no option of sbatch can hold.
+        """Refuse an invalid number of cores, and paths that sbatch's options cannot contain.
 
         Raises:
             UsageError: the number is below 1 or too large, or the path is stdout or has blanks or commas.
@@ -92,13 +92,13 @@ def write_placement(files: PlacementFiles, hosts: Sequence[str], leaves: int = 0
     """Write the files.
 
     Args:
-        files: which ones.
-        hosts: of each rank.
-        leaves: number of leaf switches that they are on; 0 where it is unknown.
+        files: the files to write.
+        hosts: host of each rank.
+        leaves: number of the hosts' leaf switches; 0 if unknown.
 
     Raises:
-        OSError: a file cannot be written; it names it.
-        UsageError: a host has a name that Slurm's list cannot hold.
+        OSError: a file cannot be written; the error names it.
+        UsageError: Slurm's list cannot contain a host's name.
     """
     order = files.for_sbatch and files.for_sbatch.with_name(f"{files.for_sbatch.name}.hosts").absolute()
     outputs = (
@@ -146,18 +146,18 @@ def host_per_rank(hosts: Sequence[str]) -> str:
 
 
 def sbatch_options(hosts: Sequence[str], order: Path | None, leaves: int) -> str:
-    """Return the options with which `sbatch` starts a job whose `srun` puts the ranks on these hosts.
+    """Return the options with which `sbatch` starts a job whose `srun` places the ranks on these hosts.
 
-    The nodes of a list are allocated in Slurm's own order. `srun` in the job takes the order of the ranks from
-    SLURM_HOSTFILE; without this variable it refuses the distribution, although `sbatch` accepted it (22.05).
+    Slurm allocates a list's nodes in its own order. `srun` in the job takes the order of the ranks from SLURM_HOSTFILE.
+    Without this variable it refuses the distribution, although `sbatch` accepted it (22.05).
 
     Args:
-        hosts: of each rank.
-        order: the file with a host for each rank.
-        leaves: number of leaf switches that they are on; 0 where it is unknown.
+        hosts: host of each rank.
+        order: file with the host of each rank.
+        leaves: number of the hosts' leaf switches; 0 if unknown.
 
     Raises:
-        UsageError: a host has a name that the list cannot hold.
+        UsageError: the list cannot contain a host's name.
     """
     nodes = sorted(set(hosts), key=natural_key)
     if odd := [name for name in nodes if not re.fullmatch(r"[\w.-]+", name, re.ASCII)]:
@@ -174,7 +174,7 @@ def mpich_hosts(hosts: Sequence[str]) -> str:
 
 
 def mpich_hostfile(hosts: Sequence[str]) -> str:
-    """Return the same as lines of a host file for hydra's `-f`, for more hosts than a command line takes."""
+    """Return the same as a host file for hydra's `-f`, for more hosts than a command line can hold."""
     return "".join(f"{each}\n" for each in mpich_hosts(hosts).split(","))
 
 
@@ -185,7 +185,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _place(argv: Sequence[str] | None) -> None:
     arguments = _parser().parse_intermixed_args(argv)
-    # --help and wrong options need none of the analysis, which is slow to import.
+    # --help and invalid options do not need the analysis, which is slow to import.
     from ibprof_converter.analysis.rank_placing import PlaceOptions, place_ranks, read_ranks_to_place  # noqa: PLC0415
     from ibprof_converter.hotspots.coverage import describe_lost  # noqa: PLC0415
     from ibprof_converter.routing.route_choice import describe_routes  # noqa: PLC0415

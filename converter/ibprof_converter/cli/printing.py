@@ -35,7 +35,7 @@ def print_captured(show: Callable[[Console], None], pipe_width: int = _PIPE_WIDT
 
 
 def print_lines(lines: Iterable[str]) -> None:
-    """Print lines that may hold names of files, hosts and regions, which are anyone's text."""
+    """Print lines that may contain names of files, hosts and regions, which are untrusted text."""
     for line in lines:
         print(printable(line))
 
@@ -57,7 +57,7 @@ def print_result(document: Any, lines: Iterable[str], as_json: bool, indent: int
 def print_document(
     document: T, show: Callable[[Console, T], None], as_json: bool, indent: int = 2, pipe_width: int = _PIPE_WIDTH
 ) -> None:
-    """Print a result as JSON, or as tables that `show` puts on a console."""
+    """Print a result as JSON, or as tables that `show` prints on a console."""
     if as_json:
         print_json(document, indent)
     else:

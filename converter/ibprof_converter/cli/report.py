@@ -57,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _report(argv: Sequence[str] | None) -> None:
     arguments = _parser().parse_intermixed_args(argv)
-    # --help and wrong options need none of the analysis, whose import takes most of a second.
+    # --help and invalid options do not need the analysis, whose import takes most of a second.
     from ibprof_converter.hotspots.link_report import DIAGNOSED_FLOWS  # noqa: PLC0415
     from ibprof_converter.reports.job_report import read_and_report  # noqa: PLC0415
 
@@ -89,7 +89,7 @@ def _check_lone_options(arguments: argparse.Namespace, names: Sequence[str]) -> 
     """Refuse options and traffic that need a fabric.
 
     Raises:
-        UsageError: there are some.
+        UsageError: such options or traffic are given.
     """
     of_fabric = (*list_fabric_arguments(), "counters", "top", "rank_by", "max_unrouted")
     refuse_options(arguments, of_fabric, "only with a fabric: name its .lst before TRAFFIC")

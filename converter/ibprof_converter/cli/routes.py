@@ -37,7 +37,7 @@ def _build_compare(arguments: argparse.Namespace) -> Callable[[], None]:
         raise UsageError(f"--engines: expected some of {', '.join(ENGINES)}, found {quote_found(unknown[0])}")
     if arguments.routes is not None:
         raise UsageError("--routes does not apply: engines are compared, and the tables if there are any")
-    # --help and wrong options need no numpy, here and below.
+    # --help and invalid options do not need numpy, here and below.
     from ibprof_converter.analysis.engine_comparison import compare_engines, describe_engines  # noqa: PLC0415
 
     fabric, traffic, as_json = fabric_options(arguments), traffic_options(arguments, 0), arguments.json

@@ -203,7 +203,7 @@ def _add_upkeep(commands: Subcommands) -> None:
 def _add(
     commands: Subcommands, name: str, summary: str, example: str, run: Callable[..., int | None], store: bool = True
 ) -> argparse.ArgumentParser:
-    """Add a subcommand whose function takes the arguments by their names."""
+    """Add a subcommand whose function takes the arguments by name."""
     names = tuple(signature(run).parameters)
     parser = add_subcommand(
         commands,
@@ -251,7 +251,7 @@ def _parse_days(text: str) -> int:
 def _ingest(
     store: Path, inputs: Sequence[Path], hash_users: bool | None, remove: bool, newer_than: int | None, as_json: bool
 ) -> int:
-    """Add jobs; an input that cannot be read is reported, and the others are added."""
+    """Add jobs; unreadable inputs are reported, and the others are added."""
     from ibprof_converter.site.job_ingest import ingest_jobs  # noqa: PLC0415  (--help must come at once)
     from ibprof_converter.site.job_store import JobStore, days_ago  # noqa: PLC0415
 

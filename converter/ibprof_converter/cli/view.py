@@ -46,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _view(argv: Sequence[str] | None) -> None:
     arguments = _parser().parse_intermixed_args(argv)
-    # --help and wrong options need none of the analysis, which is slow to import.
+    # --help and invalid options do not need the analysis, which is slow to import.
     from ibprof_converter.analysis.loads_view import NamedLoads, render_view  # noqa: PLC0415
     from ibprof_converter.analysis.pipeline_stages import judge_loads, load_traffic, read_routed_fabric  # noqa: PLC0415
     from ibprof_converter.viewer.view_runs import FLOW_LIMIT  # noqa: PLC0415

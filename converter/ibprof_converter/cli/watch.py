@@ -50,14 +50,14 @@ KEYS = ("region", "operation", "site")
 
 @dataclass(frozen=True, slots=True)
 class WatchedRun:
-    """A recording at one moment.
+    """State of a recording at one moment.
 
     Attributes:
-        ended: no process of the run is known to be running.
-        elapsed_s: from the start of the first process until the last one ended, or until now.
+        ended: true if no process of the run is known to be running.
+        elapsed_s: seconds from the first process's start until the last one's end, or until now.
         ranks_recorded, ranks_finalized, world_size: numbers of ranks.
-        calls: sums by `KEYS`, those with most time first, then those with most bytes.
-        links: the link directions with most time at line rate so far; empty without a fabric.
+        calls: sums by `KEYS`, sorted by time, then by bytes.
+        links: the link directions with the largest times at line rate so far; empty without a fabric.
     """
 
     command: str
@@ -132,13 +132,13 @@ def _watch(argv: Sequence[str] | None) -> None:
 def _look_until_end(
     recording: Path, fabric: RoutedFabric | None, placement: tuple[str, ...], every_s: float
 ) -> Iterator[WatchedRun]:
-    """Yield looks at the run, up to the first one that finds it ended. Report once that the recording is missing."""
+    """Yield states of the run, up to the first state in which it has ended. Report once if the recording is missing."""
     said = ""
     while True:
         try:
             look = look_at_run(recording, fabric, placement)
         except InputError as error:
-            # Not there yet, or its files are just being made.
+            # The recording does not exist yet, or its files are just being created.
             if str(error) != said:
                 said = str(error)
                 print(printable(f"{NAME}: waiting: {said}"), file=sys.stderr, flush=True)
@@ -150,17 +150,17 @@ def _look_until_end(
 
 
 def look_at_run(recording: Path, fabric: RoutedFabric | None, placement: tuple[str, ...]) -> WatchedRun:
-    """Return the newest run of a recording as it is now.
+    """Return the present state of the newest run in a recording.
 
     Args:
-        recording: its folder, which may grow.
-        fabric: what to put its bytes on; None for no links.
-        placement: where its ranks are; empty: as recorded.
+        recording: the recording's folder, which may grow.
+        fabric: fabric for the link loads; None for no links.
+        placement: rank placement; empty: as recorded.
 
     Raises:
-        InputError: nothing was recorded yet.
+        InputError: the recording is still empty.
     """
-    # --help needs none of the analysis, which is slow to import.
+    # --help does not need the analysis, which is slow to import.
     from ibprof.load import load_profile  # noqa: PLC0415
     from ibprof.profile.call_report import sum_calls  # noqa: PLC0415
     from ibprof_converter.analysis.pipeline_stages import load_traffic  # noqa: PLC0415
@@ -187,7 +187,7 @@ def look_at_run(recording: Path, fabric: RoutedFabric | None, placement: tuple[s
 
 
 def _runs_on(run: Profile, rank: Rank) -> bool:
-    """Return whether a process may still run: it has not ended, and is not known to be gone from this host."""
+    """Return true if a process may still run: it has not ended, and may still exist on this host."""
     if rank.stop_ns is not None:
         return False
     if run.hosts[rank.host].name != socket.gethostname():
@@ -209,7 +209,7 @@ def _print(look: WatchedRun, as_json: bool) -> None:
 
 
 def _describe_state(look: WatchedRun) -> str:
-    """Return how far the run is, in a line."""
+    """Return the run's progress, in one line."""
     state = "ended" if look.ended else "running"
     return printable(
         f"{look.command}: {state}, {format_seconds(look.elapsed_s)}, {look.ranks_recorded} of {look.world_size} ranks "

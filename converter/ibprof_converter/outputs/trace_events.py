@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run over time for Perfetto and chrome://tracing, by recorded intervals, since single calls are not recorded.
+"""A run over time for Perfetto and chrome://tracing, from recorded intervals, since single calls are not recorded.
 
-Hosts are processes, ranks are threads. Regions are asynchronous events from their first visit to the end of the last
-one, since visits are not recorded one by one. Bytes, time inside MPI and the use of links are counters.
+Hosts are processes, and ranks are threads. Each region is one asynchronous event from its first visit to the end of its
+last visit, since single visits are not recorded. Bytes, time inside MPI and the use of links are counters.
 
 Source: "Trace Event Format", the document of the Chromium project; times are microseconds.
 """
@@ -39,8 +39,8 @@ class LinkUse:
 
     Attributes:
         name: name of the link direction.
-        first_ns: Unix time of time 0.
-        begin_ns: float64 [step], start of each step; the last one is the end of the run.
+        first_ns: Unix time of moment 0.
+        begin_ns: float64 [step], start of each step; the last step is the end of the run.
         share: float64 [step], share of the link's speed, from 0 to 1; 0 in the last step.
     """
 
@@ -54,8 +54,8 @@ def write_trace(file: TextIO, run: Profile, links: Sequence[LinkUse]) -> None:
     """Write a run as one JSON object.
 
     Args:
-        file: where to.
-        run: with intervals.
+        file: the output file.
+        run: a run with recorded intervals.
         links: use of some link directions; may be empty.
     """
     entered = run.region_times.first_ns[run.region_times.first_ns > 0]
@@ -74,7 +74,7 @@ def write_trace(file: TextIO, run: Profile, links: Sequence[LinkUse]) -> None:
 
 
 def _list_events(run: Profile, links: Sequence[LinkUse], first: int) -> Iterator[Event]:
-    """Yield the events rank by rank, since those of all ranks may not fit into memory."""
+    """Yield the events rank by rank, since the events of all ranks may exceed the memory."""
     process = {rank.rank: rank.host + 1 for rank in run.ranks}
     sent_of, times_of, regions_of = (
         _split_by_rank(rows) for rows in (run.intervals.rank, run.interval_times.rank, run.region_times.rank)
@@ -116,7 +116,7 @@ def _name(what: str, process: int, thread: int, name: str) -> Event:
 
 
 def _list_intervals(run: Profile, rows: Rows, place: Place, first: int) -> Iterator[Event]:
-    """Yield the bytes and messages of a rank in each of its intervals, to all peers together."""
+    """Yield the bytes and messages of a rank in each of its intervals, summed over all peers."""
     line = run.intervals
     spans, row = np.unique(_spans(line.begin_ns[rows], line.end_ns[rows]), axis=0, return_inverse=True)
     sums = np.zeros((len(spans), 2), np.uint64)
@@ -149,7 +149,7 @@ def _spans(begin_ns: npt.NDArray[np.uint64], end_ns: npt.NDArray[np.uint64]) -> 
 def _steps(
     what: str, place: Place, spans: npt.NDArray[np.int64], amounts: npt.NDArray[np.float64], first: int
 ) -> Iterator[Event]:
-    """Yield a counter of a rank: its rate in each interval, and 0 where the next one does not follow."""
+    """Yield a counter of a rank: its rate in each interval, and 0 at the start of a gap."""
     process, rank = place
     name = f"rank {rank}: {what}"
     for number, ((begin, end), amount) in enumerate(zip(spans.tolist(), amounts.tolist(), strict=True)):

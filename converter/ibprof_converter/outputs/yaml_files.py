@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nodes, links and loads as YAML: one document for any viewer, or a folder of tables for Boxfish.
 
-The folder has the run's meta file, and a table each of nodes and links. A table is a YAML document with the run's key,
-one with the columns' names and types, a line `...`, then rows of numbers separated by blanks. Each link has two rows,
-one for each end: the bytes that the node at (sx, sy) sends to the node at (tx, ty).
+The folder has the run's meta file, and one table each for nodes and links. A table is a YAML document with the run's
+key, a second one with the columns' names and types, a line `...`, then rows of numbers separated by blanks. Each link
+has two rows, one for each end: the bytes that the node at (sx, sy) sends to the node at (tx, ty).
 
 Source: LLNL/boxfish, docs/userguide/fileformat.rst.
 """
@@ -48,7 +48,7 @@ _Dumper.add_representer(
     _Line, lambda dumper, row: dumper.represent_mapping("tag:yaml.org,2002:map", row.items(), flow_style=True)
 )
 
-# A path may hold bytes that are not UTF-8, which YAML has no place for; they become `\\udcNN`, as in the other outputs.
+# A path may contain bytes that are not UTF-8, which YAML cannot hold; they become `\\udcNN`, as in the other outputs.
 _Dumper.add_representer(str, lambda dumper, text: dumper.represent_str(text.encode(errors="backslashreplace").decode()))
 
 
@@ -56,9 +56,9 @@ def write_yaml(file: TextIO, about: Mapping[str, object], nodes: Iterable[Row], 
     """Write a mapping of `about`, `nodes` and `links`; rows have the columns of nodes.csv and links.csv.
 
     Args:
-        file: where to.
-        about: what the loads are of: numbers and text.
-        nodes, links: from `outputs.rows`.
+        file: the output file.
+        about: facts on the loads: numbers and text.
+        nodes, links: rows from `outputs.rows`.
     """
     document = {"about": dict(about), "nodes": [_Line(row) for row in nodes], "links": [_Line(row) for row in links]}
     yaml.dump(document, file, Dumper=_Dumper, sort_keys=False, width=1 << 16, allow_unicode=True)
@@ -68,8 +68,8 @@ def write_boxfish(folder: Path, about: Mapping[str, object], nodes: Iterable[Row
     """Write the run.
 
     Args:
-        folder: where to; made if need be.
-        about: what the loads are of.
+        folder: the output folder, created if missing.
+        about: facts on the loads.
         nodes, links: rows of nodes.csv and links.csv.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -152,7 +152,7 @@ def _write_meta(path: Path, about: Mapping[str, object], nodes: int, codes: dict
 
 
 def _word(value: Value) -> str:
-    """Make a name one word of ASCII, as rows apart by blanks and columns of bytes need it; `-` for none."""
+    """Return a name as one ASCII word, since rows are split at blanks; `-` for an empty name."""
     text = "_".join(str(value).split()).encode("ascii", "replace").decode().replace("#", "_")
     return "".join(letter if letter.isprintable() else "_" for letter in text)[:_LONGEST_NAME] or "-"
 
