@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 _LAB_NAMES = ("StudyResults", "simulate")
-"""Public names of version 0.1.0, which `ibprof_lab` has now."""
+"""Public names of version 0.1.0 that are now in `ibprof_lab`."""
 
 
 if not TYPE_CHECKING:  # a type checker would take any name for one of this package

@@ -41,9 +41,9 @@ from ibprof_converter.traffic.traffic_reader import choose_demand, profile_traff
 
 StrPath = str | PathLike[str]
 StrPaths = StrPath | Sequence[StrPath]
-"""One value or several; an empty text stands for no value."""
+"""One value or several; empty text is no value."""
 TrafficSource = StrPath | Profile | RankTraffic | Traffic | PortCounters
-"""A path, a pattern (`pattern:all-to-all`), a profile or traffic that was read."""
+"""A path, a pattern (`pattern:all-to-all`), a profile, or traffic that was already read."""
 
 
 @with_plain_errors

@@ -37,7 +37,7 @@ PLACEMENT_FORMS = (
 )
 
 TABLES = "tables"
-"""Source of routes: forwarding tables that were read, or are those of a synthetic fabric."""
+"""Source of routes: forwarding tables from a file or of a synthetic fabric."""
 
 MODELLED = "modelled"
 OPENSM = "opensm"
@@ -47,16 +47,16 @@ D_MOD_K = "d-mod-k"
 MODELS = (D_MOD_K, MIN_HOP)
 
 ENGINES = ("minhop", "updn", "dnup", "ftree", "dor", "lash", "sssp", "dfsssp", "nue")
-"""OpenSM's routing engines that need no file of their own."""
+"""OpenSM's routing engines that need no additional file."""
 
 ROUTE_CHOICES = f"{TABLES}, {MODELLED}[:{'|'.join(MODELS)}] or {OPENSM}[:ENGINE]"
-"""Sources of routes: of tables, of a model, or of OpenSM on this machine."""
+"""Sources of routes: tables, a model, or OpenSM on this machine."""
 
 RAIL_POLICIES = ("split", "round-robin", "first", "second")
-"""Rails that bytes take where nothing measured it; the first is the default. See `rail_policies`."""
+"""Policies for the rails of bytes, if rails were not measured; the first is the default. See `rail_policies`."""
 
 NIC_POLICIES = ("rank", "near", "spread", "first")
-"""Adapters of its host that a rank uses in one subnet where that was not measured. See `adapter_policies`."""
+"""Policies for a rank's adapter in one subnet, if it was not measured. See `adapter_policies`."""
 
 RANKINGS = ("time", "bytes")
 """Orders of link directions; the first is the default. See `link_order`."""
@@ -76,7 +76,7 @@ def parse_routes(text: str) -> str:
 
 
 SEARCH_SECONDS = 10.0
-"""Time of a search for a placement of up to 1,024 ranks; more ranks take longer, in proportion."""
+"""Search time in seconds for a placement of up to 1,024 ranks; it grows in proportion to more ranks."""
 
 BALANCED = "balanced"
-"""The rule of tables that spreads destinations evenly, next to the models."""
+"""The rule for tables that spreads destinations evenly; it supplements the models."""

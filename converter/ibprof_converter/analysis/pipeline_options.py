@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ibprof_converter.routing.rail_files import RailFiles
 
 TOP = 10
-"""Link directions that a report lists, and that are compared where no flows are known."""
+"""Number of link directions that a report lists, and that are compared if no flows are known."""
 
 REGION = "region"
 
@@ -25,10 +25,10 @@ OPERATION = "operation"
 SITE = "site"
 
 JOB = "job"
-"""In place of these, for pictures of each job."""
+"""Column for pictures of each job, instead of the columns above."""
 
 Progress = Callable[[str], None]
-"""Receives the name of each stage as it begins."""
+"""Function that receives the name of each stage at its start."""
 
 
 def no_progress(_stage: str) -> None:

@@ -47,7 +47,7 @@ _MOST_REGIONS = 64
 """Regions beyond which loads are not split by region, since memory grows with links times regions."""
 
 Demand = RankTraffic | Traffic | PortCounters
-"""The traffic of one job as it was read."""
+"""The traffic of one job, as read."""
 
 
 def read_subnets(options: FabricOptions, progress: Progress = no_progress) -> tuple[Subnet, ...]:

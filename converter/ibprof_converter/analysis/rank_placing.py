@@ -59,7 +59,7 @@ _RANKS = 1024
 _SEEDS = 1 << 32
 
 SearchProgress = Callable[[float, float], None]
-"""Receives the share of the search that is done, from 0 to 1, and the best time found, in seconds."""
+"""Function that receives the finished share of the search (0 to 1) and the best time found, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,10 @@ _SAME = 0.01
 """Relative difference in bytes between two runs of one program: control messages, timing, adaptive algorithms."""
 
 _AS_LONG = 0.005
-"""Relative difference of two times that still counts as no change."""
+"""Relative difference of two times that counts as no change."""
 
 _CABLING = 0.1
-"""Relative difference in links above which two fabrics differ; below, cables were added or are down."""
+"""Relative difference in links above which two fabrics differ; below it, cables were added or are down."""
 
 _LISTED = 5
 

@@ -13,7 +13,7 @@ from ibprof_converter.routing.subnet_routes import scan_flows
 from ibprof_converter.traffic.traffic_data import NO_RANK, Traffic
 
 LINKS = 16
-"""Link directions that are followed."""
+"""Number of link directions whose use is computed."""
 
 _MOST_STEPS = 2000
 

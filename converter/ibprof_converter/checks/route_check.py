@@ -19,7 +19,7 @@ from ibprof_converter.routing.subnet_routes import NONE, SubnetRoutes
 from ibprof_converter.routing.tables import UNREACHABLE
 
 _FLOWS = 1 << 22
-"""Number of pairs of switch and LID that are followed together."""
+"""Number of pairs of switch and LID in one batch."""
 
 _DAMAGE = {
     DamageKind.LOST: (FindingKind.DAMAGED, "damaged part", "damaged parts"),

@@ -97,7 +97,7 @@ Subcommands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 BuildCommand: TypeAlias = "Callable[[argparse.Namespace], Callable[..., int | None]]"
-"""Makes what runs from the parsed arguments."""
+"""Function that makes the runnable command from the parsed arguments."""
 
 
 def add_subcommands(parser: argparse.ArgumentParser) -> Subcommands:

@@ -29,7 +29,7 @@ from ibprof.text.quantities import format_seconds
 RANKS = 16
 FABRIC = "fabric/opensm-subnet.lst"
 PLACEMENT = "fabric/order.csv"
-"""The first twelve hosts are every third one. The tables reach all of them through one spine switch: a real fault."""
+"""File of the hosts' order. The first twelve are every third host, which the tables reach through one spine: a real fault."""
 
 CURE = "cure.csv"
 PAGE = "report.html"

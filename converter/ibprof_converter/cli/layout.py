@@ -38,10 +38,10 @@ from ibprof_converter.cli.printing import print_result, print_warnings, show_sta
 NAME = "ibprof-layout"
 
 _OF_TRAFFIC = ("panels", "placement", "rails", "nic", "by", "used", "full_scale", "counters", "max_unrouted")
-"""Options other than names of files that --check and --patterns, which have no traffic, refuse."""
+"""Options that --check and --patterns refuse, because they have no traffic; file options are listed elsewhere."""
 
 _SAMPLES = 20
-"""Samples of each pattern, unless --samples names another number."""
+"""Default of --samples: number of samples of each pattern."""
 
 _MOST_SAMPLES = 100_000
 

@@ -32,7 +32,7 @@ from ibprof_converter.fabric.node_names import natural_key
 NAME = "ibprof-place"
 
 _STEPS = 1000
-"""Parts of a search that its progress is shown in."""
+"""Number of steps of the progress display."""
 
 _CORES_LIMIT = 1 << 16
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _PIPE_WIDTH = 140
-"""Columns where there is no terminal, and COLUMNS is not set."""
+"""Width in columns without a terminal, unless COLUMNS is set."""
 
 
 def print_captured(show: Callable[[Console], None], pipe_width: int = _PIPE_WIDTH) -> None:

@@ -32,7 +32,7 @@ from ibprof_converter.cli.printing import print_json
 
 NAME = "ibprof-site"
 STORE = "IBPROF_SITE"
-"""Variable of the environment with the default store."""
+"""Environment variable with the path of the default store."""
 
 _EXAMPLES = """\
 examples:

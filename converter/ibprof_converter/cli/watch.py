@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 NAME = "ibprof watch"
 
 _SHOWN = 10
-"""Rows of the table of lines."""
+"""Number of rows in the table of lines."""
 
 _LINKS = 5
-"""Link directions that are named."""
+"""Number of link directions in the list."""
 
 _EXAMPLE = """\
 examples:

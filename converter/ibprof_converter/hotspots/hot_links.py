@@ -29,10 +29,10 @@ from ibprof_converter.traffic.traffic_data import NO_RANK, Traffic, join_parts
 
 NAMED_PAIRS = 3
 NAMED_SHARES = 5
-"""Numbers of rank pairs, and of regions and operations, that are named for a link direction; the rest is summed."""
+"""Number of rank pairs, regions and operations listed for a link direction; the rest is summed."""
 
 GROUPS = 8
-"""Number of groups of link directions that are named."""
+"""Number of groups of link directions in the list."""
 
 HOST_LINK = "host"
 SWITCH_LINK = "switch"

@@ -17,7 +17,7 @@ from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 BY_TIME, BY_BYTES = RANKINGS
 
 ALIKE = 0.99
-"""A link direction is equally busy if it needs this share of the time of the busiest one of its kind."""
+"""A link direction is equally busy if it needs at least this share of the busiest time of its kind."""
 
 
 def measure_line_rate_s(

@@ -23,7 +23,7 @@ from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Tra
 from ibprof_converter.traffic.unrouted_bytes import UnroutedBytes, find_unrouted
 
 DIAGNOSED_FLOWS = 5_000_000
-"""Largest number of flows: trying remedies for more takes too long for a report."""
+"""Largest number of flows: remedies for more take too long to try for a report."""
 
 
 @dataclass(frozen=True, slots=True)

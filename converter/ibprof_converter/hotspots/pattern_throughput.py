@@ -36,7 +36,7 @@ _STATISTICS: dict[str, Callable[[npt.NDArray[np.float64]], np.floating]] = {
 }
 
 _PAIRS = 1 << 21
-"""Number of pairs whose routes are followed together."""
+"""Number of pairs in one batch."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,7 +113,7 @@ def _are_spines(fabric: Fabric, level: npt.NDArray[np.int32], nodes: npt.NDArray
 
 
 _ALIKE = 0.5
-"""Share of common neighbours among all neighbours of two switches (Jaccard's index) from which they are alike."""
+"""Least share of common neighbours among all neighbours of two similar switches (Jaccard's index)."""
 
 
 def lower_hostless(fabric: Fabric, level: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:

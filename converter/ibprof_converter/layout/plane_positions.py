@@ -28,28 +28,28 @@ _FLAT_SHARE = 0.3
 """Share of links between switches that are within a level, above which levels carry no information."""
 
 _FEWEST = 4
-"""Number of switches below which there is no shape to show."""
+"""Least number of switches that form a shape."""
 
 _ASIDE = 0.25
-"""Offset of the two sides of a folded ring from its middle: lines of neighbouring rings are then evenly apart."""
+"""Offset of a folded ring's two sides from its middle, so that lines of neighbouring rings are evenly apart."""
 
 _BELOW_RING = 0.28
-"""Distance of hosts below their switch, before the line of the ring's other side, which is twice `_ASIDE` below."""
+"""Distance of hosts below their switch, above the line of the ring's other side, which is twice `_ASIDE` below."""
 
 _BELOW = 0.45
-"""Distance of hosts below their switch elsewhere."""
+"""Distance of hosts below their switch in all other cases."""
 
 _DIAGONAL_GAP = 0.5
-"""Space between diagonals, in which all factors but two are drawn."""
+"""Space between diagonals, along which all factors except two are drawn."""
 
 _GROUP_GAP = 1.5
 """Space between the groups on a circle."""
 
 _SQUARES_LIMIT = 1 << 22
-"""Pairs of neighbours that are searched for squares; a torus of 10,000 switches has 15 each."""
+"""Largest number of pairs of neighbours that are searched for squares; a torus of 10,000 switches has 15 per switch."""
 
 _BULGES = tuple(np.arange(4, 19) / 20)
-"""Heights of the arc of a group that are tried, in halves of its width."""
+"""Candidate heights of a group's arc, relative to half of its width."""
 
 _MEASURED = 1500
 """Number of links whose distances from switches are measured."""
@@ -60,7 +60,7 @@ _STRESS_ROUNDS = 60
 
 
 def is_flat(fabric: Fabric, level: npt.NDArray[np.int32]) -> bool:
-    """Return true if so many links are within levels that levels say little (`_FLAT_SHARE`).
+    """Return true if the share of links within levels exceeds `_FLAT_SHARE`, so that levels carry little information.
 
     Leaf switches then have links among themselves. In a dragonfly+, only the top switches of its cells have such links.
     """

@@ -20,7 +20,7 @@ from ibprof_converter.layout.tree_positions import LevelTree
 _RAILS_TOGETHER = 2
 _GAP = 2.0
 _HOSTS_ASIDE = 0.25
-"""Offset of their middle to its right, so that none is hidden by a vertical link."""
+"""Offset of the hosts' middle to the right, so that no vertical link hides a host."""
 
 Positions = npt.NDArray[np.float64]
 

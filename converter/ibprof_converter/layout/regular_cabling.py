@@ -21,25 +21,25 @@ from ibprof_converter.layout.neighbours import find_parts
 from ibprof_converter.layout.node_levels import find_leaves, find_levels
 
 _MOST_MISFITS = 0.1
-"""Share of the cables between switches that may not fit: with more, the fabric is another one."""
+"""Largest share of misplaced cables between switches; above it, the fabric is of another kind."""
 
 _SWAPPED = 4
-"""Cables that do not fit where two have changed places: in a fabric of any size."""
+"""Number of misplaced cables after one swap, allowed in a fabric of any size."""
 
 _ALIKE = 0.5
-"""Share of neighbours in common from which on switches are cabled alike."""
+"""Least share of common neighbours of similarly cabled switches."""
 
 _FEWEST = 3
-"""Switches cabled alike that are needed to say what is usual."""
+"""Least number of similarly cabled switches that define the usual cabling."""
 
 _MOST_ODD = 12
-"""Switches without enough peers, among which swapped cables are searched."""
+"""Largest number of switches without enough peers among which swapped cables are searched."""
 
 _MOST_GROUPS = 200
-"""Different groups of alike switches, from which on a fabric is irregular."""
+"""Number of different groups of similar switches from which on a fabric is irregular."""
 
 _LARGEST = 4000
-"""Switches of a level or of a flat fabric, beyond which no fit is tried."""
+"""Largest number of switches of a level or of a flat fabric for which a fit is tried."""
 
 Counts = npt.NDArray[np.int64]
 
@@ -50,13 +50,13 @@ DRAGONFLY = "dragonfly"
 Pairs = npt.NDArray[np.int64]
 
 Misfits = tuple[str, npt.NDArray[np.int64], Pairs]
-"""Name of the regular graph, edges that it does not have (int64 [edge]), pairs that lack one (int64 [pair, 2])."""
+"""Name of the regular graph, extra edges (int64 [edge]), and pairs with a missing edge (int64 [pair, 2])."""
 
 _MOST_MISSING = 12
-"""Ends of cables that switches of a torus may lack."""
+"""Largest number of missing cable ends on switches of a torus."""
 
 _BRANCHES = 3
-"""Partners that are tried for a switch that lacks a cable."""
+"""Number of partners that are tried for a switch with a missing cable."""
 
 _DIMENSIONS = 4
 
@@ -100,7 +100,7 @@ def _are_swapped(fabric: Fabric, fitted: RegularCabling) -> bool:
 def _leave_bridges(
     fabric: Fabric, between: npt.NDArray[np.intp], extra: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
-    """Return the links of `extra` whose removal keeps their ends connected: any other link was intended."""
+    """Return the links of `extra` whose removal keeps their ends connected; the others are intended."""
     part = find_parts(fabric.nodes, fabric.link_node[np.setdiff1d(between, extra)])
     ends = part[fabric.link_node[extra]]
     joined: npt.NDArray[np.int64] = extra[ends[:, 0] == ends[:, 1]]

@@ -27,10 +27,10 @@ from ibprof_converter.traffic.link_loads import Loads
 
 _INCHES = (15.0, 7.5)
 _PANEL_HEIGHT = 0.8
-"""Height of one of several panels, as a part of that of one alone."""
+"""Height of one of several panels, relative to a single panel."""
 
 _TWO_COLUMNS = 4
-"""Panels from which on two stand next to each other."""
+"""Number of panels from which on they form two columns."""
 
 _MOST_PANELS = 8
 _TITLE_WIDTH = 150
@@ -40,14 +40,14 @@ _REST = "(all others)"
 _VECTOR = ("svg", "pdf")
 
 _RASTER_FROM = 10_000
-"""Above this number of half links they are pixels in an SVG or PDF, which would otherwise take many MB."""
+"""Number of half links above which they are drawn as pixels, since an SVG or PDF would otherwise take many MB."""
 
 _DOTS_PER_INCH = 150
 _UNUSED = "#dcdfe3"
 _NODE = "#39424e"
 
 _LOW_TO_HIGH = ("#fbd26a", "#f58c46", "#d94a6a", "#8a2a86", "#260c51")
-"""Steadily light to dark, so that it is readable in grey and by colour-blind readers."""
+"""Colours from light to dark, so that they are readable in grey and by colour-blind readers."""
 
 _BUNDLE_HEIGHT = 0.34
 """Distance of the outermost parallel link within a level from the straight line, in levels."""
@@ -56,7 +56,7 @@ _BUNDLE_STEP = 0.004
 """Largest distance of parallel links between levels, as a share of the picture's width."""
 
 _INK = 26.0
-"""Width of lines in points, times the square root of their number: more lines are thinner."""
+"""Width of lines in points, times the square root of their number: a larger number gives thinner lines."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from ibprof_converter.fabric.rates import data_rate_gbps
 from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
 
 _SPEEDS = {8: "2.5", 16: "5", 32: "10", 55: "14", 100: "25", 200: "50", 400: "100", 800: "200"}
-"""Data rate of four lanes in Gb/s -> speed of one as tools print it."""
+"""Data rate of four lanes in Gbit/s -> speed of one lane as tools print it."""
 
 _LANES = 4
 _ROUNDING = 1e-6

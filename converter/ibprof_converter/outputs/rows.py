@@ -32,16 +32,16 @@ LINK_COLUMNS = (
 )
 
 SITE_COLUMN = "site"
-"""A further column after `operation`, where call sites are distinguished."""
+"""Additional column after `operation`, if call sites are distinguished."""
 
 JOB_COLUMNS = ("job",)
-"""Further columns after the others, where there are several jobs."""
+"""Additional columns after the others, if there are several jobs."""
 
 COUNTER_COLUMNS = ("a_counted", "b_counted")
-"""Further columns after all others, with port counters."""
+"""Additional columns after all others, with port counters."""
 
 BOUND_COLUMNS = ("a_shared", "b_shared", "a_most", "b_most", "a_estimate", "b_estimate")
-"""Further columns before counters, with adaptive routing: bounds and estimate of the loads."""
+"""Additional columns before counters, with adaptive routing: bounds and estimate of the loads."""
 
 NODE_COLUMNS = ("rail", "guid", "name", "kind", "level", "x", "y", "lids", "ranks", "host")
 

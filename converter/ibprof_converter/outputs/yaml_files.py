@@ -42,7 +42,7 @@ class _Line(dict[str, object]):
 
 
 _Dumper: type[yaml.SafeDumper] | type[yaml.CSafeDumper] = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-"""The C form is ten times as fast, and is there unless PyYAML was built without libyaml."""
+"""The C dumper is ten times as fast; it exists unless PyYAML was built without libyaml."""
 
 _Dumper.add_representer(
     _Line, lambda dumper, row: dumper.represent_mapping("tag:yaml.org,2002:map", row.items(), flow_style=True)

@@ -26,7 +26,7 @@ NO_LEAF = 0
 """The leaf of a port that is not on a rail; its paths carry nothing."""
 
 _NO_ROUTE_FACTOR = 1e3
-"""Cost of a path that does not arrive, relative to the slowest link: no search keeps it where another path exists."""
+"""Cost of a path that does not arrive, relative to the slowest link, so that a search prefers any other path."""
 
 
 @dataclass(frozen=True, slots=True)

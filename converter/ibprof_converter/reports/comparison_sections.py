@@ -29,7 +29,7 @@ from ibprof_converter.reports.run_comparison import (
 )
 
 _LITTLE_CHANGE = 0.05
-"""Part of the time in MPI below which its change is not described."""
+"""Share of the time in MPI below which its change is not described."""
 
 _TITLES = {
     OPERATION: "By operation",
@@ -40,7 +40,7 @@ _TITLES = {
     LINK: "By link direction: what its node sends",
 }
 _CHANGE = "change"
-"""The section that the page has in its head."""
+"""Name of the section in the page's head."""
 
 _WORDS = {
     "elapsed": "from MPI_Init to MPI_Finalize",

@@ -38,24 +38,24 @@ from ibprof_converter.reports.report_page import (
 from ibprof_converter.reports.report_sections import ValueKind
 
 _NAMED = 3
-"""Operations with missing bytes that the head names."""
+"""Number of operations with missing bytes in the head."""
 
 _TO = " \N{RIGHTWARDS ARROW} "
 
 _EVIDENCE = 1
-"""Sentences of evidence that are shown for each cause; the section on causes has more."""
+"""Number of sentences of evidence for each cause; the section on causes has more."""
 
 _ITEM = 57
 _LINE = 19
 _LETTERS = 66
-"""Pixels of an item of the list without its senders, and of a line; letters of a line of senders."""
+"""Pixels of a list item without its senders, and of a line; letters in a line of senders."""
 
 _HALVES = frozenset(
     {"job", "seen", "bytes", "operations", "regions", "sites", "sizes", "pairs-ranks", "pairs-hosts", "pairs-LIDs"}
 )
 
 _IN_HEAD = "busiest"
-"""The section that the head replaces by a picture and a list."""
+"""Name of the section that the head replaces by a picture and a list."""
 
 _NO_PROBLEM = frozenset({VerdictKind.NOT_MPI, VerdictKind.WAITING, VerdictKind.ON_HOST})
 """Kinds of verdict for which the network needs no change."""

@@ -40,7 +40,7 @@ from ibprof_converter.routing.route_choice import are_modelled, describe_routes
 from ibprof_converter.traffic.adapter_policies import describe_nic
 
 _ALIKE = 5
-"""Column of the groups of links with the number of alike ones."""
+"""Index of the column with the number of alike links, in the groups of links."""
 
 
 def describe_report(report: JobReport) -> list[Section]:

@@ -25,10 +25,10 @@ from ibprof_converter.traffic.link_loads import ESTIMATE
 from ibprof_converter.traffic.traffic_data import ALL
 
 _SHOWN = 4
-"""Sentences of evidence that text names for each cause."""
+"""Number of sentences of evidence for each cause in the text."""
 
 _TRIED = 1
-"""Changes that were tried for nothing that text names for each reason."""
+"""Number of ineffective changes per reason in the text."""
 
 _SENDERS = (("job", "jobs"), ("region", "regions"), ("operation", "operations"), ("site", "sites"))
 

@@ -37,29 +37,29 @@ from ibprof_converter.reports.used_part import UsedPart, find_used_part
 _DESCRIPTION = "The used part of the network; its most loaded links are thick, with the numbers of the list"
 
 _ROWS = 14
-"""Boxes of a column up to which nothing is folded."""
+"""Largest number of boxes in a column without folding."""
 
 _FEWEST = 2
-"""Names of a column from which on their common ending is left out."""
+"""Least number of names in a column whose common suffix is left out."""
 
 _ROW = 24.0
 
 _TOP = 40.0
 
 _LEAST_ROWS = {WIDE: 13, NARROW: 8}
-"""Rows that a form has space for in any case."""
+"""Least number of rows for which a form has space."""
 
 _CAPTION = 60.0
 """Height of the caption below the wide form."""
 
 _FIRST_SCREEN = 400.0
-"""Height up to which the wide form, below the verdict, is on the first screen. A longer list flows around it."""
+"""Largest height of the wide form, below the verdict, on the first screen. A longer list flows around it."""
 
 _BOX_PART = 0.65
-"""Part of a column that its boxes take; links need the rest."""
+"""Share of a column taken by its boxes; links take the rest."""
 
 _MOST_COLUMNS = 5
-"""Columns of the narrow form; two rails of more are then one below the other."""
+"""Largest number of columns of the narrow form; with more, two rails are stacked."""
 
 _APART = 10.0
 """Distance of thick links at the same side of a box."""

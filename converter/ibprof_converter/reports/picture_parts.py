@@ -16,21 +16,21 @@ BOX = 18.0
 """Height of a box."""
 
 _LETTER = 6.6
-"""Mean width of a letter of the picture, at 11 pixels."""
+"""Mean width of a letter in the picture, at 11 pixels."""
 
 BADGE = 9.0
-"""Radius of a number."""
+"""Radius of a number's circle."""
 
 _HEAD = 8.0
 _THIN = 2.5
 _THICK = 2.5
-"""Width of a thick link is `_THIN` and up to `_THICK` more, by its time."""
+"""Additional width of a thick link, at most, by its time; its least width is `_THIN`."""
 
 _PLACES = (0.5, 0.38, 0.62, 0.28, 0.72, 0.2, 0.8)
-"""Places of a number on its link, as parts of the curve, the best first."""
+"""Candidate positions of a number on its link, as fractions of the curve, the best first."""
 
 _ASIDE = (12.0, 20.0, 28.0, 36.0)
-"""Distances of a number from its link."""
+"""Candidate distances of a number from its link."""
 
 
 @dataclass(frozen=True, slots=True)

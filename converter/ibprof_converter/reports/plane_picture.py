@@ -30,33 +30,33 @@ from ibprof_converter.reports.picture_parts import (
 from ibprof_converter.reports.used_part import UsedPart
 
 _HEIGHT = 0.72
-"""Height of the picture, of its width."""
+"""Height of the picture, relative to its width."""
 
 _MARGIN = 44.0
 _MOST_MARGIN = 0.18
-"""Largest margin above and below, of the height: hosts of switches at the edge have space there."""
+"""Largest margin above and below, relative to the height; it leaves space for hosts of switches at the edge."""
 
 _WIDEST = 84.0
 _NARROWEST = 40.0
-"""Width of a box from which on each switch has one, with its name."""
+"""Least width of boxes with names; below it, switches have no boxes."""
 
 _BOX_GAP = 14.0
 _HOST_GAP = 40.0
-"""Least space between boxes one below the other, if hosts are to be between them."""
+"""Least vertical space between boxes with hosts between them."""
 
 _MOST_BOXES = 100
 _DOT = 3.0
 _MOST_LINKS = 500
-"""Thin links of one kind at most: those of most bytes."""
+"""Largest number of thin links of one kind; those with most bytes are drawn."""
 
 _BOW = 0.12
-"""Distance of a link's middle from the straight line, relative to its length: its two directions are apart."""
+"""Distance of a link's middle from the straight line, relative to its length; it separates the two directions."""
 
 _LEAST_BOW = 12.0
 _MOST_BOW = 26.0
 _STEPS = 64
 _AWAY = 62.0
-"""Distance of a host from its switch: the arrows between them and their numbers are seen."""
+"""Distance of a host from its switch, with space for the arrows and their numbers."""
 
 _AROUND = tuple((math.cos(turn * math.pi / 8), math.sin(turn * math.pi / 8)) for turn in (4, 12, 0, 8, 2, 6, 10, 14))
 """Directions of a host from its switch."""
@@ -245,16 +245,16 @@ def _label_dots(
 NO_GROUP = -1
 
 _FOLDED_TURN = 0.15
-"""The part of a turn that a folded group has, of that of another group."""
+"""Angle of a folded group, relative to the angle of another group."""
 
 _WIDEST_TURN = 1.1
-"""The largest half of a group's turn, in radians: the arcs of two groups would have no ends."""
+"""Largest half angle of a group, in radians: with a larger angle, the arcs of two groups would have no ends."""
 
 _FILLED = 0.7
-"""The part of its turn that a group fills."""
+"""Share of its angle that a group fills."""
 
 _BULGE = 0.5
-"""Outward bulge of a group, relative to half its width."""
+"""Outward bulge of a group, relative to half of its width."""
 
 
 def find_folded(part: UsedPart, most: int) -> npt.NDArray[np.bool_]:

@@ -61,7 +61,7 @@ class Provenance:
 
 
 NOWHERE = Provenance("", (), ())
-"""Of a report that is only an intermediate step."""
+"""Provenance of a report that is only an intermediate step."""
 
 
 def describe_provenance(command: str, inputs: Iterable[Path]) -> Provenance:

@@ -16,7 +16,7 @@ from ibprof.verdict.region_shares import RegionShare
 _NS = 1e-9
 
 TIME_BINS = 96
-"""Columns of the time line."""
+"""Number of columns of the time line."""
 
 _LATEST = 2**64 - 1
 

@@ -30,16 +30,16 @@ from ibprof_converter.reports.traffic_sums import PairMatrix
 from ibprof_converter.viewer.view_file import hash_inline, page_hashes
 
 _LONG = 28
-"""Characters of a fact beyond which it gets a line of its own."""
+"""Largest number of characters of a fact that shares a line."""
 
 _LONG_TABLE = 12
-"""Rows from which on a section may be cut between pages."""
+"""Least number of rows of a section that may be split between pages."""
 
 _CLASSES = 10
-"""Colours, `q0` to `q9` of the style."""
+"""Number of colours, `q0` to `q9` of the style."""
 
 _WIDE_RANGE = 1000
-"""Ratio of amounts from which on they are coloured by their logarithms."""
+"""Least ratio of amounts that are coloured by their logarithms."""
 
 _SIDE = 420
 

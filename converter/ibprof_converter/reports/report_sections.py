@@ -13,7 +13,7 @@ from enum import Enum
 from ibprof.text.quantities import format_bytes, format_change, format_seconds, printable
 
 Value = int | float | str | tuple[str, ...] | None
-"""A number, a text of one line, or one of several."""
+"""A number, a line of text, or several lines."""
 
 
 class ValueKind(Enum):
@@ -21,7 +21,7 @@ class ValueKind(Enum):
 
     TEXT = "text"
     WRITTEN = "written"
-    """A number that is written already, since the numbers of its column are of several kinds."""
+    """A number that is already formatted, since its column has numbers of several kinds."""
     BYTES = "bytes"
     EXACT = "exact"
     """Bytes to the last digit."""
@@ -115,7 +115,7 @@ class Section:
 
 
 MOST_ROWS = 100
-"""Rows of a table that people are shown; the JSON has all."""
+"""Largest number of a table's rows in text and page; the JSON has all rows."""
 
 
 def tabulate(key: str, columns: tuple[Column, ...], items: Sequence[object], caption: str = "") -> Table:

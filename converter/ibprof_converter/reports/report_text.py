@@ -23,27 +23,27 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
 LINES = 15
-"""Lines of the whole, at 80 columns."""
+"""Number of lines of the brief report, at 80 columns."""
 
 _SHOWN = 3
-"""Link directions that are named; fewer where the verdict is long."""
+"""Number of link directions in the list; fewer with a long verdict."""
 
 _MUCH = 0.25
-"""Share of a link direction's bytes from which on a pair of ranks is named."""
+"""Least share of a link direction's bytes at which a pair of ranks is named."""
 
 _MOST = 0.5
-"""The same for a host, or a call."""
+"""Least share at which a host or a call is named."""
 
 _LEAST_VERDICT = 8
-"""Lines of the verdict that are shown however long the rest is."""
+"""Least number of lines for the verdict, whatever the length of the rest."""
 
 _SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z0-9])")
 
 _REST = "(More: --full.)"
-"""Stands for sentences that are left out."""
+"""Text in place of sentences that are left out."""
 
 _AROUND = 26
-"""Columns around the two names of a link direction."""
+"""Columns taken by the text around the two names of a link direction."""
 
 _INDENT = (0, 0, 0, 2)
 

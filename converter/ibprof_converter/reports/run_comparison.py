@@ -35,7 +35,7 @@ from ibprof_converter.reports.provenance import Provenance, describe_provenance
 from ibprof_converter.reports.report_sections import ValueKind
 
 _NAMED_PARTS = (OPERATION, REGION, SITE)
-"""Dimensions that `bytes[NAME]` looks for a name in."""
+"""Dimensions in which the name of `bytes[NAME]` is searched."""
 
 METRICS = {
     "elapsed": ValueKind.SECONDS,
@@ -53,10 +53,10 @@ METRICS = {
 """Totals of a run."""
 
 _TIMES = {"run_s": "the run takes", "mpi_s": "MPI", "wait_s": "waiting", "transfer_s": "transfer"}
-"""Times of a verdict that are compared, with their names in a sentence."""
+"""Compared times of a verdict, with their names in a sentence."""
 
 _TIME_CHANGE = 0.05
-"""Least change of a time that is named, as a part of the run."""
+"""Least change of a named time, relative to the run."""
 
 _NAMED_METRICS = ("bytes", "messages", "share", "link")
 """Metrics that take a name in brackets."""

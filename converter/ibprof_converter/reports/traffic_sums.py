@@ -22,7 +22,7 @@ from ibprof_converter.traffic.link_loads import Loads
 from ibprof_converter.traffic.traffic_data import RankTraffic, Traffic
 
 _MOST_ROWS = 64
-"""Largest number of rows and columns of a matrix. Beyond, neighbours share one."""
+"""Largest number of rows and columns of a matrix. In a larger matrix, neighbours share a row."""
 
 _NAMED_PAIRS = 10
 

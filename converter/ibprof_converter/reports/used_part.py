@@ -18,10 +18,10 @@ from ibprof_converter.layout.regular_cabling import find_dragonfly_groups
 from ibprof_converter.traffic.hosts import NO_HOST, Hosts
 
 _BUSY = 0.5
-"""Time from which on a group's other link directions are shown too, of that of the first group."""
+"""Least time at which a group's other link directions are also shown, relative to the first group's time."""
 
 Pairs = npt.NDArray[np.intp]
-"""intp [pair, 2], units."""
+"""intp [pair, 2], numbers of units."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,15 +25,15 @@ from ibprof_converter.routing.subnet_routes import NONE
 ROUNDS = 8
 EXPONENT = 0.5
 BACK_PRESSURE = 0.8
-"""Chosen by benchmarks/adaptive_estimate.py."""
+"""Strength of back pressure, fitted by benchmarks/adaptive_estimate.py."""
 
 _LEAST_PRESSURE = 0.05
 
 _SETTLED = 1e-3
-"""Rounds end when no load changes by more than this part of the largest one."""
+"""Rounds end if no load changes by more than this fraction of the largest load."""
 
 _KEPT_CHOICES = 1 << 23
-"""Choices kept from round to round; more are found again in each."""
+"""Number of choices cached between rounds; further choices are recomputed in each round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class AdaptiveBounds:
 
 
 LidFlows = tuple[Integers, Integers, npt.NDArray[np.uint64]]
-"""LIDs of sources and destinations, and bytes, [flow] each."""
+"""LIDs of sources and of destinations, and bytes: [flow] each."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,12 +22,12 @@ from ibprof_converter.routing.tables import NO_GROUP, UNREACHABLE, AdaptiveRouti
 Integers = npt.NDArray[np.integer]
 
 _BATCH = 1 << 21
-"""Choices of a batch of classes, about."""
+"""Approximate number of choices in a batch of classes."""
 
 _MOST_HOPS = 64
 
 _GROUPS = 1 << 20
-"""Codes of a switch's choice: a static port below `_STATIC`, else a group; from `_GROUPS` on by a hash."""
+"""Codes of a switch's choice: a static port below `_STATIC`, else a group; from `_GROUPS` on, a hash chooses."""
 _STATIC = 256
 
 

@@ -104,7 +104,7 @@ def parse_far_tables(path: str | PathLike[str], data: bytes) -> ForwardingTables
     """Parse the forwarding tables of a `.far`.
 
     Args:
-        path: for messages.
+        path: the file's path, for messages.
         data: contents of the file.
 
     Raises:
@@ -117,7 +117,7 @@ def parse_far(path: str | PathLike[str], data: bytes) -> AdaptiveRouting:
     """Parse a `.far`.
 
     Args:
-        path: for messages.
+        path: the file's path, for messages.
         data: contents of the file.
 
     Raises:

@@ -38,7 +38,7 @@ def parse_fdbs(path: str | PathLike[str], data: bytes) -> ForwardingTables:
     """Parse a `.fdbs`.
 
     Args:
-        path: for messages.
+        path: the file's path, for messages.
         data: contents of the file.
 
     Raises:

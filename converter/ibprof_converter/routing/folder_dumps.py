@@ -35,10 +35,10 @@ from ibprof_converter.routing.far import is_far_of, looks_like_far
 from ibprof_converter.routing.table_formats import find_table_format
 
 _LOOKED_AT = 1000
-"""Files of a folder that are inspected; a folder of dumps holds a few dozen, or one for each switch."""
+"""Largest number of inspected files in a folder; a folder of dumps has a few dozen, or one for each switch."""
 
 _LOOKED_AT_BELOW = 4000
-"""Files of all folders below it."""
+"""Largest number of inspected files in all folders below it."""
 
 _DEPTH = 2
 
@@ -47,7 +47,7 @@ _KNOWN_NAME = re.compile(
     r"guid2lid|ib-node-name-map|ibroutes?\b.*|ibnetdiscover\b.*|dump_fts\b.*|.*\.(?:fdbs|db_csv|far)",
     re.IGNORECASE,
 )
-"""Names that the tools, and how-tos of them, give to files with links or tables."""
+"""File names for links or tables in the tools and their how-tos."""
 
 
 class Content(Enum):

@@ -101,7 +101,7 @@ def _cross(fabric: Fabric, link: int, end: int) -> Hop:
 
 
 class Reason(IntEnum):
-    """Reason why a path ends. The first two are no fault; all others leave a flow's bytes unrouted."""
+    """Reason why a path ends. All reasons except the first two leave a flow's bytes unrouted."""
 
     _generate_next_value_ = kernels_headers().numbers_of("ibp_reason", "IBP_")
     DELIVERED = auto()

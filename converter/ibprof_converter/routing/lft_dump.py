@@ -52,7 +52,7 @@ def parse_lft_dump(path: str | PathLike[str], data: bytes) -> ForwardingTables:
     """Parse a dump of forwarding tables.
 
     Args:
-        path: for messages.
+        path: the file's path, for messages.
         data: contents of the file.
 
     Raises:

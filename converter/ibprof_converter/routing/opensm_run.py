@@ -31,7 +31,7 @@ _LANES = re.compile(r"Lanes needed: (\d+)")
 _BEGIN_S = 60.0
 _SWEEP_S = 900.0
 _SHOWN = 300
-"""Letters of a log's end that an error shows."""
+"""Number of characters from a log's end in an error."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,8 @@ def read_routed_rail(files: RailFiles, number: int = 0, routes: str | None = Non
     """Read the files of one rail, or generate it, with routes of any origin.
 
     Args:
-        files: of the rail.
-        number: of the rail, which distinguishes synthetic ones.
+        files: the rail's files.
+        number: the rail's number, which distinguishes synthetic rails.
         routes: source of the routes, in the form that `parse_routes` returns; None: the rail's tables, else a model.
 
     Raises:

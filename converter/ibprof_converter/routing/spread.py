@@ -49,7 +49,7 @@ def spread(
     """Add each flow's bytes to every link direction on its path.
 
     Args:
-        routes: of one subnet.
+        routes: the subnet's routes.
         source_lid, destination_lid: int [flow].
         bytes: uint64 [flow].
         group: int [flow], 0 .. groups - 1; loads are summed by group.
@@ -90,7 +90,7 @@ def spread_matrix(
     """Add the bytes of each pair to every link direction on its path, for a whole matrix of pairs.
 
     Args:
-        routes: of one subnet.
+        routes: the subnet's routes.
         source_lid: int [source].
         destination_lid: int [destination].
         bytes: uint64 [source, destination]. Adjacent columns are not copied. A matrix broadcast from one column costs

@@ -27,7 +27,7 @@ from ibprof_converter.routing.tables import NO_GROUP, UNREACHABLE, AdaptiveRouti
 _LARGEST_LMC = 7
 
 NO_FILE = "no file"
-"""Name of the tables of a rail that has none."""
+"""Name of the tables of a rail without tables."""
 
 
 _WANTED = (
@@ -67,8 +67,8 @@ def read_rail(files: RailFiles, number: int = 0) -> Subnet:
     """Read the files of one rail, or generate it.
 
     Args:
-        files: of the rail.
-        number: of the rail, which distinguishes synthetic ones.
+        files: the rail's files.
+        number: the rail's number, which distinguishes synthetic rails.
 
     Raises:
         InputError: a file is invalid, or there are no tables.
@@ -110,7 +110,7 @@ def read_without_tables(files: RailFiles, unused: Sequence[str] = ()) -> Subnet:
     """Read a rail without tables, so that at least its links can be checked.
 
     Args:
-        files: of the rail.
+        files: the rail's files.
         unused: sentences on files with tables that cannot be used.
 
     Raises:

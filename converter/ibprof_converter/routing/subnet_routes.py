@@ -23,7 +23,7 @@ from ibprof_converter.routing.tables import ForwardingTables
 Integers = npt.NDArray[np.integer]
 
 TREES_LIMIT = 1 << 28
-"""Bytes of in-trees that are kept; those of 11,664 hosts take 64 MB. Others are computed each time."""
+"""Largest size in bytes of cached in-trees; 11,664 hosts need 64 MB. Larger in-trees are recomputed each time."""
 
 _HOP = kernels_headers().types["ibp_hop"]
 
@@ -31,7 +31,7 @@ _HOP = kernels_headers().types["ibp_hop"]
 NONE = kernels_headers().constants["IBP_NONE"]
 
 _FLOWS = 1 << 21
-"""Flows that are followed at a time, so that millions of them take no more memory."""
+"""Number of flows in one batch, so that millions of flows take no more memory."""
 
 _NOT_WANTED = -1
 
@@ -246,7 +246,7 @@ def scan_flows(
     """Return the flows that load some link directions.
 
     Args:
-        routes: of the subnet.
+        routes: the subnet's routes.
         source_lid, destination_lid: int [flow], LIDs of each flow.
         ends: distinct link directions, 2 * link + end each.
 

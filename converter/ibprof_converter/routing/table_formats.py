@@ -42,16 +42,16 @@ TABLE_FORMATS: tuple[DumpFormat[ForwardingTables], ...] = (
 
 
 SWITCH = "IBPROF_CACHE"
-"""Environment: `off` reads every file again and stores nothing."""
+"""Environment variable; `off` reads every file again and stores nothing."""
 
 SMALLEST = 4 << 20
-"""Size in bytes from which a dump is cached; smaller ones are read quickly."""
+"""Least size in bytes of a cached dump; smaller dumps are read quickly."""
 
 LIMIT = 512 << 20
 """Total bytes in the cache; the least recently used entry is deleted first."""
 
 _SETTLED_S = 2.0
-"""A file changed more recently than this may change again without a new time stamp."""
+"""Seconds after a file's change in which another change may leave its time stamp equal."""
 
 _MAGIC = b"ibprof tables 1\n"
 

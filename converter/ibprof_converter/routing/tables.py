@@ -64,11 +64,11 @@ class LidState(IntEnum):
     """How a switch forwards packets to a LID."""
 
     STATIC = 0
-    """By its forwarding table."""
+    """The switch forwards by its forwarding table."""
     FREE = 1
-    """By the fill level of the ports of a group, for each packet."""
+    """The switch chooses among the ports of a group for each packet, by fill level."""
     HASHED = 2
-    """By a hash of the packet's flow, over the ports of a group (hash-based forwarding)."""
+    """The switch chooses among the ports of a group by a hash of the packet's flow (hash-based forwarding)."""
 
 
 @dataclass(frozen=True, slots=True)

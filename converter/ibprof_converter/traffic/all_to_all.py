@@ -28,7 +28,7 @@ from ibprof_converter.traffic.rail_policies import SPLIT, share_out
 from ibprof_converter.traffic.traffic_data import ALL, NO_LID, Traffic
 
 _FLOWS = 1 << 21
-"""Flows made at a time."""
+"""Number of flows in one batch."""
 
 _Rows = npt.NDArray[np.intp]
 
@@ -41,7 +41,7 @@ def load_all_to_all(
     Args:
         text: the pattern that the user gives.
         size: bytes per pair.
-        hosts: of the fabrics.
+        hosts: the fabrics' hosts.
         subnets: the rails.
         policy: `--rails`; None: `split`.
         nic: `--nic`, except `spread`; the ends are then the hosts, each with its first adapter.

@@ -23,10 +23,10 @@ from ibprof_converter.traffic.traffic_data import (
 )
 
 _LINE_LIMIT = 1 << 16
-"""Characters of a line. No row of ibprof comes near, and a file without line ends must not fill the memory."""
+"""Largest number of characters in a line. It exceeds all rows of ibprof, and keeps a damaged file out of memory."""
 
 _TOTAL_LIMIT = 1 << 64
-"""Total bytes; below it no sum on any link can wrap around."""
+"""Limit of the total bytes; below it no sum on any link can wrap around."""
 
 _FORMS = {
     ("src_lid", "dst_lid", "bytes"),

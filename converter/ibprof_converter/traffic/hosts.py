@@ -20,7 +20,7 @@ from ibprof_converter.traffic.traffic_data import NO_LID
 NO_HOST = -1
 
 _MISSPELT = 0.75
-"""Least similarity, from 0 to 1, of an unknown name and the host's name that is proposed for it."""
+"""Least similarity, from 0 to 1, of an unknown name and its proposed host name."""
 
 _MODEL_FIRST = re.compile(
     r"\s*(?:MT\d{3,5}(?![a-z0-9])"
@@ -28,13 +28,13 @@ _MODEL_FIRST = re.compile(
     re.IGNORECASE,
 )
 _MODEL_ANYWHERE = re.compile(r"\bMellanox Technologies\b|\bInfiniHost\b|\bConnectX-?\d*\b\s*$", re.IGNORECASE)
-"""Descriptions that drivers set before the host's name is known: they name the adapter's model."""
+"""Descriptions that drivers set before the host's name is known: they contain the adapter's model."""
 
 _DEFAULT_NAME = re.compile(r"\s*(?:localhost(?:\.\S*)?|\((?:none|null)\))(?=\s|$)", re.IGNORECASE)
-"""Descriptions of machines that had no name yet. One alone may be a machine of that name; several are several."""
+"""Descriptions of unnamed machines. A single one may be a machine's real name; equal ones are several machines."""
 
 _ADAPTER_ENDING = re.compile(r"[-_.](?:hca|mlx\d)[-_]?\d*$", re.IGNORECASE)
-"""Some sites write `host17_hca0` where others write `host17 HCA-1`."""
+"""Some sites write `host17_hca0` instead of `host17 HCA-1`."""
 
 
 @dataclass(frozen=True, slots=True)

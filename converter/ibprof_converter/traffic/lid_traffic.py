@@ -47,7 +47,7 @@ def map_to_lids(
 
     Args:
         demand: bytes between ranks.
-        hosts: of the fabrics.
+        hosts: the fabrics' hosts.
         fabrics: the rails.
         rule: `--placement`; None: the recorded placement.
         policy: `--rails`; None: measured rails if work requests were recorded and the ranks are where they ran; else

@@ -28,7 +28,7 @@ Group = tuple[str, str]
 
 
 STATIC, ESTIMATE = "static", "estimate"
-"""Loads that rank links and judge causes: those of the forwarding tables, or the estimate for adaptive routing."""
+"""Loads that rank links and judge causes: loads by the forwarding tables, or the estimate for adaptive routing."""
 
 LABEL = (
     "with adaptive routing loads are not one value: `shared` if every switch spreads evenly over the ports it may "

@@ -39,7 +39,7 @@ from ibprof_converter.traffic.traffic_data import PortCounters
 
 _WORD = 4
 _STUCK = (1 << 32) - 1
-"""Counters of 32 bits stop at this value."""
+"""Value at which counters of 32 bits stop."""
 
 _PERFQUERY = re.compile(rb"^# Port (extended )?counters: Lid ([0-9]{1,5}) port ([0-9]{1,3})\b", re.MULTILINE)
 _SENT = re.compile(rb"^PortXmitData:\.+([0-9]{1,20})\s*$", re.MULTILINE)
@@ -60,7 +60,7 @@ Sent = dict[tuple[int, int], int]
 
 
 _EVIDENT = 0.05
-"""Excess of counters that headers and acknowledgements explain; a larger one is traffic of others."""
+"""Relative excess of counters that headers and acknowledgements explain; a larger excess is other traffic."""
 
 _REMARK = (
     "counters hold headers, acknowledgements and whatever else passed, so they are some percent above user data even "

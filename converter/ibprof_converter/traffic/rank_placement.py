@@ -39,7 +39,7 @@ _BY_LID = "host(s) found by LID alone (is this the fabric that the job ran on?)"
 _NOWHERE = "host(s) of the run are not in the fabric (--placement puts their ranks on hosts that are)"
 
 _WHOLE = 0.99
-"""Part of the bytes on one rail that is as good as all of them."""
+"""Least share of the bytes on one rail that counts as all bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def place_ranks_by_rule(
         rule: `packed` fills one leaf switch after the other, `spread` takes a host of each leaf switch in turn,
             `random:SEED` takes random hosts. `slurm:` with a host list assigns ranks in blocks. Any other text is a
             file.
-        hosts: of the fabrics.
+        hosts: the fabrics' hosts.
         fabrics: the rails.
         ranks: number of ranks.
         slots: consecutive ranks per host, for `packed`, `spread` and `random`.
@@ -175,7 +175,7 @@ def _place_ranks_on(
 
     Args:
         named: the host of each rank.
-        hosts: of the fabrics.
+        hosts: the fabrics' hosts.
         source: the rule or file, for the notes.
         refuse: returns the error for an unknown name, given the reason.
     """

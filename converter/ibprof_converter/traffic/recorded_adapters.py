@@ -16,12 +16,12 @@ from ibprof.text.quantities import printable
 from ibprof_converter.traffic.hosts import stack_ports
 
 _ANY = frozenset({"", "all", "any", "-1"})
-"""Texts that leave the choice to the MPI."""
+"""Values that leave the choice to the MPI library."""
 
 _MOST_NOTES = 4
 
 CORES = "cores"
-"""Name of the choice that is the cores of a process, as in `ibprof_recording.h`."""
+"""Name of the choice that holds a process's cores, as in `ibprof_recording.h`."""
 
 _CORE_LIMIT = 1 << 16
 
@@ -145,7 +145,7 @@ _VARIABLES: Mapping[str, Callable[[str, Port], bool]] = {
 """Environment variables whose values are verbs names of adapters."""
 
 _NOT_FOLLOWED = "FI_VERBS_IFACE"
-"""Names a network interface."""
+"""Environment variable that names a network interface."""
 
 
 def _find_near(rank: Rank, ports: Sequence[Port]) -> list[Port] | None:

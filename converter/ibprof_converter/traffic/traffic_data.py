@@ -16,7 +16,7 @@ from ibprof.text.notebook_html import NotebookView
 from ibprof.text.quantities import format_bytes, printable
 
 ALL = "*"
-"""The only name of the regions, or operations, of traffic that distinguishes none."""
+"""The only name of regions or operations if traffic does not distinguish them."""
 
 NO_RANK = -1
 
@@ -29,7 +29,7 @@ It is beyond any machine, and keeps arrays by rank small, even for a damaged fil
 SINGLE_RAIL = "single rail"
 
 ONE_SUBNET = "one subnet, several adapters a host"
-"""In place of `SINGLE_RAIL`, where each adapter of a host is a rail."""
+"""Replaces `SINGLE_RAIL` if each adapter of a host is a rail."""
 
 NO_LID = 0
 """LID 0 is reserved, so it stands for a missing port."""

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from ibprof_converter.fabric.fabric_parts import FabricPart
 
 MOST_UNROUTED = 0.01
-"""Share of the bytes without a route above which `ibprof-report` ends with status 5."""
+"""Share of bytes without a route above which `ibprof-report` exits with status 5."""
 
 _PAIRS = 100
-"""Pairs that are kept, those with most bytes."""
+"""Largest number of pairs that are kept, those with most bytes."""
 
 _NAMED = 3
-"""Pairs and parts that the sentence names."""
+"""Number of pairs and parts in the sentence."""
 
 _UNKNOWN = "an unknown LID"
 

@@ -18,16 +18,16 @@ _ROW_LIMIT = 1 << 20
 """The largest number of rows. With more, adjacent intervals are joined two by two until they fit."""
 
 _TIMES_LIMIT = 1 << 18
-"""The same for time inside MPI calls, which is only drawn."""
+"""Largest number of rows for time inside MPI calls, which is only drawn."""
 
 _VISIT_LIMIT = 1 << 18
-"""The largest number of visits. With more, the shortest are left out: no picture could show them."""
+"""Largest number of visits. Beyond it, the shortest visits are left out, since no picture could show them."""
 
 _FINEST = 2048
-"""Part of the run that a visit must last, once visits must be left out."""
+"""If visits are left out, those shorter than the run over this number are left out too."""
 
 _UNNAMED = -1
-"""The region that gets its name only when a mark closes it."""
+"""A region that gets its name only when a mark closes it."""
 
 _NS = 1e-9
 

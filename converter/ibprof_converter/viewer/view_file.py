@@ -23,7 +23,7 @@ _LEVEL = 9
 VERSION = 2
 
 NONE = -1
-"""The index that stands for no node, link direction, column or rank."""
+"""Index for a missing node, link direction, column or rank."""
 
 _ALIGNMENT = 8
 

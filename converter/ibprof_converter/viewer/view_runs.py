@@ -24,10 +24,10 @@ from ibprof_converter.viewer.time_arrays import RunTimes, describe_times
 from ibprof_converter.viewer.view_file import NONE, Arrays
 
 FLOW_LIMIT = 1 << 21
-"""The number of flows that the page can sum exactly: sums of 2**21 halves of 32 bits stay below 2**53."""
+"""Largest number of flows that the page can sum exactly: sums of 2**21 halves of 32 bits stay below 2**53."""
 
 _NAME_CAUSE = (VerdictKind.HOST_LINKS, VerdictKind.SWITCH_LINKS, VerdictKind.UNKNOWN)
-"""Kinds of verdict whose sentences name a cause. With others the network needs no change."""
+"""Kinds of verdict whose sentences name a cause. With other kinds, the network needs no change."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ from ibprof_converter.traffic.link_loads import ESTIMATE, STATIC
 _MOST_CAUSES = 3
 
 _MOST_TRIED = 8
-"""Number of repairs of one cause that are tried one by one, those at the most loaded links first."""
+"""Largest number of repairs of one cause that are tried one by one; those at the most loaded links come first."""
 
 _EXPENSIVE = {PROGRAM, LINKS}
 _SPLITS = "bytes would arrive nowhere"

@@ -37,13 +37,13 @@ SMALL_GAIN = 0.95
 """A repair is reported if it leaves at most this share of the largest time."""
 
 TABLES_GAIN = 0.9
-"""The same share for other forwarding tables."""
+"""Largest share of the largest time that other forwarding tables may leave."""
 
 GAIN = 0.8
-"""The same share for all other changes: another placement, other receivers, more links."""
+"""Largest share that any other change may leave: another placement, other receivers, more links."""
 
 NEAR_BEST = 1.05
-"""A cheaper change is preferred if it leaves at most this many times the best predicted time."""
+"""A cheaper change is preferred if its time is at most this multiple of the best predicted time."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from ibprof_converter.hotspots.causes.situation import Situation
 from ibprof_converter.layout.neighbours import find_parts
 
 _CLEARLY = 1.01
-"""A partitioner's cut must need this many times as long as a cut between levels, to be named in its place."""
+"""Least ratio of times at which a partitioner's cut is named instead of a cut between levels."""
 
 
 _BUSY = 0.9
@@ -31,15 +31,15 @@ SWITCHES_LIMIT = 1200
 """Largest number of switches of a fabric whose bisections are searched."""
 
 _SMALLEST_GROWTH = 0.05
-"""Share of more links, below which the free ports of a fabric are too few to be worth their cables."""
+"""Least growth of the links across a cut for which free ports are worth their cables."""
 
 _HALVES = 96
-"""Number of links whose nearer halves are tried."""
+"""Number of links for which the two halves around the link are tried."""
 
 _EIGENVECTORS = 4
 
 _IMPROVED = 4
-"""Number of candidates that are improved, the best first."""
+"""Number of candidates to improve, the best first."""
 
 _BY_LEVEL = "levels of the fabric"
 

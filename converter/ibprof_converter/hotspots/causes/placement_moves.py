@@ -27,18 +27,18 @@ if TYPE_CHECKING:
     from ibprof_converter.placement.placement_problem import PlacementProblem, SlotOfRank
 
 _SECONDS_PER_RANK, _LEAST_SECONDS = 0.4 / 64, 0.1
-"""Seconds set the work of a search. They grow in proportion to the ranks, or hosts, that it moves."""
+"""Seconds determine the work of a search. They grow in proportion to the moved ranks or hosts."""
 
 _MOST_SECONDS_OF_RANKS, _MOST_SECONDS_OF_HOSTS = 4.0, 0.4
 
 _PATIENCE_S = 2.0
-"""Seconds that a search may take longer than its work does on an idle machine, so that a busy one finds the same."""
+"""Seconds that a search may exceed its time on an idle machine, so that a busy machine finds the same result."""
 
 _SEED = 1
 _RANDOM_SEEDS = 5
 
 PAIRS_LIMIT = 1_000_000
-"""Largest number of pairs of hosts: a search among more takes too long for a report."""
+"""Largest number of pairs of hosts: a search with more takes too long for a report."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,13 +30,13 @@ from ibprof_converter.layout.regular_cabling import RegularCabling, fit_regular_
 _SLOWER = 0.99
 
 _FEW = 0.25
-"""Share of its level's switches that may have fewer links than is usual, for that to be a fault and no design."""
+"""Largest share of a level's switches with fewer links than usual that counts as a fault; above it, as a design."""
 
 _CABLES_ADVISED = 1
-"""Cables of a switch that the advice names; the change names all."""
+"""Number of a switch's cables in the advice; the change lists all."""
 
 _LOCAL = 1.25
-"""Times the usual ratio of hosts' to uplinks' speed that makes a switch stand out."""
+"""Multiple of the usual ratio of hosts' to uplinks' speed above which a switch is an outlier."""
 
 _OF_LINKS = ("link_node", "link_port", "link_gbps", "link_lanes", "link_half", "link_unequal")
 

@@ -31,10 +31,10 @@ from ibprof_converter.traffic.hosts import NO_HOST
 from ibprof_converter.traffic.traffic_data import NO_LID
 
 _UNEVEN = 1.25
-"""Times its even share that a rail must carry."""
+"""Least multiple of its even share that an overloaded rail carries."""
 
 _CONCENTRATED = 3.0
-"""Times the mean of all hosts that take part, that a host must receive (or send) to be one of few."""
+"""Least multiple of the mean bytes of all participating hosts that makes a host one of few receivers (or senders)."""
 
 _ALL_ADAPTERS = (
     "Open MPI and MPICH with UCX: UCX_NET_DEVICES=mlx5_0:1,mlx5_1:1 UCX_MAX_RNDV_RAILS=2, with the ports that "
@@ -42,7 +42,7 @@ _ALL_ADAPTERS = (
 )
 
 _SEVERAL = 2.5
-"""How many partners of equal weight make many."""
+"""Number of partners of equal weight that count as many."""
 _GATHER = "use more roots, or let ranks write their own parts: a tree of messages leaves what a root receives as it is"
 _REDUCE = "let the MPI reduce along a tree, in which no rank receives from many; or reduce over fewer ranks at a time"
 _SCATTER = "use more roots, or let ranks read their own parts: a tree of messages leaves what a root sends as it is"

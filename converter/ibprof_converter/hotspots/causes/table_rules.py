@@ -37,7 +37,7 @@ HOSTS_LIMIT = 3000
 """Largest number of hosts of a rail: computing tables for more takes too long for a report."""
 
 OPENSM_HOSTS_LIMIT = 600
-"""The same for OpenSM, which needs one second for 150 hosts and twenty for 1,500."""
+"""Largest number of hosts for OpenSM, which needs one second for 150 hosts and twenty for 1,500."""
 
 
 _ALIKE = math.log(1.02)

@@ -36,7 +36,7 @@ class SyntheticPlan:
     """The decisions of a generator.
 
     Attributes:
-        name: of the fabric, as the user wrote it.
+        name: the fabric's name, as the user wrote it.
         switch_name: the name of each switch.
         host_switch, host_port: int [host], each host's switch, and the switch port of its cable.
         cable: int [cable, 4], switch, port, switch, port.

@@ -33,11 +33,11 @@ def generate_xgft(
     """Return a fat-tree.
 
     Args:
-        name: as the user wrote it.
+        name: the name that the user wrote.
         children: m, children of a node, from level 1 up.
         parents: w, parents of a node, from level 0 (hosts: 1) up.
         parallel: p, cables between a node and each of its parents; empty: 1 everywhere.
-        gbps: of each link, one direction.
+        gbps: data rate of each link in one direction, in Gbit/s.
         rail: number of the rail.
 
     Raises:
@@ -120,10 +120,10 @@ def generate_codes_tree(name: str, leaves: int, radix: int, gbps: float = 100.0,
     pods.
 
     Args:
-        name: as the user wrote it.
+        name: the name that the user wrote.
         leaves: number of leaf switches, a multiple of half the radix.
-        radix: ports of a switch.
-        gbps: of each link, one direction.
+        radix: number of ports of a switch.
+        gbps: data rate of each link in one direction, in Gbit/s.
         rail: number of the rail.
 
     Raises:

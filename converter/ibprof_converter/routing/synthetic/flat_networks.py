@@ -33,12 +33,12 @@ def generate_dragonfly(
     whole rounds; in each round a group gets one cable to every other group. The destination's switch selects the round.
 
     Args:
-        name: as the user wrote it.
+        name: the name that the user wrote.
         switches_each: a, switches per group.
         hosts_each: p, hosts per switch.
         globals_each: h, global cables per switch.
         groups: g; None: a * h + 1, the largest number that can be joined directly.
-        gbps: of each link, one direction.
+        gbps: data rate of each link in one direction, in Gbit/s.
         rail: number of the rail.
 
     Raises:
@@ -104,10 +104,10 @@ def generate_torus(
         half distance on a ring of even size, packets go to the next switch.
 
     Args:
-        name: as the user wrote it.
+        name: the name that the user wrote.
         sizes: size of each dimension; the last varies fastest.
         hosts_each: hosts per switch.
-        gbps: of each link, one direction.
+        gbps: data rate of each link in one direction, in Gbit/s.
         rail: number of the rail.
 
     Raises:

@@ -18,7 +18,7 @@ _SPEC = re.compile(rf"({'|'.join(_KINDS)}):([0-9,;:x]+)(?:@([0-9]+(?:\.[0-9]+)?)
 _DEFAULT_GBPS = 100.0
 _MOST_GBPS = 1e6
 _LARGEST = 1 << 16
-"""More than the nodes of any subnet."""
+"""A number larger than the nodes of any subnet."""
 
 
 def is_synthetic(name: str | PathLike[str]) -> bool:
