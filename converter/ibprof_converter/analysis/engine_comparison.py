@@ -123,7 +123,6 @@ def compare_engines(
 
     Args:
         fabric: the fabrics; their tables, if any, are the first row.
-        traffic: the traffic.
         engines: OpenSM's names of the engines.
         progress: receives each stage.
 
@@ -226,7 +225,6 @@ def write_rule_tables(links: str, rule: str, output: Path) -> int:
     Args:
         links: the list of links, or a synthetic fabric.
         rule: one of `WRITTEN_RULES`.
-        output: the file.
 
     Returns:
         The number of switches.

@@ -196,7 +196,6 @@ class FabricFinding:
     """A defect of a fabric or its dumps.
 
     Attributes:
-        kind: the finding's kind.
         rail: the rail's number, from 0.
         what: the defect in words, with numbers.
         places: the affected nodes, links, LIDs or hosts.

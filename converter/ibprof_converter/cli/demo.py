@@ -29,7 +29,7 @@ from ibprof.text.quantities import format_seconds
 RANKS = 16
 FABRIC = "fabric/opensm-subnet.lst"
 PLACEMENT = "fabric/order.csv"
-"""File of the hosts' order. The first twelve are every third host, which the tables reach through one spine: a real fault."""
+"""Order of the hosts. The tables reach its first twelve (every third host) through one spine: a real fault."""
 
 CURE = "cure.csv"
 PAGE = "report.html"
@@ -99,7 +99,7 @@ def run_demo(folder: Path, report: Callable[[str], None]) -> DemoOutcome:
         report: receives each command before it is run, and the compiler's messages.
 
     Raises:
-        MissingToolError: Open MPI is missing, or a compiler for it.
+        MissingToolError: Open MPI is missing, or both a compiler and mpi4py are.
         StepFailedError: a command failed.
     """
     mpirun = find_open_mpi()

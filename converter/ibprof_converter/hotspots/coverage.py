@@ -34,7 +34,7 @@ class DumpRequest:
     Attributes:
         command: the command line.
         files: the files that it writes.
-        remark: the place to run it, and the way.
+        remark: advice on running the command.
     """
 
     command: str

@@ -44,8 +44,6 @@ class PatternThroughput:
     """Throughput of one pattern on one rail.
 
     Attributes:
-        rail: the rail.
-        pattern: the pattern's name.
         samples: number of samples, each with a different seed (shifts: distance).
         pair_mean: mean over samples of a pair's mean share, 0 to 1 (ORCS's measure). Hosts with several partners have
             less for each.

@@ -35,7 +35,6 @@ class HostSum:
     """Bytes of the ranks of one host.
 
     Attributes:
-        name: the host's name.
         ranks: number of the host's recorded ranks.
         ports: ports of the host's InfiniBand or RoCE devices.
         bytes_on_host: bytes between the host's ranks.
@@ -96,7 +95,6 @@ def summarise(demand: RankTraffic, with_hosts: bool = True) -> RunSummary:
     """Return the sums of a traffic between ranks that need no fabric.
 
     Args:
-        demand: the traffic.
         with_hosts: true to sum by the hosts of the recording.
     """
     total = sum_exactly(demand.bytes) + sum(demand.unmapped.values())

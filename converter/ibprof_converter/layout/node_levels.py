@@ -23,8 +23,8 @@ def find_levels(fabric: Fabric, hosts: re.Pattern[str] | None = None) -> npt.NDA
     """Return each node's level, by a breadth-first search from all hosts.
 
     CAs and routers are at level 0. Switches with hosts, the leaves, are at level 1. Every other switch is one above its
-    lowest neighbour. Switches without hosts are at the level of switches with similar cabling. Switches that no host
-    reaches are at level 1.
+    lowest neighbour. Switches without hosts take the level of switches with similar cabling, if any. Switches that no
+    host reaches are at level 1.
 
     Args:
         fabric: the nodes and links.

@@ -35,7 +35,6 @@ def write_text(path: Path, write: Callable[[TextIO], None]) -> None:
     """Write a text file atomically.
 
     Args:
-        path: the file.
         write: function that writes the content.
 
     Raises:

@@ -57,7 +57,6 @@ def find_neighbours(demand: RankTraffic, policy: str, sets_of_rails: npt.NDArray
     """Sum traffic by pair of ranks, and distribute it over the rails.
 
     Args:
-        demand: the traffic.
         policy: rail policy, one of `RAIL_POLICIES`.
         sets_of_rails: uint8, rails of each port as a bit mask.
         rails: number of rails.

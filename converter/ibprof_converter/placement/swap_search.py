@@ -92,7 +92,6 @@ class SearchResult:
 
     Attributes:
         slot_of_rank: the best placement.
-        score: its score.
         rounds: number of rounds begun.
         proposals, accepted: numbers of swaps and moves tried, and made.
         stopped_by_clock: true if the clock ended the search early; another run may then differ.

@@ -100,7 +100,6 @@ class SwitchPaths:
         """Return the first and the last link direction between switches of the paths from leaves to ports.
 
         Args:
-            rail: the rail.
             leaf, port: int [pair], leaf and port of each pair.
 
         Returns:

@@ -72,7 +72,6 @@ def write_job_page(
     """Write a report as a page, with the network view if there is a fabric.
 
     Args:
-        path: the file.
         report: the report to show.
         attributes: the user's data on ranks and nodes, for the view.
         paths: redactor of the page's paths; by default, paths stay in full.

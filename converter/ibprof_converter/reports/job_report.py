@@ -64,7 +64,7 @@ class RoutedBytes:
     """Bytes that were routed, stayed on a host, or have no route.
 
     Attributes:
-        fate: what became of the bytes, in words.
+        fate: the bytes' fate, in words.
         bytes, share: number of bytes, and share of all bytes.
     """
 

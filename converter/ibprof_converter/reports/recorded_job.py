@@ -53,7 +53,6 @@ class RegionTime:
     """Time in a region.
 
     Attributes:
-        name: the region's name.
         visits: number of visits by all ranks.
         longest_s, mean_s: longest wall time of a rank in the region, and the mean over the ranks in it, in seconds.
         mpi_s, wait_s, line_rate_s: seconds, as in `RegionShare`; None if unknown.

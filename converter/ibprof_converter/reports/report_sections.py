@@ -79,7 +79,6 @@ class Fact:
 
     Attributes:
         key: path in the JSON; empty for text made from several values.
-        label: the value's name.
         value, kind: value and its form, as in a table.
     """
 
@@ -95,7 +94,6 @@ class Section:
 
     Attributes:
         name: word that links to the section.
-        title: the section's heading.
         facts: single values.
         sentences: sentences, each with a label or an empty one.
         tables: tables, shown after the sentences.

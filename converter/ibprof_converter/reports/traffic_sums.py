@@ -173,7 +173,6 @@ class RailSum:
 
     Attributes:
         rail: the rail's number.
-        name: the fabric's name.
         bytes_sent: bytes that the hosts' adapters inject.
         share: share of the bytes injected into all rails.
         links, links_used: number of links, and of links with traffic.

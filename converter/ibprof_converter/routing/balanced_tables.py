@@ -36,7 +36,6 @@ def balance_tables(fabric: Fabric, tables: ForwardingTables) -> ForwardingTables
     """Return balanced tables for all CAs.
 
     Args:
-        fabric: the fabric.
         tables: the current tables, whose routes to switches are kept.
 
     Returns:

@@ -150,7 +150,6 @@ class _Reading:
 
     Attributes:
         log: lines that are not used.
-        data: the file.
         parts: entries; each part holds one section that has entries.
         groups: (switch, group, sub-group) -> WHBF and ports.
         private: switches with tables other than number 0.

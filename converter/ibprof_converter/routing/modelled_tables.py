@@ -33,7 +33,6 @@ def model_tables(fabric: Fabric, model: str | None = None) -> tuple[ForwardingTa
     switch.
 
     Args:
-        fabric: the fabric.
         model: one of `MODELS`; None: `D_MOD_K` on regular trees, else `MIN_HOP`. `D_MOD_K` becomes `MIN_HOP` on trees
             that are not regular.
     """

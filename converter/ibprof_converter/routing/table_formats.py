@@ -62,7 +62,6 @@ def read_tables(path: str | PathLike[str], is_kept: bool = True) -> ForwardingTa
     """Read forwarding tables. The content of the file decides its format. Big tables are cached.
 
     Args:
-        path: the file.
         is_kept: true if the file will still exist later; otherwise it is not cached.
 
     Raises:

@@ -40,7 +40,6 @@ def read_traffic_table(path: Path, rails: int) -> Traffic | PortCounters | RankT
     """Read a CSV file of traffic. Its header shows LID pairs, port counters or a rank matrix.
 
     Args:
-        path: the file.
         rails: number of fabrics that its LIDs may belong to.
 
     Raises:

@@ -68,7 +68,6 @@ def read_inspector(paths: Sequence[Path], name: str) -> RankTraffic:
 
     Args:
         paths: the files of one job.
-        name: the traffic's name.
 
     Raises:
         InputError: a line does not have NCCL Inspector's form.

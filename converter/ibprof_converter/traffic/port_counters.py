@@ -80,7 +80,6 @@ def read_counters(path: Path, fabrics: Sequence[Fabric]) -> PortCounters:
     """Read port counters.
 
     Args:
-        path: the file.
         fabrics: the rails; LIDs belong to the first.
 
     Raises:

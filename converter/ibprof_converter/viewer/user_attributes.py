@@ -57,7 +57,6 @@ def read_rank_data(path: Path, ranks: int) -> tuple[list[UserAttribute], RankGri
     """Read a CSV file with the column `rank`, then any others; x, y and z are coordinates.
 
     Args:
-        path: the file.
         ranks: the number of ranks.
 
     Returns:

@@ -39,7 +39,6 @@ class LinkValue:
     """A property of links other than their bytes.
 
     Attributes:
-        name: the property's name.
         unit: `s`, `Gb/s`, or empty.
         value: float64 [2 * link], by link direction; NaN if unknown, or without meaning in this direction.
             `describe_link_values` expects the link directions of the page; `encode_document` the fabrics' link

@@ -63,7 +63,6 @@ def write_page(path: Path, document: bytes) -> None:
     """Write the view to a file.
 
     Args:
-        path: the file.
         document: from `encode_document`.
 
     Raises:

@@ -124,7 +124,6 @@ def describe_run(
     """Return the header and the arrays of a run.
 
     Args:
-        run: the run.
         names: the names shared by the runs.
         subnets: the rails.
         order: for each rail, the link directions in the order of the page.

@@ -55,7 +55,6 @@ class SwitchCut:
     """A part of a fabric, whose border is narrow for the bytes that cross it.
 
     Attributes:
-        rail: the rail.
         level: highest level of the part's switches.
         nodes: nodes of the part, including hosts.
         bytes: bytes that cross the border, in the direction with more bytes.
@@ -386,7 +385,7 @@ def _make_graph(
 
 
 def _halve(graph: _CutGraph) -> list[tuple[float, Floats, str]]:
-    """Return the halves around each link, by distance. Switches as near to both ends are tried on either side."""
+    """Return the halves around each link, by distance. Switches equally near to both are tried on either side."""
     edges = np.argwhere(np.triu(graph.gbps) > 0)
     if not len(edges):
         return []

@@ -70,8 +70,6 @@ class Repair:
     """A fault of a fabric, and its repair.
 
     Attributes:
-        cause: the fault's name.
-        rail: the fabric's rail.
         at: the switch or link.
         evidence: a sentence with facts that show the fault.
         change: the exact cable or port.

@@ -58,7 +58,6 @@ def build(plan: SyntheticPlan, gbps: float | npt.NDArray[np.float64], rail: int)
     routes to hosts and to itself only. Rails have the same hosts, and differ by their GUIDs.
 
     Args:
-        plan: the plan.
         gbps: data rate of all links in Gbit/s; or float64 [cable + host], the rate of each cable, then of each host's
             link.
         rail: number of the subnet.
