@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fabrics with forwarding tables; and link loads with the data behind them."""
+"""Fabrics with forwarding tables; and link loads with their sources."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ def _size_of_large_all_to_all(fabric: RoutedFabric, options: TrafficOptions) -> 
 def load_demands(
     fabric: RoutedFabric, demands: Sequence[Demand], options: TrafficOptions, progress: Progress = no_progress
 ) -> FabricLoads:
-    """Return the loads of a fabric's links under traffic that was read.
+    """Return the loads of a fabric's links under traffic that was already read.
 
     Args:
         fabric: the rails.

@@ -174,7 +174,7 @@ def mpich_hosts(hosts: Sequence[str]) -> str:
 
 
 def mpich_hostfile(hosts: Sequence[str]) -> str:
-    """Return the same as a host file for hydra's `-f`, for more hosts than a command line can hold."""
+    """Return the hosts as a file for hydra's `-f`, for more hosts than a command line can hold."""
     return "".join(f"{each}\n" for each in mpich_hosts(hosts).split(","))
 
 

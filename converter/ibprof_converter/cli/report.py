@@ -103,7 +103,7 @@ def _check_lone_options(arguments: argparse.Namespace, names: Sequence[str]) -> 
 
 
 def _print_text(report: JobReport, chosen: Sequence[str], full: bool) -> None:
-    # As above; --json needs none of these.
+    # As above: these imports are slow, and --json does not need them.
     from ibprof_converter.reports.job_sections import describe_report, list_once  # noqa: PLC0415
     from ibprof_converter.reports.report_text import describe_in_brief, print_sections  # noqa: PLC0415
 

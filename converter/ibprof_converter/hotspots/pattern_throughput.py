@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Share of link speed that a fabric's tables leave if all hosts send at once, for the patterns of table 2.1.
 
-A pair of hosts that always sends gets an even share of the link on its route where most pairs meet. The share is
-relative to the speed of a single pair, and averaged over the pairs of a pattern. For random bisections this is the
-effective bisection bandwidth.
+A pair of hosts that always sends gets an even share of the most shared link on its route. The share is relative to the
+speed of a single pair, and averaged over the pairs of a pattern. For random bisections this is the effective bisection
+bandwidth.
 
 Source: T. Hoefler, T. Schneider, A. Lumsdaine, "Multistage Switches are not Crossbars: Effects of Static Routing in
 High-Performance Networks", Cluster 2008. Their simulator ORCS counts in this way, with links of one speed.

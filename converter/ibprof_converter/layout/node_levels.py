@@ -45,9 +45,9 @@ def find_leaves(fabric: Fabric) -> npt.NDArray[np.intp]:
     cabled to a spine. So aggregation nodes do not count. A switch with fewer than half the usual number of CAs (the
     median over CAs) is a leaf only if the cabling agrees. It is not a leaf in these cases:
 
-    * It is linked to a leaf with many hosts.
-    * It joins parts that are separate below it, like a top switch that joins pods.
-    * It is in one chassis with switches above the leaves.
+    * The switch is linked to a leaf with many hosts.
+    * The switch joins parts that are otherwise separate, like a top switch that joins pods.
+    * The switch is in one chassis with switches above the leaves.
 
     Returns:
         Nodes, ascending.

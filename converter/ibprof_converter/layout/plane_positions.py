@@ -5,7 +5,7 @@ The cabling alone decides, in this order:
 
 * Grids, tori and hypercubes: products of rings, paths and pairs.
 * Fully connected groups of switches, as in a dragonfly.
-* Otherwise distances in hops, as closely as a plane can show them.
+* Otherwise approximate distances in hops.
 """
 
 from __future__ import annotations

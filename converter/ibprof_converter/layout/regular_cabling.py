@@ -189,7 +189,7 @@ def _expect(count: Counts, has_other_end: npt.NDArray[np.bool_]) -> Counts | Non
         has_other_end: bool [lower], true for switches with a cable to elsewhere.
 
     Returns:
-        None for an irregular fabric.
+                The expected numbers of cables; None for an irregular fabric.
     """
     totals = count.sum(axis=1)
     has = (count > 0).astype(np.float64)

@@ -46,8 +46,8 @@ def bound_max_seconds(problem: PlacementProblem) -> float:
     """Return a lower bound on the largest time of a link direction between switches, over all placements.
 
     Ranks behind one leaf or on one host exchange no bytes between switches. Let c be the largest number of slots,
-    including the slot itself, that are so close to a slot. Then at most c - 1 neighbours' bytes are spared. All other
-    bytes that a rank receives come from behind other leaves:
+    including the slot itself, that are so close to a slot. So the bytes of at most c - 1 neighbours stay off these
+    links. All other bytes that a rank receives come from behind other leaves:
 
     * These bytes pass the last link directions of the paths to the rank's port, which the tables fix.
     * Ranks without a slot behind other leaves share one leaf. Their bytes enter and leave this leaf together.

@@ -18,7 +18,7 @@ from ibprof_converter.layout.regular_cabling import find_dragonfly_groups
 from ibprof_converter.traffic.hosts import NO_HOST, Hosts
 
 _BUSY = 0.5
-"""Least time at which a group's other link directions are also shown, relative to the first group's time."""
+"""Share of the first group's time from which on a group's other link directions are also shown."""
 
 Pairs = npt.NDArray[np.intp]
 """intp [pair, 2], numbers of units."""

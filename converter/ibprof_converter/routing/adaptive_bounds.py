@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Link loads where switches route adaptively: bounds, and an estimate between them.
+"""Link loads with adaptive routing: bounds, and an estimate between the bounds.
 
 An adaptive switch chooses among the ports of a group for each packet, by their fill level. If all ports share evenly, a
 link carries its `shared` load. If the other ports are always full, one link carries all traffic that can use it, its

@@ -53,7 +53,7 @@ class SwitchEdges:
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """The choices of some classes of destinations, ordered so that a packet takes later ones after earlier ones.
+    """The choices of some classes of destinations, in the order in which packets take them.
 
     Attributes:
         classes: int64 [c], numbers of the classes.
@@ -177,7 +177,7 @@ class AdaptivePaths:
         edge: npt.NDArray[np.int64],
         hashed: npt.NDArray[np.bool_],
     ) -> Choices:
-        """Order choices by their largest number of steps to the target; leave out those that do not lead there."""
+        """Order choices by their largest number of steps to the target; leave out choices that never reach it."""
         switches = self.switches
         sender = of_class * switches + self.edges.source[edge]
         receiver = of_class * switches + self.edges.target[edge]

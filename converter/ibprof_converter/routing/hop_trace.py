@@ -115,7 +115,7 @@ class Reason(IntEnum):
 
     @property
     def label(self) -> str:
-        """Name in reports."""
+        """The reason's name in reports."""
         return _LABELS[self]
 
     @property

@@ -359,7 +359,7 @@ def _name_cable(fabric: Fabric, cable: Cable) -> str:
 
 
 def _list_cables(fabric: Fabric, cables: Sequence[Cable], most: int) -> str:
-    """Return cables in words: at most `most` of them, and the number of the others."""
+    """Return text on cables: at most `most` names, and the number of further cables."""
     named = " and ".join(f"between {_name_cable(fabric, cable)}" for cable in cables[:most])
     more = f", and {len(cables) - most} more" if len(cables) > most else ""
     return f"the {'cable' if len(cables) == 1 else 'cables'} {named}{more}"
