@@ -128,7 +128,7 @@ def load_demands(
         fabric: the rails.
         demands: the traffic of each job.
         options: options whose names belong to `demands`.
-        progress: receives each stage.
+        progress: function that receives each stage.
 
     Raises:
         UsageError, InputError, InconsistentError: as `load_traffic` does.
@@ -246,7 +246,7 @@ def judge_loads(
 
     Args:
         loads: loads of the links.
-        progress: receives each stage of the diagnosis.
+        progress: function that receives each stage of the diagnosis.
         top: number of link directions to list.
         rank_by: one of `RANKINGS`.
     """

@@ -112,7 +112,7 @@ def read_ranks_to_place(
     Args:
         fabric: the fabrics to read.
         traffic: the traffic between ranks.
-        progress: receives each stage.
+        progress: function that receives each stage.
         chosen: the calls whose bytes count.
 
     Raises:
@@ -157,7 +157,7 @@ def place_ranks(
         hosts: the rails' hosts.
         demand: the traffic between ranks.
         options: options of the search.
-        progress: receives the progress of the search.
+        progress: function that receives the progress of the search.
 
     Raises:
         UsageError: there are too many ranks, or options need an unknown placement.

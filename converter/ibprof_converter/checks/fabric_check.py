@@ -34,7 +34,7 @@ class RailSummary:
 
     Attributes:
         links_from, tables_from: the files of links and of tables; `tables_from` is None if the rail is unreadable.
-        switches, adapters, routers, links, tables: numbers of each.
+        switches, adapters, routers, links, tables: number of each kind.
         adaptive: true if switches are known to route adaptively.
         hosts_by_adapters: adapters of a host in this subnet -> number of such hosts.
         hosts_by_ports: active ports of a host in this subnet -> number of such hosts.

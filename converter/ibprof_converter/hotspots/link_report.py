@@ -79,7 +79,7 @@ def report_on_links(
         top: number of link directions to list.
         bounds: bounds of adaptive routing, whose estimate then ranks links and judges causes.
         demand: the same traffic between ranks, including bytes within hosts; None without ranks, and for several jobs.
-        progress: receives each stage of the diagnosis.
+        progress: function that receives each stage of the diagnosis.
         rank_by: one of `RANKINGS`, the order of the listed link directions.
     """
     ends = LinkDirections(subnets, layouts, loads, placed if isinstance(placed, Traffic) else None, bounds)
@@ -116,7 +116,7 @@ def diagnose_traffic(
         subnets: the rails.
         is_adaptive: true if switches route adaptively.
         demand: traffic between ranks, as in `report_on_links`.
-        progress: receives each stage.
+        progress: function that receives each stage.
     """
     if not 0 < len(placed.bytes) <= DIAGNOSED_FLOWS:
         return None

@@ -81,7 +81,7 @@ def measure_throughput(
         subnet: the rail.
         rail: the rail's number.
         samples: number of samples of each pattern with several forms; seeds are 0, 1, 2, ...
-        progress: receives the name of each pattern at its start.
+        progress: function that receives the name of each pattern at its start.
 
     Raises:
         UsageError: there are fewer than two hosts.

@@ -4,7 +4,7 @@
 No plan of the cabling is needed. Switches with almost equal cabling show the cables that each of them should have.
 
 Each cable of a torus is a side of squares; each cable within a group of a dragonfly is a side of triangles. A misplaced
-cable is neither. Incomplete squares and triangles show the missing cables.
+cable is a side of neither. Incomplete squares and triangles show the missing cables.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ class SwitchPaths:
 
     @property
     def no_route(self) -> int:
-        """The entry that stands for paths that do not arrive."""
+        """Index of the entry for paths that do not arrive."""
         return len(self.rail) - 1
 
     def between(self, rail: int, source: int, destination: int) -> npt.NDArray[np.uint32]:

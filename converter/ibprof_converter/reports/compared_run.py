@@ -127,7 +127,7 @@ def read_side(
     Args:
         traffic: the run, and the options that place it on a fabric.
         fabric: the fabric; None for none.
-        progress: receives each stage.
+        progress: function that receives each stage.
         demand: the run's traffic; None: it is read.
 
     Raises:

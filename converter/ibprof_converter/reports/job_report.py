@@ -180,7 +180,7 @@ def read_and_report(
         command: the command that makes the report, as typed.
         files: files that are read for the report.
         top: number of hot link directions to list.
-        progress: receives each stage.
+        progress: function that receives each stage.
         rank_by: one of `RANKINGS`.
 
     Raises:
@@ -243,7 +243,7 @@ def report_on_loads(
         loads: loads of the links.
         provenance: data that reproduce the report.
         top: number of hot link directions to list.
-        progress: receives each stage of the diagnosis.
+        progress: function that receives each stage of the diagnosis.
         rank_by: one of `RANKINGS`.
     """
     fabric, demand = loads.fabric, loads.demand

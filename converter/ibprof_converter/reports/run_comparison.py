@@ -292,7 +292,7 @@ def compare_runs(
     Args:
         options: runs and thresholds.
         command: the command that makes the comparison, as typed.
-        progress: receives each stage.
+        progress: function that receives each stage.
         fabric: fabric for both runs, instead of the options' fabric.
         demands: the traffic of each run; None if it must be read.
 

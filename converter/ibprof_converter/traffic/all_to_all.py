@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """All-to-all over the adapters of all hosts of a fabric, spread over its links as a matrix of equal entries.
 
-As flows, 11,664 hosts need 136 million rows; a matrix costs next to nothing. The link loads are the same.
+As flows, 11,664 hosts need 136 million rows; a matrix costs next to nothing. Both give the same link loads.
 """
 
 from __future__ import annotations

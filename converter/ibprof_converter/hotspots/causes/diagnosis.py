@@ -129,7 +129,7 @@ def diagnose(situation: Situation, progress: Progress = lambda _: None) -> Diagn
 
     Args:
         situation: the present situation.
-        progress: receives each stage.
+        progress: function that receives each stage.
     """
     if situation.max_seconds <= 0:
         return None

@@ -488,7 +488,7 @@ def _list_all_ends(fabric: Fabric) -> Iterator[PortOfNode]:
 
 
 def usual_speed(fabric: Fabric, node: int) -> float:
-    """Return the median data rate, in Gbit/s, of a switch's links to others; without such links, of all of them."""
+    """Return the median data rate, in Gbit/s, of a switch's links to switches; without any, of all such links."""
     between = (fabric.node_kind[fabric.link_node] == NodeKind.SWITCH).all(axis=1) & np.isfinite(fabric.link_gbps)
     own: npt.NDArray[np.bool_] = between & (fabric.link_node == node).any(axis=1)
     rates = fabric.link_gbps[own if own.any() else between]
