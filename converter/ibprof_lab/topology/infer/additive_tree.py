@@ -28,7 +28,7 @@ from ibprof_lab.topology.infer.candidate import FLOOR, Candidate, Floats, find_p
 _ROUNDS = 8
 _SETTLED = 0.01
 _RIDGE = 1e-9
-"""Keeps the normal equations regular where few pairs determine the latencies."""
+"""Ridge that keeps the normal equations regular if few pairs determine the latencies."""
 
 
 def find_additive(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate:
@@ -36,7 +36,7 @@ def find_additive(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate:
 
     Args:
         delays: float64 [n, n], seconds, symmetric, above 0 except on the diagonal; n at least 3.
-        known: bool [n, n], which delays count; the others only help to find a first tree.
+        known: bool [n, n], delays that count; the others only help to find the first tree.
     """
     hosts = len(delays)
     pairs = int(np.count_nonzero(np.triu(known, 1)))
@@ -94,7 +94,7 @@ def _fit_binary(child: Integers, delays: Floats, weight: Floats) -> tuple[float,
 
 
 def _factorise(gram: Floats) -> Floats:
-    """Return the Cholesky factor of a matrix with the least ridge with which rounding leaves it regular."""
+    """Return the Cholesky factor of a matrix plus the smallest ridge that keeps the matrix regular under rounding."""
     ridge = _RIDGE
     while True:
         try:
@@ -106,7 +106,7 @@ def _factorise(gram: Floats) -> Floats:
 
 
 class _System:
-    """The normal equations of a rooted tree, in the hosts' distances from the root and a height per node."""
+    """The normal equations of a rooted tree. Unknowns: the hosts' distances from the root and a height per node."""
 
     def __init__(self, tree: RootedTree, delays: Floats, weight: Floats) -> None:
         hosts = len(delays)
@@ -139,7 +139,7 @@ class _System:
 
 
 class _Fit:
-    """Lengths of all edges of a tree, none below zero: first the hosts' edges, then those above nodes 1 and on."""
+    """Lengths of all edges of a tree, none negative: the hosts' edges, then the edges above nodes 1, 2, ..."""
 
     def __init__(self, tree: RootedTree, delays: Floats, weight: Floats) -> None:
         hosts = len(delays)
@@ -171,7 +171,7 @@ class _Fit:
         return length
 
     def weakest_node(self, pairs: int) -> int | None:
-        """Return the node whose edge gains least, where that is less than it costs; else None."""
+        """Return the node whose edge improves the fit least, if the penalty exceeds the improvement; else None."""
         hosts = len(self.tree.node_of_leaf)
         if self.tree.nodes == 1:
             return None
@@ -186,7 +186,7 @@ class _Fit:
         return worst + 1 if gain[worst] < cost[worst] else None
 
     def smallest_step(self, known: npt.NDArray[np.bool_]) -> int | None:
-        """Return the node whose edge adds least to a delay, where that is too little for the errors; else None."""
+        """Return the node whose edge adds least to a delay, if the errors could hide that edge; else None."""
         if self.tree.nodes == 1:
             return None
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -199,7 +199,7 @@ class _Fit:
 
 
 def _without_idle_root(tree: RootedTree) -> RootedTree:
-    """Move a root with two children down, so that the delays determine each node's edge."""
+    """Remove a root with two children, so that the delays determine each node's edge."""
     if tree.nodes < 2 or tree.children_count()[0] != 2:
         return tree
     return tree.without_node(int(np.flatnonzero(tree.parent[1:] == 0)[0]) + 1)

@@ -15,18 +15,17 @@ Integers = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
 
 CAUTION = 5.0
-"""Log-likelihood that a node must gain beyond its parameter and the choice among siblings: a factor of 150."""
+"""Required gain in log-likelihood beyond a node's parameter and the choice among siblings: a factor of 150."""
 
 
 @dataclass(frozen=True, slots=True)
 class BinaryTree:
-    """A binary tree; node `leaves + k` joins two nodes of smaller number, and the last node is the root.
+    """A binary tree. Node `leaves + k` joins two nodes of smaller number; the last node is the root.
 
     Attributes:
-        leaves: number of leaves.
-        child: int32 [leaves - 1, 2].
-        weight: float64 [leaves - 1], weight of the pairs of leaves that meet in a node: the inverse of their variance.
-        height: float64 [leaves - 1], weighted mean of these pairs.
+        child: int32 [leaves - 1, 2], the two nodes that each inner node joins.
+        weight: float64 [leaves - 1], inverse variance of the mean over the pairs of leaves that meet in each node.
+        height: float64 [leaves - 1], weighted mean over the pairs of leaves that meet in each node.
     """
 
     leaves: int
@@ -40,8 +39,8 @@ class RootedTree:
     """A rooted tree whose nodes have any number of children; node 0 is the root, and parents come first.
 
     Attributes:
-        node_of_leaf: int32 [leaf], the node above a leaf.
-        parent: int32 [node]; the root's is 0.
+        node_of_leaf: int32 [leaf], the node above each leaf.
+        parent: int32 [node], the node above each node; 0 for the root.
     """
 
     node_of_leaf: Integers
@@ -56,8 +55,7 @@ class RootedTree:
         """Order the leaves so that those below each node are contiguous.
 
         Returns:
-            The leaves in that order, and for each node the begin and the end of its leaves; int32 [leaf], [node],
-            [node].
+            The ordered leaves, int32 [leaf]; the begin and the end of each node's leaves, int32 [node] each.
         """
         own = np.bincount(self.node_of_leaf, minlength=self.nodes)
         below = own.copy()
@@ -78,7 +76,7 @@ class RootedTree:
         return order, begin, (begin + below).astype(np.int32)
 
     def meeting_nodes(self) -> npt.NDArray[np.int32]:
-        """Return the node in which each two leaves meet, int32 [leaf, leaf]; on the diagonal the node of the leaf."""
+        """Return the node where two leaves meet, int32 [leaf, leaf]; the diagonal has the node above the leaf."""
         order, begin, end = self.order_leaves()
         ordered = np.zeros((len(order), len(order)), np.int32)
         for node in range(self.nodes):
@@ -97,7 +95,7 @@ class RootedTree:
         return np.sort(order[begin[node] : end[node]])
 
     def without_node(self, node: int) -> RootedTree:
-        """Return the tree with what is below a node attached to the node above it."""
+        """Return the tree without a node; its children move to the node above."""
         above = self.parent[node]
         parent = np.delete(np.where(self.parent == node, above, self.parent), node)
         node_of_leaf = np.where(self.node_of_leaf == node, above, self.node_of_leaf)
@@ -109,11 +107,11 @@ class RootedTree:
 
 @dataclass(frozen=True, slots=True)
 class PrunedTree:
-    """The nodes of a binary tree that were kept.
+    """The kept nodes of a binary tree.
 
     Attributes:
-        tree: of these nodes.
-        height, weight: float64 [node], of the pairs that meet in it.
+        tree: tree of the kept nodes.
+        height, weight: float64 [node], as in `BinaryTree`.
         lost: increase of the weighted sum of squares.
     """
 
@@ -158,12 +156,12 @@ def join_neighbours(distances: Floats) -> Integers:
 def prune(tree: BinaryTree, variance: float, pairs: int) -> PrunedTree:
     """Merge nodes into those above them while that costs less than keeping them.
 
-    A node is kept where its gain in log-likelihood exceeds the cost of a parameter (Schwarz's criterion), the cost of
-    the choice among its siblings, and `CAUTION`.
+    A node is kept if its gain in log-likelihood exceeds three costs: a parameter (Schwarz's criterion), the choice
+    among its siblings, and `CAUTION`.
 
     Args:
-        tree: binary.
-        variance: of a pair of weight 1.
+        tree: binary tree.
+        variance: variance of a pair of weight 1.
         pairs: number of pairs.
     """
     kernels = load_kernels()
@@ -186,7 +184,7 @@ def prune(tree: BinaryTree, variance: float, pairs: int) -> PrunedTree:
 
 
 def _gather(tree: BinaryTree, into: Integers, weight: Floats, height: Floats, lost: float) -> PrunedTree:
-    """Number the nodes that were kept, parents first."""
+    """Number the kept nodes, parents first."""
     leaves, nodes = tree.leaves, tree.leaves - 1
     kept = np.flatnonzero(into == leaves + np.arange(nodes))[::-1]
     number = np.full(2 * leaves - 1, -1, np.int32)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Candidates: graphs that may explain delays, how well they do, and whether the residuals have a pattern.
+"""Candidates: graphs that may explain delays, their scores, and tests for patterns in the residuals.
 
-Errors of real machines are alike for pairs that share a host, a route or a place on a chip. A mean over many such pairs
-is no more exact than one of them. Tests that count pairs then find a switch in every group of hosts that lie a little
-nearer to one another.
+On real machines, pairs that share a host, a route or a place on a chip have similar errors. A mean over many such pairs
+is no more exact than one of them. Tests that count pairs would therefore find a switch in every group of hosts that lie
+slightly closer together.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int32]
 
 FLOOR = 0.003
-"""Relative deviation of clocks and rounding; it keeps the likelihood of a perfect fit finite."""
+"""Relative error of clocks and rounding, which keeps the likelihood of a perfect fit finite."""
 
 OUTLYING = 3.5
-"""Times the residuals' scaled median absolute deviation; beyond it a value is an outlier."""
+"""Limit of outliers, in scaled median absolute deviations of the residuals."""
 
 NORMAL = 1.4826
 """Median absolute deviation -> standard deviation, for normal errors."""
 
 LEAST_STEP = 0.02
-"""Least increase of a delay by a link, of its logarithm: clocks, cables and firmware differ by less."""
+"""Smallest increase of a delay's logarithm by a link: clocks, cables and firmware differ by less."""
 
 _STEP_WITH_PATTERN = 5.0
-"""Times the deviation of residuals with a pattern (docs/inference.md). With 4, one of 60 synthetic processors with
-errors by place has a switch too many; with 8, links of a cluster behind queues are lost."""
+"""Smallest step, in deviations of residuals with a pattern (docs/inference.md). With 4, one of 60 synthetic processors
+with errors by place has a switch too many; with 8, links of a cluster behind queues are lost."""
 
 _PATTERN = 2.8
-"""Times sigma sqrt(n): errors alone reach about 2, and seldom more than this with ten hosts."""
+"""Strength of a certain pattern: independent errors reach about 2, and seldom more than this with ten hosts."""
 
 _LIKELY_PATTERN = 2.1
-"""The same, where taking errors for a pattern costs little: links that are much larger are kept anyway. One of a
+"""Strength of a likely pattern, used if a false alarm costs little: much larger links are kept anyway. One of a
 hundred matrices of 6 to 192 hosts with independent errors exceeds it."""
 
 _LOOKED_AT = 192
@@ -54,13 +54,13 @@ class Candidate:
 
     Attributes:
         model: `levels`, `additive` or `direct`.
-        switches: number of them; their vertices come after the hosts'.
-        edge: int32 [edge, 2], vertices.
+        switches: number of switches; their vertices follow the hosts' vertices.
+        edge: int32 [edge, 2], two vertices each.
         latency: float64 [edge], seconds.
-        overhead: cost of a message that does not depend on its path, seconds.
-        explained: float64 [host, host], the delays that it explains, seconds.
+        overhead: message cost independent of the path, seconds.
+        explained: float64 [host, host], delays predicted by the graph, seconds.
         parameters: number of fitted values.
-        errors: known deviation of the errors that its switches were found with; 0 where the delays showed it.
+        errors: known standard deviation of the delay errors, used to find the switches; 0 if estimated from the delays.
     """
 
     model: str
@@ -81,12 +81,12 @@ class Candidate:
 
 
 def score(candidate: Candidate, delays: npt.NDArray[np.floating], known: npt.NDArray[np.bool_]) -> float:
-    """Return Schwarz's criterion for errors with Laplace's distribution in the logarithm; less is better.
+    """Return Schwarz's criterion for Laplace-distributed errors of the logarithm; smaller is better.
 
     Args:
-        candidate: to be scored.
+        candidate: graph to score.
         delays: float64 [host, host], seconds.
-        known: bool [host, host], which delays were measured and count.
+        known: bool [host, host], measured delays that count.
     """
     above = np.triu(known, 1)
     pairs = int(np.count_nonzero(above))
@@ -95,7 +95,7 @@ def score(candidate: Candidate, delays: npt.NDArray[np.floating], known: npt.NDA
 
 
 def find_attached_switches(edge: Integers, hosts: int) -> npt.NDArray[np.integer]:
-    """Return the vertex of the switch of each host, int [host]; a host without one is by itself."""
+    """Return the vertex of each host's switch, int [host]; a host without a switch gets its own vertex."""
     switch = np.arange(hosts)
     ends = np.sort(edge, axis=1)
     on_switch = ends[(ends[:, 0] < hosts) & (ends[:, 1] >= hosts)]
@@ -104,21 +104,21 @@ def find_attached_switches(edge: Integers, hosts: int) -> npt.NDArray[np.integer
 
 
 def find_switches(edge: Integers, hosts: int) -> npt.NDArray[np.integer]:
-    """Return the switch of each host, int [host], numbered from 0 on; a host without one is by itself."""
+    """Return the switch number of each host, int [host], from 0; a host without a switch gets its own number."""
     numbered: npt.NDArray[np.integer] = np.unique(find_attached_switches(edge, hosts), return_inverse=True)[1]
     return numbered
 
 
 def graph_of_tree(tree: RootedTree, host_length: Floats, node_length: Floats) -> tuple[Integers, Floats, int]:
-    """Return a rooted tree as edges of hosts and switches, without a root that has two children: it would only forward.
+    """Return the edges of a rooted tree over hosts and switches. A root with two children is left out.
 
     Args:
-        tree: at least two leaves.
-        host_length: float64 [leaf], of the edge above each leaf.
-        node_length: float64 [node], of the edge above each node; the root's is ignored.
+        tree: tree with at least two leaves.
+        host_length: float64 [leaf], length of the edge above each leaf.
+        node_length: float64 [node], length of the edge above each node; the root's value is ignored.
 
-    Returns:
-        Edges, their lengths, and the number of switches.
+        Returns:
+        The edges, their lengths, and the number of switches.
     """
     hosts = len(tree.node_of_leaf)
     ends = np.concatenate([tree.node_of_leaf, tree.parent[1:]]) + hosts
@@ -140,9 +140,9 @@ class ResidualPattern:
     """Strength and size of a pattern in residuals.
 
     Attributes:
-        strength: largest eigenvalue over sigma sqrt(n). It is near 2 for independent errors; a pattern, such as a host
-            that is slower to all others, adds up along rows and exceeds that.
-        deviation: sigma, the root mean square of the residuals, outliers clipped; of the logarithm of a delay.
+        strength: largest eigenvalue divided by sigma sqrt(n), about 2 for independent errors. A pattern, such as a host
+            that is slower to all others, adds up along rows and gives a larger value.
+        deviation: sigma, the root mean square of the residuals of the logarithm, with outliers clipped.
 
     Source: E. P. Wigner, "On the distribution of the roots of certain symmetric matrices", Annals of Mathematics 67,
     1958.
@@ -153,23 +153,23 @@ class ResidualPattern:
 
     @property
     def is_certain(self) -> bool:
-        """True if residuals are more than independent errors."""
+        """True if independent errors cannot explain the residuals."""
         return self.strength > _PATTERN
 
     @property
     def is_likely(self) -> bool:
-        """True if residuals are probably more than independent errors."""
+        """True if independent errors are unlikely to explain the residuals."""
         return self.strength > _LIKELY_PATTERN
 
     @property
     def least_step(self) -> float:
-        """Least increase of the logarithm of a delay that shows a link."""
+        """Smallest increase of the logarithm of a delay that proves a link."""
         with_pattern = _STEP_WITH_PATTERN * self.deviation if self.is_likely else 0.0
         return max(LEAST_STEP, with_pattern)
 
 
 def sample_hosts(hosts: int) -> npt.NDArray[np.integer]:
-    """Return the hosts whose residuals are enough to find a pattern: all, or some hundred."""
+    """Return the hosts whose residuals suffice to find a pattern: all hosts, or a sample of some hundred."""
     return np.linspace(0, hosts - 1, min(hosts, _LOOKED_AT)).astype(int)
 
 
@@ -177,8 +177,8 @@ def find_pattern(residuals: npt.NDArray[np.floating], known: npt.NDArray[np.bool
     """Look for a pattern in residuals.
 
     Args:
-        residuals: [n, n], symmetric, logarithm of the delay over the explained one.
-        known: bool [n, n], which of them count.
+        residuals: [n, n], symmetric, logarithm of measured delay / explained delay.
+        known: bool [n, n], residuals that count.
     """
     rows = sample_hosts(len(residuals))
     residuals, known = residuals[np.ix_(rows, rows)], known[np.ix_(rows, rows)]
@@ -193,7 +193,7 @@ def find_pattern(residuals: npt.NDArray[np.floating], known: npt.NDArray[np.bool
 
 
 def _largest_eigenvalue(symmetric: Floats) -> float:
-    """Return the largest absolute eigenvalue, to some percent, by power iteration."""
+    """Return the largest absolute eigenvalue by power iteration, to a few percent."""
     vector = np.random.default_rng(0).standard_normal(len(symmetric))
     length = 0.0
     for _ in range(_ITERATIONS):

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Networks with cycles: rings, meshes and tori of hosts, or of switches with hosts on each.
 
-A delay is an overhead per message plus the latencies of a shortest path. Links are found by two methods, and the better
-fit is taken. The first links a pair where no detour is as short: it finds links of any length but trusts each delay.
-The second orders pairs by their delay and by the similarity of their delays to all others, which averages errors out,
-and links the number of pairs that fits best.
+A delay is an overhead per message plus the latencies of a shortest path. Two methods find links; the better fit is
+kept. The first method links a pair if every detour is longer. It finds links of any length but trusts each delay. The
+second method ranks pairs by delay and by the similarity of their delays to all others, which averages errors out. It
+then links the number of pairs that fits best.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ from ibprof_lab.topology.model.weighted_edges import weigh_edges
 Edges = tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]
 
 _LINKED_BELOW = 0.75
-"""Relative to the shortest detour, without the overhead."""
+"""Largest delay of a linked pair relative to the shortest detour, without the overhead."""
 
 _TRIED = 24
-"""Numbers of links that are tried, and again around the best of them."""
+"""Number of link counts to try, first overall and then around the best."""
 
 _REFINED = 3
 
 _MOST_NEIGHBOURS = 14
-"""Of a host in a regular network: those of a torus of seven dimensions."""
+"""Largest number of neighbours in a regular network: a torus of seven dimensions."""
 
 _FITTED = 192
 _BLOCK = 512
 
 
 def find_direct(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate | None:
-    """Find a network of hosts that are linked with one another.
+    """Find a network of directly linked hosts.
 
     Args:
         delays: float64 [n, n], seconds, symmetric, above 0 except on the diagonal; n at least 3.
-        known: bool [n, n], which delays count in a fit.
+        known: bool [n, n], delays that count in a fit.
 
     Returns:
-        None where no connected network with fewer links than pairs explains the delays.
+        The network; None if no connected network with fewer links than pairs explains the delays.
     """
     found = _find_links(delays, delays, known)
     if found is None:
@@ -60,16 +60,16 @@ def find_direct(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate | Non
 
 
 def find_regular(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate | None:
-    """Find a network in which most hosts are linked with the same number of others, all links alike.
+    """Find a network of equal links in which most hosts have the same number of neighbours.
 
-    The hosts nearest to a host are its neighbours: sorted, its delays have their largest gap behind them. A delay is an
-    overhead and the number of hops. This takes n^2 log n steps, where `find_direct` takes n^3.
+    The nearest hosts of a host are its neighbours: its sorted delays have their largest gap after the last neighbour. A
+    delay is an overhead plus a cost per hop. The time is O(n^2 log n); `find_direct` takes O(n^3).
 
     Args:
         delays, known: as for `find_direct`.
 
     Returns:
-        None where such links do not connect the hosts.
+        The network; None if the links do not connect the hosts.
     """
     hosts = len(delays)
     if hosts <= _MOST_NEIGHBOURS + 1:
@@ -104,9 +104,9 @@ def find_regular(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate | No
 
 
 def _find_reach(edge: npt.NDArray[np.integer], hosts: int) -> Iterator[npt.NDArray[np.uint64]]:
-    """Yield the hosts within 0, 1, 2 and more hops of each host as bits, uint64 [host, word], until they grow no more.
+    """Yield the hosts within 0, 1, 2, ... hops of each host as bits, uint64 [host, word], until the sets stop growing.
 
-    Links are of hosts only. A step takes one word for each link and 64 hosts.
+    Links join only hosts. A step costs one word per link and 64 hosts.
     """
     ends = np.concatenate([edge, edge[:, ::-1], np.repeat(np.arange(hosts), 2).reshape(-1, 2)])
     ends = ends[np.argsort(ends[:, 0], kind="stable")]
@@ -123,9 +123,9 @@ def _find_reach(edge: npt.NDArray[np.integer], hosts: int) -> Iterator[npt.NDArr
 
 
 def describe_grid(edge: npt.NDArray[np.integer], hosts: int) -> str | None:
-    """Return the name of a torus, a mesh or a hypercube with its sizes; None for links of another network.
+    """Return the name and sizes of a torus, mesh or hypercube; None for another network.
 
-    A network is a grid where it has as many pairs of hosts at each distance: those of rings and lines, convolved.
+    A grid has the same number of host pairs at each distance as the convolution of its rings and lines.
     """
     if edge.max() >= hosts:
         return None
@@ -152,7 +152,7 @@ def describe_grid(edge: npt.NDArray[np.integer], hosts: int) -> str | None:
     factors = split(hosts, 2, np.ones(1, np.int64))
     if factors is None:
         return None
-    twos = sum(size == 2 for size, _ in factors)  # a ring of two hosts is a line; two of them are a ring of four
+    twos = sum(size == 2 for size, _ in factors)  # two of these rings are a ring of four
     if twos == len(factors) > 2:
         return f"a hypercube of {twos} dimensions"
     rings = sorted([size for size, is_ring in factors if is_ring and size > 2] + [4] * (twos // 2))
@@ -166,16 +166,16 @@ def describe_grid(edge: npt.NDArray[np.integer], hosts: int) -> str | None:
 def find_switched(
     delays: Floats, known: npt.NDArray[np.bool_], tree: RootedTree, errors: float = 0.0
 ) -> Candidate | None:
-    """Find a network of switches, each with two hosts or more, that are linked with one another.
+    """Find a network of linked switches, each with at least two hosts.
 
     Args:
         delays, known: as for `find_direct`.
-        tree: nested switches; those without a switch below show which hosts share a switch.
-        errors: known deviation of the errors that the tree was found with; else 0.
+        tree: nested switches; the lowest ones show which hosts share a switch.
+        errors: known standard deviation of the errors that the tree was found with; else 0.
 
     Returns:
-        None where there are fewer than four such switches, some hosts are on none of them, or no network explains the
-        delays.
+        The network; None if there are fewer than four such switches, if hosts are on none of them, or if no network
+        explains the delays.
     """
     leaf = np.setdiff1d(np.unique(tree.node_of_leaf), tree.parent[1:])
     if len(leaf) < 4 or not np.isin(tree.node_of_leaf, leaf).all():
@@ -209,7 +209,7 @@ def find_switched(
 
 
 def find_detours(delays: Floats) -> Floats:
-    """Return the length of the shortest path by one other host, min_k of d_ik + d_kj: float64 [n, n].
+    """Return the length of the shortest path over one other host, min_k of d_ik + d_kj, float64 [n, n].
 
     The diagonal is undefined.
     """
@@ -222,7 +222,7 @@ def find_detours(delays: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class _Means:
-    """Delays that are means: the number of pairs of each, and the relative variance of one.
+    """Mean delays: number of pairs per mean, and relative variance of one pair.
 
     Hosts' links include the overhead.
     """
@@ -238,9 +238,9 @@ def _find_links(
 
     Args:
         delays: [n, n], between vertices.
-        noisy: what the errors of the delays are relative to.
-        known: which count.
-        means: of which pairs the delays are means; None where each was measured.
+        noisy: delays that the errors are relative to.
+        known: bool [n, n], delays that count.
+        means: number of pairs behind each mean delay; None if each delay was measured.
 
     Returns:
         The links, their latencies, the overhead, and the distances over the links.
@@ -268,14 +268,14 @@ def _find_links(
 
 
 def _by_detours(delays: Floats, overhead: float) -> Edges:
-    """Link pairs that no detour joins as well."""
+    """Link each pair whose delay is shorter than every detour."""
     without = np.maximum(delays - overhead, 0.0)
     linked = without < _LINKED_BELOW * find_detours(without)
     return tuple(np.nonzero(np.triu(linked, 1)))  # type: ignore[return-value]
 
 
 def _rank(delays: Floats) -> Floats:
-    """Return an order of pairs by how likely they are linked: by delay, and by dissimilarity of delays to others."""
+    """Return a value per pair, smaller for likelier links: delay plus dissimilarity of the delays to other hosts."""
     square = np.square(delays).sum(axis=1)
     unlike = square[:, None] + square - 2 * delays @ delays - 2 * np.square(delays)
     above = np.triu_indices(len(delays), 1)
@@ -300,12 +300,12 @@ class _Judge:
         self.best_count = 0
 
     def evaluate(self, edges: Edges, overhead: float, count: int = 0) -> None:
-        """Fit latencies and overhead to a set of links, and keep it if it explains the delays best.
+        """Fit latencies and overhead to a set of links; keep the set if it explains the delays best.
 
         Args:
-            edges: vertices of each link.
-            overhead: initial value.
-            count: number of links where these begin an ordered list; else 0.
+            edges: [link, 2], vertices of each link.
+            overhead: initial value of the overhead.
+            count: number of links if the links begin an ordered list; else 0.
         """
         if count in self._seen or not len(self._delays) - 1 <= len(edges[0]) < len(self._above[0]):
             return
@@ -331,7 +331,7 @@ class _Judge:
             self.best_count = count
 
     def _judge(self, deviation: Floats, links: int) -> float:
-        """Return Schwarz's criterion, for unknown errors or for those that the means have."""
+        """Return Schwarz's criterion, for unknown errors or for the known errors of the means."""
         if self._means is None:
             return 2 * len(deviation) * log(max(float(deviation.mean()), FLOOR)) + links * log(len(deviation))
         pairs = self._means.pairs[self._above]
@@ -339,7 +339,7 @@ class _Judge:
         return misfit + links * (log(float(pairs.sum())) + 2 * CAUTION)
 
     def _group_lengths(self, edges: Edges) -> Floats:
-        """Return one mean delay for links of about the same delay: errors of single links would add up along paths."""
+        """Return one mean delay for links of similar delay, since errors of single links would add up along paths."""
         values = self._delays[edges]
         spread = np.maximum(self._noisy[edges] / np.maximum(values, 1e-300), 1.0)
         order = np.argsort(values, kind="stable")
@@ -359,7 +359,7 @@ class _Judge:
         return distance
 
     def _fit_line(self, distance: Floats) -> tuple[float, float]:
-        """Fit delay = overhead + scale * distance, errors relative."""
+        """Fit delay = overhead + scale * distance with relative errors."""
         x, y = distance[self._above], self._delays[self._above]
         weight = 1 / np.square(self._noisy[self._above])
         if not self._free:

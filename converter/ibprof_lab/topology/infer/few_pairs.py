@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Topologies from few pairs: some hosts are measured in all pairs, the others are placed by a search.
+"""Topologies from few pairs: all pairs of some hosts are measured; a search places the other hosts.
 
-A tree over n hosts needs about n times its depth and degree distances, not n^2 / 2. A host descends from the root, and
-one host of each subtree shows whether it belongs there. Hosts that were placed help to place others, so that a round
-has many pairs and no host is in many rounds. `PairSearch` chooses these pairs; `attach_hosts` makes the topology.
+A tree over n hosts needs about n * depth * degree distances instead of n^2 / 2. A host descends from the root, and one
+host of each subtree shows whether the host belongs there. Placed hosts help to place others, so that a round has many
+pairs and no host is in many rounds. `PairSearch` chooses the pairs; `attach_hosts` makes the topology.
 
 Source: S. K. Kannan, E. L. Lawler, T. J. Warnow, "Determining the evolutionary tree using experiments", J. Algorithms
 21 (1996); G. S. Brodal, R. Fagerberg, C. N. S. Pedersen, A. Ostlin, "The complexity of constructing evolutionary trees
@@ -28,38 +28,39 @@ Pair = tuple[int, int]
 
 _FIRST = 40
 _FEWEST_FIRST = 16
-"""Hosts that are measured in all pairs at the beginning: at most, and at least; half of all hosts in between."""
+"""Largest and smallest number of hosts initially measured in all pairs; half of all hosts in between."""
 
 _OF_A_SWITCH = 3
-"""Hosts of each switch that are measured in all pairs in the end: three delays show a switch, one does not."""
+"""Hosts per switch finally measured in all pairs: three delays prove a switch, one does not."""
 
 _AGREEING = 2
-"""Delays that must agree before a host goes down, or is on a switch of its own."""
+"""Number of agreeing delays before a host descends or gets a new switch."""
 
 _OF_LOWEST = 0.2
-"""Quantile of the heights of switches without others below them: the usual delay between two hosts of a switch."""
+"""Quantile of the lowest switches' heights: the usual delay between two hosts of a switch."""
 
 _ANOTHER_LEVEL = 0.22
-"""Difference of logarithms, a factor of 1.25, by which two hosts are too far from each other for one switch."""
+"""Largest difference of logarithms between two hosts of a switch: a factor of 1.25."""
 
 _FEWEST = 16
-"""Hosts of which all pairs must have been measured."""
+"""Smallest number of hosts with all pairs measured."""
 
 _MOST_MEASURED = 0.5
-"""Share of the pairs above which all hosts are inferred at once."""
+"""Share of measured pairs above which all hosts are inferred at once."""
 
 _CAUTION = 5.0
-"""Log-likelihood by which a switch must explain a host's delays better than another one: a factor of 150."""
+"""Required advantage in log-likelihood of a host's best switch over the next one: a factor of 150."""
 
 
 @dataclass(slots=True)
 class _Subtree:
-    """A switch, or a lone host, in the tree of hosts that were placed.
+    """A switch or a single host in the tree of placed hosts.
 
     Attributes:
-        height: logarithm of the delay of two hosts that meet here; for a lone host of those that would join it.
-        children: below it; none for a switch with hosts.
-        hosts: all below it.
+        height: logarithm of the delay between two hosts that meet here; for a single host, of a host that would join
+            it.
+        children: subtrees below; empty for a switch with hosts.
+        hosts: all hosts below.
     """
 
     height: float
@@ -69,11 +70,12 @@ class _Subtree:
 
 @dataclass(frozen=True, slots=True)
 class _Evidence:
-    """Counts of delays from hosts on their way down to hosts of the next switches.
+    """Counts of comparisons between descending hosts and the hosts of each child switch.
 
     Attributes:
-        near, far: int [k, children], how often a host was nearer to a host of a child than others are, or not.
-        is_complete: bool [k, children], whether it was measured with all hosts of the child.
+        near, far: int [k, children], number of comparisons in which the host was nearer to the child's host, or was
+            not.
+        is_complete: bool [k, children], True if delays to all hosts of the child are measured.
     """
 
     near: npt.NDArray[np.integer]
@@ -82,13 +84,13 @@ class _Evidence:
 
     @property
     def belongs(self) -> npt.NDArray[np.bool_]:
-        """Return whether a host is below a child, bool [k, children]."""
+        """Return the hosts that belong to each child, bool [k, children]."""
         more = self.near - self.far
         return (more > 0) & ((more >= _AGREEING) | self.is_complete)
 
     @property
     def is_out(self) -> npt.NDArray[np.bool_]:
-        """Return whether a host is not below a child: one delay says so, or two if all children seem out."""
+        """Return the hosts excluded from each child: by one delay, or by two if all children seem excluded."""
         seems = self.far > self.near
         others_seem = seems.sum(axis=1, keepdims=True) - seems == seems.shape[1] - 1
         out: npt.NDArray[np.bool_] = self.is_complete | (seems & (~others_seem | (self.far - self.near >= _AGREEING)))
@@ -96,14 +98,14 @@ class _Evidence:
 
 
 class PairSearch:
-    """The search; `choose_pairs` returns the next round until there is nothing left to measure.
+    """A search for host positions. `choose_pairs` returns the next round until no pair is left to measure.
 
     Attributes:
-        is_hierarchy: whether the first hosts are explained by nested switches; the search ends where they are not.
+        is_hierarchy: True if nested switches explain the first hosts; else the search ends.
 
-    Args:
-        hosts: their number.
-        seed: of the random choices.
+        Args:
+        hosts: number of hosts.
+        seed: seed of the random choices.
     """
 
     def __init__(self, hosts: int, seed: int = 0) -> None:
@@ -116,10 +118,10 @@ class PairSearch:
         self._rounds = self._search()
 
     def choose_pairs(self, seconds: npt.NDArray[np.floating]) -> list[Pair] | None:
-        """Return pairs that may be measured at the same time; None when all that is needed was measured.
+        """Return pairs that may be measured at the same time; None if no pair is left to measure.
 
         Args:
-            seconds: [n, n], the delays so far, nan where not measured.
+            seconds: [n, n], delays so far; nan where not measured.
         """
         self.seconds = np.fmin(seconds, seconds.T).astype(np.float64)
         return next(self._rounds, None)
@@ -151,14 +153,14 @@ class PairSearch:
         return delays
 
     def _join_core(self, host: int) -> None:
-        """Have a host measured with all others of the core."""
+        """Add a host to the core, so that its pairs with all other core hosts are measured."""
         peers = {peer for peer in self._missing if np.isnan(self.seconds[host, peer])}
         self._missing[host] = peers
         for peer in peers:
             self._missing[peer].add(host)
 
     def _match_core(self, free: set[int]) -> list[Pair]:
-        """Return disjoint pairs of the core that have no delay yet, of hosts that are free."""
+        """Return disjoint core pairs of free hosts without a measured delay."""
         pairs = []
         for host in sorted(free & self._missing.keys(), key=lambda each: (-len(self._missing[each]), each)):
             peers = self._missing[host] & free
@@ -171,7 +173,7 @@ class PairSearch:
         return pairs
 
     def _represent(self, subtree: _Subtree) -> None:
-        """Have some hosts of a switch without others below it in the core."""
+        """Add hosts of a lowest-level switch to the core."""
         if not subtree.children:
             wanted = _OF_A_SWITCH - sum(host in self._missing for host in subtree.hosts)
             spare = [host for host in subtree.hosts if host not in self._missing]
@@ -179,7 +181,7 @@ class PairSearch:
                 self._join_core(host)
 
     def _plant(self, core: list[int], levels: Levels) -> _Subtree:
-        """Return the tree of the hosts that were measured in all pairs."""
+        """Return the tree of the core hosts."""
         tree, height = levels.tree, levels.height
         nodes = [_Subtree(float(each), []) for each in height]
         for node in range(tree.nodes - 1, 0, -1):
@@ -198,7 +200,7 @@ class PairSearch:
         return nodes[0]
 
     def _place(self, root: _Subtree, others: list[int]) -> Iterator[list[Pair]]:
-        """Send hosts down the tree, all at once; each round pairs them with hosts that were placed."""
+        """Send all hosts down the tree at the same time; each round pairs them with placed hosts."""
         above: dict[int, list[_Subtree]] = {id(root): [root]}
         for node in _walk(root):
             for child in node.children:
@@ -215,11 +217,11 @@ class PairSearch:
             yield asked + self._match_core(free) + self._pair_at_random(idle)
 
     def _move(self, below: dict[int, tuple[_Subtree, list[int]]], above: dict[int, list[_Subtree]]) -> None:
-        """Send each host as far down as its delays show, and have those that arrived placed.
+        """Send each host down as far as its delays allow, and place the hosts that arrive.
 
         Args:
-            below: the hosts on their way, by the switch that they are below of.
-            above: for each switch the switches from the root down to it.
+            below: descending hosts, by the switch above them.
+            above: path of switches from the root, for each switch.
         """
         waiting = [node for node, _ in below.values()]
         while waiting:
@@ -240,7 +242,7 @@ class PairSearch:
                 elif not node.children:
                     self._settle(host, above[id(node)])
                 elif is_out.all() and not is_grown:
-                    # The next ones may belong to the new switch, and are asked first.
+                    # The next hosts may belong to the new switch, and are measured with it first.
                     lone = _Subtree(min(self._lowest, node.height), [])
                     node.children.append(lone)
                     above[id(lone)] = [*above[id(node)], lone]
@@ -259,7 +261,7 @@ class PairSearch:
         self._represent(path[-1])
 
     def _weigh(self, node: _Subtree, hosts: list[int]) -> _Evidence:
-        """Return what the delays of hosts below a switch say about its children."""
+        """Return the evidence in the hosts' delays about the children of a switch."""
         size = len(node.children)
         placed = [host for child in node.children for host in child.hosts]
         of_child = np.repeat(np.arange(size), [len(child.hosts) for child in node.children])
@@ -271,12 +273,12 @@ class PairSearch:
         return _Evidence(near.astype(int), (measured - near).astype(int), measured == is_of.sum(axis=0))
 
     def _ask(self, node: _Subtree, hosts: list[int], free: set[int]) -> list[Pair]:
-        """Pair hosts with free ones of a child: one that seemed near, else a random one, large ones more often."""
+        """Pair hosts with free hosts of a child that seemed near, else of a random child, large ones preferred."""
         evidence = self._weigh(node, hosts)
         peers = [[host for host in child.hosts if host in free] for child in node.children]
         for each in peers:
             self._random.shuffle(each)
-            # Those that the core does not need in this round come first, from the end.
+            # Hosts that the core does not need in this round come first, from the end.
             each.sort(key=lambda host: len(self._missing.get(host, ())), reverse=True)
         sizes = np.array([max(len(each), 1) for each in peers])
         luck = np.log(self._random.random((len(hosts), len(peers)))) / sizes
@@ -295,7 +297,7 @@ class PairSearch:
         return pairs
 
     def _pair_at_random(self, hosts: list[int]) -> list[Pair]:
-        """Pair hosts that were not placed: as soon as one of them is, their delay says where the other may be."""
+        """Pair unplaced hosts: once one host is placed, the delay helps to place the other."""
         mixed = self._random.permutation(hosts).astype(int)
         pairs = np.sort(mixed[: len(mixed) // 2 * 2].reshape(-1, 2), axis=1)
         fresh = pairs[np.isnan(self.seconds[pairs[:, 0], pairs[:, 1]])]
@@ -313,9 +315,9 @@ class Attachment:
     """Hosts attached to an inferred topology.
 
     Attributes:
-        topology: with all hosts.
-        undecided: int [k], hosts that may as well be on another switch.
-        outlying: int [pair, 2], delays of attached hosts that deviate too far.
+        topology: topology with all hosts.
+        undecided: int [k], hosts that another switch explains equally well.
+        outlying: int [pair, 2], attached hosts' delays that deviate too far.
     """
 
     topology: InferredTopology
@@ -324,9 +326,9 @@ class Attachment:
 
 
 def find_complete_hosts(seconds: npt.NDArray[np.floating]) -> npt.NDArray[np.integer] | None:
-    """Return hosts of which all pairs were measured, where few of all pairs were; else None.
+    """Return a set of hosts with all pairs measured, if few pairs in total were measured; else None.
 
-    The host with the fewest measured pairs among those left goes first.
+    The search repeatedly removes the host with the fewest measured pairs.
 
     Args:
         seconds: [n, n], nan where not measured.
@@ -350,13 +352,13 @@ def find_complete_hosts(seconds: npt.NDArray[np.floating]) -> npt.NDArray[np.int
 def attach_hosts(
     inner: InferredTopology, core: npt.NDArray[np.integer], hosts: tuple[str, ...], seconds: npt.NDArray[np.floating]
 ) -> Attachment:
-    """Attach each other host to the switch that explains its delays best.
+    """Attach each other host to the switch that best explains the host's delays.
 
     Args:
-        inner: the topology of the core; each of its hosts is on a switch.
-        core: int [k], its hosts' numbers.
-        hosts: a name each.
-        seconds: [n, n], delays of all hosts, nan where not measured.
+        inner: topology of the core; each core host is on a switch.
+        core: int [k], numbers of the core hosts.
+        hosts: one name per host.
+        seconds: [n, n], delays of all hosts; nan where not measured.
     """
     count, size = len(hosts), len(core)
     home = np.full(count, -1)
@@ -368,7 +370,7 @@ def attach_hosts(
     others = np.setdiff1d(np.arange(count), core)
     waiting = set(others.tolist())
     while waiting:
-        # A host whose nearest peers have no switch yet would be attached to any.
+        # If the nearest peers of a host have no switch yet, any switch would fit the host.
         decided = {host for host in sorted(waiting) if fit.attach(host, only_if_certain=True)}
         if not decided:
             break
@@ -395,11 +397,11 @@ def attach_hosts(
 
 
 class _Fit:
-    """Switches of hosts, by the delays to hosts that have one.
+    """Switches of hosts, found by the delays to hosts with a known switch.
 
     Args:
-        inner: the topology of the core.
-        home, link: switch of each host, -1 for none yet, and latency of its link; changed by `attach`.
+        inner: topology of the core.
+        home, link: switch of each host (-1 if unknown) and latency of its link; `attach` changes both.
         seconds: [n, n].
     """
 
@@ -419,7 +421,7 @@ class _Fit:
         self.usual = np.array([links.mean() if len(links) else np.nan for links in on_switch])
 
     def attach(self, host: int, only_if_certain: bool = False) -> bool:
-        """Attach a host to the switch that explains its delays best; return whether no other does about as well."""
+        """Attach a host to the best-fitting switch; return True if no other switch fits about as well."""
         peers = np.flatnonzero((self.seconds[host] > 0) & (self.home >= 0))
         explained = self.overhead + self.usual[:, None] + self.distance[:, self.home[peers]] + self.link[peers]
         residual = np.log(self.seconds[host, peers] / explained) / self.error

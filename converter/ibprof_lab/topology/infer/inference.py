@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inference of a topology from measured delays: the model that explains them best, and what it does not determine."""
+"""Topology inference from measured delays: the model that explains them best, and details that stay undetermined."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from ibprof_lab.topology.model.inferred_topology import InferredTopology
 _NOISY = 0.25
 
 _GAIN_OF_RAILS = 1.2
-"""Gain of score a pair beyond naming its rail. A ring of switches gains 0.4 so, delays over two rails 1.5 and more."""
+"""Required score gain per pair beyond naming its rail. A ring of switches gains 0.4; two rails at least 1.5."""
 
 _ALIKE = 0.01
-"""Difference of factors below which one stands for all."""
+"""Largest difference of factors that count as one."""
 
 _MANY_HOSTS = 2048
 
@@ -43,13 +43,13 @@ NO_PAIRS: npt.NDArray[np.integer] = np.zeros((0, 2), np.int64)
 
 @dataclass(frozen=True, slots=True)
 class Inference:
-    """A topology, and what should be measured again.
+    """An inferred topology, and pairs to measure again.
 
     Attributes:
-        topology: the answer.
-        again: int [pair, 2], hosts of the delays (processes where these are of one host) whose delay deviates too far,
-            or which alone support a switch.
-        refusal: why the answer is not to be relied on, a sentence; None where it is.
+        topology: inferred topology.
+        again: int [pair, 2], hosts whose delay deviates too far or alone supports a switch; numbered as in the delays,
+            processes if all delays are within one host.
+        refusal: reason why the topology is unreliable, a sentence; None if it is reliable.
     """
 
     topology: InferredTopology
@@ -62,10 +62,10 @@ class InferenceEffort:
     """Limits of an inference.
 
     Attributes:
-        models: to try, of `MODELS`.
-        replicates: resampled matrices for the support of edges; 0 for none.
-        seconds: limit of time for resampling.
-        seed: of resampling.
+        models: models to try, from `MODELS`.
+        replicates: number of resampled matrices for the support of edges; 0 for none.
+        seconds: time limit for resampling.
+        seed: seed of resampling.
     """
 
     models: tuple[str, ...] = MODELS
@@ -79,7 +79,7 @@ def infer(values: PairDelays, effort: InferenceEffort | None = None) -> Inferenc
 
     Args:
         values: a delay for each pair of hosts.
-        effort: what it may cost.
+        effort: limits of the inference; None for the defaults.
     """
     effort = effort or InferenceEffort()
     core = find_complete_hosts(values.seconds)
@@ -104,7 +104,7 @@ def infer(values: PairDelays, effort: InferenceEffort | None = None) -> Inferenc
         delays = rails.even_out(delays)
     answer = _resample(choice, hosts, effort)
     if answer.refusal and answer.choice.candidate.model != "levels" and "levels" in effort.models:
-        # Links of networks with cycles are many; the switches may be sure where these are not.
+        # Networks with cycles have many links; their switches may be certain although the links are not.
         simple = _resample(choose_model(delays, ("levels",), errors), hosts, effort)
         if not simple.refusal and simple.choice.candidate.switches > 1:
             notes.append(
@@ -122,7 +122,7 @@ def infer(values: PairDelays, effort: InferenceEffort | None = None) -> Inferenc
         notes.append(
             f"support is of {answer.drawn} resampled matrices: more would have taken over {effort.seconds:g} s"
         )
-    # What firmware states cannot be measured again.
+    # Delays stated by firmware cannot be measured again.
     again = (
         np.zeros_like(choice.measured)
         if values.is_stated
@@ -143,7 +143,7 @@ def infer(values: PairDelays, effort: InferenceEffort | None = None) -> Inferenc
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """A model, its topology with support from a number of samples, and why it is not to be relied on."""
+    """A model, its topology with support from a number of samples, and the reason if it is unreliable."""
 
     choice: ModelChoice
     topology: InferredTopology
@@ -160,7 +160,7 @@ def _resample(choice: ModelChoice, hosts: tuple[str, ...], effort: InferenceEffo
 
 
 def _infer_from_core(values: PairDelays, core: npt.NDArray[np.integer], effort: InferenceEffort) -> Inference | None:
-    """Infer the topology of hosts of which all pairs were measured, and attach the others; None without switches."""
+    """Infer the topology of the hosts with all pairs measured, and attach the others; None without switches."""
     chosen, said = _leave_out(values.seconds)
     if not np.isin(core, chosen).all():
         return None
@@ -193,7 +193,7 @@ def _infer_from_core(values: PairDelays, core: npt.NDArray[np.integer], effort: 
 def _prefer_two_rails(
     choice: ModelChoice, delays: npt.NDArray[np.floating], models: tuple[str, ...]
 ) -> tuple[TwoRails | None, ModelChoice]:
-    """Return two rails and the model of the delays without them, where both together explain the delays better."""
+    """Return two rails and the model of the delays without them, if both together explain the delays better."""
     known = delays > 0
     if not is_network(delays[known]):
         return None, choice
@@ -278,7 +278,7 @@ def _number_switches(edge: Integers, hosts: int, switches: int) -> Integers:
 
 
 def _doubts(choice: ModelChoice, support: Floats, hosts: tuple[str, ...]) -> list[str]:
-    """Return what the delays do not determine, and why."""
+    """Return sentences on the details that the delays do not determine, with reasons."""
     doubts = []
     ranked = sorted(choice.scores.items(), key=lambda item: item[1])
     own = choice.candidate.model

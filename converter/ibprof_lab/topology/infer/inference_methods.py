@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The inference methods by name, their options and delays; a model of hosts joined with one of their inside."""
+"""Inference methods by name, with options and delays; a model of hosts joined with a model inside a host."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from ibprof_lab.topology.model.topology_files import read_topology
 
 @dataclass(frozen=True, slots=True)
 class InferenceMethod:
-    """How to infer a topology.
+    """A method of inference with its options.
 
     Attributes:
-        method: of `METHODS`.
+        method: name from `METHODS`.
         epsilon: relative tolerance of Bufe's method.
         epsilon_s, epsilon_d: tolerances of Bannikov and Salnikov's method.
-        clique_seconds: CPU time of Bufe's method, after which it gives up.
-        length: bytes of the messages; None for the shortest.
-        statistic: of `METHOD_STATISTICS`; None for the one in which both directions of pairs agree best.
+        clique_seconds: limit of CPU time for Bufe's method.
+        length: message length, bytes; None for the shortest.
+        statistic: name from `METHOD_STATISTICS`; None for the statistic with the best agreement of both directions.
         bootstrap: number of resampled matrices for the support of edges; 0 for none.
-        seconds: limit for resampling.
-        seed: of resampling.
-        unit: of delays in a CSV or numpy matrix, of `UNITS`.
+        seconds: time limit for resampling.
+        seed: seed of resampling.
+        unit: unit of delays in a CSV or numpy matrix, from `UNITS`.
     """
 
     method: str = "auto"
@@ -50,7 +50,7 @@ class InferenceMethod:
 
 
 def read_host_delays(name: str, unit: str = "auto") -> Delays:
-    """Read delays of at least one process, in a CSV or numpy matrix of a unit of `UNITS`.
+    """Read delays of at least one process; `unit` from `UNITS` applies to a CSV or numpy matrix.
 
     Raises:
         InputError: there is no process, or the file holds no delays.
@@ -65,10 +65,10 @@ def apply_method(method: InferenceMethod, delays: Delays) -> tuple[Inference, Pa
     """Infer a topology.
 
     Returns:
-        The inference; the delays of pairs of hosts that it is of, None for a method that takes those of processes.
+        The inference, and the host-pair delays it explains; None in their place for a method that takes process delays.
 
     Raises:
-        UsageError: delays of that length were not measured.
+        UsageError: the message length was not measured.
     """
     if method.method == "bannikov-salnikov":
         rows = slice(None)
@@ -88,10 +88,10 @@ def apply_method(method: InferenceMethod, delays: Delays) -> tuple[Inference, Pa
 
 
 def read_or_infer(name: str, unit: str = "auto") -> InferredTopology:
-    """Read a topology from JSON, by the name's end, or infer it from delays of a unit of `UNITS`.
+    """Read a topology from a JSON file, or infer it from delays of a unit from `UNITS`.
 
     Raises:
-        InputError: the file is neither.
+        InputError: the file is neither a topology nor delays.
     """
     return (
         read_topology(name)
@@ -114,11 +114,11 @@ class JoinOptions:
 
 
 def infer_joined(options: JoinOptions) -> InferredTopology:
-    """Infer a topology of hosts and one of a host's inside, and put the latter in the place of each host.
+    """Infer a topology of hosts and a topology inside a host; replace each host by the latter.
 
     Raises:
         InputError: a file holds no delays.
-        UsageError: there is no core of that name.
+        UsageError: no core has the given name.
     """
     method = InferenceMethod(options.method, options.epsilon, bootstrap=0)
     delays = (read_host_delays(name, options.unit) for name in (options.outer, options.inner))
@@ -132,13 +132,13 @@ def infer_joined(options: JoinOptions) -> InferredTopology:
 def join_models(
     outer: InferredTopology, inner: InferredTopology, external: str, measured_from: str | None = None
 ) -> InferredTopology:
-    """Put a copy of the inner model in the place of each host.
+    """Replace each host by a copy of the inner model.
 
     Args:
-        outer: of the hosts.
-        inner: of the cores of one host, and of one core of another host, the external vertex.
-        external: name of that core in the inner model.
-        measured_from: the core from which the outer model's delays were measured; these include its path to the host's
+        outer: topology of the hosts.
+        inner: topology of one host's cores and of one core of another host, the external vertex.
+        external: name of the external vertex.
+        measured_from: core that measured the outer model's delays, which include the path from that core to the host's
             edge. None for the core nearest to the external vertex.
 
     Source: Bufe (see `published_methods`), section 2.7.
@@ -146,7 +146,7 @@ def join_models(
     outside = inner.hosts.index(external)
     leads_out = (inner.edge == outside).any(axis=1)
     latency = inner.latency_seconds.copy()
-    # The outer model has the shortest link out of the host already; the rest shows which cores are farther from it.
+    # The outer model includes the shortest link out of the host; the other distances show which cores are farther away.
     latency[leads_out] -= latency[leads_out].min(initial=np.inf) if leads_out.any() else 0.0
     cores = [core for core in range(len(inner.hosts)) if core != outside]
     within = replace(inner, latency_seconds=latency).explain_delays()

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Levels: hosts under nested switches, and one delay for all pairs that meet in a switch.
 
-Average linkage on the logarithm of the delays gives a binary tree. A node of it is a switch where the delay of the node
-above exceeds its own by a gap: more than a floor, and more than errors make of the best of many coincidences. The floor
-is what the place of two ends alone may add: wires inside a machine or between regions differ, cables of a network less.
+Average linkage on the logarithm of the delays gives a binary tree. A node is a switch if the delay of the node above is
+larger by a gap. The gap must exceed a floor, and must exceed the largest random gap that errors would cause. The floor
+is the difference that the position of two ends alone may cause. Wires inside a machine or between regions need a higher
+floor than cables of a network.
 
-Two kinds of errors are set aside, and the hosts linked again: one factor for all delays of a host (a slow core), and
-single pairs that take far too long (a disturbed measurement).
+Two kinds of errors are set aside: a common factor on all delays of a host (a slow core), and single pairs with far too
+long delays (a disturbed measurement). The hosts are then linked again.
 """
 
 from __future__ import annotations
@@ -29,43 +30,43 @@ from ibprof_lab.topology.infer.candidate import (
 )
 
 _NETWORK_SECONDS = (600e-9, 100e-6)
-"""Delays of networks in one building. Shorter ones are inside a machine, longer ones between places."""
+"""Range of delays of networks in one building. Shorter delays are inside a machine, longer ones between sites."""
 
 NETWORK_STEP, _OTHER_STEP = log(1.06), log(1.3)
-"""Least increase of the logarithm of a delay from a switch to the one above, for a network and for all else."""
+"""Smallest increase of the logarithm of a delay from a switch to the switch above: for a network, and otherwise."""
 
 _SHARED, _INDEPENDENT = 2.5, 1.2
-"""Deviations that a step exceeds anyhow, where errors of pairs have a pattern, and where they are independent."""
+"""Smallest step in deviations: for errors with a pattern, and for independent errors."""
 
 _CLOCK = 0.3
-"""Deviation of a delay that a clock rounds up or down at random, in steps of the clock."""
+"""Deviation of a delay rounded up or down at random by a clock, in steps of the clock."""
 
 _OTHER_STEPS = 0.1
-"""Share of the pairs whose delay is another step of the clock than the levels explain: beyond it steps are errors."""
+"""Largest share of pairs with another clock step than the levels explain; beyond it, steps are errors."""
 
 _ON_STEPS = 0.97
-"""Length of the mean of the delays' phases within a step; 1 where all are multiples of it."""
+"""Mean resultant length of the delays' phases within a step; 1 if all are multiples of the step."""
 
 _LEAST_FACTOR = 0.03
 _UNLIKE = 2.5
-"""Times the deviation of the hosts' factors: a host with a larger factor is set aside."""
+"""A host is set aside if its factor exceeds this number of deviations of the hosts' factors."""
 
 _FAR = 4.0
 _FAR_AT_LEAST = 0.1
-"""Times the errors' deviation, and logarithm of the factor: a pair that is as much longer is disturbed."""
+"""Limits of a disturbed pair: deviations of the errors, and logarithm of the factor."""
 
 _FEWEST_OTHERS = 12
 _ENOUGH = 0.7
-"""Difference of logarithms, a factor of 2, beyond which two delays differ, by how much does not count."""
+"""Difference of logarithms (a factor of 2) beyond which the size of a difference does not count."""
 
 _LIKE_OTHERS, _OF_PAIRS = 0.05, 0.3
 _MORE_ALIKE = 2.0
-"""Times the difference of a host's delays to those of the host third most like it: two hosts of a pair differ more."""
+"""Limit for two hosts of a false pair, as a multiple of a host's difference to its third most similar host."""
 
 _ROUNDS, _FITS = 4, 6
 _SETTLED = 0.02
 _MANY_HOSTS = 2048
-"""Number of hosts beyond which one round must do."""
+"""Number of hosts above which only one round is done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +74,14 @@ class Levels:
     """Nested switches.
 
     Attributes:
-        tree: of switches; node 0 is the root.
-        height: float64 [node], logarithm of the delay in seconds of two hosts that meet in it.
-        node: int [node], the same nodes in the binary tree.
-        linked: the binary tree.
-        factor: float64 [host], logarithm of the factor of a host's delays that was set aside; 0 for most.
-        clock_step: of the clock, in seconds, where its steps are errors of the delays; else 0.
-        hidden: number of switches that the clock's errors may hide, where they have at least half of the hosts.
-        errors: deviation of the errors where it was known, of the logarithm of a delay; else 0.
+        tree: tree of switches; node 0 is the root.
+        height: float64 [node], logarithm of the delay (seconds) between two hosts that meet in each node.
+        node: int [node], number of each node in the binary tree.
+        linked: binary tree of the hosts.
+        factor: float64 [host], logarithm of the factor set aside from a host's delays; 0 for most hosts.
+        clock_step: resolution of the clock, seconds, if it causes the errors of the delays; else 0.
+        hidden: number of switches that clock errors may hide, if these switches have at least half of the hosts.
+        errors: known standard deviation of the errors of the logarithm; else 0.
     """
 
     tree: RootedTree
@@ -93,20 +94,20 @@ class Levels:
     errors: float = 0.0
 
     def groups(self) -> list[frozenset[int]]:
-        """Return the hosts below each switch but the root."""
+        """Return the hosts below each switch except the root."""
         return [frozenset(self.linked.hosts_below(node).tolist()) for node in self.node[1:].tolist()]
 
     def without(self, dropped: Iterable[int]) -> Levels:
-        """Return the levels without some switches, given by their nodes in `tree`."""
+        """Return the levels without the dropped switches, given as nodes of `tree`."""
         kept = np.delete(self.node, list(dropped))
         tree, height = self.linked.take_nodes(kept, np.mean if self.clock_step else np.median)
         return replace(self, tree=tree, height=height, node=kept)
 
     def as_candidate(self) -> Candidate:
-        """Return the graph, and the delays that it explains without factors of hosts."""
+        """Return the graph, and the delays it explains without host factors."""
         tree, delay = self.tree, np.exp(self.height)
         own = delay[tree.node_of_leaf]
-        # A host with a factor has a longer link by what the factor adds to a delay on its switch.
+        # A host with a factor gets a longer link: by the time that the factor adds to a delay within its switch.
         host_link = np.maximum(own / 2 + own * np.expm1(self.factor), 0.0)
         edge, latency, switches = graph_of_tree(tree, host_link, (delay[tree.parent] - delay) / 2)
         explained = delay.astype(self.linked.logs.dtype)[tree.meeting_nodes()]
@@ -115,11 +116,11 @@ class Levels:
 
 
 class LinkedHosts:
-    """Hosts in the order of a binary tree, so that those below each node are contiguous.
+    """Hosts in the order of a binary tree: the hosts below each node are contiguous.
 
     Args:
-        tree: of the hosts.
-        logs: [n, n], logarithms of delays, nan where not known.
+        tree: binary tree of the hosts.
+        logs: [n, n], logarithms of delays; nan where unknown.
     """
 
     def __init__(self, tree: BinaryTree, logs: npt.NDArray[np.floating]) -> None:
@@ -146,13 +147,13 @@ class LinkedHosts:
             self.height[node] = max(below, float(np.median(values))) if len(values) else below
 
     def between(self, node: int) -> npt.NDArray[np.floating]:
-        """Return the logarithms of delays of pairs that meet in a node, a view [hosts of one child, of the other]."""
+        """Return a view of the logarithms of delays between a node's two children: [first's hosts, second's hosts]."""
         other = self.child[node - self.leaves, 1]
         begin, middle = self.begin[node], self.begin[other]
         return self.logs[begin:middle, middle : middle + self.size[other]]
 
     def known_between(self, node: int) -> npt.NDArray[np.floating]:
-        """Return the known ones of `between`, flat."""
+        """Return the known values of `between`, flat."""
         values = self.between(node).ravel()
         return values if self.is_complete else values[~np.isnan(values)]
 
@@ -163,7 +164,7 @@ class LinkedHosts:
     def take_nodes(
         self, kept: npt.NDArray[np.integer], middle: Callable[[npt.NDArray[np.floating]], np.floating] = np.median
     ) -> tuple[RootedTree, Floats]:
-        """Return the tree of some nodes, the root first and others descending, and the middle of their pairs."""
+        """Return the tree of the kept nodes, root first, and the middle value of the pairs that meet in each node."""
         leaves, nodes = self.leaves, 2 * self.leaves - 1
         owner = np.zeros(nodes, np.int32)
         owner[kept] = np.arange(len(kept))
@@ -187,11 +188,11 @@ def find_levels(delays: npt.NDArray[np.floating], known: npt.NDArray[np.bool_], 
     """Find nested switches.
 
     Args:
-        delays: [n, n], seconds, symmetric, above 0 except on the diagonal; n at least 2. Likely ones stand in for
-            those that are not known.
-        known: bool [n, n], which of them were measured.
-        errors: their deviation where it is known, of the logarithm of a delay, so that each difference beyond it is a
-            level; 0 where the delays show it.
+        delays: [n, n], seconds, symmetric, above 0 except on the diagonal; n at least 2. Unknown delays hold likely
+            values.
+        known: bool [n, n], measured delays.
+        errors: known standard deviation of the logarithm, so that each larger difference is a level; 0 to estimate it
+            from the delays.
     """
     hosts = len(delays)
     logs: npt.NDArray[np.floating] = delays.astype(np.float64) if hosts <= _MANY_HOSTS else delays.astype(np.float32)
@@ -220,12 +221,12 @@ def find_levels(delays: npt.NDArray[np.floating], known: npt.NDArray[np.bool_], 
 
 
 def is_network(delays: npt.NDArray[np.floating]) -> bool:
-    """Return whether delays, in seconds, are mostly those of a network in one building."""
+    """Return True if most delays (seconds) are typical of a network in one building."""
     return bool(_NETWORK_SECONDS[0] < np.median(delays) < _NETWORK_SECONDS[1])
 
 
 def is_far(delays: npt.NDArray[np.floating]) -> bool:
-    """Return whether delays, in seconds, are mostly longer than those of a network in one building."""
+    """Return True if most delays (seconds) are longer than in a network in one building."""
     return bool(np.median(delays) >= _NETWORK_SECONDS[1])
 
 
@@ -237,7 +238,7 @@ def _fit(
     step: float,
     errors: float,
 ) -> tuple[Levels, npt.NDArray[np.floating], float]:
-    """Link hosts and keep the nodes below gaps; return the levels, all residuals, and the errors' deviation."""
+    """Link hosts and keep the nodes below gaps; return the levels, all residuals, and the deviation of the errors."""
     hosts = len(logs)
     working = logs.astype(np.float32) - np.float32(logs.min())
     np.fill_diagonal(working, 0.0)
@@ -263,7 +264,7 @@ def _fit(
     hidden = 0
     if clock:
         more = np.setdiff1d(list(_find_gaps(linked, delays, deviation, least, 0.0, errors)), kept)
-        # The median of delays that are one multiple or another is one of these.
+        # If delays are whole multiples of a step, their median is one of the multiples.
         tree, height = linked.take_nodes(kept, np.mean)
         hidden = len(more) if len(more) and 2 * linked.size[more].sum() >= hosts else 0
     return Levels(tree, height, kept, linked, factor, clock, hidden, errors), residuals, deviation
@@ -290,8 +291,8 @@ def _find_gaps(
 ) -> Iterator[int]:
     """Yield the nodes that are switches, descending, without the root.
 
-    The step to the node above exceeds a floor, and it exceeds the errors. These have two parts: a number of deviations
-    for errors that all pairs of the node share, and the largest of n^3 / 6 normal errors of the two means.
+    The step to the node above must exceed a floor and the errors. The errors have two parts: a number of deviations for
+    errors shared by all pairs of the node, and the largest of n^3 / 6 normal errors of the two means.
     """
     hosts = linked.leaves
     largest = sqrt(2 * log(max(hosts**3 / 6, 2)))
@@ -310,9 +311,9 @@ def _find_gaps(
 
 
 def _lacks_a_slow_host(linked: LinkedHosts, delays: npt.NDArray[np.floating], node: int) -> bool:
-    """Return whether a node has all hosts of the one above it but one, which is farther from hosts beyond, too.
+    """Return True if a node lacks one host of the node above, and that host is also farther from hosts beyond.
 
-    A slow link adds as much to all delays of its host, a slow core more to longer ones.
+    A slow link adds the same time to all delays of its host; a slow core adds more to longer delays.
     """
     near, both = linked.hosts_below(node), linked.hosts_below(linked.parent[node])
     if len(both) != len(near) + 1 or len(near) < 3 or len(both) == linked.leaves:
@@ -325,13 +326,13 @@ def _lacks_a_slow_host(linked: LinkedHosts, delays: npt.NDArray[np.floating], no
 
 
 def _find_false_pairs(levels: Levels, logs: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
-    """Return other delays for pairs that alone have a switch, though each is more like others, as logarithms [n, n].
+    """Return replacement logarithms [n, n] for pairs that alone cause a switch but resemble pairs elsewhere.
 
-    A single delay that is far too short joins two hosts whose delays to all others differ. Where many pairs have the
-    same delay, they are a level.
+    A single delay that is far too short joins two hosts whose delays to all others differ. If many pairs have the same
+    delay, they form a level.
 
     Returns:
-        nan for all other pairs.
+        The replacements; nan for all other pairs.
     """
     instead = np.full(logs.shape, np.nan)
     linked = levels.linked
@@ -355,7 +356,7 @@ def _find_false_pairs(levels: Levels, logs: npt.NDArray[np.floating]) -> npt.NDA
 
 
 def _find_factors(residuals: npt.NDArray[np.floating]) -> Floats:
-    """Return logarithms of the factors of hosts that differ from most, float64 [host]; 0 for the others."""
+    """Return the logarithm of each host's factor, float64 [host]; 0 for hosts that agree with most others."""
     own = np.nan_to_num(np.nanmedian(residuals, axis=1))
     own -= np.median(own)
     limit = max(_UNLIKE * NORMAL * float(np.median(np.abs(own))), _LEAST_FACTOR)
@@ -363,7 +364,7 @@ def _find_factors(residuals: npt.NDArray[np.floating]) -> Floats:
 
 
 def _find_clock_step(delays: npt.NDArray[np.floating], known: npt.NDArray[np.bool_]) -> float:
-    """Return the clock's step in seconds: all delays are its multiples. Return 0 where there is none."""
+    """Return the clock's resolution in seconds, if all delays are its multiples; else 0."""
     values = np.unique(delays[known])
     steps = np.diff(values)
     steps = steps[steps > 1e-4 * values[:1].sum()]
@@ -382,16 +383,16 @@ def find_support(
     known: npt.NDArray[np.bool_],
     draws: Iterable[npt.NDArray[np.integer]],
 ) -> tuple[Splits, Floats, int]:
-    """Return how often switches are found again by some of the hosts alone.
+    """Return how often random subsets of the hosts show each switch again.
 
     Args:
-        levels: of all hosts.
+        levels: levels of all hosts.
         delays, known: as for `find_levels`.
-        draws: for each repetition the hosts that count, ascending.
+        draws: ascending host numbers of each subset.
 
     Returns:
-        The hosts beyond each link between switches, seen from host 0, with the share of the draws that show the
-        link again. The share for each host, which is that of its switch, float64 [host]. The number of draws.
+        Three values. The hosts beyond each link between switches, as seen from host 0, with the share of the subsets
+        that show the link again. The share of each host's switch, float64 [host]. The number of subsets.
     """
     hosts, count = len(delays), 0
     groups = [_away_from(0, group, frozenset(range(hosts))) for group in levels.groups()]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Choice of the model that explains delays best: levels, an additive tree, or a network with cycles.
 
-Levels are the answer unless they leave a pattern in the delays of a network, which another model explains.
+Levels are preferred unless they leave a pattern in the delays of a network that another model explains.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ CLOSE = 10.0
 """Models whose scores differ by less explain delays about equally well: a factor of 150 in likelihood."""
 
 LARGEST = {"additive": 1024, "direct": 2048}
-"""Number of hosts up to which a model is tried."""
+"""Largest number of hosts for each model."""
 
 FEWER_HOSTS = 256
-"""Up to this number of hosts links of any length are looked for, beyond only those that are all alike."""
+"""Largest number of hosts for links of any length; beyond it, only equal links are searched."""
 
 _FEW_HOSTS = 16
-"""Up to this number of hosts a pattern in the delays may not show."""
+"""Number of hosts up to which a pattern in the delays may not show."""
 
 _EXPLAINED = 2.3
-"""Strength of the pattern that a model may leave: the largest of independent errors of some hundred matrices."""
+"""Largest strength of a remaining pattern: the maximum over some hundred matrices of independent errors."""
 
 _MUCH_LESS = 0.25
-"""Share of the deviation below which a model explains far more than another, even if a pattern is left."""
+"""Share of the deviation below which a model explains far more than another, even with a remaining pattern."""
 
 _LEFT_OUT = 0.3
 """Error of levels for one pair, as a logarithm, beyond which other models are tried."""
@@ -49,16 +49,16 @@ class ModelChoice:
     """The model that explains delays best.
 
     Attributes:
-        candidate: its graph.
-        levels: nested switches, whatever the model.
-        delays: [n, n], seconds, that the candidate is of: as measured, gaps filled, without factors of hosts that
-            levels set aside.
-        measured: bool [n, n], which of them were measured.
-        outliers: bool [n, n], measured delays that deviate too far from it.
-        scores: model -> its score; less is better.
-        noise: typical relative deviation of a delay from what is explained.
-        unexplained: whether the residuals have a pattern.
-        untried: models that were left out as too costly.
+        candidate: graph of the model.
+        levels: nested switches, for every model.
+        delays: [n, n], delays that the candidate was fitted to, seconds: gaps filled, host factors of the levels
+            removed.
+        measured: bool [n, n], measured delays.
+        outliers: bool [n, n], measured delays that deviate too far from the candidate.
+        scores: model -> score; smaller is better.
+        noise: typical relative deviation of a measured delay from the explained delay.
+        unexplained: True if the residuals have a pattern.
+        untried: models left out as too costly.
     """
 
     candidate: Candidate
@@ -78,10 +78,10 @@ def choose_model(
     """Find the graph that explains delays best.
 
     Args:
-        delays: float [n, n], seconds, symmetric, nan where not measured; n at least 3, and the measured pairs connect
-            all hosts.
-        models: to try.
-        errors: deviation of the delays where it is known, of their logarithm; else 0.
+        delays: float [n, n], seconds, symmetric, nan where not measured; n at least 3; the measured pairs connect all
+            hosts.
+        models: models to try.
+        errors: known standard deviation of the logarithm; else 0.
     """
     measured = delays > 0
     hosts = len(delays)
@@ -103,7 +103,7 @@ def choose_model(
         if candidate is nested:
             reached += 2 * np.count_nonzero(factor) * log(max(hosts, 2))
         scores[candidate.model] = min(reached, scores.get(candidate.model, np.inf))
-        # Candidates come from the simplest on; of equally good models the simpler one is taken.
+        # Candidates are ordered from the simplest; of equally good models the simpler one is chosen.
         is_better = reached < least if candidate.model == best.model else reached < least - CLOSE and _explains_more(
             best.residuals(of_best), candidate.residuals(values), measured
         )  # fmt: skip
@@ -118,13 +118,13 @@ def _find_others(
     delays: npt.NDArray[np.floating], known: npt.NDArray[np.bool_], levels: Levels, nested: Candidate,
     even: npt.NDArray[np.floating], models: tuple[str, ...],
 ) -> tuple[list[Candidate], tuple[str, ...]]:  # fmt: skip
-    """Return the other models that may explain more than levels, and those that are too costly."""
+    """Return the other models that may explain more than levels, and the models that are too costly."""
     found: list[Candidate] = []
     untried: list[str] = []
     hosts = len(delays)
     if "levels" in models:
         is_seen = hosts <= _FEW_HOSTS or levels.factor.any() or find_pattern(nested.residuals(even), known).is_certain
-        # Between places slopes are no cables, but some pairs may be far from any level.
+        # A gradual increase between distant sites is no evidence of cables, but some pairs may be far from any level.
         is_left = is_far(delays[known]) and bool((np.abs(nested.residuals(even))[known] > _LEFT_OUT).any())
         if not is_seen or not (is_network(delays[known]) or is_left or levels.errors):
             return [], ()
@@ -132,11 +132,12 @@ def _find_others(
     if "direct" in models:
         if (switched := find_switched(exact, known, levels.tree)) is not None:
             found.append(switched)
-        # Where all links are alike, their number is known at once.
+        # If all links are equal, their number follows directly.
         find = find_direct if hosts <= FEWER_HOSTS else find_regular
         if hosts <= LARGEST["direct"] and (direct := find(exact, known)) is not None:
             found.append(direct)
-            # Its links show how small errors are, and so switches between which levels saw only a slope.
+            # The links show how small the errors are. Small errors reveal switches where levels saw only a gradual
+            # increase.
             errors = max(find_outliers(direct, exact, known)[1], FLOOR)
             if hosts <= FEWER_HOSTS:
                 finer = find_switched(exact, known, find_levels(exact, known, errors).tree, errors)
@@ -148,20 +149,20 @@ def _find_others(
 
 
 def _is_explained(found: list[Candidate], delays: npt.NDArray[np.floating], known: npt.NDArray[np.bool_]) -> bool:
-    """Return whether a network of many hosts leaves no pattern, so that the costly search for a tree is in vain."""
+    """Return True if a network of many hosts leaves no pattern, so that the costly tree search is unnecessary."""
     if len(delays) <= FEWER_HOSTS:
         return False
     return any(not find_pattern(each.residuals(delays), known).is_certain for each in found)
 
 
 def _explains_more(simple: Floats, free: Floats, measured: npt.NDArray[np.bool_]) -> bool:
-    """Return whether a model with more freedom explains what a simpler one leaves, not only a part of a pattern in it.
+    """Return True if a freer model explains the whole pattern left by a simpler one, not only a part of it.
 
-    A model with many parameters always follows errors that pairs share a little better, by switches that are not there.
+    A model with many parameters always fits shared errors slightly better, by adding switches that do not exist.
 
     Args:
-        simple, free: what the models leave, of the logarithm of a delay.
-        measured: which delays count.
+        simple, free: residuals of the two models, of the logarithm of a delay.
+        measured: delays that count.
     """
     left, still = find_pattern(simple, measured), find_pattern(free, measured)
     return still.strength < _EXPLAINED or still.deviation < _MUCH_LESS * left.deviation
@@ -170,7 +171,7 @@ def _explains_more(simple: Floats, free: Floats, measured: npt.NDArray[np.bool_]
 def find_outliers(
     candidate: Candidate, delays: npt.NDArray[np.floating], measured: npt.NDArray[np.bool_]
 ) -> tuple[npt.NDArray[np.bool_], float]:
-    """Return which delays deviate too far from what is explained, bool [n, n], and the typical deviation."""
+    """Return the delays that deviate too far from the explained ones, bool [n, n], and the typical deviation."""
     residuals = np.where(measured, candidate.residuals(delays), 0)
     if not measured.any():
         return np.zeros_like(measured), 0.0
@@ -179,7 +180,7 @@ def find_outliers(
 
 
 def find_unconfirmed(candidate: Candidate, hosts: int) -> npt.NDArray[np.bool_]:
-    """Return the pairs that alone support a switch, bool [n, n]: those of 2 or 3 hosts with nothing else below."""
+    """Return pairs that alone support a switch, bool [n, n]: pairs on switches of 2 or 3 hosts with no switch below."""
     end = np.sort(candidate.edge, axis=1)
     degree = np.bincount(candidate.edge.ravel(), minlength=hosts + candidate.switches)
     on_switch = end[(end[:, 0] < hosts) & (end[:, 1] >= hosts)]

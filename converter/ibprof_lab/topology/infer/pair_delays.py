@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One delay for each pair of hosts, from measured delays: directions and processes joined, invalid ones left out."""
+"""One delay per pair of hosts: measured directions and processes are joined, invalid delays are left out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ibprof_lab.topology.infer.candidate import Floats
 
 _STATISTICS = ("median", "lower_quartile", "minimum")
 _ONE_WAY = 1.5
-"""Ratio of directions that is reported, if it is ten times the usual one; the smaller delay counts."""
+"""Ratio of directions that is reported if it is ten times the usual ratio; the smaller delay counts."""
 
 _SAMPLED_ROWS = 256
 _BLOCK = 512
@@ -25,12 +25,12 @@ class PairDelays:
     """A delay for each pair of hosts.
 
     Attributes:
-        hosts: a name each.
-        seconds: [n, n], symmetric; nan where nothing was measured, 0 on the diagonal.
-        statistic: of the samples.
-        length: bytes of the messages.
-        notes: what was joined or left out, a sentence each.
-        is_stated: whether firmware states these, and nothing was measured.
+        hosts: one name per host.
+        seconds: [n, n], symmetric; nan where not measured, 0 on the diagonal.
+        statistic: name of the statistic over the samples.
+        length: message length, bytes.
+        notes: joined and omitted data, a sentence each.
+        is_stated: True if firmware states the delays and no delay was measured.
     """
 
     hosts: tuple[str, ...]
@@ -44,16 +44,16 @@ class PairDelays:
 def take_pair_delays(delays: Delays, length: int | None = None, statistic: str | None = None) -> PairDelays:
     """Return one delay for each pair of hosts.
 
-    Of several processes of a host the nearest ones count: paths from one socket to an adapter at another are inside the
-    host. When all processes are of one host, the processes are the leaves.
+    The nearest processes of two hosts count, since a path between sockets is inside a host. If all processes run on one
+    host, the leaves are processes.
 
     Args:
-        delays: as measured.
-        length: bytes; None for the shortest.
-        statistic: `median`, `minimum` and so on; None for the one in which both directions of pairs agree best.
+        delays: measured delays.
+        length: message length, bytes; None for the shortest.
+        statistic: `median`, `minimum` and so on; None for the statistic with the best agreement of both directions.
 
-    Raises:
-        UsageError: that length was not measured, or that statistic is not in the file.
+        Raises:
+        UsageError: the length was not measured, or the file lacks the statistic.
     """
     if statistic is not None and statistic not in delays.present:
         raise UsageError(f"--statistic: expected one of {', '.join(delays.present)}, found {statistic!r}")
@@ -93,7 +93,7 @@ def _most_agreeing(delays: Delays, length: int | None) -> str:
         matrix = delays.matrix(length, name)
         ratio = _log_ratio(matrix[rows], matrix[:, rows].T)
         differing = float(np.median(np.abs(ratio))) if len(ratio) else 0.0
-        if differing < 0.8 * best:  # the median, unless another is clearly steadier
+        if differing < 0.8 * best:  # the median, unless another statistic is clearly steadier
             best, chosen = differing, name
     return chosen
 
@@ -158,11 +158,11 @@ def _join_directions(matrix: npt.NDArray[np.floating]) -> tuple[npt.NDArray[np.f
 
 
 def fill_gaps(delays: npt.NDArray[np.floating], measured: npt.NDArray[np.bool_]) -> Floats:
-    """Insert likely delays where nothing was measured: the least, over all paths by other hosts, of their largest step.
+    """Fill unmeasured pairs with likely delays: the minimum, over all paths of measured pairs, of the longest step.
 
     Args:
         delays: [n, n], symmetric.
-        measured: bool [n, n].
+        measured: bool [n, n], measured delays.
 
     Raises:
         ValueError: the measured pairs do not connect the hosts.

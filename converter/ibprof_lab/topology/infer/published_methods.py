@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Published inference methods, for comparison: Bufe's, and Bannikov and Salnikov's.
 
-Bufe's method links hosts where no path is as short, then puts a switch in the place of each clique of equal latencies.
+Bufe's method links hosts if every existing path is longer. It then replaces each clique of equal latencies by a switch.
 
-Bannikov and Salnikov's method finds arcs between processes, each with the share of lengths that has it. There are no
-switches: on a hierarchical network nearly all pairs become arcs, as the authors say. The delays need not be symmetric.
+Bannikov and Salnikov's method finds arcs between processes. Each arc has a probability: the share of message lengths
+that show it. The method has no switches: on a hierarchical network nearly all pairs become arcs, as the authors say.
+The delays need not be symmetric.
 
 Source: A. Bufe, "Automatic Analysis of a Supercomputer's Topology and Performance Characteristics", thesis, University
 of Hamburg, 2014, sections 1.5 and 2.2. P. S. Bannikov, A. N. Salnikov, on recognising the topology of a cluster's
@@ -26,7 +27,7 @@ from ibprof_lab.topology.infer.direct_networks import find_detours
 from ibprof_lab.topology.model.inferred_topology import InferredTopology
 
 Vertex = int
-"""A host's index; a switch is negative. Integers keep the order of sets, and so the result, equal from run to run."""
+"""Index of a host, or negative number of a switch. Integers make the order of sets, and the result, reproducible."""
 
 _LATENCY = "latency"
 _ROUNDING = 1e-9
@@ -47,19 +48,19 @@ def is_less(a: float, b: float, epsilon: float) -> bool:
 
 
 def are_equal(a: float, b: float, epsilon: float) -> bool:
-    """Return whether neither of two values is less than the other, roughly."""
+    """Return whether two values are equal within the tolerance."""
     return not is_less(a, b, epsilon) and not is_less(b, a, epsilon)
 
 
 def build_basic_model(delays: npt.NDArray[np.floating], epsilon: float, until: float = np.inf) -> nx.Graph:
-    """Link hosts, nearest first, where no path over existing links is as short.
+    """Link hosts, nearest first, if no path over existing links is as short.
 
-    The shortest path to b consists of one to a neighbour of b, whose length was measured, and one link more.
+    The shortest path to b is a path to a neighbour of b, whose length was measured, plus one link.
 
     Args:
-        delays: [n, n], symmetric; pairs that are nan are left out.
+        delays: [n, n], symmetric; nan excludes a pair.
         epsilon: relative tolerance.
-        until: limit on the clock of this thread's CPU time, so that the load of the machine does not change the result.
+        until: limit of this thread's CPU time, so that machine load does not change the result.
 
     Raises:
         TookTooLong: the limit was reached.
@@ -86,7 +87,7 @@ def build_basic_model(delays: npt.NDArray[np.floating], epsilon: float, until: f
 
 
 def group_latencies(values: Iterable[float], epsilon: float) -> list[float]:
-    """Return one latency for each group of roughly equal ones, ascending: the least of each group."""
+    """Return one latency per group of roughly equal values, ascending: the smallest value of the group."""
     groups: list[float] = []
     for value in sorted(values):
         if not groups or is_less(groups[-1], value, epsilon):
@@ -101,10 +102,10 @@ def infer_bufe(
 
     Args:
         delays: [n, n], seconds, symmetric.
-        hosts: a name each.
+        hosts: one name per host.
         epsilon: relative tolerance.
-        seconds: limit of CPU time for the search of cliques, whose number may grow exponentially. Beyond it the result
-            so far is returned, and the topology's `unknown` has the reason.
+        seconds: limit of CPU time for the clique search; the number of cliques may grow exponentially. On reaching the
+            limit, the function returns the partial result, and the topology's `unknown` has the reason.
     """
     until = time.thread_time() + seconds
     graph = nx.Graph()
@@ -129,7 +130,7 @@ class _Model:
         self._switches = 0
 
     def find_switches(self) -> None:
-        """Replace cliques until none is left. Source: algorithm 2; algorithm 3 after each insertion."""
+        """Replace all cliques by switches. Source: algorithm 2; algorithm 3 after each insertion."""
         changed = True
         while changed:
             changed = False
@@ -142,7 +143,7 @@ class _Model:
         return [data[_LATENCY] for _, _, data in self.graph.edges(data=True)]
 
     def _find_clique(self, latency: float) -> list[Vertex] | None:
-        """Return the largest clique, of hosts only or of switches only, whose edges all have about that latency."""
+        """Return the largest clique, of hosts only or of switches only, whose edges have about the given latency."""
         alike = {False: nx.Graph(), True: nx.Graph()}
         for a, b, data in self.graph.edges(data=True):
             if (of_switches := _is_switch(a)) == _is_switch(b) and are_equal(data[_LATENCY], latency, self._epsilon):
@@ -159,7 +160,7 @@ class _Model:
         return None
 
     def _makes_three(self, a: Vertex, b: Vertex) -> bool:
-        """Return whether a switch between two would have a third link: a vertex is as far from a as from b."""
+        """Return True if a switch between two vertices would have a third link: a vertex is equally far from both."""
         return any(
             are_equal(self.graph.edges[a, each][_LATENCY], self.graph.edges[b, each][_LATENCY], self._epsilon)
             for each in nx.common_neighbors(self.graph, a, b)
@@ -185,13 +186,13 @@ class _Model:
         self._drop_virtual_edges()
 
     def _rejoin(self, switch: Vertex, half: float) -> None:
-        """Join switches with no latency between them: one switch with several kinds of hosts.
+        """Join switches without latency between them into one switch with several kinds of hosts.
 
         Source: section 2.2.5.
         """
         graph = self.graph
         for other in [each for each in graph[switch] if _is_switch(each)]:
-            # Roughly 0 compared with the delay of a message from host to host by both switches.
+            # The latency is compared with the host-to-host delay over both switches.
             if graph.edges[switch, other][_LATENCY] <= max(self._epsilon, _ROUNDING) * 2 * half:
                 for each, data in list(graph[other].items()):
                     if each != switch and not graph.has_edge(switch, each):
@@ -199,7 +200,7 @@ class _Model:
                 graph.remove_node(other)
 
     def _drop_virtual_edges(self) -> None:
-        """Drop edges that are as long as a path by a switch: between switches (algorithm 3), and hosts (table 2.3)."""
+        """Drop edges as long as a path over a switch: between switches (algorithm 3), and between hosts (table 2.3)."""
         graph = self.graph
         to_switches = {
             vertex: {each: data[_LATENCY] for each, data in near.items() if _is_switch(each)}
@@ -250,11 +251,11 @@ def infer_bannikov_salnikov(
     """Infer a directed graph of processes.
 
     Args:
-        delays: [L, n, n], seconds, nan where not measured; each length has a local topology.
-        hosts: a name for each process.
-        epsilon_s: how much longer than the first arc of a shared-memory group its other arcs may be; 0 to 0.5.
-        epsilon_d: how much the two directions of a duplex channel may differ; else only the shorter one is an arc. 0 to
-            1.
+        delays: [L, n, n], seconds, nan where not measured; each of the L message lengths has a local topology.
+        hosts: one name per process.
+        epsilon_s: relative excess of a shared-memory group's arcs over the group's first arc; 0 to 0.5.
+        epsilon_d: relative difference between the two directions of a duplex channel, 0 to 1. If the difference is
+            larger, only the shorter direction is an arc.
 
     Raises:
         UsageError: there are more than `LARGEST` processes; the time grows with the cube of their number.
@@ -293,14 +294,14 @@ def find_local_topology(values: Floats, epsilon_s: float, epsilon_d: float) -> A
     arcs = np.zeros(values.shape, bool)
     _grow_skeleton(values, epsilon_s, arcs)
     _close_cycles(values, arcs)
-    # A channel whose directions differ too much is simplex: the longer one is removed.
+    # A channel whose directions differ too much is simplex: the longer direction is removed.
     with np.errstate(invalid="ignore"):
         arcs &= ~(values > (1 + epsilon_d) * values.T)
     return arcs
 
 
 def _grow_skeleton(values: Floats, epsilon_s: float, arcs: Arcs) -> None:
-    """Stage 2: a shared-memory group, the shortest arc out of it, a chain of ever shorter arcs to the next group."""
+    """Stage 2: add shared-memory groups, each joined to the next by a chain of ever shorter arcs."""
     count = len(values)
     done = np.zeros(count, bool)
     if count < 2 or not np.isfinite(values).any():
@@ -312,7 +313,7 @@ def _grow_skeleton(values: Floats, epsilon_s: float, arcs: Arcs) -> None:
         near, far = divmod(int(out.argmin()), count)
         last = float(out[near, far])
         if not np.isfinite(last):
-            far, last = int(np.argmin(done)), np.inf  # no path there was measured
+            far, last = int(np.argmin(done)), np.inf  # no measured path leads there
         else:
             _connect(arcs, group[near], far)
         done[far] = True
@@ -333,7 +334,7 @@ def _grow_skeleton(values: Floats, epsilon_s: float, arcs: Arcs) -> None:
 def _collect(
     members: list[int], first: float, values: Floats, epsilon_s: float, done: npt.NDArray[np.bool_], arcs: Arcs
 ) -> list[int]:
-    """Collect a shared-memory group: processes not much farther from a member than the first arc is long."""
+    """Collect a shared-memory group: processes whose arc to a member is not much longer than the first arc."""
     done[members] = True
     todo = list(members)
     group = list(members)
@@ -356,11 +357,11 @@ def _connect(arcs: Arcs, a: int, b: int) -> None:
 
 
 def _close_cycles(values: Floats, arcs: Arcs) -> None:
-    """Stage 3: an arc that is shorter than every path closes a cycle.
+    """Stage 3: add arcs that are shorter than every path, which closes cycles.
 
-    The paper calls Dijkstra's algorithm once for each process and closes cycles as it meets them, so that its result
-    depends on their order. Here arcs are added from the shortest on: those that are shorter than each path over other
-    arcs, by the measured delays.
+    The paper runs Dijkstra's algorithm once per process and closes cycles immediately, so that the result depends on
+    the order of the processes. Here arcs are added from the shortest on. An arc is added if it is shorter than each
+    path over other arcs, by the measured delays.
     """
     distance = shortest_path(np.where(np.isfinite(values), values, 0.0), directed=True)
     np.fill_diagonal(distance, np.inf)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The reliability of an answer: support of its edges by resampling, and the reason for a refusal.
 
-A switch of levels is found again, or not, by some of the hosts alone. A link of another model depends on all hosts; it
-is found again, or not, in delays that the answer explains, with errors sampled from its residuals.
+Subsets of the hosts show each switch of levels again, or not. A link of another model depends on all hosts. It is
+tested with synthetic delays: the explained delays plus errors sampled from the residuals.
 """
 
 from __future__ import annotations
@@ -35,32 +35,32 @@ phylogenetic analysis", Systematic Biology 42, 1993: groups of 70% and more are 
 """
 
 _MAJORITY = 0.5
-"""Support below which a switch of levels is dropped: the majority of the answers lacks it."""
+"""Support below which a switch of levels is dropped, since most samples lack it."""
 
 _OF_HOSTS = 0.7
-"""Share of the hosts that count in a repetition."""
+"""Share of the hosts in each subset."""
 
 _FEWEST_HOSTS = 6
 
 _ALIKE = 0.5
 _FEWEST_TOGETHER, _FEW_TOGETHER = 2, 3
-"""Hosts of a switch to which another may belong that one wrong delay sets apart."""
+"""Smallest and largest group of hosts on a switch for which one wrong delay can separate another host."""
 
 
 def weigh_support(
     choice: ModelChoice, to_topology: ToTopology, replicates: int, seconds: float, seed: int
 ) -> tuple[ModelChoice, Floats | None, int]:
-    """Resample, and drop switches of levels that the majority of the samples lacks.
+    """Resample, and drop switches of levels that most samples lack.
 
     Args:
-        choice: the answer.
-        to_topology: makes a topology of a candidate.
+        choice: chosen model.
+        to_topology: function that makes a topology of a candidate.
         replicates: number of samples; 0 for no support.
-        seconds: limit, after which no more samples are taken.
-        seed: of the sampling.
+        seconds: time limit for sampling.
+        seed: seed of the sampling.
 
-    Returns:
-        The answer; support of each of its edges, float64 [edge]; and the number of samples that were taken.
+        Returns:
+        The model; the support of each edge, float64 [edge]; the number of samples taken.
     """
     if not replicates:
         return choice, None, 0
@@ -132,7 +132,7 @@ def _infer_again(candidate: Candidate, sample: Floats, known: npt.NDArray[np.boo
 
 
 def _mark_edges(topology: InferredTopology) -> list[Mark]:
-    """Return what identifies each edge whatever its vertices are called: the hosts beyond it, or its hosts."""
+    """Return an identity of each edge independent of vertex numbers: the hosts beyond the edge, or its two hosts."""
     hosts = len(topology.hosts)
     edge = np.sort(topology.edge, axis=1)
     own: dict[int, set[int]] = {}
@@ -160,7 +160,7 @@ def _is_found(mark: Mark, others: AbstractSet[Mark], of_host: dict[object, objec
 
 
 def refuse(topology: InferredTopology, choice: ModelChoice) -> str | None:
-    """Return why an answer is not to be relied on; None where it is."""
+    """Return the reason why an answer is unreliable; None if it is reliable."""
     weak = np.flatnonzero(topology.support < WEAK)
     if len(weak):
         worst = int(weak[np.argmin(topology.support[weak])])
@@ -177,7 +177,7 @@ def refuse(topology: InferredTopology, choice: ModelChoice) -> str | None:
 
 
 def _refuse_clock(choice: ModelChoice) -> str | None:
-    """Return why delays that a coarse clock measured do not show the links that were found."""
+    """Return the reason why delays from a coarse clock do not prove the links; None if they do."""
     if not choice.levels.hidden:
         return None
     return (
@@ -189,7 +189,7 @@ def _refuse_clock(choice: ModelChoice) -> str | None:
 def _refuse_single_hosts(
     topology: InferredTopology, outliers: npt.NDArray[np.bool_], measured: npt.NDArray[np.bool_]
 ) -> str | None:
-    """Return which host may as well be on a switch next to its own, since delays between them are missing or wrong."""
+    """Return a reason if missing or wrong delays leave a host's switch open; else None."""
     hosts = len(topology.hosts)
     switch = find_attached_switches(topology.edge, hosts)
     edge = np.sort(topology.edge, axis=1)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two rails: on one of two rails or routes a delay is longer by the same factor for all pairs.
+"""Two rails: delays on the slower of two rails or routes are longer by one factor for all pairs.
 
-Which pairs take it need not follow the topology: rails in turn by rank, by round or by message look like switches,
-since hosts that share a rail are nearer to one another. The factor is found first, from the differences of two hosts'
-delays to a third. Hosts are then linked by their delays to others without the factor, and each pair is assigned to a
-rail.
+The pairs on the slower rail need not follow the topology. Rails that alternate by rank, by round or by message look
+like switches, since hosts with a common rail are nearer to each other. The method first finds the factor from the
+differences of two hosts' delays to a third host. It then links hosts by their delays without the factor, and assigns
+each pair to a rail.
 """
 
 from __future__ import annotations
@@ -28,30 +28,30 @@ from ibprof_lab.topology.infer.levels import Levels, find_levels
 
 _FEWEST_FOR_RAILS = 8
 LARGEST_RAILS = 1024
-"""Hosts; the comparison of all rows takes n^3 steps."""
+"""Largest number of hosts, since the comparison of all rows takes n^3 steps."""
 
 _TRIPLES = 200_000
 _BINS = 200
 _VALLEY = 0.25
-"""Share of the peak at no difference below which that peak ends."""
+"""Share of the peak at difference 0 below which that peak ends."""
 
 _APART = 6.0
-"""Times the deviation of errors that the rails' delays must differ by."""
+"""Smallest difference of the rails' delays, in deviations of the errors."""
 
 _LEAST_SHARE = 0.1
-"""Of the pairs on either rail; fewer are outliers."""
+"""Smallest share of pairs on either rail; fewer pairs are outliers."""
 
 _TOWARDS_ABOVE = 0.1
-"""Cost of a delay that differs from the one above, in addition to the errors that it leaves."""
+"""Cost per difference from the delay above, in addition to the remaining errors."""
 
 _ALIKE = 0.25
-"""Share of the rails' difference within which a link's is the same."""
+"""Share of the rails' difference within which a link's latency equals it."""
 
 _OF_A_ROUTE = 0.9
-"""Share of the pairs of two switches on one rail, on average, from which on that is the route between them."""
+"""Average share of two switches' pairs on one rail above which the rail is a route between the switches."""
 
 _SEVERAL = 4
-"""Pairs of two switches that show whether they take one rail."""
+"""Smallest number of pairs between two switches that shows a common rail."""
 
 _RAIL_ROUNDS = 8
 _RAILS_SETTLED = 1e-4
@@ -59,11 +59,11 @@ _RAILS_SETTLED = 1e-4
 
 @dataclass(frozen=True, slots=True)
 class TwoRails:
-    """Which pairs of hosts take the slower of two rails.
+    """The factor and the pairs of the slower of two rails.
 
     Attributes:
-        factor: by which a delay is longer there, above 1.
-        slower: bool [n, n], symmetric.
+        factor: delay on the slower rail / delay on the faster rail, above 1.
+        slower: bool [n, n], symmetric, pairs on the slower rail.
     """
 
     factor: float
@@ -75,11 +75,11 @@ class TwoRails:
         return np.count_nonzero(self.slower) / (len(self.slower) * (len(self.slower) - 1))
 
     def cost(self, known: npt.NDArray[np.bool_]) -> float:
-        """Return what naming the rail of each measured pair costs, a bit each, as scores of candidates count."""
+        """Return the cost of naming each measured pair's rail, one bit per pair, in the unit of candidates' scores."""
         return np.count_nonzero(np.triu(known, 1)) * 2 * log(2)
 
     def follow_switches(self, candidate: Candidate, known: npt.NDArray[np.bool_]) -> bool:
-        """Return whether all hosts of two switches have one rail: that is a route between switches, as in a ring."""
+        """Return True if all pairs between two switches use one rail: a route between switches, as in a ring."""
         hosts = len(known)
         switch = find_switches(candidate.edge, hosts)
         route = np.minimum.outer(switch, switch) * hosts + np.maximum.outer(switch, switch)
@@ -91,25 +91,25 @@ class TwoRails:
         return bool(several.any() and alike >= _OF_A_ROUTE * pairs[several].sum())
 
     def even_out(self, delays: npt.NDArray[np.floating]) -> Floats:
-        """Return the delays as they would be if all pairs took the faster rail, float64 [n, n]."""
+        """Return the delays as if all pairs took the faster rail, float64 [n, n]."""
         return np.where(self.slower, delays / self.factor, delays)
 
 
 def find_two_rails(delays: Floats, known: npt.NDArray[np.bool_]) -> TwoRails | None:
-    """Find two rails, where they explain more than naming the rail of each pair costs.
+    """Find two rails that explain more than the cost of naming the rail of each pair.
 
     Args:
         delays: float64 [n, n], seconds, symmetric, above 0 except on the diagonal.
-        known: bool [n, n], which of them were measured.
+        known: bool [n, n], measured delays.
 
-    Returns:
-        None where there is one rail, or rails that errors hide.
+        Returns:
+        The rails; None if there is one rail, or if errors hide the rails.
     """
     hosts = len(delays)
     if not _FEWEST_FOR_RAILS <= hosts <= LARGEST_RAILS:
         return None
     some = sample_hosts(hosts)
-    # Rails show in some of the hosts already; most fabrics have none, which is then soon known.
+    # A sample of the hosts shows rails already, and soon excludes them for most fabrics.
     if len(some) < hosts and find_two_rails(delays[np.ix_(some, some)], known[np.ix_(some, some)]) is None:
         return None
     logs = np.log(np.where(known, delays, 1.0))
@@ -140,11 +140,11 @@ def find_two_rails(delays: Floats, known: npt.NDArray[np.bool_]) -> TwoRails | N
 def _find_rails_as_switches(
     levels: Levels, slower: npt.NDArray[np.bool_], known: npt.NDArray[np.bool_], longer: float
 ) -> npt.NDArray[np.bool_]:
-    """Return the pairs that rather take the slower rail than that a switch makes their delays as much longer.
+    """Return pairs whose longer delays show the slower rail rather than a switch.
 
-    By chance all pairs of a host with its switch's others take the slower rail. The others then look like hosts of a
-    switch of their own, whose link takes exactly the rails' difference, while no pair that meets above it is on the
-    slower rail.
+    By chance all pairs between a host and the other hosts of its switch may take the slower rail. The others then look
+    like hosts of a separate switch. The link of that switch adds exactly the difference of the rails, and no pair that
+    meets above it is on the slower rail.
     """
     tree, height = levels.tree, levels.height
     meeting = np.where(known, tree.meeting_nodes(), -1)
@@ -156,7 +156,7 @@ def _find_rails_as_switches(
 
 
 def _find_difference(logs: Floats, known: npt.NDArray[np.bool_]) -> float | None:
-    """Return the most frequent difference of two hosts' delays to a third beyond none, of logarithms."""
+    """Return the most frequent nonzero difference of two hosts' delays to a third host, in logarithms."""
     hosts = len(logs)
     one, other, third = np.random.default_rng(0).integers(0, hosts, (3, _TRIPLES))
     valid = known[one, third] & known[other, third] & (one != other)
@@ -173,7 +173,7 @@ def _find_difference(logs: Floats, known: npt.NDArray[np.bool_]) -> float | None
 
 
 def _assign_along_tree(logs: Floats, known: npt.NDArray[np.bool_], longer: float) -> npt.NDArray[np.bool_]:
-    """Assign pairs to rails along a tree of hosts: pairs that meet in a node have one delay, or `longer` more."""
+    """Assign pairs to rails along a tree: pairs that meet in a node have one delay, or one longer by `longer`."""
     hosts = len(logs)
     tree = link_average(_compare_rows(logs, known, longer))
     slower = np.zeros((hosts, hosts), bool)
@@ -189,7 +189,8 @@ def _assign_along_tree(logs: Floats, known: npt.NDArray[np.bool_], longer: float
         values = logs[np.ix_(rows, columns)]
         middle = float(np.median(values))
         starts = (float(values.min()), float(values.max()) - longer, middle, middle - longer)
-        # Pairs that all take one rail do not show which; what meets above mostly has the same delay, or little more.
+        # If all pairs of a node take one rail, they do not show which. Pairs that meet above mostly have a similar
+        # delay.
         near = middle if np.isnan(delay[above[node]]) else delay[above[node]]
         costs = [_off_both(values - start, longer).mean() + _TOWARDS_ABOVE * abs(start - near) for start in starts]
         delay[node] = starts[int(np.argmin(costs))]
@@ -200,7 +201,7 @@ def _assign_along_tree(logs: Floats, known: npt.NDArray[np.bool_], longer: float
 
 
 def _compare_rows(logs: Floats, known: npt.NDArray[np.bool_], longer: float) -> npt.NDArray[np.float32]:
-    """Return the mean difference of hosts' delays to others, without a rail's, float32 [n, n]; at most `longer`."""
+    """Return the mean difference of hosts' delays without the rail's share, float32 [n, n], at most `longer`."""
     hosts = len(logs)
     unlike = np.zeros((hosts, hosts), np.float32)
     for host in range(hosts - 1):
@@ -218,7 +219,7 @@ def _off_both(values: Floats, longer: float) -> Floats:
 
 
 def _is_worth_it(found: TwoRails, delays: Floats, known: npt.NDArray[np.bool_]) -> bool:
-    """Return whether the rails differ by more than the errors, and gain more than a bit a pair that names its rail."""
+    """Return True if the rails differ by more than the errors, and gain more than one bit per pair."""
     if not _LEAST_SHARE <= found.share <= 1 - _LEAST_SHARE:
         return False
     even = found.even_out(delays)

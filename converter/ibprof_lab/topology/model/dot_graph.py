@@ -47,9 +47,9 @@ class DotGraph:
     """The graph of a DOT file.
 
     Attributes:
-        directed: whether it is a digraph.
-        vertices: attributes by ID, in the order of the file.
-        edges: two IDs and the edge's attributes.
+        directed: True for a digraph.
+        vertices: attributes of each vertex by ID, in file order.
+        edges: two IDs and the attributes of each edge.
     """
 
     directed: bool = False
@@ -61,7 +61,7 @@ def read_dot(path: str | PathLike[str]) -> DotGraph:
     """Read the first graph of a file.
 
     Raises:
-        InputError: it is not DOT.
+        InputError: the file is not DOT.
     """
     return _Parser(path, read_dump(path).decode("utf-8", "backslashreplace")).parse()
 
@@ -137,7 +137,7 @@ class _Parser:
         self._take()
 
     def _statements(self, node: Attributes, edge: Attributes, inside: set[str]) -> None:
-        """Read { ... }; defaults apply from where they stand to the end of these braces."""
+        """Read { ... }; defaults apply from their line to the end of the braces."""
         self._expect("{")
         self._depth += 1
         if self._depth > _DEEPEST:
@@ -179,7 +179,7 @@ class _Parser:
             self.graph.edges.append((a, b, combined))
 
     def _end(self, node: Attributes, edge: Attributes, inside: set[str]) -> list[str]:
-        """Read an end of an edge: a vertex, or all vertices of a subgraph."""
+        """Read one end of an edge: a vertex, or all vertices of a subgraph."""
         if self._next.kind == "keyword" and self._next.text == "subgraph":
             self._take()
             if self._next.kind == "name":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Routes in a topology without forwarding tables: switches that hosts are attached to, and links of shortest paths."""
+"""Routes in a topology without forwarding tables: the hosts' switches, and the links of shortest paths."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class InferredRoutes:
     """The routes between the hosts of an undirected topology.
 
     Attributes:
-        topology: as given.
-        attachment: the topology split into switches, cables and hosts.
-        distance: float64 [switch, switch], seconds; inf where there is no path.
+        topology: topology of the hosts.
+        attachment: the same topology split into switches, cables and hosts.
+        distance: float64 [switch, switch], seconds; inf without a path.
     """
 
     def __init__(self, topology: InferredTopology) -> None:
@@ -39,7 +39,7 @@ class InferredRoutes:
         graph = weigh_edges(self.attachment.cable, self._weight, switches)
         self.distance: npt.NDArray[np.float64]
         self.distance, self._before = shortest_path(graph, directed=False, return_predecessors=True)
-        # Of parallel cables routes take the fastest, and the first one of several.
+        # Routes take the fastest of parallel cables; of equally fast cables the first.
         slowest_first = np.argsort(self._weight, kind="stable")[::-1].tolist()
         self._cable = {frozenset(self.attachment.cable[row].tolist()): row for row in slowest_first}
         self._is_tree = len(self.attachment.cable) == switches - 1
@@ -50,18 +50,18 @@ class InferredRoutes:
         return len(self.attachment.host_switch)
 
     def apart(self, one: int, other: int) -> float:
-        """Return the latency between the switches of two hosts, seconds."""
+        """Return the latency between two hosts' switches, seconds."""
         return float(self.distance[self.attachment.host_switch[one], self.attachment.host_switch[other]])
 
     def nearest(self, host: int) -> int:
-        """Return the other host whose switch is nearest to a host's switch."""
+        """Return the other host with the nearest switch."""
         own = self.attachment.host_switch
         apart = self.distance[own[host], own]
         apart[host] = nan
         return int(np.nanargmin(apart))
 
     def switches(self, one: int, other: int) -> list[int]:
-        """Return the switches between two hosts, from the first host's; none where there is no path."""
+        """Return the switches from one host to another; empty without a path."""
         first, at = (int(self.attachment.host_switch[host]) for host in (one, other))
         if isinf(self.distance[first, at]):
             return []
@@ -81,11 +81,11 @@ class InferredRoutes:
         )
 
     def edge_between(self, one: int, other: int) -> int:
-        """Return the topology's edge between two switches that a cable joins."""
+        """Return the topology's edge between two switches joined by a cable."""
         return int(self.attachment.cable_edge[self._cable[frozenset((one, other))]])
 
     def is_certain(self, one: int, other: int) -> bool:
-        """Return whether no other path between two hosts is about as short."""
+        """Return True if all other paths between two hosts are clearly longer."""
         if self._is_tree:
             return True
         from_one, from_other = (self.distance[self.attachment.host_switch[host]] for host in (one, other))
@@ -95,11 +95,11 @@ class InferredRoutes:
         return int(near.sum()) == len(self.switches(one, other)) - 1
 
     def behind(self, near: int, far: int) -> list[int]:
-        """Return the hosts that the switch `far` reaches by its neighbour `near`, ordered as `spread` orders them."""
+        """Return the hosts that switch `far` reaches over its neighbour `near`, in the order of `spread`."""
         return self.spread(near, np.flatnonzero(self._is_behind(near, far)))
 
     def count_behind(self, near: int, far: int) -> tuple[int, int]:
-        """Return how many hosts `far` reaches by `near`, and `near` by `far`."""
+        """Return the number of hosts that `far` reaches over `near`, and that `near` reaches over `far`."""
         return int(self._is_behind(near, far).sum()), int(self._is_behind(far, near).sum())
 
     def _is_behind(self, near: int, far: int) -> npt.NDArray[np.bool_]:
@@ -108,7 +108,7 @@ class InferredRoutes:
         return np.asarray(by_near <= self.distance[far, own] * (1 + 1e-9))
 
     def spread(self, at: int, hosts: npt.ArrayLike) -> list[int]:
-        """Order hosts: one of each branch of a switch, then a second one of each, the nearest first.
+        """Order hosts: the nearest host of each branch of a switch, then the second nearest of each, and so on.
 
         Within a branch one host of each switch comes first, so that the first few hosts share as few links as possible.
         Each host on the switch `at` is a branch.
@@ -121,9 +121,9 @@ class InferredRoutes:
         return [int(host) for host in chosen[_deal(self.branch_of(at, chosen))]]
 
     def branch_of(self, at: int, hosts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return a number for the part of the network that each host is in without the switch `at`.
+        """Return the branch number of each host: its part of the network after removal of the switch `at`.
 
-        Each host on the switch gets a number of its own, below 0.
+        Each host on the switch has a separate negative number.
         """
         own = self.attachment.host_switch[hosts]
         return np.where(own == at, -1 - hosts, self._before[own, at])
@@ -144,9 +144,9 @@ class HostAttachment:
     """A topology split into switches, the cables between them, and the hosts on them.
 
     Attributes:
-        switch_name: the topology's switches, then those of hosts that forward other hosts' packets.
-        host_switch: int64 [host], the switch that a host is on.
-        host_edge: int64 [host], the topology's edge that joins them; `NO_EDGE` for a host with its own switch.
+        switch_name: the topology's switches, then the switches inside hosts that forward other hosts' packets.
+        host_switch: int64 [host], switch of each host.
+        host_edge: int64 [host], the topology's edge from host to switch; `NO_EDGE` if the host has its own switch.
         cable: int64 [cable, 2], the two switches of each cable.
         cable_edge: int64 [cable], the topology's edge of each cable.
     """
@@ -158,7 +158,7 @@ class HostAttachment:
     cable_edge: npt.NDArray[np.int64]
 
     def vertices(self) -> npt.NDArray[np.int64]:
-        """Return the topology's vertex of each switch, int64 [switch]; of a host's own switch, the host."""
+        """Return the topology's vertex of each switch, int64 [switch]; the host's vertex for a host's own switch."""
         hosts = len(self.host_switch)
         found = hosts + np.arange(len(self.switch_name))
         through = np.flatnonzero(self.host_edge == NO_EDGE)

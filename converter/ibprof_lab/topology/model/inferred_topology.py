@@ -14,18 +14,18 @@ from scipy.sparse.csgraph import breadth_first_order, shortest_path
 from ibprof_lab.topology.model.weighted_edges import weigh_edges
 
 _NEVER_ZERO = 1e-300
-"""Least weight of an edge: scipy's sparse graphs take a weight of 0 for no edge."""
+"""Smallest weight of an edge, since scipy's sparse graphs treat a weight of 0 as no edge."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinkThroughput:
-    """Measured throughput of links and switches; a lower bound where something else was the bottleneck.
+    """Measured throughput of links and switches; a lower bound if another resource was the bottleneck.
 
     Attributes:
         edge_gbps: float64 [edge], data rate of one direction in Gb/s; nan where not measured.
-        edge_at_least: bool [edge], whether the link may carry more.
-        switch_gbps: float64 [switch], largest rate through a switch at the same time, Gb/s; nan where not measured.
-        switch_at_least: bool [switch], whether the switch may carry more.
+        edge_at_least: bool [edge], True if the link may carry more.
+        switch_gbps: float64 [switch], largest total rate through each switch, Gb/s; nan where not measured.
+        switch_at_least: bool [switch], True if the switch may carry more.
     """
 
     edge_gbps: npt.NDArray[np.float64]
@@ -36,26 +36,26 @@ class LinkThroughput:
 
 @dataclass(frozen=True, slots=True)
 class InferredTopology:
-    """Hosts, the leaves of a hierarchical topology, and the switches that join them: a graph, directed or not.
+    """A graph of hosts and of the switches that join them, directed or undirected.
 
-    Vertices are numbered: hosts first, in the order of the matrix, then switches. A direct network has no switches: its
+    Vertex numbers: hosts first, in the order of the delay matrix, then switches. A direct network has no switches: its
     hosts are linked with one another.
 
     Attributes:
-        method: that found it.
-        hosts: a name each.
-        switches: a name each, synthetic: delays show no names.
+        method: name of the inference method.
+        hosts: one name per host.
+        switches: one synthetic name per switch.
         edge: int32 [edge, 2], vertices; the smaller one first unless `directed`.
-        latency_seconds: float64 [edge], what passing the edge adds to a delay.
-        support: float64 [edge], share of resampled matrices in which the edge was found again; nan without resampling.
+        latency_seconds: float64 [edge], time that the edge adds to a delay.
+        support: float64 [edge], share of resampled matrices that show the edge again; nan without resampling.
         probability: float64 [edge], share of the message lengths whose topology has the edge; 1 for a single length.
-        directed: whether an edge leads from its first vertex to its second only.
-        overhead_seconds: cost of a message that does not depend on its path; no edge includes it. In a hierarchical
-            topology the hosts' edges include it, since delays do not separate the two.
-        noise: typical deviation of a delay from what the graph explains, relative to it; nan where unknown.
+        directed: True if an edge leads only from its first vertex to its second.
+        overhead_seconds: message cost independent of the path; no edge includes it. In a hierarchical topology the
+            hosts' edges include it, since delays do not separate the two.
+        noise: typical relative deviation of a delay from the delay that the graph explains; nan if unknown.
         notes: findings that no edge shows, a sentence each.
-        unknown: what the delays do not determine, with the reason, a sentence each.
-        throughput: of links and switches; None where not measured.
+        unknown: details that the delays do not determine, with reasons, a sentence each.
+        throughput: throughput of links and switches; None if not measured.
     """
 
     method: str
@@ -96,7 +96,7 @@ class InferredTopology:
         return weigh_edges(self.edge, weight, self.vertices, directed=self.directed)
 
     def explain_delays(self) -> npt.NDArray[np.float64]:
-        """Return the delays of shortest paths: float64 [host, host], seconds; inf where there is no path."""
+        """Return the delays of shortest paths, float64 [host, host], seconds; inf without a path."""
         hosts = len(self.hosts)
         every: npt.NDArray[np.float64] = shortest_path(self.adjacency(), directed=True, indices=np.arange(hosts))
         delays = every[:, :hosts]
@@ -105,7 +105,7 @@ class InferredTopology:
         return delays
 
     def count_levels(self) -> int:
-        """Return the largest number of switches above a host, up to the middle of a tree; 0 for other graphs."""
+        """Return the largest number of switch levels above a host of a tree, up to its middle; 0 for other graphs."""
         if not self.switches or len(self.edge) != self.vertices - 1:
             return 0
         edge, rounds = self.edge, 0
@@ -119,9 +119,9 @@ class InferredTopology:
         return rounds
 
     def find_splits(self) -> tuple[frozenset[int] | None, ...]:
-        """Return for each edge of a tree the hosts on the side of it without host 0; None in other graphs.
+        """Return the hosts on one side of each edge of a tree, the side without host 0; None for other graphs.
 
-        Two trees over the same hosts are equal when the sets of their splits are.
+        Two trees over the same hosts are equal if their sets of splits are equal.
         """
         if len(self.edge) != self.vertices - 1 or self.vertices == 0:
             return (None,) * len(self.edge)

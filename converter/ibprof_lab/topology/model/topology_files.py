@@ -22,7 +22,7 @@ from ibprof_lab.topology.model.inferred_topology import InferredTopology, LinkTh
 
 _MICRO = 1e-6
 _SWITCH_NAME = re.compile(r"(?:.*/)?switch\d+", re.DOTALL)
-"""Names that `infer` gives to switches; nothing else in Trivial Graph Format distinguishes them from hosts."""
+"""Switch names from `infer`; Trivial Graph Format has no other distinction between switches and hosts."""
 _QUANTITY = re.compile(r"(\w+):\s*([-+.\w]+)")
 
 PathName = str | PathLike[str]
@@ -31,10 +31,10 @@ Edge = tuple[str, str, list[float]]
 
 
 def read_graph(path: PathName) -> InferredTopology:
-    """Read a topology, by the name's end.
+    """Read a topology in the format of the file name's suffix.
 
     Raises:
-        InputError: the file does not have the format of its name.
+        InputError: the content does not match the suffix.
     """
     return READERS[Path(path).suffix](path)
 
@@ -106,7 +106,7 @@ def _make(
 
 
 def _number(value: Any) -> float:
-    """Return a number of a file; nan where it has none."""
+    """Return a number from a file; nan if it is missing."""
     try:
         number = float(value)
     except (TypeError, ValueError):
@@ -115,10 +115,10 @@ def _number(value: Any) -> float:
 
 
 def read_topology(path: str | PathLike[str]) -> InferredTopology:
-    """Read a topology from JSON, as `ibprof-topology infer -o topology.json` writes it.
+    """Read a topology from JSON, the output of `ibprof-topology infer -o topology.json`.
 
     Raises:
-        InputError: the file cannot be read, or has another form.
+        InputError: the file cannot be read, or has another format.
     """
     try:
         document = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -130,7 +130,7 @@ def read_topology(path: str | PathLike[str]) -> InferredTopology:
 
 
 class _Reader:
-    """Takes values out of a document; raises errors that name the place."""
+    """Extracts values from a document; errors name the place."""
 
     def __init__(self, path: str | PathLike[str]) -> None:
         self.path = path
@@ -226,7 +226,7 @@ _MICROSECONDS = 1e6
 
 
 def describe_topology(topology: InferredTopology) -> dict[str, Any]:
-    """Return what JSON has: hosts, switches with the hosts directly on them, edges, and what is unknown."""
+    """Return the JSON document: hosts, switches with their hosts, edges, and undetermined details."""
     names, carried = topology.names, topology.throughput
     return {
         "method": topology.method,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Edges with weights as a sparse matrix, in which parallel edges are one of the least weight.
+"""Weighted edges as a sparse matrix; parallel edges become one edge of the smallest weight.
 
-scipy adds entries of one place up: two cables of 1 µs would be one of 2 µs.
+scipy adds duplicate entries: two cables of 1 µs would become one of 2 µs.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from scipy.sparse import csr_matrix
 def weigh_edges(
     edge: npt.NDArray[np.integer], weight: npt.NDArray[np.floating], vertices: int, *, directed: bool = False
 ) -> csr_matrix:
-    """Return the least weight of the edges between each two vertices.
+    """Return the smallest weight among the edges between two vertices.
 
     Args:
         edge: int [edge, 2], vertices; loops are left out.
-        weight: float [edge], above 0, since scipy takes 0 for no edge.
+        weight: float [edge], above 0, since scipy treats 0 as no edge.
         vertices: number of vertices.
-        directed: whether an edge leads only from its first vertex to its second one.
+        directed: True if an edge leads only from its first vertex to its second.
 
     Returns:
         float64 [vertex, vertex]; symmetric unless `directed`.

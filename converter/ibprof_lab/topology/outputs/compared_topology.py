@@ -27,7 +27,7 @@ COMPARISON_ENDINGS = (".dot", ".svg", ".json")
 
 _FOUND, _MISSING, _EXTRA, _NAMED = "#2a7f2a", "#cc0000", "#999999", "#e07000"
 _NEVER_PASSED = "#e0e0e0"
-"""White, on a page that is not black."""
+"""Grey in place of white, for a page with a white background."""
 _NOT_THERE = "not in the reference"
 _PALEST = 0.25
 _WIDTH, _ROW = 1200.0, 160.0
@@ -37,7 +37,7 @@ _MOST_NAMES = 200
 
 
 def write_comparison(path: Path, comparison: ReferenceComparison) -> None:
-    """Write a comparison, by the name's end, one of `COMPARISON_ENDINGS`.
+    """Write a comparison in the format of the name's suffix, one of `COMPARISON_ENDINGS`.
 
     Raises:
         OSError: the file cannot be written.
@@ -51,7 +51,7 @@ def _write_json(file: TextIO, comparison: ReferenceComparison) -> None:
 
 
 def describe_comparison(comparison: ReferenceComparison) -> dict[str, Any]:
-    """Return what JSON has: differences of cabling, slow links, and each link with its times."""
+    """Return the JSON document: cabling differences, slow links, and the times of each link."""
     found, reference = comparison.comparison, comparison.reference
 
     def name(link: int) -> dict[str, str]:
@@ -130,7 +130,7 @@ def _rounded(value: float, digits: int) -> float | None:
 
 
 def write_dot(file: TextIO, comparison: ReferenceComparison) -> None:
-    """Write the reference for Graphviz, coloured: links by their times, or found and missing; named hosts orange."""
+    """Write the reference for Graphviz: links coloured by time, or as found or missing; hosts with findings orange."""
     names, named = comparison.reference.names, _named_vertices(comparison)
     file.write("graph compared {\n")
     for vertex, name in enumerate(names):
@@ -144,7 +144,7 @@ def write_dot(file: TextIO, comparison: ReferenceComparison) -> None:
 
 
 def write_svg(file: TextIO, comparison: ReferenceComparison) -> None:
-    """Write the reference as SVG, coloured as in DOT: hosts below, switches above; a direct network on a circle."""
+    """Write the reference as SVG in the colours of DOT: hosts below, switches above; a direct network on a circle."""
     names, named = comparison.reference.names, _named_vertices(comparison)
     x, y = _place(comparison)
     height = float(y.max(initial=0.0)) + 100
@@ -180,7 +180,7 @@ def _named_vertices(comparison: ReferenceComparison) -> set[int]:
 
 
 class _Line(NamedTuple):
-    """A link of the picture, between two vertices."""
+    """A drawn link between two vertices."""
 
     a: int
     b: int
@@ -191,12 +191,12 @@ class _Line(NamedTuple):
 
 
 def _coloured_links(comparison: ReferenceComparison) -> list[_Line]:
-    """Return the lines of the reference's links, then of those that it lacks."""
+    """Return the lines of the reference's links, then the lines of additional links."""
     reference, found = comparison.reference, comparison.comparison
     vertex = {name: place for place, name in reversed(tuple(enumerate(reference.names)))}
     vertex |= dict(zip(comparison.matched.names, comparison.matched.vertex.tolist(), strict=True))
     missing = {frozenset(vertex[name] for name in pair) for pair in found.missing}
-    # Where each switch has one host, the hosts' link is the one between the switches.
+    # If each switch has one host, the link between the hosts represents the link between the switches.
     own = dict(
         zip(comparison.matched.vertex.tolist(), find_leaves(reference, comparison.matched.vertex).tolist(), strict=True)
     )
@@ -235,9 +235,9 @@ def _shade(colour: str, strength: float) -> str:
 
 
 def _place(comparison: ReferenceComparison) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return the position of each vertex, float64 [vertex] twice: rows by the distance to the nearest host.
+    """Return the x and the y position of each vertex, float64 [vertex] each: rows by the distance to the nearest host.
 
-    A row is in the order of what is below.
+    Each row follows the order of the row below.
     """
     reference = comparison.reference
     count = reference.vertices
@@ -259,7 +259,7 @@ def _place(comparison: ReferenceComparison) -> tuple[npt.NDArray[np.float64], np
                 level[other] = level[vertex] + 1
                 queue.append(other)
     level[level < 0] = 0
-    # Hosts are in the order of their switches, which are numbered first.
+    # Hosts follow the order of their switches, which are numbered first.
     first = np.array([min(near[vertex], default=vertex) for vertex in range(count)])
     x = np.zeros(count)
     for row in range(level.max(initial=0) + 1):
@@ -272,7 +272,7 @@ def _place(comparison: ReferenceComparison) -> tuple[npt.NDArray[np.float64], np
 
 
 def describe_comparison_lines(comparison: ReferenceComparison) -> Iterator[str]:
-    """Yield the lines of a comparison: the verdict, each difference, and what is unknown."""
+    """Yield the lines of a comparison: the verdict, each difference, and undetermined details."""
     found, reference = comparison.comparison, comparison.reference
     alike = f"; {100 * found.similarity:.1f}% alike" if found.kind == REGULAR else ""
     yield f"{len(found.hosts)} hosts compared with {reference.origin}, {found.kind}{alike}"

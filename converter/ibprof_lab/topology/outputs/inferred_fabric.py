@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An inferred topology as a fabric with forwarding tables, for all commands that take dumps, and as Slurm's tree.
+"""An inferred topology as a fabric with forwarding tables, for all commands that read dumps, and as Slurm's tree.
 
 GUIDs, LIDs and ports are synthetic. Routes are modelled as shortest paths by latency. A host of a direct network gets
 its own switch, which forwards the others' packets.
@@ -34,9 +34,9 @@ def make_fabric(topology: InferredTopology, name: str, gbps: float = nan) -> Syn
     """Make a fabric and its tables.
 
     Args:
-        topology: undirected, connected.
-        name: of the fabric, for messages.
-        gbps: data rate of links whose throughput was not measured, Gb/s; delays of short messages do not show it.
+        topology: undirected and connected topology.
+        name: name of the fabric in messages.
+        gbps: data rate of links without a measured throughput, Gb/s; delays of short messages do not show the rate.
 
     Raises:
         UsageError: the topology is directed, not connected, or has too many links on a switch.
@@ -73,7 +73,7 @@ def make_fabric(topology: InferredTopology, name: str, gbps: float = nan) -> Syn
 
 
 def _link_rates(topology: InferredTopology, attachment: HostAttachment, gbps: float) -> npt.NDArray[np.float64]:
-    """Return the rates of cables, then of hosts' links: as measured, else as given."""
+    """Return the rates of cables, then of hosts' links: the measured rate, or `gbps` without a measurement."""
     edge = np.concatenate([attachment.cable_edge, attachment.host_edge])
     rates = np.full(len(edge), gbps)
     if topology.throughput is not None:
@@ -93,7 +93,7 @@ def _route(
 ) -> npt.NDArray[np.uint8]:
     """Return egress ports along shortest paths: uint8 [switch, host]."""
     a, _, b, _ = cable.T
-    # A latency of 0 would be no cable.
+    # scipy treats a latency of 0 as no cable.
     weight = np.maximum(latency, max(float(latency.max(initial=0.0)), 1e-9) * 1e-6)
     graph = weigh_edges(np.stack([a, b], axis=1), weight, switches)
     destination = np.unique(host_switch)
@@ -106,7 +106,7 @@ def _route(
     for row in range(len(destination)):
         hosts = np.flatnonzero(row_of == row)
         for switch in np.flatnonzero(before[row] >= 0).tolist():
-            # Hosts of one switch take parallel cables in turn.
+            # Hosts of one switch alternate between parallel cables.
             parallel = np.array(ports[switch, int(before[row, switch])], np.uint8)
             egress[switch, hosts] = parallel[np.arange(len(hosts)) % len(parallel)]
     egress[host_switch, np.arange(len(host_switch))] = host_port
@@ -114,7 +114,7 @@ def _route(
 
 
 def _list_ports(cable: npt.NDArray[np.int64]) -> dict[tuple[int, int], list[int]]:
-    """Return the ports of each switch to each other one, a port for each parallel cable."""
+    """Return the ports from each switch to each other switch, one port per parallel cable."""
     ports: dict[tuple[int, int], list[int]] = {}
     for a, a_port, b, b_port in cable.tolist():
         ports.setdefault((a, b), []).append(a_port)
@@ -123,12 +123,12 @@ def _list_ports(cable: npt.NDArray[np.int64]) -> dict[tuple[int, int], list[int]
 
 
 def write_fabric(path: Path, topology: InferredTopology, remark: str, gbps: float) -> str:
-    """Write a fabric (.lst) and its forwarding tables (.fdbs); return a sentence on the latter.
+    """Write a fabric (.lst) and its forwarding tables (.fdbs); return a sentence on the tables.
 
     Args:
-        path: the file of the fabric; its tables lie next to it.
+        path: file of the fabric; the tables are written next to it.
         topology, gbps: as for `make_fabric`.
-        remark: where the topology came from.
+        remark: origin of the topology.
     """
     made, tables = make_fabric(topology, str(path), gbps), path.with_suffix(".fdbs")
     speeds = "speeds are unknown" if isnan(gbps) else f"{gbps:g} Gb/s is an assumption"

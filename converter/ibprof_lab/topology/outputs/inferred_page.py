@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An inferred topology in space: the page of it, and positions for `ibprof-view --node-data`."""
+"""Web page of an inferred topology in space, and positions for `ibprof-view --node-data`."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _describe(topology: InferredTopology, links: int) -> str:
 
 
 def _pair_arcs(topology: InferredTopology) -> tuple[npt.NDArray[np.int64], list[LinkValue]]:
-    """Return the two vertices of each link, and its properties by direction."""
+    """Return the two vertices of each link, and the link's properties by direction."""
     low, high = topology.edge.min(axis=1), topology.edge.max(axis=1)
     ends, link = np.unique(np.stack([low, high], axis=1).astype(np.int64), axis=0, return_inverse=True)
     link = link.ravel()
@@ -80,9 +80,9 @@ def _pair_arcs(topology: InferredTopology) -> tuple[npt.NDArray[np.int64], list[
 
 
 def write_positions(path: Path, topology: InferredTopology, space: VertexPositions) -> None:
-    """Write positions for `ibprof-view --node-data`, by the nodes of the fabric that is made of the topology.
+    """Write positions for `ibprof-view --node-data`, by the nodes of the fabric made from the topology.
 
-    A host with a switch of its own gives its position to that switch; the view puts the host next to it.
+    A host with its own switch gives the position to that switch; the view puts the host next to it.
 
     Raises:
         OSError: the file cannot be written.

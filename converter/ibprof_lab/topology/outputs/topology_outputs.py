@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An inferred topology as lines of text, and in files by the name's end: graphs, fabrics, positions, a page."""
+"""An inferred topology as lines of text and as files: graphs, fabrics, positions, a page. Suffixes select formats."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ _SHOWN_WEAK = 10
 
 @dataclass(frozen=True, slots=True)
 class TopologyOutputs:
-    """Where a topology goes.
+    """Destinations of a topology.
 
     Attributes:
-        output: files; their ends say what is written.
-        json: whether the topology is printed as JSON.
-        positions: how positions in space are found, of `METHODS`.
-        gamma: how much hosts keep apart there, 0 to 1.
-        speed: of all links of a fabric, such as EDR; None where nobody knows.
+        output: files; their suffixes select the formats.
+        json: True to print the topology as JSON.
+        positions: method for positions in space, from `METHODS`.
+        gamma: repulsion between hosts in space, 0 to 1.
+        speed: speed of all links of a fabric, such as EDR; None if unknown.
     """
 
     output: tuple[Path, ...]
@@ -60,20 +60,20 @@ class TopologyOutputs:
         """Refuse files that cannot be written, before anything is computed.
 
         Raises:
-            UsageError: a name's end is unknown, or a file is an input as well.
+            UsageError: a suffix is unknown, or a file is also an input.
         """
         check_files(self.output, (*_GRAPHS, _FABRIC, _SLURM, _PAGE, _POSITIONS), inputs)
 
     def without_fabrics(self) -> TopologyOutputs:
-        """Return the outputs without those that other commands and schedulers would rely on."""
+        """Return the outputs without the files that other commands and schedulers would rely on."""
         return replace(self, output=tuple(path for path in self.output if path.suffix not in (_FABRIC, _SLURM)))
 
 
 def check_files(files: Iterable[Path], endings: tuple[str, ...], inputs: Iterable[str | Path]) -> None:
-    """Refuse output files with an unknown end, or that are inputs as well.
+    """Refuse output files with an unknown suffix, and output files that are also inputs.
 
     Raises:
-        UsageError: there is one.
+        UsageError: a file is refused.
     """
     read = {Path(name).resolve() for name in inputs}
     for path in files:
@@ -84,13 +84,13 @@ def check_files(files: Iterable[Path], endings: tuple[str, ...], inputs: Iterabl
 
 
 def write_inferred(outputs: TopologyOutputs, topology: InferredTopology, remark: str) -> Iterator[str]:
-    """Write a topology into files; `remark` says where it came from, for formats with comments.
+    """Write a topology into files; formats with comments include `remark`, the origin of the topology.
 
     Yields:
-        What a reader of the files must know, a sentence each, as they are written.
+        Sentences that a reader of the files must know.
 
     Raises:
-        UsageError: a fabric cannot be made of it.
+        UsageError: the topology cannot become a fabric.
         OSError: a file cannot be written.
     """
     gbps = data_rate_gbps(_FOUR_LANES, speed_of_name(outputs.speed)) if outputs.speed else nan
@@ -119,20 +119,20 @@ def _write_graph(path: Path, topology: InferredTopology) -> None:
 
 
 def describe_positions(space: VertexPositions) -> str:
-    """Return a sentence on the quality of positions, and on the time that they took."""
+    """Return a sentence on the quality of positions and on the time of their computation."""
     return f"{space.describe()}; {space.seconds:.2g} s"
 
 
 def describe_inference(
     topology: InferredTopology, values: PairDelays | None = None, again: int = 0, refusal: str | None = None
 ) -> Iterator[str]:
-    """Yield the lines of a topology: what matters most first.
+    """Yield the lines of a topology, the most important first.
 
     Args:
-        topology: what was inferred.
-        values: the delays that it is of; None where these are of processes.
+        topology: inferred topology.
+        values: delays between hosts behind the topology; None for delays between processes.
         again: number of pairs to measure again.
-        refusal: why it is not to be relied on; None where it is.
+        refusal: reason why the topology is unreliable; None if it is reliable.
     """
     if refusal:
         yield f"not reliable: {refusal}"
@@ -178,7 +178,7 @@ def _describe_switches(topology: InferredTopology) -> Iterator[str]:
 
 
 def describe_throughput(topology: InferredTopology) -> Iterator[str]:
-    """Yield a line for each link, the slowest first, then for each switch; none where nothing was measured."""
+    """Yield a line per link, the slowest first, then a line per switch; nothing without measurements."""
     if (found := topology.throughput) is None:
         return
     for edge in np.argsort(found.edge_gbps, kind="stable").tolist():
@@ -197,7 +197,7 @@ def _describe_rate(gbps: float, at_least: bool) -> str:
 def describe_inferred(
     topology: InferredTopology, values: PairDelays | None, again: int, refusal: str | None = None
 ) -> dict[str, Any]:
-    """Return what JSON has of an inference; the arguments are those of `describe_inference`."""
+    """Return the JSON document of an inference; arguments as for `describe_inference`."""
     document = describe_topology(topology)
     if values is not None:
         document |= {"statistic": values.statistic, "length": values.length}

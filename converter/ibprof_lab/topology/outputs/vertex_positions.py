@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Positions of an inferred topology's vertices in space, such that edges are about as long as their latencies.
+"""Positions of an inferred topology's vertices in space, with distances along edges close to the latencies.
 
-Both methods minimise a stress, the mean of f1 and f2. The first is the sum over edges of (d^2 - M^2)^2, with d the
-distance and M the expected one. The second is gamma times the sum of 1 / d^2 over pairs without an edge that are nearer
-than the shortest edge. The published method descends from a line. The fast one begins near the end, with distances over
-the graph to a few of the vertices, kept as well as three dimensions allow. It adapts its steps to the change of the
-slope.
+Both methods minimise a stress, the mean of two parts. Part f1 is the sum over edges of (d^2 - M^2)^2, with distance d
+and expected distance M. Part f2 is gamma times the sum of 1 / d^2 over pairs without an edge that are nearer than the
+shortest edge. The published method descends from a line. The fast method starts near the minimum: it preserves graph
+distances to a few vertices as well as three dimensions allow. It adapts its steps to the change of the gradient.
 
 Source: P. S. Bannikov, A. N. Salnikov, on recognising the topology of a cluster's communication environment by load
-tests (in Russian, 2013), stages 1 and 2 of drawing; their rule for steps is that of their program. U. Brandes, C. Pich,
+tests (in Russian, 2013), stages 1 and 2 of drawing; the rule for steps follows their program. U. Brandes, C. Pich,
 "Eigensolver Methods for Progressive Multidimensional Scaling of Large Data" (2006), pivots.
 """
 
@@ -43,14 +42,14 @@ _TOO_FAR = 1e6
 
 @dataclass(frozen=True, slots=True)
 class VertexPositions:
-    """Positions, and their quality.
+    """Positions and their quality.
 
     Attributes:
         position: float64 [vertex, 3], in units of the shortest edge, centred on 0.
-        method: of `POSITION_METHODS`.
-        gamma: the weight of f2.
-        f1, f2: the parts of the stress.
-        deviation: typical deviation of an edge's length, relative to the expected one.
+        method: name from `POSITION_METHODS`.
+        gamma: weight of f2.
+        f1, f2: parts of the stress.
+        deviation: typical relative deviation of an edge's length from the expected length.
         seconds: wall time.
     """
 
@@ -81,9 +80,9 @@ class EdgeLengths:
     """Expected lengths of edges.
 
     Attributes:
-        vertices: number of them.
+        vertices: number of vertices.
         edge: uint32 [edge, 2], each pair of vertices once.
-        length: float64 [edge], 1 for the shortest.
+        length: float64 [edge], expected lengths; 1 for the shortest.
     """
 
     vertices: int
@@ -91,7 +90,7 @@ class EdgeLengths:
     length: Floats
 
     def stress(self, place: Floats, gamma: float) -> tuple[Floats, Floats]:
-        """Return f1, f2 and the number of pairs that are too near, and the gradient of f: float64 [3], [vertex, 3].
+        """Return f1 and f2 with the number of too near pairs, float64 [3], and the gradient of f, float64 [vertex, 3].
 
         Raises:
             ValueError: a position is not finite.
@@ -120,10 +119,10 @@ def position_vertices(
     """Return a position for each vertex.
 
     Args:
-        topology: of any kind, also with several components.
-        method: of `POSITION_METHODS`; `paper` takes minutes for hundreds of vertices.
-        gamma: how much vertices without a common edge must keep apart, 0 to 1.
-        seed: of random displacements.
+        topology: any topology, also with several components.
+        method: name from `POSITION_METHODS`; `paper` takes minutes for hundreds of vertices.
+        gamma: repulsion between vertices without a common edge, 0 to 1.
+        seed: seed of random displacements.
     """
     begun = time.monotonic()
     wanted = find_lengths(topology)
@@ -131,7 +130,7 @@ def position_vertices(
         return VertexPositions(np.zeros((0, 3)), method, gamma, 0.0, 0.0, 0.0, 0.0)
     place = (_place_fast if method == "fast" else _place_as_published)(wanted, gamma, np.random.default_rng(seed))
     place -= place.mean(axis=0)
-    # Along the principal axes, the longest one first: seen from the broad side.
+    # Rotate to the principal axes, the longest first, for a view of the broad side.
     place = np.ascontiguousarray(place @ np.linalg.eigh(place.T @ place)[1][:, ::-1])
     (f1, f2, _), _ = wanted.stress(place, gamma)
     drawn = np.linalg.norm(place[wanted.edge[:, 0]] - place[wanted.edge[:, 1]], axis=1)
@@ -142,7 +141,7 @@ def position_vertices(
 def find_lengths(topology: InferredTopology) -> EdgeLengths:
     """Join the two arcs of a pair, weighted by their probabilities, and scale the shortest edge to 1.
 
-    Edges without latency, which the fits of hierarchical models have, get a twentieth of the median one.
+    Edges of latency 0, which hierarchical models may have, get a twentieth of the median length.
 
     Source: formula (2).
     """
@@ -169,9 +168,9 @@ def _place_fast(wanted: EdgeLengths, gamma: float, draw: np.random.Generator) ->
 
 
 def _go_down(wanted: EdgeLengths, place: Floats, gamma: float, rounds: int) -> Floats:
-    """Descend by Barzilai's and Borwein's steps, which need no line search; return the best positions.
+    """Descend by steps of Barzilai and Borwein, which need no line search; return the best positions.
 
-    f2 falls from gamma to 0 where a pair is 1 apart. Positions are judged without that discontinuity, as is the slope.
+    f2 jumps from gamma to 0 at the distance 1 of a pair. Positions and gradients are judged without that jump.
     """
     step, best, settled = 1e-3, (np.inf, place), np.inf
     moved, before = np.zeros_like(place), np.zeros_like(place)
@@ -189,7 +188,7 @@ def _go_down(wanted: EdgeLengths, place: Floats, gamma: float, rounds: int) -> F
             step = float((moved * moved).sum()) / across if across > 0 else 2 * step
         before = gradient
         moved = -step * gradient
-        # Two vertices at almost the same position would otherwise move infinitely far apart.
+        # Without this limit, two vertices at almost the same position would move infinitely far apart.
         far = np.sqrt((moved * moved).sum(axis=1))
         moved *= np.minimum(1, _FARTHEST_STEP / np.maximum(far, 1e-300))[:, None]
         place = place + moved
@@ -197,7 +196,7 @@ def _go_down(wanted: EdgeLengths, place: Floats, gamma: float, rounds: int) -> F
 
 
 def _keep_distances(wanted: EdgeLengths, displaced: Floats) -> Floats:
-    """Return positions whose distances to pivots approximate those over the graph: float64 [vertex, 3].
+    """Return positions whose distances to pivots approximate the graph distances, float64 [vertex, 3].
 
     The small random displacements separate vertices with the same paths to all pivots, such as the hosts of one switch.
     """
@@ -205,7 +204,7 @@ def _keep_distances(wanted: EdgeLengths, displaced: Floats) -> Floats:
     place = _scale_pivots(distance) + displaced
     weight = 1 / np.where(distance > 0, distance, np.inf) ** 2
     weight /= np.maximum(weight.sum(axis=1), 1e-300)[:, None]
-    # Majorisation of the stress of these pairs: a vertex moves to the mean of the positions that its pivots ask for.
+    # Majorisation of these pairs' stress: each vertex moves to the mean of the positions preferred by its pivots.
     for _ in range(_MAJORISATIONS):
         pushed = np.empty_like(place)
         apart = [place[:, axis, None] - place[pivots, axis] for axis in range(3)]
@@ -218,7 +217,7 @@ def _keep_distances(wanted: EdgeLengths, displaced: Floats) -> Floats:
 
 
 def _find_pivots(wanted: EdgeLengths) -> tuple[npt.NDArray[np.intp], Floats]:
-    """Choose pivots, each far from those before: their vertices, and the distances to them, float64 [vertex, pivot]."""
+    """Choose pivots far from each other; return their vertices, and the distances to them, float64 [vertex, pivot]."""
     count = wanted.vertices
     graph = weigh_edges(wanted.edge, wanted.length, count)
     pivots = np.zeros(min(_PIVOTS, count), np.intp)
@@ -228,7 +227,7 @@ def _find_pivots(wanted: EdgeLengths) -> tuple[npt.NDArray[np.intp], Floats]:
         (distance[:, number],) = dijkstra(graph, directed=True, indices=pivots[number : number + 1])
         nearest = np.minimum(nearest, distance[:, number])
         pivots[number + 1 : number + 2] = nearest.argmax()
-    # Components are placed next to one another.
+    # Components are placed side by side.
     apart = np.isinf(distance)
     distance[apart] = 1.5 * distance[~apart].max() + 1
     return pivots, distance
@@ -246,10 +245,10 @@ def _scale_pivots(distance: Floats) -> Floats:
 
 
 def _place_as_published(wanted: EdgeLengths, gamma: float, draw: np.random.Generator) -> Floats:
-    """Descend from a line: a step that reduces the stress makes the next one longer, another one is reverted.
+    """Descend from a line. A step that reduces the stress lengthens the next step; other steps are reverted.
 
-    Where the distance of a pair becomes 1, f rises by gamma, and a descent may end there. A new descent then begins
-    with other displacements, unless all steps are used.
+    If the distance of a pair reaches 1, f rises by gamma, and the descent may end. A new descent then begins with other
+    displacements, unless all steps are used.
     """
     count = wanted.vertices
     rounds = int(np.clip(100 * _PAIRS / (len(wanted.edge) + 50 * count), 100 * _FEWEST, 100 * _MOST))
@@ -263,7 +262,7 @@ def _place_as_published(wanted: EdgeLengths, gamma: float, draw: np.random.Gener
 
 
 def _descend(wanted: EdgeLengths, place: Floats, gamma: float, rounds: int) -> tuple[float, Floats, int]:
-    """Return the stress f1 + f2, its positions, and the number of steps that were tried."""
+    """Return the stress f1 + f2, the positions, and the number of attempted steps."""
     (f1, f2, _), gradient = wanted.stress(place, gamma)
     best, step = f1 + f2, 1e-3
     for number in range(rounds):

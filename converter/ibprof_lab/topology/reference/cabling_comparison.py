@@ -54,11 +54,11 @@ def compare_cabling(
     """Compare an inferred topology with its reference.
 
     Args:
-        found: the topology.
-        reference: the expected one.
-        matched: the hosts that both have.
-        delays: float64 [host, host] between these, seconds, nan where not measured.
-        nearer: result of `find_nearer` for the delays as measured; None to compute it.
+        found: inferred topology.
+        reference: expected topology.
+        matched: hosts that occur in both.
+        delays: float64 [host, host] between the matched hosts, seconds, nan where not measured.
+        nearer: result of `find_nearer` for the measured delays; None to compute it.
 
     Raises:
         InconsistentError: the reference does not connect its hosts.
@@ -73,8 +73,8 @@ def compare_cabling(
 def reduce_graph(reference: Reference, hosts: Integers) -> nx.Graph:
     """Return the part of a reference that delays between hosts can show.
 
-    Ends that are no hosts are left out, and switches that join only two links. Where each switch is that of one host,
-    as in a torus, the host represents it.
+    Leaves that are not hosts are left out, and so are switches with only two links. If each switch has exactly one
+    host, as in a torus, the host represents the switch.
     """
     graph = nx.Graph()
     graph.add_nodes_from(range(reference.vertices))
@@ -103,8 +103,8 @@ def reduce_graph(reference: Reference, hosts: Integers) -> nx.Graph:
 def _compare_links(found: InferredTopology, matched: MatchedHosts, graph: nx.Graph) -> TopologyDifferences:
     """Return the similarity of regular topologies.
 
-    The sum is over the pairs of hosts that the reference links, as the paper explains it. A pair's similarity is the
-    probability of its arc, the largest of those between the processes of both.
+    The sum is over the host pairs that the reference links, as the paper explains it. The similarity of a pair is the
+    probability of its arc: the largest probability over the processes of both hosts.
     """
     host_of = np.full(found.vertices, -1, np.int64)
     for host, members in enumerate(matched.of_inferred):
@@ -152,7 +152,7 @@ def _compare_switches(
     delays: Floats,
     nearer: Integers | None,
 ) -> TopologyDifferences:
-    """Compare which hosts share a switch, and which switches are near to one another, or linked."""
+    """Compare the hosts that share a switch, and the switches that are near or linked."""
     hosts = TopologyDifferences(HIERARCHICAL, matched.names, matched.not_in_reference, matched.not_measured)
     if len(matched.names) < 3:
         return replace(hosts, unknown=("fewer than three hosts show nothing of switches",))
@@ -163,7 +163,7 @@ def _compare_switches(
     cycles = are_linked_in_cycles(graph, matched.vertex, leaf)
     if not found.switches and not cycles:
         return replace(hosts, unknown=("no switches were inferred, so that their hosts cannot be compared",))
-    # A torus of switches may have been inferred as a torus of hosts.
+    # The inference may have represented a torus of switches as a torus of hosts.
     now = group_by_switch(found, own) if found.switches else was
     now = join_moved(now, was, find_nearer(was, delays) if nearer is None else nearer)
     hosts, moved = compare_groups(hosts, was, now, names, delays)
@@ -190,17 +190,17 @@ def _compare_switches(
 
 
 def are_linked_in_cycles(graph: nx.Graph, hosts: Integers, leaf: Integers) -> bool:
-    """Return whether switches that all have hosts are linked in cycles: a torus, a hypercube, a dragonfly.
+    """Return True if switches that all have hosts are linked in cycles: a torus, a hypercube, a dragonfly.
 
     Args:
-        graph: the part of the reference that delays can show.
-        hosts, leaf: int64 [host], vertices of the hosts and of their switches.
+        graph: part of the reference that delays can show.
+        hosts, leaf: int64 [host], vertices of the hosts and of the hosts' switches.
     """
     return set(graph) == {*hosts.tolist(), *leaf.tolist()} and not nx.is_tree(graph)
 
 
 def _expect(reference: Reference, matched: MatchedHosts, graph: nx.Graph) -> InferredTopology:
-    """Return the result of a perfect measurement: the tree itself, or what is inferred from hops on other graphs."""
+    """Return the result of a perfect measurement: the tree, or for other graphs the topology inferred from hops."""
     number = {int(vertex): place for place, vertex in enumerate(matched.vertex)}
     if nx.is_tree(graph):
         switches = [vertex for vertex in graph if vertex not in number]
@@ -222,9 +222,9 @@ def _expect(reference: Reference, matched: MatchedHosts, graph: nx.Graph) -> Inf
 
 
 def _restrict(topology: InferredTopology, places: Sequence[int], kept: Sequence[int]) -> set[frozenset[int]] | None:
-    """Return the splits of a tree restricted to some hosts, each as the side without the first of them.
+    """Return the splits of a tree restricted to some hosts, each as the side without the first of these hosts.
 
-    `kept` are these hosts, ascending, and `places` the topology's vertices of all. None where the topology is no tree.
+    `kept` has these hosts, ascending; `places` has the vertices of all hosts. None if the topology is no tree.
     """
     host_of = {places[host]: host for host in kept}
     found = set()
@@ -244,7 +244,7 @@ def _restrict(topology: InferredTopology, places: Sequence[int], kept: Sequence[
 def _pair_splits(
     expected: set[frozenset[int]], found: set[frozenset[int]], names: Names, merged: Sequence[frozenset[int]]
 ) -> tuple[RegroupedHosts, ...]:
-    """Pair the parts of one topology with the most similar parts of the other."""
+    """Pair the groups of one topology with the most similar groups of the other."""
     missing, extra = (sorted(each, key=sorted) for each in (expected - found, found - expected))
     pairs = []
     for part in missing:

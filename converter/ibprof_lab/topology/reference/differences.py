@@ -25,12 +25,12 @@ _OF_PROCESS = re.compile(r"#\d+$")
 
 @dataclass(frozen=True, slots=True)
 class MisplacedHost:
-    """A host that is measured at another switch than in the reference: a wrong cable, or exchanged names.
+    """A host measured at another switch than in the reference: a wrong cable, or exchanged names.
 
     Attributes:
-        host: its name.
-        switch, peers: where the reference has it, and the other hosts there.
-        found_switch, found_peers: the reference's switch of the hosts that it is measured with, and these hosts.
+        host: name of the host.
+        switch, peers: the host's switch in the reference, and the other hosts there.
+        found_switch, found_peers: the switch of the hosts measured next to this host, and these hosts.
     """
 
     host: str
@@ -42,12 +42,12 @@ class MisplacedHost:
 
 @dataclass(frozen=True, slots=True)
 class SeparatedHosts:
-    """Hosts that are measured farther away than the others of their switch: slow links, or another switch.
+    """Hosts measured farther away than the other hosts of their switch: slow links, or another switch.
 
     Attributes:
-        hosts: their names.
-        switch: where the reference has them.
-        others: the other hosts there.
+        hosts: names of the hosts.
+        switch: their switch in the reference.
+        others: other hosts on that switch.
     """
 
     hosts: Names
@@ -57,13 +57,13 @@ class SeparatedHosts:
 
 @dataclass(frozen=True, slots=True)
 class RecabledSwitch:
-    """A switch that is measured near to other switches than in the reference: a wrong cable of a switch.
+    """A switch measured near other switches than in the reference: a wrong cable of a switch.
 
     Attributes:
-        switch: its name in the reference.
-        hosts: on it.
-        near: the switches with hosts that are nearest to it by the reference.
-        found_near: those that are nearest by the delays; none of them is in `near`.
+        switch: name of the switch in the reference.
+        hosts: hosts on the switch.
+        near: nearest switches with hosts by the reference.
+        found_near: nearest switches by the delays, all different from `near`.
     """
 
     switch: str
@@ -74,11 +74,11 @@ class RecabledSwitch:
 
 @dataclass(frozen=True, slots=True)
 class RegroupedHosts:
-    """Hosts that are near to one another in only one of both topologies.
+    """Hosts that are near each other in only one of the two topologies.
 
     Attributes:
-        expected: hosts of a part of the reference; empty where it has no similar part.
-        found: hosts of a part of the measured topology; empty where it has no similar part.
+        expected: hosts of a group in the reference; empty if the reference has no similar group.
+        found: hosts of a group in the measured topology; empty if it has no similar group.
     """
 
     expected: Names
@@ -86,7 +86,7 @@ class RegroupedHosts:
 
     @property
     def differing(self) -> Names:
-        """Hosts of only one of both."""
+        """Hosts that occur in only one of the two groups."""
         return tuple(sorted({*self.expected} ^ {*self.found}))
 
 
@@ -95,20 +95,19 @@ class TopologyDifferences:
     """All differences of cabling.
 
     Attributes:
-        kind: `REGULAR`, hosts that are linked with one another; or `HIERARCHICAL`, by switches.
-        hosts: that both have.
+        kind: `REGULAR` for directly linked hosts, `HIERARCHICAL` for hosts on switches.
+        hosts: hosts that occur in both.
         not_in_reference: measured hosts that the reference lacks.
-        not_measured: hosts of the reference without delays; no difference.
-        similarity: share of the reference's links that were found, weighted by their probability; nan for hierarchical
-            ones.
-        missing: links of the reference that were not found: between hosts, or between switches that all have hosts.
-        extra: links that were found and the reference lacks.
+        not_measured: hosts of the reference without delays; not counted as a difference.
+        similarity: share of the reference's links that were found, weighted by their probability; nan if hierarchical.
+        missing: links of the reference that were not found, between hosts or between switches that all have hosts.
+        extra: found links that the reference lacks.
         misplaced: wrong cables of hosts.
         separated: hosts away from their switch.
-        merged: switches of the reference that delays do not distinguish; no difference.
+        merged: switches of the reference that delays do not distinguish; not counted as a difference.
         recabled: wrong cables of switches.
-        regrouped: parts that differ otherwise.
-        unknown: what the delays do not determine, a sentence each.
+        regrouped: groups with other differences.
+        unknown: details that the delays do not determine, a sentence each.
     """
 
     kind: str
@@ -137,9 +136,9 @@ class MatchedHosts:
     """The hosts that an inferred topology and a reference share.
 
     Attributes:
-        names: of the hosts.
-        of_inferred: for each of them the vertices of the inferred topology: one, or one for each process.
-        vertex: int64 [host], of the reference.
+        names: names of the hosts.
+        of_inferred: vertices of each host in the inferred topology: one, or one per process.
+        vertex: int64 [host], vertices in the reference.
         not_in_reference, not_measured: as in `TopologyDifferences`.
     """
 
@@ -151,10 +150,10 @@ class MatchedHosts:
 
 
 def match_hosts(labels: Sequence[str], reference: Reference) -> MatchedHosts:
-    """Find measured hosts in a reference by their names; where none is found, processes by their hosts' names.
+    """Find measured hosts in a reference by name. If no name matches, processes are found by their hosts' names.
 
     Raises:
-        InconsistentError: the reference has none of them, or two of them are one vertex.
+        InconsistentError: no host is in the reference, or two hosts are the same vertex.
     """
     vertex = reference.find_hosts(labels)
     members: dict[str, list[int]] = {name: [place] for place, name in enumerate(labels)}
@@ -185,7 +184,7 @@ _MOST_PAIRS = 300_000
 
 
 def choose_pairs(matrix: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-    """Return the pairs of hosts that have a delay, int64 [pair, 2]; a sample of them where there are very many."""
+    """Return the host pairs with a delay, int64 [pair, 2]; a sample if there are very many."""
     hosts = len(matrix)
     if hosts * (hosts - 1) > _MOST_PAIRS:
         draw = np.unique(np.random.default_rng(0).integers(hosts * hosts, size=_MOST_PAIRS))
@@ -199,7 +198,7 @@ def choose_pairs(matrix: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
 
 
 def average_processes(matrix: npt.NDArray[np.floating], members: Sequence[Sequence[int]]) -> Floats:
-    """Return the mean delay between the processes of two hosts, float64 [host, host]. Source: formula (3)."""
+    """Return the mean delay over the processes of two hosts, float64 [host, host]. Source: formula (3)."""
     order = np.concatenate([np.asarray(each, np.int64) for each in members])
     values: Floats = matrix[np.ix_(order, order)].astype(np.float64)
     if len(order) == len(members):

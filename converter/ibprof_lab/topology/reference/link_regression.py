@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Latencies of all links of a known topology at the same time, from delays along their paths: Bufe's linear regression.
+"""Bufe's linear regression: latencies of all links of a known topology from delays along their paths.
 
 Source: A. Bufe (see `published_methods`), section 2.4.
 """
@@ -42,11 +42,11 @@ class LinkRegression:
     """Latencies of links.
 
     Attributes:
-        latency_seconds: float64 [link]; nan where the paths do not determine it, or only together with others.
-        r_squared: coefficient of determination: 1 where the links explain all delays; nan where all are equal. It rises
-            with the number of links.
+        latency_seconds: float64 [link]; nan if the paths do not determine the latency, or only a sum of latencies.
+        r_squared: coefficient of determination: 1 if the links explain all delays; nan if all delays are equal. It
+            rises with the number of links.
         paths: number of equations.
-        corrected: of `CORRECTIONS`.
+        corrected: correction of the delays, from `CORRECTIONS`.
     """
 
     latency_seconds: Floats
@@ -56,13 +56,13 @@ class LinkRegression:
 
 
 def correct_for_size(paths: ReferencePaths, delays: Floats, gbps: Floats, length: int, how: str) -> Floats:
-    """Subtract the time that the bytes of a message take, so that latencies remain.
+    """Subtract the transfer time of the message bytes, so that latencies remain.
 
     Args:
-        paths: of the pairs.
+        paths: paths of the pairs.
         delays: float64 [pair], seconds.
-        gbps: float64 [link], throughput of one direction in Gb/s; links with an unknown one do not limit.
-        length: bytes of the messages.
+        gbps: float64 [link], throughput of one direction in Gb/s; links of unknown throughput do not limit.
+        length: message length, bytes.
         how: `MINIMUM`, the time on the slowest link of the path; `STORE_AND_FORWARD`, the sum over the links of the
             path; `NONE`.
 
@@ -85,9 +85,9 @@ def correct_for_size(paths: ReferencePaths, delays: Floats, gbps: Floats, length
 
 
 def regress(paths: ReferencePaths, delays: Floats, links: int, corrected: str = NONE) -> LinkRegression:
-    """Fit the links' latencies by ordinary least squares: their sums along the paths approximate the delays.
+    """Fit the links' latencies by ordinary least squares: sums along the paths approximate the delays.
 
-    `delays` are float64 [pair], seconds; the result keeps how they were `corrected`.
+    `delays` are float64 [pair], seconds; the result records the correction `corrected`.
     """
     used = (paths.hops > 0) & np.isfinite(delays)
     matrix = csr_matrix((np.ones(len(paths.link)), paths.link, paths.offset), (len(delays), links))[used]
@@ -99,7 +99,7 @@ def regress(paths: ReferencePaths, delays: Floats, links: int, corrected: str = 
     determined = value > _NOTHING * value[-1]
     base = vector[:, determined]
     latency: Floats = base @ ((base.T @ (matrix.T @ target)) / value[determined])
-    # What can change without changing a sum is not determined: it lies in the null space.
+    # A latency is undetermined if it can change without changing a sum: it is in the null space.
     hidden = np.square(vector[:, ~determined]).sum(axis=1) > _NOTHING
     left = target - matrix @ latency
     spread = float(np.square(target - target.mean()).sum())
@@ -123,7 +123,7 @@ class RegressOptions:
 
     @property
     def is_fabric(self) -> bool:
-        """True where the topology is a fabric's own file, by the name's end."""
+        """True if the suffix of the topology's name is a fabric's."""
         return Path(self.topology).suffix not in READERS
 
 
@@ -133,9 +133,9 @@ class RegressedLinks:
 
     Attributes:
         reference: the links.
-        gbps: float64 [link], data rates that corrected the delays; nan where unknown.
-        regression: the latencies.
-        topology: with these latencies; None of a fabric.
+        gbps: float64 [link], data rates used for the correction of the delays; nan where unknown.
+        regression: latencies of the links.
+        topology: topology with these latencies; None for a fabric.
     """
 
     reference: Reference
@@ -150,7 +150,7 @@ def regress_files(options: RegressOptions) -> RegressedLinks:
     Raises:
         InputError: a file is damaged.
         UsageError: the topology is directed, no throughput is known for the correction, or the graph is too large.
-        InconsistentError: the two have no host in common.
+        InconsistentError: topology and delays have no host in common.
     """
     topology = None if options.is_fabric else read_graph(options.topology)
     if topology is not None and topology.directed:
@@ -182,7 +182,7 @@ def _regress(
 
 
 def _set_latencies(topology: InferredTopology, reference: Reference, found: LinkRegression) -> InferredTopology:
-    """Return a topology with regressed latencies; those that the delays do not determine stay as they were."""
+    """Return a topology with regressed latencies; undetermined latencies keep their old values."""
     new = {tuple(ends): seconds for ends, seconds in zip(reference.link.tolist(), found.latency_seconds, strict=True)}
     seconds = np.array([new[min(a, b), max(a, b)] for a, b in topology.edge.tolist()])
     unknown = list(topology.unknown)
@@ -197,7 +197,7 @@ def _set_latencies(topology: InferredTopology, reference: Reference, found: Link
 
 
 def describe_regression(links: RegressedLinks) -> dict[str, Any]:
-    """Return what JSON has: how well the links explain the delays; the topology, or the links of a fabric."""
+    """Return the JSON document: the quality of the fit, and the topology or the links of a fabric."""
     found = links.regression
     document: dict[str, Any] = {
         "r_squared": None if isnan(found.r_squared) else round(found.r_squared, 9),
@@ -224,7 +224,7 @@ def write_regression_csv(path: Path, links: RegressedLinks) -> None:
 
 
 def describe_regression_lines(links: RegressedLinks) -> Iterator[str]:
-    """Yield the quality of the regression, the first links, and how many latencies are unknown."""
+    """Yield the quality of the regression, the first links, and the number of unknown latencies."""
     reference, found = links.reference, links.regression
     count = len(reference.link)
     yield f"{count} links, {found.paths} paths, R2 {found.r_squared:.6f}, corrected for size: {found.corrected}"

@@ -49,12 +49,12 @@ class ReferenceComparison:
     """A measurement compared with a reference.
 
     Attributes:
-        reference: the expected topology.
-        matched: the hosts that both have.
+        reference: expected topology.
+        matched: hosts that occur in both.
         comparison: differences of cabling.
-        times: of the links; None where there are no delays.
-        length: bytes of the messages of these times.
-        slow: links that are slower than expected, the worst first.
+        times: times of the links; None without delays.
+        length: length of the timed messages, bytes.
+        slow: links slower than expected, the worst first.
     """
 
     reference: Reference
@@ -80,20 +80,20 @@ def compare_with_reference(
     timed: bool = True,
     statistic: str = "median",
 ) -> ReferenceComparison:
-    """Compare an inferred topology, and its delays, with a reference.
+    """Compare an inferred topology and its delays with a reference.
 
     Args:
-        found: the topology.
-        reference: the expected one.
-        delays: as measured; None for those that the topology explains.
-        length: bytes of the messages whose times are compared.
-        least_delay: least relative excess of a delay that blames a link.
+        found: inferred topology.
+        reference: expected topology.
+        delays: measured delays; None for the delays that the topology explains.
+        length: length of the timed messages, bytes.
+        least_delay: smallest relative excess of a delay that marks a link as slow.
         least_speed: share of its speed that a link should reach.
-        timed: whether the topology's latencies were measured; else only cabling is compared.
-        statistic: of the delays' samples.
+        timed: True if the topology's latencies were measured; else only cabling is compared.
+        statistic: name of the statistic of the delays.
 
     Raises:
-        InconsistentError: the two have no host in common.
+        InconsistentError: topology and reference have no host in common.
     """
     matched = match_hosts(found.hosts, reference)
     if delays is None:
@@ -112,12 +112,12 @@ def compare_with_reference(
     cycles = are_linked_in_cycles(reduce_graph(reference, matched.vertex), matched.vertex, leaf)
     if cycles and reference.vertices <= LARGEST_WITH_CYCLES:
         paths = keep_unique(reference, paths, matched.vertex[pair[:, 0]], LEAST_DELAY)
-    # Hosts whose paths differ from the reference's show nothing about slow links.
+    # Hosts with other paths than in the reference prove nothing about slow links.
     was = number_groups(leaf)
     nearer = find_nearer(was, matrix)
     elsewhere = nearer != was
     slow = find_slow_links(reference, paths, np.where(elsewhere[pair].any(axis=1), np.nan, seconds), least_delay)
-    # Delays over slow links do not show which hosts are near to one another.
+    # Delays over slow links do not show which hosts are near each other.
     corrected = subtract_slow_links(matrix, reference, matched.vertex, slow, None if cycles else nearer)
     comparison = compare_cabling(found, reference, matched, corrected, nearer)
     gone = {each.host for each in comparison.misplaced}.union(*(each.hosts for each in comparison.recabled))
@@ -146,10 +146,10 @@ def subtract_slow_links(
     slow: list[SlowLink],
     group: npt.NDArray[np.int64] | None,
 ) -> npt.NDArray[np.float64]:
-    """Subtract the excess of slow links from the delays of all pairs that pass them, float64 [host, host], seconds.
+    """Subtract the excess of slow links from the delays of all pairs over them, float64 [host, host], seconds.
 
-    `vertex` are the hosts' vertices of the reference, `group` the numbers of their switches, int64 [host]; None for the
-    latter ignores links between switches.
+    `vertex` has the hosts' vertices in the reference, int64 [host]. `group` has the numbers of the hosts' switches,
+    int64 [host]; None ignores links between switches.
     """
     if not slow:
         return matrix
@@ -162,7 +162,7 @@ def subtract_slow_links(
     corrected = matrix - own[vertex][:, None] - own[vertex]
     excess[of_hosts.any(axis=1)] = 0.0
     if group is not None and excess.any() and group.max() < _MOST_SWITCHES:
-        # The paths of all hosts of a switch have the same links between switches.
+        # All hosts of a switch share the path between switches.
         was = number_groups(find_leaves(reference, vertex))
         first = np.unique(was, return_index=True)[1]
         pair = np.argwhere(~np.eye(len(first), dtype=bool))
@@ -177,14 +177,14 @@ def subtract_slow_links(
 def _not_by_slow_links(
     separated: tuple[SeparatedHosts, ...], reference: Reference, matched: MatchedHosts, slow: list[SlowLink]
 ) -> tuple[SeparatedHosts, ...]:
-    """Leave out hosts that are far from others because of their own slow link."""
+    """Leave out hosts that are far from others because of their slow host link."""
     ends = {end for each in slow for end in reference.link[each.link].tolist()}
     far = {name for name, vertex in zip(matched.names, matched.vertex.tolist(), strict=True) if vertex in ends}
     return tuple(each for each in separated if not far.issuperset(each.hosts))
 
 
 def _find_processes(delays: Delays, matched: MatchedHosts) -> list[list[int]]:
-    """Return the processes of each host, by its name or by theirs."""
+    """Return the processes of each host, found by the host's name or by process names."""
     of_host: dict[str, list[int]] = {}
     for process, host in enumerate(delays.hosts):
         of_host.setdefault(host, []).append(process)
@@ -195,7 +195,7 @@ def _find_processes(delays: Delays, matched: MatchedHosts) -> list[list[int]]:
 def _measure_throughput(
     delays: Delays, matched: MatchedHosts, pair: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.float64] | None:
-    """Return the throughput of each pair by its shortest and its longest message, bytes/s, float64 [pair].
+    """Return the throughput of each pair from its shortest and longest messages, bytes/s, float64 [pair].
 
     Source: Bufe, equation 1.5.
     """
@@ -210,7 +210,7 @@ def _measure_throughput(
 
 
 def make_observable_topology(reference: Reference) -> InferredTopology:
-    """Return the topology that delays could show of a fabric, so that fabrics too can be compared with a reference."""
+    """Return the topology that delays could show of a fabric, for the comparison of a fabric with a reference."""
     hosts = np.flatnonzero(reference.is_end).tolist()
     graph = reduce_graph(reference, np.array(hosts, np.int64))
     switches = [vertex for vertex in graph if vertex not in set(hosts)]
@@ -221,7 +221,7 @@ def make_observable_topology(reference: Reference) -> InferredTopology:
         hosts=tuple(reference.names[vertex] for vertex in hosts),
         switches=tuple(f"switch{place + 1}" for place in range(len(switches))),
         edge=edge,
-        latency_seconds=np.full(len(edge), 1e-6),  # of each hop, so that more hops are farther
+        latency_seconds=np.full(len(edge), 1e-6),  # constant latency per hop, so that more hops are farther
         support=np.full(len(edge), np.nan),
         probability=np.ones(len(edge)),
     )
@@ -240,12 +240,12 @@ class CompareOptions:
 
 
 def compare_files(options: CompareOptions) -> ReferenceComparison:
-    """Read, infer where needed, and compare.
+    """Read the inputs, infer a topology if needed, and compare.
 
     Raises:
         InputError: a file is damaged.
-        UsageError: delays of that length were not measured.
-        InconsistentError: the two have no host in common.
+        UsageError: the message length was not measured.
+        InconsistentError: topology and reference have no host in common.
     """
     reference, name = read_reference(options.reference, options.rail), options.inferred
     shares = (options.least, options.least_speed)
@@ -266,7 +266,7 @@ def _compare_delays(options: CompareOptions, reference: Reference) -> ReferenceC
         length = int(delays.lengths[0])
     elif length not in delays.lengths:
         raise UsageError(f"--length: {length} bytes were not measured")
-    # The shortest messages show the topology best, whatever the length whose times are compared.
+    # The shortest messages show the topology best, independent of the length of the timed messages.
     inferred, values = apply_method(replace(options.method, bootstrap=0, length=None), delays)
     return compare_with_reference(
         inferred.topology,

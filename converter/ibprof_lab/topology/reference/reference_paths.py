@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths between hosts of a reference topology, by its forwarding tables or shortest ones; times of their links."""
+"""Paths between hosts of a reference topology, by forwarding tables or shortest paths; times of the links."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _SOURCES_AT_ONCE = 64
 
 Floats = npt.NDArray[np.float64]
 NOT_PASSED, AS_FAST, SLOWER = "white", "red", "blue"
-"""The paper's colours: no measured path has the link; its time is at most that at line rate; its time is longer."""
+"""The paper's colours of links: without a measured path; at most the line-rate time; a longer time."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReferencePaths:
-    """The links that messages between pairs pass.
+    """The links on the paths of pairs.
 
     Attributes:
-        offset: int64 [pair + 1]; those of pair i are `link[offset[i]:offset[i + 1]]`, none where there is no path.
-        link: int64, of the reference.
+        offset: int64 [pair + 1]; pair i has `link[offset[i]:offset[i + 1]]`, empty without a path.
+        link: int64, links of the reference.
     """
 
     offset: Integers
@@ -45,7 +45,7 @@ class ReferencePaths:
 
 
 def find_reference_paths(reference: Reference, source: Integers, destination: Integers) -> ReferencePaths:
-    """Find the paths of pairs of hosts: by the reference's forwarding tables, or shortest ones where it has none.
+    """Find the paths of host pairs: by the reference's forwarding tables, or shortest paths without tables.
 
     `source` and `destination` are vertices, int [pair], ascending by source.
     """
@@ -78,7 +78,7 @@ def _find_shortest(reference: Reference, source: Integers, destination: Integers
     if not pairs:
         return ReferencePaths(np.zeros(len(source) + 1, np.int64), np.zeros(0, np.int64))
     of_pair, link = np.concatenate(pairs), np.concatenate(passed)
-    # They were followed from the end on.
+    # The loop above followed the paths from the end.
     by_pair = np.argsort(of_pair[::-1], kind="stable")
     offset = np.zeros(len(source) + 1, np.int64)
     np.cumsum(np.bincount(of_pair, minlength=len(source)), out=offset[1:])
@@ -90,9 +90,9 @@ class LinkTimes:
     """Times of links.
 
     Attributes:
-        seconds: float64 [link], mean time of a message on the link; nan where none passes.
-        line_rate_seconds: float64 [link], length over speed; nan where the speed is unknown.
-        paths: int64 [link], number of paths with the link, of both directions.
+        seconds: float64 [link], mean time of a message on the link; nan without a message.
+        line_rate_seconds: float64 [link], length / speed; nan if the speed is unknown.
+        paths: int64 [link], number of paths over the link, in both directions.
     """
 
     seconds: Floats
@@ -100,7 +100,7 @@ class LinkTimes:
     paths: npt.NDArray[np.int64]
 
     def colours(self) -> tuple[str, ...]:
-        """Return the colour of each link; a link of unknown speed has a time at line rate of 0."""
+        """Return the colour of each link; a link of unknown speed has a line-rate time of 0."""
         slower = self.seconds > np.nan_to_num(self.line_rate_seconds)
         return tuple(
             NOT_PASSED if not passed else (SLOWER if more else AS_FAST)
@@ -108,22 +108,22 @@ class LinkTimes:
         )
 
     def saturation(self) -> Floats:
-        """Return the strength of each colour, 0 to 1: the difference over the largest one, float64 [link]."""
+        """Return the strength of each colour, 0 to 1: the difference / the largest difference, float64 [link]."""
         difference = np.abs(np.nan_to_num(self.seconds - np.nan_to_num(self.line_rate_seconds)))
         most = float(difference.max(initial=0.0))
         return difference / most if most else difference
 
 
 def spread_delays(paths: ReferencePaths, delays: Floats, gbps: Floats, length: int) -> LinkTimes:
-    """Spread each pair's delay over the links of its path, inversely to their speeds, and average by link.
+    """Spread each pair's delay over the links of its path, inversely to link speed, and average per link.
 
     A link of twice the speed takes half the time of the others on the path.
 
     Args:
-        paths: of the pairs.
+        paths: paths of the pairs.
         delays: float64 [pair], seconds.
-        gbps: float64 [link]; links of unknown speed count as the median of the known ones.
-        length: bytes of the messages.
+        gbps: float64 [link], speeds; an unknown speed is replaced by the median of the known ones.
+        length: message length, bytes.
 
     Source: Bannikov and Salnikov (see `published_methods`), comparison of topologies, steps f and g, formula (4).
     """
@@ -145,12 +145,12 @@ LARGEST_WITH_CYCLES = 1024
 def keep_unique(
     reference: Reference, paths: ReferencePaths, source: npt.NDArray[np.int64], epsilon: float
 ) -> ReferencePaths:
-    """Leave out shortest paths where another one has roughly the same length.
+    """Leave out pairs with several shortest paths of about the same length.
 
     Args:
-        reference: without tables; in a tree each path is unique.
-        paths: shortest ones.
-        source: int64 [pair], vertices from which they start.
+        reference: topology without tables; in a tree each path is unique.
+        paths: shortest paths.
+        source: int64 [pair], start vertex of each path.
         epsilon: relative difference of lengths that distinguishes paths.
 
     Raises:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reference topologies: from a plan in DOT, a fabric's own files or an inferred topology; their hosts by name."""
+"""Reference topologies from a plan in DOT, a fabric's own files or an inferred topology; their hosts by name."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ class Reference:
     """A topology with names and speeds.
 
     Attributes:
-        origin: the file, for messages.
-        names: of the vertices, as they are shown.
+        origin: name of the file in messages.
+        names: displayed names of the vertices.
         known_as: other names of each vertex.
-        may_be_host: bool [vertex]; a plan in DOT does not say which vertices are hosts, and any may be one.
+        may_be_host: bool [vertex]; always True for a plan in DOT, which does not mark hosts.
         link: int32 [link, 2], vertices; parallel cables are separate links.
         gbps: float64 [link], data rate of one direction in Gb/s; nan where unknown.
         latency_seconds: float64 [link], expected latency of the link; nan where unknown.
-        routes: of the forwarding tables; None for shortest paths.
+        routes: routes by the forwarding tables; None for shortest paths.
         host_lid: int32 [vertex], LIDs for these routes.
-        fabric: where it came from, with the same links; None for a plan.
+        fabric: source fabric with the same links; None for a plan.
     """
 
     origin: str
@@ -69,7 +69,7 @@ class Reference:
 
     @property
     def is_end(self) -> npt.NDArray[np.bool_]:
-        """Which vertices are hosts, bool [vertex]; where unknown, those with one link."""
+        """Hosts as a mask, bool [vertex]; where unknown, the vertices with one link."""
         if not self.may_be_host.all():
             return self.may_be_host
         degree: Integers = np.bincount(self.link.ravel(), minlength=self.vertices)
@@ -77,26 +77,26 @@ class Reference:
         return ends
 
     def adjacency(self, weighted: bool = False) -> csr_matrix:
-        """Return a 1 for each pair of vertices that a link joins, in both directions.
+        """Return a symmetric matrix with 1 for each pair of linked vertices.
 
         Args:
-            weighted: the links' latencies in place of 1, where all are known.
+            weighted: True for latencies in place of 1, if all latencies are known.
         """
         a, b = self.link.T
         matrix = csr_matrix((np.ones(len(a)), (a, b)), (self.vertices, self.vertices))
         matrix = matrix + matrix.T
         matrix.data[:] = 1.0
         if weighted and len(a) and np.isfinite(self.latency_seconds).all():
-            # A weight of 0 is no link for scipy.
+            # scipy treats a weight of 0 as no link.
             latency = np.maximum(self.latency_seconds, max(float(self.latency_seconds.max()), 1e-9) * 1e-6)
             matrix = weigh_edges(self.link, latency, self.vertices)
         return matrix
 
     def find_hosts(self, hosts: Sequence[str]) -> Integers:
-        """Return the vertex of each host by its name, int64 [host]; -1 where there is none.
+        """Return the vertex of each named host, int64 [host]; -1 for unknown names.
 
         Raises:
-            InconsistentError: two hosts are one vertex.
+            InconsistentError: two hosts are the same vertex.
         """
         candidates = np.flatnonzero(self.may_be_host)
         by_name = HostIndex(self.names[vertex] for vertex in candidates)
@@ -115,7 +115,7 @@ class Reference:
         return found
 
     def count_hops(self, hosts: Integers) -> npt.NDArray[np.float32]:
-        """Return the links on a shortest path between hosts, float32 [host, host]; inf where there is none."""
+        """Return the number of links on a shortest path between hosts, float32 [host, host]; inf without a path."""
         graph = self.adjacency()
         near = [graph.indices[graph.indptr[host] : graph.indptr[host + 1]] for host in hosts.tolist()]
         if all(len(each) == 1 for each in near):
@@ -131,14 +131,14 @@ class Reference:
 
 
 def read_reference(name: str, rail: int = 0) -> Reference:
-    """Read a plan in DOT or TGF or an inferred topology, by the name's end; else a fabric in any format.
+    """Read a DOT or TGF plan or an inferred topology, by the name's suffix; else a fabric in any format.
 
     Args:
-        name: of a file, a folder of dumps, or a synthetic fabric.
-        rail: of several in a folder.
+        name: name of a file, a folder of dumps, or a synthetic fabric.
+        rail: number of the rail in a folder with several.
 
     Raises:
-        InputError: the file has another form.
+        InputError: the file has another format.
         UsageError: there is no such rail.
     """
     suffix = Path(name).suffix
@@ -162,7 +162,7 @@ def _from_dot(name: str, graph: DotGraph) -> Reference:
     for a, b, attributes in graph.edges:
         pair = (min(number[a], number[b]), max(number[a], number[b]))
         if pair[0] == pair[1] or (graph.directed and pair in links):
-            continue  # the arc back of a link that is there
+            continue  # the reverse arc of a known link
         links[pair] = (_read_speed(attributes), _read_microseconds(attributes))
     columns = np.array(list(links.values()), np.float64).reshape(-1, 2).T
     return Reference(
@@ -182,7 +182,7 @@ def _other_names(attributes: Attributes) -> tuple[str, ...]:
 
 
 def _read_speed(attributes: Attributes) -> float:
-    """Return the speed of an edge's attributes, Gb/s; a number without a unit is in Gb/s, as in the paper's plans."""
+    """Return the speed from an edge's attributes, Gb/s; a number without a unit is in Gb/s, as in the paper's plans."""
     for key in (*_SPEEDS, "label"):
         if (match := _SPEED.fullmatch(attributes.get(key, "").strip('"'))) and float(match[1]) > 0:
             return float(match[1]) * _GIGA[(match[2] or "").lower()]
@@ -211,12 +211,12 @@ def take_topology(name: str, topology: InferredTopology) -> Reference:
 
 
 def _from_subnet(name: str, subnet: Subnet) -> Reference:
-    """Return a fabric as a reference: an adapter's vertex is its host, and its name is the host's."""
+    """Return a fabric as a reference: an adapter's vertex represents its host and has the host's name."""
     fabric = subnet.fabric
     hosts = find_hosts([fabric])
     host_of = hosts.of_node[0]
     is_host = host_of >= 0
-    # Two adapters of a host are one vertex: the first one's.
+    # Two adapters of a host share one vertex, the first adapter's.
     own = {int(host): int(np.flatnonzero(host_of == host)[0]) for host in np.unique(host_of[is_host])}
     vertex = np.array([own[host] if host >= 0 else node for node, host in enumerate(host_of.tolist())], np.int64)
     lid = np.zeros(fabric.nodes, np.int32)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slow links: those that delays show to be slower than their peers, or than their speed.
+"""Slow links: links with delays above their peers', or with throughput below their speed.
 
-Medians over paths show a slow link only where most paths avoid it; of four leaf switches each uplink is on half of the
-paths. Latencies of all links are therefore also fitted to all paths at the same time, with relative errors, and Huber's
-weights limit those that are grossly wrong.
+Medians over paths show a slow link only if most paths avoid it. With four leaf switches, each uplink is on half of the
+paths. Latencies of all links are therefore also fitted to all paths at the same time, with relative errors. Huber's
+weights limit the influence of grossly wrong delays.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ Integers = npt.NDArray[np.int64]
 _MOST_FOUND = 100
 _MOST_PATHS = 0.5
 _ANYWHERE, _SOMEWHERE = 3.0, 5.0
-"""Standard errors by which paths over a slow link exceed their kind: in each kind, and in at least one."""
+"""Required excess of paths over a slow link, in standard errors: in each kind, and in at least one kind."""
 _FAR_SLOWER = 2.5
-"""A link that is twice as slow looks like a switch with two links that a plan leaves out."""
+"""Factor of a certainly slow link; at a factor of 2 a plan may lack a switch with two links."""
 
 LARGEST = 1024
-"""Number of links; with more there are enough paths for medians."""
+"""Largest number of links for the fit; with more links there are enough paths for medians."""
 
 _ROUNDS = 5
 _NOTHING = 1e-6
@@ -46,12 +46,12 @@ class SlowLink:
     """A link that is slower than expected.
 
     Attributes:
-        link: of the reference.
-        why: a sentence.
-        ratio: how many times slower.
-        excess_seconds: what it adds to a delay beyond its peers, a share of it for several links in a row; 0 where the
-            evidence is its throughput.
-        bytes_per_second: largest throughput of a pair over it; nan where the evidence is its delay.
+        link: number of the link in the reference.
+        why: reason, a sentence.
+        ratio: factor by which the link is slower.
+        excess_seconds: additional time compared with peers, a share of it for several links in a row; 0 if the
+            throughput is the evidence.
+        bytes_per_second: largest throughput of a pair over the link; nan if the delay is the evidence.
     """
 
     link: int
@@ -66,20 +66,21 @@ def find_slow_links(
 ) -> list[SlowLink]:
     """Find links over which messages take longer than over paths of the same kind.
 
-    Of some hundred links, where paths are unique, a fit to all paths gives what each link adds. The rest
-    is found by kinds of paths.
+    For up to some hundred links with unique paths, a fit to all paths gives the excess of each link. Other cases use
+    kinds of paths.
 
-    Paths are of one kind when they have the same number of links of each speed, between hosts and switches or switches.
-    A link's excess is the least, over the kinds of its paths, of the median by which these exceed all paths of their
-    kind. Where the uplink of a switch is slow, paths among its hosts are not, so that no host's link is blamed. Kinds
-    of which most paths have the link are no evidence. The worst link is taken, its excess subtracted, and so on. Where
-    the reference has latencies, such as an earlier inference, these are the expected delays instead.
+    Paths of one kind have the same number of links of each speed, counted separately for host links and switch links.
+    Within a kind, a link's excess is the median by which its paths exceed all paths. Over all kinds the smallest excess
+    counts. If the uplink of a switch is slow, paths among its hosts are not, so that no host's link is blamed. A kind
+    is no evidence if most of its paths use the link. The method takes the worst link, subtracts its excess, and
+    repeats. If the reference has latencies, for example from an earlier inference, they replace the delays of the
+    kinds.
 
     Args:
         reference: the links.
-        paths: of the pairs.
-        delays: float64 [pair], seconds; nan for those that do not count.
-        least: share of a delay that counts.
+        paths: paths of the pairs.
+        delays: float64 [pair], seconds; nan to exclude a pair.
+        least: smallest excess that counts, as a share of the delay.
     """
     there = np.isfinite(delays) & (delays > 0) & (paths.hops > 0)
     has_latencies = bool(np.isfinite(reference.latency_seconds).all())
@@ -104,7 +105,7 @@ def find_slow_links(
 def _find_by_kinds(
     reference: Reference, paths: ReferencePaths, delays: Floats, least: float, has_latencies: bool
 ) -> list[SlowLink]:
-    """Find slow links by kinds of paths, see `find_slow_links`, or by the reference's own latencies."""
+    """Find slow links by kinds of paths (see `find_slow_links`), or by the reference's own latencies."""
     there = np.isfinite(delays) & (delays > 0) & (paths.hops > 0)
     entry = there[paths.pair]
     link, pair = paths.link[entry], paths.pair[entry]
@@ -153,14 +154,14 @@ def _find_by_kinds(
 
 
 def _add_up(reference: Reference, paths: ReferencePaths, delays: Floats, there: npt.NDArray[np.bool_]) -> Floats:
-    """Return the delays by the reference's latencies and a common overhead, float64 [pair], seconds."""
+    """Return delays predicted from the reference's latencies and a common overhead, float64 [pair], seconds."""
     sums = np.bincount(paths.pair, reference.latency_seconds[paths.link], len(delays))
     usual: Floats = np.maximum(sums + max(float(np.median((delays - sums)[there])), 0.0), 1e-12)
     return usual
 
 
 def _number_kinds(reference: Reference, paths: ReferencePaths) -> Integers:
-    """Number the kinds of paths: which links they have, by speed and by what these join; int64 [pair]."""
+    """Return the kind of each path by the numbers of links of each speed and type, int64 [pair]."""
     ends = reference.is_end[reference.link].sum(axis=1)
     columns = np.stack([ends, np.nan_to_num(reference.gbps)], axis=1)
     _, like = np.unique(columns, axis=0, return_inverse=True)
@@ -171,7 +172,7 @@ def _number_kinds(reference: Reference, paths: ReferencePaths) -> Integers:
 
 
 def _medians(group: Integers, values: Floats) -> Floats:
-    """Return for each value the median of its group."""
+    """Return the median of each value's group."""
     label, of = np.unique(group, return_inverse=True)
     medians: Floats = _group_medians(of, values, len(label))[of]
     return medians
@@ -189,10 +190,10 @@ def _group_medians(group: Integers, values: Floats, groups: int) -> Floats:
 def _without_peers(
     paths: ReferencePaths, delays: Floats, there: npt.NDArray[np.bool_], known: set[int]
 ) -> Iterator[SlowLink]:
-    """Find links that have no peers: all paths of a number of hops have them, and no shorter path has.
+    """Find links without peers: all paths of one number of hops use them, and no shorter path does.
 
-    What they add per hop is compared with the cost of other hops; that of the shortest paths includes the cost of a
-    message.
+    The excess of such a link per hop is compared with the cost of other hops. The cost of the shortest paths includes
+    the cost of a message.
     """
     hops = np.unique(paths.hops[there])
     usual = np.array([np.median(delays[there & (paths.hops == each)]) for each in hops])
@@ -220,12 +221,12 @@ def find_slow_by_speed(
 ) -> list[SlowLink]:
     """Find links whose speed no pair reaches.
 
-    A link is at least as fast as the best pair over it. What a pair reaches without a fault depends on the MPI too, so
-    that a slow link must also be slower, relative to its speed, than the other links of the fabric.
+    A link is at least as fast as the best pair over it. The throughput of a healthy pair depends on the MPI library
+    too. A slow link must therefore also be slower, relative to its speed, than the other links of the fabric.
 
     Args:
-        reference: with speeds.
-        paths: of the pairs.
+        reference: links with speeds.
+        paths: paths of the pairs.
         bytes_per_second: float64 [pair], throughput.
         least: share of its speed that a link should reach.
     """
@@ -254,17 +255,17 @@ def find_slow_by_speed(
 def find_slow_by_fit(
     reference: Reference, paths: ReferencePaths, delays: Floats, there: npt.NDArray[np.bool_], least: float
 ) -> dict[int, tuple[float, float]]:
-    """Find links that add more than others of the same speed and the same distance from hosts.
+    """Find links with a longer latency than other links of the same speed and the same distance from hosts.
 
     Args:
         reference: the links.
-        paths: of the pairs.
+        paths: paths of the pairs.
         delays: float64 [pair], seconds.
-        there: bool [pair], which of them count.
-        least: share of the shortest delay over a link that counts.
+        there: bool [pair], delays that count.
+        least: smallest excess that counts, as a share of the shortest delay over the link.
 
     Returns:
-        link -> excess over its peers, seconds, and the ratio by which it lengthens the shortest delay over it.
+        link -> excess over its peers in seconds, and the factor by which it lengthens the shortest delay over it.
     """
     links = len(reference.link)
     if links > LARGEST or not there.any():
@@ -281,7 +282,7 @@ def find_slow_by_fit(
 
 
 def _fit(matrix: csr_matrix, delays: Floats) -> tuple[Floats, Floats]:
-    """Return each link's latency and its standard error, float64 [link]; nan where the paths do not determine it."""
+    """Return each link's latency and standard error, float64 [link] each; nan if the paths do not determine them."""
     weight = np.ones(len(delays))
     for _ in range(_ROUNDS):
         rows = diags(np.sqrt(weight) / delays) @ matrix
@@ -292,7 +293,7 @@ def _fit(matrix: csr_matrix, delays: Floats) -> tuple[Floats, Floats]:
         left = np.abs(1 - (matrix @ latency) / delays)
         scale = NORMAL * float(np.median(left))
         weight = np.minimum(1.0, _BELIEVED * max(scale, _NOTHING) / np.maximum(left, 1e-300))
-    # Both directions of a pair may be one measurement, and each fitted latency reduces the errors.
+    # Both directions of a pair may be one measurement, and each fitted latency reduces the residuals.
     pairs = len(delays) / 2
     inflated = scale * np.sqrt(2 * pairs / max(pairs - np.count_nonzero(told), 1.0))
     error: Floats = inflated * np.sqrt((np.square(base) / value[told]).sum(axis=1))
@@ -301,7 +302,7 @@ def _fit(matrix: csr_matrix, delays: Floats) -> tuple[Floats, Floats]:
 
 
 def _usual_of_like(reference: Reference, latency: Floats) -> Floats:
-    """Return the lower median latency of peers: links of the same speed and distance from hosts; nan without peers."""
+    """Return the lower median latency of peers (same speed, same distance from hosts); nan without peers."""
     ends = np.flatnonzero(reference.is_end)
     far = dijkstra(reference.adjacency(), directed=False, unweighted=True, indices=ends, min_only=True)
     columns = np.column_stack([np.sort(far[reference.link], axis=1), np.nan_to_num(reference.gbps)])

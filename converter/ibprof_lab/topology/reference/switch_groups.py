@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts of each switch, and distances between switches, by a reference and by delays: the cables that differ."""
+"""Hosts of each switch and distances between switches, by a reference and by delays, to find wrong cables."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ Links = tuple[tuple[str, str], ...]
 
 _AS_NEAR = 0.1
 _CLEAR = 5.0
-"""Scaled median deviations between neighbours and other switches, so that hundreds of pairs are distinguished."""
+"""Required gap between neighbours and other switches, in scaled median deviations, to distinguish hundreds of pairs."""
 
 _AS_FAR = 0.2
 _ROWS = 512
-"""Number of rows that are processed at the same time."""
+"""Number of rows processed at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
 class SwitchDistances:
-    """Switches of a reference with hosts, and their distances.
+    """Switches with hosts of a reference, and their distances.
 
     Attributes:
-        vertex: int64 [switch], of the reference.
-        names: of the switches.
-        members: for each of them its hosts' names.
-        hops: float64 [switch, switch], links between their hosts by the reference; inf on the diagonal.
-        delay: float64 [switch, switch], seconds, the mean of their hosts', the shorter one of both directions; inf on
-            the diagonal and where not measured.
-        inside: float64 [switch], seconds, the mean delay between the hosts of each; nan for one host.
+        vertex: int64 [switch], vertices in the reference.
+        names: names of the switches.
+        members: names of each switch's hosts.
+        hops: float64 [switch, switch], number of links between hosts by the reference; inf on the diagonal.
+        delay: float64 [switch, switch], seconds, mean delay between hosts, the shorter of both directions; inf on the
+            diagonal and where not measured.
+        inside: float64 [switch], seconds, mean delay between the hosts of a switch; nan for one host.
     """
 
     vertex: Integers
@@ -61,13 +61,13 @@ class SwitchDistances:
 def measure_switch_distances(
     reference: Reference, hosts: tuple[Names, Integers], leaf: Integers, kept: npt.NDArray[np.bool_], delays: Floats
 ) -> SwitchDistances:
-    """Average the delays of hosts to those of their switches.
+    """Average host delays per pair of switches.
 
     Args:
-        reference: the expected topology.
-        hosts: their names and vertices of the reference.
-        leaf: int64 [host], the vertex of each host's switch.
-        kept: bool [host], those that are where the reference has them.
+        reference: expected topology.
+        hosts: the hosts' names and vertices in the reference.
+        leaf: int64 [host], vertex of each host's switch.
+        kept: bool [host], hosts measured at their switch in the reference.
         delays: float64 [host, host], seconds.
     """
     if not kept.any():
@@ -92,7 +92,7 @@ def measure_switch_distances(
 
 
 def find_recabled_switches(between: SwitchDistances) -> tuple[RecabledSwitch, ...]:
-    """Return the switches whose nearest ones are not the expected ones."""
+    """Return the switches whose measured nearest switches differ from the expected ones."""
     if len(between.names) < 3:
         return ()
     hops, delay, names = between.hops, between.delay, np.array(between.names)
@@ -110,17 +110,17 @@ def find_recabled_switches(between: SwitchDistances) -> tuple[RecabledSwitch, ..
 
 
 def compare_switch_links(between: SwitchDistances, graph: nx.Graph) -> tuple[Links, Links] | None:
-    """Find links between switches that the delays lack, and links that they have in addition to the reference's.
+    """Compare the links between switches that delays show with the reference's links.
 
-    Neighbours are one link apart and all others at least two, which is a gap in the delays without the hosts' links. A
-    link is missing where the delay is that of the path around it; a shorter one is a slow link.
+    Neighbours are one link apart and all others at least two. Without the hosts' links, this leaves a gap in the
+    delays. A link is missing if the delay equals that of the path around it. A shorter delay means a slow link.
 
     Args:
-        between: all switches of the reference, except those whose hosts are elsewhere.
-        graph: of the reference.
+        between: all switches of the reference, except switches with misplaced hosts.
+        graph: graph of the reference.
 
     Returns:
-        Missing links, and additional ones; None where the delays scatter too much.
+        Missing links, and additional links; None if the delays scatter too much.
     """
     half = np.nan_to_num(between.inside, nan=np.nan_to_num(_median(between.inside))) / 2
     apart = between.delay - half[:, None] - half
@@ -152,7 +152,7 @@ def compare_switch_links(between: SwitchDistances, graph: nx.Graph) -> tuple[Lin
 
 
 def _count_around(graph: nx.Graph, one: int, other: int) -> int:
-    """Return the links of a shortest path between neighbours without their own link; 1 where there is none."""
+    """Return the number of links on the shortest detour between neighbours; 1 without a detour."""
     without = nx.restricted_view(graph, [], [(one, other)])
     try:
         return int(nx.shortest_path_length(without, one, other))
@@ -161,7 +161,7 @@ def _count_around(graph: nx.Graph, one: int, other: int) -> int:
 
 
 def group_by_switch(topology: InferredTopology, hosts: Sequence[int]) -> Integers:
-    """Return the number of each host's switch, int64 [host]; of the host itself where it has none or several."""
+    """Return the number of each host's switch, int64 [host]; the host's number if it has no switch or several."""
     degree = np.bincount(topology.edge.ravel(), minlength=topology.vertices)
     place = np.arange(topology.vertices)
     for a, b in topology.edge.tolist():
@@ -172,12 +172,12 @@ def group_by_switch(topology: InferredTopology, hosts: Sequence[int]) -> Integer
 
 
 def number_groups(leaf: Integers) -> Integers:
-    """Number hosts' switches from 0 on, int64 [host]."""
+    """Number the hosts' switches from 0, int64 [host]."""
     return np.unique(leaf, return_inverse=True)[1].ravel().astype(np.int64)
 
 
 def join_moved(now: Integers, was: Integers, nearer: Integers) -> Integers:
-    """Put each host that is clearly among those of another switch into their group, where they share one."""
+    """Move each host that is clearly among the hosts of another switch into their group, if these share one group."""
     joined = now.copy()
     for host in np.flatnonzero(nearer != was).tolist():
         groups = np.unique(now[(was == nearer[host]) & (nearer == was)])
@@ -187,9 +187,9 @@ def join_moved(now: Integers, was: Integers, nearer: Integers) -> Integers:
 
 
 def find_nearer(was: Integers, delays: Floats) -> Integers:
-    """Return the number of each host's switch: the expected one, unless it is among the hosts of another one.
+    """Return each host's switch number: the expected switch, or the switch of hosts that are clearly nearer.
 
-    That is where it is nearer to them than to its expected group, and as near as they are to one another. `was` are the
+    The host must be nearer to them than to its expected group, and as near as they are to each other. `was` has the
     expected numbers, int64 [host]; `delays` are float64 [host, host], seconds.
     """
     every_host = np.arange(len(was))
@@ -214,7 +214,7 @@ def _median(values: Floats) -> float:
 
 
 def find_leaves(reference: Reference, hosts: Integers) -> Integers:
-    """Return the vertex of each host's switch in the reference, int64 [host]; the host's where it has several links."""
+    """Return the vertex of each host's switch in the reference, int64 [host]; the host if it has several links."""
     graph = reference.adjacency()
     leaf = hosts.copy()
     for place, vertex in enumerate(hosts.tolist()):
@@ -229,17 +229,16 @@ def compare_groups(
 ) -> tuple[TopologyDifferences, npt.NDArray[np.bool_]]:
     """Compare the groups of hosts on each switch.
 
-    A host that is alone on its switch has no group; it is only reported where it is with several hosts of another
-    switch.
+    A single host on a switch has no group. It is reported only if it is measured with several hosts of another switch.
 
     Args:
-        hosts: the differences so far.
-        was, now: int64 [host], numbers of the groups by the reference and by the delays.
-        leaf: names of the reference's switch of each host.
+        hosts: differences found so far.
+        was, now: int64 [host], group numbers by the reference and by the delays.
+        leaf: name of each host's switch in the reference.
         delays: float64 [host, host], seconds.
 
     Returns:
-        The differences, and which hosts are elsewhere, bool [host].
+        The differences, and the misplaced hosts as a mask, bool [host].
     """
     names = np.array(hosts.hosts, dtype=object)
     overlap = np.zeros((now.max() + 1, was.max() + 1), np.int64)
@@ -278,6 +277,6 @@ def compare_groups(
 
 
 def _is_nearer(delay: Floats, these: Integers, those: Integers) -> bool:
-    """Return whether a host's delays show that it is nearer to some hosts than to others."""
+    """Return True if a host's delays show that it is nearer to `these` hosts than to `those` hosts."""
     near, far = (each[np.isfinite(each)] for each in (delay[these], delay[those]))
     return bool(len(near) and len(far) and np.median(near) < (1 - _AS_NEAR / 2) * np.median(far))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Direct links that delays cannot show: as long as the path that the topology has between the same two switches.
+"""Direct links that delays cannot show, since the known path between the same two switches is equally long.
 
-Two hosts send while other pairs fill a link of that path. Where they have a link of their own their rate stays.
+Two hosts send while other pairs fill a link of the known path. If the two hosts have a direct link, their rate stays.
 
-Source: Bufe (see `published_methods`), section 2.2.1. Unlike in print, a rate that stays shows a direct link only where
+Source: Bufe (see `published_methods`), section 2.2.1. Unlike in print, an unchanged rate proves a direct link only if
 the pairs are known to fill the path, and the rates of all pairs count.
 """
 
@@ -31,11 +31,11 @@ from ibprof_lab.topology.throughput.pair_jobs import (
 )
 
 _OVERFULL = 1 / SAME
-"""Demand relative to a link's throughput from which on the link cannot carry all of it."""
+"""Smallest ratio of demand to throughput at which a link cannot carry all of the demand."""
 
 
 class Finding(Enum):
-    """The answers to the question of a direct link between two switches."""
+    """Answers to the question whether two switches have a direct link."""
 
     DIRECT = "direct"
     NONE = "none"
@@ -44,12 +44,12 @@ class Finding(Enum):
 
 @dataclass(frozen=True, slots=True)
 class BlockedPath:
-    """Two hosts, and pairs that fill a link of the path between them.
+    """Two hosts, and pairs that fill a link of the hosts' path.
 
     Attributes:
-        hosts: that may have a direct link between their switches.
-        switches: of the path.
-        link: the two switches whose link the other pairs fill.
+        hosts: hosts whose switches may have a direct link.
+        switches: switches of the path.
+        link: two switches whose link the other pairs fill.
         jobs: the two hosts alone, the other pairs alone, and all together, the two hosts first.
     """
 
@@ -61,7 +61,7 @@ class BlockedPath:
 
 @dataclass(frozen=True, slots=True)
 class BlockedRates:
-    """The rates of a blocked path's jobs, and whether the hosts' switches have a direct link."""
+    """The rates of a blocked path's jobs, and the finding on a direct link between the hosts' switches."""
 
     path: BlockedPath
     alone: PairJobResult
@@ -72,7 +72,7 @@ class BlockedRates:
 
 @dataclass(frozen=True, slots=True)
 class DirectLinkResults:
-    """All blocked paths that were measured; `left_out` counts pairs without a sure path that other hosts could fill."""
+    """All measured blocked paths; `left_out` counts pairs without a certain path that other hosts could fill."""
 
     rates: tuple[BlockedRates, ...]
     left_out: int
@@ -82,8 +82,8 @@ class DirectLinkTest:
     """All blocked paths of a topology.
 
     Args:
-        topology: undirected.
-        chosen: pairs of hosts; None for one of each two switches with hosts.
+        topology: undirected topology.
+        chosen: pairs of hosts; None for one pair per two switches with hosts.
     """
 
     def __init__(self, topology: InferredTopology, chosen: Collection[Pair] | None = None) -> None:
@@ -97,7 +97,7 @@ class DirectLinkTest:
 
     @property
     def rounds(self) -> int:
-        """Number of rounds: three for each set of paths that share nothing."""
+        """Number of rounds: three per set of disjoint paths."""
         return 3 * len(self._rounds)
 
     def run(self, measurement: RoundMeasurement, advance: Callable[[], None]) -> DirectLinkResults:
@@ -115,7 +115,7 @@ class DirectLinkTest:
         return DirectLinkResults(tuple(results), self.left_out)
 
     def _all_pairs(self) -> Iterator[Pair]:
-        """Yield a host on each of two switches that are at least two links apart."""
+        """Yield one host pair for each two switches at least two links apart."""
         first: dict[int, int] = {}
         for host, switch in enumerate(self.routes.attachment.host_switch.tolist()):
             first.setdefault(switch, host)
@@ -125,9 +125,9 @@ class DirectLinkTest:
 
 
 def _block(routes: InferredRoutes, pair: Pair) -> BlockedPath | None:
-    """Return how to fill the link of a pair's path that most others can use; None where that is not possible.
+    """Return a way to fill the link of the pair's path that most other pairs can use; None if there is none.
 
-    Pairs whose path includes the whole of it could take the direct link too.
+    Other pairs whose path includes the whole path are excluded, since they could take the direct link too.
     """
     switches = routes.switches(*pair)
     if len(switches) < 3 or not routes.is_certain(*pair):
@@ -140,7 +140,7 @@ def _block(routes: InferredRoutes, pair: Pair) -> BlockedPath | None:
 
 
 def _everything(path: BlockedPath) -> PairJob:
-    """Return the job that uses all that a path's jobs use."""
+    """Return a job with all resources of a path's jobs."""
     return path.jobs[2]
 
 
@@ -157,10 +157,10 @@ def _judge(
 
 
 def _would_not_fit(routes: InferredRoutes, path: BlockedPath, alone: PairJobResult, others: PairJobResult) -> bool:
-    """Return whether the link cannot carry the two hosts in addition to the other pairs.
+    """Return True if the link cannot carry the two hosts in addition to the other pairs.
 
-    Its throughput was measured; or the other pairs hold one another up there; or its two ends are hosts that send over
-    it as fast as they can.
+    There are three proofs: the measured throughput of the link; other pairs that slow each other down on it; or a link
+    between two hosts that both send at their full rate over it.
     """
     known, demand = routes.topology.throughput, alone.total + others.total
     edge = routes.edge_between(*path.link)
@@ -173,7 +173,7 @@ def _would_not_fit(routes: InferredRoutes, path: BlockedPath, alone: PairJobResu
 
 
 def add_direct_links(topology: InferredTopology, found: Iterable[BlockedRates]) -> InferredTopology:
-    """Return a topology with the direct links that were found, each as long as its path."""
+    """Return a topology with the found direct links, each as long as its path."""
     direct = [each for each in found if each.finding is Finding.DIRECT]
     routes, count = InferredRoutes(topology), len(direct)
     ends = np.array([(each.path.switches[0], each.path.switches[-1]) for each in direct], np.int64).reshape(-1, 2)
@@ -200,7 +200,7 @@ _WORDS = {
 
 
 def describe_direct_links(topology: InferredTopology, found: DirectLinkResults) -> Iterator[str]:
-    """Yield a line for each pair, direct links first, then how many pairs were left out."""
+    """Yield a line per pair, direct links first, then the number of pairs left out."""
     order, names = list(Finding), _name_switches(topology)
     for each in sorted(found.rates, key=lambda each: order.index(each.finding)):
         row = _row(topology, names, each)
@@ -215,13 +215,13 @@ def describe_direct_links(topology: InferredTopology, found: DirectLinkResults) 
 
 
 def list_direct_links(topology: InferredTopology, found: DirectLinkResults) -> dict[str, Any]:
-    """Return what was found as JSON: `direct_links[]`, and `not_tried`, the number of pairs."""
+    """Return the JSON results: `direct_links[]`, and `not_tried`, the number of pairs."""
     names = _name_switches(topology)
     return {"direct_links": [_row(topology, names, each) for each in found.rates], "not_tried": found.left_out}
 
 
 def _name_switches(topology: InferredTopology) -> list[str]:
-    """Return the names of all switches; of a host's own switch, the host's."""
+    """Return the names of all switches; the host's name for a host's own switch."""
     return [topology.names[vertex] for vertex in attach_hosts(topology).vertices()]
 
 

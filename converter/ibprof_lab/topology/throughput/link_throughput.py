@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Throughput of each link and switch: the pairs of hosts that send at the same time, and what their rates show.
+"""Throughput of each link and switch, from the rates of host pairs that send at the same time.
 
-Unlike in print, the throughput over several links is their minimum, and so that of a node is the largest of its pairs'
-(2.3.2).
+Unlike in print, the throughput over several links is their minimum. The throughput of a node is the largest of its
+pairs' (2.3.2).
 
 Source: Bufe (see `published_methods`), section 2.3.
 """
@@ -30,18 +30,18 @@ from ibprof_lab.topology.throughput.pair_jobs import (
 )
 
 SAME = 0.9
-"""Share of the bound by other links from which on these may have been the bottleneck."""
+"""Smallest share of the bound by other links at which these may have been the bottleneck."""
 
 _ALL_PAIRS = 8
-"""Number of hosts on a switch up to which all of their pairs are measured; with more, neighbours by latency."""
+"""Largest number of hosts on a switch with all pairs measured; with more, neighbours by latency."""
 
 _FEWEST_TO_SHARE = 4
 _TRIED = 32
-"""Hosts near to a link that are tried for pairs which are sure to use it."""
+"""Number of hosts near a link that are tried for pairs that certainly use it."""
 
 
 def is_wide_enough(first: PairJobResult, second: PairJobResult, third: PairJobResult) -> bool:
-    """Return whether a switch carries all of its pairs at the same time as well as one after another (2.3.2)."""
+    """Return True if a switch carries all of its pairs at the same time as well as one after another (2.3.2)."""
     return third.total >= SAME * (first.total + second.total)
 
 
@@ -50,13 +50,13 @@ def find_throughput(
 ) -> LinkThroughput:
     """Return the throughput of links and switches.
 
-    A link carries at least the largest rate that was seen on it. It may carry more where the other links of the senders
-    explain that rate. Of two hosts on one switch the slower one is the bottleneck, or both are.
+    A link carries at least the largest rate seen on it. It may carry more if the other links of the senders explain
+    that rate. Of two hosts on one switch, the slower one is the bottleneck, or both are.
 
     Args:
-        routes: of the topology.
-        results: of all jobs.
-        through: switch -> the result of the job for its maximum.
+        routes: routes of the topology.
+        results: results of all jobs.
+        through: switch -> result of the job for its maximum.
 
     Source: Bufe (see `published_methods`), sections 2.3.2 to 2.3.4; the bound is ibprof's.
     """
@@ -89,9 +89,9 @@ def _loads(result: PairJobResult) -> dict[int, float]:
 
 
 def _bound(job: PairJob, through: int | None, gbps: npt.NDArray[np.float64], aside: set[int]) -> float:
-    """Return the largest rate of a job through an edge, or in total for None, Gb/s, given the throughput of links.
+    """Return the largest rate of a job through an edge, or in total for None, Gb/s, by the throughput of its links.
 
-    Links of unknown throughput (nan) do not limit, nor do the edges `aside`.
+    Links of unknown throughput (nan) and the edges in `aside` do not limit.
     """
     used = [row for row, links in enumerate(job.links) if through is None or through in links]
     edges = sorted({edge for row in used for edge in job.links[row]} - aside)
@@ -100,13 +100,13 @@ def _bound(job: PairJob, through: int | None, gbps: npt.NDArray[np.float64], asi
         return inf
     shares = np.array([[edge in job.links[row] for row in used] for edge in limits], float)
     if not shares.any(axis=0).all():
-        return inf  # a pair that nothing else limits
+        return inf  # a pair without another limit
     found = linprog(-np.ones(len(used)), A_ub=shares, b_ub=gbps[limits], bounds=(0, None))
     return -float(found.fun or 0.0) if found.success else inf
 
 
 class ThroughputMeasurement:
-    """All measurements of a topology's links and switches; at most `most` pairs send over a link at the same time."""
+    """All measurements of a topology's links and switches; at most `most` pairs share a link at the same time."""
 
     def __init__(self, topology: InferredTopology, most: int | None = None) -> None:
         self._routes = InferredRoutes(topology)
@@ -123,13 +123,13 @@ class ThroughputMeasurement:
 
     @property
     def rounds(self) -> int:
-        """Number of rounds when all switches are wide enough."""
+        """Number of rounds if all switches are wide enough."""
         of_probes = len(put_into_rounds([job for jobs in self._probes.values() for job in jobs]))
         of_hosts = len(put_into_rounds(pair_hosts_of_switches(self._routes)))
         return of_probes + of_hosts + len(self._neighbours) + len(self._shared)
 
     def run(self, measurement: RoundMeasurement, advance: Callable[[], None]) -> LinkThroughput:
-        """Measure all jobs, or as many as possible until all processes stop; return the throughput of links.
+        """Measure all jobs until done or until all processes stop; return the throughput of links.
 
         `advance` is called after each round.
         """
@@ -156,10 +156,10 @@ class ThroughputMeasurement:
 
 
 def pair_neighbours(routes: InferredRoutes) -> list[list[PairJob]]:
-    """Pair hosts that are linked with one another: rounds, by paths along the links (2.3.1, algorithms 4 and 5).
+    """Pair linked hosts in rounds, by paths along the links (2.3.1, algorithms 4 and 5).
 
-    A path begins at the host with most links left, goes on to its neighbour with most, and so on; every second of its
-    links is measured. A line or a ring takes two or three rounds. A host with n links takes at least n.
+    A path begins at the host with the most remaining links, and continues to the neighbour with the most. Every second
+    link of the path is measured. A line or a ring takes two or three rounds. A host with n links takes at least n.
     """
     host_of = {
         int(switch): host
@@ -199,10 +199,10 @@ def _pair_along_paths(left: dict[int, set[int]]) -> list[Pair]:
 
 
 def probe_switches(routes: InferredRoutes) -> dict[int, tuple[PairJob, PairJob, PairJob]]:
-    """Return for each switch of four hosts or more the jobs that show whether it carries all of them at the same time.
+    """Return the test jobs of each switch with four hosts or more: does it carry all pairs at the same time?
 
-    The jobs are all of its pairs but one, that one, and all: the third carries as much as the first two together
-    (2.3.2).
+    The jobs are all pairs but one, the remaining pair, and all pairs. A wide switch carries as much in the third job as
+    in the first two together (2.3.2).
     """
     probes = {}
     for switch, hosts in _hosts_by_switch(routes).items():
@@ -215,9 +215,9 @@ def probe_switches(routes: InferredRoutes) -> dict[int, tuple[PairJob, PairJob, 
 
 
 def pair_hosts_of_switches(routes: InferredRoutes, narrow: Iterable[int] = ()) -> list[PairJob]:
-    """Pair the hosts on each switch (2.3.2); one that is alone on its switch is paired with the nearest other.
+    """Pair the hosts on each switch (2.3.2); a single host is paired with the nearest host of another switch.
 
-    The pairs of `narrow` switches are measured one at a time.
+    Pairs of `narrow` switches are measured one at a time.
     """
     jobs = []
     narrow = set(narrow)
@@ -250,12 +250,13 @@ def pair_across_link(
     """Pair as many hosts as possible such that all messages use the link between two switches (2.3.3).
 
     Args:
-        routes: of the topology.
-        one, other: the switches; each pair's first host is on the side of the first one.
-        most: number of pairs; None for all.
-        avoid: hosts that are in no pair; no path of a pair passes the switches of both.
+        routes: routes of the topology.
+        one, other: the two switches; each pair's first host is on the side of `one`.
+        most: largest number of pairs; None for all.
+        avoid: excluded hosts; no pair's path includes the switches of both.
 
     Returns:
+        The job; None if no pair certainly uses the link.
         None where no pair is sure to use it.
     """
     sides = (routes.behind(one, other), routes.behind(other, one))
@@ -270,10 +271,10 @@ def pair_across_link(
 
 
 def pair_through_switch(routes: InferredRoutes, switch: int, most: int | None = None) -> PairJob | None:
-    """Pair hosts of two groups of similar size whose messages all go through a switch (2.3.4).
+    """Pair hosts of two groups of similar size such that all messages pass a switch (2.3.4).
 
-    The groups consist of the parts of the network without the switch: the partition problem. `most` limits the number
-    of pairs. None where no pair is sure to go through the switch.
+    Without the switch, the network has several parts; each group consists of some parts (the partition problem). `most`
+    limits the number of pairs. None if no pair certainly uses the switch.
     """
     hosts = np.flatnonzero(np.isfinite(routes.distance[switch, routes.attachment.host_switch]))
     _, part, sizes = np.unique(routes.branch_of(switch, hosts), return_inverse=True, return_counts=True)
@@ -283,11 +284,11 @@ def pair_through_switch(routes: InferredRoutes, switch: int, most: int | None = 
 
 
 def split_evenly(sizes: list[int]) -> list[int]:
-    """Split parts into two groups of sizes that differ as little as possible: 0 or 1 for each part.
+    """Split parts into two groups with the smallest difference of sizes; return 0 or 1 per part.
 
-    All sums of some of the parts are computed, a bit each.
+    All possible sums of parts are computed as bits of an integer.
     """
-    sums = [1]  # after each part, the possible sums
+    sums = [1]  # possible sums after each part
     for size in sizes:
         sums.append(sums[-1] | sums[-1] << size)
     half = sum(sizes) // 2
@@ -303,7 +304,7 @@ def split_evenly(sizes: list[int]) -> list[int]:
 def _pair_up(
     routes: InferredRoutes, near: list[int], far: list[int], fits: Callable[[Pair], bool], most: int | None
 ) -> PairJob | None:
-    """Pair hosts of two sides in their order, each with the first of the other side that is sure to fit."""
+    """Pair each host of one side with the first certainly fitting host of the other side, in order."""
     limit = min(len(near), len(far)) if most is None else most
     free = dict.fromkeys(far)
     pairs: list[Pair] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs: pairs of hosts that are measured together; their rounds, and the measurement on all processes of an MPI job."""
+"""Jobs of host pairs that are measured together; their rounds, and the measurement on all processes of an MPI job."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _GBPS = 8e-9
 """Bytes per second -> Gb/s."""
 
 _ROUND_OVERHEAD = 1.5
-"""Time of a measurement over the time that is timed."""
+"""Duration of a measurement / timed duration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +37,9 @@ class PairJob:
     """Pairs of hosts that send at the same time.
 
     Attributes:
-        pairs: hosts; none is in two pairs.
-        links: for each pair, the topology's edges between the two.
-        alone: other things that no other job of a round may use, such as a switch that is too narrow for two.
+        pairs: hosts; no host is in two pairs.
+        links: the topology's edges on the path of each pair.
+        alone: further resources that no other job of a round may use, such as a switch too narrow for two jobs.
     """
 
     pairs: tuple[Pair, ...]
@@ -48,7 +48,7 @@ class PairJob:
 
     @property
     def touched(self) -> frozenset[object]:
-        """Everything that other jobs of a round must not use: links, hosts, and `alone`."""
+        """All resources excluded for other jobs of a round: links, hosts, and `alone`."""
         hosts = (f"host {host}" for pair in self.pairs for host in pair)
         return frozenset().union(*self.links, hosts, self.alone)
 
@@ -60,7 +60,7 @@ def make_job(routes: InferredRoutes, pairs: Iterable[Pair], alone: Iterable[str]
 
 
 def put_into_rounds(jobs: Sequence[PairJob]) -> list[list[PairJob]]:
-    """Put jobs into rounds so that no two of a round share a link: the largest first, each into the first free round.
+    """Put jobs into rounds without shared links: the largest job first, each into the first free round.
 
     Source: Bufe (see `published_methods`), section 2.3.3, the greedy scheme.
     """
@@ -82,8 +82,8 @@ class PairJobResult:
     """The rates of a job.
 
     Attributes:
-        job: that was measured.
-        gbps: float64 [pair], of the direction in which the whole job carried less.
+        job: the measured job.
+        gbps: float64 [pair], rates in the direction with the smaller total, Gb/s.
     """
 
     job: PairJob
@@ -97,7 +97,7 @@ class PairJobResult:
 
 @dataclass(frozen=True, slots=True)
 class ConcurrentOptions:
-    """The arguments of commands that measure pairs of a topology's hosts; `streams` is how these send."""
+    """Arguments of commands that measure pairs of a topology's hosts; `streams` has the sending parameters."""
 
     topology: Path
     streams: StreamSettings
@@ -110,16 +110,16 @@ class RoundsPlan(Protocol[Found_co]):
 
     @property
     def rounds(self) -> int:
-        """Number of rounds, roughly."""
+        """Approximate number of rounds."""
 
     def run(self, measure: RoundMeasurement, advance: Callable[[], None]) -> Found_co:
-        """Measure all rounds, or as many as possible until all processes stop; call `advance` after each."""
+        """Measure all rounds until done or until all processes stop; call `advance` after each."""
 
 
 class RoundMeasurement:
     """Rounds of jobs on the first process; the others call `follow_measurement`.
 
-    `ranks` are those that measure, of each host. Each round is measured `repetitions` times; the best one of each job
+    `ranks` has the measuring rank of each host. Each round is measured `repetitions` times. The best result of each job
     counts, since other traffic only reduces rates.
     """
 
@@ -148,7 +148,7 @@ class RoundMeasurement:
         return results
 
     def end(self) -> None:
-        """Let the other processes go on."""
+        """Release the other processes."""
         self._streams.comm.bcast(None)
 
 
@@ -163,11 +163,12 @@ def measure_on_all(
     Args:
         module: `mpi4py.MPI`.
         options: the same on all processes.
-        make_plan: makes the plan of a topology, on the first process.
-        finish: takes the topology and the result, on the first process; an error of it ends all processes.
+        make_plan: function that returns the plan of a topology, called on the first process.
+        finish: function that takes the topology and the result, called on the first process; its error ends all
+            processes.
 
-    Returns:
-        The number of the signal that ended it; 0 for none.
+        Returns:
+        The number of the signal that ended the measurement; 0 for none.
 
     Raises:
         UsageError: the topology is directed, or a plan cannot be made.
@@ -210,10 +211,9 @@ def measure_on_all(
 
 
 def find_ranks(hosts: Sequence[str], processors: Sequence[str], path: str) -> list[int]:
-    """Return the rank that measures for each host: the first one there, by the host of each rank (`processors`).
+    """Return the measuring rank of each host: the first rank there, by the host of each rank (`processors`).
 
-    Where the topology is of one host alone, its hosts are processes, `host#0` and so on. `path` is that of the
-    topology.
+    In a topology of a single host, its hosts are processes: `host#0` and so on. `path` is the topology's file.
 
     Raises:
         InconsistentError: a host has no rank.
@@ -232,7 +232,7 @@ def find_ranks(hosts: Sequence[str], processors: Sequence[str], path: str) -> li
 
 
 def follow_measurement(streams: ConcurrentStreams) -> None:
-    """Take part in what the first process has planned."""
+    """Take part in the measurements planned by the first process."""
     while (todo := streams.comm.bcast(None)) is not None:
         _send_both_directions(streams, todo)
 

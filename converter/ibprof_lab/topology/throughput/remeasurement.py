@@ -42,12 +42,12 @@ class RemeasureOptions:
 
 
 def remeasure(module: Any, options: RemeasureOptions) -> int:
-    """Measure pairs again that the topology does not explain, then representatives of every link.
+    """Measure unexplained pairs of a topology again, then representatives of every link.
 
     `module` is `mpi4py.MPI`; the options are the same on all processes.
 
     Returns:
-        The number of the signal that ended it; 0 for none.
+        The number of the signal that ended the measurement; 0 for none.
 
     Raises:
         InconsistentError: the delays lack hosts of the topology.
@@ -61,7 +61,7 @@ def remeasure(module: Any, options: RemeasureOptions) -> int:
 
 
 def _plan(options: RemeasureOptions) -> MeasurementPlan:
-    """Return a plan as that of the delays in the file, with more batches of a pair."""
+    """Return the plan of the delays in the file, with more batches per pair."""
     delays = read_delays(options.delays, ())
     known = delays.attributes
     return MeasurementPlan(
@@ -117,11 +117,11 @@ def _count_pairs(budget: tuple[float, float | None], hosts: int, plan: Measureme
 
 
 _FLOOR = 0.02
-"""Relative deviation below which a pair is never an outlier."""
+"""Smallest relative deviation of an outlying pair."""
 
 
 def choose_representatives(routes: InferredRoutes, each: int = 1) -> list[Pair]:
-    """Return pairs that determine the latency of every link: `each` sets, of other hosts as far as possible."""
+    """Return pairs that determine the latency of every link: `each` sets, of different hosts if possible."""
     pairs: dict[Pair, None] = {}
     for turn in range(each):
         for one, other in _of_links(routes, turn):
@@ -148,7 +148,7 @@ def _of_links(routes: InferredRoutes, turn: int) -> Iterator[Pair]:
 
 
 def _nearest(routes: InferredRoutes, host: int, count: int) -> list[int]:
-    """Return other hosts, the nearest first; on the same switch those that follow in its order."""
+    """Return other hosts, the nearest first; on the same switch, the hosts that follow in its order."""
     own = routes.attachment.host_switch
     distance = routes.distance[own[host], own]
     order = np.lexsort(((np.arange(routes.hosts) - host) % routes.hosts, distance))
@@ -156,7 +156,7 @@ def _nearest(routes: InferredRoutes, host: int, count: int) -> list[int]:
 
 
 def find_unexplained_pairs(topology: InferredTopology, seconds: npt.NDArray[np.floating]) -> list[Pair]:
-    """Return the pairs whose measured delay, seconds [host, host], a topology does not explain; the worst first."""
+    """Return pairs whose measured delay (seconds [host, host]) the topology does not explain, the worst first."""
     with np.errstate(divide="ignore", invalid="ignore"):
         off = np.abs(np.log(seconds / topology.explain_delays()))
     off = np.triu(np.fmax(off, off.T), 1)
@@ -170,7 +170,7 @@ def find_unexplained_pairs(topology: InferredTopology, seconds: npt.NDArray[np.f
 
 
 def schedule_pairs(routes: InferredRoutes, pairs: Sequence[Pair]) -> list[list[Pair]]:
-    """Put pairs into rounds in which no two share a switch, and so no link: other messages disturb delays."""
+    """Put pairs into rounds without shared switches and links, since other messages disturb delays."""
 
     def job_of(pair: Pair) -> PairJob:
         return make_job(routes, [pair], (f"switch {switch}" for switch in routes.switches(*pair)))
