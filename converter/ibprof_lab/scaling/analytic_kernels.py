@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernels of the slides: scalar product, matrix product, Linpack; exact forms and printed ones.
+"""Kernels of the slides: scalar product, matrix product, Linpack; exact and approximate forms.
 
-`kernel.exact` is the software as counted, `kernel.approximate` as the slides simplify it. Where the slides print a
-closed form, `kernel.closed` evaluates it; the tests compare it with the numerical solution of what it approximates.
+`kernel.exact` has the exact counts, `kernel.approximate` the slides' simplification. If the slides print a closed
+form, `kernel.closed` evaluates it; tests compare it with the numerical solution of the approximate form.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ class KernelFormula:
     """An approximation of the slides.
 
     Attributes:
-        quantity: its symbol.
+        quantity: symbol of the quantity.
         text: the formula.
-        slide: its number.
-        value: for the given problem and cluster.
+        slide: slide number.
+        value: value for the given problem and cluster.
     """
 
     quantity: str
@@ -45,13 +45,13 @@ class AnalyticKernel:
     """A kernel at one problem size on one cluster.
 
     Attributes:
-        name: of the kernel.
-        slide: that defines it.
-        exact: its operations, data and exchange as counted.
-        approximate: as the slides simplify them.
+        name: name of the kernel.
+        slide: number of the slide that defines the kernel.
+        exact: exact counts of operations, data and exchange.
+        approximate: the slides' approximation of these counts.
         closed: the slides' optimum in closed form.
         formulas: the slides' formulas with their values.
-        notes: on the formulas, a sentence each.
+        notes: notes on the formulas, a sentence each.
     """
 
     name: str
@@ -154,4 +154,4 @@ KERNELS: dict[str, Callable[[float, Cluster, float], AnalyticKernel]] = {
     "matrix": matrix_product,
     "linpack": linpack,
 }
-"""The kernels by the name of their command."""
+"""Kernels by command name."""

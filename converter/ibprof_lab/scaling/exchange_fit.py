@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exchange #x of recorded runs, and its fit: a coefficient times a power of n times a form of p, with intervals.
+"""The exchange #x of recorded runs, and its fit: a coefficient times n^i times a function of p, with intervals.
 
-The forms are those of algorithms, as in performance modelling by normal forms (Calotoiu et al., "Using automated
-performance modeling to find scalability bugs in complex codes", SC'13). With few points several forms may fit: all of
-them are named.
+The functions of p are typical of algorithms, as in performance modelling by normal forms (Calotoiu et al., "Using
+automated performance modeling to find scalability bugs in complex codes", SC'13). If several forms fit the points, all
+are reported.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ _FORMS: dict[str, Callable[[Floats], Floats]] = {
 
 _CONFIDENCE = 0.95
 _AS_GOOD = 2.0
-"""Ratio of scatters up to which a form is named as an alternative of the best one."""
+"""Largest ratio of scatters at which a form is reported as an alternative to the best form."""
 
 _ROUNDING = 1e-6
 """Relative deviation below which a form counts as exact."""
 
 WHOLE = "*"
-"""Stands for all regions together."""
+"""Name of all regions together."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConfidenceInterval:
-    """A value and its 95% confidence interval; nan where there are too few points."""
+    """A value and its 95% confidence interval; nan with too few points."""
 
     value: float
     low: float
@@ -59,11 +59,11 @@ class ConfidenceInterval:
 
 @dataclass(frozen=True, slots=True)
 class ExchangeForm:
-    """c n^i g(p).
+    """The form c n^i g(p).
 
     Attributes:
-        power: i.
-        name: of g.
+        power: the exponent i.
+        name: name of g.
     """
 
     power: float
@@ -84,14 +84,14 @@ class ExchangeFit:
     """A fitted #x(n, p).
 
     Attributes:
-        form: that fits best.
-        coefficient: in Byte.
-        scatter: standard deviation of the points about the form, relative (of logarithms).
+        form: best-fitting form.
+        coefficient: the coefficient c, in Byte.
+        scatter: relative standard deviation of the points about the form, from logarithms.
         points: number of points with bytes.
         alternatives: other forms that fit about as well.
-        size_exponent, process_exponent: of a free power law n^i p^j, for comparison; None where constant or with too
-            few points.
-        sizes, processes: ranges of what was measured.
+        size_exponent, process_exponent: exponents of a free power law n^i p^j, for comparison; None if n or p is
+            constant, or with too few points.
+        sizes, processes: measured ranges of n and p.
     """
 
     form: ExchangeForm
@@ -109,25 +109,25 @@ class ExchangeFit:
         return self.coefficient.value * float(self.form.evaluate(n, p))
 
     def spread(self) -> float:
-        """Return the factor by which a new point may deviate, at 95%; infinite with a single point."""
+        """Return the 95% factor by which a new point may deviate; infinite with a single point."""
         if self.scatter < _ROUNDING:
             return 1.0
         return math.exp(find_quantile_t(self.points - 1) * self.scatter * math.sqrt(1 + 1 / self.points))
 
 
 def fit_exchange(sizes: Sequence[float], processes: Sequence[int], exchanged: Sequence[float]) -> ExchangeFit | None:
-    """Find the form that describes measured points best.
+    """Find the form that best describes measured points.
 
-    Forms that are 0 with one process are tried only where the points are, and others only where these are not.
+    Forms with g(1) = 0 are tried only if the exchange of one process is 0; other forms only if it is not.
 
     Args:
         sizes, processes, exchanged: n, p and bytes of each run.
 
     Returns:
-        The fit; None where nothing was exchanged.
+        The fit; None without any exchange.
 
     Raises:
-        ValueError: fewer than two numbers of processes exchanged anything, so that no form can be fitted.
+        ValueError: fewer than two numbers of processes have an exchange, so that no form can be fitted.
     """
     n, p, x = (np.asarray(each, float) for each in (sizes, processes, exchanged))
     has_bytes = x > 0
@@ -169,7 +169,7 @@ def fit_exchange(sizes: Sequence[float], processes: Sequence[int], exchanged: Se
 
 
 def _score(form: ExchangeForm, n: Floats, p: Floats, log_x: Floats) -> float:
-    """Return the root mean square deviation of each point from the form fitted to the others (leave one out)."""
+    """Return the root mean square deviation of each point from the form fitted to the other points (leave one out)."""
     residual = log_x - np.log(form.evaluate(n, p))
     residual = residual - residual.mean()
     count = len(residual)
@@ -194,18 +194,18 @@ def _free_exponents(n: Floats, p: Floats, log_x: Floats) -> tuple[ConfidenceInte
 
 
 def find_quantile_t(freedom: int) -> float:
-    """Return the factor of a 95% interval by Student's t; infinite without degrees of freedom."""
+    """Return the 95% interval factor of Student's t; infinite without degrees of freedom."""
     from scipy.stats import t  # noqa: PLC0415  (slow to import)
 
     return float(t.ppf((1 + _CONFIDENCE) / 2, freedom)) if freedom > 0 else math.inf
 
 
 def fit_relative_line(x: Floats, y: Floats, scale: float) -> tuple[float, float]:
-    """Return start and slope of y = start + slope x with the least relative squares, neither below 0.
+    """Return start and slope of y = start + slope x, by least relative squares, both at least 0.
 
     Args:
-        x, y: of the points; y above 0.
-        scale: size of x, for a well-conditioned fit.
+        x, y: coordinates of the points; y above 0.
+        scale: magnitude of x, for a well-conditioned fit.
     """
     from scipy.optimize import nnls  # noqa: PLC0415  (slow to import)
 
@@ -218,12 +218,12 @@ class RecordedExchange:
     """The exchange of one run.
 
     Attributes:
-        name: of the profile.
-        size: n, the problem's.
+        name: name of the profile.
+        size: problem size n.
         processes: p, ranks in MPI_COMM_WORLD.
-        exchanged: bytes by (region, operation), without regions that have none.
-        seconds: wall time by region, of the rank with the longest; `WHOLE` for the run.
-        notes: what was not recorded, a sentence each.
+        exchanged: bytes by (region, operation); regions without exchange are left out.
+        seconds: wall time by region, largest over all ranks; `WHOLE` for the run.
+        notes: data that was not recorded, a sentence each.
     """
 
     name: str
@@ -239,12 +239,12 @@ class RecordedExchange:
         return tuple(sorted((each for each in self.seconds if each != WHOLE), key=lambda each: -self.seconds[each]))
 
     def bytes_in(self, region: str) -> int:
-        """Return the bytes exchanged in one region; `WHOLE` for all."""
+        """Return the bytes exchanged in one region; `WHOLE` for all regions."""
         return sum(amount for (where, _), amount in self.exchanged.items() if region in (where, WHOLE))
 
 
 def choose_ends(profiles: Sequence[Profile]) -> str:
-    """Return what bytes are counted between: hosts where any profile has several, else ranks."""
+    """Return the endpoints for counting bytes: hosts if any profile has several hosts, else ranks."""
     return HOSTS if any(len(profile.hosts) > 1 for profile in profiles) else RANKS
 
 
@@ -252,9 +252,9 @@ def sum_exchange(profile: Profile, size: float, between: str) -> RecordedExchang
     """Return the exchange of a run.
 
     Args:
-        profile: of the run.
-        size: n, of the solved problem.
-        between: `HOSTS` excludes what stays on a host, `RANKS` only what a rank sends to itself.
+        profile: profile of the run.
+        size: problem size n.
+        between: `HOSTS` excludes bytes within a host, `RANKS` only bytes from a rank to itself.
     """
     counters = profile.counters
     place = np.full(profile.world_size + 1, -1, np.int64)

@@ -15,7 +15,7 @@ def parse_formula(option: str, text: str) -> Callable[[float], float]:
     """Return a function of n from an expression with + - * / **, sqrt, log, log2 and other numpy functions.
 
     Args:
-        option: that it came from; for messages.
+        option: name of the option, for messages.
         text: the expression; its variable is n.
 
     Raises:
@@ -26,7 +26,7 @@ def parse_formula(option: str, text: str) -> Callable[[float], float]:
     def evaluate(n: float) -> float:
         try:
             return float(numexpr.evaluate(text.replace("^", "**"), {"n": np.float64(n)}, {}))
-        except Exception as error:  # numexpr raises the errors of Python's parser and of numpy
+        except Exception as error:  # numexpr raises errors of Python's parser and of numpy
             raise UsageError(f"{option}: expected a formula of n such as 2*n**3, found {quote_found(text)}") from error
 
     value = evaluate(2.0)
@@ -36,13 +36,13 @@ def parse_formula(option: str, text: str) -> Callable[[float], float]:
 
 
 def read_operations(given: Sequence[str]) -> tuple[Callable[[float], float], dict[str, Callable[[float], float]]]:
-    """Return the formula of the whole, and those of regions; without the former the whole is the sum of the latter.
+    """Return the formula of the whole program, and formulas by region; without a whole, it is the sum of the regions.
 
     Args:
-        given: formulas, those of regions as `REGION:FORMULA`.
+        given: formulas; a formula of a region has the form `REGION:FORMULA`.
 
     Raises:
-        UsageError: a formula is invalid, or there are several for the whole.
+        UsageError: a formula is invalid, or several formulas are for the whole program.
     """
     regions = {
         name: parse_formula("--operations", formula)

@@ -6,8 +6,8 @@ Linpack benchmark", netlib.org/benchmark/hpl, page "scalability":
 
     T = 2 N^3 gamma / (3 P Q) + beta N^2 (3 P + Q) / (2 P Q) + alpha N ((NB + 1) log2(P) + P) / NB
 
-with gamma s/Flop of a process in matrix products, alpha s and beta s/word of a message, NB the block size. In contrast
-to slide 19, which puts all bytes over one bandwidth, each process moves its own share.
+gamma: s/Flop of a process in matrix products; alpha: s and beta: s/word of a message; NB: block size. Each process
+moves its own share of the bytes, while slide 19 moves all bytes over one bandwidth.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class HplRun:
     """A run of HPL.
 
     Attributes:
-        n: order of the matrix, N.
-        block: NB.
+        n: order N of the matrix.
+        block: block size NB.
         rows, columns: P and Q of the grid.
     """
 
@@ -45,18 +45,18 @@ class HplRun:
 
     @property
     def operations(self) -> float:
-        """Operations that R_max counts, 2/3 N^3, in Flop."""
+        """Operations counted for R_max, 2/3 N^3, in Flop."""
         return 2 / 3 * self.n**3
 
     @property
     def processes(self) -> int:
-        """P Q."""
+        """Number of processes, P Q."""
         return self.rows * self.columns
 
 
 @dataclass(frozen=True, slots=True)
 class HplTimes:
-    """Times of a run, in seconds: computing, bytes, latencies."""
+    """Times of a run in seconds: computing, bytes, latencies."""
 
     computing: float
     moving: float
@@ -73,12 +73,12 @@ def time_hpl(run: HplRun, rate: float, latency: float, bandwidth: float) -> HplT
 
     Args:
         run: size and grid.
-        rate: 1 / gamma, of a process in matrix products, in Flop/s.
+        rate: 1 / gamma, rate of a process in matrix products, in Flop/s.
         latency: alpha, in seconds.
-        bandwidth: of a process, in Byte/s.
+        bandwidth: bandwidth of a process, in Byte/s.
 
-    Raises:
-        ValueError: there are fewer blocks than rows or columns, so that processes have no even share.
+        Raises:
+        ValueError: there are fewer blocks than rows or columns, so that the load is not even.
     """
     if run.n / run.block < max(run.rows, run.columns):
         raise ValueError(
@@ -97,7 +97,7 @@ def time_hpl(run: HplRun, rate: float, latency: float, bandwidth: float) -> HplT
 def predict_hpl(
     run: HplRun, rate: ConfidenceInterval, latency: ConfidenceInterval, bandwidth: ConfidenceInterval
 ) -> ConfidenceInterval:
-    """Return the performance in Flop/s: in the middle, and with all parameters at their worse and better ends."""
+    """Return the performance in Flop/s with an interval: all parameters at their middle, worst and best values."""
     ends = (
         (rate.value, latency.value, bandwidth.value),
         (rate.low, latency.high, bandwidth.low),
@@ -118,16 +118,16 @@ _VALIDITY = (
 
 @dataclass(frozen=True, slots=True)
 class HplOptions:
-    """A run of HPL, and its machine.
+    """A run of HPL and its machine.
 
     Attributes:
         n, nb: order of the matrix, and block size.
         grid: P and Q.
-        rate: of a process in matrix products, in Flop/s: smallest and largest.
-        bandwidth: of a process, in Byte/s; None with `delays`.
-        latency: in seconds.
-        delays: measured ones, in place of both; None without.
-        unit: of these, of `UNITS`, where the file does not say it.
+        rate: smallest and largest rate of a process in matrix products, in Flop/s.
+        bandwidth: bandwidth of a process, in Byte/s; None with `delays`.
+        latency: latency, in seconds.
+        delays: file of measured delays that replaces bandwidth and latency; None without.
+        unit: unit of the delays if the file does not state it, from `UNITS`.
     """
 
     n: float
@@ -141,12 +141,12 @@ class HplOptions:
 
 
 def query_hpl(options: HplOptions) -> dict[str, Any]:
-    """Return the performance of a run with its interval, and where its time goes.
+    """Return the performance of a run with its interval, and the shares of its time.
 
     Raises:
-        UsageError: there is no source of the bandwidth, or more than one.
+        UsageError: the bandwidth has no source, or several.
         InputError: the delays cannot be read.
-        InconsistentError: the delays show no bandwidth, or the model does not hold.
+        InconsistentError: the delays show no bandwidth, or the model is not applicable.
     """
     if (options.bandwidth is None) == (options.delays is None):
         raise UsageError("give one of --bandwidth and --delays")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results as JSON documents, whose infinite and unknown values are null, and as tables of these documents."""
+"""Results as JSON documents with null for infinite and unknown values, and as tables made from these documents."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _OPTIMUM = (
 
 
 def describe_kernel(kernel: AnalyticKernel, cluster: Cluster, processes: list[int]) -> Document:
-    """Return a kernel: the optimum by the exact forms and by the slides', formulas, curves."""
+    """Return the document of a kernel: optimum by the exact and the slides' forms, formulas, curves."""
     exact, closed = find_optimum(kernel.exact, cluster), kernel.closed
     return _finite(
         {
@@ -69,12 +69,12 @@ def describe_kernel(kernel: AnalyticKernel, cluster: Cluster, processes: list[in
 
 
 def describe_shares(shares: WorkShares) -> Document:
-    """Return processing units that differ."""
+    """Return the document of different processing units."""
     return _finite(asdict(shares))
 
 
 def describe_systems(systems: list[ListedSystem]) -> Document:
-    """Return a TOP500-like list."""
+    """Return the document of a TOP500-like list."""
     return _finite(
         {
             "systems": [{**asdict(each), "per_core": each.per_core} for each in systems],
@@ -85,7 +85,7 @@ def describe_systems(systems: list[ListedSystem]) -> Document:
 
 
 def describe_study(study: ScalingStudy, between: str) -> Document:
-    """Return the results of a set of recordings."""
+    """Return the document of a set of recordings."""
     first = study.regions[0] if study.regions else None
     return _finite(
         {
@@ -129,7 +129,7 @@ def _describe_fit(fit: ExchangeFit) -> Document:
 
 
 def _finite(document: Document) -> Document:
-    """Return a document without infinity and nan, which JSON lacks."""
+    """Return a document with null in place of infinity and nan, which JSON lacks."""
     return {key: _finite_value(each) for key, each in document.items()}
 
 
@@ -193,7 +193,7 @@ def print_kernel(console: Console, document: Document) -> None:
 
 
 def print_shares(console: Console, document: Document) -> None:
-    """Print processing units that differ."""
+    """Print different processing units."""
     table = new_table("unit", "operations", "data", "l_peak", "a_k, Flop/B", "x_k", "time")
     for number, each in enumerate(document["units"]):
         table.add_row(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The model: the time is that of computing plus that of communicating.
+"""The model: run time is computing time plus communication time.
 
-Slides are those of H. Kredel, S. Richling, J. P. Kruse, E. Strohmaier and H. G. Kruse, "A simple concept for the
-performance analysis of cluster-computing", ISC'13. Their quantities:
+"Slide" refers to H. Kredel, S. Richling, J. P. Kruse, E. Strohmaier and H. G. Kruse, "A simple concept for the
+performance analysis of cluster-computing", ISC'13. The quantities:
 
     #op  arithmetic operations [Flop]           l_peak  peak of one processing unit [Flop/s]
     #b   bytes of data involved [Byte]          b_c     bandwidth of the network [Byte/s]
@@ -28,8 +28,8 @@ class Cluster:
     """Hardware parameters (slide 5).
 
     Attributes:
-        peak: l_peak, of one processing unit, in Flop/s.
-        bandwidth: b_c, of the network, in Byte/s.
+        peak: l_peak, peak of one processing unit, in Flop/s.
+        bandwidth: b_c, bandwidth of the network, in Byte/s.
     """
 
     peak: float
@@ -66,11 +66,11 @@ class Optimum:
     """Limits of scaling.
 
     Attributes:
-        p_half: processing units at which half of their peak is reached, x = 1 (slide 12).
-        p_max: processing units of the largest performance (slide 12).
-        l_max: that performance, in Flop/s.
+        p_half: number of processing units at half of their peak, x = 1 (slide 12).
+        p_max: number of processing units at the largest performance (slide 12).
+        l_max: largest performance, in Flop/s.
 
-    Each is infinite where the model has none: without communication performance scales for ever.
+        All values are infinite without communication: performance then scales without limit.
     """
 
     p_half: float
@@ -79,7 +79,7 @@ class Optimum:
 
 
 def inverse_communication_intensity(work: Work, p: float) -> float:
-    """Return r = #b / #x at p (slide 10); infinite where nothing is communicated."""
+    """Return r = #b / #x at p (slide 10); infinite without communication."""
     exchanged = work.exchange(p)
     return work.data / exchanged if exchanged else math.inf
 
@@ -90,7 +90,7 @@ def balance_at_one(work: Work, cluster: Cluster, p: float) -> float:
 
 
 def balance(work: Work, cluster: Cluster, p: float) -> float:
-    """Return x = (1/p) (a / a*) r(p), the time of computing over that of communicating (slide 10, homogeneous)."""
+    """Return x = (1/p) (a / a*) r(p), computing time / communication time (slide 10, homogeneous)."""
     return balance_at_one(work, cluster, p) / p
 
 
@@ -107,7 +107,7 @@ def performance(work: Work, cluster: Cluster, p: float) -> float:
 def speed_up(work: Work, cluster: Cluster, p: float) -> float:
     """Return S = (1 + x1) / (1 + x1 / p) with x1 of `balance_at_one` (slide 11, homogeneous).
 
-    The slide compares with one unit that communicates as much as the p do; p where nothing is communicated.
+    The slide compares with one unit that has the same communication as p units. S is p without communication.
     """
     at_one = balance_at_one(work, cluster, p)
     return (1 + at_one) / (1 + at_one / p) if math.isfinite(at_one) else p
@@ -116,8 +116,8 @@ def speed_up(work: Work, cluster: Cluster, p: float) -> float:
 def find_optimum(work: Work, cluster: Cluster) -> Optimum:
     """Solve slide 12's two conditions numerically, without its approximations.
 
-    p_half is the root of x(p) = 1, p_max the minimum of t(p), for real p >= 1. p_half is 1 where one unit already
-    communicates longer than it computes.
+    p_half is the root of x(p) = 1, p_max the minimum of t(p), for real p >= 1. p_half is 1 if the communication of
+    one unit takes longer than its computing.
     """
     from scipy.optimize import brentq, minimize_scalar  # noqa: PLC0415  (slow to import)
 
@@ -147,19 +147,19 @@ def find_optimum(work: Work, cluster: Cluster) -> Optimum:
     return Optimum(p_half, p_max, performance(work, cluster, p_max))
 
 
-# -- shares of the work that are not equal -----------------------------------------------------------------------------
+# -- different shares of the work --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class WorkShare:
-    """The share of one processing unit k (slides 7 to 11).
+    """The share of processing unit k (slides 7 to 11).
 
     Attributes:
-        operations: omega_k, its share of #op.
-        data: delta_k, its share of #b.
-        peak: its l_peak_k, in Flop/s.
-        intensity: its a_k = o_k / d_k, in Flop/Byte.
-        balance: its x_k = omega_k (a / a*_k) r.
+        operations: omega_k, share of #op.
+        data: delta_k, share of #b.
+        peak: l_peak_k, in Flop/s.
+        intensity: a_k = o_k / d_k, in Flop/Byte.
+        balance: x_k = omega_k (a / a*_k) r.
         time: omega_k #op / l_peak_k (1 + 1 / x_k), in seconds.
     """
 
@@ -173,14 +173,14 @@ class WorkShare:
 
 @dataclass(frozen=True, slots=True)
 class WorkShares:
-    """The model of units that differ.
+    """The model for different processing units.
 
     Attributes:
-        units: of each processing unit.
+        units: share of each processing unit.
         slowest: index of the unit that determines the time.
-        time: t, of the slowest, in seconds (slide 10).
+        time: t, time of the slowest unit, in seconds (slide 10).
         performance: #op / t, in Flop/s.
-        speed_up: over the slowest unit doing all of the work with the same communication (slide 11).
+        speed_up: time of the slowest unit alone, with the same communication, divided by t (slide 11).
     """
 
     units: tuple[WorkShare, ...]
@@ -199,16 +199,16 @@ def share_work(
     operation_shares: Sequence[float] | None = None,
     data_shares: Sequence[float] | None = None,
 ) -> WorkShares:
-    """Evaluate the model for units that differ (slides 7 to 11).
+    """Evaluate the model for different processing units (slides 7 to 11).
 
     Args:
         operations, data, exchanged: #op in Flop, #b and #x in Byte.
         bandwidth: b_c, in Byte/s.
         peaks: l_peak_k of each unit, in Flop/s.
-        operation_shares, data_shares: omega_k and delta_k of each unit, each with the sum 1; None for equal ones.
+        operation_shares, data_shares: omega_k and delta_k of each unit, each with the sum 1; None for equal shares.
 
     Raises:
-        ValueError: numbers of units differ, or shares do not add up to 1.
+        ValueError: the numbers of units differ, or shares do not add up to 1.
     """
     p = len(peaks)
     omega = list(operation_shares or [1 / p] * p)

@@ -23,7 +23,7 @@ _POINTS = 200
 
 
 def draw_kernel(path: Path, kernel: AnalyticKernel, cluster: Cluster) -> None:
-    """Draw a kernel's performance by the exact forms and by the slides'."""
+    """Draw a kernel's performance by the exact and the slides' forms."""
     figure = Figure(figsize=(8, 5), dpi=150, layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots()

@@ -39,11 +39,11 @@ class ClusterOptions:
     """Hardware, with one of three sources of the bandwidth.
 
     Attributes:
-        l_peak: of a process, in Flop/s.
-        bandwidth: of the network, in Byte/s.
-        fabric: whose slowest link of a host has that bandwidth.
-        delays: file of delays, by which the slowest process has it.
-        unit: of these, of `UNITS`, where the file does not say it.
+        l_peak: peak of a process, in Flop/s.
+        bandwidth: bandwidth of the network, in Byte/s.
+        fabric: fabric whose slowest host link gives the bandwidth.
+        delays: file of delays whose slowest process gives the bandwidth.
+        unit: unit of the delays if the file does not state it, from `UNITS`.
     """
 
     l_peak: float
@@ -56,8 +56,8 @@ class ClusterOptions:
         """Return the hardware parameters.
 
         Raises:
-            UsageError: there is no source of the bandwidth, or more than one.
-            InconsistentError: the source does not show it.
+            UsageError: the bandwidth has no source, or several.
+            InconsistentError: the source does not show the bandwidth.
         """
         given = [each for each in (self.bandwidth, self.fabric, self.delays) if each is not None]
         if len(given) != 1:
@@ -76,12 +76,12 @@ class KernelOptions:
     """A kernel to evaluate.
 
     Attributes:
-        command: its name, of `KERNELS`.
+        command: name of the kernel, from `KERNELS`.
         n: problem size.
-        hardware: of the cluster.
+        hardware: options of the cluster.
         word: bytes of a number.
-        processes: to predict for; None for powers of two.
-        figure: the curve as a picture; None for none.
+        processes: numbers of processes to predict for; None for powers of two.
+        figure: picture file of the curve; None for no picture.
     """
 
     command: str
@@ -96,7 +96,7 @@ def query_kernel(options: KernelOptions) -> Document:
     """Return a kernel's optimum, formulas and curve.
 
     Raises:
-        UsageError: the bandwidth is not given, or more than once.
+        UsageError: the bandwidth has no source, or several.
     """
     cluster = options.hardware.find_cluster()
     kernel = KERNELS[options.command](options.n, cluster, options.word)
@@ -115,11 +115,11 @@ class FitOptions:
 
     Attributes:
         runs: problem size and profile or recording of each run.
-        operations: formulas of n for #op: of the whole, or as `REGION:FORMULA` of a region.
+        operations: formulas of n for #op: of the whole program, or of a region as `REGION:FORMULA`.
         data: formula of n for #b.
-        hardware: of the cluster.
-        n: problem size to predict for; None for the largest that was measured.
-        between: `HOSTS` or `RANKS`; None for hosts where there are several.
+        hardware: options of the cluster.
+        n: problem size to predict for; None for the largest measured size.
+        between: `HOSTS` or `RANKS`; None for hosts if there are several.
         processes, figure: as in `KernelOptions`.
     """
 
@@ -134,11 +134,11 @@ class FitOptions:
 
 
 def query_recordings(options: FitOptions) -> Document:
-    """Return what recordings exchanged, and the speed-up to expect by region.
+    """Return the exchange of recordings, and the expected speed-up by region.
 
     Raises:
-        UsageError: a formula is invalid, or the bandwidth is not given once.
-        InconsistentError: the runs do not show how the exchange depends on the number of processes.
+        UsageError: a formula is invalid, or the bandwidth has no source or several.
+        InconsistentError: the runs do not show the dependence of the exchange on the number of processes.
         InputError: a profile cannot be read.
     """
     cluster = options.hardware.find_cluster()
@@ -162,7 +162,7 @@ def query_recordings(options: FitOptions) -> Document:
 
 @dataclass(frozen=True, slots=True)
 class SharesOptions:
-    """Processing units with shares of the work; the arguments of `share_work`."""
+    """Different processing units with shares of the work; the arguments of `share_work`."""
 
     operations: float
     data: float
@@ -174,10 +174,10 @@ class SharesOptions:
 
 
 def query_shares(options: SharesOptions) -> Document:
-    """Return the model of units that differ.
+    """Return the model for different processing units.
 
     Raises:
-        UsageError: numbers of units differ, or shares do not add up to 1.
+        UsageError: the numbers of units differ, or shares do not add up to 1.
     """
     try:
         shares = share_work(
@@ -207,7 +207,7 @@ def query_list(options: ListOptions) -> Document:
     """Return the systems of a list.
 
     Raises:
-        InputError: columns are missing, or a value is no number.
+        InputError: a column is missing, or a value is not a number.
     """
     return describe_systems(read_systems(options.list, options.unit, options.word))
 
@@ -221,8 +221,8 @@ def slowest_host_link(listing: Path) -> float:
     """Return the data rate of the slowest link between a host and a switch, in Byte/s, on any rail.
 
     Raises:
-        InputError: the file is no fabric.
-        InconsistentError: it has no such link of known speed.
+        InputError: the file is not a fabric.
+        InconsistentError: the fabric has no host link of known speed.
     """
     fabrics = [read_rail_fabric(files, rail) for rail, files in enumerate(find_rails([listing]))]
     speeds = np.concatenate(
@@ -234,23 +234,23 @@ def slowest_host_link(listing: Path) -> float:
 
 
 SHORTEST_BULK = 1 << 16
-"""Least size of a message that shows a bandwidth, bytes: in smaller ones the latency is most of the time."""
+"""Smallest message that shows a bandwidth, bytes; in smaller messages the latency dominates."""
 
 
 def slowest_process(path: Path, unit: float | None = None) -> float:
-    """Return the bandwidth of the slowest process by the delays of long messages, in Byte/s.
+    """Return the bandwidth of the slowest process in Byte/s, from the delays of long messages.
 
-    That of a process is the median over its peers, on other hosts where there are several. For round trips it is (s2 -
-    s1) / (OWD(s2) - OWD(s1)) from the shortest to the longest message, which excludes the latency. For delays of mode
-    bandwidth, many messages at the same time, it is s / OWD(s).
+    The bandwidth of a process is the median over its peers, on other hosts if there are several hosts. For round trips
+    it is (s2 - s1) / (OWD(s2) - OWD(s1)) from the shortest to the longest message, which excludes the latency. For
+    delays of mode bandwidth, with many concurrent messages, it is s / OWD(s).
 
     Args:
-        path: the delays.
-        unit: seconds of 1, where the file does not say it.
+        path: file of the delays.
+        unit: seconds per unit if the file states no unit.
 
     Raises:
         InputError: the file holds no delays.
-        InconsistentError: it has no message of `SHORTEST_BULK` bytes, or no measured pair.
+        InconsistentError: the file has no message of `SHORTEST_BULK` bytes, or no measured pair.
 
     Source: Bufe 2014, equation (1.5), and (1.4) for large s.
     """
@@ -281,6 +281,6 @@ def _rates(median: npt.NDArray[np.float32], lengths: npt.NDArray[np.int64], mode
         rate = size / long
         if len(lengths) > 1 and mode != "bandwidth":
             beyond = long - median[0]
-            # Noise can make the long message the faster one; then the whole delay counts.
+            # Noise can make the long message faster than the short one; the whole delay then counts.
             rate = np.where(beyond > 0, (size - float(lengths[0])) / beyond, rate)
     return np.where(np.isfinite(rate), rate, np.nan)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Speed-up curves from recordings of several sizes: by region, and which region stops scaling first."""
+"""Speed-up curves from recordings of several sizes by region; the region that stops scaling first."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class Prediction:
 
     Attributes:
         processes: p.
-        speed_up, low, high: S with the fitted #x, and with #x at the ends of its 95% prediction interval.
+        speed_up, low, high: S for the fitted #x, and for both ends of the 95% prediction interval of #x.
         performance: l, in Flop/s.
         exchanged: the fitted #x, in Byte.
-        ratio, ratio_low, ratio_high: r = #b / #x (slide 10), with the fitted #x and at the ends of the same interval;
-            infinite where nothing is exchanged.
-        beyond: p over the largest measured number of processes; above 1 it is extrapolated.
+        ratio, ratio_low, ratio_high: r = #b / #x (slide 10), for the fitted #x and both ends of the same interval;
+            infinite without exchange.
+        beyond: p / the largest measured number of processes; above 1 the prediction is an extrapolation.
     """
 
     processes: int
@@ -51,15 +51,15 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class RunBandwidth:
-    """The bandwidth that one run got.
+    """The bandwidth achieved by one run.
 
     Attributes:
         size, processes: n and p.
         exchanged: #x, in Byte.
-        ratio: r = #b / #x; infinite where nothing was exchanged.
+        ratio: r = #b / #x; infinite without exchange.
         seconds: wall time t.
-        computing: #op / (p l_peak), a lower bound on the time of computing, in seconds.
-        bandwidth: #x / (t - computing), in Byte/s; nan where no time is left for communicating.
+        computing: #op / (p l_peak), a lower bound on the computing time, in seconds.
+        bandwidth: #x / (t - computing), in Byte/s; nan if no time is left for communication.
     """
 
     size: float
@@ -73,15 +73,15 @@ class RunBandwidth:
 
 @dataclass(frozen=True, slots=True)
 class RegionStudy:
-    """Results of one region, or of all together.
+    """Results of one region, or of all regions together.
 
     Attributes:
-        name: of the region, `WHOLE` for all.
-        operations: #op of it at the size in question, in Flop.
-        fit: of its #x; None where it exchanges nothing.
-        optimum: by the model with that fit.
-        predictions: by number of processes.
-        got: by run.
+        name: name of the region; `WHOLE` for all.
+        operations: #op of the region at the predicted size, in Flop.
+        fit: fit of the region's #x; None without exchange.
+        optimum: optimum by the model with that fit.
+        predictions: predictions by number of processes.
+        got: bandwidth of each run.
         by_operation: bytes of each operation in the largest run, largest first.
     """
 
@@ -99,11 +99,11 @@ class ScalingStudy:
     """Results of a set of runs.
 
     Attributes:
-        size: n of the predictions.
-        cluster: hardware.
-        whole: all regions together.
-        regions: in the order in which they stop scaling; regions without operations come last.
-        notes: assumptions and what was not recorded, a sentence each.
+        size: problem size n of the predictions.
+        cluster: hardware parameters.
+        whole: results of all regions together.
+        regions: regions in the order in which they stop scaling; regions without operations come last.
+        notes: assumptions, and data that was not recorded, a sentence each.
     """
 
     size: float
@@ -125,15 +125,15 @@ def study_runs(
     """Fit #x(n, p) and evaluate the model.
 
     Args:
-        runs: measured, of at least two different numbers of processes.
-        cluster: hardware.
-        operations, data: #op in Flop and #b in Byte of the whole program, of n.
+        runs: measured runs with at least two different numbers of processes.
+        cluster: hardware parameters.
+        operations, data: #op in Flop and #b in Byte of the whole program, as functions of n.
         size: n to predict for.
-        region_operations: #op of single regions; the others share the rest by their time in the smallest run.
+        region_operations: #op of single regions; other regions share the rest by their time in the smallest run.
         processes: p to predict for.
 
-    Raises:
-        ValueError: the runs do not show how #x depends on p.
+        Raises:
+        ValueError: the runs do not show the dependence of #x on p.
     """
     runs = sorted(runs, key=lambda run: (run.size, run.processes))
     smallest = min(runs, key=lambda run: run.processes)
@@ -155,7 +155,7 @@ def study_runs(
         return lambda n: shares[name] * operations(n) / whole
 
     regions = [one(name, region_operations.get(name, part(name))) for name in names]
-    # Regions that only communicate come last: nothing in them could scale.
+    # Regions without computing come last: they cannot scale.
     regions.sort(key=lambda region: (not region.operations, region.optimum.p_max, region.name))
     return ScalingStudy(size, cluster, one(WHOLE, operations), tuple(regions), tuple(notes))
 

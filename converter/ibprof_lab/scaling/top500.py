@@ -13,7 +13,7 @@ from ibprof.errors import InputError, quote_found
 from ibprof_lab.scaling.analytic_kernels import WORD
 
 UNITS = {"flop/s": 1.0, "gflop/s": 1e9, "tflop/s": 1e12, "pflop/s": 1e15}
-"""Units of R_max, as a header may name them."""
+"""Units of R_max in a header."""
 
 _COLUMNS = {
     "rank": "rank",
@@ -30,10 +30,10 @@ class ListedSystem:
     """A row of a list.
 
     Attributes:
-        rank: in the list, from 1; the row's number where the list has no such column.
+        rank: rank in the list, from 1; the row number if the list has no ranks.
         name: untrusted text.
-        cores: processors; None where unknown.
-        r_max: in Flop/s.
+        cores: number of processors; None where unknown.
+        r_max: R_max, in Flop/s.
         n_max: size of the system of equations; None where unknown.
         bandwidth: b_eff of slide 22, in Byte/s; None without N_max.
     """
@@ -47,7 +47,7 @@ class ListedSystem:
 
     @property
     def per_core(self) -> float | None:
-        """R_max over cores, in Flop/s: the l_peak that slide 22 compares with."""
+        """R_max / cores, in Flop/s: the l_peak for comparison on slide 22."""
         return self.r_max / self.cores if self.cores else None
 
 
@@ -56,11 +56,11 @@ def read_systems(path: Path, unit: str | None = None, word: float = WORD) -> lis
 
     Args:
         path: CSV with a header; columns `Rmax` and `Nmax`, and optionally `Rank`, `Name` and `Cores`.
-        unit: of R_max, of `UNITS`; None for the one in the header, `Rmax [TFlop/s]`.
+        unit: unit of R_max, from `UNITS`; None for the unit in the header, `Rmax [TFlop/s]`.
         word: bytes of a number.
 
     Raises:
-        InputError: columns are missing, or a value is no number.
+        InputError: a column is missing, or a value is not a number.
     """
     with path.open(newline="", encoding="utf-8-sig", errors="surrogateescape") as file:
         rows = csv.reader(file)
@@ -127,17 +127,17 @@ def effective_bandwidth(r_max: float, n_max: float, word: float = WORD) -> float
     """Return b_eff = R_max 3 w 10 / (9 N_max), in Byte/s: slide 21's l_max solved for b_c (slide 22).
 
     Args:
-        r_max: the largest Linpack performance, in Flop/s.
-        n_max: the problem size at which it was reached.
+        r_max: largest Linpack performance, in Flop/s.
+        n_max: problem size of the largest performance.
         word: bytes of a number.
     """
     return r_max * 3 * word * 10 / (9 * n_max)
 
 
 def correlate_with_rank(systems: list[ListedSystem]) -> dict[str, float]:
-    """Return Spearman's rank correlation of each candidate with the list's order; nan with fewer than three systems.
+    """Return each candidate's rank correlation (Spearman) with the list's order; nan with fewer than three systems.
 
-    A value near -1 predicts the ranking well: the larger, the nearer to the top.
+    A value near -1 is a good predictor: a larger candidate means a better rank.
     """
     from scipy.stats import spearmanr  # noqa: PLC0415  (slow to import)
 

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time of collective operations from the rounds of their algorithms, and how much their messages share links.
+"""Time of collective operations by the rounds of their algorithms, including link sharing between messages.
 
-Of the algorithms for an operation the quickest one counts, as MPI libraries choose by size and number of ranks. A share
-is the time of the most loaded link direction over that of a message alone on a host's link. It is the inverse of an
-effective bandwidth: that of `DOUBLING` in its last round is one of a bisection.
+The fastest algorithm of an operation counts, since MPI libraries choose by size and number of ranks. A share is the
+time of the most loaded link direction, divided by the time of a single message on a host's link. It is the inverse of
+an effective bandwidth; for the last round of `DOUBLING` this is a bisection bandwidth.
 
 Source: R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of collective communication operations in MPICH",
-International Journal of High Performance Computing Applications 19(1), 2005, sections 3 to 4.5. What they call alpha
-is L + 2o here, beta is G. The time of reductions themselves is left out.
+International Journal of High Performance Computing Applications 19(1), 2005, sections 3 to 4.5. Their alpha is L + 2o
+here, their beta is G. The computation in reductions is left out.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from ibprof_converter.traffic.rank_placement import place_ranks_by_rule
 from ibprof_converter.traffic.traffic_data import NO_LID
 
 DOUBLING = "doubling"
-"""Rounds in which rank i talks to rank i XOR 2^k."""
+"""Pattern in which rank i communicates with rank i XOR 2^k in round k."""
 
 RING = "ring"
-"""Each rank sends to the next one."""
+"""Pattern in which each rank sends to the next rank."""
 
 ALL_PAIRS = "all-pairs"
-"""Each rank sends to every other one, round by round."""
+"""Pattern in which each rank sends to every other rank, one per round."""
 
 ROOT = "root"
-"""Everything goes to or from one rank, whose link decides."""
+"""Pattern in which all messages go to or from one rank, whose link is the bottleneck."""
 
 PATTERNS = (DOUBLING, RING, ALL_PAIRS, ROOT)
 
 Shares = Callable[[str, int], float]
-"""Pattern and number of ranks -> time of the most loaded link over that of a message alone."""
+"""Function of pattern and number of ranks: time of the most loaded link / time of a single message."""
 
 Ints = npt.NDArray[np.int64]
 
@@ -51,7 +51,7 @@ _UNIT = 1 << 20
 """Bytes of each message; only ratios count."""
 
 _MOST_PAIRS = 1 << 22
-"""All pairs of more ranks are sampled by shifts."""
+"""Largest number of pairs; with more ranks, shifts sample the pairs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +59,9 @@ class Stage:
     """A part of an algorithm.
 
     Attributes:
-        pattern: who talks to whom, of `PATTERNS`.
-        rounds: messages of a rank one after the other.
-        bytes: that a rank sends in all of them.
+        pattern: communication pattern, from `PATTERNS`.
+        rounds: number of consecutive messages of a rank.
+        bytes: total bytes that a rank sends in all rounds.
     """
 
     pattern: str
@@ -70,14 +70,14 @@ class Stage:
 
 
 Algorithms = Callable[[int, float], Sequence[Sequence[Stage]]]
-"""The algorithms for p ranks and s bytes, each as stages; s as in the table of docs/formats/recording.md."""
+"""Algorithms for p ranks and s bytes, each as stages; s as in the table of docs/formats/recording.md."""
 
 
 class MessageTimes(Protocol):
     """Times of a message."""
 
     def times(self, length: float) -> tuple[float, float]:
-        """Return the part that does not depend on the length, and the other one, in seconds."""
+        """Return the part independent of the length and the part proportional to it, in seconds."""
 
 
 def _rounds(p: int) -> int:
@@ -124,7 +124,7 @@ _BY_OPERATIONS: dict[tuple[str, ...], Algorithms] = {
 }
 
 ALGORITHMS = {name: algorithms for names, algorithms in _BY_OPERATIONS.items() for name in names}
-"""By operation. Nonblocking ones have their time in a later wait, and are not among these."""
+"""Algorithms by operation. Nonblocking operations spend their time in a later wait, and are not included."""
 
 
 def time_stage(stage: Stage, ranks: int, network: MessageTimes, share: Shares) -> float:
@@ -136,7 +136,7 @@ def time_stage(stage: Stage, ranks: int, network: MessageTimes, share: Shares) -
 
 
 def time_collective(operation: str, ranks: int, size: float, network: MessageTimes, share: Shares) -> float:
-    """Return the time of one collective operation by its quickest algorithm, in seconds; 0 for a rank alone."""
+    """Return the time of one collective operation by its fastest algorithm, in seconds; 0 for a single rank."""
     if ranks < 2:
         return 0.0
     return min(
@@ -146,7 +146,7 @@ def time_collective(operation: str, ranks: int, size: float, network: MessageTim
 
 
 def list_messages(pattern: str, ranks: int) -> tuple[Ints, Ints, Ints]:
-    """Return sender, receiver and round of each message, int64 [message]; rounds that may overlap have one number."""
+    """Return sender, receiver and round of each message, int64 [message]; rounds that may overlap share a number."""
     all_ranks = np.arange(ranks, dtype=np.int64)
     if pattern == RING:
         return all_ranks, (all_ranks + 1) % ranks, np.zeros(ranks, np.int64)
@@ -172,12 +172,12 @@ def list_messages(pattern: str, ranks: int) -> tuple[Ints, Ints, Ints]:
 
 @dataclass(slots=True)
 class LinkSharing:
-    """Shares on one subnet, with ranks placed by a rule.
+    """Shares on one subnet for a rank placement.
 
     Attributes:
-        subnet: fabric and tables.
-        rule: as of `--placement`.
-        slots: consecutive ranks of a host; None: as few as fit.
+        subnet: fabric and forwarding tables.
+        rule: placement rule, as for `--placement`.
+        slots: number of consecutive ranks on a host; None for as few as possible.
     """
 
     subnet: Subnet
@@ -191,14 +191,14 @@ class LinkSharing:
 
     @property
     def most_ranks(self) -> int | None:
-        """Ranks that the hosts take; None for any number."""
+        """Number of ranks that fit on the hosts; None for any number."""
         return len(self._hosts.name) * self.slots if self.slots else None
 
     def share(self, pattern: str, ranks: int) -> float:
-        """Return the share of a pattern, as a mean over its rounds.
+        """Return the share of a pattern, averaged over its rounds.
 
         Raises:
-            UsageError: the ranks do not fit.
+            UsageError: too many ranks for the hosts.
             InconsistentError: a message has no route, or no link has a known speed.
         """
         key = pattern, ranks
@@ -226,6 +226,6 @@ class LinkSharing:
             raise InconsistentError(f"{fabric.name}: expected links of known speed")
         busiest = (loads.bytes.max(axis=1) / rates[:, None]).max(axis=0)
         share = busiest * float(np.median(of_hosts)) / _UNIT
-        # A rank's messages of all rounds follow each other; what a message alone takes is one of them.
+        # A rank sends the messages of all rounds in sequence; the unit of a share is the time of one of them.
         each = {ALL_PAIRS: len(source) / ranks, ROOT: float(ranks - 1)}.get(pattern, 1.0)
         return float(share.mean()) / each

@@ -25,15 +25,15 @@ _RESAMPLES = 200
 _TAILS = (2.5, 97.5)
 _LEAST_LENGTHS = 2
 _LEAST_RANGE = 16
-"""Longest over shortest length of which a slope is more than noise."""
+"""Smallest ratio of longest to shortest length whose slope exceeds noise."""
 
 _SPLIT_GAIN = 2.0
-"""A change of protocol is believed where two lines fit this many times better than one."""
+"""Two lines must fit better by this factor to prove a change of protocol."""
 
 
 @dataclass(frozen=True, slots=True)
 class DelaySegment:
-    """Messages that one protocol of the MPI carries.
+    """Messages sent with one protocol of the MPI library.
 
     Attributes:
         first, last: shortest and longest measured length, bytes.
@@ -52,9 +52,9 @@ class LogGP:
     """Parameters of a network.
 
     Attributes:
-        segments: by length of messages, the shortest first; one, or two where the protocol changes.
-        pairs: number of pairs of processes that were measured.
-        misfit: largest relative deviation of the mean delay of a length from the line.
+        segments: segments by message length, the shortest first: one, or two if the protocol changes.
+        pairs: number of measured pairs of processes.
+        misfit: largest relative deviation of a length's mean delay from the line.
     """
 
     segments: tuple[DelaySegment, ...]
@@ -73,16 +73,16 @@ class LogGP:
 
 
 def read_loggp(path: Path, unit: float | None = None, seed: int = 1) -> LogGP:
-    """Fit the parameters to a file of delays between hosts; between processes where there is one host.
+    """Fit the parameters to a file of delays between hosts; between processes for a single host.
 
     Args:
-        path: as `ibprof-latency measure` writes it, in a mode with one message at a time.
-        unit: seconds of 1, where the file does not say it.
-        seed: of the resampling.
+        path: output of `ibprof-latency measure`, in a mode with one message at a time.
+        unit: seconds per unit if the file states no unit.
+        seed: seed of the resampling.
 
     Raises:
         InputError: the file holds no delays.
-        InconsistentError: it has too few lengths or pairs, or delays of many messages at a time.
+        InconsistentError: the file has too few lengths or pairs, or delays of many concurrent messages.
     """
     delays = read_delays(path, statistics=(), unit=unit)
     if str(delays.attributes.get("mode", "")) in ("bandwidth", "all_to_all"):
@@ -106,10 +106,10 @@ def read_loggp(path: Path, unit: float | None = None, seed: int = 1) -> LogGP:
 def fit_loggp(delays: Delays, seed: int = 1) -> LogGP:
     """Fit the parameters to delays, with 95% intervals by resampling processes.
 
-    Pairs of one process share its errors, so that processes are resampled and not pairs.
+    Pairs of one process share the errors of that process. Processes are therefore resampled instead of pairs.
 
     Raises:
-        ValueError: no pair was measured with all lengths.
+        ValueError: no pair has delays of all lengths.
     """
     hosts = np.array(delays.hosts)
     apart = hosts[:, None] != hosts
@@ -146,7 +146,7 @@ def fit_loggp(delays: Delays, seed: int = 1) -> LogGP:
 
 
 def _find_cuts(lengths: Floats, means: Floats) -> list[tuple[int, int]]:
-    """Return first and last index (exclusive) of each segment: one, or two where they fit much better."""
+    """Return first and last index (exclusive) of each segment: one segment, or two if they fit much better."""
     whole = [(0, len(lengths))]
     candidates = [[(0, cut), (cut, len(lengths))] for cut in range(3, len(lengths) - 2)]
     if not candidates:

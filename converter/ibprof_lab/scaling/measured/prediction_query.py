@@ -38,17 +38,17 @@ class PredictOptions:
     """Recorded runs and a network to predict on.
 
     Attributes:
-        runs: problem size n and profile of each.
+        runs: problem size n and profile of each run.
         operations: formula of n for #op.
         delays: file of measured delays.
-        unit: of these, of `UNITS`, where the file does not say it.
-        fabric: whose tables say how messages share links; None: they share none.
-        placement: of ranks on its hosts, `packed`, `spread` or `random:SEED`.
-        slots: ranks on a host; None for as few as fit.
+        unit: unit of the delays if the file does not state it, from `UNITS`.
+        fabric: fabric whose forwarding tables determine link sharing; None for no sharing.
+        placement: rank placement on the fabric's hosts: `packed`, `spread` or `random:SEED`.
+        slots: number of ranks per host; None for as few as possible.
         scaling: `STRONG` or `WEAK`.
-        n: problem size of strong scaling; None for that of the largest recorded run.
-        processes: to predict for; None for powers of two, as far as predictions hold.
-        figure: the curve as a picture; None for none.
+        n: problem size of strong scaling; None for the size of the largest recorded run.
+        processes: numbers of processes to predict for; None for powers of two within the valid range.
+        figure: picture file of the curve; None for no picture.
     """
 
     runs: list[tuple[float, Path]]
@@ -65,12 +65,12 @@ class PredictOptions:
 
 
 def query_prediction(options: PredictOptions) -> dict[str, Any]:
-    """Return run times by number of processes, with intervals.
+    """Return predicted run times by number of processes, with intervals.
 
     Raises:
         UsageError: a formula, or the placement, is invalid.
         InputError: a file cannot be read.
-        InconsistentError: the runs do not determine an answer, or it is asked for beyond the range where it holds.
+        InconsistentError: the runs do not determine an answer, or the query is outside the valid range.
     """
     operations = parse_formula("--operations", options.operations)
     network = read_loggp(options.delays, UNITS[options.unit])
@@ -94,7 +94,7 @@ def query_prediction(options: PredictOptions) -> dict[str, Any]:
     else:
         curve, stop = [_predict(model, options.scaling, size, p) for p in options.processes], None
     notes += [f"{run.name}: {note}" for run in runs for note in run.notes]
-    # One process communicates nothing: its run says nothing about calls, but it is what speed-up is compared with.
+    # A run with one process has no communication and says nothing about calls, but is the base of the speed-up.
     alone = [run for run in recorded if run not in runs]
     bases = [run for run in alone if options.scaling == STRONG and run.size == size]
     base = (1, statistics.median(run.seconds for run in bases)) if bases else (curve[0].processes, curve[0].seconds)
@@ -141,7 +141,7 @@ def _predict(model: TimeModel, scaling: str, size: float, processes: int) -> Pre
 
 
 def _follow(model: TimeModel, scaling: str, size: float) -> tuple[list[PredictedTime], str | None]:
-    """Return predictions for powers of two, and why they end before the range does."""
+    """Return predictions for powers of two, and the reason if they end within the range."""
     least, most = model.processes
     curve: list[PredictedTime] = []
     for power in range(math.ceil(math.log2(least)), int(math.log2(most)) + 1):
@@ -174,7 +174,7 @@ def _describe_network(network: LogGP) -> dict[str, Any]:
 def _describe_curve(
     curve: Sequence[PredictedTime], scaling: str, processes: int, seconds: float
 ) -> list[dict[str, Any]]:
-    """Return a row for each prediction, compared with the seconds of a number of processes."""
+    """Return a row per prediction, with the speed-up over `seconds` on `processes`."""
     rows = []
     for each in curve:
         ratio = seconds / each.seconds
@@ -196,7 +196,7 @@ def _describe_curve(
 
 
 def print_prediction(console: Console, document: dict[str, Any]) -> None:
-    """Print predictions: the sentence, the curve, the network, and each run predicted from the others."""
+    """Print predictions: the summary, the curve, the network, and each run predicted from the others."""
     curve, (least, most) = document["curve"], document["range"]["processes"]
     best = min(curve, key=lambda row: row["seconds"])
     kind = "Weak scaling" if document["scaling"] == "weak" else f"Strong scaling of n = {curve[0]['n']:g}"
@@ -257,7 +257,7 @@ def _time(row: dict[str, Any]) -> str:
 
 
 def _add_interval(texts: list[str]) -> str:
-    """Return a value with the ends of its interval; two processes alone show none."""
+    """Return a value with the ends of its interval; two equal ends are left out."""
     value, low, high = texts
     return value if low == high else f"{value} ({low} to {high})"
 
@@ -266,8 +266,8 @@ def _draw_prediction(path: Path, document: dict[str, Any], runs: Sequence[tuple[
     """Draw wall time over processes.
 
     Args:
-        path: png, svg or pdf.
-        document: of `query_prediction`.
+        path: png, svg or pdf file.
+        document: result of `query_prediction`.
         runs: n, p and seconds of the recorded runs.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415  (slow to import)

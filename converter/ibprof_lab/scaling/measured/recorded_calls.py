@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Time of a recorded run: computing, and the calls of each operation.
 
-Times are those of the rank with the smallest time inside MPI. It comes last to what ranks do together, so that its time
-inside calls is communicating, and that of the others contains waiting for it.
+Times are from the rank with the smallest time inside MPI. This rank is the last to arrive at each collective call. Its
+time in calls is communication; the time of the other ranks also contains waiting.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ibprof.profile.profile_data import Direction, Kind, Profile, Source
 from ibprof_lab.scaling.measured.call_costs import ALGORITHMS
 
 MESSAGES = "messages"
-"""Stands for all operations that are no blocking collective: messages between two ranks, and waits."""
+"""Name of all operations except blocking collectives: messages between two ranks, and waits."""
 
 _VECTORS = ("ALLTOALLV", "ALLTOALLW")
 
@@ -26,9 +26,9 @@ class CallGroup:
     """Calls of one operation, or `MESSAGES`.
 
     Attributes:
-        calls: of a rank. For `MESSAGES`, messages that a rank sends.
-        size: bytes of a call as `ALGORITHMS` takes them. For `MESSAGES`, of a message.
-        seconds: inside the calls.
+        calls: number of calls of a rank. For `MESSAGES`, number of messages that a rank sends.
+        size: bytes of a call, as defined for `ALGORITHMS`. For `MESSAGES`, bytes of a message.
+        seconds: time inside the calls.
     """
 
     calls: float
@@ -38,17 +38,17 @@ class CallGroup:
 
 @dataclass(frozen=True, slots=True)
 class TimedRun:
-    """A run as the prediction needs it.
+    """Times and calls of a run for the prediction.
 
     Attributes:
-        name: of the profile.
-        size: n, of the problem.
+        name: name of the profile.
+        size: problem size n.
         processes: p.
         seconds: wall time.
-        computing: the part outside of MPI.
-        rank: the one that times are of.
-        groups: by operation, or `MESSAGES`.
-        notes: what is not in them, a sentence each.
+        computing: time outside MPI, s.
+        rank: rank whose times are used.
+        groups: calls by operation, or `MESSAGES`.
+        notes: data that is not included, a sentence each.
     """
 
     name: str
@@ -111,7 +111,7 @@ def _list_groups(run: Profile, rank: int) -> dict[str, CallGroup]:
 
 
 def _size_of(run: Profile, operation: int, name: str) -> float:
-    """Return the bytes of a call, from its arguments: the largest of any rank, as roots have none of their own."""
+    """Return the bytes of a call from its arguments: the maximum over ranks, since roots may count none."""
     demands = run.demands
     rows = demands.operation == operation
     if not rows.any():
@@ -124,7 +124,7 @@ def _size_of(run: Profile, operation: int, name: str) -> float:
 
 
 def _count_messages(run: Profile) -> tuple[float, float]:
-    """Return messages of a rank outside of blocking collectives, as a mean, and their mean size."""
+    """Return a rank's mean number of messages outside blocking collectives, and their mean size."""
     counters = run.counters
     collective = np.array([name in ALGORITHMS for name in run.operations] or [False])
     rows = (

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run times of other numbers of processes and problem sizes, with intervals, and where the prediction holds.
+"""Predicted run times for other numbers of processes and problem sizes, with intervals and a valid range.
 
-A run takes the time of computing plus that of its calls. Computing is a constant plus a multiple of the operations of a
-process. A call costs what its algorithm takes on the measured network, times a factor of the operation by which the
-recorded runs deviate from that. Calls and bytes follow forms of n and p that fit the recorded ones.
+A run takes the time of computing plus the time of its calls. Computing time is a constant plus a multiple of the
+operations per process. The time of a call is its algorithm's time on the measured network, times a correction factor
+of the operation from the recorded runs. Calls and bytes follow forms of n and p that fit the recorded ones.
 
-Each run is predicted once from all others. What these predictions miss by is the error of both times, at 95% by
+Each run is predicted once from all others. The deviations of these predictions give the error of both times, at 95% by
 Student's t. It grows with the distance from the recorded runs: by sqrt(1 + d^2) at 2^d times the largest.
 """
 
@@ -24,29 +24,29 @@ from ibprof_lab.scaling.measured.recorded_calls import MESSAGES, CallGroup, Time
 OfSize = Callable[[float], float]
 
 LEAST_RUNS = 3
-"""Two runs leave no error to see."""
+"""Smallest number of runs; two runs show no error."""
 
 FARTHEST = 4.0
-"""Predictions go up to this many times the largest recorded number of processes, and problem size."""
+"""Largest ratio of predicted to recorded number of processes, and of problem sizes."""
 
 WIDEST = 2.0
-"""An interval that reaches from a half to twice the prediction is no answer."""
+"""Largest relative width of an interval: from half to twice the prediction."""
 
 
 class OutOfRangeError(ValueError):
-    """The prediction does not hold there; the message says why."""
+    """The prediction is outside its valid range; the message has the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class PredictedTime:
-    """A prediction.
+    """A predicted run time.
 
     Attributes:
         size, processes: n and p.
         seconds, low, high: wall time and its 95% interval.
-        computing: the part outside of MPI, s.
+        computing: time outside MPI, s.
         groups: seconds by operation, or `MESSAGES`.
-        beyond: p over the largest recorded number of processes; above 1 it is extrapolated.
+        beyond: p / the largest recorded number of processes; above 1 the prediction is an extrapolation.
     """
 
     size: float
@@ -64,7 +64,7 @@ class RunCheck:
     """A recorded run predicted from the others.
 
     Attributes:
-        name: of the profile.
+        name: name of the profile.
         size, processes: n and p.
         measured, predicted: wall time, s.
     """
@@ -81,9 +81,9 @@ class _Quantity:
     """A number of calls or bytes as a form of n and p.
 
     Attributes:
-        fit: of the quantity times `scale`; None where it is always 0.
-        others: forms that fit as well, each with its coefficient.
-        scale: of p, so that what falls with p can be fitted too.
+        fit: fit of the quantity times `scale`; None if it is always 0.
+        others: forms that fit equally well, each with its coefficient.
+        scale: factor depending on p, so that a quantity that falls with p can be fitted too.
     """
 
     fit: ExchangeFit | None
@@ -104,11 +104,11 @@ class _Quantity:
 
 @dataclass(frozen=True, slots=True)
 class _Fit:
-    """Everything that is fitted to some runs.
+    """All fitted parameters of a set of runs.
 
     Attributes:
-        computing: constant, and time of an operation.
-        factors: measured time over that of the model, by group.
+        computing: constant time, and time per operation.
+        factors: measured time / modelled time, by group.
     """
 
     computing: tuple[float, float]
@@ -120,16 +120,16 @@ class TimeModel:
     """A model of a program on a network.
 
     Attributes:
-        runs: recorded.
+        runs: recorded runs.
         operations: #op as a function of n.
         network: times of a message.
-        share: how much messages share links.
-        most_processes: that the fabric takes; None for any number.
-        longest: largest measured message, bytes.
+        share: slow-down of messages by link sharing.
+        most_processes: largest number of processes on the fabric; None for any number.
+        longest: longest measured message, bytes.
         checks: each run predicted from the others.
 
-    Raises:
-        ValueError: the runs do not show how times depend on the number of processes.
+        Raises:
+        ValueError: the runs do not show the dependence of times on the number of processes.
     """
 
     runs: Sequence[TimedRun]
@@ -189,14 +189,14 @@ class TimeModel:
 
     @property
     def processes(self) -> tuple[int, int]:
-        """Smallest and largest number of processes that predictions hold for."""
+        """Smallest and largest number of processes in the valid range of predictions."""
         counts = [run.processes for run in self.runs]
         most = int(FARTHEST * max(counts))
         return min(counts), most if self.most_processes is None else min(most, self.most_processes)
 
     @property
     def sizes(self) -> tuple[float, float]:
-        """Smallest and largest problem size that predictions hold for."""
+        """Smallest and largest problem size in the valid range of predictions."""
         found = [run.size for run in self.runs]
         return min(found), max(found) if len(set(found)) == 1 else FARTHEST * max(found)
 
@@ -204,7 +204,7 @@ class TimeModel:
         """Return the time of a run.
 
         Raises:
-            OutOfRangeError: the prediction does not hold there.
+            OutOfRangeError: the prediction is outside its valid range.
         """
         self._check_range(size, processes)
         computing, groups = self._predict(self._fit, size, processes)
@@ -229,10 +229,10 @@ class TimeModel:
         )
 
     def weak_size(self, processes: int) -> float:
-        """Return the problem size with as many operations for each process as in the smallest run.
+        """Return the problem size with the same number of operations per process as in the smallest run.
 
         Raises:
-            OutOfRangeError: no size in the range has.
+            OutOfRangeError: no size in the range satisfies this.
         """
         from scipy.optimize import brentq  # noqa: PLC0415  (slow to import)
 
@@ -280,7 +280,7 @@ class TimeModel:
         return _Fit(fit_relative_line(shares, computing, float(shares.max())), factors)
 
     def _predict(self, fit: _Fit, size: float, processes: int) -> tuple[float, dict[str, float]]:
-        """Return the time of computing, and that of each group."""
+        """Return the time of computing, and the time of each group."""
         constant, each = fit.computing
         groups = {
             name: factor
@@ -292,7 +292,7 @@ class TimeModel:
         return constant + each * self.operations(size) / processes, groups
 
     def _doubt_of_forms(self, size: float, processes: int) -> tuple[float, float]:
-        """Return by how much other forms of calls and bytes make the run shorter, and longer, in seconds."""
+        """Return the reduction and the increase of the run time by other forms of calls and bytes, in seconds."""
         less = more = 0.0
         for name, factor in self._fit.factors.items():
             calls, length = self._calls[name], self._sizes[name]
@@ -313,7 +313,7 @@ class TimeModel:
 
 
 _SCALES: dict[str, OfSize] = {"ALLTOALL": lambda processes: processes * processes}
-"""Blocks of an all-to-all fall with p^2 where a problem is divided; other sizes with p at most."""
+"""Blocks of an all-to-all fall with p^2 if a problem is divided; other sizes at most with p."""
 
 
 def _group(run: TimedRun, name: str) -> CallGroup:
@@ -342,7 +342,7 @@ def _log_ratio(measured: float, predicted: float) -> float:
 
 
 def _spread(errors: Sequence[float]) -> float:
-    """Return the half width of the interval of a new deviation, as a logarithm."""
+    """Return the half width of the interval for a new deviation, as a logarithm."""
     count = len(errors)
     scatter = math.sqrt(math.fsum(error**2 for error in errors) / count)
     return find_quantile_t(count - 1) * scatter if count > 1 else math.inf
