@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Delays of messages between processes: measured with mpi4py, kept, read and analysed.
+"""Delays of messages between processes: measurement with mpi4py, storage, and analysis.
 
-`model.delays.Delays` is the data; `files.delay_files` reads and writes it.
+`model.delays.Delays` holds the data; `files.delay_files` reads and writes it.
 """

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Peaks and steps of delays over the message length.
 
-The profile of a pair is its delay at each length. A peak at k resembles the unit vector e_k; a step behind k resembles
-e_k in the differences. Pearson's coefficient measures the resemblance.
+The profile of a pair is the list of its delays over the lengths. A peak at k resembles the unit vector e_k; a step
+after k resembles e_k in the differences. Pearson's coefficient measures the resemblance.
 
 Source: Salnikov, Begaev, Maysuradze, "Visualization and clustering of computational cluster delays in 3 dimensional
-analytical space", formulas (1) to (4). As printed these lack a 1/n and the root of one variance; here they equal
+analytical space", formulas (1) to (4). The printed formulas lack a 1/n and the root of one variance; here they equal
 Pearson's coefficient.
 """
 
@@ -20,27 +20,27 @@ import numpy.typing as npt
 from ibprof_lab.latency.model.delays import Delays
 
 PAPERS_THRESHOLD = 0.25
-"""The paper's, read from a picture of K-60's delays."""
+"""Threshold of the paper, read from a picture of K-60's delays."""
 
 FEWEST_LENGTHS = 4
-"""Fewest lengths of a profile with a peak and something to compare it with."""
+"""Smallest number of lengths of a profile with a peak and values for comparison."""
 
 _LEAST = 0.1
-"""A smaller correlation explains less than a hundredth of the variance: no feature, however quiet the rest."""
+"""A smaller correlation explains less than a hundredth of the variance: no feature, even with little noise."""
 
 _MOST = 0.98
 _QUIET_SHARE = 0.8
-"""Share of the correlations that are noise. The median would allow more features, but a median filter leaves many
+"""Share of the correlations that are noise. The median would allow more features, but a median filter makes many
 differences 0.
 """
 
 _ROUNDING = 1e-6
-"""Delays are kept in single precision."""
+"""Relative rounding error of single precision."""
 
 _NOISE_PROFILES, _FAINT, _HARDLY_EVER = 10_000, 0.01, 0.999
 
 _BLOCK = 1 << 22
-"""Number of values that are processed at the same time."""
+"""Number of values processed at the same time."""
 
 Profiles = npt.NDArray[np.float32]
 
@@ -50,13 +50,12 @@ class DelayFeatures:
     """Peaks and steps of P pairs over L lengths.
 
     Attributes:
-        pairs: sender and receiver, int64 [P, 2]: all that have a value at every length.
-        profiles: their delays, seconds, float32 [P, L].
-        peak_correlations: float32 [P, L].
-        step_correlations: float32 [P, L - 1]; at k, between the lengths k and k + 1.
-        peak_threshold, step_threshold: a correlation beyond it, up or down, is a feature.
-        scattered: bool [P, L], where samples scatter as far as a peak would rise, so that there is none. None: samples
-            are unknown.
+        pairs: sender and receiver of the pairs with a value at every length, int64 [P, 2].
+        profiles: delays of the pairs, seconds, float32 [P, L].
+        peak_correlations: coefficients of peaks, float32 [P, L].
+        step_correlations: coefficients of steps, float32 [P, L - 1]; entry k is between the lengths k and k + 1.
+        peak_threshold, step_threshold: smallest absolute correlation of a feature.
+        scattered: bool [P, L], True if samples scatter too widely for a peak; None if samples are unknown.
     """
 
     pairs: npt.NDArray[np.int64]
@@ -69,13 +68,13 @@ class DelayFeatures:
 
     @property
     def peaks(self) -> npt.NDArray[np.int8]:
-        """1 where a delay is a peak upwards, -1 downwards, else 0: int8 [P, L]."""
+        """Peaks, int8 [P, L]: 1 upwards, -1 downwards, else 0."""
         signs = _signs(self.peak_correlations, self.peak_threshold)
         return signs if self.scattered is None else np.where(self.scattered, 0, signs).astype(np.int8)
 
     @property
     def steps(self) -> npt.NDArray[np.int8]:
-        """1 where delays rise for good, -1 where they fall, else 0: int8 [P, L - 1]."""
+        """Steps, int8 [P, L - 1]: 1 for a permanent rise, -1 for a fall, else 0."""
         return _signs(self.step_correlations, self.step_threshold)
 
 
@@ -84,16 +83,16 @@ def find_features(
 ) -> DelayFeatures:
     """Find peaks and steps of all pairs.
 
-    The straight line of delay over length is subtracted first, so that the time of the bytes is no feature. A median
-    filter of width 3 removes peaks before the search for steps. Where quartiles are known, a peak's lie apart from
-    those of the next lengths: errors with long tails make outlying values, too.
+    The straight line of delay over length is subtracted first, so that the transfer time is no feature. A median filter
+    of width 3 removes peaks before the search for steps. Where quartiles are known, a peak's quartiles must not overlap
+    those of the next lengths, since errors with long tails cause outlying values too.
 
     Args:
-        delays: of at least `FEWEST_LENGTHS` lengths.
-        peak_threshold, step_threshold: in 0 to 1; None to choose it from the data.
+        delays: delays of at least `FEWEST_LENGTHS` lengths.
+        peak_threshold, step_threshold: 0 to 1; None to choose the threshold from the data.
 
     Raises:
-        ValueError: there are fewer lengths.
+        ValueError: there are fewer than `FEWEST_LENGTHS` lengths.
     """
     if len(delays.lengths) < FEWEST_LENGTHS:
         raise ValueError(f"peaks and steps need {FEWEST_LENGTHS} message lengths")
@@ -131,7 +130,7 @@ def find_features(
 def _find_scattered(
     profiles: npt.NDArray[np.float64], lower: Profiles, upper: Profiles, lengths: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.bool_]:
-    """Return where the quartiles overlap with those of the next length, off the line of delay over length."""
+    """Return a mask of values whose quartiles overlap the next length's, relative to the line of delay over length."""
     level = detrend(profiles, lengths)
     with np.errstate(divide="ignore", invalid="ignore"):
         low, high = ((1 + level) * each / profiles - 1 for each in (lower, upper))
@@ -153,7 +152,7 @@ def _correlate(
 
 
 def correlate_with_units(profiles: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return Pearson's coefficient of each profile with each unit vector, float64 [P, n] of [P, n].
+    """Return Pearson's coefficient of each profile with each unit vector, float64 [P, n] from [P, n].
 
     corr_k = (x_k - mean) / (sqrt(n - 1) sigma), sigma^2 the mean of (x - mean)^2; 0 where a profile is constant.
     """
@@ -168,8 +167,8 @@ def correlate_with_units(profiles: npt.NDArray[np.float64]) -> npt.NDArray[np.fl
 def detrend(profiles: npt.NDArray[np.float64], lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
     """Return the deviation of each profile from its line of delay over length, relative to the line, float64 [P, L].
 
-    Errors of a delay grow with it, so that the line minimises relative squares. Otherwise, over lengths from some bytes
-    to megabytes, the longest messages would have all peaks and steps.
+    Errors grow with the delay, so that the line minimises relative squares. With absolute squares, the longest messages
+    would have all peaks and steps.
     """
     weight = 1 / np.square(np.maximum(profiles, 1e-12))
     total = weight.sum(axis=1, keepdims=True)
@@ -184,10 +183,10 @@ def detrend(profiles: npt.NDArray[np.float64], lengths: npt.NDArray[np.int64]) -
 
 
 def filter_median(profiles: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Replace each value by the median of it and its two neighbours.
+    """Replace each value by the median of the value and its two neighbours.
 
-    An end's missing neighbour lies on the line through the next two (Tukey's rule for ends). With zeros there, as
-    filters commonly have it, each end would be a step; with the end itself a peak there would stay.
+    At an end, the missing neighbour lies on the line through the next two values (Tukey's end rule). Padding with zeros
+    would turn each end into a step; padding with the end value would keep a peak there.
     """
     smooth = profiles.copy()
     smooth[:, 1:-1] = _middle(profiles[:, :-2], profiles[:, 1:-1], profiles[:, 2:])
@@ -204,10 +203,10 @@ def _middle(
 
 
 def choose_threshold(correlations: Profiles, of_noise: npt.NDArray[np.floating]) -> float:
-    """Choose a threshold from the data: a value that noise as broad as most of the data hardly ever exceeds.
+    """Choose a threshold from the data that noise of the data's width hardly ever exceeds.
 
-    A median filter changes the tails of noise, and so does the number of lengths. The tails are therefore those of
-    Gaussian noise, [profile, n], that went through the same filter: one profile of a thousand exceeds the threshold.
+    The median filter and the number of lengths change the tails of noise. The tails are therefore taken from Gaussian
+    noise [profile, n] after the same filter: one profile of a thousand exceeds the threshold.
     """
     if not correlations.size:
         return PAPERS_THRESHOLD

@@ -15,7 +15,7 @@ from ibprof_lab.lab_choices import LEAST_CHANGE
 from ibprof_lab.latency.model.delays import Delays
 
 THRESHOLD = 3.5
-"""Robust standard deviations beyond which a value is an outlier (Iglewicz and Hoaglin's for the modified z-score)."""
+"""Limit of outliers in robust standard deviations (Iglewicz and Hoaglin's limit of the modified z-score)."""
 
 MAD_TO_SIGMA = 1.4826
 _ROUNDS = 3
@@ -25,10 +25,10 @@ Matrix = npt.NDArray[np.float64]
 _NEIGHBOURS = 5
 _PIVOTS = 64
 _LARGEST = 2048
-"""Number of processes above which neighbours are not compared: n^2 medians of ten values take minutes there."""
+"""Largest number of processes with comparison of neighbours: beyond it, n^2 medians of ten values take minutes."""
 
 _FLOOR = 0.01
-"""Relative difference below which a pair is never an outlier."""
+"""Smallest relative difference of an outlying pair."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +36,10 @@ class OutlyingProcess:
     """A process whose row or column is an outlier.
 
     Attributes:
-        label: of the process.
-        role: `sender` (its row), `receiver` (its column), or `both`.
-        ratio: of its delays to the others'; infinite when it has no value.
-        score: robust standard deviations.
+        label: name of the process.
+        role: `sender` (row), `receiver` (column), or `both`.
+        ratio: its delays / the others' delays; infinite without a value.
+        score: deviation in robust standard deviations.
     """
 
     label: str
@@ -49,15 +49,15 @@ class OutlyingProcess:
 
 
 def find_outlying_processes(delays: Delays) -> list[OutlyingProcess]:
-    """Find processes whose delays to, or from, most others are outliers, the most different first.
+    """Find processes with outlying delays to or from most others, the most different first.
 
-    The logarithm of the matrix, taken over all lengths, is a sum of an effect of the sender, an effect of the receiver
-    and a residual (Tukey's median polish). A sender or receiver with an outlying effect is returned.
+    The logarithm of the matrix over all lengths is modelled as sender effect + receiver effect + residual (Tukey's
+    median polish). Senders and receivers with an outlying effect are returned.
     """
     if delays.processes < 3:
         return []
     with np.errstate(divide="ignore", invalid="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # medians of nothing but NaN
+        warnings.simplefilter("ignore", RuntimeWarning)  # rows or columns with only NaN
         matrix = _level(delays)
         rows, columns = _polish(matrix)
         senders, receivers = _stand_out(rows), _stand_out(columns)
@@ -80,7 +80,7 @@ def _log(ratio: float) -> float:
 
 
 def _level(delays: Delays) -> Matrix:
-    """Return the logarithm of each pair's delay over the median of its length, float64 [n, n]; median of lengths."""
+    """Return the median over lengths of log(delay / median delay of the length) per pair, float64 [n, n]."""
     levels = []
     for matrix, there in zip(delays.median, delays.measured, strict=True):
         logarithm = np.where(there & (matrix > 0), np.log(matrix.astype(np.float64)), np.nan)
@@ -102,7 +102,7 @@ def _polish(matrix: Matrix) -> tuple[Matrix, Matrix]:
 
 
 def _stand_out(effects: Matrix) -> Matrix:
-    """Return robust z-scores of effects, 0 for small ones, infinite where a process has no value."""
+    """Return robust z-scores of effects: 0 for small effects, infinite for a process without a value."""
     away = np.abs(effects - np.nanmedian(effects))
     scale = MAD_TO_SIGMA * np.nanmedian(away)
     score = away / max(scale, 1e-3)
@@ -112,8 +112,8 @@ def _stand_out(effects: Matrix) -> Matrix:
 def find_outlier_pairs(delays: Delays, index: int, budget: int) -> npt.NDArray[np.int64]:
     """Return at most `budget` pairs of one message length to measure again, the worst first: int64 [k, 2].
 
-    A pair is compared with its own samples, its other direction, and the delays of similar processes: processes on the
-    same switch have similar delays to the rest of the cluster. Pairs with no value come first.
+    A pair is compared with its own samples, its other direction, and the delays of similar processes. Processes on the
+    same switch have similar delays to the rest of the cluster. Pairs without a value come first.
     """
     doubt = rate_outliers(delays, index)
     pairs = np.argwhere(doubt > THRESHOLD)
@@ -122,9 +122,9 @@ def find_outlier_pairs(delays: Delays, index: int, budget: int) -> npt.NDArray[n
 
 
 def rate_outliers(delays: Delays, index: int) -> Matrix:
-    """Return the largest of the three robust z-scores of each ordered pair, float64 [n, n].
+    """Return the largest of three robust z-scores per ordered pair, float64 [n, n].
 
-    Infinite where there is no value, 0 on the diagonal.
+    The score is infinite without a value, and 0 on the diagonal.
     """
     median = delays.median[index].astype(np.float64)
     size = len(median)
@@ -134,7 +134,7 @@ def rate_outliers(delays: Delays, index: int) -> Matrix:
     np.fill_diagonal(logarithm, np.nan)
     doubt = np.zeros((size, size))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # medians of nothing but NaN
+        warnings.simplefilter("ignore", RuntimeWarning)  # rows or columns with only NaN
         if delays.lower_quartile is not None and delays.upper_quartile is not None:
             spread = delays.upper_quartile[index].astype(np.float64) - delays.lower_quartile[index]
             doubt = np.fmax(doubt, _score(np.where(there, spread / median, np.nan), centred=True))
@@ -147,7 +147,7 @@ def rate_outliers(delays: Delays, index: int) -> Matrix:
 
 
 def _score(values: Matrix, centred: bool) -> Matrix:
-    """Return one-sided robust z-scores; without `centred` the values are distances from 0 already."""
+    """Return one-sided robust z-scores; without `centred`, the values are already distances from 0."""
     middle = float(np.nanmedian(values)) if centred else 0.0
     if not np.isfinite(middle):
         return np.zeros_like(values)
@@ -156,20 +156,20 @@ def _score(values: Matrix, centred: bool) -> Matrix:
 
 
 def _predict(logarithm: Matrix) -> Matrix:
-    """Predict each pair by the delays of the processes most similar to its sender, and most similar to its receiver."""
+    """Predict each pair by the delays of the processes most similar to its sender and to its receiver."""
     from scipy.spatial import KDTree  # noqa: PLC0415  (slow to import, and needed on one process)
 
     size = len(logarithm)
     both = np.nanmedian(np.stack((logarithm, logarithm.T)), axis=0)
     columns = np.linspace(0, size - 1, min(size, _PIVOTS)).astype(int)
     seen = both[:, columns]
-    # The delay of a process to itself is set to its least delay.
+    # The delay of a process to itself is set to its smallest delay.
     nearest = np.nanmin(both, axis=1)
     seen[columns, np.arange(len(columns))] = nearest[columns]
     seen = np.where(np.isfinite(seen), seen, np.nanmedian(seen))
     seen = np.nan_to_num(seen)
     count = min(_NEIGHBOURS, size - 2)
-    # Sums of absolute differences: a single outlier must not separate two similar processes.
+    # Sums of absolute differences limit the influence of an outlier: two similar processes stay similar.
     found = KDTree(seen).query(seen, k=count + 1, p=1)[1]
     neighbours = np.asarray(found, np.int64)
     predicted = np.empty_like(both)
@@ -186,15 +186,15 @@ class DelayChange:
     """Changes between two measurements.
 
     Attributes:
-        labels: processes that both have.
-        lengths: that both have, bytes.
-        overall: median of all pairs' ratios.
-        pairs: ordered pairs whose ratio differs from the overall one, as indices of `labels`, int64 [k, 2]; the largest
-            change first.
-        ratios: of those, later to earlier, median over the lengths, float64 [k].
-        appeared, vanished: ordered pairs with a value in only one, int64 [k, 2].
-        only_before, only_after: processes that only one has.
-        outlying: processes most of whose pairs changed, as in one measurement.
+        labels: processes in both measurements.
+        lengths: message lengths in both, bytes.
+        overall: median ratio of all pairs.
+        pairs: ordered pairs whose ratio differs from the overall ratio, as indices of `labels`, int64 [k, 2]; the
+            largest change first.
+        ratios: later / earlier delay of these pairs, median over the lengths, float64 [k].
+        appeared, vanished: ordered pairs with a value in only one measurement, int64 [k, 2].
+        only_before, only_after: processes in only one measurement.
+        outlying: processes with changes in most of their pairs.
     """
 
     labels: tuple[str, ...]
@@ -217,16 +217,16 @@ class DelayChange:
 def compare_delays(before: Delays, after: Delays, least: float = LEAST_CHANGE) -> DelayChange:
     """Find the pairs that changed between two measurements of one cluster.
 
-    The ratio of a changed pair differs from the overall one by more than `least`, by more than `THRESHOLD` robust
-    standard deviations of all ratios, and by more than the samples scatter. Samples scatter less where the quartiles of
-    both measurements do not overlap, as far as both have them.
+    A changed pair has a ratio that differs from the overall ratio by three limits: `least`, `THRESHOLD` robust standard
+    deviations of all ratios, and the scatter of the samples. The scatter is exceeded if the quartiles of both
+    measurements do not overlap, where both have quartiles.
 
     Args:
-        before, after: their processes are matched by label, their lengths by bytes.
-        least: relative difference below which nothing changed.
+        before, after: measurements; processes are matched by label, lengths by bytes.
+        least: smallest relative difference of a changed pair.
 
     Raises:
-        InconsistentError: they have no process, or no length, in common.
+        InconsistentError: the measurements have no process, or no length, in common.
     """
     labels = tuple(label for label in before.labels if label in set(after.labels))
     lengths = np.intersect1d(before.lengths, after.lengths)
@@ -239,7 +239,7 @@ def compare_delays(before: Delays, after: Delays, least: float = LEAST_CHANGE) -
         aligned.append(each.select([row[label] for label in labels], np.searchsorted(each.lengths, lengths)))
     one, other = aligned
     with np.errstate(divide="ignore", invalid="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # medians of nothing but NaN
+        warnings.simplefilter("ignore", RuntimeWarning)  # rows or columns with only NaN
         ratio = np.log(other.median.astype(np.float64) / one.median)
         ratio[~(one.measured & other.measured & np.isfinite(ratio))] = np.nan
         apart = _is_apart(one, other)
@@ -268,7 +268,10 @@ def compare_delays(before: Delays, after: Delays, least: float = LEAST_CHANGE) -
 
 
 def _is_apart(one: Delays, other: Delays) -> npt.NDArray[np.bool_]:
-    """Return where the quartiles of two measurements do not overlap, bool [L, n, n]; everywhere, when one has none."""
+    """Return a mask of values whose quartiles do not overlap between two measurements, bool [L, n, n].
+
+    Without quartiles in one of them, all entries are True.
+    """
     quartiles = one.lower_quartile, one.upper_quartile, other.lower_quartile, other.upper_quartile
     if any(each is None for each in quartiles):
         return np.ones(one.median.shape, bool)

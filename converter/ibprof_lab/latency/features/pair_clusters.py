@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clusters of pairs with similar delays, and the compressed cube that they make: centroids and a label per pair."""
+"""Clusters of pairs with similar delays, and the compressed cube made from them: centroids and a label per pair."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST = 12
 """Largest number of clusters in the search for the elbow."""
 
 _SAMPLE = 50_000
-"""Number of profiles that centres are fitted to; the others are only assigned."""
+"""Number of profiles for fitting the centres; further profiles are only assigned."""
 
 _BLOCK = 1 << 18
 
@@ -30,10 +30,10 @@ class PairClusters:
     """K groups of pairs.
 
     Attributes:
-        labels: cluster of each pair of `DelayFeatures.pairs`, uint8 [P]; 0 is the one with the lowest delays.
+        labels: cluster of each pair of `DelayFeatures.pairs`, uint8 [P]; cluster 0 has the lowest delays.
         centroids: median delay of each cluster's pairs at each length, seconds, float32 [K, L].
-        sse: sum of squared distances to the centres by number of clusters, from 1; in the units that were clustered.
-        by: one of `BY`.
+        sse: sum of squared distances to the centres for 1, 2, ... clusters, in units of the clustered values.
+        by: clustered quantity, from `BY`.
     """
 
     labels: npt.NDArray[np.uint8]
@@ -47,9 +47,9 @@ class CompressedSize:
     """Size and error of the compressed cube.
 
     Attributes:
-        raw_bytes: of the matrices, as float32.
-        bytes: of the file.
-        median_error, p95_error, max_error: of a delay, relative to it.
+        raw_bytes: size of the matrices as float32.
+        bytes: size of the file.
+        median_error, p95_error, max_error: relative errors of the delays.
     """
 
     raw_bytes: int
@@ -60,7 +60,7 @@ class CompressedSize:
 
     @property
     def ratio(self) -> float:
-        """How many times smaller the file is."""
+        """Raw size / file size."""
         return self.raw_bytes / self.bytes
 
 
@@ -68,10 +68,11 @@ def cluster_pairs(features: DelayFeatures, count: int | None = None, by: str = B
     """Group pairs by K-Means.
 
     Args:
-        features: of at least one pair.
+        features: features of at least one pair.
         count: number of clusters, up to 255; None to choose it by the elbow of the SSE.
-        by: one of `BY`. Delays are compared by their logarithms, so that near pairs count as much as far ones.
-        seed: of the first centres.
+        by: clustered quantity, from `BY`. Delays are compared by their logarithms, so that near and far pairs count
+            equally.
+        seed: seed of the first centres.
     """
     points = _points(features, by)
     rng = np.random.default_rng(seed)
@@ -94,17 +95,17 @@ def cluster_pairs(features: DelayFeatures, count: int | None = None, by: str = B
 
 
 def find_elbow(sse: list[float]) -> int:
-    """Return the number of clusters beyond which more of them help little.
+    """Return the number of clusters beyond which more clusters help little.
 
-    It is where the curve of the SSE lies farthest below the line from its first point to its last.
+    At this elbow, the curve of the SSE lies farthest below the line from its first point to its last.
     """
     if len(sse) < 3 or sse[0] <= 0:
-        # A second cluster is worth it when it removes most of the error.
+        # A second cluster pays off if it removes most of the error.
         return 2 if len(sse) == 2 and sse[1] < 0.5 * sse[0] else 1
     y = np.array(sse) / sse[0]
     x = np.linspace(0, 1, len(y))
     below = y[0] + (y[-1] - y[0]) * x - y
-    # Clusters of noise reduce the error slowly and evenly: there is no elbow.
+    # Clusters of noise reduce the error slowly and evenly, without an elbow.
     return int(np.argmax(below)) + 1 if below.max() > 0.1 else 1
 
 
@@ -119,7 +120,7 @@ def _fit(sample: npt.NDArray[np.float32], k: int, seed: int) -> Any:
     from sklearn.cluster import KMeans  # noqa: PLC0415  (slow to import)
     from threadpoolctl import threadpool_limits  # noqa: PLC0415  (of an optional library)
 
-    # Its threads wait for one another by spinning: on a busy machine they take longer than a single thread.
+    # K-Means' threads spin while they wait: on a busy machine they take longer than a single thread.
     with threadpool_limits(1):
         return KMeans(k, n_init=4, random_state=seed).fit(sample)
 
@@ -137,7 +138,7 @@ def _in_order(
 
 
 def write_compressed(path: Path, delays: Delays, features: DelayFeatures, clusters: PairClusters) -> CompressedSize:
-    """Write centroids and labels as .npz, which `read_delays` reads back as a cube; return its size and its errors.
+    """Write centroids and labels as .npz, which `read_delays` reads as a cube; return the size and the errors.
 
     Raises:
         OSError: the file cannot be written.
@@ -153,7 +154,7 @@ def write_compressed(path: Path, delays: Delays, features: DelayFeatures, cluste
         labels=labels,
     )
     write_atomically(path, content.getvalue())
-    # What the file says of a pair is its cluster's centroid.
+    # The file stores each pair as its cluster's centroid.
     kept = clusters.centroids[clusters.labels]
     with np.errstate(divide="ignore", invalid="ignore"):
         error = np.abs(kept - features.profiles) / features.profiles

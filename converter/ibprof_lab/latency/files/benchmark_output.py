@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Delays in the output of benchmarks: OSU's tests and nccl-tests, a run for each pair; tables with a caption."""
+"""Delays in benchmark output: OSU's tests and nccl-tests with a run per pair; tables with a caption."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PAIR_SIZE = 2
 
 _UNIT = re.compile(r"[(\[]\s*(?:in )?([^\s()\[\]]+)\s*[)\]]\W*$")
 _PREFERRED = re.compile(r"\bidle latenc|P2P=Enabled|\bGPU\(row\).*\bGPU\(column\)", re.I)
-"""Captions of Intel's MLC, p2pBandwidthLatencyTest and nvbandwidth: of several tables the first such one counts."""
+"""Captions of Intel's MLC, p2pBandwidthLatencyTest and nvbandwidth: the first matching one of several tables counts."""
 
 _RATE = re.compile(r".*/(s|sec|second)|.*bps", re.I)
 _RULE = re.compile(r"[\s|+:=\-]*")
@@ -42,18 +42,19 @@ _FEWEST = 2
 
 
 def has_benchmark_runs(lines: Lines) -> bool:
-    """Return whether a text is the output of OSU's benchmarks or of nccl-tests."""
+    """Return True if a text is the output of OSU's benchmarks or nccl-tests."""
     return any(_OSU.match(line) or _NCCL_RANK.match(line) for line in lines)
 
 
 def read_benchmark_runs(path: Path, lines: Lines) -> Delays:
-    """Read runs of OSU's tests of latency or of nccl-tests, one for each pair, in one file.
+    """Read a file with one run of OSU's latency tests or nccl-tests per pair.
 
-    nccl-tests name their hosts. OSU's do not: a line in front of each run has two names, or is the launcher's command
-    with `-H` or `--host`. The first process is the sender; a pair of several runs gets their median.
+    Output of nccl-tests names the hosts; OSU's does not. A line before each OSU run must have two names, or be the
+    launcher's command with `-H` or `--host`. The first process is the sender. A pair with several runs gets their
+    median.
 
     Raises:
-        InputError: with the line.
+        InputError: the output is invalid; the message has the line.
     """
     is_osu = any(_OSU.match(line) for line in lines)
     runs = list(_read_osu(path, lines) if is_osu else _read_nccl(path, lines))
@@ -93,7 +94,7 @@ def _read_osu(path: Path, lines: Lines) -> Iterator[Run]:
 
 
 def _find_ends(path: Path, lines: Lines, previous: int, start: int) -> tuple[str, str]:
-    """Return the names in the last line in front of a run that has any."""
+    """Return the names in the last line with names before a run."""
     for index in range(start - 1, previous, -1):
         if option := _HOSTS_OPTION.search(lines[index]):
             hosts = [name.partition(":")[0] for name in option.group(1).split(",")]
@@ -142,7 +143,7 @@ def _name(host: str, device: int, shared: bool) -> str:
 
 
 def _read_times(path: Path, lines: Lines, header: int) -> dict[int, float]:
-    """Return seconds by size of a table; the column counts from the end, since fields of `redop` may be empty."""
+    """Return seconds by size from a table; the column counts from the end, since fields of `redop` may be empty."""
     names = lines[header].lstrip("# ").split()
     units = lines[header + 1].split() if header + 1 < len(lines) else []
     unit = next((_TIME_UNITS[field] for field in units if field in _TIME_UNITS), None)
@@ -170,18 +171,18 @@ def _read_field(path: Path, index: int, fields: Sequence[str], column: int, what
 
 
 def find_captions(lines: Sequence[str]) -> list[int]:
-    """Return the lines that are the caption of a table: they end with a unit of time or of a rate in brackets."""
+    """Return the numbers of caption lines, which end with a unit of time or rate in brackets."""
     return [index for index, line in enumerate(lines) if _find_unit(line) is not None and not _is_header(lines, index)]
 
 
 def _is_header(lines: Sequence[str], index: int) -> bool:
-    """Return whether a line is the header of a CSV file, and not a caption: the next one has as many fields."""
+    """Return True if a line is a CSV header instead of a caption: the next line has the same number of fields."""
     behind = lines[index + 1] if index + 1 < len(lines) else ""
     return any(lines[index].count(each) == behind.count(each) >= _FEWEST for each in (";", "\t", ","))
 
 
 def _find_unit(line: str) -> str | None:
-    """Return the unit of a caption; None for other lines, such as the header of a file of pairs."""
+    """Return the unit in a caption; None for other lines, such as the header of a pair file."""
     found = _UNIT.search(line)
     fields = [field.strip().strip('"') for field in re.split(r"[,;\t]", line)]
     if found is None or (len(fields) > 1 and all(ENDS.fullmatch(field) for field in fields[:_FEWEST])):
@@ -193,13 +194,13 @@ def _find_unit(line: str) -> str | None:
 def read_captioned_table(
     path: Path, lines: Sequence[str], captions: Sequence[int]
 ) -> tuple[tuple[str, ...], npt.NDArray[np.float64]]:
-    """Return the names of senders, and the delays of the only table of delays, float64 [n, n], seconds.
+    """Return the senders' names, and the delays of the only delay table, float64 [n, n], seconds.
 
-    Of several tables, that of idle memory (Intel's MLC) or of GPUs with access to each other counts. Delays are nan
-    where not measured, 0 on the diagonal. `captions` are those of `find_captions`.
+    If there are several tables, the table of idle memory (Intel's MLC) or of GPUs with peer access counts. Delays are
+    nan where not measured, 0 on the diagonal. `captions` is the result of `find_captions`.
 
     Raises:
-        InputError: with the line.
+        InputError: the table is invalid; the message has the line.
     """
     delays = [index for index in captions if (_find_unit(lines[index]) or "").lower() in SECONDS]
     if not delays:
@@ -223,7 +224,7 @@ def _read_rows(
     if not rows:
         raise InputError(path, caption, "a line of names behind it", "nothing")
     if len(rows) > 1 and rows[0][1] == rows[1][1][: len(rows[0][1])] != rows[1][1]:
-        rows = rows[1:]  # what the columns are, above their names
+        rows = rows[1:]  # a title above the column names
     header_line, header = rows[0]
     size = _find_size(header, [fields for _, fields in rows[1:]])
     if size < _FEWEST:
@@ -240,7 +241,7 @@ def _read_rows(
 
 
 def _find_size(header: list[str], body: list[list[str]]) -> int:
-    """Return the number of hosts: the largest for which there are as many rows, each with a label and the delays."""
+    """Return the largest number of hosts with as many rows, each with a label and the delays."""
     for size in range(min(len(header), len(body)), 0, -1):
         if all(len(fields) > size for fields in body[:size]):
             return size

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Delays in files of all formats, and numpy's among them; a file's first bytes determine its format."""
+"""Delay files in all formats, including numpy's; a file's first bytes determine the format."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ def read_delays(
 ) -> Delays:
     """Read delays in any format: ibprof's NetCDF-4, clustbench's classic NetCDF, text, or numpy's .npy or .npz.
 
-    Any of clustbench's four files may be named; its siblings are read with it. Values that no time can have (negative,
-    infinite) become NaN, "not measured", and are counted in a warning. The diagonal becomes 0.
+    Any of clustbench's four files may be named; the others are read with it. Impossible times (negative, infinite)
+    become NaN, "not measured", and a warning reports their number. The diagonal becomes 0.
 
     Args:
-        path: the file.
-        statistics: to read where there are several; the median is always read. Others take no memory.
-        unit: seconds of 1 in a text or numpy matrix that does not say it. None for a microsecond, or a nanosecond in
-            the form of core-to-core-latency.
+        path: name of the file.
+        statistics: statistics to read if there are several; the median is always read. Others take no memory.
+        unit: seconds per unit of a text or numpy matrix without a stated unit. None for a microsecond, or a nanosecond
+            in the format of core-to-core-latency.
 
     Raises:
         InputError: the file has another format, or is damaged.
-        MemoryError: its cubes do not fit into this machine's memory.
+        MemoryError: the cubes do not fit into this machine's memory.
     """
     path = Path(path)
     wanted = tuple(name for name in STATISTICS if name == "median" or name in statistics)
@@ -74,13 +74,13 @@ def read_delays(
 
 
 def write_delays(path: str | PathLike[str], delays: Delays) -> None:
-    """Write delays as NetCDF-4, or by the name's end as a CSV matrix of one length (`.csv`, microseconds).
+    """Write delays as NetCDF-4, or as a CSV matrix of one length in microseconds if the name ends with `.csv`.
 
     The file appears completely or not at all.
 
     Raises:
         OSError: the disk is full, or the folder cannot be written.
-        InputError: a CSV was asked for and there are several lengths.
+        InputError: CSV cannot hold several lengths.
     """
     path = Path(path)
     if path.suffix == ".csv":
@@ -90,7 +90,7 @@ def write_delays(path: str | PathLike[str], delays: Delays) -> None:
 
 
 def _forget_impossible(path: Path, delays: Delays) -> None:
-    """Replace values that cannot be a time by NaN, in place, and log their number."""
+    """Replace impossible times by NaN, in place, and log their number."""
     for name, cube in delays.present.items():
         impossible: npt.NDArray[np.bool_] = np.isinf(cube) | (cube < 0)
         if found := int(np.count_nonzero(impossible)):
@@ -107,7 +107,7 @@ def _read_numpy(path: Path, unit: float) -> Delays:
     """Read an array [n, n] or [L, n, n] from .npy, or from .npz with `delays` and, if present, `hosts` and `lengths`.
 
     Raises:
-        InputError: the file holds something else.
+        InputError: the file has other content.
     """
     try:
         with path.open("rb") as file:
@@ -133,7 +133,7 @@ def _read_numpy(path: Path, unit: float) -> Delays:
 
 
 def _expand(path: Path, members: dict[str, npt.NDArray[np.generic]]) -> npt.NDArray[np.float32]:
-    """Return the cube of a file of `ibprof-latency features`: each pair gets its cluster's centroid."""
+    """Return the cube of a file from `ibprof-latency features`: each pair gets its cluster's centroid."""
     centroids, labels = np.asarray(members["centroids"]), np.asarray(members["labels"])
     if centroids.ndim != 2 or labels.ndim != 2 or labels.dtype != np.uint8 or len(centroids) > NO_CLUSTER:
         raise InputError(path, None, "centroids [K, L] and labels [n, n], uint8", f"{centroids.shape}, {labels.shape}")

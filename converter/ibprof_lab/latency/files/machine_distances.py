@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Delays inside a machine: firmware's distances of NUMA nodes, and the output of core-to-core-latency.
+"""Delays inside a machine: NUMA distances from firmware, and the output of core-to-core-latency.
 
 Firmware's distances have no unit: 10 is local memory. Here 1 counts as 1 ns.
 """
@@ -41,9 +41,9 @@ class MachineTable:
     """Delays inside a machine.
 
     Attributes:
-        names: of nodes or cores.
+        names: names of nodes or cores.
         seconds: float64 [n, n], nan where not measured.
-        is_firmware: whether these are distances that firmware states.
+        is_firmware: True for distances stated by firmware.
     """
 
     names: tuple[str, ...]
@@ -55,7 +55,7 @@ def read_machine_table(path: Path, lines: Lines) -> MachineTable | None:
     """Read the output of `numactl -H`, `lstopo --of xml` or core-to-core-latency; return None for other text.
 
     Raises:
-        InputError: with the line.
+        InputError: the output is invalid; the message has the line.
     """
     text = [line for line in lines[:_LARGEST] if line.strip()]
     if text and text[0].startswith("<?xml") and any("<topology" in line for line in text[:3]):
@@ -69,7 +69,7 @@ def read_machine_table(path: Path, lines: Lines) -> MachineTable | None:
 
 
 def is_slit(rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether a square of fields holds firmware's distances, as in `/sys/devices/system/node/node*/distance`."""
+    """Return True if a square of fields has firmware's distances, as in `/sys/devices/system/node/node*/distance`."""
     if len(rows) < 2 or not all(len(row) == len(rows) and all(map(str.isdecimal, row)) for row in rows):
         return False
     values = np.array(rows, np.int64)
@@ -78,7 +78,7 @@ def is_slit(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def is_core_to_core(rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether fields are a square with means below its diagonal alone: the CSV of core-to-core-latency."""
+    """Return True if a square has means only below its diagonal: the CSV format of core-to-core-latency."""
     return len(rows) > 1 and all(
         len(row) == len(rows) and all("." in field for field in row[:place]) and not any(row[place:])
         for place, row in enumerate(rows)
@@ -101,7 +101,7 @@ def _read_numactl(path: Path, lines: Lines, start: int) -> MachineTable:
 
 
 def _read_hwloc(path: Path, text: str) -> MachineTable:
-    """Read the first latencies of hwloc's version 2, or distances of version 1."""
+    """Read the first latencies of hwloc version 2, or the distances of version 1."""
     try:
         return _find_latencies(path, ET.fromstring(text))
     except (ET.ParseError, ValueError) as error:
@@ -145,7 +145,7 @@ def _square(path: Path, names: Sequence[str], fields: Sequence[str]) -> MachineT
 
 
 def _read_core_to_core(path: Path, lines: Lines) -> MachineTable:
-    """Read the first table: a line of cores, then for each core its number and `mean±error`, in nanoseconds."""
+    """Read the first table: a line of cores, then per core a line with its number and `mean±error` in nanoseconds."""
     start = next((index for index, line in enumerate(lines) if _CORES.fullmatch(line)), None)
     if start is None:
         raise InputError(path, None, "a line with the numbers of the cores", "none")

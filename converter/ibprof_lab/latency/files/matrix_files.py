@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Matrices of delays as text, with or without names."""
+"""Delay matrices as text, with or without names."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from ibprof_lab.latency.model.delays import FIRMWARE, Attribute, Delays
 
 _SEPARATORS = (";", "\t", ",")
 _EXCEL = re.compile(r"sep=.")
-"""The first line of a CSV file that Excel writes, or reads."""
+"""First line of CSV files written for Excel."""
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _COMMA_NUMBER = re.compile(r"[-+]?\d*,\d+([eE][-+]?\d+)?")
@@ -43,22 +43,22 @@ _THOUSANDS = re.compile(r"[-+]?\d{1,3}(\.\d{3})+")
 
 
 def read_text_matrix(path: Path, unit: float | None) -> Delays:
-    """Read a matrix, rows of senders and columns of receivers, or a line for each pair.
+    """Read a matrix (rows are senders, columns are receivers), or a file with a line per pair.
 
-    With names, the first row and the first column are the same names in the same order. The first field, or all others
-    of the first row, may have a unit in brackets. Fields are separated by commas, semicolons, tabs or blanks; where
-    commas do not separate them, numbers may have decimal commas. An empty field, `-` or `nan` is "not measured". One
-    triangle of a matrix is enough, with or without its diagonal. In a file of pairs (`a,b,latency`, in any language) a
-    line has the names of both ends and their delay. The output of OSU's benchmarks, of nccl-tests, and a table whose
-    caption has a unit are recognised by their first lines, and so are firmware's distances of NUMA nodes.
+    With names, the first row and the first column have the same names in the same order. The first field, or all others
+    of the first row, may have a unit in brackets. Commas, semicolons, tabs or blanks separate fields. If commas do not,
+    numbers may have decimal commas. An empty field, `-` or `nan` means "not measured". One triangle of a matrix is
+    enough, with or without its diagonal. A line of a pair file (`a,b,latency`, header in any language) has two names
+    and a delay. The first lines identify the output of OSU's benchmarks, of nccl-tests, tables with a unit in their
+    caption, and firmware's distances of NUMA nodes.
 
     Args:
-        path: the file.
-        unit: seconds of 1, where the file does not say it. None for a microsecond, or for a nanosecond in the form of
+        path: name of the file.
+        unit: seconds per unit if the file states no unit. None for a microsecond, or a nanosecond in the format of
             `core-to-core-latency --csv`: a lower triangle without names in a square of fields.
 
     Raises:
-        InputError: with the line.
+        InputError: the file is invalid; the message has the line.
     """
     lines = _read_text(path).splitlines()
     if has_benchmark_runs(lines):
@@ -102,7 +102,7 @@ def read_text_matrix(path: Path, unit: float | None) -> Delays:
         if names is not None:
             if parts[0] != names[row]:
                 raise InputError(path, number, f"the row of {quote_found(names[row])}", quote_found(parts[0]))
-            is_lower = len(parts) - 1 in (row, row + 1)  # of a triangle, with or without its diagonal
+            is_lower = len(parts) - 1 in (row, row + 1)  # a triangle, with or without its diagonal
             parts = _put(parts[1:], 0, size) if is_lower else parts[1:]  # noqa: PLW2901
         if len(parts) != size:
             raise InputError(path, number, f"{size} delays", f"{len(parts)}")
@@ -138,7 +138,7 @@ def _split(line: str, separator: str | None) -> list[str]:
 
 
 def _refuse_mixed_decimals(path: Path, rows: list[tuple[int, str]], separator: str | None) -> None:
-    """Refuse 1.234 in a file with 950,5: with a decimal comma the point separates thousands."""
+    """Refuse 1.234 in a file with 950,5: with a decimal comma, the point would separate thousands."""
     if separator in (None, ",") or not any("," in line for _, line in rows):
         return
     parts = [(number, part.strip()) for number, line in rows for part in line.split(separator)]
@@ -149,7 +149,7 @@ def _refuse_mixed_decimals(path: Path, rows: list[tuple[int, str]], separator: s
 
 
 def _drop_last_separators(rows: list[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
-    """Return rows without the separator that ends each line of them: behind names, or behind a square of delays."""
+    """Return rows without the trailing separator of each line, after names or after a square of delays."""
     _, first = rows[0]
     is_named = len(first) > 1 and all(part and not _is_value(part) for part in first[1:-1])
     if (
@@ -162,7 +162,7 @@ def _drop_last_separators(rows: list[tuple[int, list[str]]]) -> list[tuple[int, 
 
 
 def _read_header(path: Path, rows: list[tuple[int, list[str]]]) -> tuple[str, ...] | None:
-    """Return the names of a first row that has some: a field of it is no number, or its first is empty."""
+    """Return the names in the first row; None if the row has no names."""
     number, first = rows[0]
     if not any(first):  # the first row of a triangle
         return None
@@ -180,9 +180,9 @@ def _read_header(path: Path, rows: list[tuple[int, list[str]]]) -> tuple[str, ..
 
 
 def _take_units(rows: list[tuple[int, list[str]]], unit: float) -> tuple[list[tuple[int, list[str]]], float]:
-    """Return rows without the unit in brackets that the first or all other fields of the first row have, and the unit.
+    """Return rows without the unit in brackets in the first or all other fields of the first row, and the unit.
 
-    `unit` is returned where the first row has none.
+    Without a unit in the first row, `unit` is returned.
     """
     number, first = rows[0]
     of_fields = [find_bracketed_unit(part) for part in first]
@@ -194,7 +194,7 @@ def _take_units(rows: list[tuple[int, list[str]]], unit: float) -> tuple[list[tu
 
 
 def _has_first_column_of_names(rows: list[tuple[int, list[str]]]) -> bool:
-    """Return whether a square matrix has names in front of its rows, but not above its columns."""
+    """Return True if a square matrix has names before its rows, but not above its columns."""
     return all(
         len(parts) == len(rows) + 1 and not _is_value(parts[0]) and all(map(_is_value, parts[1:])) for _, parts in rows
     )
@@ -218,13 +218,13 @@ def make_median_delays(
     lengths: npt.NDArray[np.int64] | None = None,
     is_firmware: bool = False,
 ) -> Delays:
-    """Return delays of which only one statistic is known, in single precision.
+    """Return delays with a single known statistic, in single precision.
 
     Args:
-        hosts: a name for each process.
+        hosts: one name per process.
         seconds: [L, n, n].
-        lengths: int64 [L], bytes; None for a single unknown one, 0.
-        is_firmware: whether these are distances that firmware states, without errors; `FIRMWARE` notes it.
+        lengths: int64 [L], bytes; None for a single unknown length, stored as 0.
+        is_firmware: True for distances stated by firmware, without errors; recorded as attribute `FIRMWARE`.
     """
     with np.errstate(over="ignore"):
         median = np.ascontiguousarray(seconds, np.float32)
@@ -253,11 +253,11 @@ _ZERO = re.compile(r"0+\.?0*|\.0+")
 
 
 def complete_triangle(rows: Sequence[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
-    """Return rows of equal length: the missing half of a triangle stays empty.
+    """Complete the rows of a triangle to equal length; the missing half stays empty.
 
-    Rows have line numbers and fields, without names. Rows that get longer by one field are the lower triangle, rows
-    that get shorter are the upper one. The diagonal is in the file if each row has a zero or nothing in its place;
-    otherwise the file has no zero. Other rows are returned as they are.
+    Rows have line numbers and fields, without names. In a lower triangle each row is one field longer than the last; in
+    an upper triangle, one field shorter. The file has the diagonal if each row has a zero or nothing at its position.
+    Otherwise the file has no zero. Other rows are returned unchanged.
     """
     lengths = [len(fields) for _, fields in rows]
     count = len(rows)
@@ -277,15 +277,16 @@ def complete_triangle(rows: Sequence[tuple[int, list[str]]]) -> list[tuple[int, 
 
 
 def align_named_upper(rows: Sequence[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
-    """Return rows of full length of a named upper triangle: each is shorter by one than the one above.
+    """Complete the rows of an upper triangle with names, where each row is one field shorter than the row above.
 
-    Each row has a line number and fields, a name and the delays behind it. The diagonal may be missing, so that the
-    last row has no delays. Other rows are returned as they are.
+    Each row has a line number and fields: a name, then the delays. The diagonal may be missing, so that the last row
+        has no
+    delays. Other rows are returned unchanged.
     """
     count = len(rows)
     lengths = [len(fields) for _, fields in rows]
     if rows and rows[-1][1][1:] == [""]:
-        lengths[-1] = 1  # no delay, but a separator
+        lengths[-1] = 1  # a separator without a delay
     if count < _FEWEST_ROWS or lengths != list(range(lengths[0], lengths[0] - count, -1)):
         return list(rows)
     if lengths[0] == count + 1 and not _is_diagonal([fields[1] for _, fields in rows]):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Delays as NetCDF-4 (docs/formats/delays.md), and in clustbench's classic NetCDF.
 
-clustbench (network_tests2) writes a file per statistic, and the hosts as text. A prefix `P` stands for
+clustbench (network_tests2) writes a file per statistic, and the hosts as text. A prefix `P` means the files
 `P_average.nc`, `P_median.nc`, `P_deviation.nc`, `P_min.nc` and `P_hosts.txt`.
 """
 
@@ -30,18 +30,18 @@ FORMAT = "ibprof delays 1"
 _CUBE = ("length", "sender", "receiver")
 _SIDE = 16
 _CHUNK = 1 << 16
-"""Values of a chunk: with few lengths it holds more than 16 x 16 pairs, or 10,000 hosts would make a million chunks."""
+"""Values per chunk. Chunks of 16 x 16 pairs would be a million for 10,000 hosts, so few lengths get more pairs."""
 
 _RESERVED = ("format", "units")
 
 CLASSIC_MAGICS = (b"CDF\x01", b"CDF\x02", b"CDF\x05")
 _FILES = {"median": "median", "average": "mean", "deviation": "deviation", "min": "minimum"}
-"""End of a file's name -> statistic of `Delays`; the first file that exists has the representative value."""
+"""Suffix of a file's name -> statistic of `Delays`; the first existing file has the representative value."""
 
 _DATA_TYPES = {"average": 1, "median": 2, "deviation": 3, "min": 4}
 _MODES = ("unknown", "one_to_one", "all_to_all", "async", "send_recv_and_recv_send", "noise", "noise_blocking",
           "bcast", "put_one_to_one", "get_one_to_one")  # fmt: skip
-"""The modes by `test_type`."""
+"""Modes by `test_type`."""
 
 _SCALARS = ("proc_num", "test_type", "data_type", "begin_mes_length", "end_mes_length", "step_length",
             "noise_mes_length", "num_noise_mes", "num_noise_proc", "num_repeates")  # fmt: skip
@@ -52,7 +52,7 @@ _log = logging.getLogger(__name__)
 def write_netcdf(path: Path, delays: Delays) -> None:
     """Write delays as NetCDF-4.
 
-    The file is composed in memory and then written in one piece: HDF5 does not survive a full disk.
+    The file is composed in memory and written in one piece, since HDF5 does not survive a full disk.
 
     Raises:
         OSError: the file cannot be written.
@@ -76,7 +76,7 @@ def write_netcdf(path: Path, delays: Delays) -> None:
 
 def _write_cube(dataset: Any, name: str, cube: npt.NDArray[np.generic]) -> None:
     lengths, side, _ = cube.shape
-    if not cube.size:  # HDF5 has no chunks of nothing
+    if not cube.size:  # HDF5 allows no empty chunks
         return
     pairs = max(_SIDE, math.isqrt(_CHUNK // lengths))
     variable = dataset.createVariable(
@@ -95,7 +95,7 @@ def _write_cube(dataset: Any, name: str, cube: npt.NDArray[np.generic]) -> None:
 
 
 def read_netcdf(path: Path, statistics: tuple[str, ...]) -> Delays:
-    """Read delays as `write_netcdf` writes them.
+    """Read delays in the layout of `write_netcdf`.
 
     Raises:
         InputError: the file is damaged, or has another layout.
@@ -151,10 +151,10 @@ def _read_names(dataset: Any, name: str) -> tuple[str, ...]:
 
 
 def check_memory(shape: tuple[int, ...], cubes: int) -> None:
-    """Refuse cubes that do not fit into memory: a few bytes of a damaged header can ask for any size.
+    """Refuse cubes that do not fit into memory, since a damaged header can require any size.
 
     Raises:
-        MemoryError: they do not fit.
+        MemoryError: the cubes do not fit.
     """
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     need = 4 * math.prod(shape) * cubes
@@ -163,7 +163,7 @@ def check_memory(shape: tuple[int, ...], cubes: int) -> None:
 
 
 def has_layout(path: Path) -> bool:
-    """Return whether a file of NetCDF-4 has clustbench's variables: newer programs of that family write such files."""
+    """Return True if a NetCDF-4 file has clustbench's variables, as written by newer programs of that family."""
     from netCDF4 import Dataset  # noqa: PLC0415  (slow to import)
 
     try:
@@ -174,9 +174,9 @@ def has_layout(path: Path) -> bool:
 
 
 def read_classic(path: Path, statistics: tuple[str, ...]) -> Delays:
-    """Read the file and, where its name ends as clustbench's do, the others of its prefix.
+    """Read a file and, if its name has clustbench's form, the other files of the prefix.
 
-    Rows are senders, columns receivers. The lengths are `begin_mes_length` and so on by `step_length`.
+    Rows are senders, columns are receivers. The lengths start at `begin_mes_length` with steps of `step_length`.
 
     Raises:
         InputError: a file is damaged or lacks a variable.
@@ -261,7 +261,7 @@ def write_classic(prefix: Path, delays: Delays) -> list[Path]:
     """Write all five files of a prefix.
 
     Raises:
-        InputError: the lengths are not evenly spaced, which this layout cannot represent.
+        InputError: the lengths are unevenly spaced, which this layout cannot represent.
         OSError: a file cannot be written.
     """
     steps = np.unique(np.diff(delays.lengths))
@@ -311,22 +311,22 @@ _HEAP = re.compile(rb"GCOL\x01\0\0\0")
 
 
 _HEAP_HEAD = struct.Struct("<8xQ")
-"""Of a heap: its size, which includes this head."""
+"""Head of a heap: size, including this head."""
 
 
 _OBJECT_HEAD = struct.Struct("<HHxxxxQ")
-"""Of an object: its number, its references, its size."""
+"""Head of an object: number, references, size."""
 
 
 _FREE = 0
-"""The number of what is no object but free space, whose size includes its head."""
+"""Object number of free space, whose size includes its head."""
 
 
 def check_heaps(path: Path) -> None:
-    """Refuse a file with a heap that the library would never leave.
+    """Refuse a file with a heap on which the library would loop forever.
 
     Raises:
-        InputError: there is one.
+        InputError: the file has such a heap.
         OSError: the file cannot be read.
     """
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
@@ -336,7 +336,7 @@ def check_heaps(path: Path) -> None:
 
 
 def _has_end(data: mmap.mmap, start: int) -> bool:
-    """Return whether the steps from object to object leave a heap, or the file."""
+    """Return True if the steps between objects lead out of the heap or the file."""
     (size,) = _HEAP_HEAD.unpack_from(data, start)
     end, place = min(start + size, len(data)), start + _HEAP_HEAD.size
     while place + _OBJECT_HEAD.size <= end:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files with a line for each pair of processes: delays; pairs to measure again."""
+"""Files with a line per pair of processes: delays, or pairs to measure again."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ Fields = Sequence[tuple[int, list[str]]]
 """Line numbers, and the fields of each line."""
 
 MISSING = {"", "-", "na", "n/a", "nan", "none", "null"}
-"""Fields in place of delays that were not measured, in lower case."""
+"""Lower-case fields for delays that were not measured."""
 
 SECONDS = {
     "s": 1.0, "sec": 1.0, "seconds": 1.0, "ms": 1e-3, "msec": 1e-3, "milliseconds": 1e-3,
     "us": 1e-6, "usec": 1e-6, "microseconds": 1e-6, "µs": 1e-6, "μs": 1e-6,
     "ns": 1e-9, "nsec": 1e-9, "nanoseconds": 1e-9,
 }  # fmt: skip
-"""Units of captions and columns, in lower case."""
+"""Lower-case units of captions and columns -> seconds."""
 
 NUMBER = re.compile(r"[-+]?((\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|inf(inity)?)", re.I)
 ENDS = re.compile(
@@ -34,7 +34,7 @@ ENDS = re.compile(
     r"(src|dst|source|dest|destination|target|host|node|rank|core|cpu|proc|process|peer)\W?\w*)",
     re.I,
 )
-"""Names of the first two columns of a file of pairs."""
+"""Names of the first two columns of a pair file."""
 
 _DELAY = re.compile(r"(.*\b)?_?(latency|delay|time|rtt|ping|median|mean|avg|average|value)(?=\b|_).*", re.I)
 _LENGTH = re.compile(r"((msg|message|packet)[\W_]*)?(bytes|size|length|len)\W*(b|bytes)?\W*", re.I)
@@ -51,18 +51,18 @@ HEADER = ("sender", "receiver")
 
 
 def find_bracketed_unit(text: str) -> tuple[str, float] | None:
-    """Return a name without the unit of time in brackets behind it, and that unit in seconds; None without a unit."""
+    """Return a name without its time unit in brackets, and the unit in seconds; None without a unit."""
     found = _IN_BRACKETS.fullmatch(text)
     unit = SECONDS.get(found.group(2).lower()) if found else None
     return (found.group(1), unit) if found and unit is not None else None
 
 
 def find_value_column(rows: Fields) -> int | None:
-    """Return the column of the delays in a file of pairs; None where the file has another form.
+    """Return the delay column of a pair file; None for another format.
 
-    A header names two ends, such as `a,b,latency` or `src,dst,bytes,latency_us`. With three columns it may be in any
-    language. Without one, lines have two names and a number, or more than three lines two numbers of ranks and a
-    number.
+    A header names two ends, such as `a,b,latency` or `src,dst,bytes,latency_us`. A header of three columns may be in
+    any language. Without a header, lines have two names and a number, or there are more than three lines of two rank
+    numbers and a number.
     """
     _, first = rows[0]
     if len(first) <= _VALUE or [fields[0] for _, fields in rows[1:]] == first[1:]:
@@ -78,7 +78,7 @@ def find_value_column(rows: Fields) -> int | None:
 
 
 def _are_pairs(rows: Fields, end: re.Pattern[str]) -> bool:
-    """Return whether all lines have two ends of a form, and most a delay or nothing measured; one has a delay."""
+    """Return True if all lines have two valid ends, most have a delay or no value, and at least one has a delay."""
     values = [fields[_VALUE] for _, fields in rows]
     delays = sum(NUMBER.fullmatch(value) is not None for value in values)
     missing = sum(value.lower() in MISSING for value in values)
@@ -89,20 +89,20 @@ def _are_pairs(rows: Fields, end: re.Pattern[str]) -> bool:
 def read_pair_rows(
     path: Path, rows: Fields, column: int, unit: float
 ) -> tuple[tuple[str, ...], npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """Return the names of the ends in the order of their first lines, message lengths, and the delays between them.
+    """Return the names of the ends in order of appearance, message lengths, and the delays between the ends.
 
     Args:
-        path: the file, for errors.
-        rows: its lines.
-        column: of the delays, from `find_value_column`.
-        unit: seconds of 1, where the column's name does not end with a unit, and no column has units.
+        path: name of the file, for errors.
+        rows: lines of the file.
+        column: number of the delay column, from `find_value_column`.
+        unit: seconds per unit if neither the column's name nor another column states the unit.
 
     Returns:
-        Names, int64 [length], ascending (0 where the file has none), and float64 [length, n, n], seconds: the median
-        where a pair has several lines, nan where it has none.
+        Names; lengths, int64 [length], ascending (0 if the file has none); delays, float64 [length, n, n], seconds: the
+        median of a pair's lines, nan without a line.
 
     Raises:
-        InputError: with the line.
+        InputError: a line is invalid; the message has the line.
     """
     header = rows[0][1]
     title = header[column]
@@ -141,7 +141,7 @@ def read_pair_rows(
     lengths = sorted({length for length, _, _ in found})
     values = np.full((len(lengths), len(place), len(place)), np.nan)
     for (length, sender, receiver), delays in found.items():
-        # What cannot be a time counts only where a pair has nothing else; it is reported then.
+        # An impossible time counts only if a pair has no other value; it is then reported.
         times = [each for each in delays if 0 <= each < np.inf] or delays
         values[lengths.index(length), sender, receiver] = np.median(times)
     values[:, range(len(place)), range(len(place))] = 0.0
@@ -149,16 +149,16 @@ def read_pair_rows(
 
 
 def read_pairs(path: Path, labels: Sequence[str]) -> npt.NDArray[np.int64]:
-    """Read `sender,receiver` a line: numbers of processes, their labels, or names of hosts.
+    """Read lines `sender,receiver` with process numbers, labels, or names of hosts.
 
-    A host's name stands for all of its processes. Further columns are ignored; a header is skipped. `labels` are those
-    of the processes, `Delays.labels`.
+    A host's name means all of its processes. Further columns are ignored; a header is skipped. `labels` are the
+    processes' labels, `Delays.labels`.
 
     Returns:
         Pairs of processes, int64 [p, 2].
 
     Raises:
-        InputError: with the line.
+        InputError: a line is invalid; the message has the line.
     """
     known: dict[str, list[int]] = {}
     for place, label in enumerate(labels):
@@ -185,7 +185,7 @@ def read_pairs(path: Path, labels: Sequence[str]) -> npt.NDArray[np.int64]:
 
 
 def write_named_pairs(path: Path, pairs: Sequence[tuple[str, str]]) -> None:
-    """Write pairs in both directions as `sender,receiver`; a host's name stands for all of its processes.
+    """Write pairs in both directions as `sender,receiver`; a host's name means all of its processes.
 
     Raises:
         OSError: the file cannot be written.
@@ -196,7 +196,7 @@ def write_named_pairs(path: Path, pairs: Sequence[tuple[str, str]]) -> None:
 def write_pairs(
     path: Path, labels: Sequence[str], pairs: npt.NDArray[np.int64], ratios: npt.NDArray[np.float64]
 ) -> None:
-    """Write pairs that changed as `sender,receiver,ratio`, which `read_pairs` takes.
+    """Write changed pairs as `sender,receiver,ratio`, a format of `read_pairs`.
 
     Raises:
         OSError: the file cannot be written.

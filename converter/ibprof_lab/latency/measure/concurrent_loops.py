@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loops of several pairs at the same time: echoes, for shift patterns and network_tests2's all_to_all, and streams."""
+"""Concurrent loops of several pairs: echoes for shift patterns and network_tests2's all_to_all, and streams."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _PING, _ECHO = 3, 4
 _MOST_TURNS = 1 << 20
 
 _BATCHES = 8
-"""Least number of batches in the time of a measurement: the end of the last one is an error."""
+"""Smallest number of batches in a measurement, since the end of the last batch causes an error."""
 
 
 class ConcurrentEchoes:
-    """Pings to some ranks and echoes to others' pings as they arrive, of `length` bytes; each times its own pings."""
+    """Pings of `length` bytes to some ranks, and echoes to received pings; each process times its own pings."""
 
     def __init__(self, comm: Any, to: Sequence[int], back: Sequence[int], length: int) -> None:
         from mpi4py import MPI  # noqa: PLC0415  (starts MPI)
@@ -40,7 +40,7 @@ class ConcurrentEchoes:
         self.request = MPI.Prequest
 
     def run(self, turns: int) -> npt.NDArray[np.float64]:
-        """Return the seconds from ping to echo, summed over a number of turns, float64 [number of pinged ranks]."""
+        """Return the total seconds from ping to echo over a number of turns, float64 [number of pinged ranks]."""
         request, to = self.request, self.to
         elapsed = np.zeros(to)
         for _ in range(turns):
@@ -64,10 +64,10 @@ class ConcurrentEchoes:
 
 
 def sample_echoes(comm: Any, echoes: ConcurrentEchoes, sampling: Sampling) -> npt.NDArray[np.float64]:
-    """Time batches that all processes do together; they agree on the number of turns.
+    """Time batches on all processes at the same time, with a common number of turns.
 
     Returns:
-        Delays, half of the round trips, seconds, float64 [repetitions, pinged ranks].
+        Delays (half round trips), seconds, float64 [repetitions, pinged ranks].
     """
     from mpi4py import MPI  # noqa: PLC0415  (starts MPI)
 
@@ -89,7 +89,7 @@ def sample_echoes(comm: Any, echoes: ConcurrentEchoes, sampling: Sampling) -> np
 
 @dataclass(frozen=True, slots=True)
 class StreamSettings:
-    """Bytes of a message, messages in flight, and seconds that are timed."""
+    """Bytes per message, messages in flight, and timed seconds."""
 
     length: int = 256 * 1024
     window: int = 16
@@ -97,16 +97,16 @@ class StreamSettings:
 
 
 class ConcurrentStreams:
-    """Streams of this process with others; every process of the job makes one and calls the same methods."""
+    """Streams between this process and others; every process of the job creates one and calls the same methods."""
 
     def __init__(self, comm: Any, barrier: RoundBarrier, streaming: StreamSettings) -> None:
         self.comm, self.barrier, self.streaming = comm, barrier, streaming
         self.stopped = False
 
     def measure(self, pairs: Sequence[tuple[int, int]]) -> npt.NDArray[np.float64] | None:
-        """Let pairs of ranks send at the same time, each from its first to its second; no rank is in two pairs.
+        """Let pairs of ranks send at the same time, from the first rank to the second; no rank is in two pairs.
 
-        Streams begin before the clocks start, and a process that is done does not wait, so that all time the same span.
+        Streams begin before the clocks start, and finished processes do not wait, so that all time the same span.
 
         Returns:
             Bytes per second, float64 [pair], on the first process; None on the others.

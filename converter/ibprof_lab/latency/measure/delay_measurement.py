@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A measurement of delays on all processes of a job, from its options to the file."""
+"""A delay measurement on all processes of a job, from options to file."""
 
 from __future__ import annotations
 
@@ -51,24 +51,24 @@ from ibprof_lab.latency.model.delays import Delays, empty_delays
 Chooser: TypeAlias = Callable[[Delays], Sequence[Round]]
 
 _TRIED = 24
-"""Number of lengths that are tried for an estimate."""
+"""Number of lengths measured for an estimate."""
 
 
 class PairChooser(Protocol):
-    """Chooses pairs by the delays so far; `is_hierarchy` is False when it gave up, and all pairs are needed."""
+    """Chooses pairs by the delays so far; `is_hierarchy` becomes False if all pairs are needed."""
 
     is_hierarchy: bool
 
     def choose_pairs(self, seconds: npt.NDArray[np.floating]) -> list[tuple[int, int]] | None:
-        """Return disjoint pairs for the next round, by delays [n, n]; None at the end."""
+        """Return disjoint pairs for the next round, by the delays so far [n, n]; None at the end."""
 
 
 ChooserFactory: TypeAlias = Callable[[int], PairChooser]
-"""Makes one for a number of hosts."""
+"""Function that returns a chooser for a number of hosts."""
 
 
 class MeasurementSession:
-    """A measurement into the file `path`; every process of the job makes one and calls the same methods."""
+    """A measurement into the file `path`; every process of the job creates one and calls the same methods."""
 
     def __init__(self, module: Any, plan: MeasurementPlan, path: Path) -> None:
         self.module, self.plan, self.path = module, plan, path
@@ -84,7 +84,7 @@ class MeasurementSession:
         self._places: list[tuple[str, str]] = self.comm.allgather(describe_place(module))
 
     def say(self, line: str) -> None:
-        """Print a line on stderr, once a job."""
+        """Print a line on stderr, from one process only."""
         if self.is_first:
             print(f"ibprof-latency: {line}", file=sys.stderr, flush=True)
 
@@ -108,18 +108,19 @@ class MeasurementSession:
         )
 
     def measure(self, resume: bool, choose: Chooser | None = None, search: ChooserFactory | None = None) -> int:
-        """Measure what is missing, then outlying pairs again; write the file, and print how much of it was measured.
+        """Measure missing pairs, then outlying pairs again; write the file, and print the measured share.
 
         Args:
-            resume: keep what the file has, and measure the rest.
-            choose: measure only the rounds that it chooses by the delays in the file; called on the first process.
-            search: makes the chooser of few pairs, each round by those before, on the first process.
+            resume: True to keep the file's results and measure the rest.
+            choose: function that chooses rounds by the delays in the file, called on the first process; None for all
+                rounds.
+            search: factory of the chooser of few pairs, called on the first process; None for all pairs.
 
         Returns:
-            The number of the signal that ended it; 0 for none.
+            The number of the signal that ended the measurement; 0 for none.
 
         Raises:
-            IbprofError: a file cannot be read or written, or is of another measurement.
+            IbprofError: a file cannot be read or written, or belongs to another measurement.
         """
         self.plan.check(self.size)
         self._open_store(resume or choose is not None)
@@ -175,7 +176,7 @@ class MeasurementSession:
     # -- rounds
 
     def _measure_missing(self) -> None:
-        """Measure the rounds of the schedule that lack a value."""
+        """Measure the rounds of the schedule without a value."""
         todo = self.comm.bcast(self._find_missing() if self.is_first else None)
         if self.is_first:
             self.meter.start("measuring", sum(len(numbers) for numbers in todo))
@@ -223,7 +224,7 @@ class MeasurementSession:
         return self._repeat(rounds_of, "measuring outlying pairs again")
 
     def _measure_few(self, make: ChooserFactory) -> bool:
-        """Measure the pairs that a search chooses, one process of each host; return False if it needs all pairs."""
+        """Measure the pairs chosen by a search, one process per host; return False if the search needs all pairs."""
         hosts = [host for host, _ in self._places]
         first = [hosts.index(host) for host in dict.fromkeys(hosts)]
         processes = np.array(first if len(first) > 1 else range(self.size), np.int64)
@@ -251,7 +252,7 @@ class MeasurementSession:
         return is_enough
 
     def _next_pairs(self, search: PairChooser | None, processes: npt.NDArray[np.int64]) -> Round | None:
-        """Return the pairs of the next round that were not measured yet; on the first process."""
+        """Return the unmeasured pairs of the next round; on the first process."""
         if search is None:
             return None
         while True:
@@ -317,9 +318,9 @@ class MeasurementSession:
                 self._opened_store.add(rows, keep_lower)
 
     def _try_turns(self) -> npt.NDArray[np.float64]:
-        """Return the time of a round trip of each length, seconds, float64 [L]: the slowest pair of the first round.
+        """Return the round-trip time of each length, seconds, float64 [L], for the slowest pair of the first round.
 
-        Of many lengths some are tried, and the others interpolated.
+        If there are many lengths, some are measured and the others interpolated.
         """
         lengths = self.plan.lengths
         chosen = np.unique(np.linspace(0, len(lengths) - 1, min(len(lengths), _TRIED)).astype(int))
@@ -342,7 +343,7 @@ class MeasurementSession:
 
 @dataclass(frozen=True, slots=True)
 class MeasureOptions:
-    """The arguments of `ibprof-latency measure`; those of the measurement itself are its plan."""
+    """Arguments of `ibprof-latency measure`; the plan has the arguments of the measurement itself."""
 
     output: Path
     plan: MeasurementPlan
@@ -353,19 +354,19 @@ class MeasureOptions:
 
 
 def measure_delays(module: Any, options: MeasureOptions, search: ChooserFactory) -> int:
-    """Measure, and write the file; called on every process.
+    """Measure delays and write the file; called on every process.
 
     Args:
         module: `mpi4py.MPI`.
         options: the same on all processes.
-        search: makes the chooser of few pairs.
+        search: factory of the chooser of few pairs.
 
     Returns:
-        The number of the signal that ended it, with the results so far in the file; 0 for none.
+        The number of the signal that ended the measurement, with partial results in the file; 0 for none.
 
     Raises:
         UsageError: the plan does not fit the number of processes.
-        IbprofError: a file cannot be read or written, or is of another measurement.
+        IbprofError: a file cannot be read or written, or belongs to another measurement.
     """
     if options.few_pairs and (options.pairs or options.plan.schedule not in ("rounds", "sequential")):
         raise UsageError("--few-pairs: expected --schedule rounds or sequential, and no --pairs")

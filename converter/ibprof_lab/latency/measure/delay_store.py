@@ -23,14 +23,14 @@ from ibprof_lab.latency.model.delays import Attribute, Delays, empty_delays
 _log = logging.getLogger(__name__)
 
 _SAVING_SHARE = 0.05
-"""Largest share of the time for saving: 10,000 processes make gigabytes."""
+"""Largest share of time for saving: 10,000 processes have gigabytes of results."""
 
 _SAME = ("mode", "schedule", "one_way", "window", "noise_mes_length", "num_noise_mes", "num_noise_proc")
 """Attributes that must be equal to continue a measurement."""
 
 
 class DelayStore:
-    """The delays during a measurement, on the process that keeps them; saved every `save_every_s` seconds at most."""
+    """The delays during a measurement, on the process that stores them; saved at most every `save_every_s` seconds."""
 
     def __init__(self, path: Path, delays: Delays, save_every_s: float) -> None:
         self.path, self.save_every_s = path, save_every_s
@@ -44,13 +44,13 @@ class DelayStore:
 
         Args:
             rows: float64 [k, 10]: index of the length, sender, receiver, statistics, repetitions.
-            keep_lower: whether a pair keeps the result with the lower median: other load only adds to a delay.
+            keep_lower: True to keep the result with the lower median, since other load only increases a delay.
         """
         places = tuple(rows[:, column].astype(np.int64) for column in range(3))
         medians = rows[:, 3]
         if keep_lower:
             old = self.delays.median[places]
-            better = ~(old <= medians)  # true where nothing was measured
+            better = ~(old <= medians)  # True where not measured
             rows, places = rows[better], (places[0][better], places[1][better], places[2][better])
         for column, name in enumerate(STATISTICS, 3):
             self.delays.present[name][places] = rows[:, column]
@@ -67,7 +67,7 @@ class DelayStore:
         """Write the file.
 
         Raises:
-            OSError: it cannot be written.
+            OSError: the file cannot be written.
         """
         begin = time.monotonic()
         known = dict(self.delays.attributes) | {
@@ -83,7 +83,7 @@ class DelayStore:
             self.saving_s = self.saved - begin
 
     def save_if_possible(self) -> None:
-        """Write the file; on failure log it and go on, since there may be space at the end."""
+        """Write the file; log a failure and continue, since there may be space at the end."""
         try:
             self.save()
         except OSError as error:
@@ -97,10 +97,10 @@ def continue_delays(
     lengths: npt.NDArray[np.int64],
     attributes: Mapping[str, Attribute],
 ) -> Delays:
-    """Read the results of an earlier run, with its processes in the order of this run's.
+    """Read the results of an earlier run, reordered to this run's processes.
 
     Raises:
-        InconsistentError: it ran on other hosts, or measured something else.
+        InconsistentError: the earlier run used other hosts or other settings.
         InputError: the file holds no delays.
     """
     earlier = read_delays(path)
@@ -129,11 +129,11 @@ def continue_delays(
 
 
 def check_writable(path: Path) -> None:
-    """Check that a file can be written, before the time of a measurement is spent.
+    """Check before a measurement that its file can be written.
 
     Raises:
-        OSError: it cannot be written.
-        InputError: there is something else of this name.
+        OSError: the file cannot be written.
+        InputError: the name belongs to something other than a file.
     """
     if path.exists() and not path.is_file():
         raise InputError(path, None, "a file to write", "something else")
@@ -151,5 +151,5 @@ def _show(lengths: npt.NDArray[np.int64]) -> str:
 
 
 def now() -> str:
-    """Return the time as files of delays have it: UTC, ISO 8601."""
+    """Return the current time in the format of delay files: UTC, ISO 8601."""
     return datetime.now(timezone.utc).isoformat(timespec="seconds")

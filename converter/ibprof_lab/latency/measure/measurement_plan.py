@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plan of a measurement: lengths, mode, noise, limits; and schedules, the pairs that measure in each round.
+"""The plan of a measurement: lengths, mode, noise, limits; and schedules of pairs for each round.
 
-A round is an int32 array [p, 2] of pairs that measure at the same time. In those of `sequential`, `round_robin`,
-`halving` and `color_pairs` no process is in two pairs, and each unordered pair comes once; both directions are measured
-then. In those of `shifts` each process sends to one process and receives from another, and each ordered pair comes
-once.
+A round is an int32 array [p, 2] of pairs measured at the same time. In rounds of `sequential`, `round_robin`, `halving`
+and `color_pairs`, no process is in two pairs. Each unordered pair occurs once and is measured in both directions. In
+rounds of `shifts`, each process sends to one process and receives from another. Each ordered pair occurs once.
 """
 
 from __future__ import annotations
@@ -23,22 +22,22 @@ from ibprof_lab.latency.measure.timed_loops import Sampling
 from ibprof_lab.latency.model.delays import Attribute
 
 AGAIN_MORE = 3
-"""Ratio of batches of a pair that is measured again."""
+"""Number of batches of a repeated pair / usual number."""
 
 SYNCHRONISING_S = 3e-4
-"""Approximate cost of the end of a round."""
+"""Approximate time of the synchronisation after a round."""
 
 Round: TypeAlias = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
 class BackgroundNoise:
-    """Messages of other processes while a pair measures, as network_tests2 has them.
+    """Messages between other processes during a pair's measurement, as in network_tests2.
 
     Attributes:
-        processes: number of others that exchange messages, in random pairs for each measurement.
-        messages: of one burst.
-        length: bytes of each.
+        processes: number of processes that exchange noise messages, in random pairs for each measurement.
+        messages: number of messages in one burst.
+        length: bytes of each message.
     """
 
     processes: int = 0
@@ -51,18 +50,18 @@ class MeasurementPlan:
     """The plan of a measurement; the same on every process.
 
     Attributes:
-        lengths: bytes of the messages, int64 [L], ascending.
-        mode: one of `MODES`.
-        schedule: a name of `SCHEDULES`.
-        sampling: number and length of batches of each pair and length.
-        one_way: whether answers are empty messages, so that the two directions can differ.
-        window: messages in flight, for bandwidth.
-        noise: messages of others.
-        seed: of random choices.
-        save_every_s: seconds after which results are saved.
-        limit_s: seconds after which to stop; None for never.
+        lengths: message lengths in bytes, int64 [L], ascending.
+        mode: name from `MODES`.
+        schedule: name from `SCHEDULES`.
+        sampling: number and duration of batches per pair and length.
+        one_way: True for empty answers, so that the two directions can differ.
+        window: number of messages in flight, for bandwidth.
+        noise: messages between other processes.
+        seed: seed of random choices.
+        save_every_s: interval between saves, seconds.
+        limit_s: time limit, seconds; None for no limit.
         again: share of the pairs that may be measured again.
-        again_s: instead of a share, about how many seconds that may take.
+        again_s: approximate time limit for measuring pairs again, seconds, in place of a share.
     """
 
     lengths: npt.NDArray[np.int64]
@@ -101,16 +100,16 @@ class MeasurementPlan:
 
     @property
     def is_directed(self) -> bool:
-        """Return whether the directions of a pair are different delays; those of round trips and exchanges are not."""
+        """Return True if both directions of a pair have separate delays; not so for round trips and exchanges."""
         return self.one_way or self.mode == BANDWIDTH
 
     @property
     def seconds_of_pair_again(self) -> float:
-        """Longest time to measure a pair again, of one length, as if it were alone."""
+        """Longest time to measure one length of a pair again, seconds, as if the pair were alone."""
         return 2 * (AGAIN_MORE * self.sampling.repetitions + 1.5) * self.sampling.batch_s + SYNCHRONISING_S
 
     def describe(self) -> dict[str, Attribute]:
-        """Return the attributes that a file of delays keeps."""
+        """Return the plan's attributes for a delay file."""
         known: dict[str, Attribute] = {
             "mode": self.mode,
             "schedule": ALL_TO_ALL if self.mode == ALL_TO_ALL else self.schedule,
@@ -126,19 +125,19 @@ class MeasurementPlan:
 
 
 def sequential(processes: int) -> Iterator[Round]:
-    """Yield n (n - 1) / 2 rounds of one pair: no other process uses the network."""
+    """Yield n (n - 1) / 2 rounds of one pair: other processes do not use the network."""
     for pair in combinations(range(processes), 2):
         yield np.array([pair], np.int32)
 
 
 def round_robin(processes: int) -> Iterator[Round]:
-    """Yield the rounds of a tournament by the circle method: n - 1 for even n, n for odd n, the fewest possible.
+    """Yield the fewest possible rounds by the circle method for tournaments: n - 1 for even n, n for odd n.
 
-    With an odd number one process rests in each round.
+    For odd n, one process rests in each round.
     """
     if processes < 2:
         return
-    players = processes + processes % 2  # a player that rests makes the number even
+    players = processes + processes % 2  # a resting player makes the number even
     circle = players - 1
     steps = np.arange(1, players // 2)
     for turn in range(circle):
@@ -151,7 +150,7 @@ def round_robin(processes: int) -> Iterator[Round]:
 
 
 def halving(processes: int) -> Iterator[Round]:
-    """Yield Bufe's rounds: the two halves with each other, then each half likewise, both at the same time.
+    """Yield Bufe's rounds: all pairs between two halves, then recursively within both halves at the same time.
 
     There are T(n) = T(ceil(n/2)) + ceil(n/2) rounds, T(1) = 0: 11 for ten processes, where a tournament needs 9.
 
@@ -173,26 +172,26 @@ def _halve(group: list[int]) -> Iterator[list[tuple[int, int]]]:
 
 
 def shifts(processes: int) -> Iterator[Round]:
-    """Yield n - 1 rounds; in round k each process i sends to (i + k) mod n: the network is full."""
+    """Yield n - 1 rounds; in round k each process i sends to (i + k) mod n, which fills the network."""
     sender = np.arange(processes)
     for distance in range(1, processes):
         yield np.column_stack((sender, (sender + distance) % processes)).astype(np.int32)
 
 
 def color_pairs(pairs: npt.ArrayLike, alone: bool = False) -> list[Round]:
-    """Put some unordered pairs into rounds, each pair into the first in which both processes are free.
+    """Put unordered pairs into rounds, each pair into the first round with both processes free.
 
     Args:
-        pairs: integers [p, 2]; the same pair twice, in either order, counts once.
-        alone: one pair a round.
+        pairs: integers [p, 2]; duplicates in either order count once.
+        alone: True for one pair per round.
 
     Returns:
-        The rounds: at most twice as many, less one, as the busiest process has pairs.
+        The rounds: at most 2 k - 1, where k is the largest number of pairs of a process.
     """
     unordered = np.unique(np.sort(np.asarray(pairs, np.int64).reshape(-1, 2), axis=1), axis=0)
     if alone:
         return list(unordered[:, None].astype(np.int32))
-    busy: dict[int, int] = {}  # process -> a bit for each round that it is in
+    busy: dict[int, int] = {}  # process -> bit mask of its rounds
     rounds: list[list[tuple[int, int]]] = []
     for one, other in unordered.tolist():
         taken = busy.get(one, 0) | busy.get(other, 0)
@@ -208,11 +207,11 @@ def color_pairs(pairs: npt.ArrayLike, alone: bool = False) -> list[Round]:
 ROUNDS_OF: dict[str, Callable[[int], Iterator[Round]]] = dict(
     zip(SCHEDULES, (round_robin, sequential, halving, shifts), strict=True)
 )
-"""By the name that `--schedule` takes."""
+"""Schedules by `--schedule` name."""
 
 
 def count_rounds(schedule: str, processes: int) -> int:
-    """Return the number of rounds of a schedule, without making them."""
+    """Return the number of rounds of a schedule without creating them."""
     if schedule == "sequential":
         return processes * (processes - 1) // 2
     if schedule == "halving":

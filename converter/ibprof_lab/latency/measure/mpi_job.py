@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MPI jobs: the start by mpi4py, errors and signals on which all ranks agree, the end, and progress on stderr.
+"""MPI jobs: start by mpi4py, agreement of all ranks on errors and signals, the end, and progress on stderr.
 
 mpi4py is imported late, so that reading delays needs no MPI.
 """
@@ -28,24 +28,24 @@ _SIZE = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")
 T = TypeVar("T")
 GO_ON, SAVE, STOP = 0, 1, 2
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGXCPU)
-"""Signals with which a launcher, a user or a batch system ends a job; SIGKILL follows soon."""
+"""Signals from a launcher, a user or a batch system that end a job; SIGKILL follows soon."""
 
 _SPIN_S = 2e-4
 _LONGEST_NAP_S = 1e-3
 _KILLED_BY = 128
-"""Exit status of a command that a signal ended: this plus the signal's number."""
+"""Exit status of a command ended by a signal, minus the signal's number."""
 
 _FIRST_LINE_S = 10.0
-"""First interval between lines; it doubles. A launcher forwards stderr through a pipe, where a bar is no use."""
+"""First interval between lines; it doubles. A launcher forwards stderr through a pipe, where a bar is useless."""
 
 
 def start_mpi() -> Any:
     """Start MPI and return the module `mpi4py.MPI`.
 
     Raises:
-        MissingToolError: there is no mpi4py, or it is built with another MPI than the launcher's.
+        MissingToolError: mpi4py is missing, or is built with another MPI library than the launcher's.
     """
-    # mpi4py may be built for several MPIs: take the launcher's, not the first one that is installed.
+    # mpi4py may be built for several MPI libraries: use the launcher's, not the first installed one.
     if "OMPI_COMM_WORLD_SIZE" in os.environ and not {"MPI4PY_MPIABI", "MPI4PY_LIBMPI"} & os.environ.keys():
         os.environ["MPI4PY_MPIABI"] = "openmpi"
     try:
@@ -72,7 +72,7 @@ def describe_mpi(module: Any) -> str:
 
 
 def describe_place(module: Any) -> tuple[str, str]:
-    """Return the name of this process's host, and the cores that it may run on, as `0-3,8`."""
+    """Return the name of this process's host, and the cores available to the process, as `0-3,8`."""
     cores = sorted(os.sched_getaffinity(0))
     starts = [core for core in cores if core - 1 not in cores]
     ends = [core for core in cores if core + 1 not in cores]
@@ -81,7 +81,7 @@ def describe_place(module: Any) -> tuple[str, str]:
 
 
 class FirstProcessError(IbprofError):
-    """The first process has failed and reports why; this one exits with the same status, silently."""
+    """The first process has failed and reports the reason; this process exits with the same status, silently."""
 
     def __init__(self, status: int) -> None:
         super().__init__("the first process failed")
@@ -89,11 +89,11 @@ class FirstProcessError(IbprofError):
 
 
 def on_first(comm: Any, work: Callable[[], T]) -> T | None:
-    """Do work on the first process only, such as reading a file, and return its result there; None on the others.
+    """Call `work` on the first process only and return its result there; None on the others.
 
     Raises:
-        IbprofError: on the first process, as raised by the work or by the operating system.
-        FirstProcessError: on the others, if the first one failed.
+        IbprofError: raised on the first process by `work` or by the operating system.
+        FirstProcessError: raised on the others if the first process failed.
     """
     error: IbprofError | None = None
     given: T | None = None
@@ -116,10 +116,10 @@ def on_first(comm: Any, work: Callable[[], T]) -> T | None:
 
 
 class RoundBarrier:
-    """The end of each round: all processes wait for all, and learn whether to save or to stop.
+    """Barrier at the end of each round; all processes agree whether to save or to stop.
 
-    A waiting process sleeps most of the time. Where there are more processes than cores, or cores share a clock budget,
-    spinning would slow down those that measure.
+    A waiting process mostly sleeps. If there are more processes than cores, or cores share a clock budget, spinning
+    would slow down the measuring processes.
     """
 
     def __init__(self, comm: Any) -> None:
@@ -142,7 +142,7 @@ class RoundBarrier:
         self.signal = number
 
     def wait(self, wish: int = GO_ON) -> int:
-        """Meet the others and return the strongest of all wishes; a signal is a wish to stop."""
+        """Wait for all processes and return the strongest of all wishes; a signal is a wish to stop."""
         from mpi4py import MPI  # noqa: PLC0415  (starts MPI)
 
         self._mine[0] = STOP if self.signal else wish
@@ -157,12 +157,11 @@ class RoundBarrier:
 
 
 def work_together(work: Callable[[Any], int]) -> int:
-    """Start MPI, run the same work on all ranks and return its exit status; rank 0 alone prints errors.
+    """Start MPI, run the same work on all ranks and return its exit status; only rank 0 prints errors.
 
     Args:
-        work: takes `mpi4py.MPI` and returns the number of the signal that ended it, or 0. An error that all ranks find
-        is
-          raised on all.
+        work: function that takes `mpi4py.MPI` and returns the number of the ending signal, or 0. An error found by all
+            ranks is raised on all.
     """
     module = start_mpi()
     if module.COMM_WORLD.rank:
@@ -177,7 +176,7 @@ def work_together(work: Callable[[Any], int]) -> int:
             return error.status
         raise
     except Exception:
-        # The other ranks wait for this one; only an abort releases them.
+        # The other ranks wait for this rank; only an abort releases them.
         traceback.print_exc()
         sys.stderr.flush()
         module.COMM_WORLD.Abort(UNEXPECTED)
@@ -185,7 +184,7 @@ def work_together(work: Callable[[Any], int]) -> int:
 
 
 class ProgressMeter:
-    """Progress of a measurement: a bar on stderr, or lines that `say` prints."""
+    """Progress of a measurement: a bar on stderr, or lines printed by `say`."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self.say = say
@@ -235,7 +234,7 @@ class ProgressMeter:
 
 
 def show_seconds(seconds: float) -> str:
-    """Format a time for people: `0.4 s`, `12 s`, `3 min`, `2.5 h`."""
+    """Format a time for readers: `0.4 s`, `12 s`, `3 min`, `2.5 h`."""
     if seconds < 10:
         return f"{seconds:.1f} s"
     if seconds < 120:

@@ -26,10 +26,10 @@ from ibprof_lab.latency.measure.timed_loops import (
 )
 
 _NOISY, _QUIET = 5, 6
-"""Tags: noise has begun; it may end."""
+"""Tags of messages that report the start of noise and permit its end."""
 
 Row = list[float]
-"""Index of the length, sender, receiver, the statistics in the order of `STATISTICS`, repetitions."""
+"""A result: index of the length, sender, receiver, the statistics in the order of `STATISTICS`, repetitions."""
 
 
 class RoundMeasurer:
@@ -48,11 +48,11 @@ class RoundMeasurer:
         """Take part in a round, and add results to `rows`.
 
         Args:
-            index: of the message length.
-            pairs: int [k, 2].
+            index: index of the message length.
+            pairs: int [k, 2], pairs of processes.
             sampling: batches of a pair.
-            at_once: whether all pairs of the round are measured by concurrent echoes.
-            both_directions: whether the second process of a pair leads too.
+            at_once: True to measure all pairs of the round by concurrent echoes.
+            both_directions: True if the second process of a pair also leads.
         """
         self.rounds += 1
         length = int(self.plan.lengths[index])
@@ -80,7 +80,7 @@ class RoundMeasurer:
                     self._lead(index, length, first, sampling)
 
     def take_rows(self) -> npt.NDArray[np.float64]:
-        """Return the results since the last call, float64 [k, 10], and forget them."""
+        """Return the results since the last call, float64 [k, 10], and clear them."""
         rows = np.array(self.rows, dtype=np.float64).reshape(-1, 10)
         self.rows = []
         return rows
@@ -102,7 +102,7 @@ class RoundMeasurer:
         if self._counts_back(length):
             back = float(np.median(_sample(PingPong(self.comm, peer, 0), sampling)))
         samples = _sample(self._kernel(peer, length), sampling) - back
-        # A delay cannot be below 0, though the difference of two samples can.
+        # A delay cannot be negative, but the difference of two samples can.
         self.rows.append([index, self.rank, peer, *summarise(np.maximum(samples, 0)), len(samples)])
 
     def _follow(self, length: int, peer: int) -> None:
@@ -126,9 +126,9 @@ class RoundMeasurer:
     # -- noise
 
     def _draw_noise(self, pairs: Round) -> list[int]:
-        """Choose the processes that make noise in this round: leaders at even indices, each before its partner.
+        """Choose the noise processes of this round: leaders at even indices, each before its partner.
 
-        The choice is the same on all processes.
+        All processes make the same choice.
         """
         noise = self.plan.noise
         if not noise.processes or not len(pairs):

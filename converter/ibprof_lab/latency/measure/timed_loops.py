@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Timed loops of two processes, in batches, and the statistics of these samples.
+"""Timed loops of two processes in batches, and statistics of the samples.
 
-One process of the pair leads: it sets the number of turns of a batch and times it. The other follows. The loops call
-MPI's own Send and Recv on buffers of bytes; docs/how-to/measure-delays.md has the cost that Python adds to a message.
+The leading process of a pair sets the number of turns of a batch and times it. The other process follows. The loops
+call MPI's Send and Recv on byte buffers; docs/how-to/measure-delays.md states Python's overhead per message.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ class TimedLoop(ABC):
 
     @abstractmethod
     def lead(self, turns: int) -> None:
-        """Do `turns` turns as the process that times them."""
+        """Do `turns` turns as the timing process."""
 
     @abstractmethod
     def follow(self, turns: int) -> None:
-        """Do the other process's part."""
+        """Do the follower's part of `turns` turns."""
 
     delays_of_a_turn = 2.0
     """Number of one-way delays in a turn."""
@@ -58,10 +58,10 @@ class TimedLoop(ABC):
 
 
 class PingPong(TimedLoop):
-    """There and back: a turn is a round trip (Bufe, section 1.4), so that no two clocks are compared."""
+    """A turn is a round trip (Bufe, section 1.4), so that only one clock is used."""
 
     def lead(self, turns: int) -> None:
-        """Send, and wait for the answer."""
+        """Send a message, and wait for the answer."""
         send, receive = self.comm.Send, self.comm.Recv
         outgoing, incoming, peer = self.outgoing, self.incoming, self.peer
         for _ in range(turns):
@@ -69,7 +69,7 @@ class PingPong(TimedLoop):
             receive(incoming, peer, TURN)
 
     def follow(self, turns: int) -> None:
-        """Wait, and send back."""
+        """Wait for a message, and send it back."""
         send, receive = self.comm.Send, self.comm.Recv
         outgoing, incoming, peer = self.outgoing, self.incoming, self.peer
         for _ in range(turns):
@@ -78,22 +78,22 @@ class PingPong(TimedLoop):
 
 
 class OneWay(TimedLoop):
-    """There with the whole length and back with an empty message, so that the two directions of a pair can differ.
+    """A turn is a full-length message and an empty answer, so that the two directions of a pair can differ.
 
-    A turn takes the delay of the message and that of an empty one back; the same pair measures the latter.
+    The time of a turn includes the delay of the empty answer, which the same pair measures.
     """
 
     delays_of_a_turn = 1.0
 
     def lead(self, turns: int) -> None:
-        """Send, and wait for an empty message."""
+        """Send a message, and wait for an empty one."""
         send, receive, outgoing, empty, peer = self.comm.Send, self.comm.Recv, self.outgoing, self.empty, self.peer
         for _ in range(turns):
             send(outgoing, peer, TURN)
             receive(empty, peer, TURN)
 
     def follow(self, turns: int) -> None:
-        """Wait, and send an empty message."""
+        """Wait for a message, and send an empty one."""
         send, receive, incoming, empty, peer = self.comm.Send, self.comm.Recv, self.incoming, self.empty, self.peer
         for _ in range(turns):
             receive(incoming, peer, TURN)
@@ -101,7 +101,7 @@ class OneWay(TimedLoop):
 
 
 class Exchange(TimedLoop):
-    """Both send at the same time, without waiting for the other: network_tests2's async_one_to_one."""
+    """Both processes send at the same time without waiting: network_tests2's async_one_to_one."""
 
     delays_of_a_turn = 1.0
 
@@ -110,7 +110,7 @@ class Exchange(TimedLoop):
         self.requests = [comm.Recv_init(self.incoming, peer, TURN), comm.Send_init(self.outgoing, peer, TURN)]
 
     def lead(self, turns: int) -> None:
-        """Start both, wait for both."""
+        """Start a send and a receive, and wait for both."""
         request = type(self.requests[0])
         start, wait, requests = request.Startall, request.Waitall, self.requests
         for _ in range(turns):
@@ -121,16 +121,16 @@ class Exchange(TimedLoop):
 
 
 class Stream(TimedLoop):
-    """Many messages in flight, then an acknowledgement: the bandwidth of the link.
+    """Many messages in flight, then an acknowledgement, to measure the bandwidth of the link.
 
-    A turn is `window` messages, and their delay is the turn's time over their number: length / delay is the bandwidth.
+    A turn has `window` messages. Their delay is the turn's time divided by their number; bandwidth is length / delay.
     """
 
     def __init__(self, comm: Any, peer: int, length: int, window: int) -> None:
         super().__init__(comm, peer, length)
         self.delays_of_a_turn = float(window)
         self.sends = [comm.Send_init(self.outgoing, peer, TURN) for _ in range(window)]
-        # MPI allows a buffer in several sends at the same time, but not in several receives.
+        # MPI allows a buffer in several concurrent sends, but not in several receives.
         buffers = [(np.zeros(max(length, 1), np.uint8), length, self.outgoing[2]) for _ in range(window)]
         self.receives = [comm.Recv_init(buffer, peer, TURN) for buffer in buffers]
         self.requests = self.sends + self.receives
@@ -153,7 +153,7 @@ class Stream(TimedLoop):
 
 
 def lead_batch(kernel: TimedLoop, turns: int) -> float:
-    """Time one batch, seconds. The follower is ready when the clock starts."""
+    """Return the time of one batch, seconds. The follower is ready when the clock starts."""
     comm, peer = kernel.comm, kernel.peer
     comm.Send(np.array([turns], np.int64), peer, CONTROL)
     comm.Recv(kernel.empty, peer, CONTROL)
@@ -163,7 +163,7 @@ def lead_batch(kernel: TimedLoop, turns: int) -> float:
 
 
 def end_batches(kernel: TimedLoop) -> None:
-    """Send the follower the end of the batches."""
+    """Tell the follower that the batches have ended."""
     kernel.comm.Send(np.array([_END], np.int64), kernel.peer, CONTROL)
 
 
@@ -181,7 +181,7 @@ def follow_batches(kernel: TimedLoop) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """Number of batches of a pair and length, and the shortest time of a batch, seconds.
+    """Number of batches per pair and length, and the shortest time of a batch, seconds.
 
     A batch is long compared with a clock's resolution and the overhead of a batch.
     """
@@ -191,12 +191,12 @@ class Sampling:
 
 
 def sample_batches(sampling: Sampling, run: Callable[[int], float]) -> tuple[npt.NDArray[np.float64], int]:
-    """Find the number of turns that fill a batch, then time the batches; `run` times a batch of some turns, seconds.
+    """Find the number of turns that fills a batch, then time the batches; `run` returns the seconds of some turns.
 
-    The search is not counted: the first messages of a pair set up connections and caches.
+    The search does not count, since the first messages of a pair set up connections and caches.
 
     Returns:
-        Seconds of each batch, float64 [repetitions], and the turns of a batch.
+        Seconds of each batch, float64 [repetitions], and the number of turns of a batch.
     """
     turns = 1
     elapsed = run(turns)
@@ -207,13 +207,13 @@ def sample_batches(sampling: Sampling, run: Callable[[int], float]) -> tuple[npt
 
 
 def next_turns(turns: int, elapsed: float, batch_s: float) -> int:
-    """Return the number of turns to try next: an estimate of a batch, limited since the first turns are slow."""
+    """Return the next number of turns to try: an estimate for a batch, limited since the first turns are slow."""
     needed = 1.05 * turns * batch_s / max(elapsed, 1e-9)
     return min(int(min(needed, _GROWTH * turns)) + 1, _MOST_TURNS)
 
 
 def summarise(samples: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the statistics in the order of `STATISTICS`: float64 [6] of samples [r], or [6, k] of [r, k].
+    """Return the statistics in the order of `STATISTICS`: float64 [6] for samples [r], or [6, k] for [r, k].
 
     Quartiles are interpolated as numpy does; the deviation is the sample's, NaN for a single sample.
     """

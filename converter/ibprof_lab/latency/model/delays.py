@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Delays of messages of each length from each process to each other one."""
+"""Delays of messages of each length between all pairs of processes."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ Cube: TypeAlias = npt.NDArray[np.float32]
 Attribute: TypeAlias = str | int | float
 
 FIRMWARE = "firmware"
-"""`attributes["source"]` of distances of NUMA nodes as firmware states them, which have no errors and no unit."""
+"""`attributes["source"]` of NUMA distances stated by firmware, which have no errors and no unit."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Delays:
     """The delay cube of L message lengths between n processes.
 
-    A cube `c` has the shape [L, n, n]: `c[l, i, j]` is the one-way delay of `lengths[l]` bytes from process i (the
-    sender) to process j; half of a round trip where that was measured. NaN is "not measured"; the diagonal is 0. `c[l,
-    i, j]` may differ from `c[l, j, i]`.
+    A cube `c` has the shape [L, n, n]: `c[l, i, j]` is the one-way delay of `lengths[l]` bytes from process i (sender)
+    to process j, or half of a measured round trip. NaN means "not measured"; the diagonal is 0. `c[l, i, j]` may differ
+    from `c[l, j, i]`.
 
     Attributes:
-        hosts: name of each process's host, length n. Several processes of one host repeat it.
-        lengths: bytes of the messages, int64 [L], ascending.
-        median: of the samples, seconds, float32 [L, n, n]. The only statistic of a source that has one; its name is
-            then in `attributes["statistic"]`.
-        minimum, lower_quartile, upper_quartile, mean, deviation: likewise; None where the source lacks it or
-            `read_delays` was not asked for it. The deviation is that of the sample (divided by count - 1).
-        repetitions: samples (batches) of each value, uint32 [L, n, n]; None where unknown.
+        hosts: name of each process's host, length n. Several processes of one host repeat the name.
+        lengths: message lengths in bytes, int64 [L], ascending.
+        median: median of the samples, seconds, float32 [L, n, n]. If a source has only one statistic, it is here, and
+            `attributes["statistic"]` has its name.
+        minimum, lower_quartile, upper_quartile, mean, deviation: as `median`; None if the source lacks the statistic or
+            `read_delays` did not read it. The deviation is the sample's (divided by count - 1).
+        repetitions: number of samples (batches) of each value, uint32 [L, n, n]; None where unknown.
         cores: cores that each process was bound to, as `0-3,8`; length n or 0 (unknown).
-        attributes: of the measurement: `mpi`, `mode`, `schedule`, `started`, `finished` and others,
+        attributes: attributes of the measurement: `mpi`, `mode`, `schedule`, `started`, `finished` and others,
             docs/formats/delays.md.
     """
 
@@ -76,23 +76,23 @@ class Delays:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """A unique name for each process: its host, with `#` and its number there where several share it."""
+        """A unique name for each process: its host, with `#` and a number if several processes share the host."""
         return name_processes(self.hosts)
 
     @property
     def measured(self) -> npt.NDArray[np.bool_]:
-        """Which delays have a value, bool [L, n, n]; False on the diagonal."""
+        """Mask of the delays with a value, bool [L, n, n]; False on the diagonal."""
         return np.isfinite(self.median) & ~np.eye(self.processes, dtype=bool)
 
     def matrix(self, length: int | None = None, statistic: str = "median") -> Cube:
         """Return the delays of one message length, seconds, float32 [n, n]; a view, not a copy.
 
         Args:
-            length: bytes; None for the shortest.
-            statistic: one of `STATISTICS` that is present.
+            length: message length, bytes; None for the shortest.
+            statistic: name of a present statistic, from `STATISTICS`.
 
-        Raises:
-            KeyError: that length was not measured, or the statistic is not present.
+            Raises:
+            KeyError: the length was not measured, or the statistic is not present.
         """
         row = 0
         if length is not None:
@@ -103,16 +103,16 @@ class Delays:
         return matrix
 
     def bandwidth(self) -> npt.NDArray[np.float64]:
-        """Return the bandwidth, bytes/s, float64 [L, n, n]: length over median delay; NaN where not measured.
+        """Return the bandwidth, bytes/s, float64 [L, n, n]: length / median delay; NaN where not measured.
 
-        It includes the latency (Bufe, equation 1.4), and approaches the link's with the length.
+        The value includes the latency (Bufe, equation 1.4). It approaches the link's bandwidth with growing length.
         """
         with np.errstate(divide="ignore", invalid="ignore"):
             seen = self.lengths[:, None, None] / self.median.astype(np.float64)
         return np.where(np.isfinite(seen) & self.measured, seen, np.nan)
 
     def select(self, processes: npt.ArrayLike | None = None, lengths: npt.ArrayLike | None = None) -> Delays:
-        """Return the delays among some processes and of some lengths, by their indices."""
+        """Return the delays of the selected processes and lengths, given by index."""
         chosen = np.arange(self.processes) if processes is None else np.asarray(processes)
         rows = np.arange(len(self.lengths)) if lengths is None else np.asarray(lengths)
 
@@ -130,7 +130,7 @@ class Delays:
 
 
 def name_processes(hosts: Sequence[str]) -> tuple[str, ...]:
-    """Return a unique name for each process: its host, with `#` and its number there where several share it."""
+    """Return a unique name for each process: its host, with `#` and a number if several processes share the host."""
     count = Counter(hosts)
     seen: Counter[str] = Counter()
     labels = []
@@ -146,7 +146,7 @@ def empty_delays(
     cores: tuple[str, ...] = (),
     attributes: Mapping[str, Attribute] | None = None,
 ) -> Delays:
-    """Return delays with every statistic and nothing measured yet: NaN, 0 on the diagonal and in repetitions."""
+    """Return empty delays with every statistic: NaN, but 0 on the diagonal and in repetitions."""
     shape = (len(lengths), len(hosts), len(hosts))
     cubes = {name: np.full(shape, np.nan, np.float32) for name in STATISTICS}
     for cube in cubes.values():

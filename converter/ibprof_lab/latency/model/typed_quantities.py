@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quantities as users type them: message lengths such as `0,64,1K:1M:x2`, times such as `10m`, budgets such as `5%`."""
+"""Quantities in user input: message lengths such as `0,64,1K:1M:x2`, times such as `10m`, budgets such as `5%`."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 LONGEST = (1 << 31) - 1
-"""Largest number of bytes of one MPI message in every MPI: its count is an int."""
+"""Largest message in bytes that every MPI library supports, since its count is an int."""
 
 MOST = 100_000
-"""Largest number of lengths of one cube; clustbench's runs have some hundreds."""
+"""Largest number of lengths in a cube; clustbench's runs have some hundreds."""
 
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
@@ -29,10 +29,10 @@ _LONGEST_S = 1e9
 def parse_lengths(text: str) -> npt.NDArray[np.int64]:
     """Parse a list of lengths and ranges: `FIRST:LAST:xFACTOR`, `FIRST:LAST:STEP` or `FIRST:LAST` (doubling).
 
-    K, M and G stand for powers of 1024. The last length of a range belongs to it when a step reaches it.
+    K, M and G are powers of 1024. A range includes its last length if a step reaches it.
 
     Returns:
-        Bytes, int64, ascending, each once.
+        Bytes, int64, ascending, without duplicates.
 
     Raises:
         UsageError: the text has another form.
@@ -93,7 +93,7 @@ def parse_length(text: str) -> int:
 
 
 def format_length(length: int) -> str:
-    """Return a number of bytes as `parse_length` reads it, with a unit where it is a multiple of one."""
+    """Return a number of bytes in the format of `parse_length`, with a unit for multiples."""
     for unit, size in (("G", 1 << 30), ("M", 1 << 20), ("K", 1 << 10)):
         if length >= size and length % size == 0:
             return f"{length // size}{unit}"
@@ -101,10 +101,10 @@ def format_length(length: int) -> str:
 
 
 def parse_duration(text: str) -> float:
-    """Return the seconds of a time such as 500us, 1ms, 30s, 10m or 2h; of a number without a unit, itself.
+    """Return the seconds of a time such as 500us, 1ms, 30s, 10m or 2h; a number without a unit is in seconds.
 
     Raises:
-        UsageError: it is no time above 0.
+        UsageError: the text is not a time above 0.
     """
     typed = spell_unit(text.strip())
     digits = typed.rstrip("abcdefghijklmnopqrstuvwxyz")
@@ -115,10 +115,10 @@ def parse_duration(text: str) -> float:
 
 
 def parse_budget(text: str) -> tuple[float, float | None]:
-    """Return a share of the pairs, of 5% or 0.05, and None; or 0 and the seconds of a time such as 30s.
+    """Return a share of the pairs (5% or 0.05) and None, or 0 and the seconds of a time (30s).
 
     Raises:
-        UsageError: it is neither.
+        UsageError: the text is neither a share nor a time.
     """
     if text.endswith(("s", "m", "min", "h")):
         return 0.0, parse_duration(text)

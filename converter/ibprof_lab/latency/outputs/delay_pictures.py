@@ -48,7 +48,7 @@ def draw_matrix(path: Path, delays: Delays, index: int, statistic: str) -> None:
 
 
 def draw_curves(path: Path, delays: Delays, features: DelayFeatures, clusters: PairClusters) -> None:
-    """Draw some pairs' delays with their peaks and steps, and below the correlations with both thresholds."""
+    """Draw some pairs' delays with peaks and steps, and below them the correlations with both thresholds."""
     figure = _figure(10, 9)
     above, peaks, steps = figure.subplots(3, 1, sharex=True, height_ratios=(3, 1, 1))
     chosen = _choose(clusters)
@@ -77,7 +77,7 @@ def draw_curves(path: Path, delays: Delays, features: DelayFeatures, clusters: P
 
 
 def draw_histograms(path: Path, delays: Delays, features: DelayFeatures) -> None:
-    """Draw the number of peaks of pairs, and the lengths of their steps (figures 4 and 5 of the paper)."""
+    """Draw histograms: peaks per pair, and message lengths of steps (figures 4 and 5 of the paper)."""
     figure = _figure(11, 4.5)
     left, right = figure.subplots(1, 2)
     count = np.count_nonzero(features.peaks, axis=1)
@@ -116,7 +116,7 @@ def draw_clusters(path: Path, delays: Delays, features: DelayFeatures, clusters:
 
 
 def draw_steps(path: Path, delays: Delays, features: DelayFeatures, clusters: PairClusters) -> None:
-    """Draw each step as a dot at (sender, receiver, length), coloured by the cluster of its pair."""
+    """Draw each step as a dot at (sender, receiver, length), coloured by its pair's cluster."""
     figure = _figure(9, 8)
     axes = figure.add_subplot(projection="3d")
     pairs, places = np.nonzero(features.steps)
@@ -144,7 +144,7 @@ def _figure(width: float, height: float) -> Figure:
 
 
 def _choose(clusters: PairClusters) -> npt.NDArray[np.int64]:
-    """Choose pairs to show: the first of each cluster, then others."""
+    """Choose the displayed pairs: the first pair of each cluster, then others."""
     order = np.argsort(clusters.labels, kind="stable")
     _, first = np.unique(clusters.labels[order], return_index=True)
     rest = np.linspace(0, len(order) - 1, _CURVES).astype(int)
@@ -153,7 +153,7 @@ def _choose(clusters: PairClusters) -> npt.NDArray[np.int64]:
 
 def _scale_lengths(axes: Axes, delays: Delays) -> None:
     gaps = np.diff(delays.lengths)
-    if gaps.max() > 8 * gaps.min():  # lengths that grow by a factor
+    if gaps.max() > 8 * gaps.min():  # lengths grow by a factor
         axes.set_xscale("symlog", base=2, linthresh=int(delays.lengths[delays.lengths > 0][0]))
         axes.set_xlim(left=0)
     axes.set_xlabel("bytes")

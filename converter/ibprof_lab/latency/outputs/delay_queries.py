@@ -27,7 +27,7 @@ from ibprof_lab.latency.outputs.delay_tables import (
 )
 
 _MOST_IN_JSON = 512
-"""Processes whose matrix is in the JSON document without --length."""
+"""Largest number of processes whose matrix is in the JSON document without --length."""
 
 _QUARTILES = ("lower_quartile", "upper_quartile")
 
@@ -46,10 +46,10 @@ class ShowDelaysOptions:
 
 
 def query_delays(options: ShowDelaysOptions) -> Document:
-    """Return what was measured; with the matrix of one length where that is small enough or asked for.
+    """Return a summary of the measurement, with the matrix of one length if small enough or requested.
 
     Raises:
-        UsageError: the file lacks that statistic or length.
+        UsageError: the file lacks the statistic or the length.
         InputError: the file cannot be read.
     """
     delays = read_delays(options.delays, unit=UNITS[options.unit])
@@ -129,7 +129,7 @@ class DiffDelaysOptions:
 
 
 def query_changes(options: DiffDelaysOptions) -> DelayChange:
-    """Return the pairs that changed between two measurements, and write them where asked for.
+    """Return the pairs that changed between two measurements, and write them on request.
 
     Raises:
         InconsistentError: the measurements have no process or no length in common.
@@ -160,7 +160,7 @@ def convert_delays(options: ConvertDelaysOptions) -> None:
     """Write delays in another format.
 
     Raises:
-        UsageError: that length was not measured.
+        UsageError: the length was not measured.
         InputError: the file cannot be read, or the format cannot hold several lengths.
         OSError: the file cannot be written.
     """

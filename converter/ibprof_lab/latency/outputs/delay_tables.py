@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Delays as documents, which `--json` prints, and as tables made of these documents."""
+"""Delays as documents, which `--json` prints, and as tables made from these documents."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def show_change(console: Console, document: Document) -> None:
 
 
 def new_table(*columns: str) -> Table:
-    """Return a table without a frame, its first column flush left and the others flush right."""
+    """Return a table without a frame; the first column is aligned left, the others right."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for number, column in enumerate(columns):
         table.add_column(column, justify="right" if number else "left", overflow="fold")
@@ -170,7 +170,7 @@ def _times(ratio: float | None) -> str:
 
 
 def describe_delays(delays: Delays, statistic: str) -> Document:
-    """Return what was measured, and the range of delays of each length."""
+    """Return a summary of the measurement, and the range of delays of each length."""
     cube = delays.present[statistic]
     rows = []
     missing = 0
@@ -202,7 +202,7 @@ def describe_delays(delays: Delays, statistic: str) -> Document:
 
 
 def describe_matrix(delays: Delays, index: int, statistic: str, as_bandwidth: bool) -> Document:
-    """Return one matrix with its labels: seconds, or bytes/s."""
+    """Return one matrix with its labels, in seconds or bytes/s."""
     matrix = delays.bandwidth()[index] if as_bandwidth else delays.present[statistic][index]
     return {
         "length": int(delays.lengths[index]),
@@ -277,7 +277,7 @@ def _describe_clusters(delays: Delays, features: DelayFeatures, clusters: PairCl
                 "senders": len(np.unique(features.pairs[members, 0])),
                 "receivers": len(np.unique(features.pairs[members, 1])),
                 "centroid_s": [float(value) for value in centroid],
-                # A feature of most pairs of a cluster is the cluster's.
+                # A feature of most pairs of a cluster belongs to the cluster.
                 "peaks": _common(delays.lengths, shares["peaks"]),
                 "steps": _common(delays.lengths[1:], shares["steps"]),
             }
@@ -312,5 +312,5 @@ def describe_change(change: DelayChange) -> Document:
 
 
 def _number(value: Any) -> float | None:
-    """Return a number as JSON has them: None for NaN and infinity."""
+    """Return a number for JSON: None for NaN and infinity."""
     return float(value) if math.isfinite(value) else None

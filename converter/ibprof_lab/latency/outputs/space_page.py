@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Web pages of points in space: the page of any points, and that of steps in delays."""
+"""Web pages of points in space: a general page, and the page of steps in delays."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ibprof_lab.latency.model.delays import Delays
 from ibprof_lab.latency.model.typed_quantities import format_length
 
 _MOST_DOTS = 20_000
-"""Of more steps every n-th is shown."""
+"""Largest number of displayed steps; from more steps every n-th is displayed."""
 
 _TICKS = 4
 
@@ -37,12 +37,12 @@ def write_space_page(
     """Write a page of nodes in space, without traffic.
 
     Args:
-        path: the file.
+        path: name of the file.
         header: `title`, `about`, `node_names`, and other entries of the document (docs/formats/view.md).
         position: float64 [node, 3].
-        leaves: number of nodes that are shown as hosts; they come first.
-        ends: [link, 2], the nodes of each link.
-        arrays: further arrays of the document, or other values of its arrays.
+        leaves: number of nodes displayed as hosts; they come first.
+        ends: [link, 2], the two nodes of each link.
+        arrays: additional arrays of the document, or replacements of its arrays.
 
     Raises:
         OSError: the file cannot be written.
@@ -125,7 +125,7 @@ def write_steps_page(path: Path, delays: Delays, features: DelayFeatures, cluste
 
 
 def _mark_axes(delays: Delays, lengths: list[str]) -> Iterator[tuple[str, Point, int | None]]:
-    """Yield the name and the place of each mark on an axis, and the number of the mark before it."""
+    """Yield the name and position of each mark on an axis, and the number of the previous mark."""
     last = delays.processes - 1
     yield f"{delays.labels[0]}, {lengths[0]}", (0.0, 0.0, 0.0), None
     yield f"sender {delays.labels[last]}", (1.0, 0.0, 0.0), 0
