@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packets of several jobs on one fabric: how they disturb each other, and what helps."""
+"""Packet simulation of several jobs on one fabric: their interference, and remedies."""

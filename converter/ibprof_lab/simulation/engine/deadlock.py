@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deadlocks of routes, and virtual lanes against them.
+"""Deadlocks of routes, and virtual lanes that prevent them.
 
-A packet at one link direction waits for buffer space at the next. Where these dependencies of the routes close a cycle,
-buffers can fill up so that nothing moves any more.
+A packet at one link direction waits for buffer space at the next. If these dependencies close a cycle, all buffers of
+the cycle can fill up, and nothing moves any more.
 
 Source: W. J. Dally and C. L. Seitz, "Deadlock-free message routing in multiprocessor interconnection networks", IEEE
 Transactions on Computers 36(5), 1987; layers as in T. Skeie, O. Lysne and I. Theiss, "Layered shortest path (LASH)
@@ -33,26 +33,26 @@ LANES = 15
 
 
 def find_cycle(network: SimulatedNetwork, adaptive: bool = False) -> list[int]:
-    """Find link directions that wait for each other in a cycle; empty when there are none.
+    """Find link directions that wait for each other in a cycle; empty without a cycle.
 
     Args:
-        network: whose tables are looked at.
-        adaptive: look at all shortest routes instead.
+        network: network with forwarding tables.
+        adaptive: True to check all shortest routes instead of the tables.
     """
     return _find_cycle(network, _find_adaptive_dependencies(network) if adaptive else _find_dependencies(network))
 
 
 def classify_deadlock(subnets: Sequence[Subnet], lanes: int | None = None) -> str:
-    """Return whether routes between hosts can deadlock on one virtual lane, and whether several lanes prevent it.
+    """Return whether host routes can deadlock on one virtual lane, and whether several lanes prevent it.
 
     Args:
-        subnets: with the tables.
-        lanes: virtual lanes that the subnet manager lays the routes over; None where it states none.
+        subnets: subnets with forwarding tables.
+        lanes: number of virtual lanes that the subnet manager uses for routes; None if unknown.
 
     Returns:
         `FREE`, `BY_LANES` or `CYCLE`.
     """
-    # Speeds play no part; those that the dumps lack must not matter.
+    # Deadlocks do not depend on speeds, which dumps may lack.
     networks = (index_network(subnet, Hardware(gbps=1.0)) for subnet in subnets)
     if not any(find_cycle(network) for network in networks):
         return FREE
@@ -60,11 +60,11 @@ def classify_deadlock(subnets: Sequence[Subnet], lanes: int | None = None) -> st
 
 
 def refuse_adaptive_deadlock(network: SimulatedNetwork) -> None:
-    """Refuse adaptive routing where packets could block each other in a cycle.
+    """Refuse adaptive routing if packets could block each other in a cycle.
 
     Raises:
-        InconsistentError: they can; it names the cycle. Virtual lanes by pairs of leaves would not help: they keep
-            routes of tables apart.
+        InconsistentError: packets could deadlock; the message names the cycle. Virtual lanes by pairs of leaves would
+            not help, since they only separate routes of tables.
     """
     if cycle := find_cycle(network, adaptive=True):
         raise InconsistentError(
@@ -73,11 +73,11 @@ def refuse_adaptive_deadlock(network: SimulatedNetwork) -> None:
 
 
 def describe_deadlock(network: SimulatedNetwork, waits: npt.NDArray[np.uint32]) -> str:
-    """Name the cycle that packets wait in.
+    """Return a description of the cycle of waiting packets.
 
     Args:
-        network: in which packets never move again.
-        waits: theirs, of `Simulation.find_waits`.
+        network: network of the deadlock.
+        waits: waiting packets, from `Simulation.find_waits`.
     """
     ends = len(network.end_to)
     pairs: Ints = np.unique(waits[:, 0].astype(np.int64) * ends + waits[:, 1])
@@ -102,10 +102,10 @@ def _find_cycle(network: SimulatedNetwork, dependencies: Ints) -> list[int]:
 
 
 def assign_lanes(network: SimulatedNetwork, most: int = LANES) -> npt.NDArray[np.uint8] | None:
-    """Spread pairs of leaves over as few virtual lanes as it takes that none has a cycle.
+    """Spread pairs of leaves over the smallest number of virtual lanes without cycles.
 
     Returns:
-        uint8 [switch, switch], the lane from leaf to leaf; None when one lane is enough.
+        uint8 [switch, switch], the lane from leaf to leaf; None if one lane is enough.
 
     Raises:
         InconsistentError: `most` lanes are not enough, or packets never leave a cycle.
@@ -137,7 +137,7 @@ def _refuse_loops(network: SimulatedNetwork) -> None:
         for hops, (_, end) in enumerate(follow_routes(network, host)):
             if hops < network.switches:
                 continue
-            # After this many hops packets are where they have been: follow the cycle once more.
+            # After this many hops packets have returned to earlier link directions: follow the cycle once more.
             cycle = [int(end[0])]
             while True:
                 at = int(network.end_to[cycle[-1]]) - network.hosts
@@ -150,7 +150,7 @@ def _refuse_loops(network: SimulatedNetwork) -> None:
 
 
 def describe_cycle(network: SimulatedNetwork, cycle: list[int]) -> str:
-    """Name the link directions of a cycle, by the nodes that send on them."""
+    """Return a description of a cycle by the sending nodes of its link directions."""
     fabric = network.subnet.fabric
     names = [fabric.node_name[int(fabric.link_node[end // 2, end % 2])] for end in cycle]
     ports = [int(fabric.link_port[end // 2, end % 2]) for end in cycle]
@@ -158,11 +158,11 @@ def describe_cycle(network: SimulatedNetwork, cycle: list[int]) -> str:
 
 
 def follow_routes(network: SimulatedNetwork, host: int) -> Iterator[tuple[Ints, Ints]]:
-    """Follow packets for a host hop by hop from all leaves, over link directions between switches.
+    """Follow packets from all leaves to a host hop by hop, over link directions between switches.
 
     Yields:
-        Leaves whose packets are still on the way, and the link direction of each. Loops are cut when a packet has come
-        back to a link direction.
+        Leaves whose packets have not arrived, and the link direction of each. A loop ends when a packet returns to an
+        earlier link direction.
     """
     leaf = np.unique(network.host_leaf).astype(np.int64)
     at = leaf
@@ -179,14 +179,14 @@ def follow_routes(network: SimulatedNetwork, host: int) -> Iterator[tuple[Ints, 
 
 
 def _find_dependencies(network: SimulatedNetwork) -> Ints:
-    """Find pairs of link directions that follow each other on a route: int64 [pair], first * ends + second."""
+    """Find pairs of consecutive link directions on routes, int64 [pair], as first * ends + second."""
     ends = len(network.end_to)
     switch, port = np.nonzero(network.port_end != NONE)
-    port_of = np.zeros(ends, np.int64)  # [link direction], by which a switch sends on it
+    port_of = np.zeros(ends, np.int64)  # [link direction], the switch's outgoing direction
     port_of[network.port_end[switch, port]] = port
     follows = np.zeros((ends, network.port_end.shape[1]), bool)  # [first, port of the second]
     for host in range(network.hosts):
-        before = np.full(network.switches, NONE, np.int64)  # [leaf], the end over which its packet came
+        before = np.full(network.switches, NONE, np.int64)  # [leaf], the link direction that its packet arrived by
         for leaf, end in follow_routes(network, host):
             came = before[leaf]
             follows[came[came != NONE], port_of[end[came != NONE]]] = True
@@ -197,7 +197,7 @@ def _find_dependencies(network: SimulatedNetwork) -> Ints:
 
 
 def _find_adaptive_dependencies(network: SimulatedNetwork) -> Ints:
-    """As `_find_dependencies`, of all shortest routes; none at all where these go up and then down."""
+    """Like `_find_dependencies`, for all shortest routes; empty if these only go up and then down."""
     minimal, level = find_minimal_ports(network), _find_levels(network)
 
     def moves() -> Iterator[tuple[Ints, Ints, Ints]]:
@@ -212,7 +212,7 @@ def _find_adaptive_dependencies(network: SimulatedNetwork) -> Ints:
 
 
 def _move_to(network: SimulatedNetwork, ports: npt.NDArray[np.uint64]) -> tuple[Ints, Ints, Ints]:
-    """Find the moves of packets from any leaf on shortest routes: switch, link direction, next switch."""
+    """Find the moves of packets from all leaves on shortest routes: switch, link direction, next switch."""
     number = np.arange(network.port_end.shape[1], dtype=np.uint64)
     at, port = np.nonzero((ports[:, number // np.uint64(64)] >> number % np.uint64(64)) & np.uint64(1))
     end = network.port_end[at, port].astype(np.int64)
@@ -227,14 +227,14 @@ def _move_to(network: SimulatedNetwork, ports: npt.NDArray[np.uint64]) -> tuple[
 
 
 def _goes_up_and_down(here: Ints, there: Ints, at: Ints, to: Ints) -> bool:
-    """Return whether moves between levels never go on level or up again once they went down."""
+    """Return True if no route moves sideways or up after a move down between levels."""
     came_down = np.zeros(int(max(at.max(initial=0), to.max(initial=0))) + 1, np.bool_)
     came_down[to[there < here]] = True
     return not ((here == there) | (came_down[at] & (there > here))).any()
 
 
 def _join(at: Ints, end: Ints, to: Ints, ends: int) -> Ints:
-    """Pair each link direction with those that its packets take next: first * ends + second."""
+    """Pair each link direction with the next link directions of its packets, as first * ends + second."""
     order = np.argsort(at, kind="stable")
     begin, stop = np.searchsorted(at[order], to), np.searchsorted(at[order], to, side="right")
     first = np.repeat(end, stop - begin)
@@ -244,7 +244,7 @@ def _join(at: Ints, end: Ints, to: Ints, ends: int) -> Ints:
 
 
 def _find_levels(network: SimulatedNetwork) -> Ints:
-    """Links from each switch to the nearest one with hosts."""
+    """Return the number of links from each switch to the nearest switch with hosts."""
     far = network.switches
     level = np.full(network.switches, far)
     level[network.host_leaf] = 0
@@ -260,7 +260,7 @@ def _find_levels(network: SimulatedNetwork) -> Ints:
 
 
 def _leaf_paths(network: SimulatedNetwork) -> dict[tuple[int, int], set[tuple[int, int]]]:
-    """Find pairs of link directions that follow each other on routes from leaf to leaf, to any of its hosts."""
+    """Find pairs of consecutive link directions on routes between leaves, to any host of the second leaf."""
     steps: dict[tuple[int, int], set[tuple[int, int]]] = {}
     for host in range(network.hosts):
         destination = int(network.host_leaf[host])

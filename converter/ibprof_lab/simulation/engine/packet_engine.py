@@ -21,7 +21,7 @@ from ibprof_lab.simulation.engine.simulated_network import SimulatedNetwork, fin
 _HEADERS = kernels_headers()
 
 NOBODY = _HEADERS.constants["IBP_SIM_NOBODY"]
-"""Stands for no client at the host that a step sends to."""
+"""Marks a step whose destination host has no receiving client."""
 
 _ARRAYS = ("end_to", "end_byte_ticks", "end_delay", "end_gap", "host_end", "port_end", "egress", "host_leaf")
 
@@ -29,17 +29,17 @@ _FOREVER = (1 << 64) - 1
 _SAMPLES_AT_A_TIME = 1 << 18
 
 interrupted = Event()
-"""Ends the simulations of all threads of this process within seconds."""
+"""When set, the simulations of all threads of this process end within seconds."""
 
 SAMPLE = _HEADERS.types["ibp_sim_sample"]
-"""A completed step: who waited, the other end, when it began, how long it took (in ticks), its bytes."""
+"""A completed step: waiting client, other host, start and duration in ticks, bytes."""
 
 STEP = _HEADERS.types["ibp_sim_step"]
-"""`Step` in an array, where there are many; all of it given."""
+"""Array form of `Step` for many steps, without defaults."""
 
 
 class Stop(IntEnum):
-    """Why a run returned."""
+    """Reason for the return of a run."""
 
     _generate_next_value_ = _HEADERS.numbers_of("ibp_sim_stop", "IBP_SIM_")
     TIME = auto()
@@ -52,18 +52,18 @@ class Stop(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """The properties that all clients of a job share. Times in ticks.
+    """Properties shared by all clients of a job. Times in ticks.
 
     Attributes:
-        name: of the job.
-        interval: from the completion of a step to the start of the next, for steps that do not say.
-        window: from start to start at least, for steps that do not say; 0 for none.
-        jitter: both vary evenly by up to this part of them.
-        collective: its clients' rounds are operations together: both vary by the same part for all of them in a round.
-        limit: total steps of a client; 0 for no end.
-        round: of a time line: rounds begin at multiples of it, and late steps make up for it; 0 for others.
-        sampled: whether steps are sampled.
-        reads: 0 when bytes go to the other host; else bytes of a request that the host answers with them.
+        name: name of the job.
+        interval: time from the completion of a step to the next start; default for steps.
+        window: shortest time from start to start; default for steps; 0 for none.
+        jitter: largest relative random change of interval and window, uniformly distributed.
+        collective: True if the clients' rounds are joint operations: all clients of a round have the same jitter.
+        limit: total number of steps of a client; 0 for no end.
+        round: period of rounds on a time line, in which late steps catch up; 0 for other jobs.
+        sampled: True if steps are sampled.
+        reads: bytes of a request that the host answers with the step's bytes; 0 if the client sends these bytes.
     """
 
     name: str
@@ -79,16 +79,17 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A message. It starts when the one before is complete, and what it awaits is there.
+    """A message. It starts after the previous message is complete and all awaited messages have arrived.
 
     Attributes:
-        host: it goes to.
-        bytes: of it.
-        client: the client that receives it; `NOBODY` for none.
-        slot: which of the messages that come to that client in a round it is, from 0.
-        awaits: number of slots, from 0 on, whose messages must have come to the sender in this round.
-        pause: ticks from the completion of the step before; None for the job's interval.
-        window: ticks from the start of the step before at least, with rounds from the round's; None for the job's.
+        host: destination host.
+        bytes: message size.
+        client: receiving client; `NOBODY` for none.
+        slot: number of the message among those to this client in a round, from 0.
+        awaits: number of slots, from 0 on, whose messages must have arrived at the sender in this round.
+        pause: ticks from the completion of the previous step; None for the job's interval.
+        window: shortest time from the start of the previous step, ticks; with rounds from the start of the round. None
+            for the job's window.
     """
 
     host: int
@@ -102,16 +103,16 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """A process that goes through its steps again and again, one message at a time.
+    """A process that repeats its steps, one message at a time.
 
-    A round ends when it has sent all of its steps and all messages that come to it in a round are there.
+    A round ends when the process has sent all of its steps and has received all messages of the round.
 
     Attributes:
-        host, job: where it is, index of its job.
-        steps: one round; clients may share them. An array of `STEP` where there are many.
-        next: the step to begin with.
-        arrivals: messages that come to it in a round, each in a slot.
-        start: tick.
+        host, job: host number, and index of the job.
+        steps: steps of one round, which clients may share; an array of `STEP` if there are many.
+        next: index of the first step.
+        arrivals: number of messages received in a round, one per slot.
+        start: start time, ticks.
     """
 
     host: int
@@ -122,7 +123,7 @@ class Client:
     start: int = 0
 
     def destinations(self) -> list[int]:
-        """Return the hosts that it sends to, each once."""
+        """Return the destination hosts, without duplicates."""
         steps = self.steps
         hosts = steps["host"] if isinstance(steps, np.ndarray) else [step.host for step in steps]
         found: list[int] = np.unique(hosts).tolist()
@@ -134,12 +135,12 @@ class State:
     """Progress of a simulation.
 
     Attributes:
-        now: tick.
-        packet_hops, packets, steps: done so far.
-        skipped_hops: of the packet hops, those that were no events; counted when they are skipped.
-        bytes_sent, bytes_arrived: by hosts, at hosts.
-        in_flight: packets on their way.
-        stop: why the last run came back.
+        now: current tick.
+        packet_hops, packets, steps: numbers completed so far.
+        skipped_hops: number of packet hops without an event, counted when skipped.
+        bytes_sent, bytes_arrived: bytes sent by hosts, and bytes received at hosts.
+        in_flight: number of packets in the network.
+        stop: reason for the return of the last run.
     """
 
     now: int
@@ -155,13 +156,13 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """Link directions since the beginning.
+    """Loads of link directions since the beginning.
 
     Attributes:
-        bytes: uint64 [link direction, job].
-        busy: uint64 [link direction, job], ticks.
-        queued: uint64 [link direction], bytes that lie there or wait for buffer there now.
-        most_queued: uint64 [link direction], the most of them that there were of one virtual lane.
+        bytes: uint64 [link direction, job], sent bytes.
+        busy: uint64 [link direction, job], busy time in ticks.
+        queued: uint64 [link direction], bytes that currently lie there or wait for buffer there.
+        most_queued: uint64 [link direction], largest number of queued bytes on one virtual lane.
     """
 
     bytes: npt.NDArray[np.uint64]
@@ -172,12 +173,12 @@ class Ends:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Clients since the beginning; arrays of one length.
+    """Progress of clients since the beginning; arrays of one length.
 
     Attributes:
-        steps, bytes: uint64, completed steps and their bytes.
-        last: uint64, the tick at which the last of them was complete.
-        busy: bool, whether it has a message under way or waits for others'.
+        steps, bytes: uint64, number of completed steps and their bytes.
+        last: uint64, tick of the last completion.
+        busy: bool, True for a client with a message under way or awaited messages.
     """
 
     steps: npt.NDArray[np.uint64]
@@ -190,20 +191,20 @@ class Simulation:
     """Jobs on a network.
 
     Args:
-        network: to run on.
-        jobs, clients: what runs.
-        seed: of all that is random.
-        adaptive: packets take the least occupied of the ports on shortest routes, instead of the tables'.
+        network: simulated network.
+        jobs, clients: simulated jobs and their clients.
+        seed: seed of all random values.
+        adaptive: True if packets take the least occupied port on shortest routes instead of the tables' port.
         lanes: uint8 [switch, switch], virtual lane of packets from leaf to leaf; None for lane 0.
-        skip_hops: packets skip the hops on which nothing can delay them, where the engine can find these. Messages
-            take the same time, up to the order of what happens at one tick; loads of link directions are not counted.
+        skip_hops: True to skip hops on which nothing can delay packets, where the engine can find these. Message times
+            do not change, except for the order of events at the same tick. Loads of link directions are not counted.
 
-    Attributes:
-        skips_hops: whether packets skip hops.
+        Attributes:
+        skips_hops: True if packets skip hops.
 
-    Raises:
-        InconsistentError: a client or step is at no host, or memory is short.
-        MemoryError: memory is short for what skipping takes.
+        Raises:
+        InconsistentError: the host of a client or step does not exist, or memory is short.
+        MemoryError: memory is too short for skipping hops.
     """
 
     def __init__(
@@ -238,17 +239,17 @@ class Simulation:
         self._samples = np.zeros(max(_SAMPLES_AT_A_TIME, 2 * self.clients), SAMPLE)
 
     def run(self, until: int | None = None, hops: float = math.inf) -> npt.NDArray[Any]:
-        """Go on until a tick, or until there are many samples, or nothing is left to do.
+        """Continue until a tick, until many samples are there, or until no event is left.
 
         Args:
-            until: the tick; None for none.
-            hops: packet hops since the beginning after which it comes back too, some seconds later at most.
+            until: last tick; None for no limit.
+            hops: limit of packet hops since the beginning; the run returns at most some seconds after it.
 
         Returns:
-            The samples taken meanwhile, `SAMPLE` [sample], in order of completion; overwritten by the next run.
+            The new samples, `SAMPLE` [sample], in order of completion; the next run overwrites them.
 
         Raises:
-            InconsistentError: a table leads nowhere, or to another host.
+            InconsistentError: a table leads nowhere, or to a wrong host.
             KeyboardInterrupt: `interrupted` is set.
         """
         buffer = self._kernels.ffi.cast("struct ibp_sim_sample *", self._samples.ctypes.data)
@@ -294,7 +295,7 @@ class Simulation:
         return found
 
     def look_at_clients(self) -> Progress:
-        """Return how far clients have come."""
+        """Return the progress of the clients."""
         steps, bytes_, last = np.zeros((3, self.clients), np.uint64)
         found = Progress(steps, bytes_, last, np.zeros(self.clients, np.bool_))
         arrays = found.steps, found.bytes, found.last, found.busy
@@ -302,10 +303,10 @@ class Simulation:
         return found
 
     def find_waits(self, only_stuck: bool = False) -> npt.NDArray[np.uint32]:
-        """Return the link direction that each waiting packet came by, and that it waits for: uint32 [packet, 2].
+        """Return the arrival and the awaited link direction of each waiting packet, uint32 [packet, 2].
 
         Args:
-            only_stuck: leave out those that will get it.
+            only_stuck: True to leave out packets that will move again.
         """
         none = self._kernels.ffi.NULL
         count = self._lib.ibp_sim_waits(self._sim, only_stuck, none, none, 0)
@@ -325,7 +326,7 @@ class Simulation:
         end = int(ends[ends >= 0][0])
         return repr(fabric.node_name[int(fabric.link_node[end // 2, end % 2])])
 
-    # -- what C reads
+    # -- data for the C engine
 
     def _keep(self, array: npt.NDArray[Any]) -> Any:
         array = np.ascontiguousarray(array)
@@ -359,7 +360,7 @@ class Simulation:
         rounds: list[npt.NDArray[Any]] = [np.zeros(0, STEP)]
         count = 0
         for struct, client in zip(structs, clients, strict=False):
-            # Clients that share their steps (to I/O servers, say) share the copy of them.
+            # Clients that share their steps (as to I/O servers) share one copy.
             shared = id(client.steps), client.job
             if shared not in first:
                 first[shared] = count

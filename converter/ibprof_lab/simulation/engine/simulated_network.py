@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fabric with its tables as the packet engine wants it: hosts and switches by number, times in ticks."""
+"""A fabric with forwarding tables in the packet engine's form: numbered hosts and switches, times in ticks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ibprof_converter.routing.tables import UNREACHABLE
 from ibprof_converter.traffic.hosts import find_adapters
 
 _BITS_A_TICK = 64
-"""A tick is the time of 8 bytes on the fastest link, if not said otherwise."""
+"""Default bits per tick: a tick is the time of 8 bytes on the fastest link."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +23,13 @@ class Hardware:
     """Properties of a network that dumps of a fabric do not state.
 
     Attributes:
-        packet_bytes: the largest packet.
-        lane_bytes: buffer of each virtual lane at each link direction.
-        switch_ns: from a packet's last bit until its next link can take it up.
+        packet_bytes: largest packet size.
+        lane_bytes: buffer of each virtual lane at each link direction, bytes.
+        switch_ns: delay of a switch, from a packet's last bit to the start on the next link.
         wire_ns: delay of a link's wire.
         nic_gap_ns: pause of a host's adapter between two packets.
-        gbps: speed of all links, in Gb/s; None: each has its own, as the fabric says.
-        tick_ns: None for the time of 8 bytes on the fastest link.
+        gbps: speed of all links, Gb/s; None for each link's speed in the fabric.
+        tick_ns: duration of a tick; None for the time of 8 bytes on the fastest link.
     """
 
     packet_bytes: int = 4096
@@ -43,21 +43,23 @@ class Hardware:
 
 @dataclass(frozen=True, slots=True)
 class SimulatedNetwork:
-    """Hosts are machines' ports with a LID and a link, in the order of the fabric's ports; switches as in `Network`.
+    """A numbered network.
+
+    Hosts are ports of machines with a LID and a link, in the order of the fabric's ports. Switches are as in `Network`.
 
     Attributes:
-        subnet: what it is made of.
-        hardware: what was assumed.
-        tick_ns: length of a tick.
+        subnet: fabric and tables.
+        hardware: assumed properties.
+        tick_ns: duration of a tick.
         host_port: int32 [host], index into the fabric's ports.
-        host_end: int32 [host], the link direction that it sends on.
-        host_leaf: uint32 [host], the switch at its link.
-        end_to: uint32 [link direction], a host, or hosts + a switch.
-        end_byte_ticks: uint64 [link direction], ticks a byte takes, times 2**32, rounded down.
+        host_end: int32 [host], link direction on which the host sends.
+        host_leaf: uint32 [host], switch at the host's link.
+        end_to: uint32 [link direction], destination: a host, or number of hosts + a switch.
+        end_byte_ticks: uint64 [link direction], ticks per byte times 2**32, rounded down.
         end_delay: uint32 [link direction], ticks.
-        end_gap: uint32 [link direction], ticks between two packets, 0 where a switch sends.
-        port_end: int32 [switch, port], the link direction by which the port sends.
-        egress: uint8 [switch, host], port towards it, `UNREACHABLE` for none.
+        end_gap: uint32 [link direction], ticks between two packets; 0 for a sending switch.
+        port_end: int32 [switch, port], link direction on which the port sends.
+        egress: uint8 [switch, host], port towards the host; `UNREACHABLE` without a route.
     """
 
     subnet: Subnet
@@ -102,8 +104,8 @@ def index_network(subnet: Subnet, hardware: Hardware) -> SimulatedNetwork:
     """Number a fabric's hosts and switches.
 
     Raises:
-        InconsistentError: a link's speed is not known and none was given, or there are no hosts, or the slowest and the
-            quickest of it are too far apart.
+        InconsistentError: a link's speed is neither known nor given, there are no hosts, or the slowest and the fastest
+            link differ too much.
     """
     fabric = subnet.fabric
     network = IndexedNetwork.index(fabric, subnet.tables)
@@ -124,10 +126,10 @@ def index_network(subnet: Subnet, hardware: Hardware) -> SimulatedNetwork:
     ends = 2 * fabric.links
     switch = network.switch_of[network.next_node[:ends]].astype(np.int64)
     host = host_of[network.arrives_at[:ends]]
-    # An end that leads to neither (a port without a LID) is never taken; any node will do.
+    # A link direction to neither (a port without a LID) is never used; any node will do.
     end_to = np.where(switch != NONE, hosts + switch, np.maximum(host, 0))
     tick_ns = hardware.tick_ns or _BITS_A_TICK / float(gbps.max())
-    # Down: a packet's ticks are rounded up, and what takes whole ticks must not take one more.
+    # Round down: a packet's ticks are rounded up, and whole ticks must not become one more.
     byte_ticks = np.floor(8 / gbps / tick_ns * 2**32).astype(np.uint64)
     delay = np.where(switch != NONE, hardware.switch_ns, 0.0) + hardware.wire_ns
     longest = max(float(delay.max()), hardware.nic_gap_ns)
@@ -163,7 +165,7 @@ def find_minimal_ports(network: SimulatedNetwork) -> npt.NDArray[np.uint64]:
     """Find the ports of each switch that lie on shortest routes to each switch.
 
     Returns:
-        uint64 [switch, switch, word], a bit a port, 64 of them to a word.
+        uint64 [switch, switch, word], one bit per port, 64 ports per word.
     """
     from scipy.sparse import coo_array  # noqa: PLC0415  (slow to import)
     from scipy.sparse.csgraph import dijkstra  # noqa: PLC0415
@@ -175,7 +177,7 @@ def find_minimal_ports(network: SimulatedNetwork) -> npt.NDArray[np.uint64]:
     leaves = np.unique(network.host_leaf)
     backwards = coo_array((np.ones(len(at), np.uint8), (to, at)), shape=(switches, switches)).tocsr()
     distance = dijkstra(backwards, unweighted=True, indices=leaves)  # [leaf, switch], to the leaf
-    distance[np.isinf(distance)] = np.nan  # from where no way leads there: never one nearer than another
+    distance[np.isinf(distance)] = np.nan  # unreachable: never nearer than another
     minimal = np.zeros((switches, switches, -(-ends.shape[1] // 64)), np.uint64)
     for here, by, there in zip(at.tolist(), port.tolist(), to.tolist(), strict=True):
         nearer = distance[:, here] == distance[:, there] + 1

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measurement of a mean latency: the length of the simulation, the warm-up, and the uncertainty of the mean.
 
-Where a recorded run goes by its time line, whole rounds of it are measured: it has phases, and the last counts too.
-Messages that stay on a host are on no network, and have no latency here.
+If a recorded run follows its time line, whole rounds are measured, since the run has phases and the last one counts
+too. Messages within a host use no network and are left out.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from ibprof_lab.simulation.measure.message_latency import (
 from ibprof_lab.simulation.measure.run_observer import Watch, count_turns
 
 _ROUNDS = 10
-"""Of a recorded run that are measured at most, however much they differ."""
+"""Largest number of measured rounds of a recorded run, for any scatter."""
 
 
 def measure(
@@ -51,14 +51,14 @@ def measure(
     watch: Watch | None = None,
     whole: bool = False,
 ) -> Latency:
-    """Run a simulation until what the clients of one job see is known well enough.
+    """Run a simulation until the mean latency of one job is known well enough.
 
     Args:
-        simulation: that has not run yet.
-        clients: bool [client], which are those of the job that is measured; its steps are sampled.
-        effort: what is wanted.
-        watch: of the simulation, where it is to keep what happens to all jobs.
-        whole: all messages of each client are taken, also where the mean looks settled before: for what changes slowly.
+        simulation: simulation at its start.
+        clients: bool [client], clients of the measured job; its steps are sampled.
+        effort: required precision and limits.
+        watch: observer of the simulation that records all jobs; None without.
+        whole: True to measure all messages of each client, even if the mean looks settled earlier: for slow changes.
     """
     round_ticks = max(job.round for job in simulation.jobs)
     if round_ticks:
@@ -69,7 +69,7 @@ def measure(
 
 
 def _check_other_jobs(latency: Latency, simulation: Simulation, clients: npt.NDArray[np.bool_]) -> Latency:
-    """A job that does not end says nothing of those next to it after they have ended."""
+    """Mark the latency as unsettled if another job ended before the measurement did."""
     own = int(simulation.job_of_client[clients][0])
     progress, until = simulation.look_at_clients(), latency.left_out_ns + latency.measured_ns
     for number, job in enumerate(simulation.jobs):
@@ -139,7 +139,7 @@ def _summarise(
     taken = samples["ticks"] * to_ns
     if not len(taken):
         return NOTHING
-    # A message of each client makes a point of the series that is looked at for its warm-up.
+    # One message per client makes a point of the series for the warm-up search.
     points = max(len(taken) // max(clients, 1), 1)
     series = average_parts(taken, points)
     cut = min(find_warm_up(series) if precision else points, looked_at)
@@ -175,10 +175,10 @@ def _judge(latency: Latency, simulation: Simulation, all_of: bool, effort: Effor
 
 
 class Rounds:
-    """Measures whole rounds of a recorded run: its own messages, or those of another job meanwhile.
+    """Measures whole rounds of a recorded run: its own messages, or another job's messages in the same time.
 
-    A message of the run belongs to the round that it is of, however late it starts; another job's to that in which it
-    starts.
+    A message of the run belongs to the round of its step, even if it starts late. Another job's message belongs to the
+    round in which it starts.
     """
 
     def __init__(
@@ -208,7 +208,7 @@ class Rounds:
     def measure(self) -> Latency:
         """Run until enough rounds are known."""
         while not self._has_warmed_up():
-            # What ends may have no round left to wait for.
+            # A job with an end may have no round left to wait for.
             self._begin = self._simulation.state.now + self._chunk if self._ends else self._begin + self._round
             came = self._run_to(self._begin)
             if not came:
@@ -224,7 +224,7 @@ class Rounds:
             rounds += 1 + rounds // BATCHES
 
     def _has_warmed_up(self) -> bool:
-        """Return whether the background's requests have passed, of a recorded run one whole round at most."""
+        """Return True if the background's requests have passed; wait at most one whole round of a recorded run."""
         steps, effort = self._simulation.look_at_clients().steps, self._effort
         left_out = 0 if self._ends else effort.left_out(0)
         if self._own_round:
@@ -242,7 +242,7 @@ class Rounds:
         return bool((self._simulation.look_at_clients().steps >= self._limit)[self._clients].all())
 
     def _run_on(self, until: int) -> None:
-        """Go on for a part of the way, so that hops are looked at in between."""
+        """Continue in steps, so that hops are checked in between."""
         now = self._simulation.state.now
         if now > CHUNKS * self._chunk and self._chunk * CHUNKS < self._round:
             self._chunk *= 2
@@ -254,7 +254,7 @@ class Rounds:
         self._due.append(due[chosen])
 
     def _find_due(self, samples: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-        """Return the tick that decides the round of a message: its start, or the start of the run's list with it."""
+        """Return the tick that decides a message's round: its start, or the start of its round of the recorded list."""
         if not self._own_round:
             return samples["start"].astype(np.int64)
         client = samples["client"]
@@ -271,7 +271,7 @@ class Rounds:
         return max(min(upto, end) - self._begin, 0) // self._round
 
     def _run_to(self, tick: int) -> bool:
-        """Return whether it comes to a tick."""
+        """Run to a tick; return False if the simulation ends before."""
         while self._simulation.state.now < tick:
             if self._is_over():
                 return False
@@ -279,7 +279,7 @@ class Rounds:
         return True
 
     def _complete(self, end: int) -> bool:
-        """Return whether it goes on until the messages of the rounds up to a tick are complete, for a round at most."""
+        """Run until all messages of rounds up to a tick are complete, for one round at most; return True on success."""
         progress, until = self._simulation.look_at_clients(), end + self._round
         wanted = (progress.steps + progress.busy)[self._clients]
         if self._own_round:
@@ -293,7 +293,7 @@ class Rounds:
         return True
 
     def _judge(self, rounds: int, came: bool) -> Latency:
-        """Return the latency over a number of whole rounds, without a note where they are too few."""
+        """Return the latency over whole rounds, without a note if there are too few rounds."""
         simulation, effort = self._simulation, self._effort
         sent_all = not came and (self._has_sent_all() or simulation.state.stop == Stop.DONE)
         latency = self._operations.add_to(self._summarise(rounds, sent_all))
@@ -324,7 +324,7 @@ class Rounds:
         return (narrow and latency.messages >= 4 * len(sent)) or bool((sent >= self._effort.messages).all())
 
     def _summarise(self, rounds: int, all_of: bool) -> Latency:
-        """Summarise the messages of whole rounds, or all, of a job that has ended."""
+        """Return the latency over messages of whole rounds, or over all messages of a job that has ended."""
         samples = np.concatenate([np.zeros(0, SAMPLE), *self._taken])
         number = (np.concatenate([np.zeros(0, np.int64), *self._due]) - self._begin) // self._round
         inside = number < rounds
@@ -334,7 +334,7 @@ class Rounds:
             return NOTHING
         to_ns = self._simulation.network.to_ns(1)
         values = samples["ticks"] * to_ns
-        # Rounds that are shorter than what makes means independent are taken together.
+        # Rounds too short for independent means are joined.
         batch = number[inside] * min(rounds, BATCHES) // max(rounds, 1)
         messages, total = np.bincount(batch), np.bincount(batch, values[inside])
         means = total[messages > 0] / messages[messages > 0]

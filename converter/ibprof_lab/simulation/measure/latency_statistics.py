@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 BATCHES = 20
-"""Batches in time; their means give the interval of a mean."""
+"""Number of batches in time; their means give the interval of a mean."""
 
 _TREND_PARTS = 10
-"""Parts of the measured time, whose means a line is fitted to; long compared with a message, so nearly independent."""
+"""Parts of the measured time for fitting a line; long compared with a message, so that means are nearly independent."""
 
 LEAST = 25
-"""Messages of each client, on average, that are always measured."""
+"""Smallest average number of measured messages per client."""
 
 _GROWTH = 1.2
 _MOST_CORRELATED = 0.9
@@ -26,11 +26,11 @@ _MOST_CORRELATED = 0.9
 Values = npt.NDArray[np.floating]
 
 Slice = tuple[float, float, int, float]
-"""Begin and end in ns, messages that ended in between, and their mean."""
+"""Begin and end in ns, number of messages completed in between, and their mean."""
 
 
 def half_interval(means: npt.NDArray[np.float64]) -> float:
-    """Return half of the 95% interval of the mean of means; nan where there are fewer than two."""
+    """Return half of the 95% interval of the mean of means; nan with fewer than two means."""
     from scipy.stats import t  # noqa: PLC0415  (slow to import)
 
     if len(means) < 2:
@@ -39,21 +39,21 @@ def half_interval(means: npt.NDArray[np.float64]) -> float:
 
 
 def average_parts(values: Values, parts: int) -> npt.NDArray[np.float64]:
-    """Return the means of successive parts of a series, which are as equal in length as they can be."""
+    """Return the means of successive parts of a series, with parts of nearly equal length."""
     return np.array([part.mean() for part in np.array_split(values, parts)])
 
 
 def average_batches(values: Values, least: int) -> npt.NDArray[np.float64]:
-    """Return the means of batches of values that depend on each other; none of fewer values than `least`."""
+    """Return the means of batches of correlated values; no batch has fewer than `least` values."""
     batches = min(BATCHES, len(values) // 2) if len(values) >= least else 0
     return average_parts(values, batches) if batches else np.zeros(0)
 
 
 def find_warm_up(values: npt.NDArray[np.float64]) -> int:
-    """Return the number of leading values to leave out: MSER, the cut that minimises the standard error of the rest.
+    """Return the number of leading values to leave out by MSER: the cut with the smallest standard error of the rest.
 
-    At most half of the values are left out; if the minimum lies there, the series is not stationary and that whole half
-    is left out.
+    At most half of the values are left out. If the minimum lies at that limit, the series is not stationary and the
+    whole half is left out.
 
     Source: K. P. White, "An effective truncation heuristic for bias reduction in simulation output", Simulation 69(6),
     1997.
@@ -73,15 +73,15 @@ class Drift:
     """Change of a mean from the beginning of the measured time to its end, by a straight line.
 
     Attributes:
-        change: as part of the mean.
-        half: half of its 95% confidence interval; nan where there are too few messages.
+        change: relative change of the mean.
+        half: half of the 95% confidence interval of the change; nan with too few messages.
     """
 
     change: float
     half: float
 
     def exceeds(self, part: float) -> bool:
-        """Return whether the change, with its whole interval, is more than a part of the mean, up or down."""
+        """Return True if the whole interval of the change is beyond a part of the mean, up or down."""
         return abs(self.change) - self.half > part
 
 
@@ -89,7 +89,7 @@ def find_drift(slices: Sequence[Slice]) -> Drift:
     """Fit a line to the means of ten equal parts of time, by least squares.
 
     Args:
-        slices: in order of time; those without messages left out.
+        slices: slices in order of time, without empty ones.
     """
     from scipy.stats import linregress, t  # noqa: PLC0415  (slow to import)
 
@@ -110,17 +110,18 @@ def find_drift(slices: Sequence[Slice]) -> Drift:
 
 
 class SteadyState:
-    """Recognise the steady state of a growing series, from which on the rest of its messages need not be simulated.
+    """Detection of the steady state of a growing series: the remaining messages need not be simulated.
 
-    The mean of the messages so far stands for the mean of all when the two differ by little and it does not drift. The
-    95% interval of that difference is that of batch means, times the root of the part of all messages that is left:
-    what was measured is a sample of a known number. Batches that depend on each other widen it, by the factor of a
-    first-order autoregressive process. Each look is a chance to end too early; so looks are few, at numbers of messages
-    that grow geometrically.
+    The mean of the messages so far represents the mean of all messages if the two differ little and the mean does not
+    drift. The 95% interval of the difference is the interval of batch means, times the root of the share of messages
+    that remain, since the measured messages are a sample of a known number. Correlated batches widen the interval, by
+    the factor of a first-order autoregressive process. Each test may end the run too early by chance. Tests are
+    therefore few, at numbers of messages that grow geometrically.
 
     Args:
-        part: half of the 95% interval, as a part of the mean; 0: never.
-        clients: that make the messages.
+        part: required half of the 95% interval, relative to the mean; 0 for no detection.
+        clients: number of clients.
+        messages: total number of messages of a client.
         messages: total, of a client.
 
     Source: A. M. Law and J. S. Carson, "A sequential procedure for determining the length of a steady-state
@@ -134,7 +135,7 @@ class SteadyState:
         self._total = messages * max(clients, 1)
 
     def is_reached(self, values: Values) -> bool:
-        """Return whether latencies, in order of completion, are in a steady state; looks at few lengths only."""
+        """Return True if latencies, in order of completion, are in a steady state; tests only a few lengths."""
         if not self._part or len(values) < self._due:
             return False
         self._due = math.ceil(_GROWTH * len(values))
@@ -142,13 +143,13 @@ class SteadyState:
         if left <= 0:
             return False
         half = find_half(values) * math.sqrt(left)
-        # Where fewer are left than were measured, a line that goes on changes the mean of all by less.
+        # If fewer messages remain than were measured, a linear drift changes the mean of all by less.
         change = abs(find_change(values)) * min(left / (1 - left), 1.0)
         return half <= self._part * mean and change <= 2 * self._part * mean
 
 
 def find_half(values: Values) -> float:
-    """Return half of the 95% interval of the mean of a series, by the means of batches that may be correlated."""
+    """Return half of the 95% interval of a series' mean, by means of batches that may be correlated."""
     means = average_parts(values, BATCHES)
     off = means - means.mean()
     variance = float((off**2).mean())
@@ -158,7 +159,7 @@ def find_half(values: Values) -> float:
 
 
 def find_change(values: Values) -> float:
-    """Return the change of a series from beginning to end, by a straight line through the means of ten parts."""
+    """Return the relative change of a series from beginning to end, by a line through the means of ten parts."""
     return float(np.polyfit(np.arange(_TREND_PARTS), average_parts(values, _TREND_PARTS), 1)[0]) * _TREND_PARTS
 
 
@@ -170,16 +171,16 @@ class Figure(NamedTuple):
 
     @property
     def relative_half(self) -> float:
-        """Half of the interval as a part of the mean; 0 for a mean of 0."""
+        """Half of the interval relative to the mean; 0 for a mean of 0."""
         return self.half / self.mean if self.mean else 0.0
 
 
 BySeed = Mapping[int, Figure]
-"""One run's figure by its seed, with the run's own interval."""
+"""Value of one run by seed, with the run's interval."""
 
 
 def average(figures: BySeed) -> Figure | None:
-    """Return the mean over seeds, with their interval by Student's t; one seed's own interval, None of none."""
+    """Return the mean over seeds with its interval by Student's t; for one seed its interval, without seeds None."""
     values = list(figures.values())
     if len(values) < 2:
         return values[0] if values else None
@@ -188,7 +189,7 @@ def average(figures: BySeed) -> Figure | None:
 
 
 def compare(figures: BySeed, others: BySeed) -> BySeed:
-    """Return each seed's ratio to its own other run, of the seeds that have both."""
+    """Return each seed's ratio to its other run, for seeds with both runs."""
     ratios = {}
     for seed, figure in figures.items():
         other = others.get(seed)

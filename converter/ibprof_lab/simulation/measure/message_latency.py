@@ -17,39 +17,38 @@ from ibprof_lab.simulation.measure.latency_statistics import Slice, average_batc
 from ibprof_lab.simulation.measure.run_observer import Operations, bin_values, list_bins
 
 _SLICES = 40
-"""Of the measured time, for means over time."""
+"""Number of slices of the measured time, for means over time."""
 
 QUANTILES = (0.25, 0.5, 0.75, 0.95, 0.99)
 
 CHUNKS = 40
-"""Parts in which simulated time is extended at first."""
+"""Initial number of parts for extending the simulated time."""
 
 NO_END = 1 << 62
-"""Messages of a client without a limit."""
+"""Number of messages that stands for no limit."""
 
 _FIRST_CHUNK_NS = 50e3
 
 _LEAST = 10
-"""Operations of a collective that are measured at least: tens of messages of a rank can be less than one."""
+"""Smallest number of measured operations of a collective, since one operation may take tens of messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """When a measurement is good enough.
+    """Required precision and limits of a measurement.
 
     Attributes:
-        precision: half of the 95% confidence interval, as a part of the mean; 0: `warm_up` and `messages` are taken
-            as they are.
-        warm_up: messages of a client that are left out at most; fewer, where the mean is stationary before.
-        least_warm_up: messages of a client, on average, that are left out however stationary the mean looks, up to
-            `warm_up`. Clients that go from server to server sort themselves over tens of messages, too slowly for a
-            test to see it in a few. Jobs that end leave out only what their mean asks for, and what they send before
-            the background's requests have passed.
-        messages: of a client, after which it ends whatever the interval is.
-        background: requests of each client of other jobs that must have passed before anything is measured.
-        hops: packet hops after which it is given up.
-        steady: half of a 95% interval, as a part of the mean; 0: never. The interval is that of the mean's difference
-            from the mean of all `messages`. At this half the mean is in a steady state, and messages that are left are
+        precision: half of the 95% confidence interval relative to the mean; 0 to use `warm_up` and `messages` directly.
+        warm_up: largest number of messages per client that are left out; fewer if the mean is stationary earlier.
+        least_warm_up: average number of messages per client that are always left out, up to `warm_up`. Clients that go
+            from server to server arrange themselves over tens of messages, too slowly for a test on a few messages.
+            Jobs that end leave out only messages before a stationary mean, and messages before the background's
+            requests have passed.
+        messages: number of messages per client after which the measurement ends.
+        background: number of requests per client of other jobs before the measurement starts.
+        hops: largest number of packet hops before giving up.
+        steady: half of a 95% interval relative to the mean; 0 for never. The interval is that of the difference from
+            the mean of all `messages`. At this half, the mean is in a steady state and the remaining messages are
             skipped.
     """
 
@@ -62,7 +61,7 @@ class Effort:
     steady: float = 0.0
 
     def left_out(self, limit: int) -> int:
-        """Return the number of messages of a client that are always left out; `limit` is 0 for a job without an end."""
+        """Return the number of messages per client that are always left out; `limit` is 0 for a job without an end."""
         return 0 if limit else min(self.least_warm_up, self.warm_up)
 
 
@@ -70,7 +69,7 @@ QUICK = Effort(warm_up=20, least_warm_up=0, messages=20, background=5, hops=1e9)
 SURVEY = Effort(least_warm_up=0, messages=60, background=20, hops=2e10)
 """For hundreds of simulations, which take four times as long with 50 messages of warm-up each."""
 FULL = Effort(precision=0.0, warm_up=50, least_warm_up=0, messages=1000, background=50, hops=1e13, steady=0.005)
-"""Steady states are skipped; `replace(FULL, steady=0.0)` has every message."""
+"""Measurement with detection of steady states; `replace(FULL, steady=0.0)` simulates every message."""
 
 EFFORTS: Mapping[str, Effort] = {"quick": QUICK, "survey": SURVEY, "full": FULL}
 
@@ -80,25 +79,24 @@ class Latency:
     """Latencies of the messages of a job, in ns.
 
     Attributes:
-        messages: that were measured, after the warm-up.
-        mean: over messages.
-        half: of its 95% confidence interval, by the means of batches in time or of whole rounds; nan where there are
-            too few.
-        node_mean: mean of the clients' own means, which does not over-sample quiet times.
+        messages: number of measured messages, after the warm-up.
+        mean: mean over messages.
+        half: half of the mean's 95% confidence interval, by means of batches or of whole rounds; nan with too few.
+        node_mean: mean of the clients' means, which does not over-sample quiet times.
         deviation: standard deviation.
-        least, most: extremes.
-        quantiles: of `QUANTILES`.
-        left_out_ns: simulated time before the measurement began.
+        least, most: smallest and largest latency.
+        quantiles: values at `QUANTILES`.
+        left_out_ns: simulated time before the measurement.
         measured_ns: simulated time of the measurement.
-        is_settled: whether it fulfils what was asked of it.
-        note: why not, or which rule ended it.
-        change: where that it still changes is why not: by what part, over the time that was measured; else 0.
-        histogram: lower edge, upper edge in ns, messages, of each bin of `watch.bin_edges` that has any.
-        by_client: host by number, messages and their mean, of each client that had any.
+        is_settled: True if the required precision is reached.
+        note: reason if it is not reached, or the rule that ended the measurement.
+        change: relative change of the mean over the measured time, if this change is the reason; else 0.
+        histogram: lower edge and upper edge in ns, and messages, of each non-empty bin of `watch.bin_edges`.
+        by_client: host number, messages and their mean, of each client with messages.
         over_time: begin and end in ns, messages and their mean, of equal slices of the measured time.
-        operations: of a collective, that began after the warm-up; 0 for other jobs.
-        operation_mean: of their durations, from the first message's start to the last one's arrival.
-        operation_half: of its 95% confidence interval, by the means of batches in time; nan where there are too few.
+        operations: number of operations of a collective that began after the warm-up; 0 for other jobs.
+        operation_mean: mean duration of the operations, from the first message's start to the last one's arrival.
+        operation_half: half of its 95% confidence interval, by means of batches in time; nan with too few operations.
     """
 
     messages: int
@@ -127,7 +125,7 @@ ON_HOSTS = "all of its messages stay on their hosts"
 
 
 def describe(simulation: Simulation, samples: npt.NDArray[Any], begin: float, half: float) -> Latency:
-    """Return the figures of messages, of one at least; not whether they are enough."""
+    """Return the statistics of at least one message, without a judgement of their precision."""
     to_ns = simulation.network.to_ns(1)
     end, values = (samples["start"] + samples["ticks"]) * to_ns, samples["ticks"] * to_ns
     by_client = _average_by_client(simulation, samples["client"], values)
@@ -173,13 +171,13 @@ def _average_over_time(
 
 
 def note_deadlock(latency: Latency, simulation: Simulation) -> Latency:
-    """Return what was measured as no result, with the cycle that packets wait in."""
+    """Return the latency as unsettled, with the cycle of waiting packets as note."""
     cycle = describe_deadlock(simulation.network, simulation.find_waits(only_stuck=True))
     return replace(latency, is_settled=False, note=f"deadlock: packets wait for each other in a cycle: {cycle}")
 
 
 def note_all_sent(latency: Latency, effort: Effort, stay: bool) -> Latency:
-    """Return what was measured of a job that has ended; `stay` says that what it sent since stayed on its hosts."""
+    """Return the latency of a job that has ended; `stay` is True if its later messages stayed within hosts."""
     early = f"all messages were sent before the other jobs had made {effort.background} requests of each client"
     note = "all messages were sent" if latency.messages else ON_HOSTS if stay else early
     return replace(latency, is_settled=latency.messages > 0, note=note)
@@ -191,21 +189,21 @@ def list_limits(simulation: Simulation) -> npt.NDArray[np.uint64]:
 
 
 def find_first_chunk(simulation: Simulation) -> int:
-    """Return for how many ticks a simulation goes on at a time at first."""
+    """Return the initial number of ticks per simulation run."""
     return max(simulation.network.ticks(_FIRST_CHUNK_NS), 1)
 
 
 def leave_hosts(
     simulation: Simulation, clients: npt.NDArray[np.bool_], samples: npt.NDArray[Any]
 ) -> npt.NDArray[np.bool_]:
-    """Return which messages are of some clients and leave their hosts."""
+    """Return a mask of samples that belong to the given clients and leave their hosts."""
     client = samples["client"]
     chosen: npt.NDArray[np.bool_] = clients[client] & (samples["host"] != simulation.host_of_client[client])
     return chosen
 
 
 class MeanOperation:
-    """The durations of a collective's operations; nothing for other jobs."""
+    """Durations of a collective's operations; empty for other jobs."""
 
     def __init__(self, simulation: Simulation, clients: npt.NDArray[np.bool_]) -> None:
         job = int(simulation.job_of_client[clients][0])
@@ -215,14 +213,14 @@ class MeanOperation:
         self._ticks: list[npt.NDArray[np.int64]] = []
 
     def note(self, samples: npt.NDArray[Any]) -> None:
-        """Take note of the next messages."""
+        """Record the next messages."""
         if self._of:
             begin, ticks = self._of.note(samples)
             self._begin.append(begin)
             self._ticks.append(ticks)
 
     def add_to(self, latency: Latency) -> Latency:
-        """Add those that began after the warm-up."""
+        """Add the operations that began after the warm-up."""
         if not self._of:
             return latency
         ticks = np.concatenate(self._ticks)[np.concatenate(self._begin) * self._to_ns >= latency.left_out_ns]
@@ -232,9 +230,9 @@ class MeanOperation:
         return replace(latency, operations=len(ticks), operation_mean=mean, operation_half=half)
 
     def are_enough(self, latency: Latency) -> bool:
-        """Return whether there are as many operations as it takes; of jobs without any, there are."""
+        """Return True if there are enough operations, or if the job has none."""
         return not self._of or latency.operations >= _LEAST
 
     def is_narrow(self, latency: Latency, precision: float) -> bool:
-        """Return whether the interval of their mean is; of jobs without any, it is."""
+        """Return True if the interval of the mean duration is narrow enough, or if the job has no operations."""
         return not self._of or latency.operation_half <= precision * latency.operation_mean

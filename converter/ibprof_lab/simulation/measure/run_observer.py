@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Observations of a running simulation: latencies by job, client and time; collective operations; queues over time.
 
-They are bounded, however long the run is. Messages that stay on a host have no latency; they are among the flows.
+Their memory is bounded for any run length. Messages within a host have no latency, but are among the flows.
 """
 
 from __future__ import annotations
@@ -16,45 +16,45 @@ import numpy.typing as npt
 from ibprof_lab.simulation.engine.packet_engine import Simulation, Stop
 
 BINS_AN_OCTAVE = 64
-"""Bins of a histogram between a value and its double: none is wider than 1/64 of the values in it."""
+"""Histogram bins between a value and its double: no bin is wider than 1/64 of its values."""
 
 _OCTAVES = 80
 _MOMENTS = 256
-"""Slices of time, and looks at the queues, that are kept: when there are more, two become one."""
+"""Largest number of time slices and queue observations; beyond it, two become one."""
 
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 
 
 def bin_values(values: Floats) -> Counts:
-    """Count values of 0.5 and more by bin: int64 [bin]; see `bin_edges`."""
+    """Count values of at least 0.5 by bin, int64 [bin]; see `bin_edges`."""
     mantissa, exponent = np.frexp(np.maximum(values, 0.5))
     bins = exponent.astype(np.int64) * BINS_AN_OCTAVE + ((mantissa - 0.5) * 2 * BINS_AN_OCTAVE).astype(np.int64)
     return np.bincount(np.minimum(bins, _OCTAVES * BINS_AN_OCTAVE - 1), minlength=_OCTAVES * BINS_AN_OCTAVE)
 
 
 def bin_edges() -> Floats:
-    """Return the lower edges of all bins, and the upper one of the last: float64 [bin + 1]."""
+    """Return the lower edges of all bins, and the upper edge of the last bin, float64 [bin + 1]."""
     octave, part = np.divmod(np.arange(_OCTAVES * BINS_AN_OCTAVE + 1), BINS_AN_OCTAVE)
     edges: Floats = np.ldexp(0.5 + part / (2 * BINS_AN_OCTAVE), octave)
     return edges
 
 
 def list_bins(counts: Counts) -> tuple[tuple[float, float, int], ...]:
-    """Return the bins that have something: lower edge, upper edge, count."""
+    """Return the non-empty bins: lower edge, upper edge, count."""
     edges = bin_edges()
     return tuple((float(edges[i]), float(edges[i + 1]), int(counts[i])) for i in np.flatnonzero(counts))
 
 
 @dataclass(frozen=True, slots=True)
 class OverTime:
-    """Messages of a job by the time at which they were complete; arrays of one length.
+    """Messages of a job by time of completion; arrays of one length.
 
     Attributes:
-        begin_ns: of the slices, which follow each other.
-        width_ns: of each.
-        messages: int64, completed in it.
-        mean_ns: of their latencies; nan where there are none.
+        begin_ns: begin of each slice; slices are consecutive.
+        width_ns: width of each slice.
+        messages: int64, number of messages completed in each slice.
+        mean_ns: mean latency; nan without messages.
     """
 
     begin_ns: Floats
@@ -65,12 +65,12 @@ class OverTime:
 
 @dataclass(frozen=True, slots=True)
 class Flows:
-    """Messages exchanged by clients and other hosts; arrays of one length.
+    """Messages exchanged by clients and hosts; arrays of one length.
 
     Attributes:
-        client, host: int64, of the simulation, by number.
-        messages: int64, complete ones.
-        bytes: uint64, of them on the links, where an empty message is a packet of a byte.
+        client, host: int64, numbers in the simulation.
+        messages: int64, number of complete messages.
+        bytes: uint64, bytes of these messages on the links; an empty message is a packet of one byte.
     """
 
     client: Counts
@@ -81,10 +81,11 @@ class Flows:
 
 @dataclass(frozen=True, slots=True)
 class Queues:
-    """Bytes that lie at link directions, looked at again and again.
+    """Repeated observations of the bytes at link directions.
 
     Attributes:
-        time_ns: float64 [look].
+        time_ns: float64 [look], time of each observation.
+        bytes: uint32 [look, link direction].
         bytes: uint32 [look, link direction].
     """
 
@@ -94,7 +95,7 @@ class Queues:
 
 @dataclass(slots=True)
 class _Open:
-    """An operation some of whose messages have not arrived."""
+    """An operation with messages that have not arrived."""
 
     missing: int
     begin: int
@@ -102,11 +103,11 @@ class _Open:
 
 
 def count_turns(client: Counts, done: Counts) -> Counts:
-    """Return the number of messages that its client sent before each, in order of completion.
+    """Return the number of earlier messages of the same client, for each message in order of completion.
 
     Args:
         client: int64 [message].
-        done: int64 [client], messages of each before these; goes on with them.
+        done: int64 [client], number of each client's messages before these; updated.
     """
     order = np.argsort(client, kind="stable")
     which, first, count = np.unique(client[order], return_index=True, return_counts=True)
@@ -117,11 +118,11 @@ def count_turns(client: Counts, done: Counts) -> Counts:
 
 
 class Operations:
-    """Finds the operations of a job among its messages, while it runs; keeps those alone that are under way.
+    """Finds the operations of a job among its messages during the run; stores only unfinished operations.
 
     Args:
-        simulation: that has not run yet.
-        job: by number; its messages are sampled from the first on.
+        simulation: simulation at its start.
+        job: number of the job; its messages are sampled from the first on.
     """
 
     def __init__(self, simulation: Simulation, job: int) -> None:
@@ -132,13 +133,13 @@ class Operations:
         self._open: dict[int, _Open] = {}
 
     def note(self, samples: npt.NDArray[Any]) -> tuple[Counts, Counts]:
-        """Take note of the next messages.
+        """Record the next messages.
 
         Args:
-            samples: in order of completion; those of other jobs are passed over.
+            samples: messages in order of completion; other jobs' messages are ignored.
 
         Returns:
-            The tick at which each operation began that is complete by them, and the ticks that it took.
+            Start tick and duration in ticks of each operation that these messages complete.
         """
         samples = samples[self._clients[samples["client"]]]
         if not len(samples):
@@ -154,7 +155,7 @@ class Operations:
         return begin, np.array([each.end for each in closed], np.int64) - begin
 
     def _add(self, number: int, start: Counts, end: Counts, chosen: npt.NDArray[np.bool_]) -> bool:
-        """Return whether the operation is complete with these messages."""
+        """Return True if these messages complete the operation."""
         begin = int(start[chosen].min())
         found = self._open.setdefault(number, _Open(self._messages, begin))
         found.missing -= int(chosen.sum())
@@ -163,12 +164,12 @@ class Operations:
 
 
 class Watch:
-    """Runs a simulation, and keeps what is to be known of it. What it looks at does not change what happens.
+    """Runs a simulation and records observations, without any effect on the simulation.
 
     Args:
-        simulation: that has not run yet.
-        every_ns: time between two looks at the queues, and width of a slice of time, at first: both double whenever 256
-            are full.
+        simulation: simulation at its start.
+        every_ns: initial time between observations of queues, and initial width of a time slice; both double after
+            every 256 entries.
     """
 
     def __init__(self, simulation: Simulation, every_ns: float = 1000.0) -> None:
@@ -187,7 +188,7 @@ class Watch:
         self._durations = {job: bin_values(np.zeros(0)) for job in collectives}
 
     def run(self, until: int, hops: float = math.inf) -> npt.NDArray[Any]:
-        """Go on as `Simulation.run` does, until a tick, many samples, or the end."""
+        """Continue until a tick, many samples, or the end, as `Simulation.run` does."""
         simulation = self.simulation
         taken = []
         while True:
@@ -201,16 +202,16 @@ class Watch:
                 return np.concatenate(taken)
 
     def histogram(self, job: int) -> Counts:
-        """Return the histogram of a job's latencies: int64 [bin], of `bin_edges`."""
+        """Return the histogram of a job's latencies, int64 [bin], with bins of `bin_edges`."""
         counts: Counts = self._histogram[job]
         return counts
 
     def operations(self, job: int) -> Counts | None:
-        """Return the histogram of a collective's operations: int64 [bin], of `bin_edges`; None for other jobs."""
+        """Return the histogram of a collective's durations, int64 [bin], of `bin_edges`; None for other jobs."""
         return self._durations.get(job)
 
     def over_time(self, job: int) -> OverTime:
-        """Return the latencies of a job as time goes."""
+        """Return the latencies of a job over time."""
         width = self.simulation.network.to_ns(self._width)
         count = self._slice_count[job]
         slices = int(np.flatnonzero(self._slice_count.any(axis=0)).max(initial=-1)) + 1
@@ -219,14 +220,14 @@ class Watch:
         return OverTime(begin, width, count[:slices], mean[:slices])
 
     def by_client(self) -> tuple[Counts, Floats]:
-        """Return each client's messages that left its host, and their mean latency in ns, nan where there are none."""
+        """Return each client's number of messages that left its host, and their mean latency, ns; nan without any."""
         none = np.full(len(self._client_sum), math.nan)
         return self._client_count, np.divide(
             self._client_sum, self._client_count, out=none, where=self._client_count > 0
         )
 
     def flows(self) -> Flows:
-        """Return what each client and each other host exchanged, by the messages that are complete."""
+        """Return the complete messages between each client and each host."""
         client, host = np.divmod(self._flow, self.simulation.network.hosts)
         return Flows(client, host, self._flow_messages, self._flow_bytes)
 

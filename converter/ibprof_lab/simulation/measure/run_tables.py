@@ -23,14 +23,14 @@ OPERATION_COLUMNS = ("job", "from_us", "to_us", "operations")
 TIME_COLUMNS = ("job", "from_us", "to_us", "messages", "mean_us")
 QUEUE_COLUMNS = ("time_us", "guid", "name", "port", "bytes")
 BUSY_COLUMNS = ("a_busy_us", "b_busy_us")
-"""Next to the columns of links.csv: for how long a job's bytes kept each end sending."""
+"""Additional columns of links.csv: busy time of each link direction by job."""
 
 _FULLEST = 32
-"""Link directions whose queues are listed."""
+"""Number of link directions with listed queues."""
 
 
 def load_ends(simulation: Simulation) -> Loads:
-    """Return what each job has put on the links, as a traffic's loads are given."""
+    """Return the bytes of each job on the links, in the form of a traffic's loads."""
     carried = simulation.look_at_ends().bytes
     jobs = tuple(job.name for job in simulation.jobs)
     state = simulation.state
@@ -46,18 +46,18 @@ def load_ends(simulation: Simulation) -> Loads:
 
 
 def list_flows(watch: Watch) -> Traffic:
-    """Return the bytes of complete messages from LID to LID, job by job; those of the others are unmapped."""
+    """Return the bytes of complete messages from LID to LID by job; other bytes are unmapped."""
     simulation, flows = watch.simulation, watch.flows()
     network, state = simulation.network, simulation.state
     job = simulation.job_of_client[flows.client]
     lid = network.subnet.fabric.port_lid[network.host_port].astype(np.int32)
     client, host = lid[simulation.host_of_client[flows.client]], lid[flows.host]
     reads = np.array([each.reads for each in simulation.jobs], np.uint64)[job]
-    asks = reads > 0  # then it is the host that sends the bytes, and the client sent its requests
+    asks = reads > 0  # the host then sends the bytes, and the client sent its requests
     source = np.concatenate([np.where(asks, host, client), client[asks]])
     destination = np.concatenate([np.where(asks, client, host), host[asks]])
     size = np.concatenate([flows.bytes, (reads * flows.messages.astype(np.uint64))[asks]])
-    between = int(size[source != destination].sum())  # hosts: what stays at one is not sent
+    between = int(size[source != destination].sum())  # hosts: messages within a host are not sent
     return Traffic.without_ranks(
         source,
         destination,
@@ -71,7 +71,7 @@ def list_flows(watch: Watch) -> Traffic:
 
 
 def describe_links(watch: Watch) -> list[tuple[str, npt.NDArray[np.float64]]]:
-    """Return what is to be known of link directions next to bytes: a name, and float64 [link direction]."""
+    """Return names and values of further quantities of link directions, float64 [link direction]."""
     simulation = watch.simulation
     ends, queues = simulation.look_at_ends(), watch.queues()
     busy = find_busy(simulation) / max(simulation.state.now, 1)
@@ -86,11 +86,11 @@ def describe_links(watch: Watch) -> list[tuple[str, npt.NDArray[np.float64]]]:
 
 
 def find_busy(simulation: Simulation) -> npt.NDArray[np.float64]:
-    """Return the ticks for which each link direction has sent each job's bytes: float64 [link direction, job].
+    """Return the busy ticks of each link direction by job, float64 [link direction, job].
 
-    The engine counts a packet when an end admits it. What an end has not sent yet is taken away, from all jobs by the
-    same part: the bytes that lie or wait there, but for packets that wait for room, which the end that holds them has
-    sent and the one that they want has not admitted.
+    The engine counts a packet when a link direction admits it. Bytes that are not sent yet are subtracted, from all
+    jobs in proportion: the bytes that lie or wait there. Packets that wait for buffer space are excepted: their link
+    direction has sent them, and the next one has not admitted them.
     """
     network, ends = simulation.network, simulation.look_at_ends()
     admitted = ends.busy.sum(axis=1).astype(float)
@@ -121,13 +121,13 @@ def add_busy(simulation: Simulation, rows: Iterable[Row]) -> Iterator[Row]:
 
 
 def latency_rows(watch: Watch) -> Iterator[Row]:
-    """Yield the number of messages of each job by latency: `LATENCY_COLUMNS`, bins without messages left out."""
+    """Yield the number of messages of each job by latency: `LATENCY_COLUMNS`, without empty bins."""
     for number, job in enumerate(watch.simulation.jobs):
         yield from _bin_rows(job.name, watch.histogram(number), "messages")
 
 
 def operation_rows(watch: Watch) -> Iterator[Row]:
-    """Yield the number of operations of each collective by time, first start to last arrival: `OPERATION_COLUMNS`."""
+    """Yield the number of operations of each collective by duration (start to last arrival): `OPERATION_COLUMNS`."""
     for number, job in enumerate(watch.simulation.jobs):
         if (counts := watch.operations(number)) is not None:
             yield from _bin_rows(job.name, counts, "operations")
@@ -140,10 +140,10 @@ def _bin_rows(job: str, counts: Counts, column: str) -> Iterator[Row]:
 
 
 def client_rows(watch: Watch) -> Iterator[Row]:
-    """Yield a row a client: `CLIENT_COLUMNS`.
+    """Yield a row per client: `CLIENT_COLUMNS`.
 
-    `messages` and `mean_us` are of those sampled that left their host, `last_us` is the time from the simulation's
-    start at which its last step was complete: None before that, and where the job has no limit.
+    `messages` and `mean_us` cover the sampled messages that left their host. `last_us` is the completion time of the
+    last step since the simulation's start; None before completion, and for jobs without a limit.
     """
     simulation = watch.simulation
     network, fabric = simulation.network, simulation.network.subnet.fabric
@@ -165,7 +165,7 @@ def client_rows(watch: Watch) -> Iterator[Row]:
 
 
 def time_rows(watch: Watch) -> Iterator[Row]:
-    """Yield a row a job and slice of time: `TIME_COLUMNS`."""
+    """Yield a row per job and time slice: `TIME_COLUMNS`."""
     for number, job in enumerate(watch.simulation.jobs):
         over = watch.over_time(number)
         for begin, messages, mean in zip(over.begin_ns.tolist(), over.messages.tolist(), over.mean_ns, strict=True):
@@ -179,7 +179,7 @@ def time_rows(watch: Watch) -> Iterator[Row]:
 
 
 def queue_rows(watch: Watch) -> Iterator[Row]:
-    """Yield the bytes at the fullest link directions each time they were looked at: `QUEUE_COLUMNS`."""
+    """Yield the bytes at the fullest link directions for each observation: `QUEUE_COLUMNS`."""
     fabric, queues = watch.simulation.network.subnet.fabric, watch.queues()
     for end in find_fullest(queues, _FULLEST):
         node, port = int(fabric.link_node[end // 2, end % 2]), int(fabric.link_port[end // 2, end % 2])
@@ -189,7 +189,7 @@ def queue_rows(watch: Watch) -> Iterator[Row]:
 
 
 def find_fullest(queues: Queues, most: int) -> list[int]:
-    """Return the link directions that hold most bytes on average, the fullest first; none that were always empty."""
+    """Return the link directions with the most bytes on average, the fullest first, without those that stayed empty."""
     if not len(queues.time_ns):
         return []
     mean = queues.bytes.mean(axis=0)
@@ -198,7 +198,7 @@ def find_fullest(queues: Queues, most: int) -> list[int]:
 
 
 def name_end(simulation: Simulation, end: int) -> str:
-    """Return the node that sends on a link direction, its port and the node that receives, for people."""
+    """Return a readable name of a link direction: sending node, its port, receiving node."""
     fabric = simulation.network.subnet.fabric
     node, other = fabric.link_node[end // 2, end % 2], fabric.link_node[end // 2, 1 - end % 2]
     return f"{fabric.node_name[node]}:{int(fabric.link_port[end // 2, end % 2])} > {fabric.node_name[other]}"

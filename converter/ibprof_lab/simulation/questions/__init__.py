@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions that a few simulations answer: the congestion threshold, and what helps against interference."""
+"""Questions answered by a few simulations: the congestion threshold, and remedies against interference."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Advice on two jobs that share a fabric: the question as options state it, and its answer."""
+"""Advice on two jobs that share a fabric: the question from options, and the answer."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ SERVERS = "servers"
 """Name of the I/O servers among jobs."""
 
 _HOPS = 3e7
-"""Packet hops after which loads of links are looked at in any case."""
+"""Packet hops after which loads of links are observed in any case."""
 
 _MESSAGES = 20
-"""Of each client, or a round of a recorded run, after which they are."""
+"""Messages per client, or of a round of a recorded run, before loads are observed."""
 
 _CHUNK_NS = 1e6
 
 _PARTS = 20
-"""Of the time so far: by one of them it goes on at a time, where that is more."""
+"""The simulation continues by at least this fraction (1 / value) of the time so far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +56,16 @@ class AdviceOptions:
     """Options of `ibprof-sim advise`.
 
     Attributes:
-        machine: to simulate.
+        machine: simulated machine.
         mpi: bytes of a message between random pairs, or the path of a profile.
-        mpi_interval_ns: from a message to the next; 0: none, or the profile's time line.
-        io: bytes of an I/O request; the path of a log of Darshan, or of the profile of a second job.
-        io_interval_ns: from a request to the next; 0: none, or as logged, or the profile's time line.
-        share: of the compute hosts for MPI.
-        mpi_hosts, io_hosts: names of each job's hosts; None: sampled, or those of the recording.
+        mpi_interval_ns: time from a message to the next; 0 for none, or for the profile's time line.
+        io: bytes of an I/O request, or the path of a Darshan log or of a second job's profile.
+        io_interval_ns: time from a request to the next; 0 for none, or for the times of the log or profile.
+        share: share of the compute hosts for MPI.
+        mpi_hosts, io_hosts: names of each job's hosts; None for sampled or recorded hosts.
         seeds: number of random seeds.
-        io_reads: bytes of what an I/O client sends to be answered with `io`; 0 for writes, or what a log of
-            Darshan says.
+        io_reads: bytes of an I/O client's request that is answered with `io` bytes; 0 for writes, or for the value of
+            the Darshan log.
     """
 
     machine: MachineOptions
@@ -82,14 +82,14 @@ class AdviceOptions:
 
 @dataclass(frozen=True, slots=True)
 class AdviceQuestion:
-    """Two jobs whose interference is asked for.
+    """Two jobs for a question on interference.
 
     Attributes:
-        setting: of the machine.
-        io, mpi: the jobs.
-        seeds: of the simulations.
-        cells: the simulations that the answer needs.
-        notes: on hosts, recordings and the fabric, for the user.
+        setting: setting of the machine.
+        io, mpi: the two jobs.
+        seeds: seeds of the simulations.
+        cells: simulations needed for the answer.
+        notes: notes for the user on hosts, recordings and the fabric.
     """
 
     setting: Setting
@@ -105,13 +105,13 @@ class Advice:
     """The answer.
 
     Attributes:
-        scenarios: compared, the present one first.
-        best: the recommended change; None where no change is worth it.
+        scenarios: compared scenarios, the present one first.
+        best: recommended change; None if no change is worthwhile.
         undecided: changes that would be better but for their intervals.
-        hosts: for the best change, or as it is without one, names of the servers' hosts and of each job's; those of the
-            seed with the quickest MPI messages where hosts are sampled.
-        links: link directions that both jobs keep busiest.
-        shared: number of link directions that carry both jobs.
+        hosts: host names of servers and jobs for the best change, or for the present scenario without one. If hosts are
+            sampled, those of the seed with the fastest MPI messages.
+        links: busiest link directions shared by both jobs.
+        shared: number of link directions used by both jobs.
     """
 
     scenarios: Sequence[Scenario]
@@ -123,14 +123,14 @@ class Advice:
 
 
 def ask_advice(options: AdviceOptions) -> AdviceQuestion:
-    """Return the two jobs that the options describe, on their hosts.
+    """Return the two jobs described by the options, on their hosts.
 
     Raises:
         IbprofError: an option is invalid on the fabric, or a simulation is impossible.
     """
     machine = options.machine
     if machine.servers is None and isinstance(options.io, Path) and not is_darshan_log(options.io):
-        machine = replace(machine, servers=1)  # two recorded jobs need none
+        machine = replace(machine, servers=1)  # two recorded jobs need no servers
     setting = make_setting(machine)
     io, mpi, notes = _place_jobs(setting, options)
     notes += [*list_run_notes([io, mpi]), *list_fabric_notes(setting.network)]
@@ -144,7 +144,7 @@ def ask_advice(options: AdviceOptions) -> AdviceQuestion:
 
 
 def answer_advice(question: AdviceQuestion, simulate: Simulate) -> Advice:
-    """Simulate both jobs as they are and under each change, and compare."""
+    """Simulate both jobs in the present scenario and under each change, and compare."""
     outcomes = simulate(question.cells)
     setting, io, mpi = question.setting, question.io, question.mpi
     scenarios = compare_scenarios(setting, io, mpi, question.seeds, outcomes)
@@ -154,7 +154,7 @@ def answer_advice(question: AdviceQuestion, simulate: Simulate) -> Advice:
 
 
 def _name_hosts(scenario: Scenario) -> dict[str, list[str]]:
-    """Return the hosts of servers and jobs in the sample whose MPI messages were quickest; of the first without any."""
+    """Return the hosts of servers and jobs for the seed with the fastest MPI messages; without any, for the first."""
     means = scenario.together[MPI]
     seed = min(means, key=lambda each: means[each].mean, default=1)
     io, mpi = scenario.jobs
@@ -169,7 +169,7 @@ def _name_hosts(scenario: Scenario) -> dict[str, list[str]]:
 
 
 def _place_jobs(setting: Setting, options: AdviceOptions) -> tuple[Workload, Workload, list[str]]:
-    """Return both jobs on the hosts that options or the recording name, and what is sampled instead."""
+    """Return both jobs on their named or recorded hosts, and notes on sampled hosts."""
     io, load = _describe_io(options)
     mpi = _describe_mpi(options)
     named, taken = NamedHosts(setting), dict.fromkeys(setting.server_hosts, "a server")
@@ -196,7 +196,7 @@ def _place_jobs(setting: Setting, options: AdviceOptions) -> tuple[Workload, Wor
 
 
 def _describe_io(options: AdviceOptions) -> tuple[Workload, DarshanLoad | None]:
-    """Return the second job, and the log that it comes from."""
+    """Return the second job, and its Darshan log."""
     interval, share = options.io_interval_ns, 1 - options.share
     if not isinstance(options.io, Path):
         return Workload(IO, Role.IO, options.io, interval, share=share, reads=options.io_reads), None
@@ -216,13 +216,13 @@ def _describe_mpi(options: AdviceOptions) -> Workload:
 
 @dataclass(frozen=True, slots=True)
 class SharedLink:
-    """A link direction that several jobs send on.
+    """A link direction used by several jobs.
 
     Attributes:
         end: index of the link direction.
-        name, port: the node that sends, and by which port.
-        to: the node that receives.
-        busy: part of the time that each job keeps it sending.
+        name, port: sending node and its port.
+        to: receiving node.
+        busy: share of the time that each job keeps the link direction busy.
     """
 
     end: int
@@ -233,14 +233,14 @@ class SharedLink:
 
 
 def find_shared_links(cell: Cell, most: int = 5) -> tuple[list[SharedLink], int]:
-    """Return the link directions that are busiest with all jobs of a cell, and how many all of them send on.
+    """Return the busiest link directions shared by all jobs of a cell, and the number of shared link directions.
 
-    By the forwarding tables, that is for each message of each client, however seldom it sends; with adaptive routing
-    for those that were sent while it was looked at.
+    With forwarding tables, each message of each client counts, even if rare. With adaptive routing, the messages sent
+    during the observation count.
 
     Args:
-        cell: all of whose jobs run.
-        most: link directions to list.
+        cell: cell in which all jobs run.
+        most: largest number of link directions to return.
     """
     prepared = set_up(cell)
     simulation = prepared.simulation
@@ -263,7 +263,7 @@ def find_shared_links(cell: Cell, most: int = 5) -> tuple[list[SharedLink], int]
 
 
 def _trace(prepared: Prepared) -> npt.NDArray[np.bool_]:
-    """Return which link directions lie on the routes of a job's messages: bool [link direction, job]."""
+    """Return a mask of the link directions on the routes of each job's messages, bool [link direction, job]."""
     simulation = prepared.simulation
     network = simulation.network
     flows = [(client.job, client.host, host) for client in prepared.clients for host in client.destinations()]
@@ -275,9 +275,9 @@ def _trace(prepared: Prepared) -> npt.NDArray[np.bool_]:
 
 
 def _find_busy_parts(simulation: Simulation) -> npt.NDArray[np.float64]:
-    """Return the part of the time that each link direction sends each job's bytes, once all clients have begun.
+    """Return the share of time that each link direction sends each job's bytes, after all clients have begun.
 
-    Where they do not begin within `_HOPS` packet hops, it is that of the time since the beginning.
+    If some clients do not begin within `_HOPS` packet hops, the time counts from the beginning.
     """
     network = simulation.network
     of_rounds = np.array([job.round > 0 for job in simulation.jobs])[simulation.job_of_client]

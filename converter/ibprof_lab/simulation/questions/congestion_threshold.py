@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The I/O-congestion threshold: the interval between requests below which a job's own requests delay each other.
 
-A client waits for its request, then for its interval: its cycle is I + T(I). With long intervals T is the time of a
-request alone, T0. Without any it is C, the time that the servers' links and the routes to them need for a request of
-every client. Once I + T(I) is close to C, the job has nearly its largest throughput: a shorter interval only makes T
-longer by as much. Throughput is of all clients together, so T is a mean over messages. Whether requests delay each
-other shows in the clients' own means, which count equally however many requests each has. The asymptotes T0 and C - I
-cross at C - T0; with C from the servers' links alone that is N S/(n B) - S/B.
+A client waits for its request, then for its interval: its cycle is I + T(I). At long intervals T is T0, the time of a
+request alone. Without an interval T is C, the time that the servers' links and their routes need for one request of
+every client. Once I + T(I) is close to C, the job has nearly its largest throughput. A shorter interval then only
+lengthens T by the same amount. Throughput covers all clients, so T is a mean over messages. Mutual delays of requests
+show in the clients' means, which count equally for any number of requests. The asymptotes T0 and C - I cross at C - T0.
+If the servers' links alone determine C, this is N S/(n B) - S/B.
 
 Source: P. J. Denning and J. P. Buzen, "The operational analysis of queueing network models", ACM Computing Surveys
-10(3), 1978; the term is that of K. A. Brown, "Resource Contention due to Data Movement on HPC Systems", doctoral
+10(3), 1978; the term is from K. A. Brown, "Resource Contention due to Data Movement on HPC Systems", doctoral
 thesis, Tokyo Institute of Technology, 2018, section 5.4.1.
 """
 
@@ -31,20 +31,20 @@ from ibprof_lab.simulation.study.sizes_and_times import format_time
 from ibprof_lab.simulation.workload.workloads import IO, Role, Workload
 
 CONGESTED = 2.0
-"""Ratio of the time of requests without a pause to that of a request alone from which on there is congestion."""
+"""Smallest ratio of request times that counts as congestion: at interval 0 / of a request alone."""
 
 NEAR = 0.9
-"""Part of the throughput without a pause from which on a job counts as congested."""
+"""A job counts as congested above this share of its throughput at interval 0."""
 
 _LONG = 100
-"""Interval of requests that are alone, in bottleneck or request times: the servers' links are then 1% busy."""
+"""Interval between uncontended requests, in bottleneck or request times: the servers' links are then 1% busy."""
 
 _POINTS = 4
-"""Intervals that are tried at a time."""
+"""Number of intervals per step of the search."""
 _ROUNDS = 2
 
 Simulate = Callable[[Sequence[Cell]], dict[str, Outcome]]
-"""Returns the results of cells by their keys."""
+"""Function that returns the results of cells by key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +52,11 @@ class ThresholdOptions:
     """Options of `ibprof-sim threshold`.
 
     Attributes:
-        machine: to simulate.
-        request_bytes: of an I/O request.
-        share: of the compute hosts that send requests.
+        machine: simulated machine.
+        request_bytes: bytes of an I/O request.
+        share: share of the compute hosts that send requests.
         seeds: number of random seeds.
-        reads: bytes of what a client sends to be answered with `request_bytes`; 0 for writes.
+        reads: bytes of a client's request that is answered with `request_bytes`; 0 for writes.
     """
 
     machine: MachineOptions
@@ -68,14 +68,14 @@ class ThresholdOptions:
 
 @dataclass(frozen=True, slots=True)
 class ThresholdQuestion:
-    """A job whose threshold is wanted.
+    """A job for a question on its threshold.
 
     Attributes:
-        setting: of the machine.
+        setting: setting of the machine.
         job: the I/O job.
-        clients: number of its clients.
-        seeds: of the simulations.
-        notes: on the fabric, for the user.
+        clients: number of the job's clients.
+        seeds: seeds of the simulations.
+        notes: notes for the user on the fabric.
     """
 
     setting: Setting
@@ -86,7 +86,7 @@ class ThresholdQuestion:
 
 
 def ask_threshold(options: ThresholdOptions) -> ThresholdQuestion:
-    """Return the job whose threshold the options ask for.
+    """Return the job described by the options.
 
     Raises:
         IbprofError: an option is invalid on the fabric.
@@ -100,7 +100,7 @@ def ask_threshold(options: ThresholdOptions) -> ThresholdQuestion:
 
 @dataclass(frozen=True, slots=True)
 class _Tried:
-    """The requests at an interval, by seed: their mean time over messages, and the mean of the clients' means."""
+    """Times of requests at an interval, by seed: mean over messages, and mean of the clients' means."""
 
     requests: BySeed
     of_clients: BySeed
@@ -119,11 +119,11 @@ class Threshold:
     Attributes:
         alone_ns: time of a request without contention (T0), measured at long intervals.
         without_pause_ns: time of a request without any interval (C).
-        below_ns, above_ns: bounds of the threshold, by 95% intervals of throughput; None where there is none.
-        about_ns: the threshold by the mean throughput; None where there is none.
-        bound_ns: the threshold by the servers' links alone, N S/(n B) - S/B; 0 or less: they are no bottleneck.
-        tried: intervals with the mean time of requests, in order; None where no seed has a mean.
-        seeds: number of seeds with a mean without a pause.
+        below_ns, above_ns: bounds of the threshold, by 95% intervals of throughput; None without a threshold.
+        about_ns: threshold by the mean throughput; None without a threshold.
+        bound_ns: threshold by the servers' links alone, N S/(n B) - S/B; at most 0 if the links are no bottleneck.
+        tried: intervals with the mean time of requests, in order; None if no seed has a mean.
+        seeds: number of seeds with a mean at interval 0.
     """
 
     alone_ns: float
@@ -137,7 +137,7 @@ class Threshold:
 
     @property
     def crossing_ns(self) -> float:
-        """Return the interval at which the asymptotes cross, C - T0: the threshold as a corner instead of a bend."""
+        """Return the interval C - T0, at which the asymptotes cross: the threshold as a corner instead of a bend."""
         return self.without_pause_ns - self.alone_ns
 
 
@@ -145,13 +145,13 @@ def find_threshold(setting: Setting, job: Workload, seeds: Sequence[int], simula
     """Return the threshold of a job that runs alone.
 
     Args:
-        setting: of the machine.
-        job: whose interval is ignored.
-        seeds: of the simulations; each is compared with itself.
-        simulate: runs cells.
+        setting: setting of the machine.
+        job: I/O job; its interval is ignored.
+        seeds: seeds of the simulations; each seed is compared with itself.
+        simulate: function that runs cells.
 
-    Raises:
-        InconsistentError: no seed has a mean without a pause, or none at long intervals.
+        Raises:
+        InconsistentError: no seed has a mean at interval 0, or at long intervals.
     """
     tried: dict[float, _Tried] = {}
 
@@ -174,7 +174,7 @@ def find_threshold(setting: Setting, job: Workload, seeds: Sequence[int], simula
     times = average(compare(without_pause.of_clients, alone.of_clients))
     cycle = without_pause.mean or 0.0
     if times and times.mean >= CONGESTED:
-        below, above = 0.0, 1.25 * cycle  # at which the throughput is at most 0.8 of the most
+        below, above = 0.0, 1.25 * cycle  # throughput there is at most 0.8 of the maximum
         for _ in range(_ROUNDS):
             step = (above - below) / (_POINTS + 1)
             measure([float(round(below + step * (number + 1))) for number in range(_POINTS)])
@@ -188,7 +188,7 @@ def find_threshold(setting: Setting, job: Workload, seeds: Sequence[int], simula
 
 
 def _collect(latencies: Mapping[int, Latency]) -> _Tried:
-    """Return the means by seed; one that still changes is as uncertain as its change."""
+    """Return the means by seed; the uncertainty of a drifting mean includes its change."""
     known = {seed: each for seed, each in latencies.items() if each.is_settled or each.change}
     halves = {seed: max(np.nan_to_num(each.half), abs(each.change) * each.mean) for seed, each in known.items()}
     return _Tried(
@@ -199,7 +199,7 @@ def _collect(latencies: Mapping[int, Latency]) -> _Tried:
 
 
 def _find_parts(without_pause: _Tried, tried: Mapping[float, _Tried]) -> list[tuple[float, Figure]]:
-    """Return the part of the throughput without a pause that is left at each interval, in order."""
+    """Return the throughput at each interval relative to the throughput at interval 0, in order."""
     parts = [(0.0, Figure(1.0, 0.0))]
     for interval in sorted(tried)[1:]:
         cycles = {seed: Figure(interval + each.mean, each.half) for seed, each in tried[interval].requests.items()}

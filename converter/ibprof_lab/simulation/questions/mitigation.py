@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interference of an MPI job and an I/O job on a fabric, and what a change would take away of it."""
+"""Interference of an MPI job and an I/O job on a fabric, and its reduction by changes."""
 
 from __future__ import annotations
 
@@ -20,35 +20,35 @@ from ibprof_lab.simulation.study.sizes_and_times import format_time
 from ibprof_lab.simulation.workload.workloads import Role, Workload
 
 _WINDOWS = (1.0, 1.25, 1.5, 2.0)
-"""Throttle windows to try, in cycles of the I/O job as it is."""
+"""Throttle windows to try, in cycles of the I/O job in the present scenario."""
 
 _PARTS = 20
-"""Parts into which the jitter of a window is divided."""
+"""Number of parts of a window's jitter."""
 
 COSTS_LITTLE = 0.95
-"""Part of its rate that the I/O job must keep under a recommended change."""
+"""Smallest share of its rate that the I/O job keeps under a recommended change."""
 
 MOST_SEEDS_ASKED = 100
-"""More seeds than this are not proposed."""
+"""Largest proposed number of seeds."""
 
 WORTH = 0.95
-"""Part of their present time below which MPI messages must be under a recommended change."""
+"""Largest share of the present MPI message time under a recommended change."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """A way to run both jobs. Times in ns, of the seeds whose means settled.
+    """A scenario with both jobs. Times in ns, for seeds whose means settled.
 
-    Methods return the mean over seeds, None where no seed has both figures.
+    Methods return the mean over seeds; None if no seed has both values.
 
     Attributes:
-        name: for users.
-        setting: of the machine.
+        name: name for users.
+        setting: setting of the machine.
         jobs: the I/O job, the MPI job.
-        alone: mean latency of each job when it runs alone.
+        alone: mean latency of each job alone.
         together: mean latency of each job when both run.
-        io_bytes_per_s: written by all clients of the I/O job when both run.
-        notes: why means did not settle, each reason once.
+        io_bytes_per_s: write rate of all clients of the I/O job when both run.
+        notes: reasons for unsettled means, without duplicates.
     """
 
     name: str
@@ -64,29 +64,29 @@ class Scenario:
         return average(compare(self.together[job], self.alone[job]))
 
     def change_by_seed(self, job: str, now: Scenario) -> BySeed:
-        """Return the latency of a job's messages relative to now, when both run, of each seed."""
+        """Return each seed's latency of a job relative to the scenario `now`, when both jobs run."""
         return compare(self.together[job], now.together[job])
 
     def change(self, job: str, now: Scenario) -> Figure | None:
-        """Return the latency of a job's messages relative to now, when both run."""
+        """Return the latency of a job relative to the scenario `now`, when both jobs run."""
         return average(self.change_by_seed(job, now))
 
     def change_of_rate(self, now: Scenario) -> Figure | None:
-        """Return the rate of the I/O job relative to now."""
+        """Return the rate of the I/O job relative to the scenario `now`."""
         return average(compare(self.io_bytes_per_s, now.io_bytes_per_s))
 
 
 def list_scenarios(
     setting: Setting, io: Workload, mpi: Workload
 ) -> Iterator[tuple[str, Setting, tuple[Workload, Workload]]]:
-    """Yield the scenarios to compare, the present one first; none that could deadlock."""
+    """Yield the scenarios to compare, the present one first, without those that could deadlock."""
     yield "as it is", setting, (io, mpi)
     sampled, are_named = (replace(io, hosts=()), replace(mpi, hosts=())), bool(io.hosts or mpi.hosts)
     if are_named:
         yield "jobs on hosts sampled one by one", replace(setting, job_placement=JobPlacement.RANDOM_NODE), sampled
     if are_named or setting.job_placement is not JobPlacement.RANDOM_SWITCH:
         yield "jobs on whole leaf switches", replace(setting, job_placement=JobPlacement.RANDOM_SWITCH), sampled
-    is_recorded = io.role is Role.PROFILE  # no server takes part, and its times are its own
+    is_recorded = io.role is Role.PROFILE  # no server takes part, and the recording determines the times
     for placement, name in () if is_recorded else ((ServerPlacement.SPREAD, "servers spread, one a leaf"),
                             (ServerPlacement.ISOLATED, "servers on leaves of their own")):  # fmt: skip
         if setting.server_hosts or setting.server_placement is not placement:
@@ -144,9 +144,9 @@ def _find_rates(setting: Setting, jobs: tuple[Workload, Workload], settled: Mapp
 
 
 def _find_mean_cycle_ns(job: Workload, latency: Latency) -> float:
-    """Return the mean time from one request of a client to its next.
+    """Return the mean time between successive requests of a client.
 
-    This is more than the larger of mean request and window: only requests slower than a window outlast it.
+    This is more than max(mean request, window), since single requests may be slower than the window.
     """
     lower, upper, messages = np.array(latency.histogram).T
     taken = (lower + upper) / 2 + job.interval_ns
@@ -159,9 +159,9 @@ class UndecidedChange:
     """A change that would be recommended but for its interval.
 
     Attributes:
-        scenario: with the change.
-        gain, half: part of the latency that it takes away, and half of its 95% interval; nan where it is unknown.
-        seeds: about as many as an interval narrower than the gain needs; None for too many.
+        scenario: scenario with the change.
+        gain, half: relative reduction of the latency, and half of its 95% interval; nan if unknown.
+        seeds: approximate number of seeds for an interval narrower than the gain; None for too many.
     """
 
     scenario: Scenario
@@ -171,12 +171,12 @@ class UndecidedChange:
 
 
 def is_sure(gain: float, half: float) -> bool:
-    """Return whether a gain's 95% interval is narrower than the gain itself; never where it is unknown."""
+    """Return True if a gain's 95% interval is narrower than the gain; False if the interval is unknown."""
     return 2 * half < gain
 
 
 def recommend(scenarios: Sequence[Scenario], mpi: str) -> tuple[Scenario | None, tuple[UndecidedChange, ...]]:
-    """Return the change that makes MPI messages fastest and leaves the I/O job its rate; None where there is none.
+    """Return the change with the fastest MPI messages and an unchanged I/O rate; None if there is none.
 
     Returns:
         The scenario, and the changes that would be better but for their 95% intervals, largest gain first.
@@ -203,7 +203,7 @@ def recommend(scenarios: Sequence[Scenario], mpi: str) -> tuple[Scenario | None,
 
 
 def _count_seeds(seeds: int, gain: float, half: float) -> int | None:
-    """Return how many seeds an interval narrower than the gain needs if they scatter as these do; None for too many."""
+    """Return the number of seeds for an interval narrower than the gain, at the same scatter; None for too many."""
     from scipy.stats import t  # noqa: PLC0415  (slow to import)
 
     if seeds < 2 or math.isnan(half):

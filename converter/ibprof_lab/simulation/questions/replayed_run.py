@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The time of a recorded run elsewhere: on other hosts, with other forwarding tables, next to another job.
+"""Predicted time of a recorded run elsewhere: on other hosts, with other forwarding tables, next to another job.
 
-The run is replayed as a program, whose ranks wait as early, and as late, as the recording allows. First on the network
-that it had: what the replay then misses of its measured time is the calibration. Then on the other one.
+The run is replayed as a program whose ranks wait as early, and as late, as the recording allows. The first replay is on
+the recorded network. Its difference from the measured time is the calibration. The second replay is on the other
+network.
 """
 
 from __future__ import annotations
@@ -29,16 +30,16 @@ from ibprof_lab.simulation.workload.recorded_program import RecordedProgram, loa
 from ibprof_lab.simulation.workload.workloads import Role, Workload, list_run_notes, load_recorded
 
 JOB, OTHER = "job", "other"
-"""Names of the recorded job and of the one next to it."""
+"""Names of the recorded job and of the neighbouring job."""
 
 FARTHEST = 0.25
-"""Part of the measured time that the replay on the recorded network may miss; beyond that it predicts nothing."""
+"""Largest relative deviation of the replay on the recorded network; beyond it, there is no prediction."""
 
 LEAST_ERROR = 0.05
-"""Part of a prediction that its interval reaches on either side at least."""
+"""Smallest relative half width of a prediction's interval."""
 
 _EFFORT = Effort(messages=1, background=1, warm_up=0, least_warm_up=0)
-"""Ten runs of the program, or what `MeanOperation` takes."""
+"""Effort of ten runs of the program, or of the minimum of `MeanOperation`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +47,13 @@ class ReplayOptions:
     """Options of `ibprof-sim replay`.
 
     Attributes:
-        profile: of the recorded job.
-        machine: the machine that recorded it.
-        to_fabric, to_routes: of the network that its time is wanted on; None: the recorded one.
-        to_hosts: names of the hosts there, in the order of the run's first ranks; None: the recorded ones.
-        next_to: profile of a job that runs there too; None: none.
-        next_to_hosts: names of its hosts; None: the recorded ones.
-        seeds: number of random seeds, which decide when the other job starts.
+        profile: profile of the recorded job.
+        machine: machine of the recording.
+        to_fabric, to_routes: fabric and routes of the prediction; None for the recorded ones.
+        to_hosts: host names of the prediction, in the order of the run's first ranks; None for the recorded hosts.
+        next_to: profile of another job there; None for none.
+        next_to_hosts: host names of the other job; None for the recorded hosts.
+        seeds: number of random seeds, which decide the start of the other job.
     """
 
     profile: Path
@@ -67,13 +68,13 @@ class ReplayOptions:
 
 @dataclass(frozen=True, slots=True)
 class ReplayQuestion:
-    """Simulations that the answer needs.
+    """Simulations needed for the answer.
 
     Attributes:
-        run: recorded.
-        recorded: the run where it was, with ranks that wait early, and late; empty where it was on one host.
-        wanted: of each seed, the run where its time is wanted, early and late.
-        notes: for the user.
+        run: recorded run.
+        recorded: run on the recorded network, with ranks that wait early, and late; empty for a run on one host.
+        wanted: run on the network of the prediction, early and late, for each seed.
+        notes: notes for the user.
     """
 
     run: RecordedProgram
@@ -87,11 +88,11 @@ class ReplayedTime:
     """A predicted time.
 
     Attributes:
-        measured: of the recorded run, seconds.
-        computing: seconds of it outside of MPI.
-        replayed: the run where it was, by ranks that wait early, and late; None where it was on one host.
-        seconds, low, high: predicted, and its interval.
-        predicted: by ranks that wait early, and late, without calibration.
+        measured: time of the recorded run, seconds.
+        computing: time outside MPI, seconds.
+        replayed: time on the recorded network, by ranks that wait early, and late; None for a run on one host.
+        seconds, low, high: predicted time and its interval.
+        predicted: prediction by ranks that wait early, and late, without calibration.
     """
 
     measured: float
@@ -104,7 +105,7 @@ class ReplayedTime:
 
 
 def ask_replay(options: ReplayOptions) -> ReplayQuestion:
-    """Return the simulations that a prediction takes.
+    """Return the simulations needed for a prediction.
 
     Raises:
         IbprofError: an option is invalid on the fabric, or the recording has no times.
@@ -124,7 +125,7 @@ def ask_replay(options: ReplayOptions) -> ReplayQuestion:
     )
     jobs, more = _place_jobs(there, job, options)
     notes += [*more, *list_run_notes(jobs), *list_fabric_notes(there.network)]
-    # Alone nothing is random.
+    # A job alone has no random values.
     seeds = range(1, (options.seeds if len(jobs) > 1 or not jobs[0].hosts else 1) + 1)
     wanted = tuple(_both(there, jobs, seed) for seed in seeds)
     for cell in (*recorded, *wanted[0]):
@@ -133,7 +134,7 @@ def ask_replay(options: ReplayOptions) -> ReplayQuestion:
 
 
 def _replay_where_recorded(setting: Setting, job: Workload) -> tuple[tuple[Cell, ...], list[str]]:
-    """Return the cells on the recorded network, and notes; none for a run on one host."""
+    """Return the cells on the recorded network, and notes; no cells for a run on one host."""
     if load_recorded(job).was_on_one_host:
         return (), []
     (placed,), notes = stay_as_recorded(setting, [job], NamedHosts(setting), [])
@@ -143,7 +144,7 @@ def _replay_where_recorded(setting: Setting, job: Workload) -> tuple[tuple[Cell,
 
 
 def _place_jobs(there: Setting, job: Workload, options: ReplayOptions) -> tuple[list[Workload], list[str]]:
-    """Return the job, and the one next to it, on the hosts that they have there, and notes."""
+    """Return the job and its neighbour on their hosts in the setting `there`, and notes."""
     jobs, hosts = [job], [("--to-hosts", options.to_hosts)]
     if options.next_to:
         load_program(options.next_to, job.byte_ns, waits_late=False)
@@ -171,7 +172,7 @@ def answer_replay(question: ReplayQuestion, simulate: Simulate) -> ReplayedTime:
     """Simulate, and return the predicted time.
 
     Raises:
-        InconsistentError: the replay on the recorded network is not near the run, or a simulation has no result.
+        InconsistentError: the replay on the recorded network deviates too far, or a simulation has no result.
     """
     cells = [*question.recorded, *(cell for pair in question.wanted for cell in pair)]
     outcomes = simulate(list(dict.fromkeys(cells)))
@@ -197,7 +198,7 @@ def answer_replay(question: ReplayQuestion, simulate: Simulate) -> ReplayedTime:
                 "predicted"
             )
         raw = late + part * (early - late)
-        # What the replay misses stays as it is, or grows with the time of the network.
+        # The deviation of the replay stays constant, or grows with the time of the network.
         added, scaled = raw + measured - replayed, raw * measured / replayed
         seconds = (added + scaled) / 2
         ends = [*(value * measured / replayed for value in ends), added, scaled]
@@ -220,7 +221,7 @@ def _find_seconds(latency: Latency) -> float:
 
 
 def _find_spread(latency: Latency) -> float:
-    """Return half of the 95% interval of two successive runs' mean."""
+    """Return half of the 95% interval of the mean of two successive runs."""
     batches = min(20, latency.operations // 2)
     half = latency.operation_half / 1e9
     return half * batches**0.5 if half > 0 else 0.0

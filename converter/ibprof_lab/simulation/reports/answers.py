@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers to questions that simulations answer, as text and as JSON."""
+"""Answers from simulations, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _OTHERS = {
     False: ("the I/O job", "I/O requests", "I/O request"),
     True: ("the second job", "Messages of the second job", "its message"),
 }
-"""The job that is not MPI's, its messages and one of them, by whether it is a recorded run."""
+"""Name of the other job, its messages and one message, by True for a recorded run."""
 
 _NAMES = {SERVERS: "servers", IO: "the other job", MPI: "the MPI job"}
 
 
 def describe_advice(advice: Advice) -> dict[str, Any]:
-    """Return advice as JSON has it."""
+    """Return the JSON form of advice."""
     times = advice.best.change(MPI, advice.scenarios[0]) if advice.best else None
     return {
         "ways": [_describe_scenario(each) for each in advice.scenarios],
@@ -104,7 +104,7 @@ def format_advice(advice: Advice) -> str:
 
 
 def _format_hosts(advice: Advice) -> Iterator[str]:
-    """Yield the hosts of the advice, one line a job."""
+    """Yield the hosts of the advice, one line per job."""
     if not advice.best:
         return
     is_sampled = not (advice.best.jobs[0].hosts and advice.best.jobs[1].hosts)
@@ -125,7 +125,7 @@ def _format_links(advice: Advice) -> Iterator[str]:
 
 
 def _format_notes(advice: Advice) -> Iterator[str]:
-    """Yield why means did not settle; once what holds for all changes."""
+    """Yield the reasons for unsettled means; a reason common to all changes once."""
     names: dict[str, list[str]] = {}
     for each in advice.scenarios:
         for note in each.notes:
@@ -163,7 +163,7 @@ def _conclude(advice: Advice, now: Scenario) -> str:
 
 
 def _format_undecided(change: UndecidedChange) -> str:
-    """Return that a change may be chance, and what would show it."""
+    """Return a sentence that a change may be chance, with the number of seeds that would decide."""
     gain = f"{100 * change.gain:.0f}%"
     if math.isnan(change.half):
         why = f"{change.scenario.name} takes {gain} off MPI messages, with no interval"
@@ -188,7 +188,7 @@ def _half(figure: Figure, scale: float, digits: int) -> str:
 
 
 def describe_threshold(question: ThresholdQuestion, found: Threshold) -> dict[str, Any]:
-    """Return a threshold as JSON has it."""
+    """Return the JSON form of a threshold."""
     return {
         "request_bytes": question.job.bytes,
         "reads": bool(question.job.reads),
@@ -245,7 +245,7 @@ def _time(nanoseconds: float | None) -> str:
 
 
 def describe_replay(question: ReplayQuestion, found: ReplayedTime) -> dict[str, Any]:
-    """Return a prediction as JSON has it."""
+    """Return the JSON form of a prediction."""
     return {
         "seconds": round(found.seconds, 6),
         "low": round(found.low, 6),

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Charts of simulated studies, whatever they vary: for each measured job, its latency alone and next to the others.
+"""Charts of simulated studies: for each measured job, its latency alone and next to the other jobs.
 
-Bars are black for a job alone, and coloured by the other jobs next to it. Clusters are by what varies of the job, or of
-the setting; panels are by sizes of messages. A bar reaches from the 25th to the 75th percentile, with a line at the
-median and a dot at the mean; the dot's whisker is the interval over seeds. A bar of fewer seeds is hollow; a row
+Bars are black for a job alone, and coloured by the other jobs. Clusters distinguish the varied properties of the job
+or the setting; panels distinguish message sizes. A bar reaches from the 25th to the 75th percentile, with a line at the
+median and a dot at the mean. The dot's whisker is the interval over seeds. A bar with fewer seeds is hollow. A row
 without a mean is a mark at the axis.
 """
 
@@ -44,7 +44,7 @@ Row = Mapping[str, Any]
 Rows = Sequence[Row]
 
 WHISKER, FEWER, ABSENT, UNSTEADY = "_whisker", "_fewer seeds", "_not simulated", "_no steady state"
-"""Labels of marks; labels that begin with _ are in no legend."""
+"""Labels of marks; legends leave out labels that begin with _."""
 
 MARKS: Mapping[str, str] = {
     WHISKER: "whisker: 95% interval of the mean over seeds",
@@ -57,11 +57,11 @@ MARKS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class DrawnCharts:
-    """Charts that were drawn.
+    """Written charts.
 
     Attributes:
-        files: of the charts.
-        notes: tables without charts, and why.
+        files: files of the charts.
+        notes: tables without charts, with reasons.
     """
 
     files: tuple[Path, ...]
@@ -70,7 +70,7 @@ class DrawnCharts:
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
-    """Columns that vary among the rows of a measured job, by what they distinguish."""
+    """Varying columns among the rows of a measured job, sorted by purpose."""
 
     panels: tuple[str, ...]
     clusters: tuple[str, ...]
@@ -78,11 +78,11 @@ class _Columns:
 
 
 def draw_results(results: Iterable[Path], folder: Path, suffix: str = "png") -> DrawnCharts:
-    """Draw all tables of means that there are in folders, or that are named.
+    """Draw all tables of means in folders, or given by name.
 
     Args:
         results: folders of studies, or tables.
-        folder: to write into.
+        folder: output folder.
         suffix: png, svg or pdf.
 
     Raises:
@@ -115,7 +115,7 @@ def find_tables(path: Path) -> list[Path]:
     """Return a table, or the tables of means in a folder.
 
     Raises:
-        InputError: the folder has none.
+        InputError: the folder has no table of means.
     """
     if not path.is_dir():
         return [path]
@@ -126,7 +126,7 @@ def find_tables(path: Path) -> list[Path]:
 
 
 def draw_means(means: Rows, folder: Path, name: str, suffix: str = "png") -> list[Path]:
-    """Draw a table of means: `NAME-JOB.png` for each measured job that has a mean; return the files."""
+    """Draw a table of means as `NAME-JOB.png` for each measured job with a mean; return the files."""
     files: list[Path] = []
     marked = mark_fewer_seeds(means)
     for job in dict.fromkeys(str(row["measured"]) for row in marked):
@@ -134,7 +134,7 @@ def draw_means(means: Rows, folder: Path, name: str, suffix: str = "png") -> lis
         if all(row["mean_us"] is None for row in rows):
             continue
         path = folder / f"{_to_file_name(name)}-{_to_file_name(job)}.{suffix}"
-        while path in files:  # of a job whose name differs only in what no file name has
+        while path in files:  # another job's name differs only in characters that file names cannot have
             path = path.with_stem(f"{path.stem}-")
         _save(_draw_job(rows, job), path, suffix)
         files.append(path)
@@ -148,9 +148,9 @@ def _to_file_name(name: str) -> str:
 def _save(figure: Figure, path: Path, suffix: str) -> None:
     for text in figure.findobj(Text):
         if isinstance(text, Text):
-            text.set_parse_math(False)  # names are anyone's text
+            text.set_parse_math(False)  # names are untrusted text
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph")  # a script that the font lacks is drawn as boxes
+        warnings.filterwarnings("ignore", "Glyph")  # characters that the font lacks are drawn as boxes
         warnings.filterwarnings("ignore", "constrained_layout not applied")  # a legend leaves no space
         figure.savefig(path, dpi=_DOTS_PER_INCH, metadata={"Date": None} if suffix == "svg" else None)
 
@@ -175,7 +175,7 @@ def _draw_job(rows: Rows, job: str) -> Figure:
 
 
 def _find_columns(rows: Rows, job: str) -> _Columns:
-    """Sort the columns that vary into those of panels, clusters and bars."""
+    """Divide the varying columns into columns of panels, of clusters and of bars."""
     names = [column.removesuffix("_share") for column in rows[0] if column.endswith("_share")]
     varying = {column for column in rows[0] if len({row.get(column) for row in rows} - {None}) > 1}
 
@@ -191,7 +191,7 @@ def _find_columns(rows: Rows, job: str) -> _Columns:
 
 
 def _group(rows: Rows, columns: Sequence[str]) -> dict[Key, list[Row]]:
-    """Group rows by columns; a baseline belongs to each group that differs from it in other jobs' columns alone."""
+    """Group rows by columns; a baseline joins each group that differs only in other jobs' columns."""
     others = [row for row in rows if row["run"] != "baseline"] or rows
     groups: dict[Key, list[Row]] = {}
     for row in others:
@@ -238,7 +238,7 @@ def _name_column(column: str) -> str:
 
 
 def _format(column: str, value: Any) -> str:
-    """Return a value of a column for people: words as they are, quantities with their unit and their column."""
+    """Return a readable value of a column: words unchanged, quantities with unit and column name."""
     if value is None or isinstance(value, str):
         return str(value or "")
     if column.endswith("_interval_us"):
@@ -253,7 +253,7 @@ def _format(column: str, value: Any) -> str:
 
 
 def _order(value: Any) -> tuple[bool, str, float]:
-    """Return a key that sorts values: what is missing first, then words, then numbers."""
+    """Return a sort key for values: missing values first, then words, then numbers."""
     is_number = isinstance(value, (int, float))
     return value is not None, "" if is_number or value is None else str(value), float(value) if is_number else 0.0
 
@@ -263,8 +263,8 @@ class Bar:
     """One bar of a cluster.
 
     Attributes:
-        row: of the table of means; None, or one without a mean, is drawn as a mark.
-        colour: of the bar.
+        row: row of the table of means; None, or a row without a mean, is drawn as a mark.
+        colour: colour of the bar.
     """
 
     row: Row | None
@@ -277,7 +277,7 @@ def format_time(microseconds: float) -> str:
 
 
 def format_interval(microseconds: float) -> str:
-    """Return an interval as text; 0 is a checkpoint."""
+    """Return an interval as text; 0 means a checkpoint."""
     return format_time(microseconds) if microseconds else "checkpoint"
 
 
@@ -288,13 +288,13 @@ def choose_shades(count: int) -> list[str]:
 
 
 def mark_fewer_seeds(rows: Rows) -> list[Row]:
-    """Return rows with a column that says whether they are of fewer seeds than others."""
+    """Return rows with an additional column that marks fewer seeds than in other rows."""
     seeds = max((row["seeds"] or 0 for row in rows), default=0)
     return [{**row, "has_fewer_seeds": 0 < (row["seeds"] or 0) < seeds} for row in rows]
 
 
 def mark_missing(axes: Axes, x: float, row: Row | None, colour: str = "#666666") -> None:
-    """Mark at the axis that there is no mean."""
+    """Mark a missing mean at the axis."""
     unsteady = row is not None and "no steady state" in row["note"]
     text = axes.text(x, 0.015, "~" if unsteady else "x", color=colour, fontsize=7, ha="center", va="bottom",
                      transform=axes.get_xaxis_transform())  # fmt: skip
@@ -312,10 +312,10 @@ def draw_clusters(axes: Axes, clusters: Mapping[str, Sequence[Bar]], by: str, sc
     """Draw clusters of bars.
 
     Args:
-        axes: to draw on.
-        clusters: bars by the cluster's name.
-        by: label of the clusters' axis.
-        scale: of the times' axis.
+        axes: axes to draw on.
+        clusters: bars by cluster name.
+        by: label of the cluster axis.
+        scale: scale of the time axis.
     """
     axes.set_xlabel(by, fontsize=8)
     axes.set_yscale(scale)
@@ -339,7 +339,7 @@ def draw_clusters(axes: Axes, clusters: Mapping[str, Sequence[Bar]], by: str, sc
     axes.set_xticks(range(len(clusters)), list(clusters), fontsize=7)
     axes.set_xlim(-0.55, len(clusters) - 0.45)
     if scale == "linear":
-        axes.set_ylim(bottom=0, auto=True)  # charts that share the axis may need more of it
+        axes.set_ylim(bottom=0, auto=True)  # charts with a shared axis may need more of it
     axes.grid(axis="y", linewidth=0.3)
     axes.set_axisbelow(True)
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: format_time(value)))

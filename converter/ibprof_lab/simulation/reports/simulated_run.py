@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files that `ibprof-sim` writes of one run of all jobs together: tables, pictures, and the view of the links."""
+"""Files from `ibprof-sim` on one run of all jobs together: tables, pictures, and the view of the links."""
 
 from __future__ import annotations
 
@@ -52,18 +52,18 @@ FILES = (
     "links.png",
     "view.html",
 )
-"""Files that `write_run` leaves in a folder; `operations.csv` only where a job is a collective."""
+"""Files that `write_run` writes into a folder; `operations.csv` only for a collective."""
 
 _PARTS = 40
-"""Each step of a run is this part of the time simulated so far."""
+"""Each step of a run extends the simulated time by this fraction (1 / value)."""
 
 _HOPS_MOST = 5e7
-"""Packet hops after which a run that is only shown is cut short."""
+"""Largest number of packet hops of a run that is only displayed."""
 
 _DOTS_PER_INCH = 120
 
 _QUEUES = 4
-"""Link directions whose queues are drawn, the fullest."""
+"""Number of link directions with drawn queues, the fullest first."""
 
 
 def run_and_show(
@@ -72,13 +72,13 @@ def run_and_show(
     """Simulate a study, write its tables, and show one run of all its jobs together: `FILES`.
 
     Args:
-        plan: the study.
-        output: where results go; of stored results alone no run is shown.
-        pool: where to simulate.
-        progress: receives the work done, and all work.
+        plan: plan of the study.
+        output: destination of results; with `stored`, no run is simulated.
+        pool: pool for the simulations.
+        progress: callback with the completed work and the total work.
 
-    Raises:
-        IbprofError: as `run_study` does.
+        Raises:
+        IbprofError: as raised by `run_study`.
     """
     results = run_study(plan, output, pool, progress)
     if output.stored:
@@ -92,7 +92,7 @@ def run_and_show(
 
 
 def describe_results(results: StudyResults, output: StudyOutput) -> Iterator[str]:
-    """Yield sentences on slow senders, simulations, the files with them, and means that did not settle."""
+    """Yield sentences on slow senders, simulations, their files, and unsettled means."""
     yield from results.slow_senders
     shown = () if output.stored else (each for each in FILES if (output.folder / each).exists())
     files = ", ".join((RESULTS, MEANS, SUMMARY, *shown))
@@ -102,10 +102,10 @@ def describe_results(results: StudyResults, output: StudyOutput) -> Iterator[str
 
 
 def write_run(folder: Path, cell: Cell) -> list[SlowSender]:
-    """Simulate a cell again, keeping all jobs' messages, and write `FILES`; older ones are removed.
+    """Simulate a cell again with all jobs' messages, and write `FILES`; older files are removed.
 
     Returns:
-        The hosts that sent more slowly than their peers.
+        Hosts that sent more slowly than their peers.
     """
     for name in FILES:
         (folder / name).unlink(missing_ok=True)
@@ -157,7 +157,7 @@ def write_run(folder: Path, cell: Cell) -> list[SlowSender]:
 
 
 def _describe_job(job: Workload) -> str:
-    """Return in short what a job does."""
+    """Return a short description of a job's task."""
     size = "" if job.role in {Role.PROFILE, Role.GOAL, Role.BARRIER} else f" {format_size(job.bytes)}"
     asked = f", requested in {format_size(job.reads)}" if job.reads else ""
     every = f" every {format_time(job.interval_ns)}" if job.interval_ns else ""
@@ -166,7 +166,7 @@ def _describe_job(job: Workload) -> str:
 
 
 def _describe_hosts(cell: Cell) -> str:
-    """Return how routes, hosts and servers were chosen."""
+    """Return a description of the choice of routes, hosts and servers."""
     setting = cell.setting
     chosen = ["adaptive routing"] if setting.adaptive else []
     if any(each.hosts for each in cell.workloads):
@@ -186,7 +186,7 @@ def _write(path: Path, columns: Sequence[str], lines: Iterator[Row]) -> None:
 
 @render_html.register
 def render_study(results: StudyResults) -> str:
-    """Return a study's results as HTML: slow-downs, and what limits them."""
+    """Return a study's results as HTML: slow-downs, and limits of the results."""
     rows = ((name, json.dumps(value)) for name, value in results.conclusions.items())
     unsettled = (f"{count} simulations without a settled mean: {why}" for why, count in results.count_unsettled())
     return join_parts([
@@ -199,12 +199,12 @@ def render_study(results: StudyResults) -> str:
 
 
 def draw_run(path: Path, title: str, watch: Watch) -> None:
-    """Draw a run that was watched.
+    """Draw an observed run.
 
     Args:
-        path: of the picture.
-        title: of it.
-        watch: of the run, which has ended.
+        path: file of the picture.
+        title: title of the picture.
+        watch: observer of the finished run.
     """
     figure = Figure(figsize=(15, 4.6), layout="constrained")
     FigureCanvasAgg(figure)
@@ -214,13 +214,13 @@ def draw_run(path: Path, title: str, watch: Watch) -> None:
     _draw_over_time(over_time, watch)
     _draw_queues(queues, watch)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph")  # a name in a script that the font lacks is drawn as boxes
-        warnings.filterwarnings("ignore", "constrained_layout not applied")  # a legend of many jobs leaves no room
+        warnings.filterwarnings("ignore", "Glyph")  # characters that the font lacks are drawn as boxes
+        warnings.filterwarnings("ignore", "constrained_layout not applied")  # a legend of many jobs leaves no space
         figure.savefig(path, dpi=_DOTS_PER_INCH)
 
 
 def _draw_latencies(axes: Axes, watch: Watch) -> None:
-    """Draw which part of the messages took longer than a time."""
+    """Draw the share of messages with a latency above each value."""
     for number, job in enumerate(watch.simulation.jobs):
         _draw_tail(axes, watch.histogram(number), job.name, f"C{number}", "-")
         operations = watch.operations(number)
@@ -236,7 +236,7 @@ def _draw_tail(axes: Axes, counts: Counts, label: str, colour: str, style: str) 
     used = np.flatnonzero(counts)
     if not len(used):
         return
-    # A bin is a step; the last one is as high as the one before, for a logarithm has no 0.
+    # Each bin is a step; the last step keeps its height, since a logarithmic axis has no 0.
     longer = 1 - np.cumsum(counts[used]) / counts.sum()
     edges = bin_edges() / 1000
     at = np.append(edges[used[0]], edges[used + 1])
@@ -254,7 +254,7 @@ def _draw_over_time(axes: Axes, watch: Watch) -> None:
         drawn.append(over.mean_ns[seen] / 1000)
     axes.set(yscale="log", xlabel="time, ms", ylabel="mean latency of the messages that arrived, µs")
     if len(means := np.concatenate(drawn)):
-        axes.set_ylim(means.min() / 1.2, means.max() * 1.2)  # what hardly differs is no axis of its own
+        axes.set_ylim(means.min() / 1.2, means.max() * 1.2)  # no axis for values that hardly differ
     _finish(axes)
 
 
@@ -276,5 +276,5 @@ def _finish(axes: Axes) -> None:
 
 
 def _label(name: str) -> str:
-    """Return a label that a legend shows: it leaves out those that begin with _."""
+    """Return a label that the legend shows, since legends leave out labels that begin with _."""
     return f" {name}" if name.startswith("_") else name

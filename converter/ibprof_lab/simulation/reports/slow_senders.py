@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts that send more slowly than the other hosts of their job: by their link, messages, rate or end."""
+"""Hosts that send more slowly than the other hosts of their job: by link, message time, rate or end time."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ibprof.text.quantities import format_bytes, format_seconds, printable
 from ibprof_lab.simulation.measure.run_observer import Watch
 
 _LEAST_PEERS = 4
-"""Fewer clients have no usual value."""
+"""Smallest number of clients with a usual value."""
 
 _LEAST_STEPS = 4
 _FACTOR = 1.5
-"""Values worse than the median by less are not called slow."""
+"""Smallest ratio of a slow value to the median."""
 
 _SPREAD = 3.0
-"""Nor those within this number of interquartile ranges of the quartile (Tukey's far outliers)."""
+"""Slow values are also beyond this number of interquartile ranges from the quartile (Tukey's far outliers)."""
 
 _MOSTLY = 0.5
 
@@ -31,7 +31,7 @@ _FACTS: Mapping[str, tuple[str, str, Callable[[float], str]]] = {
     "bytes": ("it sends {}", "its peers {}", format_bytes),
     "last_us": ("it has sent all after {}", "its peers after {}", lambda us: format_seconds(us / 1e6)),
 }
-"""Each figure of a slow sender as it is described: its own value, its peers' value, and their form."""
+"""Texts for each quantity of a slow sender: host's value, peers' value, and number format."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +39,8 @@ class SlowSender:
     """A host that sends more slowly than its peers.
 
     Attributes:
-        job, guid, name: of its client.
-        figures: name and unit of each slow figure -> its own value, and its peers' median.
+        job, guid, name: job, GUID and name of the host's client.
+        figures: name and unit of each slow quantity -> the host's value, and the peers' median.
     """
 
     job: str
@@ -49,7 +49,7 @@ class SlowSender:
     figures: Mapping[str, tuple[float, float]]
 
     def to_json(self) -> dict[str, object]:
-        """Return its figures, and those of its peers under `usual_`, as JSON has them."""
+        """Return the JSON form: the host's values, and the peers' values under `usual_`."""
         values = {
             f"{prefix}{key}": int(value) if key == "bytes" else round(value, 4)
             for key, pair in self.figures.items()
@@ -58,7 +58,7 @@ class SlowSender:
         return {"job": self.job, "guid": self.guid, "name": self.name, **values}
 
     def describe(self) -> str:
-        """Return a sentence."""
+        """Return a sentence on the host."""
         stated = [
             ", ".join(part.format(form(value)) for part, value in zip(parts, self.figures[key], strict=True))
             for key, (*parts, form) in _FACTS.items()
@@ -71,8 +71,8 @@ def find_slow_senders(watch: Watch, unequal: Collection[str]) -> list[SlowSender
     """Return the slow senders of each job, those with the longest messages first.
 
     Args:
-        watch: of the run, which has ended.
-        unequal: names of the jobs whose ranks need not send the same.
+        watch: observer of the finished run.
+        unequal: names of jobs whose ranks may send different amounts.
     """
     simulation = watch.simulation
     network, fabric = simulation.network, simulation.network.subnet.fabric
@@ -98,7 +98,7 @@ def find_slow_senders(watch: Watch, unequal: Collection[str]) -> list[SlowSender
             elif np.median(steps) >= _LEAST_STEPS:
                 values["bytes"] = progress.bytes[clients].astype(float)
         slow = {key: _find_outliers(each, is_rate=key in {"gbps", "bytes"}) for key, each in values.items()}
-        # A sender whose messages go to a slow host is not slow itself.
+        # A sender to a slow host is not slow itself.
         is_slow = np.any([*slow.values()], axis=0) & (slow["gbps"] | (to_slow[clients] < _MOSTLY))
         for at in np.flatnonzero(is_slow).tolist():
             node = int(fabric.port_node[network.host_port[simulation.host_of_client[clients[at]]]])
@@ -111,14 +111,14 @@ def find_slow_senders(watch: Watch, unequal: Collection[str]) -> list[SlowSender
 
 
 def describe_slow_senders(found: list[SlowSender], most: int = 3) -> Iterator[str]:
-    """Yield a sentence on each of the slowest, and one on the number of others."""
+    """Yield a sentence on each of the slowest senders, and a sentence on the number of others."""
     yield from (each.describe() for each in found[:most])
     if len(found) > most:
         yield f"{len(found) - most} more slow senders: slow_senders in summary.json has all"
 
 
 def _find_port_gbps(watch: Watch) -> npt.NDArray[np.float64]:
-    """Return the rate of the link at each port with a LID: float64 [port], nan where unknown."""
+    """Return the rate of the link at each port with a LID, float64 [port]; nan where unknown."""
     fabric = watch.simulation.network.subnet.fabric
     of_end = {
         (node, port): gbps
@@ -132,14 +132,14 @@ def _find_port_gbps(watch: Watch) -> npt.NDArray[np.float64]:
 
 
 def _share_to(watch: Watch, hosts: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
-    """Return which part of each client's messages is exchanged with some hosts: float64 [client]."""
+    """Return the share of each client's messages that it exchanges with the given hosts, float64 [client]."""
     flows, clients = watch.flows(), watch.simulation.clients
     some = np.bincount(flows.client, flows.messages * hosts[flows.host], clients)
     return some / np.maximum(np.bincount(flows.client, flows.messages, clients), 1)
 
 
 def _find_outliers(values: npt.NDArray[np.float64], *, is_rate: bool) -> npt.NDArray[np.bool_]:
-    """Return which values are far on the slow side of the others: bool [client]; nan is not slow."""
+    """Return a mask of values far on the slow side of the others, bool [client]; nan is not slow."""
     cost = 1 / np.maximum(values, 1e-9) if is_rate else values
     known = cost[~np.isnan(cost)]
     if len(known) < _LEAST_PEERS:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sets of simulations: from a file or a preset to cells, outcomes and tables."""
+"""Sets of simulations: study files and presets, cells, outcomes and tables."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One simulation of a study: its description, the key of its result, its run, and the result."""
+"""One simulation of a study: description, result key, run, and result."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from ibprof_lab.simulation.workload.job_clients import make_clients
 from ibprof_lab.simulation.workload.workloads import Role, Workload, digest_messages
 
 RESULT_SCHEMA = 4
-"""Version of keys and results: raised when a description changes, or when the same cell gets other figures."""
+"""Version of keys and results: raised when a description changes, or when the same cell gets other values."""
 
 _MOST_TICKS = float(1 << 53)
-"""Ticks that a message and the time to the next one may take: 64-bit counters hold 2,000 times as many."""
+"""Largest time of a message and its pause in ticks; 64-bit counters hold 2,000 times as many."""
 
 _CHUNK_NS = 5e6
 
@@ -45,12 +45,12 @@ class Setting:
 
     Attributes:
         fabric: path of a dump, or the name of a synthetic fabric.
-        hardware: what dumps do not state.
-        adaptive: whether packets choose among shortest routes.
+        hardware: properties that dumps do not state.
+        adaptive: True if packets choose among shortest routes.
         servers: number of I/O servers.
-        server_hosts: hosts of the servers by number; empty: sampled by `server_placement`.
-        server_placement, job_placement: placement of servers and jobs whose hosts are not named.
-        effort: how long each simulation is measured.
+        server_hosts: host numbers of the servers; empty for sampling by `server_placement`.
+        server_placement, job_placement: placement of servers and jobs without named hosts.
+        effort: duration and precision of each simulation.
         routes: as in `NetworkSource`.
     """
 
@@ -66,7 +66,7 @@ class Setting:
 
     @property
     def network(self) -> NetworkSource:
-        """The network that is simulated."""
+        """The simulated network."""
         return NetworkSource(self.fabric, self.routes)
 
     def load(self) -> SimulatedNetwork:
@@ -79,11 +79,11 @@ class Cell:
     """One simulation.
 
     Attributes:
-        setting: of the study.
+        setting: setting of the study.
         workloads: all jobs with hosts, running or not: a job that runs alone keeps its hosts.
-        running: names of the jobs that run.
-        measured: name of the job whose latency is wanted.
-        seed: of hosts, partners, starts and jitter.
+        running: names of the running jobs.
+        measured: name of the job whose latency is measured.
+        seed: seed of hosts, partners, starts and jitter.
     """
 
     setting: Setting
@@ -94,29 +94,29 @@ class Cell:
 
     @property
     def is_alone(self) -> bool:
-        """Return whether the measured job runs alone: a baseline."""
+        """Return True if the measured job runs alone: a baseline."""
         return self.running == (self.measured,)
 
     @property
     def is_measured_whole(self) -> bool:
-        """Return whether all messages of the effort are measured, even where the mean looks settled earlier.
+        """Return True if all messages of the effort are measured, even if the mean looks settled earlier.
 
-        Adaptive routes fill queues slowly: means hold still for tens of messages and then grow on. Large messages of
-        a recorded run are rare: means hold still before the first of them.
+        Adaptive routes fill queues slowly: means are constant for tens of messages and then grow. Large messages of a
+        recorded run are rare: means are constant before the first large message.
         """
         (measured,) = (each for each in self.workloads if each.name == self.measured)
         return self.setting.adaptive or (measured.role is Role.PROFILE and not measured.follows_time_line)
 
     def describe(self) -> dict[str, Any]:
-        """Return all that the result depends on, for JSON.
+        """Return all inputs that the result depends on, for JSON.
 
-        Of a job that does not run these are only its name and its hosts, so that studies share baselines.
+        For a job that does not run, only name and hosts are included, so that studies share baselines.
         """
         setting = asdict(self.setting)
-        del setting["fabric"]  # a path, which says nothing of the fabric's links
-        del setting["routes"]  # the network's digest has the routes themselves
+        del setting["fabric"]  # a path says nothing about the fabric's links
+        del setting["routes"]  # the network's digest includes the routes
         if not self.setting.hardware.nic_gap_ns:
-            del setting["hardware"]["nic_gap_ns"]  # so that results of earlier versions are found
+            del setting["hardware"]["nic_gap_ns"]  # for compatibility with results of earlier versions
         if not self.setting.effort.steady:
             del setting["effort"]["steady"]
         return {
@@ -131,7 +131,7 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """Return a digest of the description: equal for equal simulations."""
+        """Return a digest of the description, equal for equal simulations."""
         text = json.dumps(self.describe(), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:24]
 
@@ -139,11 +139,11 @@ class Cell:
 def _describe_workload(workload: Workload, runs: bool) -> dict[str, Any]:
     described = asdict(workload)
     if not workload.adapters:
-        del described["adapters"]  # so that results of earlier versions are found
+        del described["adapters"]  # for compatibility with results of earlier versions
     if workload.role is not Role.REPLAY:
-        del described["byte_ns"], described["waits_late"]  # so too
+        del described["byte_ns"], described["waits_late"]  # likewise
     if workload.profile:
-        described["profile"] = digest_messages(workload)  # as with the fabric, the content counts
+        described["profile"] = digest_messages(workload)  # as for the fabric, the content counts
     return described if runs else {name: described[name] for name in ("name", "role", "share", "profile", "hosts")}
 
 
@@ -162,10 +162,10 @@ class Outcome:
     """The result of a simulation.
 
     Attributes:
-        key: of the cell.
-        latency: of the measured job.
-        packet_hops, cpu_seconds: the work done.
-        whole_ns: job -> time that each client took for all of its messages, of running jobs whose clients end.
+        key: key of the cell.
+        latency: latency of the measured job.
+        packet_hops, cpu_seconds: work of the simulation.
+        whole_ns: job -> each client's time for all of its messages, for running jobs with an end.
     """
 
     key: str
@@ -180,9 +180,9 @@ class Prepared:
     """A cell's simulation before its first tick.
 
     Attributes:
-        simulation: of its running jobs.
-        clients: of its running jobs.
-        measured: bool [client], those of the measured job.
+        simulation: simulation of the running jobs.
+        clients: clients of the running jobs.
+        measured: bool [client], clients of the measured job.
     """
 
     simulation: Simulation
@@ -191,7 +191,7 @@ class Prepared:
 
 
 def refuse_long_times(network: SimulatedNetwork, workload: Workload) -> None:
-    """Refuse what the engine's clock would come round with.
+    """Refuse times that would overflow the engine's clock.
 
     Raises:
         InconsistentError: a message, its interval and window take too many ticks.
@@ -206,7 +206,7 @@ def refuse_long_times(network: SimulatedNetwork, workload: Workload) -> None:
 
 
 def find_assignment(cell: Cell) -> HostAssignment:
-    """Return the hosts of a cell's servers, and those of each of its jobs.
+    """Return the hosts of a cell's servers and of each job.
 
     Raises:
         InputError: the fabric cannot be read.
@@ -225,16 +225,16 @@ def find_assignment(cell: Cell) -> HostAssignment:
 
 
 def set_up(cell: Cell, sampled: Sequence[str] = (), skip_hops: bool = False) -> Prepared:
-    """Make a cell's simulation.
+    """Return a cell's simulation at its start.
 
     Args:
-        cell: that is run.
-        sampled: names of jobs whose messages are looked at, in addition to those of the measured job.
-        skip_hops: loads of link directions are not wanted, so that packets may skip hops.
+        cell: cell to simulate.
+        sampled: names of jobs whose messages are sampled in addition to the measured job's.
+        skip_hops: True if packets may skip hops, since loads of link directions are not needed.
 
     Raises:
         InputError: the fabric cannot be read.
-        InconsistentError: the jobs do not fit on it, or their times are too long, or its routes deadlock.
+        InconsistentError: the jobs do not fit, their times are too long, or the routes deadlock.
     """
     setting = cell.setting
     network, lanes = setting.load(), load_lanes(setting.network)
@@ -255,7 +255,7 @@ def set_up(cell: Cell, sampled: Sequence[str] = (), skip_hops: bool = False) -> 
 
 
 def run_cell(cell: Cell) -> Outcome:
-    """Simulate: until the latency is known, and on until the clients that are to end have ended."""
+    """Simulate until the latency is known and all clients with a limit have ended."""
     begin = time.process_time()
     prepared = set_up(cell, skip_hops=True)
     simulation = prepared.simulation
@@ -275,9 +275,9 @@ def run_to_limits(simulation: Simulation, hops: float, go_on: Callable[[int], ob
     """Continue until the clients with a limit have ended, or up to a number of packet hops.
 
     Args:
-        simulation: as it is now.
-        hops: packet hops after which it is given up.
-        go_on: for a while, from a tick.
+        simulation: simulation in its current state.
+        hops: largest number of packet hops.
+        go_on: function that continues the simulation from a tick for a while.
     """
     limit = _limit_clients(simulation)
     while (simulation.look_at_clients().steps < limit).any():
@@ -292,7 +292,7 @@ def _limit_clients(simulation: Simulation) -> npt.NDArray[np.uint64]:
 
 
 def _find_whole_times(prepared: Prepared) -> dict[str, list[float]]:
-    """Return the time of each client from its first start, of jobs all of whose clients have ended."""
+    """Return the time of each client since its first start, for jobs whose clients have all ended."""
     simulation = prepared.simulation
     progress, limit = simulation.look_at_clients(), _limit_clients(simulation)
     starts = np.array([client.start for client in prepared.clients], np.int64)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Estimated packet hops and seconds of a simulation, by the bounds of a closed network.
 
-A client's next message waits for the one before. So its cycle is at least its interval and the message's own time. It
-is also at least the time that the servers' links need for a message of every client.
+A client's next message waits for the previous one. Its cycle is therefore at least its interval plus the message's own
+time. It is also at least the time that the servers' links need for a message of every client.
 
 Source: P. J. Denning and J. P. Buzen, "The operational analysis of queueing network models", ACM Computing Surveys
 10(3), 1978.
@@ -24,24 +24,24 @@ from ibprof_lab.simulation.workload.host_assignment import choose_servers
 from ibprof_lab.simulation.workload.workloads import Role, Workload
 
 _MESSAGES = 8
-"""Of a client, after which most means are settled, where they are what ends a simulation."""
+"""Messages per client after which most means are settled, if the precision ends a simulation."""
 
 _STEADY_PAIRS, _STEADY_OTHERS = (90, 550), (180, 700)
-"""Of a client after the warm-up, after which means are in a steady state; the second of each where servers are full."""
+"""Messages per client from the warm-up to a steady state; the second value of each pair is for full servers."""
 
 _NS_OF_HOP = 50.0
-"""Nanoseconds of a core for a packet hop that is an event, about."""
+"""Approximate core nanoseconds per packet hop with an event."""
 
 _NS_OF_SHORT = 55.0
-"""The same for messages of one packet, where hops are skipped; the messages cost as much as their hops."""
+"""Core nanoseconds per skipped hop for messages of one packet; the messages cost as much as their hops."""
 
 _NS_OF_PAIRS, _NS_OF_OTHERS = (4.0, 8.0), (15.0, 30.0)
-"""The same for longer messages, of pairs and of other jobs; the second of each where servers are full."""
+"""Core nanoseconds per skipped hop for longer messages, of pairs and of other jobs; second values for full servers."""
 
 
 @lru_cache(maxsize=8)
 def find_mean_hops(source: NetworkSource, hardware: Hardware) -> float:
-    """Return the links on the way between two hosts, on average over all leaves and some hosts."""
+    """Return the mean number of links between two hosts, over all leaves and some hosts."""
     network = load_network(source, hardware)
     chosen = np.unique(np.linspace(0, network.hosts - 1, 64).astype(int))
     leaves = len(np.unique(network.host_leaf))
@@ -50,7 +50,7 @@ def find_mean_hops(source: NetworkSource, hardware: Hardware) -> float:
 
 
 def find_transfer_ns(cell: Cell, workload: Workload) -> float:
-    """Return the time of one message with nothing in its way."""
+    """Return the time of one message without contention."""
     setting = cell.setting
     network = setting.load()
     byte_ns = network.to_ns(float(np.median(network.end_byte_ticks)) / 2**32)
@@ -64,9 +64,9 @@ def find_transfer_ns(cell: Cell, workload: Workload) -> float:
 
 
 def find_bottleneck_ns(cell: Cell, workload: Workload) -> float:
-    """Return the shortest time in which the servers' links can take a message of every client; 0 for other jobs.
+    """Return the shortest time in which the servers' links carry a message of every client; 0 for other jobs.
 
-    All servers are sent to in turn, so that the slowest one's link sets the pace.
+    Clients send to all servers in turn, so that the slowest server's link limits the rate.
     """
     at_servers = _find_server_byte_ns(cell, workload)
     if at_servers is None:
@@ -78,7 +78,7 @@ def find_bottleneck_ns(cell: Cell, workload: Workload) -> float:
 
 
 def find_bound_ns(cell: Cell, workload: Workload) -> float:
-    """Return the interval below which the servers' links alone hold requests up, N S/(n B) - S/B; 0 for other jobs."""
+    """Return the interval below which the servers' links alone delay requests, N S/(n B) - S/B; 0 for other jobs."""
     at_servers = _find_server_byte_ns(cell, workload)
     if at_servers is None:
         return 0.0
@@ -86,11 +86,11 @@ def find_bound_ns(cell: Cell, workload: Workload) -> float:
 
 
 def _find_server_byte_ns(cell: Cell, workload: Workload) -> npt.NDArray[np.float64] | None:
-    """Return the time of a byte on each server's link: float64 [server]; None for jobs without servers."""
+    """Return the time of a byte on each server's link, float64 [server]; None for jobs without servers."""
     setting = cell.setting
     if workload.role is not Role.IO or not setting.servers:
         return None
-    # Where nothing is sampled, all seeds are one.
+    # Without sampling, all seeds give the same servers.
     seed = cell.seed if setting.server_placement is ServerPlacement.RANDOM else 0
     taken = tuple(host for each in cell.workloads for host in each.hosts)
     return _list_server_byte_ns(setting.network, setting.hardware, setting.servers, setting.server_placement, seed,
@@ -114,18 +114,18 @@ def _list_server_byte_ns(
 
 
 def find_cycle_ns(cell: Cell, workload: Workload) -> float:
-    """Return the shortest time from one message of a client to its next."""
+    """Return the shortest time between successive messages of a client."""
     own = max(workload.interval_ns + find_transfer_ns(cell, workload), workload.window_ns)
     return max(own, find_bottleneck_ns(cell, workload))
 
 
 def estimate_hops(cell: Cell) -> float:
-    """Return about how many packet hops a cell will take; most cells take within a factor of 3 of it."""
+    """Return the approximate number of packet hops of a cell; most cells are within a factor of 3."""
     return sum(_estimate_hops_of_jobs(cell).values())
 
 
 def estimate_seconds(cell: Cell) -> float:
-    """Return about how many seconds of a core a cell will take; most cells take within a factor of 4 of it."""
+    """Return the approximate core seconds of a cell; most cells are within a factor of 4."""
     hops = _estimate_hops_of_jobs(cell)
     return sum(hops[each.name] * _find_hop_ns(cell, each) for each in _list_running(cell)) / 1e9
 
@@ -135,7 +135,7 @@ def _list_running(cell: Cell) -> list[Workload]:
 
 
 def _has_full_servers(cell: Cell) -> bool:
-    """Return whether the servers' links hold a job up: its clients ask for more than these carry."""
+    """Return True if the servers' links limit a job: its clients request more than the links carry."""
     return any(find_cycle_ns(cell, each) <= find_bottleneck_ns(cell, each) for each in _list_running(cell))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fabrics as simulations need them: read once per process, with the virtual lanes of their routes."""
+"""Fabrics for simulations: read once per process, with the virtual lanes of their routes."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from ibprof_lab.simulation.engine.simulated_network import Hardware, SimulatedNe
 
 @dataclass(frozen=True, slots=True)
 class NetworkSource:
-    """The origin of a simulated network: its fabric, and its routes.
+    """The origin of a simulated network: its fabric and its routes.
 
     Attributes:
         fabric: path of a dump, or the name of a synthetic fabric.
-        routes: where its routes come from, as `parse_routes` returns it; None: its tables, or a model without any.
+        routes: source of the routes, from `parse_routes`; None for the fabric's tables, or a model without tables.
     """
 
     fabric: str
@@ -33,14 +33,14 @@ class NetworkSource:
 
 
 Lanes = npt.NDArray[np.uint8]
-"""[switch, switch], the virtual lane of packets from leaf switch to leaf switch."""
+"""uint8 [switch, switch], virtual lane of packets from leaf switch to leaf switch."""
 
 
 @lru_cache(maxsize=4)
 def _read_network(source: NetworkSource) -> tuple[Subnet, Lanes | None, str]:
-    """Return a fabric, the virtual lanes that its routes need, and a digest of all that packets depend on."""
+    """Return a fabric, the virtual lanes of its routes, and a digest of all properties that packets depend on."""
     subnet = read_routed_subnet(source.fabric, source.routes)
-    network = index_network(subnet, Hardware(gbps=1.0))  # lanes depend on routes alone
+    network = index_network(subnet, Hardware(gbps=1.0))  # lanes depend only on routes
     digest = hashlib.sha256()
     for array in (network.end_to, network.port_end, network.egress, network.host_end, subnet.fabric.link_gbps):
         digest.update(np.ascontiguousarray(array).tobytes())
@@ -48,7 +48,7 @@ def _read_network(source: NetworkSource) -> tuple[Subnet, Lanes | None, str]:
 
 
 def digest_network(source: NetworkSource) -> str:
-    """Return a digest of a fabric's links and routes: a dump that was changed is another fabric."""
+    """Return a digest of a fabric's links and routes: a changed dump is another fabric."""
     return _read_network(source)[2]
 
 
@@ -59,7 +59,7 @@ def load_network(source: NetworkSource, hardware: Hardware) -> SimulatedNetwork:
 
 
 def load_lanes(source: NetworkSource) -> Lanes | None:
-    """Return the virtual lanes that keep the routes of a fabric free of cycles; None where one is enough."""
+    """Return the virtual lanes that keep the routes of a fabric free of cycles; None if one lane is enough."""
     return _read_network(source)[1]
 
 
@@ -74,13 +74,13 @@ def refuse_adaptive_routing(source: NetworkSource) -> None:
     """Check that adaptive routing cannot deadlock on a fabric.
 
     Raises:
-        InconsistentError: it can.
+        InconsistentError: adaptive routing can deadlock.
     """
     refuse_adaptive_deadlock(load_network(source, Hardware(gbps=1.0)))
 
 
 def can_route_adaptively(source: NetworkSource) -> bool:
-    """Return whether packets may choose among the shortest routes of a fabric without any deadlock."""
+    """Return True if packets can choose among the shortest routes of a fabric without deadlocks."""
     try:
         refuse_adaptive_routing(source)
     except InconsistentError:
@@ -89,7 +89,7 @@ def can_route_adaptively(source: NetworkSource) -> bool:
 
 
 def list_fabric_notes(source: NetworkSource) -> list[str]:
-    """Return notes on a fabric: what was left out of its dumps, warnings, and virtual lanes against cycles."""
+    """Return notes on a fabric: omitted parts of its dumps, warnings, and virtual lanes against cycles."""
     subnet = _read_network(source)[0]
     lost = describe_lost([subnet], find_hosts([subnet.fabric]))
     notes = [*lost, *filter(None, [describe_routes([subnet])]), *subnet.warnings]
@@ -102,5 +102,5 @@ def list_fabric_notes(source: NetworkSource) -> list[str]:
 
 
 def name_route_source(source: NetworkSource) -> str:
-    """Return where the routes of a network come from: `tables`, `modelled:MODEL` or `opensm:ENGINE`."""
+    """Return the source of a network's routes: `tables`, `modelled:MODEL` or `opensm:ENGINE`."""
     return _read_network(source)[0].route_source

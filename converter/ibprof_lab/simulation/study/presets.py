@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The names of the studies that are shipped, as help lists them, without a YAML parser."""
+"""Names of the included studies for help texts, without a YAML parser."""
 
 from __future__ import annotations
 
@@ -13,4 +13,4 @@ PRESETS = {
     for line in path.read_text(encoding="utf-8").splitlines()
     if line.startswith("summary: ")
 }
-"""Names that `ibprof-sim study` takes, and the summary of each."""
+"""Study names for `ibprof-sim study`, with summaries."""

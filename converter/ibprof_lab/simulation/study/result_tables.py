@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of simulations as tables: one row each, and one row for all seeds of the same."""
+"""Simulation results as tables: a row per simulation, and a row per simulation averaged over its seeds."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ _QUANTILES = tuple(f"p{100 * quantile:g}_us" for quantile in QUANTILES)
 _VALUES = ("mean_us", "node_mean_us", "deviation_us", "least_us", *_QUANTILES, "most_us", "operation_us")
 
 _SLOWDOWNS = {"slowdown": "mean_us", "node_slowdown": "node_mean_us", "operation_slowdown": "operation_us"}
-"""Slow-downs, and of what they are."""
+"""Columns of slow-downs -> columns of the compared times."""
 
 _MISSING = Outcome("", replace(NOTHING, note="not simulated yet"), 0, 0.0, {})
 
 
 def list_results(cells: Sequence[Cell], outcomes: Mapping[str, Outcome]) -> list[Row]:
-    """Return a row a cell. Times are empty where a mean is not settled, or not simulated yet, and `note` says why."""
+    """Return a row per cell. Times are empty if a mean is unsettled or missing; `note` has the reason."""
     jobs = list(dict.fromkeys(each.name for cell in cells for each in cell.workloads))
     return [_describe_cell(cell, jobs) | _describe_outcome(outcomes.get(cell.key, _MISSING), jobs) for cell in cells]
 
@@ -87,12 +87,12 @@ def _describe_outcome(outcome: Outcome, jobs: Sequence[str]) -> Row:
         whole = outcome.whole_ns.get(job)
         row[f"{job}_whole_ms"] = round(fmean(whole) / 1e6, 4) if whole else None
         row[f"{job}_whole_most_ms"] = round(max(whole) / 1e6, 4) if whole else None
-    # Not the time that it took: tables of the same study are the same.
+    # Without the elapsed time, so that tables of the same study are equal.
     return row | {"packet_hops": outcome.packet_hops}
 
 
 def describe_latency(latency: Latency) -> Row:
-    """Return a latency in microseconds; what is not settled is None."""
+    """Return a latency in microseconds; unsettled values are None."""
 
     def us(value: float) -> float | None:
         return round(value / 1000, 4) if latency.is_settled and not math.isnan(value) else None
@@ -119,11 +119,11 @@ def describe_latency(latency: Latency) -> Row:
 
 
 def average_seeds(results: Sequence[Row]) -> list[Row]:
-    """Return a row for all seeds of the same simulation, and its slow-down.
+    """Return a row per simulation, averaged over seeds, with its slow-down.
 
     A slow-down is a mean over the `slowdown_seeds` seeds that have both runs. It compares each seed's mean latency with
-    that of its own baseline, which has the same hosts, partners and starts. `_half` is half of a 95% interval over
-    seeds by Student's t, empty with fewer than two.
+    its baseline, which has the same hosts, partners and starts. `_half` is half of a 95% interval over seeds by
+    Student's t, empty with fewer than two seeds.
     """
     groups: dict[tuple[Any, ...], dict[int, Row]] = {}
     for row in results:
@@ -179,7 +179,7 @@ def _average(rows: Mapping[int, Row], baseline: Mapping[int, Row]) -> Row:
 
 
 def _compare(rows: Mapping[int, Row], baseline: Mapping[int, Row], column: str) -> list[float]:
-    """Return each seed's value over that of its own baseline, where there are both."""
+    """Return each seed's value divided by its baseline's value, for seeds with both."""
     return [
         row[column] / baseline[seed][column]
         for seed, row in rows.items()
@@ -192,7 +192,7 @@ def _half_interval(values: Sequence[float]) -> float | None:
 
 
 def list_whole_times(cells: Sequence[Cell], outcomes: Mapping[str, Outcome]) -> list[Row]:
-    """Return a row for each client that had an end: what it took for all of its messages."""
+    """Return a row per client with an end: its time for all of its messages."""
     return [
         {
             "job": workload.name,
@@ -210,7 +210,7 @@ def list_whole_times(cells: Sequence[Cell], outcomes: Mapping[str, Outcome]) -> 
 
 
 def need_parquet() -> None:
-    """Check that Parquet can be written.
+    """Check that Parquet files can be written.
 
     Raises:
         MissingToolError: pyarrow is not installed.
@@ -220,7 +220,7 @@ def need_parquet() -> None:
 
 
 def write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write rows as CSV, or as Parquet where the name says so; None is an empty cell.
+    """Write rows as CSV, or as Parquet by the file name; None becomes an empty cell.
 
     Raises:
         MissingToolError: pyarrow is not installed.
@@ -232,7 +232,7 @@ def write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
         table = pa.Table.from_pylist([dict(row) for row in rows])
         for number, field in enumerate(table.schema):
-            if pa.types.is_null(field.type):  # no row has a value
+            if pa.types.is_null(field.type):  # all values are missing
                 kind = pa.string() if _is_text(field.name) else pa.float64()
                 table = table.set_column(number, field.name, table.column(number).cast(kind))
         pq.write_table(table, str(path))
@@ -247,13 +247,13 @@ _TEXTS = frozenset({"measured", "run", "fabric", "routing", "server_placement", 
 
 
 _LATER = {"nic_gap_ns": 0.0}
-"""Columns that older tables lack, and their value there."""
+"""Columns missing in older tables, with their values there."""
 
 _OF_MEANS = frozenset({"measured", "run", *SETTING_COLUMNS, "seeds", *_VALUES, "slowdown"} - set(_LATER))
 
 
 def is_means(path: Path) -> bool:
-    """Return whether a CSV file begins as a table of means does."""
+    """Return True if a CSV file has the header of a table of means."""
     with path.open(encoding="utf-8", errors="replace") as file:
         return set(file.readline().strip().split(",")) >= _OF_MEANS
 
@@ -262,7 +262,7 @@ def read_means(paths: Iterable[Path]) -> list[Row]:
     """Read tables of means, CSV or Parquet.
 
     Raises:
-        InputError: a file is no such table.
+        InputError: a file is not a table of means.
         MissingToolError: pyarrow is not installed.
     """
     means: list[Row] = []

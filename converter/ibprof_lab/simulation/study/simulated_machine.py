@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machine that options describe, and its hosts by name: those of servers, of jobs and of recorded runs."""
+"""The machine described by options, and its hosts by name: hosts of servers, jobs and recorded runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ibprof_lab.simulation.workload.recorded_messages import Recorded
 from ibprof_lab.simulation.workload.workloads import Workload, load_recorded
 
 Refuse = Callable[[str, str], IbprofError]
-"""Makes the error of what was expected and what was found."""
+"""Function that makes an error from the expected and the found value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +32,14 @@ class MachineOptions:
     """Options that describe a machine.
 
     Attributes:
-        fabric: path of a dump, or the name of a synthetic fabric; None: the preset's.
-        servers: number of I/O servers, or names of their hosts; None: one for every 18 hosts.
-        server_placement: of servers that are not named; None: isolated.
-        job_placement: of jobs without named hosts.
-        adaptive: whether packets choose among shortest routes.
-        hardware: what dumps do not state.
-        effort: how long each simulation is measured; None: the preset's.
-        routes: where routes come from, as `parse_routes` returns it; None: tables, or a model without any.
+        fabric: path of a dump, or the name of a synthetic fabric; None for the preset's fabric.
+        servers: number of I/O servers, or names of their hosts; None for one server per 18 hosts.
+        server_placement: placement of servers without names; None for isolated servers.
+        job_placement: placement of jobs without named hosts.
+        adaptive: True if packets choose among shortest routes.
+        hardware: properties that dumps do not state.
+        effort: duration and precision of each simulation; None for the preset's effort.
+        routes: source of the routes, from `parse_routes`; None for tables, or a model without tables.
     """
 
     fabric: str | None
@@ -53,7 +53,7 @@ class MachineOptions:
 
 
 def make_setting(options: MachineOptions) -> Setting:
-    """Return the setting of simulations on a machine.
+    """Return the setting for simulations of a machine.
 
     Raises:
         UsageError: an option is invalid on this fabric.
@@ -91,14 +91,14 @@ def make_setting(options: MachineOptions) -> Setting:
 
 
 def refuse_option(name: str) -> Refuse:
-    """Return what makes the errors of an option's value."""
+    """Return a function that makes the errors of an option's value."""
     return lambda expected, found: UsageError(f"{name}: expected {expected}, found {quote_found(found)}")
 
 
 class NamedHosts:
-    """The hosts of a simulated fabric by their names.
+    """The hosts of a simulated fabric by name.
 
-    A simulated host is one adapter: a machine with several in one subnet is several of them.
+    A simulated host is one adapter: a machine with several adapters in one subnet is several hosts.
     """
 
     def __init__(self, setting: Setting) -> None:
@@ -110,15 +110,15 @@ class NamedHosts:
         self._node = self._fabric.port_node[network.host_port]
 
     def number(self, names: Sequence[str], refuse: Refuse) -> tuple[int, ...]:
-        """Return the numbers of hosts, in their order; of one with several adapters those of each.
+        """Return the numbers of named hosts in the given order; for a machine with several adapters, all of them.
 
         Raises:
-            IbprofError: what `refuse` makes, of a name that is no host's, and of a host that is named twice.
+            IbprofError: made by `refuse`, for an unknown name or a host that is named twice.
         """
         return tuple(host for machine in self._find_machines(names, refuse) for host in self._adapters_of(machine))
 
     def _find_machines(self, names: Sequence[str], refuse: Refuse) -> list[int]:
-        """Return the machines of names, each an index into `Hosts`; raises as `number` does."""
+        """Return the machines of names as indices into `Hosts`; raises the same errors as `number`."""
         found: dict[int, None] = {}
         for name in names:
             machine = self._index.find(name)
@@ -131,17 +131,17 @@ class NamedHosts:
         return list(found)
 
     def _adapters_of(self, machine: int) -> list[int]:
-        """Return the simulated hosts that are a machine's adapters, in the natural order of their names."""
+        """Return the simulated hosts of a machine's adapters, in the natural order of their names."""
         lids = self._hosts.ports[machine, 0].tolist()
         return [self._of_lid[lid] for lid in lids if lid in self._of_lid]
 
     def replay_on(self, names: Sequence[str], recorded: Recorded, refuse: Refuse) -> ReplayedPorts:
-        """Return what the ranks of a run send by on machines that are named in the order of their first ranks.
+        """Return the ports of a run's ranks on named machines, in the order of the run's first ranks.
 
-        Ranks of a machine take its adapters in turn, by their number on it.
+        Ranks of a machine alternate between its adapters, by their number on the machine.
 
         Raises:
-            IbprofError: what `refuse` makes, as by `number`, and where the machines are not as many as the run's.
+            IbprofError: made by `refuse`, as in `number`, or if the number of machines differs from the run's.
         """
         machines = self._find_machines(names, refuse)
         first = np.unique(recorded.host, return_index=True)[1]
@@ -155,17 +155,17 @@ class NamedHosts:
         )
 
     def name(self, host: int) -> str:
-        """Return the name of a host by its number."""
+        """Return the name of a host, given its number."""
         return self._hosts.name[self._machine(host)]
 
     def _machine(self, host: int) -> int:
         return int(self._hosts.of_node[0][self._node[host]])
 
     def find_recorded(self, profile: str, recorded: Recorded) -> tuple[ReplayedPorts, tuple[str, ...]]:
-        """Find the hosts that a run was on, and the adapters that its ranks chose, as `ibprof-view` does.
+        """Find the hosts of a run, and the adapters that its ranks chose, as `ibprof-view` does.
 
         Returns:
-            What the ranks send by, nothing where the fabric lacks a host; and what to tell the user.
+            The ports of the ranks, empty if the fabric lacks a host; and notes for the user.
         """
         run = load_profile(Path(profile))
         placed = place_ranks_as_recorded(run, self._hosts, [self._fabric], run.world_size)
@@ -204,7 +204,7 @@ class ReplayedPorts:
 
     @classmethod
     def of(cls, ports: Sequence[int], recorded: Recorded) -> ReplayedPorts:
-        """Return the ports of ranks, given the simulated host of each."""
+        """Return the ports of ranks, given each rank's simulated host."""
         of_host = dict(zip(recorded.host.tolist(), ports, strict=True))
         if all(of_host[host] == port for host, port in zip(recorded.host.tolist(), ports, strict=True)):
             return cls(tuple(of_host[host] for host in sorted(of_host)), ())
@@ -216,7 +216,7 @@ class ReplayedPorts:
 def allocate_hosts(
     setting: Setting, workload: Workload, hosts: tuple[int, ...], adapters: tuple[int, ...] = ()
 ) -> Workload:
-    """Allocate hosts to a job, in place of a share of them."""
+    """Allocate fixed hosts to a job in place of a share."""
     network = setting.load()
     return replace(workload, hosts=hosts, adapters=adapters, share=len(hosts) / (network.hosts - setting.servers))
 
@@ -224,19 +224,19 @@ def allocate_hosts(
 def allocate_named(
     setting: Setting, workload: Workload, names: Sequence[str], named: NamedHosts, taken: dict[int, str], refuse: Refuse
 ) -> Workload:
-    """Return a job the hosts that are named for it; those of a recorded run are in the order of their first ranks.
+    """Allocate named hosts to a job; names for a recorded run are in the order of its first ranks.
 
     Args:
-        setting: of the fabric and the number of servers.
+        setting: setting with the fabric and the number of servers.
         workload: the job.
-        names: of hosts.
+        names: names of hosts.
         named: the fabric's hosts.
-        taken: hosts that have a use already, and which; the job's are added.
-        refuse: makes the errors.
+        taken: allocated hosts with their purposes; the job's hosts are added.
+        refuse: function that makes the errors.
 
     Raises:
-        IbprofError: what `refuse` makes, of names that are no host's, of hosts that have a use already or are named
-            twice, and where they are not as many as the recorded run's.
+        IbprofError: made by `refuse`, for unknown names, allocated hosts, duplicates, or a number of hosts that differs
+            from the recorded run's.
     """
     replayed = ReplayedPorts()
     if workload.is_recorded:
@@ -250,7 +250,7 @@ def allocate_named(
 
 
 def share_rest(workloads: Sequence[Workload], open_ones: Collection[str]) -> list[Workload]:
-    """Reduce shares that nobody stated to what jobs with known hosts leave."""
+    """Reduce default shares to the hosts left by jobs with known hosts."""
     left = max(1 - sum(each.share for each in workloads if each.hosts), 0.0)
     free = [each for each in workloads if each.name in open_ones and not each.hosts]
     return [replace(each, share=min(each.share, left / len(free))) if each in free else each for each in workloads]
@@ -259,18 +259,18 @@ def share_rest(workloads: Sequence[Workload], open_ones: Collection[str]) -> lis
 def stay_as_recorded(
     setting: Setting, workloads: Sequence[Workload], named: NamedHosts, sampled: Collection[str]
 ) -> tuple[list[Workload], list[str]]:
-    """Allocate their recorded hosts to recorded runs without hosts, where these are free.
+    """Allocate recorded runs without hosts to their recorded hosts, if these are free.
 
-    A run on one host stays nowhere: each of its ranks gets a separate host.
+    A run on one host does not keep that host: each of its ranks gets a separate host.
 
     Args:
-        setting: with the servers' hosts.
-        workloads: the jobs, those that were named hosts with them.
+        setting: setting with the servers' hosts.
+        workloads: all jobs, including those with named hosts.
         named: the fabric's hosts.
-        sampled: names of jobs whose hosts are to be sampled in any case.
+        sampled: names of jobs whose hosts must be sampled.
 
     Returns:
-        The jobs, and what to tell the user.
+        The jobs, and notes for the user.
     """
     taken = dict.fromkeys(setting.server_hosts, "a server")
     taken |= {host: f"job {each.name}" for each in workloads for host in each.hosts}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sizes and times as users write them, and as they are printed."""
+"""Parsing and formatting of sizes and times."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ UNITS_OF_SIZE = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
                   "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}  # fmt: skip
 
 LARGEST = 1 << 50
-"""Bytes and nanoseconds at most: they are read as floats."""
+"""Largest number of bytes or nanoseconds, since they are parsed as floats."""
 
 
 def parse_quantity(text: str, units: Mapping[str, float]) -> float | None:
-    """Return a number with its unit in the base unit; None of a text that is no quantity."""
+    """Return a number with its unit in the base unit; None if the text is no quantity."""
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([A-Za-z]+)", spell_unit(text))
     return float(match[1]) * units[match[2]] if match and match[2] in units else None
 
@@ -28,7 +28,7 @@ def parse_size(text: str) -> int:
     """Return the bytes of a size such as `4 MiB`.
 
     Raises:
-        UsageError: it is no size, or not of whole bytes.
+        UsageError: the text is not a size in whole bytes.
     """
     size = _parse_in_range(text, UNITS_OF_SIZE, "a size such as 4MiB", 1)
     if not is_whole(size):
@@ -37,10 +37,10 @@ def parse_size(text: str) -> int:
 
 
 def parse_interval(text: str) -> float:
-    """Return the nanoseconds of a time such as `500us`; 0 of `0` and of `checkpoint`.
+    """Return the nanoseconds of a time such as `500us`; 0 for `0` and `checkpoint`.
 
     Raises:
-        UsageError: it is no time.
+        UsageError: the text is not a time.
     """
     return 0.0 if text in {"0", "checkpoint"} else _parse_in_range(text, UNITS_OF_TIME, "a time such as 500us", 0)
 
@@ -53,12 +53,12 @@ def _parse_in_range(text: str, units: Mapping[str, float], what: str, least: flo
 
 
 def is_whole(size: float) -> bool:
-    """Return whether a number of bytes is whole, up to the rounding of units such as 1.1 kB."""
+    """Return True if a number of bytes is whole, up to the rounding of units such as 1.1 kB."""
     return abs(size - round(size)) <= 1e-9 * size
 
 
 def format_size(size: int) -> str:
-    """Return a size as users write it, in the largest unit of which it is a multiple of a hundredth."""
+    """Return a size in user notation, in the largest unit that needs at most two decimals."""
     for unit, factor in sorted(UNITS_OF_SIZE.items(), key=lambda each: -each[1]):
         if size >= factor and 100 * size % factor == 0:
             return f"{size / factor:.15g} {unit}"
@@ -66,7 +66,7 @@ def format_size(size: int) -> str:
 
 
 def format_time(nanoseconds: float) -> str:
-    """Return a time as users write it, with four digits."""
+    """Return a time in user notation, with four digits."""
     for unit, name in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
         if nanoseconds >= unit:
             return f"{nanoseconds / unit:.4g} {name}"
@@ -77,10 +77,10 @@ _LIKE_A_SIZE = re.compile(r"[0-9.]+ ?\w*")
 
 
 def parse_messages(text: str) -> tuple[int | Path, float]:
-    """Read `SIZE@INTERVAL` or `PROFILE[@INTERVAL]`: bytes or a path, and ns.
+    """Parse `SIZE@INTERVAL` or `PROFILE[@INTERVAL]` into bytes or a path, and ns.
 
     Raises:
-        UsageError: it is something else.
+        UsageError: the text has another form.
     """
     name, at, interval = text.rpartition("@") if "@" in text else (text, "", "0")
     try:

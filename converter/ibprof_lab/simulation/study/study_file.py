@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Studies as YAML files, a user's own and the presets: what they may hold, and the simulations that they stand for."""
+"""Studies as YAML files, from users and presets: permitted contents, and the simulations they describe."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ KEYS = ("summary", "fabric", "routes", "routing", "servers", "server_placement",
         "seeds", "measured", "jobs", "by", "vary", "cases", "quick")  # fmt: skip
 
 _MOST_READS = (1 << 32) - 1
-"""Bytes of a request, which the engine counts in 32 bits."""
+"""Largest request in bytes, since the engine counts in 32 bits."""
 
 JOB_KEYS = ("name", "role", "bytes", "interval", "window", "jitter", "share", "limit", "reads", "profile",
              "goal", "hosts")  # fmt: skip
 
 _TAKEN = ("packet", "lane", "half")
-"""Names that no job has: `packet_bytes`, `lane_bytes` and `half_interval_us` are other columns of the tables."""
+"""Reserved job names: `packet_bytes`, `lane_bytes` and `half_interval_us` are other columns of the tables."""
 
 _ROLES = tuple(role for role in Role if role is not Role.REPLAY)
-"""A replay has what `ibprof-sim replay` finds for it."""
+"""Roles in a study; `ibprof-sim replay` alone sets up a replay."""
 
 _NEEDS = {Role.PROFILE.value: "profile", Role.GOAL.value: "goal", Role.BARRIER.value: "name"}
-"""Required key of a job by its role, where it is not bytes."""
+"""Required key of a job by role, if it is not bytes."""
 
 _ROLES_WITH: dict[str, tuple[Role, ...]] = {
     "window": (Role.PAIRS, Role.IO),
@@ -64,7 +64,7 @@ _ROLES_WITH: dict[str, tuple[Role, ...]] = {
     "jitter": tuple(role for role in _ROLES if role is not Role.GOAL),
     "bytes": tuple(role for role in _ROLES if role not in {Role.PROFILE, Role.GOAL, Role.BARRIER}),
 }
-"""Key -> roles whose jobs may have it. Ranks of those without a limit send unequal numbers of messages."""
+"""Key -> roles whose jobs may have the key. Ranks of a role without `limit` send unequal numbers of messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +72,11 @@ class StudyPlan:
     """The simulations of a study.
 
     Attributes:
-        name: of the study.
-        setting: of its first simulation.
-        cells: all simulations, those of a seed before those of the next; shared baselines once.
-        by: columns of the table of means that distinguish its slow-downs; empty where nothing varies.
-        notes: for the user, before anything is simulated: the fabric of a preset, hosts of recorded runs.
+        name: name of the study.
+        setting: setting of the first simulation.
+        cells: all simulations, in order of seeds; shared baselines once.
+        by: columns of the table of means that distinguish slow-downs; empty if nothing varies.
+        notes: notes for the user before the simulation: fabric of a preset, hosts of recorded runs.
     """
 
     name: str
@@ -87,10 +87,10 @@ class StudyPlan:
 
 
 def open_study(reader: StudyReader) -> YamlMapping:
-    """Read the YAML of a study, and check that it has what all studies need.
+    """Read the YAML of a study, and check the keys that all studies need.
 
     Raises:
-        InputError: it is not YAML, or has unknown keys, or lacks some.
+        InputError: the file is not YAML, or has unknown or missing keys.
     """
     study = reader.mapping("the study", load_yaml(reader.path), KEYS)
     for key in ("fabric", "jobs"):
@@ -103,7 +103,7 @@ def read_study(path: Path) -> StudyPlan:
     """Read a user's study: baselines of the measured jobs, and runs with all jobs, for each seed.
 
     Raises:
-        InputError: it is not YAML, or has an invalid value.
+        InputError: the file is not YAML, or has an invalid value.
     """
     reader = StudyReader(path)
     study = open_study(reader)
@@ -117,11 +117,11 @@ def plan_study(reader: StudyReader, name: str, study: YamlMapping, base: Setting
     """Return the simulations of a study.
 
     Args:
-        reader: of the study.
-        name: of the study.
-        study: the study.
-        base: setting for all that the study does not state.
-        seeds: of the simulations.
+        reader: reader of the study.
+        name: name of the study.
+        study: contents of the study.
+        base: setting for properties that the study does not state.
+        seeds: seeds of the simulations.
 
     Raises:
         InputError: a value is invalid.
@@ -156,10 +156,10 @@ def read_columns(reader: StudyReader, study: YamlMapping) -> tuple[str, ...]:
 
 
 def read_effort(reader: StudyReader, study: YamlMapping, usual: Effort) -> Effort:
-    """Read an effort: a name, or numbers.
+    """Read an effort, given as a name or as numbers.
 
     Raises:
-        InputError: it is neither.
+        InputError: the value is neither.
     """
     effort = study.get("effort", YamlMapping())
     if isinstance(effort, str):
@@ -170,7 +170,7 @@ def read_effort(reader: StudyReader, study: YamlMapping, usual: Effort) -> Effor
 def _read_variant(
     reader: StudyReader, study: YamlMapping, base: Setting, notes: dict[str, None], checked: set[object]
 ) -> tuple[Setting, list[Workload]]:
-    """Read a study without variations; what has been checked once is not checked again."""
+    """Read a study without variations; `checked` has the checks already done."""
     workloads = read_jobs(reader, study["jobs"])
     setting = _read_setting(reader, study, base)
     _check_machine(reader, setting, workloads)
@@ -190,7 +190,7 @@ def _read_variant(
 
 
 def _read_setting(reader: StudyReader, study: Mapping[str, Any], base: Setting) -> Setting:
-    """Read all but the jobs; of named servers only their number."""
+    """Read all properties except the jobs; for named servers only their number."""
     setting = _read_servers(reader, study, base)
     if "routes" in study:
         text = reader.text("routes", study["routes"])
@@ -230,7 +230,7 @@ def _read_servers(reader: StudyReader, study: Mapping[str, Any], base: Setting) 
 
 
 def _are_named(servers: object) -> bool:
-    """Return whether a study names its servers' hosts instead of their number."""
+    """Return True if a study names its servers' hosts instead of their number."""
     return isinstance(servers, list) or (isinstance(servers, str) and bool(re.search("[A-Za-z]", servers)))
 
 
@@ -244,7 +244,7 @@ def _check_machine(reader: StudyReader, setting: Setting, workloads: Sequence[Wo
         raise reader.fail("servers", "a number above 0, for the job with the role io", setting.servers)
     try:
         network = setting.load()
-    except UsageError as error:  # of the name of a fabric that is synthetic
+    except UsageError as error:  # from the name of a synthetic fabric
         raise reader.fail("fabric", f"one that can be ({error})", setting.fabric) from None
     if setting.servers >= network.hosts:
         raise reader.fail("servers", f"fewer than the fabric's {network.hosts} hosts", setting.servers)
@@ -261,10 +261,10 @@ def _place_named(
     setting: Setting,
     workloads: Sequence[Workload],
 ) -> tuple[Setting, list[Workload], list[str]]:
-    """Assign named hosts to servers and jobs, and their recorded hosts to recorded runs; with notes for the user.
+    """Assign named hosts to servers and jobs, and recorded hosts to recorded runs; return notes for the user.
 
     Raises:
-        InputError: a name is no host's, or a host is named twice.
+        InputError: a host name is unknown, or a host is named twice.
         InconsistentError: a recorded run lacks data that its job needs.
     """
     jobs = study["jobs"]
@@ -294,7 +294,7 @@ def _check_hosts(reader: StudyReader, setting: Setting, workloads: Sequence[Work
     """Check that all jobs fit on the fabric before anything is simulated.
 
     Raises:
-        InputError: shares add up to more than all hosts.
+        InputError: the sum of the shares exceeds all hosts.
         InconsistentError: there are too few hosts for a job.
     """
     if sum(each.share for each in workloads) > 1 + 1e-9:
@@ -346,10 +346,10 @@ def read_jobs(reader: StudyReader, jobs: object) -> list[Workload]:
 
 
 def _check_role(reader: StudyReader, where: str, job: Mapping[str, Any], workload: Workload) -> None:
-    """Refuse what would have no effect.
+    """Refuse properties without effect.
 
     Raises:
-        InputError: the job has what its role has not.
+        InputError: the job has a property that its role does not use.
     """
     for key, roles in _ROLES_WITH.items():
         if job.get(key) and workload.role not in roles:
@@ -373,13 +373,13 @@ def plan_preset(name: str, machine: MachineOptions, seeds: Sequence[int], quick:
     """Return the simulations of a preset.
 
     Args:
-        name: one of `PRESETS`.
-        machine: replaces what the preset says of fabric, servers and effort; the base of what the preset varies.
-        seeds: of the simulations.
-        quick: plan the preset's quick form.
+        name: name from `PRESETS`.
+        machine: options that replace the preset's fabric, servers and effort; base of the preset's variations.
+        seeds: seeds of the simulations.
+        quick: True for the preset's quick form.
 
     Raises:
-        UsageError: an option is invalid, or contradicts what the preset varies.
+        UsageError: an option is invalid, or contradicts a variation of the preset.
         InputError: the fabric cannot be read.
         InconsistentError: the jobs do not fit on the fabric.
     """
@@ -401,7 +401,7 @@ def plan_preset(name: str, machine: MachineOptions, seeds: Sequence[int], quick:
 
 
 def _refuse_small_lanes(reader: StudyReader, name: str, hardware: Hardware, variants: Sequence[YamlMapping]) -> None:
-    """Check that packets and lanes of the options fit those that the study varies."""
+    """Check that the options' packets and lanes fit the study's variations."""
     used = [reader.numbers("hardware", each.get("hardware", YamlMapping()), hardware) for each in variants]
     least, most = min(each.lane_bytes for each in used), max(each.packet_bytes for each in used)
     packet, lane, other = hardware.packet_bytes, hardware.lane_bytes, f"the study {name} also has"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""YAML whose values are read with their lines: numbers, quantities, names, files and variations of a study.
+"""YAML values read with their lines: numbers, quantities, names, files and variations of a study.
 
-Variations are expanded on the level of YAML values. `vary` is a list of axes, each one change or a list of changes;
-`cases` is a list of changes. A study stands for each combination of a change of each axis with each case. In a change,
-a list in place of a value stands for its values in turn.
+Variations are expanded as YAML values. `vary` is a list of axes, each one change or a list of changes; `cases` is a
+list of changes. A study describes each combination of one change per axis with each case. In a change, a list in place
+of a value means its values in turn.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ibprof_lab.simulation.study.sizes_and_times import LARGEST, UNITS_OF_SIZE, 
 
 Made = TypeVar("Made", Hardware, Effort)
 
-# Numbers as in YAML 1.2 and everywhere else: to YAML 1.1, 1e7 is none, 1:30 is 90 and 010 is 8.
+# Numbers as in YAML 1.2: in YAML 1.1, 1e7 is text, 1:30 is 90 and 010 is 8.
 _NUMBERS = {
     "tag:yaml.org,2002:int": r"[-+]?(?:0|[1-9][0-9]*)$",
     "tag:yaml.org,2002:float": r"[-+]?(?:(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|[0-9]+[eE][-+]?[0-9]+)$",
@@ -38,22 +38,22 @@ _NUMBERS = {
 _LARGEST_FILE = 16 << 20
 
 VARYING_KEYS = ("routing", "servers", "server_placement", "job_placement", "hardware", "measured", "jobs")
-"""Keys of a change. Its `jobs` is a mapping from a job's name to what changes of it."""
+"""Keys of a change. Its `jobs` maps a job's name to the job's changes."""
 
 QUICK_KEYS = ("vary", "cases")
-"""Keys of `quick`, which replace those of the study."""
+"""Keys of `quick`, which replace the study's keys."""
 
 _PLAIN_LISTS = ("hosts", "servers")
-"""Keys whose lists are one value."""
+"""Keys whose list is a single value."""
 
 _DEPTH = 2
-"""Mappings within a change: its jobs, and each of them."""
+"""Depth of mappings in a change: its jobs, and the keys of each job."""
 
 _MOST_VARIANTS = 10_000
 
 
 class YamlMapping(dict[Any, Any]):
-    """A mapping that knows its lines in the file."""
+    """A mapping with the lines of its keys."""
 
     line = 1
 
@@ -63,7 +63,7 @@ class YamlMapping(dict[Any, Any]):
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML whose mappings know their lines, and have each key once."""
+    """YAML loader whose mappings have lines and unique keys."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: ARG002  (always deep)
         made = YamlMapping()
@@ -91,10 +91,10 @@ for _tag, _pattern in _NUMBERS.items():
 
 
 def load_yaml(path: Path) -> Any:
-    """Read YAML whose mappings know their lines.
+    """Read YAML whose mappings have lines.
 
     Raises:
-        InputError: it is not YAML.
+        InputError: the file is not YAML.
     """
     with path.open("rb") as file:
         text = file.read(_LARGEST_FILE + 1)
@@ -105,7 +105,7 @@ def load_yaml(path: Path) -> Any:
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
         raise InputError(path, line, "YAML", str(error.problem).removeprefix("found ")) from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:  # not UTF-8, a date or number that cannot be
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # not UTF-8, or an impossible date or number
         raise InputError(path, None, "YAML", quote_found(str(error))) from error
 
 
@@ -114,19 +114,19 @@ class StudyReader:
     """Reads values, and makes errors that name their lines.
 
     Attributes:
-        path: of the study.
-        lines: of values by their names, as they are read.
+        path: path of the study.
+        lines: line of each value by name, filled during reading.
     """
 
     path: Path
     lines: dict[str, int] = field(default_factory=dict)
 
     def fail(self, where: str, expected: str, found: object) -> InputError:
-        """Make the error of a value."""
-        # What is not there has no line: then that of what it should be in.
+        """Return the error of a value."""
+        # A missing value has no line: use the line of its container.
         job, *_ = re.split(r"'s |\.", where)
         line = self.lines.get(where) or self.lines.get(job) or self.lines.get("jobs" if job[:4] == "job " else "")
-        # Not all of what is nested: with aliases in it, a short file says more than memory holds.
+        # Nested values are shortened: with aliases, a short file can expand beyond the memory.
         said = (
             ("a list" if found else "an empty one")
             if isinstance(found, list)
@@ -137,7 +137,7 @@ class StudyReader:
         return InputError(self.path, line, f"{where} to be {expected}", said)
 
     def mapping(self, where: str, value: object, keys: tuple[str, ...], inside: str = "{}") -> YamlMapping:
-        """Read a mapping that has no other keys."""
+        """Read a mapping without other keys."""
         if not isinstance(value, YamlMapping):
             raise self.fail(where, "a mapping", value)
         self.lines[where] = value.line
@@ -173,21 +173,21 @@ class StudyReader:
         if value == 0 and least == 0:
             return 0.0
         if units is UNITS_OF_SIZE and isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= most:
-            return float(value)  # of bytes, as the keys say
+            return float(value)  # the key names the unit: bytes
         unit = next(iter(units))
         at_most = "" if most == LARGEST else f", {most} {unit} at most"
         raise self.fail(where, f"a quantity such as 4 {unit} ({', '.join(units)}){at_most}", value)
 
     def text(self, where: str, value: object) -> str:
-        """Read a text that says something."""
+        """Read a non-empty text."""
         if value is None or isinstance(value, (list, dict)) or not str(value).strip():
             raise self.fail(where, "a text", value)
         return str(value)
 
     def file(self, where: str, value: object) -> str:
-        """Return the path of a file next to the study, or else in the current folder; synthetic names stay."""
+        """Return the path of a file next to the study, or else in the current folder; synthetic names are unchanged."""
         name = self.text(where, value)
-        if not name.isprintable():  # a zero, say, that no file's name can have
+        if not name.isprintable():  # for example a null character, which no file name can have
             raise self.fail(where, "printable", name)
         if is_synthetic(name):
             return name
@@ -197,7 +197,7 @@ class StudyReader:
         raise self.fail(where, f"a file next to {self.path.name} or in the current folder", name)
 
     def hosts(self, where: str, value: object) -> list[str]:
-        """Read names of hosts: one expression such as node[01-04,7],login1, or a list of them."""
+        """Read host names: one expression such as node[01-04,7],login1, or a list of them."""
         given = value if isinstance(value, list) else [value]
         names = []
         for each in given:
@@ -210,17 +210,17 @@ class StudyReader:
         return names
 
     def refusal(self, where: str) -> Refuse:
-        """Return what makes the errors of a value."""
+        """Return a function that makes the errors of a value."""
         return lambda expected, found: self.fail(where, expected, found)
 
     def choice(self, where: str, value: object, values: tuple[str, ...]) -> str:
-        """Read one of some words."""
+        """Read one of several words."""
         if value not in values:
             raise self.fail(where, f"one of {', '.join(values)}", value)
         return str(value)
 
     def numbers(self, where: str, value: object, base: Made) -> Made:
-        """Read a mapping of numbers, in place of some of those of another."""
+        """Read a mapping of numbers that replaces some numbers of `base`."""
         named = {each.name: str(each.type) for each in fields(base)}
         given = self.mapping(where, value, tuple(named), f"{where}.{{}}")
         made: dict[str, Any] = {}
@@ -236,23 +236,23 @@ class StudyReader:
 
 
 def choose_quick(reader: StudyReader, study: YamlMapping) -> YamlMapping:
-    """Return a study with what its `quick` replaces."""
+    """Return a study after the replacements of its `quick` part."""
     quick = reader.mapping("quick", study.get("quick", YamlMapping()), QUICK_KEYS, "quick.{}")
     return _merge(study, quick)
 
 
 def varies(study: Mapping[str, Any]) -> bool:
-    """Return whether a study has variations."""
+    """Return True if a study has variations."""
     return "vary" in study or "cases" in study
 
 
 def expand_variations(reader: StudyReader, study: YamlMapping, job_keys: tuple[str, ...]) -> list[YamlMapping]:
-    """Return the studies that a study stands for, each without variations.
+    """Return the studies without variations that a study describes.
 
     Args:
-        reader: of the study.
-        study: whose jobs are a list.
-        job_keys: what a change of a job may have.
+        reader: reader of the study.
+        study: study with a list of jobs.
+        job_keys: permitted keys of a job's change.
 
     Raises:
         InputError: `vary` or `cases` are invalid, or there are more than 10,000 variants.
@@ -288,7 +288,7 @@ def _read_change(
 
 
 def _list_choices(change: YamlMapping, depth: int) -> Iterator[list[Any]]:
-    """Yield the values that each key of a change takes in turn; of mappings in it down to a depth."""
+    """Yield the values of each key of a change, down to a depth of nested mappings."""
     for key, value in change.items():
         if isinstance(value, YamlMapping) and depth:
             yield list(_spread(value, depth - 1))
@@ -299,7 +299,7 @@ def _list_choices(change: YamlMapping, depth: int) -> Iterator[list[Any]]:
 
 
 def _count(change: YamlMapping, depth: int = _DEPTH) -> int:
-    """Return the number of changes that a change with lists stands for."""
+    """Return the number of changes described by a change with lists."""
     counts = (
         _count(value, depth - 1)
         if isinstance(value, YamlMapping) and depth
@@ -331,7 +331,7 @@ def _apply(study: YamlMapping, changes: tuple[YamlMapping, ...]) -> YamlMapping:
 
 
 def _merge(base: YamlMapping, change: Mapping[str, Any], lines: Mapping[str, int] | None = None) -> YamlMapping:
-    """Return a mapping with the values of another, and of mappings in it what both have."""
+    """Return a mapping with the values of another one; mappings in both are merged likewise."""
     merged = YamlMapping()
     merged.line = base.line
     lines = change.lines if isinstance(change, YamlMapping) else lines or {}

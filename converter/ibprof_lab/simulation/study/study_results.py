@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Running a study: its simulations, its tables and its summary."""
+"""Execution of a study: simulations, tables and summary."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ SUMMARY = "summary.json"
 
 @dataclass(frozen=True, slots=True)
 class StudyOutput:
-    """Where and how results are written.
+    """Destination and format of results.
 
     Attributes:
-        folder: of results; a study that was begun in it is continued.
-        stored: tables of stored results alone, without any simulation.
-        parquet: tables as Parquet too.
+        folder: folder of results; an unfinished study in it is continued.
+        stored: True for tables of stored results only, without simulations.
+        parquet: True to write tables as Parquet too.
     """
 
     folder: Path
@@ -55,10 +55,10 @@ class StudyResults(NotebookView):
     """The results of a study.
 
     Attributes:
-        conclusions: the slow-downs.
-        rows: a row for each simulation.
+        conclusions: slow-downs.
+        rows: a row per simulation.
         notes: facts on profiles and fabric that limit the results, a sentence each.
-        slow_senders: sentences on hosts that send more slowly than their peers in the run that is shown.
+        slow_senders: sentences on hosts that send more slowly than their peers in the displayed run.
     """
 
     conclusions: Mapping[str, Any]
@@ -70,12 +70,12 @@ class StudyResults(NotebookView):
         return printable(f"<StudyResults of {len(self.rows)} simulations: {json.dumps(self.conclusions)}>")
 
     def count_unsettled(self) -> list[tuple[str, int]]:
-        """Return the reasons why means did not settle, each with its number of simulations, most frequent first."""
+        """Return the reasons for unsettled means with the number of simulations, most frequent first."""
         return Counter(str(row["note"]) for row in self.rows if not row["is_settled"]).most_common()
 
 
 def estimate_study(plan: StudyPlan, workers: int) -> dict[str, float]:
-    """Return the number of simulations of a study, their packet hops, and about how many minutes they take."""
+    """Return a study's number of simulations, its packet hops, and the approximate minutes."""
     cells = _list_unique(plan)
     hops, seconds = (sum(map(estimate, cells)) for estimate in (estimate_hops, estimate_seconds))
     return {"simulations": len(cells), "packet_hops": round(hops), "minutes": round(seconds / workers / 60, 1)}
@@ -85,13 +85,13 @@ def run_study(plan: StudyPlan, options: StudyOutput, pool: Executor, tell: Calla
     """Simulate a study, and write its tables and its summary.
 
     Args:
-        plan: the study.
-        options: of the output.
-        pool: where to simulate.
-        tell: receives the work done, and all work.
+        plan: plan of the study.
+        options: options of the output.
+        pool: pool for the simulations.
+        tell: callback with the completed work and the total work.
 
-    Raises:
-        MissingToolError: Parquet is wanted and pyarrow is not installed.
+        Raises:
+        MissingToolError: Parquet is requested and pyarrow is not installed.
         InconsistentError: a simulation is impossible.
     """
     folder = options.folder
@@ -99,7 +99,7 @@ def run_study(plan: StudyPlan, options: StudyOutput, pool: Executor, tell: Calla
     if options.parquet:
         need_parquet()
     cells = _list_unique(plan)
-    # Impossible settings are refused before anything is simulated, by the process that can report it.
+    # This process can report errors, so it refuses impossible settings before any simulation.
     for cell in {cell.setting: cell for cell in cells}.values():
         set_up(cell)
     outcomes = find_stored(cells, folder) if options.stored else run_cells(cells, folder, pool, tell)
@@ -114,12 +114,12 @@ def run_study(plan: StudyPlan, options: StudyOutput, pool: Executor, tell: Calla
 
 
 def list_notes(plan: StudyPlan) -> tuple[str, ...]:
-    """Return the notes on a study, on its profiles and on its fabric, a sentence each."""
+    """Return the notes on a study, its profiles and its fabric, a sentence each."""
     return (*plan.notes, *list_run_notes(plan.cells[0].workloads), *list_fabric_notes(plan.setting.network))
 
 
 def choose_shown(plan: StudyPlan) -> Cell:
-    """Return the simulation of all jobs that is shown: of a study that varies, the one with the command's setting."""
+    """Return the displayed simulation of all jobs; in a study with variations, one with the command's setting."""
     together = [cell for cell in plan.cells if not cell.is_alone]
     return next((cell for cell in together if cell.setting == plan.setting), (together or plan.cells)[0])
 
@@ -132,7 +132,7 @@ def _write_tables(options: StudyOutput, tables: Mapping[str, Sequence[Row]]) -> 
     for name, rows in tables.items():
         path = options.folder / name
         for each, is_wanted in ((path, True), (path.with_suffix(".parquet"), options.parquet)):
-            each.unlink(missing_ok=True)  # of an older study
+            each.unlink(missing_ok=True)  # from an older study
             if rows and is_wanted:
                 write_table(each, rows)
 
@@ -154,14 +154,14 @@ def _summarise(plan: StudyPlan, found: StudyResults) -> dict[str, Any]:
 
 
 def _conclude(means: Sequence[Mean], traced: Collection[str]) -> dict[str, Any]:
-    """Return the time of each measured job alone and next to the others, and its slow-down.
+    """Return the time of each measured job alone and with the other jobs, and its slow-down.
 
-    The time of a job is the mean latency of its messages. That of a traced program is the time that it takes as a
-    whole; the latency of its messages has a key of its own.
+    The time of a job is the mean latency of its messages. The time of a traced program is its total run time; the
+    latency of its messages has a separate key.
 
     Args:
-        means: over seeds.
-        traced: names of the jobs that replay a traced program.
+        means: means over seeds.
+        traced: names of jobs that replay a traced program.
     """
     concluded: dict[str, Any] = {}
     for mean in means:
@@ -180,7 +180,7 @@ def _conclude(means: Sequence[Mean], traced: Collection[str]) -> dict[str, Any]:
 
 
 def _conclude_by(means: Sequence[Mean], columns: Sequence[str]) -> dict[str, Any]:
-    """Return the slow-downs of each job by the values of columns."""
+    """Return the slow-downs of each job by values of the columns."""
     concluded: dict[str, Any] = {}
     for mean in means:
         if mean["run"] == "interference":
@@ -191,7 +191,7 @@ def _conclude_by(means: Sequence[Mean], columns: Sequence[str]) -> dict[str, Any
 
 def _name_value(mean: Mean, column: str) -> str:
     value = mean[column]
-    # Words need no name of their column; numbers do.
+    # Numbers need the name of their column; words do not.
     return (
         value if isinstance(value, str) else f"{column}={value:g}" if isinstance(value, float) else f"{column}={value}"
     )

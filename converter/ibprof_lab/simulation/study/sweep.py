@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many simulations: several at once, on this machine or over MPI; results are stored, and reused after a stop."""
+"""Many simulations in parallel, on this machine or over MPI; stored results are reused after a stop."""
 
 from __future__ import annotations
 
@@ -28,44 +28,44 @@ from ibprof_lab.simulation.study.cost_estimate import estimate_seconds
 from ibprof_lab.simulation.workload.workloads import Role
 
 STORE = "results.jsonl"
-"""In a study's folder: a line for each simulation that is done, with all that it is the outcome of."""
+"""File in a study's folder with a line per completed simulation: its inputs and its outcome."""
 
 _WORLD_SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS")
 _UNIT_S = 0.005
-"""Estimated seconds of work in a unit of progress."""
+"""Estimated seconds of work per unit of progress."""
 _WORTH_PROCESSES_S = 1.0
-"""Estimated seconds of work up to which it is done in this process: a new one takes longer to import this package."""
+"""Largest estimated work in this process, seconds; a new process takes longer to import this package."""
 _RECORDED = (Role.PROFILE, Role.REPLAY, Role.GOAL)
 _TOGETHER = 10.0
-"""Seconds within which two interrupts are one."""
+"""Two interrupts within this number of seconds count as one."""
 
 
 class _Processes(ProcessPoolExecutor):
-    """Processes of this machine, which start when they are needed, and a thread of this process for a little work."""
+    """Processes of this machine, started on demand, and a thread of this process for small amounts of work."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.thread = ThreadPoolExecutor(1)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Shut down both."""
+        """Shut down processes and thread."""
         super().shutdown(wait, cancel_futures=cancel_futures)
         self.thread.shutdown(wait, cancel_futures=cancel_futures)
 
 
 @contextmanager
 def open_pool(workers: int) -> Iterator[Executor | None]:
-    """Open what simulations are given to: processes of this machine, or the other ranks under `mpirun -n K`.
+    """Open a pool for simulations: processes of this machine, or the other ranks under `mpirun -n K`.
 
     Args:
-        workers: processes.
+        workers: number of processes.
 
     Yields:
-        The pool; None in a rank that has served another's pool and has nothing left to do.
+        The pool; None in a rank that served another rank's pool and has no work left.
 
     Raises:
-        MissingToolError: it was started by mpirun and there is no mpi4py.
-        InconsistentError: mpi4py is not of the MPI whose mpirun started it.
+        MissingToolError: mpirun started the command and mpi4py is missing.
+        InconsistentError: mpi4py belongs to another MPI library than mpirun.
     """
     if any(int(os.environ.get(name, "1")) > 1 for name in _WORLD_SIZES):
         with _open_ranks() as ranks:
@@ -74,7 +74,7 @@ def open_pool(workers: int) -> Iterator[Executor | None]:
     pool: Executor = (
         _Processes(workers, mp_context=get_context("spawn"), initializer=_end_with_parent)
         if workers > 1
-        else ThreadPoolExecutor(1)  # which need not read the fabric once more
+        else ThreadPoolExecutor(1)  # these need not read the fabric again
     )
     with _interrupted_once():
         try:
@@ -83,7 +83,7 @@ def open_pool(workers: int) -> Iterator[Executor | None]:
             interrupted.set()
             for child in active_children():
                 child.terminate()
-            # Waits for the pool's own thread, which would else write to a closed pipe when Python ends.
+            # Wait for the pool's thread, which would otherwise write to a closed pipe at Python's end.
             pool.shutdown(cancel_futures=True)
             raise
         finally:
@@ -93,9 +93,9 @@ def open_pool(workers: int) -> Iterator[Executor | None]:
 
 @contextmanager
 def _interrupted_once() -> Iterator[None]:
-    """Take the first interrupt alone: a second one, as `timeout` sends, would break into what the first one ends.
+    """Handle only the first interrupt: a second one, as from `timeout`, would break into the shutdown after the first.
 
-    The second may be on its way in another thread when all has ended, so that it is awaited for a while after that too.
+    The second interrupt may arrive in another thread after the end, so that it is awaited for a while.
     """
     if current_thread() is not main_thread() or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
@@ -128,7 +128,7 @@ def _open_ranks() -> Iterator[Executor | None]:
     if MPI.COMM_WORLD.Get_size() == 1:
         raise InconsistentError("mpirun started several ranks, but mpi4py sees one: it is not of the same MPI")
     with MPICommExecutor(MPI.COMM_WORLD, root=0) as entered:
-        pool = cast("Executor | None", entered)  # its stub says that it is what it only enters
+        pool = cast("Executor | None", entered)  # its stub declares the object that it only enters
         try:
             yield pool
         except BaseException:
@@ -139,7 +139,7 @@ def _open_ranks() -> Iterator[Executor | None]:
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Hold interrupts back: for a while here, for good in processes that begin meanwhile, which their parent ends."""
+    """Block interrupts: temporarily in this process, permanently in new processes, which their parent ends."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -148,7 +148,7 @@ def _interrupts_held() -> Iterator[None]:
 
 
 def _end_with_parent() -> None:
-    """End this process with its parent, whatever ended that."""
+    """End this process whenever its parent ends."""
     parent = parent_process()
     if parent is not None:
         Thread(target=lambda: (connection.wait([parent.sentinel]), os._exit(1)), daemon=True).start()
@@ -156,7 +156,7 @@ def _end_with_parent() -> None:
 
 @contextmanager
 def keep_results(folder: Path | None) -> Iterator[Path]:
-    """Yield the folder of results, made if necessary; a temporary one where none is named."""
+    """Yield the folder of results, created if necessary; a temporary folder if none is named."""
     if folder is None:
         with TemporaryDirectory(prefix="ibprof-sim-") as temporary:
             yield Path(temporary)
@@ -168,13 +168,13 @@ def keep_results(folder: Path | None) -> Iterator[Path]:
 def run_cells(
     cells: Sequence[Cell], folder: Path, pool: Executor, tell: Callable[[int, int], None] = lambda _done, _all: None
 ) -> dict[str, Outcome]:
-    """Simulate what has not been yet, seed by seed, and keep each outcome as soon as it is there.
+    """Simulate missing cells, seed by seed, and store each outcome immediately.
 
     Args:
-        cells: of the study.
-        folder: of the study; outcomes in it are taken over.
-        pool: where to simulate, if the work is worth the start of processes.
-        tell: receives the work done, and all work, in units of estimated time.
+        cells: cells of the study.
+        folder: folder of the study; outcomes in it are reused.
+        pool: pool for the simulations, if the work justifies the start of processes.
+        tell: callback with the completed work and the total work, in units of estimated time.
 
     Returns:
         Outcomes by key.
@@ -190,12 +190,12 @@ def run_cells(
         wanted = {cell.key: cell for cell in cells}
         missing = {key: cell for key, cell in wanted.items() if key not in outcomes}
         cost = {key: max(round(estimate_seconds(cell) / _UNIT_S), 1) for key, cell in wanted.items()}
-        # The longest of a seed first, so that no process is left alone with one at the end.
+        # The longest cells of a seed come first, so that no process ends with a long one alone.
         in_turn = sorted(missing.values(), key=lambda cell: (cell.seed, -cost[cell.key]))
         done, all_of = sum(cost[key] for key in wanted if key in outcomes), sum(cost.values())
         tell(done, all_of)
         if store.stat().st_size and not store.read_bytes().endswith(b"\n"):
-            file.write("\n")  # a line that was cut when its writer was killed is no part of the next one
+            file.write("\n")  # complete the line of a killed writer, so that the next line is separate
         if isinstance(pool, _Processes) and _is_little(missing.values(), sum(cost[key] for key in missing) * _UNIT_S):
             pool = pool.thread
         with _interrupts_held():
@@ -214,23 +214,23 @@ def run_cells(
 
 
 def _is_little(cells: Iterable[Cell], seconds: float) -> bool:
-    """Return whether processes would not be worth their start; the work of recorded runs is estimated too low."""
+    """Return True if the work does not justify starting processes; estimates for recorded runs are too low."""
     recorded = any(each.role in _RECORDED for cell in cells for each in cell.workloads)
     return not recorded and seconds <= _WORTH_PROCESSES_S
 
 
 def _claim(file: TextIO, folder: Path) -> None:
-    """Keep other processes out of a folder until the file is closed, where its file system can."""
+    """Lock a folder against other processes until the file is closed, if the file system supports locks."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise UsageError(f"{folder}: another ibprof-sim simulates here; -o gives another folder") from None
     except OSError:
-        pass  # a file system without locks: what both simulate is then done twice, with the same results
+        pass  # a file system without locks: two processes may do the same work, with the same results
 
 
 def find_stored(cells: Sequence[Cell], folder: Path) -> dict[str, Outcome]:
-    """Return the outcomes that a folder has, without any simulation."""
+    """Return the outcomes stored in a folder, without simulations."""
     outcomes = {each.key: each for each in _read_store(folder / STORE)}
     return {cell.key: outcomes[cell.key] for cell in cells if cell.key in outcomes}
 
@@ -250,7 +250,7 @@ def _replace_nan(value: Any) -> Any:
 
 
 def _read_store(store: Path) -> Iterator[Outcome]:
-    """Yield the results of a store; lines that are damaged, cut or of another schema are simulated again."""
+    """Yield the results of a store, without lines that are damaged, truncated or of another schema."""
     if not store.exists():
         return
     for line in store.read_text(encoding="ascii", errors="replace").splitlines():

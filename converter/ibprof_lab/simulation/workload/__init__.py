@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs as messages between hosts: patterns, collectives, recorded runs, and the hosts that they are given."""
+"""Jobs as messages between hosts: patterns, collectives, recorded runs, and their hosts."""

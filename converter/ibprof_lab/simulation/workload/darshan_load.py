@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The I/O load of a job that Darshan recorded: size, number and time of its requests.
 
-Source: the POSIX module of Darshan's logs (darshan-util manual, "Additional modules"), which counts all requests that
-reach the file system's client, of MPI-IO and HDF5 too. `python -m` this module prints the sums over a log as JSON.
+Source: the POSIX module of Darshan's logs (darshan-util manual, "Additional modules"). It counts all requests that
+reach the file system's client, including those from MPI-IO and HDF5. Run with `python -m`, this module prints the sums
+over a log as JSON.
 """
 
 from __future__ import annotations
@@ -17,26 +18,26 @@ from typing import Any
 from ibprof.errors import InputError, MissingToolError, quote_found
 
 READ_REQUEST = 256
-"""Bytes of what a client sends to be answered with what it reads; a log does not have them."""
+"""Assumed bytes of a client's read request, which a log does not state."""
 
 _ENDING = ".darshan"
 _LONGEST_S = 600
 _MODULE = "POSIX"
 
 _NOT_INSTALLED = 4
-"""Exit status of the process that reads the log, where PyDarshan is missing."""
+"""Exit status of the log-reading process without PyDarshan."""
 
 
 @dataclass(frozen=True, slots=True)
 class DarshanLoad:
-    """Requests of a job.
+    """The requests of a job.
 
     Attributes:
-        processes: of the job.
-        requests: reads and writes, of all processes.
-        bytes: moved by them.
-        read_bytes: the part of them that was read.
-        span_ns: from the first request's start to the last one's end.
+        processes: number of processes.
+        requests: number of reads and writes of all processes.
+        bytes: number of bytes read and written.
+        read_bytes: number of bytes read.
+        span_ns: time from the first request's start to the last request's end.
     """
 
     processes: int
@@ -52,15 +53,15 @@ class DarshanLoad:
 
     @property
     def reads(self) -> int:
-        """Bytes of what a client sends where most bytes are read; 0 where they are written."""
+        """Request size of a client in bytes if most bytes are read; 0 if most are written."""
         return READ_REQUEST if 2 * self.read_bytes > self.bytes else 0
 
     def cycle_ns(self, clients: int) -> float:
-        """Return the mean time from a client's request to its next, where the requests are spread over clients."""
+        """Return the mean time between a client's requests, if clients share the requests evenly."""
         return self.span_ns * clients / self.requests
 
     def describe(self, path: Path) -> str:
-        """Return what is simulated of the log, in a sentence."""
+        """Return a sentence on the simulated load."""
         return (
             f"{path}: {self.requests:,} requests of {self.request_bytes:,} bytes by {self.processes:,} processes in "
             f"{self.span_ns / 1e9:.3g} s, {self.read_bytes / self.bytes:.0%} of the bytes read. They are simulated as "
@@ -69,7 +70,7 @@ class DarshanLoad:
 
 
 def is_darshan_log(path: Path) -> bool:
-    """Return whether a file's name is that of a log of Darshan."""
+    """Return True if a file name is that of a Darshan log."""
     return path.name.endswith(_ENDING)
 
 
@@ -81,8 +82,8 @@ def read_darshan_load(path: Path) -> DarshanLoad:
         InputError: the file is no log, or has no requests.
     """
     with path.open("rb"):
-        pass  # Darshan's library has no message for a file that is missing
-    # In a process of its own: the library aborts on damaged logs.
+        pass  # Darshan's library has no error message for a missing file
+    # In a separate process, since the library aborts on damaged logs.
     line = [sys.executable, "-m", __name__, str(path)]
     done = subprocess.run(line, capture_output=True, text=True, errors="replace", timeout=_LONGEST_S, check=False)
     if done.returncode == _NOT_INSTALLED:
@@ -98,7 +99,7 @@ def read_darshan_load(path: Path) -> DarshanLoad:
 
 
 def main() -> int:
-    """Print the fields of `DarshanLoad` for the log that the first argument names."""
+    """Print the fields of `DarshanLoad` for the log in the first argument."""
     try:
         import darshan  # noqa: PLC0415  (an optional dependency)
     except ImportError:
@@ -121,12 +122,12 @@ def main() -> int:
 
 
 def _sum(tables: list[dict[str, Any]], counter: str) -> int:
-    """Return the sum over files; unknown values are below 0."""
+    """Return the sum over files; unknown values are negative."""
     return sum(int(table["counters"][counter].clip(lower=0).sum()) for table in tables)
 
 
 def _find_span(tables: list[dict[str, Any]]) -> tuple[float, float]:
-    """Return first start and last end of a request, in seconds from the job's start; files without any have 0."""
+    """Return first start and last end of requests, seconds since the job's start; files without requests have 0."""
     starts, ends = [], []
     for table in tables:
         for kind in ("READ", "WRITE"):

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GOAL files: what each rank of a program computes, sends and receives, and which operation waits for which.
+"""GOAL files: computations, sends and receives of each rank of a program, and their dependencies.
 
 Source: T. Hoefler, T. Schneider and A. Lumsdaine, "LogGOPSim - simulating large-scale applications in the LogGOPS
 model", Proc. 19th ACM International Symposium on High Performance Distributed Computing, 2010; the text format is that
 of its schedule generator.
 
-Operations are ordered as in a run on a network without delays. Messages meet receives as MPI lets them: a receive takes
-the earliest message that fits its source and tag.
+Operations have the order of a run on a network without delays. Messages match receives by MPI's rules: a receive takes
+the earliest message with its source and tag.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from ibprof.errors import InputError, quote_found
 from ibprof_lab.simulation.workload.program_steps import LEAST_RENDEZVOUS, Operation, RankProgram, lay_out_program
 
 OPERATIONS_MOST = 1 << 22
-"""Operations of a file, all ranks together."""
+"""Largest number of operations in a file, over all ranks."""
 
 _LARGEST = 1 << 50
-"""Bytes of a message, and ns that a rank computes, at most: the engine's clock counts more."""
+"""Largest message in bytes, and longest computation in ns, within the range of the engine's clock."""
 
 _RANKS = re.compile(r"num_ranks (\d{1,7})")
 _RANK = re.compile(r"rank (\d{1,7}) ?\{")
@@ -43,20 +43,20 @@ _COMMENT = re.compile(r"/\*.*?\*/")
 _FORMS = "num_ranks N, rank R {, LABEL: calc NS, send Bb to R tag T or recv Bb from R tag T, LABEL requires LABEL, or }"
 
 ANY = -1
-"""Source or tag of a receive that takes any."""
+"""Wildcard for the source or tag of a receive."""
 
 _Waiting = dict[tuple[int, int], deque[tuple[int, Operation]]]
-"""Messages or receives of a rank that have no counterpart yet, by source and tag, with their numbers."""
+"""Messages or receives of a rank without a counterpart, by source and tag, with their numbers."""
 
 
 @lru_cache(maxsize=4)
 def load_goal(path: Path) -> RankProgram:
-    """Read a GOAL file as steps that the packet engine runs.
+    """Read a GOAL file as steps for the packet engine.
 
-    A rank does one thing at a time, in the order of a network without delays; see `order_operations`.
+    A rank does one operation at a time, in the order of a network without delays; see `order_operations`.
 
     Raises:
-        InputError: it is no GOAL file, a message has no counterpart, or operations wait for each other.
+        InputError: the file is not GOAL, a message has no counterpart, or operations wait for each other.
     """
     ranks, is_simplified = _read(path)
     _count_messages(path, ranks)
@@ -67,7 +67,7 @@ def load_goal(path: Path) -> RankProgram:
 
 
 def _read(path: Path) -> tuple[list[list[Operation]], bool]:
-    """Read the operations of each rank, and whether any is for a second processor or adapter."""
+    """Return the operations of each rank, and True if an operation is for a second processor or adapter."""
     ranks: list[list[Operation]] = []
     rank: int | None = None
     labels: dict[str, Operation] = {}
@@ -99,7 +99,7 @@ def _read(path: Path) -> tuple[list[list[Operation]], bool]:
 
 
 def _list_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the lines that say something, with one space between words and without comments, and their numbers."""
+    """Yield the numbers and texts of non-empty lines, without comments and with single spaces."""
     within = False
     with path.open(encoding="utf-8", errors="replace") as file:
         for number, line in enumerate(file, start=1):
@@ -128,7 +128,7 @@ def _add_operation(
     ranks: Sequence[list[Operation]],
     labels: dict[str, Operation],
 ) -> None:
-    """Add an operation to its rank, and to the labels."""
+    """Add an operation to its rank and to the labels."""
     label = found["label"]
     if label in labels:
         raise InputError(path, line, "a label of one operation", quote_found(label))
@@ -147,7 +147,7 @@ def _add_operation(
 
 
 def _add_order(path: Path, number: int, line: str, labels: dict[str, Operation]) -> None:
-    """Read a line that makes an operation wait for another, or for its beginning."""
+    """Read a line that makes an operation wait for the end or the beginning of another one."""
     found = _ORDER.fullmatch(line)
     if not found or found["after"] not in labels or found["before"] not in labels:
         raise InputError(path, number, _FORMS, quote_found(line))
@@ -155,7 +155,7 @@ def _add_order(path: Path, number: int, line: str, labels: dict[str, Operation])
 
 
 def _count_messages(path: Path, ranks: Sequence[Sequence[Operation]]) -> None:
-    """Check that each rank is sent what it receives: by source and tag, in number where it takes any."""
+    """Check that each rank is sent its received messages: by source and tag, or by number for receives from any."""
     sends: dict[int, list[Operation]] = {}
     for operations in ranks:
         for each in operations:
@@ -180,11 +180,11 @@ def _count_messages(path: Path, ranks: Sequence[Sequence[Operation]]) -> None:
 
 
 def order_operations(ranks: Sequence[Sequence[Operation]]) -> tuple[list[list[Operation]], Operation | None]:
-    """Return what each rank does in its order, and an operation that waits forever; None without any.
+    """Return each rank's operations in order, and an operation that waits forever; None without such an operation.
 
-    Sends know their `receive` then, and large ones that others wait for their `sent`. A receive comes next before the
-    first operation that requires its message: a rank waits for nothing that it does not need. No two ranks can block
-    each other by this order.
+    Afterwards sends have their `receive`, and large sends with waiting operations have their `sent`. A receive precedes
+    the first operation that requires its message: a rank waits only for messages that it needs. This order cannot
+    deadlock two ranks.
     """
     run = _Run(len(ranks))
     for operations in ranks:
@@ -218,7 +218,7 @@ class _Run:
         heapq.heappush(self._due, (time, self._number(), operation, is_leaving))
 
     def finish(self) -> None:
-        """Run until nothing is due."""
+        """Run until no operation is due."""
         while self._due:
             now, _, operation, is_leaving = heapq.heappop(self._due)
             if is_leaving:
@@ -230,17 +230,17 @@ class _Run:
                 self._begin(now, operation)
 
     def is_received(self, receive: Operation) -> bool:
-        """Return whether a receive has its message."""
+        """Return True if a receive has its message."""
         return id(receive) in self._received
 
     def append_wait(self, receive: Operation) -> None:
-        """Append a wait for a message to its rank's order, unless it is there."""
+        """Append a wait for a message to its rank's order, if it is not there already."""
         if not receive.is_ordered:
             receive.is_ordered = True
             self.ordered[receive.rank].append(receive)
 
     def _begin(self, now: int, operation: Operation) -> None:
-        """Begin to compute, or have a message leave, when the rank has computed."""
+        """Begin a computation, or let a message leave after the rank's computation."""
         rank = operation.rank
         self._append(operation)
         begin = max(now, self._busy_until[rank])
@@ -255,7 +255,7 @@ class _Run:
         self._release(operation, begin + operation.amount, at_beginning=False)
 
     def _append(self, operation: Operation) -> None:
-        """Append an operation to its rank's order, after the waits for all that it requires."""
+        """Append an operation to its rank's order, after the waits for its requirements."""
         todo, operation.needs = list(operation.needs or ()), None
         while todo:
             before, for_beginning = todo.pop()
@@ -307,7 +307,7 @@ class _Run:
 
 
 def _take(waiting: _Waiting, source: int, tag: int) -> Operation | None:
-    """Take out the earliest operation that fits a source and a tag, each of which may be `ANY`."""
+    """Remove the earliest operation with the given source and tag, each of which may be `ANY`, and return it."""
     likely = waiting if ANY in (source, tag) else ((source, tag), (ANY, tag), (source, ANY), (ANY, ANY))
     fitting = [
         (waiting[key][0][0], key)

@@ -28,11 +28,11 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class HostAssignment:
-    """Hosts by what they are used for.
+    """Hosts by use.
 
     Attributes:
-        servers: int64 [server], hosts.
-        jobs: int64 [client] hosts of each job; a host is in one at most.
+        servers: int64 [server], hosts of the servers.
+        jobs: int64 [client], hosts of each job; no host is in two jobs.
     """
 
     servers: Ints
@@ -40,7 +40,7 @@ class HostAssignment:
 
 
 def order_leaves(network: SimulatedNetwork) -> list[Ints]:
-    """Return the hosts of each leaf by port; leaves as a tree is drawn, pods together, or in the order of the file."""
+    """Return the hosts of each leaf by port; leaves in drawing order (pods together), or in file order."""
     layout = lay_out([network.subnet.fabric])[0]
     fabric = network.subnet.fabric
     host_node = fabric.port_node[network.host_port]
@@ -60,7 +60,7 @@ def order_leaves(network: SimulatedNetwork) -> list[Ints]:
 
 
 _NEEDED = dict.fromkeys((Role.PAIRS, *SCHEDULES), 2)
-"""Hosts that a role takes at least, where it is not one."""
+"""Smallest number of hosts of a role, if it is not one."""
 
 
 def assign_hosts(
@@ -72,10 +72,10 @@ def assign_hosts(
     random: np.random.Generator,
     server_hosts: Sequence[int] = (),
 ) -> HostAssignment:
-    """Assign hosts to servers and to jobs: named ones, and to each other job its share of the rest.
+    """Assign named hosts to servers and jobs, and to each other job its share of the remaining hosts.
 
     Raises:
-        InconsistentError: there are not enough hosts, or one is named twice.
+        InconsistentError: there are not enough hosts, or a host is named twice.
     """
     leaves = order_leaves(network)
     if sum(workload.share for workload in workloads) > 1 + 1e-9:
@@ -98,7 +98,7 @@ def assign_hosts(
             raise InconsistentError(f"job {name}: it needs {size} hosts, and {left} are free of {compute}")
     assigned, begin = [], 0
     for number, workload in enumerate(workloads):
-        # Jobs with a share leave the others what they cannot do without.
+        # Jobs with a share leave the minimum for the others.
         left = len(order) - begin - sum(sized[number + 1 :])
         count = _count_hosts(workload, sizes[number], compute, left)
         if workload.hosts:
@@ -110,17 +110,17 @@ def assign_hosts(
 
 
 def _find_size(workload: Workload) -> int | None:
-    """Return how many hosts a recorded or traced run has; None for other jobs."""
+    """Return the number of hosts of a recorded or traced run; None for other jobs."""
     if workload.is_recorded:
         return int(load_recorded(workload).host.max()) + 1
     return load_goal(Path(workload.profile)).ranks if workload.role is Role.GOAL else None
 
 
 def _count_hosts(workload: Workload, size: int | None, compute: int, left: int) -> int:
-    """Return how many hosts a job gets, of `compute` for all jobs and `left` that no job has yet.
+    """Return the number of hosts for a job, out of `compute` hosts for all jobs and `left` free hosts.
 
     Raises:
-        InconsistentError: these are too few for its role or its size, or no pairs.
+        InconsistentError: there are too few hosts for the job's role or size, or an odd number for pairs.
     """
     if size is not None:
         if workload.role is Role.GOAL and workload.hosts and len(workload.hosts) != size:
@@ -128,7 +128,7 @@ def _count_hosts(workload: Workload, size: int | None, compute: int, left: int) 
         if workload.hosts and not workload.adapters and len(workload.hosts) < size:
             raise InconsistentError(f"job {workload.name}: {len(workload.hosts)} of {size}")
         return size
-    # Two halves of an odd number are rounded up to more than there are.
+    # Two halves of an odd number, rounded up, exceed the number.
     count = len(workload.hosts) or min(round(workload.share * compute), left)
     needed = _NEEDED.get(workload.role, 1)
     if workload.role is Role.PAIRS:
@@ -149,15 +149,15 @@ def choose_servers(
     named: Sequence[int] = (),
     taken: Sequence[int] = (),
 ) -> Ints:
-    """Return the hosts of the I/O servers: those that are named, or else the first that `assign_hosts` samples.
+    """Return the hosts of the I/O servers: the named hosts, or the first ones that `assign_hosts` samples.
 
     Args:
-        network: the hosts.
-        servers: how many.
-        placement: where those are that are not named.
-        random: draws.
-        named: all of them, or none.
-        taken: hosts that are named for jobs.
+        network: simulated network.
+        servers: number of servers.
+        placement: placement of servers without names.
+        random: random generator.
+        named: hosts of all servers, or empty.
+        taken: hosts named for jobs.
 
     Raises:
         InconsistentError: there are not enough hosts.
@@ -174,11 +174,11 @@ def choose_servers(
     if placement is ServerPlacement.RANDOM:
         return random.permutation(np.concatenate(leaves))[:servers].astype(np.int64)
     if placement is ServerPlacement.SPREAD:
-        # The last port of every leaf first, then the one before it.
+        # The last port of every leaf first, then the port before it.
         depth = max(len(leaf) for leaf in leaves)
         turns = [leaf[-1 - turn] for turn in range(depth) for leaf in leaves if turn < len(leaf)]
         return np.array(turns[:servers], np.int64)
-    # Whole leaves, spread evenly: the last leaf of each part of the machine.
+    # Whole leaves, evenly spread: the last leaf of each part of the machine.
     needed = 1
     while True:
         chosen = [leaves[(part + 1) * len(leaves) // needed - 1] for part in range(needed)]

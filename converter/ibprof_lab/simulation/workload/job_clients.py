@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The clients that the packet engine runs for each job: who sends what to whom, and when it starts."""
+"""Clients of each job for the packet engine: senders, receivers, messages and start times."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def make_clients(
     sampled: Sequence[str],
     seed: int,
 ) -> tuple[list[Job], list[Client]]:
-    """Turn workloads into what the engine runs; starts are sampled within one interval and one message's time.
+    """Return the engine's jobs and clients of workloads; starts are sampled within one interval and one message's time.
 
-    Ranks of a collective start together. Where one only receives from those before it, a lag at the start would stay.
+    Ranks of a collective start together. If a rank only receives from earlier ranks, a lag at the start would remain.
 
-    What is sampled for a job depends on the seed and its name alone, so that it does the same with and without others.
+    Random values of a job depend only on the seed and the job's name, so that other jobs do not change them.
 
     Raises:
         InconsistentError: an I/O job has no servers.
@@ -46,7 +46,7 @@ def make_clients(
                 name=workload.name,
                 interval=network.ticks(workload.interval_ns),
                 window=network.ticks(workload.window_ns),
-                # What ranks sent together is sent together; and a collective that one of them begins late is late.
+                # Messages that ranks sent together stay together, and a collective begins late if one rank begins late.
                 jitter=0.0 if workload.follows_time_line or workload.is_program else workload.jitter,
                 collective=workload.role in SCHEDULES or workload.is_program,
                 limit=workload.limit,
@@ -103,7 +103,7 @@ def _clients_of_collective(
 ) -> list[Client]:
     count = len(hosts)
     parts = [SCHEDULES[workload.role](rank, count, workload.bytes) for rank in range(count)]
-    # Who sends nothing is no client: the leaves of a broadcast's tree.
+    # Ranks without messages are no clients: the leaves of a broadcast's tree.
     acts = np.array([len(part.steps) > 0 for part in parts])
     client = np.where(acts, first + np.cumsum(acts) - 1, NOBODY)
     clients = []
@@ -138,7 +138,7 @@ def _run_program(
 
 
 def _index_hosts(workload: Workload, machine: Ints) -> Ints:
-    """Return which of a recorded run's hosts each rank has, by the machine that it was on."""
+    """Return each rank's index of a recorded run's host, by the machine of the rank."""
     return np.array(workload.adapters, np.int64) if workload.adapters else machine
 
 
@@ -151,7 +151,7 @@ def _replay(network: SimulatedNetwork, workload: Workload, job: int, hosts: Ints
         steps = steps_of(recorded, rank, network.ticks(workload.interval_ns), network.tick_ns)
         if not len(steps):
             continue
-        # What stays on a host of the run crosses no link, whichever adapters the two ranks have.
+        # Messages within a host of the run cross no link, for any adapters of the two ranks.
         is_near = recorded.host[steps["host"]] == recorded.host[rank]
         steps["host"] = np.where(is_near, host[rank], host[steps["host"]])
         start = int(steps["window"][0]) if workload.follows_time_line else int(starts[index[rank]])

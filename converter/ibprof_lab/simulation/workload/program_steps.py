@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs whose ranks compute, send and wait, as steps that the packet engine runs."""
+"""Programs whose ranks compute, send and wait, as steps for the packet engine."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ _Row = tuple[int, int, int, int, int, int]
 _COLUMNS = ("host", "client", "slot", "awaits", "bytes", "pause")
 
 LEAST_RENDEZVOUS = 1 << 16
-"""Bytes of a message from which on MPI's libraries send it when the receiver is ready; LogGOPSim's default too."""
+"""Smallest message in bytes that waits for a ready receiver in MPI libraries; also LogGOPSim's default."""
 
 
 @dataclass(slots=True)
 class Operation:
-    """A step of a rank.
+    """An operation of a rank.
 
     Attributes:
-        rank: of the program.
-        line: of its file, for messages; 0 without one.
+        rank: rank of the program.
+        line: line of the file, for messages; 0 without a file.
         kind: `calc`, `send`, or `recv`, which waits for a message's arrival.
-        amount: ns of `calc`, bytes of the others.
-        peer, tag: of a message.
-        missing: number of operations that it still waits for.
-        after: operations that wait for it, and whether they may begin when it begins.
-        needs: sends and receives that it waits for, likewise; None once they are in the rank's order.
-        slot: of a `recv`, its number among those of its rank.
-        is_ordered: of a `recv`, whether it is in the rank's order.
-        receive: of a send, the `recv` of its counterpart.
-        sent: of a send, the `recv` with which its own rank waits until it has arrived.
+        amount: ns for `calc`, bytes for the others.
+        peer, tag: other rank and tag of a message.
+        missing: number of unfinished operations that this operation waits for.
+        after: operations that wait for this one, each with True if this one's beginning is enough.
+        needs: sends and receives that this operation waits for, likewise; None after it is in the rank's order.
+        slot: number of a `recv` among those of its rank.
+        is_ordered: True for a `recv` in the rank's order.
+        receive: counterpart `recv` of a send.
+        sent: `recv` with which a sending rank waits for the arrival of its message.
     """
 
     rank: int
@@ -53,7 +53,7 @@ class Operation:
     needs: list[tuple[Operation, bool]] | None = None
 
     def wait_for(self, before: Operation, for_beginning: bool) -> None:
-        """Make it wait until another operation of its rank is done, or begins."""
+        """Make this operation wait for the end or the beginning of another operation of its rank."""
         before.after.append((self, for_beginning))
         self.missing += 1
         if before.kind != "calc":
@@ -63,14 +63,14 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class RankProgram:
-    """A program's ranks as clients of the packet engine: first what each rank does, then what those send that do.
+    """A program's ranks as clients of the packet engine: first one client per rank, then the clients that send.
 
     Attributes:
         ranks: number of ranks.
-        rank: of each client.
+        rank: rank of each client.
         steps: `STEP` [step] of each client; `host` is a rank, `client` a client, `pause` is in ns.
-        arrivals: messages that come to each client, with those that cross no link.
-        is_simplified: ranks had several processors or adapters, which are not simulated.
+        arrivals: number of messages to each client, including those that cross no link.
+        is_simplified: True if ranks had several processors or adapters, which are not simulated.
     """
 
     ranks: int
@@ -81,10 +81,10 @@ class RankProgram:
 
 
 def lay_out_program(ordered: Sequence[Sequence[Operation]]) -> RankProgram:
-    """Return the steps of ranks that do one thing at a time, in the given order.
+    """Return the steps of ranks that do one operation at a time, in the given order.
 
-    Sends do not hold a rank up. Its messages to one other leave one after the other, each when the one before has
-    arrived; those to several share its link. All ranks end together.
+    Sends do not block a rank. Its messages to one other rank are sent in sequence, each after the arrival of the
+    previous one. Its messages to several ranks share its link. All ranks end together.
     """
     arrivals = [_number_slots(operations) for operations in ordered]
     sends: dict[tuple[int, int], list[Operation]] = {}
@@ -108,7 +108,7 @@ def lay_out_program(ordered: Sequence[Sequence[Operation]]) -> RankProgram:
 
 
 def _number_slots(operations: Sequence[Operation]) -> int:
-    """Number the receives of a rank in their order, and return how many there are."""
+    """Number the receives of a rank in order, and return their number."""
     receives = [each for each in operations if each.kind == "recv"]
     for slot, each in enumerate(receives):
         each.slot = slot
@@ -118,10 +118,11 @@ def _number_slots(operations: Sequence[Operation]) -> int:
 def _make_processor(
     rank: int, operations: Sequence[Operation], arrivals: list[int], sender_of: dict[tuple[int, int], int]
 ) -> list[_Row]:
-    """Return what a rank does, in steps to its own host that cross no link.
+    """Return a rank's own operations, as steps to its own host that cross no link.
 
-    A step begins the run, one lets a sender begin a message, one lets computation begin when a message has come. The
-    last ones let all ranks end together (a dissemination barrier).
+    The kinds of steps are: the begin of the run, the begin of a sender's message, and computing after a message's
+        arrival.
+    The last steps let all ranks end together (a dissemination barrier).
     """
     rows: list[_Row] = [(rank, NOBODY, 0, 0, 1, 0)]
     pause = received = awaited = 0
@@ -148,7 +149,7 @@ def _make_processor(
 
 
 def _make_sender(sends: Sequence[Operation]) -> list[_Row]:
-    """Return the messages of a rank to another, each of which waits for its rank to begin it."""
+    """Return the messages from one rank to another, each of which waits for its rank to begin it."""
     rows: list[_Row] = []
     for number, each in enumerate(sends, start=1):
         rows.append((each.peer, each.peer, each.receive.slot if each.receive else 0, number, each.amount, 0))

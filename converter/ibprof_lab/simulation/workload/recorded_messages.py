@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages of a recorded run, laid out for simulation.
+"""Messages of a recorded run for simulation.
 
-Partners and sizes come from its counters, times from its time line.
+Partners and sizes come from the run's counters, times from its time line.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 MESSAGES_MOST = 1 << 22
-"""Messages that are laid out one by one, of all ranks together."""
+"""Largest number of single messages, over all ranks."""
 
 _SIZES_AN_OCTAVE = 4
-"""Messages whose sizes differ by less than an octave's part are placed in time together."""
+"""Sizes per octave: messages of similar size are placed in time together."""
 
 _ROUNDS = 60
-"""Of the fit, of sizes and intervals in turn."""
+"""Largest number of rounds of the fit."""
 
 _CLOSE = 1e-3
-"""Relative error allowed in the number of messages of each size, and in the mean size of each interval."""
+"""Allowed relative error of the number of messages per size, and of the mean size per interval."""
 
 _STEP, _STEEPEST = 2.0, 60.0
-"""A slope, of a round and at most: large sizes are likelier than small ones by this power of their ratio."""
+"""Largest change of a slope per round, and largest slope: the power of a size that weights large messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +44,13 @@ class Recorded:
     """Messages of a run, in the order of sender and time; arrays of one length.
 
     Attributes:
-        host: int64 [rank], hosts of the run by number, as ranks shared them; one a rank where all were on one.
+        host: int64 [rank], number of each rank's host in the run; a separate number per rank for a run on one host.
         source, destination: int64, ranks.
-        bytes: uint64, of each message: its counter's bytes spread evenly over its messages. Some have none.
-        begin_ns: float64, from the run's start; empty where times are not asked for.
-        duration_ns: of the run; 0 where times are not asked for.
-        one_of: number of messages of the run, of like size, that each stands for.
-        was_on_one_host: all ranks were, as in a trial on one machine, where nothing went over a network.
+        bytes: uint64, size of each message: the counter's bytes spread evenly over its messages; may be 0.
+        begin_ns: float64, time since the run's start; empty if times are not requested.
+        duration_ns: duration of the run; 0 if times are not requested.
+        one_of: number of messages of similar size that each message represents.
+        was_on_one_host: True if all ranks were on one host, as in a trial, and no message used a network.
     """
 
     host: npt.NDArray[np.int64]
@@ -65,21 +65,21 @@ class Recorded:
 
 @lru_cache(maxsize=4)
 def load_messages(path: Path, with_times: bool) -> Recorded:
-    """Read a profile or recording, and lay out its messages.
+    """Read a profile or recording, and return its messages.
 
     Args:
-        path: of it.
-        with_times: whether messages begin when they began in the run; else they are in a fair order.
+        path: file of the profile or recording.
+        with_times: True for recorded start times of messages; False for a fair order.
 
     Raises:
-        InputError: it is no profile.
-        InconsistentError: it has no messages between ranks, or no time line and times are wanted, or too many messages.
+        InputError: the file is no profile.
+        InconsistentError: there are no messages between ranks, too many messages, or no time line for requested times.
     """
     return lay_out_messages(load_profile(path), str(path), with_times)
 
 
 def lay_out_messages(run: Profile, name: str, with_times: bool) -> Recorded:
-    """Lay out the messages of a run; see `load_messages`."""
+    """Return the messages of a run; see `load_messages`."""
     counters = run.counters
     rows = np.flatnonzero(choose_sent(run) & (counters.peer < run.world_size))
     rank, peer = counters.rank[rows].astype(np.int64), counters.peer[rows].astype(np.int64)
@@ -106,7 +106,7 @@ def lay_out_messages(run: Profile, name: str, with_times: bool) -> Recorded:
     host = np.full(run.world_size, -1, np.int64)
     for each in run.ranks:
         host[each.rank] = each.host
-    # A rank that was not recorded is at a host of its own.
+    # A rank that was not recorded gets a separate host.
     unknown = host < 0
     host[unknown] = host.max(initial=-1) + 1 + np.arange(unknown.sum())
     was_on_one_host = len(np.unique(host)) == 1
@@ -123,12 +123,12 @@ def lay_out_messages(run: Profile, name: str, with_times: bool) -> Recorded:
 
 
 def _thin_out(counts: Ints, size: npt.NDArray[np.uint64], one_of: int) -> Ints:
-    """Return the messages of each counter that are left when one of `one_of` is kept, the largest ones first."""
+    """Return the messages of each counter that remain if one of `one_of` is kept, the largest ones first."""
     order = np.argsort(size, kind="stable")[::-1]
     upto = np.zeros(len(counts) + 1, np.int64)
     upto[1:] = np.cumsum(counts[order])
     kept = np.empty_like(counts)
-    # The middle one of each group stands for it.
+    # The middle message of each group represents it.
     kept[order] = np.diff((upto + one_of // 2) // one_of)
     return kept
 
@@ -138,13 +138,13 @@ def steps_of(recorded: Recorded, rank: int, interval: int, tick_ns: float) -> np
 
     Args:
         recorded: the run's messages.
-        rank: of the run.
-        interval: ticks from a message's completion to the next, where there are no times.
-        tick_ns: length of a tick.
+        rank: rank of the run.
+        interval: ticks from a message's completion to the next message, if there are no times.
+        tick_ns: duration of a tick.
 
-    Returns:
-        `STEP` [message], with the destination's rank as `host`; empty for a rank that sent nothing. With times,
-        `window` is when each began, from the run's start.
+        Returns:
+        `STEP` [message], with the destination's rank as `host`; empty if the rank sent nothing. With times, `window` is
+        each message's start since the run's start.
     """
     rows = slice(*np.searchsorted(recorded.source, [rank, rank + 1]))
     steps = np.zeros(rows.stop - rows.start, STEP)
@@ -158,18 +158,18 @@ def steps_of(recorded: Recorded, rank: int, interval: int, tick_ns: float) -> np
 
 
 def time_messages(line: Intervals, rank: Ints, peer: Ints, size: Floats, part: Floats) -> tuple[Floats, float]:
-    """Return when each message began, evenly within intervals that keep their messages and bytes.
+    """Return the start of each message, evenly within intervals that keep their numbers of messages and bytes.
 
     Args:
-        line: of the run.
-        rank: [message], whose time line it is in.
-        peer: [message], the rank at the other end.
+        line: time line of the run.
+        rank: [message], rank whose time line has the message.
+        peer: [message], rank at the other end.
         size: [message], bytes.
-        part: [message], its place among those of the same counter, from 0 to 1: they are spread over the run evenly but
-            for what the time line says.
+        part: [message], position among the messages of the same counter, from 0 to 1. Messages are spread evenly over
+            the run, except where the time line has data.
 
     Returns:
-        Begin in ns from the first interval's, float64 [message]; and how long the run was.
+        Start in ns since the first interval, float64 [message]; and the duration of the run.
     """
     first = int(line.begin_ns.min())
     begin = (line.begin_ns - np.uint64(first)).astype(float)
@@ -180,7 +180,7 @@ def time_messages(line: Intervals, rank: Ints, peer: Ints, size: Floats, part: F
     rows_of = _split(group_of_row)
     for number, messages in _split(group).items():
         rows = rows_of.get(number)
-        if rows is None:  # the source knew no ranks while the program ran
+        if rows is None:  # the source did not know ranks during the run
             rows = np.flatnonzero(line.rank == rank[messages[0]])
         if not len(rows):
             rows = np.arange(len(line.rank))
@@ -202,7 +202,7 @@ def time_messages(line: Intervals, rank: Ints, peer: Ints, size: Floats, part: F
 
 
 def _group(line: Intervals, rank: Ints, peer: Ints) -> tuple[Ints, Ints]:
-    """Number the time line's groups of peers: of each of its rows, and of each message; -1 - rank where it has none."""
+    """Return the time line's peer group of each row and of each message; -1 - rank without a peer."""
     key = line.rank.astype(np.int64) << 32 | line.first_peer.astype(np.int64)
     keys, row, group_of_row = np.unique(key, return_index=True, return_inverse=True)
     group = np.searchsorted(keys, rank << 32 | peer, "right") - 1
@@ -212,24 +212,24 @@ def _group(line: Intervals, rank: Ints, peer: Ints) -> tuple[Ints, Ints]:
 
 
 def _split(number: Ints) -> dict[int, npt.NDArray[np.intp]]:
-    """Return where each number stands."""
+    """Return the positions of each number."""
     order = np.argsort(number, kind="stable")
     values, first = np.unique(number[order], return_index=True)
     return dict(zip(values.tolist(), np.split(order, first[1:]), strict=True))
 
 
 def _share_out(count: Floats, size: Floats, messages: Floats, total: Floats) -> Floats:
-    """Share the messages of each size out to intervals of which their messages and bytes are known.
+    """Distribute the messages of each size over intervals with known numbers of messages and bytes.
 
-    Sizes and intervals are fitted in turn (iterative proportional fitting). Within an interval the large ones are more
-    or less likely by a power of their size, so that its mean size is what it was.
+    Sizes and intervals are fitted in turn (iterative proportional fitting). Within an interval, the weight of a size is
+    a power of the size, so that the interval keeps its mean size.
 
     Args:
-        count, size: [size], messages of each and their bytes.
-        messages, total: [interval], messages and bytes in it.
+        count, size: [size], number of messages and their bytes.
+        messages, total: [interval], number of messages and bytes.
 
     Returns:
-        Messages, [size, interval], not whole ones, each more than 0.
+        Messages [size, interval], fractional, each more than 0.
     """
     messages = np.maximum(messages, 1e-3)
     if len(count) == 1 or len(messages) == 1:
@@ -243,7 +243,7 @@ def _share_out(count: Floats, size: Floats, messages: Floats, total: Floats) -> 
     for _ in range(_ROUNDS):
         share = _tilt(level, log_size, slope)
         mean = size @ share
-        growth = (size * log_size) @ share - mean * (log_size @ share)  # of the mean with the slope
+        growth = (size * log_size) @ share - mean * (log_size @ share)  # derivative of the mean by the slope
         step = np.clip((wanted - mean) / np.maximum(growth, 1e-9 * mean), -_STEP, _STEP)
         slope = np.clip(slope + step, -_STEEPEST, _STEEPEST)
         share *= messages
@@ -256,7 +256,7 @@ def _share_out(count: Floats, size: Floats, messages: Floats, total: Floats) -> 
 
 
 def _tilt(level: Floats, log_size: Floats, slope: Floats) -> Floats:
-    """Return the part of each size in each interval: [size, interval], which add up to 1 in each."""
+    """Return the share of each size in each interval, [size, interval]; shares of an interval add up to 1."""
     exponent = level[:, None] + log_size[:, None] * slope
     part = np.exp(exponent - exponent.max(axis=0))
     shares: Floats = np.maximum(part / part.sum(axis=0), 1e-30)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recorded run as a program: when each rank computes, sends, and waits for messages.
+"""A recorded run as a program: times of computing, of sends, and of waits for messages of each rank.
 
-A recording has the time inside MPI of each interval, and what was sent in it; not which message a rank waited for. That
-is assumed. A rank that is inside MPI when a message can be there at line rate waits for it: from then on at the
-earliest, before it leaves MPI at the latest. A rank that computes then waits in its next time inside MPI. The sender of
-a message of `LEAST_RENDEZVOUS` bytes or more waits for it in the same manner. So no rank waits for a message that began
-later, and no two ranks wait for each other.
+A recording has the time inside MPI and the sent messages of each interval, but not which message a rank waited for.
+This module assumes the waits. A rank that is inside MPI when a message can arrive at line rate waits for it. The wait
+begins at the arrival at the earliest, and at the end of the MPI time at the latest. A rank that computes waits in
+its next time inside MPI. The sender of a message of `LEAST_RENDEZVOUS` bytes or more waits for the message in the same
+manner. So no rank waits for a message that began later, and no two ranks wait for each other.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ibprof_lab.simulation.workload.program_steps import LEAST_RENDEZVOUS, Opera
 from ibprof_lab.simulation.workload.recorded_messages import lay_out_messages
 
 _NEAR = 2
-"""Intervals by which times of two ranks may differ: the clocks of hosts, and where in an interval a message began."""
+"""Largest difference between two ranks' times, in intervals, from clocks and from unknown starts in an interval."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -35,10 +35,10 @@ class RecordedProgram:
     """A run as a program.
 
     Attributes:
-        program: of its ranks.
-        seconds: wall time of the run, the longest of any rank.
-        computing: seconds outside of MPI, of the rank with the most.
-        interval: seconds, of the rank whose median is the longest.
+        program: program of the ranks.
+        seconds: longest wall time of a rank.
+        computing: longest time of a rank outside MPI, seconds.
+        interval: longest median interval of a rank, seconds.
     """
 
     program: RankProgram
@@ -57,13 +57,13 @@ def make_program(run: Profile, name: str, byte_ns: float, waits_late: bool) -> R
     """Return a run as a program.
 
     Args:
-        run: with times and a time line.
-        name: for errors.
+        run: profile with times and a time line.
+        name: name of the run, for errors.
         byte_ns: time of a byte at line rate.
-        waits_late: whether ranks wait as late as they can have, or as early.
+        waits_late: True for the latest possible waits, False for the earliest.
 
-    Raises:
-        InconsistentError: the run has no times, or no time line, or did not end, or ranks or operations are missing.
+        Raises:
+        InconsistentError: the run has no times or no time line, did not end, or lacks ranks or operations.
     """
     _refuse(run, name)
     messages = lay_out_messages(run, name, with_times=True)
@@ -107,20 +107,20 @@ def _refuse(run: Profile, name: str) -> None:
 
 
 def _epoch(run: Profile) -> int:
-    """Return the Unix time, in ns, at which the first rank began."""
+    """Return the Unix time of the first rank's start, in ns."""
     return min(each.start_ns for each in run.ranks if each.rank < run.world_size)
 
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A rank's time, in ns from the first rank's start.
+    """The time line of a rank, in ns since the first rank's start.
 
     Attributes:
         edge: float64 [piece + 1], ascending.
-        inside: bool [piece], inside MPI.
+        inside: bool [piece], True inside MPI.
         begin: float64 [interval], ascending.
-        send: float64 [interval], when messages begin that the time line has in it.
-        interval: the median one; a rank that calls no MPI makes a longer one.
+        send: float64 [interval], start of the messages in each interval.
+        interval: median interval; a rank without MPI calls makes a longer one.
     """
 
     edge: Floats
@@ -134,17 +134,17 @@ class _Line:
         return float(self.edge[-1])
 
     def computed(self, time: float) -> float:
-        """Return the time outside of MPI up to a moment."""
+        """Return the time outside MPI up to a given time."""
         length = np.clip(time - self.edge[:-1], 0, np.diff(self.edge))
         return float(length[~self.inside].sum())
 
     def find_send(self, begin: float) -> float:
-        """Return the moment at which a message of an interval begins: as the time inside MPI does there."""
+        """Return the start of an interval's messages, which is the start of its time inside MPI."""
         number = int(np.searchsorted(self.begin, begin, "right")) - 1
         return float(self.send[max(number, 0)])
 
     def find_wait(self, begin: float, arrival: float, waits_late: bool) -> float:
-        """Return the moment from which a message is waited for that began at one and can be there at another."""
+        """Return the start of the wait for a message, given its begin and its earliest arrival."""
         piece = min(max(int(np.searchsorted(self.edge, arrival, "right")) - 1, 0), len(self.inside) - 1)
         if not self.inside[piece]:
             left = float(self.edge[piece])
@@ -163,7 +163,7 @@ def _make_line(run: Profile, rank: int) -> _Line:
     start, stop = float(own.start_ns - epoch), float((own.stop_ns or own.start_ns) - epoch)
     begin, end, inside = _list_intervals(run, rank, epoch, start, stop)
     part = inside / np.maximum(end - begin, 1)
-    # Inside an interval of both, time inside MPI is next to the neighbour that has more of it.
+    # Within an interval, time inside MPI is placed next to the neighbour with more MPI time.
     is_first = np.concatenate([[0.0], part[:-1]]) > np.concatenate([part[1:], [1.0]])
     edges: list[float] = [start]
     kinds: list[bool] = []
@@ -184,7 +184,7 @@ def _make_line(run: Profile, rank: int) -> _Line:
 
 
 def _list_intervals(run: Profile, rank: int, epoch: int, start: float, stop: float) -> tuple[Floats, Floats, Floats]:
-    """Return begin, end and time inside MPI of each interval of a rank, with those without any; ns from the epoch."""
+    """Return begin, end and MPI time of each interval of a rank, also without calls; ns since the epoch."""
     rows = run.interval_times.rank == rank
     known = {
         (int(begin) - epoch, int(end) - epoch): int(time)
@@ -213,7 +213,7 @@ def _list_intervals(run: Profile, rank: int, epoch: int, start: float, stop: flo
 
 
 def _add_computing(rank: int, line: _Line, placed: Sequence[tuple[float, int, Operation]]) -> Sequence[Operation]:
-    """Return sends and waits in the order of their times, with the computing between them."""
+    """Return sends and waits in order of time, with the computing between them."""
     operations: list[Operation] = []
     done = 0.0
     for time, _, operation in sorted(placed, key=lambda each: each[:2]):

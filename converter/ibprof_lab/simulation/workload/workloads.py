@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tasks of jobs: MPI pairs, I/O, a collective or a recorded run, with their sizes and times.
+"""Tasks of jobs: MPI pairs, I/O, a collective or a recorded run, with sizes and times.
 
 Source: K. A. Brown, "Resource Contention due to Data Movement on HPC Systems", doctoral thesis, Tokyo Institute of
 Technology, 2018, chapters 5 and 6. Messages of collectives: R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of
@@ -33,10 +33,10 @@ from ibprof_lab.simulation.workload.recorded_program import load_program
 class Role(str, Enum):
     """The task of a job's clients.
 
-    PAIRS: each exchanges messages with a random partner. IO: each writes to (or reads from) all servers in
-    turn, beginning with a random one. PROFILE: each rank of a recorded run sends what it sent. REPLAY: each also
-    computes and waits. GOAL: each rank of a traced program computes, sends and waits. RING: each sends to its
-    neighbour. The others are collectives, message by message.
+    PAIRS: each client exchanges messages with a random partner. IO: each client writes to (or reads from) all servers
+    in turn, starting with a random one. PROFILE: each rank of a recorded run sends its recorded messages. REPLAY: each
+    rank of a recorded run also computes and waits. GOAL: each rank of a traced program computes, sends and waits. RING:
+    each rank sends to its neighbour. The other roles are collectives, simulated message by message.
     """
 
     PAIRS = "pairs"
@@ -53,7 +53,7 @@ class Role(str, Enum):
 
 
 MPI, IO = "mpi", "io"
-"""Names of the two jobs whose interference is asked for."""
+"""Names of the two jobs of a question on interference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +61,8 @@ class CollectivePart:
     """Messages of one rank in a collective operation.
 
     Attributes:
-        steps: `STEP` [message]; `client` is the rank that it goes to, host and times are 0.
-        arrivals: messages that come to it.
+        steps: `STEP` [message]; `client` is the receiving rank, host and times are 0.
+        arrivals: number of messages received.
     """
 
     steps: npt.NDArray[Any]
@@ -76,25 +76,25 @@ def _part(to: Any, size: int, slot: Any, awaits: Any, arrivals: int) -> Collecti
 
 
 def send_to_neighbour(rank: int, ranks: int, size: int) -> CollectivePart:
-    """Return the part of a rank that sends to the next one."""
+    """Return the part of a rank that sends to the next rank."""
     return _part([(rank + 1) % ranks], size, 0, 0, 1)
 
 
 def broadcast(rank: int, ranks: int, size: int) -> CollectivePart:
-    """Binomial tree from rank 0: each hands on to ever nearer ranks, the largest subtree first."""
+    """Binomial tree from rank 0: each rank forwards to ever nearer ranks, the largest subtree first."""
     reach = rank & -rank if rank else 1 << (ranks - 1).bit_length()
     children = [rank + (1 << bit) for bit in reversed(range(reach.bit_length() - 1)) if rank + (1 << bit) < ranks]
     return _part(children, size, 0, int(rank > 0), int(rank > 0))
 
 
 def all_gather(rank: int, ranks: int, size: int) -> CollectivePart:
-    """Ring: each hands on what came from the one before, until all have all. `size` is one rank's share."""
+    """Ring: each rank forwards the data from the previous rank until all have all. `size` is one rank's share."""
     turn = np.arange(ranks - 1)
     return _part(np.full(ranks - 1, (rank + 1) % ranks), size, turn, turn, ranks - 1)
 
 
 def all_to_all(rank: int, ranks: int, size: int) -> CollectivePart:
-    """Pairwise: in turn k each sends to the rank k further on, and waits for the one k before."""
+    """Pairwise: in turn k each rank sends to the rank k after it, and waits for the rank k before it."""
     turn = np.arange(ranks - 1)
     return _part((rank + 1 + turn) % ranks, size, turn, turn, ranks - 1)
 
@@ -109,7 +109,7 @@ def all_reduce(rank: int, ranks: int, size: int) -> CollectivePart:
     number = rank // 2 if through else rank - beyond
     partners = [number ^ 1 << turn for turn in range(rounds)]
     to = [2 * partner + 1 if partner < beyond else partner + beyond for partner in partners]
-    # What comes from the neighbour has slot 0, where there is one: a partner's slots are later by that.
+    # A neighbour's message has slot 0; the partners' slots then follow.
     slot = [turn + int(partner < beyond) for turn, partner in enumerate(partners)]
     awaits = [turn + through for turn in range(rounds)]
     if through:
@@ -118,14 +118,14 @@ def all_reduce(rank: int, ranks: int, size: int) -> CollectivePart:
 
 
 def barrier(rank: int, ranks: int, size: int) -> CollectivePart:
-    """Dissemination: in turn k each sends to the rank 2**k further on."""
+    """Dissemination: in turn k each rank sends to the rank 2**k after it."""
     rounds = (ranks - 1).bit_length()
     turn = np.arange(rounds)
     return _part([(rank + (1 << k)) % ranks for k in range(rounds)], size, turn, turn, rounds)
 
 
 Schedule = Callable[[int, int, int], CollectivePart]
-"""Rank, number of ranks, bytes of a message."""
+"""Function of rank, number of ranks, and bytes of a message."""
 
 SCHEDULES: dict[Role, Schedule] = {
     Role.RING: send_to_neighbour,
@@ -142,20 +142,21 @@ class Workload:
     """A job's part of the machine and its traffic. Times in ns.
 
     Attributes:
-        name: of the job.
-        role: what its clients do.
-        bytes: of a message or request; not of a profile's, which has its own.
-        interval_ns: from completion to the next start; of a collective from its end to the next. A profile without one
-            goes by its time line.
-        window_ns: from start to start at least (a throttle); 0 for none.
-        jitter: part by which both vary, evenly; times of a time line do not.
-        share: of the compute hosts.
-        limit: messages of a client; 0 for no end.
+        name: name of the job.
+        role: task of the clients.
+        bytes: size of a message or request; unused for a profile, which has sizes.
+        interval_ns: time from completion to the next start; for a collective from its end to the next begin. A profile
+            without an interval follows its time line.
+        window_ns: shortest time from start to start (a throttle); 0 for none.
+        jitter: largest relative change of both, uniformly distributed; times of a time line do not vary.
+        share: share of the compute hosts.
+        limit: number of messages of a client; 0 for no end.
         reads: bytes of a request that is answered with `bytes`; 0 for writes.
         profile: a profile or recording, for the role of that name; a GOAL file for the role goal.
-        hosts: numbers of those that it is on, of a profile one for each host of the run; none: they are sampled.
-        adapters: for each rank of a profile the index in `hosts` of its adapter, where hosts of the run have several in
-            the fabric. Empty: the host of the run.
+        hosts: host numbers of the job, for a profile one per host of the run; empty for sampled hosts.
+        adapters: index in `hosts` of each rank's adapter, for a profile whose hosts have several adapters in the
+            fabric. Empty for the host of the run.
+        byte_ns, waits_late: for a replay, as in `make_program`.
         byte_ns, waits_late: of a replay, as in `make_program`.
     """
 
@@ -176,26 +177,26 @@ class Workload:
 
     @property
     def is_recorded(self) -> bool:
-        """Return whether it is a recorded run."""
+        """Return True for a recorded run."""
         return self.role in {Role.PROFILE, Role.REPLAY}
 
     @property
     def is_program(self) -> bool:
-        """Return whether its ranks compute and wait."""
+        """Return True if the ranks compute and wait."""
         return self.role in {Role.REPLAY, Role.GOAL}
 
     @property
     def follows_time_line(self) -> bool:
-        """Return whether messages begin when they began in a recorded run."""
+        """Return True if messages begin at the times of a recorded run."""
         return self.role is Role.PROFILE and not self.interval_ns
 
 
 def load_recorded(workload: Workload) -> Recorded:
-    """Return the messages of a job that is a recorded run.
+    """Return the messages of a recorded run.
 
     Raises:
-        InputError: it is no profile.
-        InconsistentError: none is named, or it has no messages, or no times where it goes by them.
+        InputError: the file is no profile.
+        InconsistentError: no profile is named, or the profile lacks messages or required times.
     """
     if not workload.profile:
         raise InconsistentError(f"job {workload.name}: a profile is needed")
@@ -203,11 +204,11 @@ def load_recorded(workload: Workload) -> Recorded:
 
 
 def load_steps(workload: Workload) -> RankProgram:
-    """Return what the ranks of a job do that is a program.
+    """Return the ranks' operations of a program.
 
     Raises:
-        InputError: its file is invalid.
-        InconsistentError: its recording has no times.
+        InputError: the program's file is invalid.
+        InconsistentError: the recording has no times.
     """
     path = Path(workload.profile)
     if workload.role is Role.GOAL:
@@ -216,7 +217,7 @@ def load_steps(workload: Workload) -> RankProgram:
 
 
 def digest_messages(workload: Workload) -> str:
-    """Return a name for what a profile's ranks send, so that a profile that was recorded anew is another."""
+    """Return a digest of a profile's messages, so that a new recording counts as another profile."""
     if workload.role is Role.GOAL:
         return hashlib.sha256(Path(workload.profile).read_bytes()).hexdigest()[:16]
     if workload.role is Role.REPLAY:
@@ -232,15 +233,15 @@ def digest_messages(workload: Workload) -> str:
 
 
 def list_gaps(workload: Workload) -> list[str]:
-    """Return what a recorded run's profile lacks; nothing of other jobs."""
+    """Return the gaps of a recorded run's profile; empty for other jobs."""
     path = workload.profile if workload.is_recorded else ""
     return [f"{path}: {gap}" for gap in describe_gaps(load_profile(Path(path)))] if path else []
 
 
 def list_run_notes(workloads: Iterable[Workload]) -> list[str]:
-    """Return which recorded runs have more hosts than they had, fewer messages than they sent, or gaps.
+    """Return notes on recorded runs with more hosts than recorded, fewer messages than sent, or gaps.
 
-    Of traces, those that are simplified.
+    Traces that are simplified get a note too.
     """
     notes: list[str] = []
     for each in workloads:
