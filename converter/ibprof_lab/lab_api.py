@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions behind the package's public names: paths and plain values in, results out."""
+"""Functions behind the package's public names, with paths and plain values as arguments."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ StrPath = str | PathLike[str]
 
 @with_plain_errors
 def simulate(study: StrPath, folder: StrPath, *, workers: int = 1) -> StudyResults:
-    """Simulate the jobs of a study packet by packet: how much they slow each other down.
+    """Simulate the jobs of a study packet by packet, to find how much they slow each other down.
 
     Args:
-        study: a file as `ibprof-sim run` takes it.
-        folder: for the results; a study that was begun in it is continued.
-        workers: processes.
+        study: study file for `ibprof-sim run`.
+        folder: folder for the results; an unfinished study in it is continued.
+        workers: number of processes.
 
     Returns:
-        Slow-downs (`conclusions`), a row for each simulation (`rows`, latencies in microseconds) and notes.
+        Slow-downs (`conclusions`), a row per simulation (`rows`, latencies in microseconds) and notes.
 
     Raises:
-        InputError: the study is not what it should be.
-        UsageError: there are no workers, or another process simulates in the folder.
+        InputError: the study is invalid.
+        UsageError: `workers` is below 1, or another process simulates in the folder.
         InconsistentError: a simulation is impossible.
     """
     if index(workers) < 1:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choices of a user of the laboratory, by the names that are typed, and defaults that help states.
+"""User choices of the laboratory by name, and defaults that help texts state.
 
-Parsers and their help need these names alone, so this module imports nothing that reads a file or holds an array.
+Parsers and help need only these names, so this module imports nothing that reads files or holds arrays.
 """
 
 from __future__ import annotations
@@ -12,36 +12,36 @@ from enum import Enum
 MICROSECOND = 1e-6
 
 UNITS: dict[str, float | None] = {"auto": None, "s": 1.0, "ms": 1e-3, "us": MICROSECOND, "ns": 1e-9}
-"""Units that a CSV or numpy matrix may be in -> seconds."""
+"""Units of a CSV or numpy matrix -> seconds."""
 
 NO_CLUSTER = 255
-"""Label of a pair that is in no cluster."""
+"""Label of a pair without a cluster."""
 
 ONE_TO_ONE, ASYNC, ALL_TO_ALL, BANDWIDTH = "one_to_one", "async", "all_to_all", "bandwidth"
 
 MODES = (ONE_TO_ONE, ASYNC, ALL_TO_ALL, BANDWIDTH)
-"""Messages of a pair that measures, as network_tests2 names them."""
+"""Message patterns of a measuring pair, with network_tests2's names."""
 
 SCHEDULES = ("rounds", "sequential", "halving", "shift")
-"""Pairs that measure at the same time; see `measurement_plan`."""
+"""Schedules of pairs that measure at the same time; see `measurement_plan`."""
 
 STATISTICS = ("median", "minimum", "lower_quartile", "upper_quartile", "mean", "deviation")
 """Statistics of the samples of a pair and length; each is a field of `Delays`, seconds."""
 
 BY = ("delays", "correlations")
-"""Similarity of the pairs of a cluster: level and shape; or, as in the paper, only peaks and steps."""
+"""Similarity of a cluster's pairs: by level and shape; or, as in the paper, only by peaks and steps."""
 
 LEAST_CHANGE = 0.1
-"""Relative difference below which nothing is an outlier, however similar the rest is."""
+"""Smallest relative difference of an outlier, for any scatter."""
 
 HOSTS, RANKS = "hosts", "ranks"
-"""Places between which exchanged bytes are counted."""
+"""Endpoints for counting exchanged bytes."""
 
 BLOCK = 192
-"""Block size of HPL, unless another one is given."""
+"""Default block size of HPL."""
 
 STRONG, WEAK = "strong", "weak"
-"""Scaling of a problem of one size, and of as much work for each process."""
+"""Scaling with a constant problem size, and with constant work per process."""
 
 
 class JobPlacement(str, Enum):
@@ -70,8 +70,8 @@ RANGES: Mapping[str, tuple[float, float]] = {
 }
 """Smallest and largest value of each property of `Hardware`.
 
-Bytes that lie at a link direction or wait for it, from all ports of a switch, are counted in 32 bits; ticks of a packet
-in 64."""
+Bytes at a link direction, or waiting for it from all ports of a switch, are counted in 32 bits; ticks of a packet in
+64."""
 
 MOST_SEEDS = 1000
 
@@ -126,30 +126,30 @@ files: next to the study, or else in the current folder
 """
 
 HOSTS_PER_SERVER = 18
-"""Hosts of the fabric for each I/O server, where the number of servers is not given."""
+"""Default number of the fabric's hosts per I/O server."""
 
 DRAWN = "drawn"
-"""In place of names: the hosts of a recorded run are sampled as those of other jobs, whatever the recording says."""
+"""Keyword in place of names: hosts of a recorded run are sampled like those of other jobs."""
 
 METHODS = ("auto", "levels", "additive", "direct", "bufe", "bannikov-salnikov")
-"""Methods of inference: the best model, one of the three, or a published one."""
+"""Methods of inference: the best model, one of three models, or a published method."""
 
 METHOD_STATISTICS = ("median", "minimum", "lower_quartile", "upper_quartile", "mean")
-"""Statistics of repetitions that a topology is inferred from."""
+"""Statistics of repetitions that an inference can use."""
 
 POSITION_METHODS = ("fast", "paper")
 GAMMA = 0.5
-"""Positions in space: their methods, and how much hosts keep apart."""
+"""Positions in space: methods, and default repulsion between hosts."""
 
 NONE, MINIMUM, STORE_AND_FORWARD = "none", "minimum", "store-and-forward"
 CORRECTIONS = (NONE, MINIMUM, STORE_AND_FORWARD)
-"""Corrections of delays for the time of the bytes: see `ibprof-topology regress`."""
+"""Corrections of delays for the transfer time: see `ibprof-topology regress`."""
 
 UNIQUE, SHORTEST = "unique", "shortest"
-"""Pairs with several shortest paths are left out, or take one of them."""
+"""Treatment of pairs with several shortest paths: leave them out, or take one of the paths."""
 
 LEAST_DELAY = 0.1
-"""Least relative excess of a delay that blames a link."""
+"""Smallest relative excess of a delay that marks a link as slow."""
 
 LEAST_SPEED = 0.5
 """Share of its speed that a link should reach."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared by commands of the laboratory: a run on all ranks of an MPI job; the argument for the unit of delays."""
+"""Shared parts of the laboratory's commands: runs on all ranks of an MPI job; the argument for the unit of delays."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _RANK = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID")
 """Variables in which a launcher states the rank, before MPI is started."""
 
 _MOMENT_S = 1.0
-"""Time for rank 0 to print an error: once one process has failed, a launcher may kill the others."""
+"""Time for rank 0 to print an error: after the failure of one process, a launcher may kill the others."""
 
 
 def run_on_ranks(make_parser: Callable[[], argparse.ArgumentParser], argv: Sequence[str] | None) -> int | None:
     """Parse a command line and run its subcommand.
 
     Args:
-        make_parser: returns the parser of a command with subcommands.
-        argv: the arguments after the command's name; None for those of this process.
+        make_parser: function that returns the parser of a command with subcommands.
+        argv: arguments after the command's name; None for this process's arguments.
     """
     if not next((int(os.environ[name]) for name in _RANK if os.environ.get(name, "").isdecimal()), 0):
         return parse_subcommand(make_parser(), argv)()
@@ -43,7 +43,7 @@ def run_on_ranks(make_parser: Callable[[], argparse.ArgumentParser], argv: Seque
 
 
 def add_unit(parser: argparse.ArgumentParser) -> None:
-    """Add the unit of delays in files that do not say it."""
+    """Add the argument for the unit of delays in files without a stated unit."""
     parser.add_argument(
         "--unit", choices=tuple(UNITS), default="auto", help="of CSV and numpy matrices without one (default: `us`; "
         "`ns` in the form of core-to-core-latency)",

@@ -80,7 +80,7 @@ examples:
 """
 
 _PIPE_WIDTH = 160
-"""Columns where there is no terminal to ask."""
+"""Columns of output without a terminal."""
 
 _print = partial(print_document, indent=1, pipe_width=_PIPE_WIDTH)
 
@@ -143,7 +143,7 @@ def _add_measure(commands: Subcommands) -> None:
 
 
 def _build_measure(arguments: argparse.Namespace) -> Callable[[], int]:
-    # --help and wrong options need no numpy, here and below.
+    # --help and invalid options need no numpy, here and below.
     from ibprof_lab.latency.measure import delay_measurement, measurement_plan  # noqa: PLC0415
     from ibprof_lab.latency.measure.mpi_job import work_together  # noqa: PLC0415
     from ibprof_lab.latency.measure.timed_loops import Sampling  # noqa: PLC0415

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof-scaling`: how many processes are worth it."""
+"""`ibprof-scaling`: the number of processes that still pays off."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _build(arguments: argparse.Namespace) -> Callable[[], None]:
-    """Return a command, which prints the document of its query, as JSON or as tables."""
-    # --help and wrong options need none of the model, whose import takes times as long.
+    """Return a command that prints the document of its query, as JSON or as tables."""
+    # --help and invalid options do not need the model, whose import takes several times as long.
     from ibprof_lab.scaling import hpl, scaling_document, scaling_queries  # noqa: PLC0415
     from ibprof_lab.scaling.measured import prediction_query  # noqa: PLC0415
 
@@ -99,7 +99,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add(commands: Subcommands, name: str, summary: str) -> argparse.ArgumentParser:
-    """Add a command, with the lines of the examples that show it."""
+    """Add a command with its example lines."""
     lines = _EXAMPLES.replace("\\\n", "\\").splitlines()[1:]
     fitting = [line for line in lines if line.split()[1] == name] or [lines[0].replace("linpack", name)]
     example = "example:\n" + "\n".join(fitting).replace("\\", "\\\n")

@@ -88,7 +88,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _simulate(argv: Sequence[str] | None) -> None:
     arguments = _make_parser().parse_args(argv)
-    # --help and wrong options need no numpy.
+    # --help and invalid options need no numpy.
     from ibprof_lab.cli.sim_commands import build_command  # noqa: PLC0415
     from ibprof_lab.simulation.study.sweep import open_pool  # noqa: PLC0415
 
@@ -212,13 +212,13 @@ def _add_charts(commands: Subcommands) -> None:
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
-    """Add what a study writes."""
+    """Add the arguments for a study's outputs."""
     parser.add_argument("--stored", action="store_true", help="write tables of stored results; simulate nothing")
     parser.add_argument("--parquet", action="store_true", help="write tables as Parquet too")
 
 
 def _add_running(parser: argparse.ArgumentParser, output: Path | None) -> None:
-    """Add the folder of results and the number of processes."""
+    """Add the arguments for the results folder and the number of processes."""
     default = f"default: {output}" if output else "default: not kept"
     parser.add_argument(
         "-o", "--output", metavar="DIR", type=Path, default=output,
@@ -234,7 +234,7 @@ def _add_running(parser: argparse.ArgumentParser, output: Path | None) -> None:
 
 
 def _add_machine(parser: argparse.ArgumentParser, seeds: int = 1, needs_fabric: bool = True) -> None:
-    """Add the machine to simulate, and the effort."""
+    """Add the arguments for the simulated machine and the effort."""
     effort = parser.add_mutually_exclusive_group()
     effort.add_argument("--quick", action="store_true", help="fewer patterns and messages")
     effort.add_argument("--full", action="store_true", help="50 messages of warm-up and 1,000 measured, however long, "
@@ -263,7 +263,7 @@ def _add_machine(parser: argparse.ArgumentParser, seeds: int = 1, needs_fabric: 
 
 
 def _add_replayed(parser: argparse.ArgumentParser) -> None:
-    """Add the network that a run was recorded on, and where its time is wanted."""
+    """Add the arguments for the network of a recorded run, and for the network of its prediction."""
     _add_network(parser, needs_fabric=True)
     add, hosts = parser.add_argument, type_of(read_hosts)
     add("--to-fabric", metavar="LST", help="another network for it (default: the one of --fabric)")
@@ -289,7 +289,7 @@ def _add_network(parser: argparse.ArgumentParser, needs_fabric: bool) -> None:
 
 
 def _add_hardware(parser: argparse.ArgumentParser) -> None:
-    """Add what dumps do not state of packets, switches and links."""
+    """Add the arguments for properties of packets, switches and links that dumps do not state."""
     add, delay, speed = parser.add_argument, number_in(*RANGES["switch_ns"]), number_in(*RANGES["gbps"])
     add("--packet", metavar="B", type=_bytes_in("packet_bytes"), default=4096, help="bytes of a packet (default: 4096)")
     add("--lane", metavar="B", type=_bytes_in("lane_bytes"), default=65536, help="buffer of a virtual lane in bytes "
@@ -301,17 +301,17 @@ def _add_hardware(parser: argparse.ArgumentParser) -> None:
 
 
 def _bytes_in(name: str) -> Callable[[str], int]:
-    """Return the `type` of a property of `Hardware` in bytes."""
+    """Return the argparse `type` of a `Hardware` property in bytes."""
     least, most = RANGES[name]
     return count_in(int(least), int(most))
 
 
 def read_hosts(text: str) -> list[str]:
-    """Return the hosts that a Slurm expression names, or a file in any form of `hostlists`, each once.
+    """Return the hosts in a Slurm expression or in a file of any format of `hostlists`, without duplicates.
 
     Raises:
         UsageError: the expression is invalid.
-        InputError: a line of the file is, or it has no host.
+        InputError: a line of the file is invalid, or the file has no host.
     """
     path = Path(text)
     if not path.is_file():
@@ -325,5 +325,5 @@ def read_hosts(text: str) -> list[str]:
 
 
 def _parse_servers(text: str) -> int | list[str]:
-    """Read the number of servers, or the names of their hosts."""
+    """Parse a number of servers, or the names of their hosts."""
     return type_of(read_hosts)(text) if re.search("[A-Za-z]", text) else count_in(1)(text)

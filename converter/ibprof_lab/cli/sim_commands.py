@@ -45,14 +45,14 @@ from ibprof_lab.simulation.study.sweep import keep_results, run_cells
 _NAME = "ibprof-sim"
 
 Answering = Callable[[Sequence[str]], AbstractContextManager[Simulate]]
-"""Prints notes, and gives what simulates."""
+"""Function that prints notes and yields a function that simulates."""
 
 Answer = Callable[[Answering], tuple[dict[str, Any], str]]
-"""Returns the answer to a question as a JSON document, and as text."""
+"""Function that returns the answer to a question as a JSON document and as text."""
 
 
 def build_command(arguments: argparse.Namespace) -> Callable[[Executor], None]:
-    """Return the command that the arguments name; it runs on a pool of simulations.
+    """Return the command selected by the arguments; it runs on a pool of simulations.
 
     Raises:
         IbprofError: options contradict each other.
@@ -135,7 +135,7 @@ def _draw(results: Sequence[Path], output: Path, form: str) -> None:
 
 @contextmanager
 def _answering(folder: Path | None, pool: Executor, notes: Sequence[str]) -> Iterator[Simulate]:
-    """Print the notes on a question, and keep its simulations while it is answered."""
+    """Print the notes on a question, and store its simulations until it is answered."""
     print_warnings(_NAME, notes)
     with keep_results(folder) as kept, show_progress("simulating") as tell:
         yield lambda cells: run_cells(cells, kept, pool, tell)

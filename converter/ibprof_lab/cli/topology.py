@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof-topology`: topologies inferred from measured delays, where no dumps of the fabric are at hand."""
+"""`ibprof-topology`: topologies inferred from measured delays, without dumps of the fabric."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _build(arguments: argparse.Namespace) -> Callable[[], int | None]:
-    # --help and wrong options need no numpy.
+    # --help and invalid options need no numpy.
     from ibprof_lab.cli.topology_commands import build_command  # noqa: PLC0415
 
     return build_command(arguments)
@@ -239,7 +239,7 @@ def _add_direct_links(commands: Subcommands) -> None:
 
 
 def _add_stream_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the topology, and how pairs send."""
+    """Add the arguments for the topology and for sending between pairs."""
     add, count = parser.add_argument, count_in(1, 999_999)
     add("topology", metavar="TOPOLOGY", type=Path, help="as JSON, of `ibprof-topology infer`")
     add("--length", metavar="BYTES", type=type_of(parse_length), default="256K", help="of a message (256K)")
@@ -309,7 +309,7 @@ def _add_view(commands: Subcommands) -> None:
 
 
 def _add_method_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments that choose the method, and the delays that it takes."""
+    """Add the arguments for the method and its delays."""
     add = parser.add_argument
     add("--method", type=lambda text: _ALIASES.get(text, text), choices=METHODS, default="auto", help="auto: the one "
         "of levels, additive trees and direct networks that explains the delays best; or one of these; or a published "
@@ -331,14 +331,14 @@ def _add_method_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_bufe_epsilon(parser: argparse.ArgumentParser) -> None:
-    """Add the tolerance of Bufe's method."""
+    """Add the argument for the tolerance of Bufe's method."""
     parser.add_argument(
         "--epsilon", metavar="E", type=_parse_tolerance, default=0.1, help="bufe: relative tolerance (0.1)"
     )
 
 
 def _add_outputs(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments that say where a topology goes."""
+    """Add the arguments for the outputs of a topology."""
     add = parser.add_argument
     add("-o", "--output", metavar="FILE", type=Path, action="append", default=[], help="see below")
     add("--html", metavar="FILE", type=Path, action="append", dest="output", help="the topology in space: -o FILE.html")
@@ -349,7 +349,7 @@ def _add_outputs(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_position_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add how positions in space are found."""
+    """Add the arguments for positions in space."""
     add = parser.add_argument
     add("--positions", choices=POSITION_METHODS, default=POSITION_METHODS[0], help="in space: fast, or by the "
         "published descent, which takes minutes from some 200 hosts on (fast)")  # fmt: skip

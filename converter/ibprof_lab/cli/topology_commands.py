@@ -67,7 +67,7 @@ from ibprof_lab.topology.throughput.remeasurement import RemeasureOptions, remea
 
 
 def build_command(arguments: argparse.Namespace) -> Callable[[], int | None]:
-    """Return the command that the arguments name.
+    """Return the command selected by the arguments.
 
     Raises:
         UsageError: options are invalid.
@@ -90,7 +90,7 @@ def build_command(arguments: argparse.Namespace) -> Callable[[], int | None]:
 class _InferOptions:
     """Delays, method and outputs.
 
-    `again` is a file for the pairs to measure again; `accept_weak` takes any answer for reliable.
+    `again` is a file for the pairs to measure again; `accept_weak` accepts unreliable topologies.
     """
 
     delays: str
@@ -138,7 +138,7 @@ def _join(options: tuple[JoinOptions, TopologyOutputs]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _ViewOptions:
-    """The topology or delays, the unit of these, the page, and how positions are found."""
+    """The topology or delays, the unit of the delays, the page, and the method for positions."""
 
     topology: str
     unit: str
@@ -158,7 +158,7 @@ def _view(options: _ViewOptions) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _CompareOutputs:
-    """Files of the reference coloured by its differences; whether to print JSON, and to exit with status 1."""
+    """Coloured files of the reference; `json` prints JSON, `fail` makes differences exit with status 1."""
 
     output: tuple[Path, ...]
     json: bool
@@ -227,10 +227,10 @@ def _measure_throughput(options: _ThroughputOptions) -> int:
 
 
 def _build_streams(arguments: argparse.Namespace) -> ConcurrentOptions:
-    """Return how pairs send.
+    """Return the sending parameters of pairs.
 
     Raises:
-        UsageError: messages of no bytes.
+        UsageError: the message length is 0.
     """
     if not arguments.length:
         raise UsageError("--length: expected bytes above 0, found 0")
@@ -264,10 +264,10 @@ def _measure_direct_links(options: _DirectLinkOptions) -> int:
 
 
 def _find_hosts(topology: InferredTopology, between: Sequence[tuple[str, str]]) -> list[tuple[int, int]]:
-    """Return the numbers of pairs of hosts.
+    """Return pairs of hosts by number.
 
     Raises:
-        UsageError: the topology lacks one.
+        UsageError: the topology lacks a host.
     """
     number = {name: row for row, name in enumerate(topology.hosts)}
     for name in (name for pair in between for name in pair):
@@ -281,10 +281,10 @@ def _remeasure(options: RemeasureOptions) -> int:
 
 
 def _build_outputs(arguments: argparse.Namespace) -> TopologyOutputs:
-    """Return where the topology goes.
+    """Return the outputs of a topology.
 
     Raises:
-        UsageError: a file cannot be written, or is an input.
+        UsageError: a file cannot be written, or is also an input.
     """
     outputs = fill_options(TopologyOutputs, arguments, output=tuple(arguments.output))
     outputs.check(name for name in vars(arguments).values() if isinstance(name, str | Path))
@@ -292,10 +292,10 @@ def _build_outputs(arguments: argparse.Namespace) -> TopologyOutputs:
 
 
 def _write_outputs(outputs: TopologyOutputs, topology: InferredTopology, remark: str) -> None:
-    """Write a topology into the files that were asked for, and print what a reader must know of them on stderr.
+    """Write a topology into the requested files, and print notes for their readers on stderr.
 
     Raises:
-        UsageError: a fabric cannot be made of it.
+        UsageError: the topology cannot become a fabric.
         OSError: a file cannot be written.
     """
     for note in write_inferred(outputs, topology, remark):
