@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Topologies inferred from measured delays, and what is done with them."""
+"""Topologies inferred from measured delays: inference, comparison, throughput, outputs."""

@@ -52,7 +52,7 @@ class RootedTree:
         return len(self.parent)
 
     def order_leaves(self) -> tuple[Integers, Integers, Integers]:
-        """Order the leaves so that those below each node are contiguous.
+        """Order the leaves so that the leaves below each node are contiguous.
 
         Returns:
             The ordered leaves, int32 [leaf]; the begin and the end of each node's leaves, int32 [node] each.
@@ -110,7 +110,6 @@ class PrunedTree:
     """The kept nodes of a binary tree.
 
     Attributes:
-        tree: tree of the kept nodes.
         height, weight: float64 [node], as in `BinaryTree`.
         lost: increase of the weighted sum of squares.
     """
@@ -154,13 +153,12 @@ def join_neighbours(distances: Floats) -> Integers:
 
 
 def prune(tree: BinaryTree, variance: float, pairs: int) -> PrunedTree:
-    """Merge nodes into those above them while that costs less than keeping them.
+    """Merge a node into the node above while the merge costs less than keeping the node.
 
     A node is kept if its gain in log-likelihood exceeds three costs: a parameter (Schwarz's criterion), the choice
     among its siblings, and `CAUTION`.
 
     Args:
-        tree: binary tree.
         variance: variance of a pair of weight 1.
         pairs: number of pairs.
     """

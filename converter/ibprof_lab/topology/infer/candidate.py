@@ -117,7 +117,7 @@ def graph_of_tree(tree: RootedTree, host_length: Floats, node_length: Floats) ->
         host_length: float64 [leaf], length of the edge above each leaf.
         node_length: float64 [node], length of the edge above each node; the root's value is ignored.
 
-        Returns:
+    Returns:
         The edges, their lengths, and the number of switches.
     """
     hosts = len(tree.node_of_leaf)

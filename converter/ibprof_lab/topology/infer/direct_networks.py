@@ -152,7 +152,7 @@ def describe_grid(edge: npt.NDArray[np.integer], hosts: int) -> str | None:
     factors = split(hosts, 2, np.ones(1, np.int64))
     if factors is None:
         return None
-    twos = sum(size == 2 for size, _ in factors)  # two of these rings are a ring of four
+    twos = sum(size == 2 for size, _ in factors)  # two rings of two hosts are a ring of four
     if twos == len(factors) > 2:
         return f"a hypercube of {twos} dimensions"
     rings = sorted([size for size, is_ring in factors if is_ring and size > 2] + [4] * (twos // 2))

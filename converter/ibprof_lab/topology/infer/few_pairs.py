@@ -57,8 +57,7 @@ class _Subtree:
     """A switch or a single host in the tree of placed hosts.
 
     Attributes:
-        height: logarithm of the delay between two hosts that meet here; for a single host, of a host that would join
-            it.
+        height: logarithm of the delay between two hosts that meet here; for a single host, an estimate.
         children: subtrees below; empty for a switch with hosts.
         hosts: all hosts below.
     """
@@ -73,8 +72,7 @@ class _Evidence:
     """Counts of comparisons between descending hosts and the hosts of each child switch.
 
     Attributes:
-        near, far: int [k, children], number of comparisons in which the host was nearer to the child's host, or was
-            not.
+        near, far: int [k, children], number of comparisons that place the host inside, or outside, the child.
         is_complete: bool [k, children], True if delays to all hosts of the child are measured.
     """
 
@@ -103,9 +101,8 @@ class PairSearch:
     Attributes:
         is_hierarchy: True if nested switches explain the first hosts; else the search ends.
 
-        Args:
+    Args:
         hosts: number of hosts.
-        seed: seed of the random choices.
     """
 
     def __init__(self, hosts: int, seed: int = 0) -> None:

@@ -46,7 +46,6 @@ class Inference:
     """An inferred topology, and pairs to measure again.
 
     Attributes:
-        topology: inferred topology.
         again: int [pair, 2], hosts whose delay deviates too far or alone supports a switch; numbered as in the delays,
             processes if all delays are within one host.
         refusal: reason why the topology is unreliable, a sentence; None if it is reliable.
@@ -65,7 +64,6 @@ class InferenceEffort:
         models: models to try, from `MODELS`.
         replicates: number of resampled matrices for the support of edges; 0 for none.
         seconds: time limit for resampling.
-        seed: seed of resampling.
     """
 
     models: tuple[str, ...] = MODELS
@@ -267,7 +265,7 @@ def _as_topology(candidate: Candidate, hosts: tuple[str, ...], support: Floats |
 
 
 def _number_switches(edge: Integers, hosts: int, switches: int) -> Integers:
-    """Number switches in the order of their first hosts, then those without any."""
+    """Number switches in the order of their first hosts, then switches without hosts."""
     ends = np.sort(edge, axis=1)
     on_switch = ends[(ends[:, 0] < hosts) & (ends[:, 1] >= hosts)]
     first = np.full(switches, hosts)

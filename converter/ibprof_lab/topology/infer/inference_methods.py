@@ -32,7 +32,6 @@ class InferenceMethod:
         statistic: name from `METHOD_STATISTICS`; None for the statistic with the best agreement of both directions.
         bootstrap: number of resampled matrices for the support of edges; 0 for none.
         seconds: time limit for resampling.
-        seed: seed of resampling.
         unit: unit of delays in a CSV or numpy matrix, from `UNITS`.
     """
 

@@ -119,7 +119,6 @@ class LinkedHosts:
     """Hosts in the order of a binary tree: the hosts below each node are contiguous.
 
     Args:
-        tree: binary tree of the hosts.
         logs: [n, n], logarithms of delays; nan where unknown.
     """
 
@@ -386,7 +385,6 @@ def find_support(
     """Return how often random subsets of the hosts show each switch again.
 
     Args:
-        levels: levels of all hosts.
         delays, known: as for `find_levels`.
         draws: ascending host numbers of each subset.
 

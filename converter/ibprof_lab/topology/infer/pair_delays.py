@@ -48,11 +48,10 @@ def take_pair_delays(delays: Delays, length: int | None = None, statistic: str |
     host, the leaves are processes.
 
     Args:
-        delays: measured delays.
         length: message length, bytes; None for the shortest.
         statistic: `median`, `minimum` and so on; None for the statistic with the best agreement of both directions.
 
-        Raises:
+    Raises:
         UsageError: the length was not measured, or the file lacks the statistic.
     """
     if statistic is not None and statistic not in delays.present:

@@ -57,9 +57,8 @@ def weigh_support(
         to_topology: function that makes a topology of a candidate.
         replicates: number of samples; 0 for no support.
         seconds: time limit for sampling.
-        seed: seed of the sampling.
 
-        Returns:
+    Returns:
         The model; the support of each edge, float64 [edge]; the number of samples taken.
     """
     if not replicates:

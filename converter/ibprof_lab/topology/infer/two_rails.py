@@ -102,7 +102,7 @@ def find_two_rails(delays: Floats, known: npt.NDArray[np.bool_]) -> TwoRails | N
         delays: float64 [n, n], seconds, symmetric, above 0 except on the diagonal.
         known: bool [n, n], measured delays.
 
-        Returns:
+    Returns:
         The rails; None if there is one rail, or if errors hide the rails.
     """
     hosts = len(delays)

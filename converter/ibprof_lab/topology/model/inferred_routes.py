@@ -25,7 +25,6 @@ class InferredRoutes:
     """The routes between the hosts of an undirected topology.
 
     Attributes:
-        topology: topology of the hosts.
         attachment: the same topology split into switches, cables and hosts.
         distance: float64 [switch, switch], seconds; inf without a path.
     """

@@ -19,7 +19,6 @@ def weigh_edges(
     Args:
         edge: int [edge, 2], vertices; loops are left out.
         weight: float [edge], above 0, since scipy treats 0 as no edge.
-        vertices: number of vertices.
         directed: True if an edge leads only from its first vertex to its second.
 
     Returns:

@@ -65,7 +65,7 @@ class TopologyOutputs:
         check_files(self.output, (*_GRAPHS, _FABRIC, _SLURM, _PAGE, _POSITIONS), inputs)
 
     def without_fabrics(self) -> TopologyOutputs:
-        """Return the outputs without the files that other commands and schedulers would rely on."""
+        """Return the outputs without files for other commands and schedulers."""
         return replace(self, output=tuple(path for path in self.output if path.suffix not in (_FABRIC, _SLURM)))
 
 
@@ -129,7 +129,6 @@ def describe_inference(
     """Yield the lines of a topology, the most important first.
 
     Args:
-        topology: inferred topology.
         values: delays between hosts behind the topology; None for delays between processes.
         again: number of pairs to measure again.
         refusal: reason why the topology is unreliable; None if it is reliable.

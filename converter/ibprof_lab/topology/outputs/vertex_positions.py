@@ -80,7 +80,6 @@ class EdgeLengths:
     """Expected lengths of edges.
 
     Attributes:
-        vertices: number of vertices.
         edge: uint32 [edge, 2], each pair of vertices once.
         length: float64 [edge], expected lengths; 1 for the shortest.
     """
@@ -90,7 +89,7 @@ class EdgeLengths:
     length: Floats
 
     def stress(self, place: Floats, gamma: float) -> tuple[Floats, Floats]:
-        """Return f1 and f2 with the number of too near pairs, float64 [3], and the gradient of f, float64 [vertex, 3].
+        """Return f1, f2 and the number of pairs that are too near, float64 [3]; the gradient of f [vertex, 3].
 
         Raises:
             ValueError: a position is not finite.
@@ -122,7 +121,6 @@ def position_vertices(
         topology: any topology, also with several components.
         method: name from `POSITION_METHODS`; `paper` takes minutes for hundreds of vertices.
         gamma: repulsion between vertices without a common edge, 0 to 1.
-        seed: seed of random displacements.
     """
     begun = time.monotonic()
     wanted = find_lengths(topology)

@@ -55,7 +55,6 @@ def compare_cabling(
 
     Args:
         found: inferred topology.
-        reference: expected topology.
         matched: hosts that occur in both.
         delays: float64 [host, host] between the matched hosts, seconds, nan where not measured.
         nearer: result of `find_nearer` for the measured delays; None to compute it.

@@ -28,7 +28,6 @@ class MisplacedHost:
     """A host measured at another switch than in the reference: a wrong cable, or exchanged names.
 
     Attributes:
-        host: name of the host.
         switch, peers: the host's switch in the reference, and the other hosts there.
         found_switch, found_peers: the switch of the hosts measured next to this host, and these hosts.
     """
@@ -45,7 +44,6 @@ class SeparatedHosts:
     """Hosts measured farther away than the other hosts of their switch: slow links, or another switch.
 
     Attributes:
-        hosts: names of the hosts.
         switch: their switch in the reference.
         others: other hosts on that switch.
     """
@@ -136,7 +134,6 @@ class MatchedHosts:
     """The hosts that an inferred topology and a reference share.
 
     Attributes:
-        names: names of the hosts.
         of_inferred: vertices of each host in the inferred topology: one, or one per process.
         vertex: int64 [host], vertices in the reference.
         not_in_reference, not_measured: as in `TopologyDifferences`.

@@ -59,7 +59,6 @@ def correct_for_size(paths: ReferencePaths, delays: Floats, gbps: Floats, length
     """Subtract the transfer time of the message bytes, so that latencies remain.
 
     Args:
-        paths: paths of the pairs.
         delays: float64 [pair], seconds.
         gbps: float64 [link], throughput of one direction in Gb/s; links of unknown throughput do not limit.
         length: message length, bytes.
@@ -132,7 +131,6 @@ class RegressedLinks:
     """Latencies of the links of a topology or fabric.
 
     Attributes:
-        reference: the links.
         gbps: float64 [link], data rates used for the correction of the delays; nan where unknown.
         regression: latencies of the links.
         topology: topology with these latencies; None for a fabric.

@@ -49,7 +49,6 @@ class ReferenceComparison:
     """A measurement compared with a reference.
 
     Attributes:
-        reference: expected topology.
         matched: hosts that occur in both.
         comparison: differences of cabling.
         times: times of the links; None without delays.
@@ -84,7 +83,6 @@ def compare_with_reference(
 
     Args:
         found: inferred topology.
-        reference: expected topology.
         delays: measured delays; None for the delays that the topology explains.
         length: length of the timed messages, bytes.
         least_delay: smallest relative excess of a delay that marks a link as slow.

@@ -120,7 +120,6 @@ def spread_delays(paths: ReferencePaths, delays: Floats, gbps: Floats, length: i
     A link of twice the speed takes half the time of the others on the path.
 
     Args:
-        paths: paths of the pairs.
         delays: float64 [pair], seconds.
         gbps: float64 [link], speeds; an unknown speed is replaced by the median of the known ones.
         length: message length, bytes.

@@ -73,12 +73,9 @@ def find_slow_links(
     Within a kind, a link's excess is the median by which its paths exceed all paths. Over all kinds the smallest excess
     counts. If the uplink of a switch is slow, paths among its hosts are not, so that no host's link is blamed. A kind
     is no evidence if most of its paths use the link. The method takes the worst link, subtracts its excess, and
-    repeats. If the reference has latencies, for example from an earlier inference, they replace the delays of the
-    kinds.
+    repeats. If the reference has latencies, for example from an earlier inference, these give the expected delays.
 
     Args:
-        reference: the links.
-        paths: paths of the pairs.
         delays: float64 [pair], seconds; nan to exclude a pair.
         least: smallest excess that counts, as a share of the delay.
     """
@@ -226,7 +223,6 @@ def find_slow_by_speed(
 
     Args:
         reference: links with speeds.
-        paths: paths of the pairs.
         bytes_per_second: float64 [pair], throughput.
         least: share of its speed that a link should reach.
     """
@@ -258,8 +254,6 @@ def find_slow_by_fit(
     """Find links with a longer latency than other links of the same speed and the same distance from hosts.
 
     Args:
-        reference: the links.
-        paths: paths of the pairs.
         delays: float64 [pair], seconds.
         there: bool [pair], delays that count.
         least: smallest excess that counts, as a share of the shortest delay over the link.

@@ -42,7 +42,6 @@ class SwitchDistances:
 
     Attributes:
         vertex: int64 [switch], vertices in the reference.
-        names: names of the switches.
         members: names of each switch's hosts.
         hops: float64 [switch, switch], number of links between hosts by the reference; inf on the diagonal.
         delay: float64 [switch, switch], seconds, mean delay between hosts, the shorter of both directions; inf on the
@@ -64,7 +63,6 @@ def measure_switch_distances(
     """Average host delays per pair of switches.
 
     Args:
-        reference: expected topology.
         hosts: the hosts' names and vertices in the reference.
         leaf: int64 [host], vertex of each host's switch.
         kept: bool [host], hosts measured at their switch in the reference.

@@ -54,8 +54,6 @@ def find_throughput(
     that rate. Of two hosts on one switch, the slower one is the bottleneck, or both are.
 
     Args:
-        routes: routes of the topology.
-        results: results of all jobs.
         through: switch -> result of the job for its maximum.
 
     Source: Bufe (see `published_methods`), sections 2.3.2 to 2.3.4; the bound is ibprof's.
@@ -250,14 +248,12 @@ def pair_across_link(
     """Pair as many hosts as possible such that all messages use the link between two switches (2.3.3).
 
     Args:
-        routes: routes of the topology.
         one, other: the two switches; each pair's first host is on the side of `one`.
         most: largest number of pairs; None for all.
         avoid: excluded hosts; no pair's path includes the switches of both.
 
     Returns:
         The job; None if no pair certainly uses the link.
-        None where no pair is sure to use it.
     """
     sides = (routes.behind(one, other), routes.behind(other, one))
     near, far = ([host for host in side if avoid is None or host not in avoid] for side in sides)

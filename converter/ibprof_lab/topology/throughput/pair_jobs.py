@@ -167,7 +167,7 @@ def measure_on_all(
         finish: function that takes the topology and the result, called on the first process; its error ends all
             processes.
 
-        Returns:
+    Returns:
         The number of the signal that ended the measurement; 0 for none.
 
     Raises:
