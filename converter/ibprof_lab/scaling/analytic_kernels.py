@@ -45,7 +45,6 @@ class AnalyticKernel:
     """A kernel at one problem size on one cluster.
 
     Attributes:
-        name: name of the kernel.
         slide: number of the slide that defines the kernel.
         exact: exact counts of operations, data and exchange.
         approximate: the slides' approximation of these counts.

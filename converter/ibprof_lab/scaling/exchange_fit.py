@@ -218,7 +218,6 @@ class RecordedExchange:
     """The exchange of one run.
 
     Attributes:
-        name: name of the profile.
         size: problem size n.
         processes: p, ranks in MPI_COMM_WORLD.
         exchanged: bytes by (region, operation); regions without exchange are left out.
@@ -252,7 +251,6 @@ def sum_exchange(profile: Profile, size: float, between: str) -> RecordedExchang
     """Return the exchange of a run.
 
     Args:
-        profile: profile of the run.
         size: problem size n.
         between: `HOSTS` excludes bytes within a host, `RANKS` only bytes from a rank to itself.
     """

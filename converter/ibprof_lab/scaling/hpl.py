@@ -77,7 +77,7 @@ def time_hpl(run: HplRun, rate: float, latency: float, bandwidth: float) -> HplT
         latency: alpha, in seconds.
         bandwidth: bandwidth of a process, in Byte/s.
 
-        Raises:
+    Raises:
         ValueError: there are fewer blocks than rows or columns, so that the load is not even.
     """
     if run.n / run.block < max(run.rows, run.columns):

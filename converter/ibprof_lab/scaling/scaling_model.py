@@ -70,7 +70,7 @@ class Optimum:
         p_max: number of processing units at the largest performance (slide 12).
         l_max: largest performance, in Flop/s.
 
-        All values are infinite without communication: performance then scales without limit.
+    Each value is infinite if the model has no limit: without communication, performance scales for ever.
     """
 
     p_half: float

@@ -78,7 +78,6 @@ class KernelOptions:
     Attributes:
         command: name of the kernel, from `KERNELS`.
         n: problem size.
-        hardware: options of the cluster.
         word: bytes of a number.
         processes: numbers of processes to predict for; None for powers of two.
         figure: picture file of the curve; None for no picture.
@@ -117,7 +116,6 @@ class FitOptions:
         runs: problem size and profile or recording of each run.
         operations: formulas of n for #op: of the whole program, or of a region as `REGION:FORMULA`.
         data: formula of n for #b.
-        hardware: options of the cluster.
         n: problem size to predict for; None for the largest measured size.
         between: `HOSTS` or `RANKS`; None for hosts if there are several.
         processes, figure: as in `KernelOptions`.
@@ -245,7 +243,6 @@ def slowest_process(path: Path, unit: float | None = None) -> float:
     delays of mode bandwidth, with many concurrent messages, it is s / OWD(s).
 
     Args:
-        path: file of the delays.
         unit: seconds per unit if the file states no unit.
 
     Raises:

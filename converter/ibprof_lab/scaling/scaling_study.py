@@ -100,7 +100,6 @@ class ScalingStudy:
 
     Attributes:
         size: problem size n of the predictions.
-        cluster: hardware parameters.
         whole: results of all regions together.
         regions: regions in the order in which they stop scaling; regions without operations come last.
         notes: assumptions, and data that was not recorded, a sentence each.
@@ -126,13 +125,12 @@ def study_runs(
 
     Args:
         runs: measured runs with at least two different numbers of processes.
-        cluster: hardware parameters.
         operations, data: #op in Flop and #b in Byte of the whole program, as functions of n.
         size: n to predict for.
         region_operations: #op of single regions; other regions share the rest by their time in the smallest run.
         processes: p to predict for.
 
-        Raises:
+    Raises:
         ValueError: the runs do not show the dependence of #x on p.
     """
     runs = sorted(runs, key=lambda run: (run.size, run.processes))

@@ -78,7 +78,6 @@ def read_loggp(path: Path, unit: float | None = None, seed: int = 1) -> LogGP:
     Args:
         path: output of `ibprof-latency measure`, in a mode with one message at a time.
         unit: seconds per unit if the file states no unit.
-        seed: seed of the resampling.
 
     Raises:
         InputError: the file holds no delays.

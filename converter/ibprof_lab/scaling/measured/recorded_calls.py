@@ -41,7 +41,6 @@ class TimedRun:
     """Times and calls of a run for the prediction.
 
     Attributes:
-        name: name of the profile.
         size: problem size n.
         processes: p.
         seconds: wall time.

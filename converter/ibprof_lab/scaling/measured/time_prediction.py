@@ -64,7 +64,6 @@ class RunCheck:
     """A recorded run predicted from the others.
 
     Attributes:
-        name: name of the profile.
         size, processes: n and p.
         measured, predicted: wall time, s.
     """
@@ -120,7 +119,6 @@ class TimeModel:
     """A model of a program on a network.
 
     Attributes:
-        runs: recorded runs.
         operations: #op as a function of n.
         network: times of a message.
         share: slow-down of messages by link sharing.
@@ -128,7 +126,7 @@ class TimeModel:
         longest: longest measured message, bytes.
         checks: each run predicted from the others.
 
-        Raises:
+    Raises:
         ValueError: the runs do not show the dependence of times on the number of processes.
     """
 
