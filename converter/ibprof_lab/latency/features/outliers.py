@@ -36,7 +36,6 @@ class OutlyingProcess:
     """A process whose row or column is an outlier.
 
     Attributes:
-        label: name of the process.
         role: `sender` (row), `receiver` (column), or `both`.
         ratio: its delays / the others' delays; infinite without a value.
         score: deviation in robust standard deviations.

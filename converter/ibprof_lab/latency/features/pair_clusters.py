@@ -72,7 +72,6 @@ def cluster_pairs(features: DelayFeatures, count: int | None = None, by: str = B
         count: number of clusters, up to 255; None to choose it by the elbow of the SSE.
         by: clustered quantity, from `BY`. Delays are compared by their logarithms, so that near and far pairs count
             equally.
-        seed: seed of the first centres.
     """
     points = _points(features, by)
     rng = np.random.default_rng(seed)

@@ -43,7 +43,6 @@ def read_delays(
     become NaN, "not measured", and a warning reports their number. The diagonal becomes 0.
 
     Args:
-        path: name of the file.
         statistics: statistics to read if there are several; the median is always read. Others take no memory.
         unit: seconds per unit of a text or numpy matrix without a stated unit. None for a microsecond, or a nanosecond
             in the format of core-to-core-latency.

@@ -53,7 +53,6 @@ def read_text_matrix(path: Path, unit: float | None) -> Delays:
     caption, and firmware's distances of NUMA nodes.
 
     Args:
-        path: name of the file.
         unit: seconds per unit if the file states no unit. None for a microsecond, or a nanosecond in the format of
             `core-to-core-latency --csv`: a lower triangle without names in a square of fields.
 
@@ -280,8 +279,7 @@ def align_named_upper(rows: Sequence[tuple[int, list[str]]]) -> list[tuple[int, 
     """Complete the rows of an upper triangle with names, where each row is one field shorter than the row above.
 
     Each row has a line number and fields: a name, then the delays. The diagonal may be missing, so that the last row
-        has no
-    delays. Other rows are returned unchanged.
+    has no delays. Other rows are returned unchanged.
     """
     count = len(rows)
     lengths = [len(fields) for _, fields in rows]

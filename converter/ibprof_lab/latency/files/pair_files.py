@@ -92,7 +92,6 @@ def read_pair_rows(
     """Return the names of the ends in order of appearance, message lengths, and the delays between the ends.
 
     Args:
-        path: name of the file, for errors.
         rows: lines of the file.
         column: number of the delay column, from `find_value_column`.
         unit: seconds per unit if neither the column's name nor another column states the unit.

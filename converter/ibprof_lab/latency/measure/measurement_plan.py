@@ -57,7 +57,6 @@ class MeasurementPlan:
         one_way: True for empty answers, so that the two directions can differ.
         window: number of messages in flight, for bandwidth.
         noise: messages between other processes.
-        seed: seed of random choices.
         save_every_s: interval between saves, seconds.
         limit_s: time limit, seconds; None for no limit.
         again: share of the pairs that may be measured again.

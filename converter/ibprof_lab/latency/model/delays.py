@@ -91,7 +91,7 @@ class Delays:
             length: message length, bytes; None for the shortest.
             statistic: name of a present statistic, from `STATISTICS`.
 
-            Raises:
+        Raises:
             KeyError: the length was not measured, or the statistic is not present.
         """
         row = 0

@@ -37,7 +37,6 @@ def write_space_page(
     """Write a page of nodes in space, without traffic.
 
     Args:
-        path: name of the file.
         header: `title`, `about`, `node_names`, and other entries of the document (docs/formats/view.md).
         position: float64 [node, 3].
         leaves: number of nodes displayed as hosts; they come first.
