@@ -36,7 +36,6 @@ def find_cycle(network: SimulatedNetwork, adaptive: bool = False) -> list[int]:
     """Find link directions that wait for each other in a cycle; empty without a cycle.
 
     Args:
-        network: network with forwarding tables.
         adaptive: True to check all shortest routes instead of the tables.
     """
     return _find_cycle(network, _find_adaptive_dependencies(network) if adaptive else _find_dependencies(network))
@@ -76,7 +75,6 @@ def describe_deadlock(network: SimulatedNetwork, waits: npt.NDArray[np.uint32]) 
     """Return a description of the cycle of waiting packets.
 
     Args:
-        network: network of the deadlock.
         waits: waiting packets, from `Simulation.find_waits`.
     """
     ends = len(network.end_to)

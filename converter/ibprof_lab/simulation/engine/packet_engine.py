@@ -55,7 +55,6 @@ class Job:
     """Properties shared by all clients of a job. Times in ticks.
 
     Attributes:
-        name: name of the job.
         interval: time from the completion of a step to the next start; default for steps.
         window: shortest time from start to start; default for steps; 0 for none.
         jitter: largest relative random change of interval and window, uniformly distributed.
@@ -191,18 +190,16 @@ class Simulation:
     """Jobs on a network.
 
     Args:
-        network: simulated network.
         jobs, clients: simulated jobs and their clients.
-        seed: seed of all random values.
         adaptive: True if packets take the least occupied port on shortest routes instead of the tables' port.
         lanes: uint8 [switch, switch], virtual lane of packets from leaf to leaf; None for lane 0.
         skip_hops: True to skip hops on which nothing can delay packets, where the engine can find these. Message times
             do not change, except for the order of events at the same tick. Loads of link directions are not counted.
 
-        Attributes:
+    Attributes:
         skips_hops: True if packets skip hops.
 
-        Raises:
+    Raises:
         InconsistentError: the host of a client or step does not exist, or memory is short.
         MemoryError: memory is too short for skipping hops.
     """

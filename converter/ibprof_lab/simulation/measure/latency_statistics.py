@@ -122,7 +122,6 @@ class SteadyState:
         part: required half of the 95% interval, relative to the mean; 0 for no detection.
         clients: number of clients.
         messages: total number of messages of a client.
-        messages: total, of a client.
 
     Source: A. M. Law and J. S. Carson, "A sequential procedure for determining the length of a steady-state
     simulation", Operations Research 27(5), 1979; W. G. Cochran, "Sampling Techniques", Wiley, 1977, section 2.6; G. S.

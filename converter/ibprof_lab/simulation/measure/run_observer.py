@@ -86,7 +86,6 @@ class Queues:
     Attributes:
         time_ns: float64 [look], time of each observation.
         bytes: uint32 [look, link direction].
-        bytes: uint32 [look, link direction].
     """
 
     time_ns: Floats

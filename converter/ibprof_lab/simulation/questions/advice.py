@@ -56,7 +56,6 @@ class AdviceOptions:
     """Options of `ibprof-sim advise`.
 
     Attributes:
-        machine: simulated machine.
         mpi: bytes of a message between random pairs, or the path of a profile.
         mpi_interval_ns: time from a message to the next; 0 for none, or for the profile's time line.
         io: bytes of an I/O request, or the path of a Darshan log or of a second job's profile.
@@ -85,9 +84,7 @@ class AdviceQuestion:
     """Two jobs for a question on interference.
 
     Attributes:
-        setting: setting of the machine.
         io, mpi: the two jobs.
-        seeds: seeds of the simulations.
         cells: simulations needed for the answer.
         notes: notes for the user on hosts, recordings and the fabric.
     """

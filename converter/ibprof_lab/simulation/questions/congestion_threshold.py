@@ -52,7 +52,6 @@ class ThresholdOptions:
     """Options of `ibprof-sim threshold`.
 
     Attributes:
-        machine: simulated machine.
         request_bytes: bytes of an I/O request.
         share: share of the compute hosts that send requests.
         seeds: number of random seeds.
@@ -71,10 +70,8 @@ class ThresholdQuestion:
     """A job for a question on its threshold.
 
     Attributes:
-        setting: setting of the machine.
         job: the I/O job.
         clients: number of the job's clients.
-        seeds: seeds of the simulations.
         notes: notes for the user on the fabric.
     """
 
@@ -145,12 +142,11 @@ def find_threshold(setting: Setting, job: Workload, seeds: Sequence[int], simula
     """Return the threshold of a job that runs alone.
 
     Args:
-        setting: setting of the machine.
         job: I/O job; its interval is ignored.
         seeds: seeds of the simulations; each seed is compared with itself.
         simulate: function that runs cells.
 
-        Raises:
+    Raises:
         InconsistentError: no seed has a mean at interval 0, or at long intervals.
     """
     tried: dict[float, _Tried] = {}

@@ -43,7 +43,6 @@ class Scenario:
 
     Attributes:
         name: name for users.
-        setting: setting of the machine.
         jobs: the I/O job, the MPI job.
         alone: mean latency of each job alone.
         together: mean latency of each job when both run.

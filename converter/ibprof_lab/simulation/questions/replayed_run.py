@@ -47,8 +47,6 @@ class ReplayOptions:
     """Options of `ibprof-sim replay`.
 
     Attributes:
-        profile: profile of the recorded job.
-        machine: machine of the recording.
         to_fabric, to_routes: fabric and routes of the prediction; None for the recorded ones.
         to_hosts: host names of the prediction, in the order of the run's first ranks; None for the recorded hosts.
         next_to: profile of another job there; None for none.

@@ -60,7 +60,6 @@ class DrawnCharts:
     """Written charts.
 
     Attributes:
-        files: files of the charts.
         notes: tables without charts, with reasons.
     """
 
@@ -264,7 +263,6 @@ class Bar:
 
     Attributes:
         row: row of the table of means; None, or a row without a mean, is drawn as a mark.
-        colour: colour of the bar.
     """
 
     row: Row | None
@@ -312,7 +310,6 @@ def draw_clusters(axes: Axes, clusters: Mapping[str, Sequence[Bar]], by: str, sc
     """Draw clusters of bars.
 
     Args:
-        axes: axes to draw on.
         clusters: bars by cluster name.
         by: label of the cluster axis.
         scale: scale of the time axis.

@@ -72,12 +72,10 @@ def run_and_show(
     """Simulate a study, write its tables, and show one run of all its jobs together: `FILES`.
 
     Args:
-        plan: plan of the study.
         output: destination of results; with `stored`, no run is simulated.
-        pool: pool for the simulations.
         progress: callback with the completed work and the total work.
 
-        Raises:
+    Raises:
         IbprofError: as raised by `run_study`.
     """
     results = run_study(plan, output, pool, progress)
@@ -202,8 +200,6 @@ def draw_run(path: Path, title: str, watch: Watch) -> None:
     """Draw an observed run.
 
     Args:
-        path: file of the picture.
-        title: title of the picture.
         watch: observer of the finished run.
     """
     figure = Figure(figsize=(15, 4.6), layout="constrained")

@@ -79,7 +79,6 @@ class Cell:
     """One simulation.
 
     Attributes:
-        setting: setting of the study.
         workloads: all jobs with hosts, running or not: a job that runs alone keeps its hosts.
         running: names of the running jobs.
         measured: name of the job whose latency is measured.
@@ -180,8 +179,6 @@ class Prepared:
     """A cell's simulation before its first tick.
 
     Attributes:
-        simulation: simulation of the running jobs.
-        clients: clients of the running jobs.
         measured: bool [client], clients of the measured job.
     """
 
@@ -228,7 +225,6 @@ def set_up(cell: Cell, sampled: Sequence[str] = (), skip_hops: bool = False) -> 
     """Return a cell's simulation at its start.
 
     Args:
-        cell: cell to simulate.
         sampled: names of jobs whose messages are sampled in addition to the measured job's.
         skip_hops: True if packets may skip hops, since loads of link directions are not needed.
 
@@ -275,7 +271,6 @@ def run_to_limits(simulation: Simulation, hops: float, go_on: Callable[[int], ob
     """Continue until the clients with a limit have ended, or up to a number of packet hops.
 
     Args:
-        simulation: simulation in its current state.
         hops: largest number of packet hops.
         go_on: function that continues the simulation from a tick for a while.
     """

@@ -229,7 +229,6 @@ def allocate_named(
     Args:
         setting: setting with the fabric and the number of servers.
         workload: the job.
-        names: names of hosts.
         named: the fabric's hosts.
         taken: allocated hosts with their purposes; the job's hosts are added.
         refuse: function that makes the errors.

@@ -72,7 +72,6 @@ class StudyPlan:
     """The simulations of a study.
 
     Attributes:
-        name: name of the study.
         setting: setting of the first simulation.
         cells: all simulations, in order of seeds; shared baselines once.
         by: columns of the table of means that distinguish slow-downs; empty if nothing varies.
@@ -117,11 +116,7 @@ def plan_study(reader: StudyReader, name: str, study: YamlMapping, base: Setting
     """Return the simulations of a study.
 
     Args:
-        reader: reader of the study.
-        name: name of the study.
-        study: contents of the study.
         base: setting for properties that the study does not state.
-        seeds: seeds of the simulations.
 
     Raises:
         InputError: a value is invalid.
@@ -375,7 +370,6 @@ def plan_preset(name: str, machine: MachineOptions, seeds: Sequence[int], quick:
     Args:
         name: name from `PRESETS`.
         machine: options that replace the preset's fabric, servers and effort; base of the preset's variations.
-        seeds: seeds of the simulations.
         quick: True for the preset's quick form.
 
     Raises:

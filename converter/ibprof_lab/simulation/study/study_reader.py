@@ -114,7 +114,6 @@ class StudyReader:
     """Reads values, and makes errors that name their lines.
 
     Attributes:
-        path: path of the study.
         lines: line of each value by name, filled during reading.
     """
 
@@ -250,7 +249,6 @@ def expand_variations(reader: StudyReader, study: YamlMapping, job_keys: tuple[s
     """Return the studies without variations that a study describes.
 
     Args:
-        reader: reader of the study.
         study: study with a list of jobs.
         job_keys: permitted keys of a job's change.
 

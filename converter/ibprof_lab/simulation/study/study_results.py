@@ -85,12 +85,9 @@ def run_study(plan: StudyPlan, options: StudyOutput, pool: Executor, tell: Calla
     """Simulate a study, and write its tables and its summary.
 
     Args:
-        plan: plan of the study.
-        options: options of the output.
-        pool: pool for the simulations.
         tell: callback with the completed work and the total work.
 
-        Raises:
+    Raises:
         MissingToolError: Parquet is requested and pyarrow is not installed.
         InconsistentError: a simulation is impossible.
     """

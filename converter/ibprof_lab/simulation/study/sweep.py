@@ -171,7 +171,6 @@ def run_cells(
     """Simulate missing cells, seed by seed, and store each outcome immediately.
 
     Args:
-        cells: cells of the study.
         folder: folder of the study; outcomes in it are reused.
         pool: pool for the simulations, if the work justifies the start of processes.
         tell: callback with the completed work and the total work, in units of estimated time.

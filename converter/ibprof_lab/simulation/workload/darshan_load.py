@@ -33,7 +33,6 @@ class DarshanLoad:
     """The requests of a job.
 
     Attributes:
-        processes: number of processes.
         requests: number of reads and writes of all processes.
         bytes: number of bytes read and written.
         read_bytes: number of bytes read.

@@ -152,7 +152,6 @@ def choose_servers(
     """Return the hosts of the I/O servers: the named hosts, or the first ones that `assign_hosts` samples.
 
     Args:
-        network: simulated network.
         servers: number of servers.
         placement: placement of servers without names.
         random: random generator.

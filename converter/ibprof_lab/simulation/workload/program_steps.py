@@ -24,7 +24,6 @@ class Operation:
     """An operation of a rank.
 
     Attributes:
-        rank: rank of the program.
         line: line of the file, for messages; 0 without a file.
         kind: `calc`, `send`, or `recv`, which waits for a message's arrival.
         amount: ns for `calc`, bytes for the others.
@@ -120,9 +119,8 @@ def _make_processor(
 ) -> list[_Row]:
     """Return a rank's own operations, as steps to its own host that cross no link.
 
-    The kinds of steps are: the begin of the run, the begin of a sender's message, and computing after a message's
-        arrival.
-    The last steps let all ranks end together (a dissemination barrier).
+    Steps begin the run, begin a sender's message, or begin computing after a message's arrival. The last steps let all
+    ranks end together (a dissemination barrier).
     """
     rows: list[_Row] = [(rank, NOBODY, 0, 0, 1, 0)]
     pause = received = awaited = 0

@@ -68,7 +68,6 @@ def load_messages(path: Path, with_times: bool) -> Recorded:
     """Read a profile or recording, and return its messages.
 
     Args:
-        path: file of the profile or recording.
         with_times: True for recorded start times of messages; False for a fair order.
 
     Raises:
@@ -138,11 +137,10 @@ def steps_of(recorded: Recorded, rank: int, interval: int, tick_ns: float) -> np
 
     Args:
         recorded: the run's messages.
-        rank: rank of the run.
         interval: ticks from a message's completion to the next message, if there are no times.
         tick_ns: duration of a tick.
 
-        Returns:
+    Returns:
         `STEP` [message], with the destination's rank as `host`; empty if the rank sent nothing. With times, `window` is
         each message's start since the run's start.
     """
@@ -161,7 +159,6 @@ def time_messages(line: Intervals, rank: Ints, peer: Ints, size: Floats, part: F
     """Return the start of each message, evenly within intervals that keep their numbers of messages and bytes.
 
     Args:
-        line: time line of the run.
         rank: [message], rank whose time line has the message.
         peer: [message], rank at the other end.
         size: [message], bytes.

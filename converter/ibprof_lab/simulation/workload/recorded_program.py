@@ -58,11 +58,10 @@ def make_program(run: Profile, name: str, byte_ns: float, waits_late: bool) -> R
 
     Args:
         run: profile with times and a time line.
-        name: name of the run, for errors.
         byte_ns: time of a byte at line rate.
         waits_late: True for the latest possible waits, False for the earliest.
 
-        Raises:
+    Raises:
         InconsistentError: the run has no times or no time line, did not end, or lacks ranks or operations.
     """
     _refuse(run, name)

@@ -142,7 +142,6 @@ class Workload:
     """A job's part of the machine and its traffic. Times in ns.
 
     Attributes:
-        name: name of the job.
         role: task of the clients.
         bytes: size of a message or request; unused for a profile, which has sizes.
         interval_ns: time from completion to the next start; for a collective from its end to the next begin. A profile
@@ -157,7 +156,6 @@ class Workload:
         adapters: index in `hosts` of each rank's adapter, for a profile whose hosts have several adapters in the
             fabric. Empty for the host of the run.
         byte_ns, waits_late: for a replay, as in `make_program`.
-        byte_ns, waits_late: of a replay, as in `make_program`.
     """
 
     name: str
