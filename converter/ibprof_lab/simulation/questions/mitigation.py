@@ -175,7 +175,7 @@ def is_sure(gain: float, half: float) -> bool:
 
 
 def recommend(scenarios: Sequence[Scenario], mpi: str) -> tuple[Scenario | None, tuple[UndecidedChange, ...]]:
-    """Return the change with the fastest MPI messages and an unchanged I/O rate; None if there is none.
+    """Return the change with the fastest MPI messages that keeps the I/O rate; None if there is none.
 
     Returns:
         The scenario, and the changes that would be better but for their 95% intervals, largest gain first.

@@ -207,7 +207,7 @@ def find_assignment(cell: Cell) -> HostAssignment:
 
     Raises:
         InputError: the fabric cannot be read.
-        InconsistentError: the jobs do not fit on it.
+        InconsistentError: the jobs do not fit on the fabric.
     """
     setting = cell.setting
     return assign_hosts(

@@ -95,7 +95,7 @@ def open_pool(workers: int) -> Iterator[Executor | None]:
 def _interrupted_once() -> Iterator[None]:
     """Handle only the first interrupt: a second one, as from `timeout`, would break into the shutdown after the first.
 
-    The second interrupt may arrive in another thread after the end, so that it is awaited for a while.
+    The handler stays for a while after the end, since the second interrupt may arrive in another thread.
     """
     if current_thread() is not main_thread() or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield

@@ -30,7 +30,7 @@ class Operation:
         peer, tag: other rank and tag of a message.
         missing: number of unfinished operations that this operation waits for.
         after: operations that wait for this one, each with True if this one's beginning is enough.
-        needs: sends and receives that this operation waits for, likewise; None after it is in the rank's order.
+        needs: sends and receives that this operation waits for, as in `after`; None once it is in the rank's order.
         slot: number of a `recv` among those of its rank.
         is_ordered: True for a `recv` in the rank's order.
         receive: counterpart `recv` of a send.
