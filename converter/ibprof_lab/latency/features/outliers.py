@@ -216,9 +216,9 @@ class DelayChange:
 def compare_delays(before: Delays, after: Delays, least: float = LEAST_CHANGE) -> DelayChange:
     """Find the pairs that changed between two measurements of one cluster.
 
-    A changed pair has a ratio that differs from the overall ratio by three limits: `least`, `THRESHOLD` robust standard
-    deviations of all ratios, and the scatter of the samples. The scatter is exceeded if the quartiles of both
-    measurements do not overlap, where both have quartiles.
+    The ratio of a changed pair differs from the overall ratio by more than `least`, by more than `THRESHOLD` robust
+    standard deviations of all ratios, and by more than the scatter of the samples. The last condition holds if the
+    quartiles of both measurements do not overlap, where both have quartiles.
 
     Args:
         before, after: measurements; processes are matched by label, lengths by bytes.

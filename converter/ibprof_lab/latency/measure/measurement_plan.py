@@ -80,7 +80,7 @@ class MeasurementPlan:
         """Refuse a plan that does not fit the number of processes.
 
         Raises:
-            UsageError: it does not fit.
+            UsageError: the plan does not fit.
         """
         at_once = self.mode == ALL_TO_ALL or self.schedule == "shift"
         if self.schedule == "shift" and self.mode != ONE_TO_ONE:
