@@ -53,7 +53,7 @@ def list_flows(watch: Watch) -> Traffic:
     lid = network.subnet.fabric.port_lid[network.host_port].astype(np.int32)
     client, host = lid[simulation.host_of_client[flows.client]], lid[flows.host]
     reads = np.array([each.reads for each in simulation.jobs], np.uint64)[job]
-    asks = reads > 0  # the host then sends the bytes, and the client sent its requests
+    asks = reads > 0  # of a read: the host sends the bytes, the client only requests
     source = np.concatenate([np.where(asks, host, client), client[asks]])
     destination = np.concatenate([np.where(asks, client, host), host[asks]])
     size = np.concatenate([flows.bytes, (reads * flows.messages.astype(np.uint64))[asks]])

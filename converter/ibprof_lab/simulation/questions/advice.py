@@ -48,7 +48,7 @@ _MESSAGES = 20
 _CHUNK_NS = 1e6
 
 _PARTS = 20
-"""The simulation continues by at least this fraction (1 / value) of the time so far."""
+"""Each step extends the simulated time by at least 1/20."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ FILES = (
 """Files that `write_run` writes into a folder; `operations.csv` only for a collective."""
 
 _PARTS = 40
-"""Each step of a run extends the simulated time by this fraction (1 / value)."""
+"""Each step of a run extends the simulated time by 1/40."""
 
 _HOPS_MOST = 5e7
 """Largest number of packet hops of a run that is only displayed."""

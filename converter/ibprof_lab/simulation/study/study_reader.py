@@ -297,7 +297,7 @@ def _list_choices(change: YamlMapping, depth: int) -> Iterator[list[Any]]:
 
 
 def _count(change: YamlMapping, depth: int = _DEPTH) -> int:
-    """Return the number of changes described by a change with lists."""
+    """Return the number of changes that result from the lists in a change."""
     counts = (
         _count(value, depth - 1)
         if isinstance(value, YamlMapping) and depth
