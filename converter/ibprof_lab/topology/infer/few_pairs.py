@@ -258,7 +258,7 @@ class PairSearch:
         self._represent(path[-1])
 
     def _weigh(self, node: _Subtree, hosts: list[int]) -> _Evidence:
-        """Return the evidence in the hosts' delays about the children of a switch."""
+        """Count the delays that place hosts below a switch inside or outside each child."""
         size = len(node.children)
         placed = [host for child in node.children for host in child.hosts]
         of_child = np.repeat(np.arange(size), [len(child.hosts) for child in node.children])

@@ -124,7 +124,7 @@ def _join_directions(matrix: npt.NDArray[np.floating]) -> tuple[npt.NDArray[np.f
     limit = float(np.exp(max(np.log(_ONE_WAY), min(10 * usual, 10.0))))
     joined = np.empty_like(matrix)
     zeros, odd, first = 0, 0, (0, 0)
-    # Block by block: only the result is as large as the matrix.
+    # Blocks save memory: only the result is as large as the matrix.
     for i in range(0, hosts, _BLOCK):
         for j in range(i, hosts, _BLOCK):
             there, back = matrix[i : i + _BLOCK, j : j + _BLOCK], matrix[j : j + _BLOCK, i : i + _BLOCK].T

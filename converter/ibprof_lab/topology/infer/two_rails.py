@@ -59,7 +59,7 @@ _RAILS_SETTLED = 1e-4
 
 @dataclass(frozen=True, slots=True)
 class TwoRails:
-    """The factor and the pairs of the slower of two rails.
+    """Pairs on the slower of two rails, and the factor of their delays.
 
     Attributes:
         factor: delay on the slower rail / delay on the faster rail, above 1.

@@ -125,9 +125,9 @@ class DirectLinkTest:
 
 
 def _block(routes: InferredRoutes, pair: Pair) -> BlockedPath | None:
-    """Return a way to fill the link of the pair's path that most other pairs can use; None if there is none.
+    """Choose a link on a pair's path and other pairs that fill it; None if no link can be filled.
 
-    Other pairs whose path includes the whole path are excluded, since they could take the direct link too.
+    Links with many possible pairs come first. Pairs over the whole path are excluded: they could use the direct link.
     """
     switches = routes.switches(*pair)
     if len(switches) < 3 or not routes.is_certain(*pair):
