@@ -199,6 +199,13 @@ def test_an_invalid_line_is_named_and_nothing_of_its_file_is_stored(
     assert keys(tmp_path / "store") == [f"{4:016x}"]
 
 
+def test_bytes_above_2_to_53_are_stored_exactly(tmp_path: Path) -> None:
+    exact = (1 << 60) + 1
+    assert ingest(tmp_path / "store", write(tmp_path / "jobs.jsonl", job(1, bytes=exact))) == 0
+    days = list((tmp_path / "store" / "jobs").glob("*.parquet"))
+    assert pq.read_table(days[0])["bytes"].to_pylist() == [exact]
+
+
 def test_a_clock_of_the_future_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     later = datetime.now(timezone.utc).replace(tzinfo=None) + timedelta(days=3)
     ahead = job(1, began=later.isoformat(), ended=later.isoformat())
