@@ -276,7 +276,7 @@ struct ibp_nccl_context *ibp_nccl_begin(unsigned interface, const struct ibp_ncc
     if (!state.others) state.others = begin(interface, &unknown);
     context = state.others ? begin(interface, facts) : NULL;
     if (context && facts) note_rank(facts);
-    if (!context) context = state.others; /* of more communicators than there is room for, bytes count there */
+    if (!context) context = state.others; /* bytes of communicators beyond the capacity count there */
     unlock();
     return context;
 }

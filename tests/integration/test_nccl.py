@@ -132,9 +132,7 @@ def test_many_events_take_no_more_space(harness: Path, ports: Ports, tmp_path: P
     assert sizes[0] == sizes[1]
 
 
-def test_bytes_of_more_communicators_than_there_is_room_for_are_kept(
-    harness: Path, ports: Ports, tmp_path: Path
-) -> None:
+def test_bytes_of_communicators_beyond_the_capacity_are_kept(harness: Path, ports: Ports, tmp_path: Path) -> None:
     said = run_ranks(harness, ports, tmp_path, 2, 7, "before=1100")
     run = load_profile(tmp_path)
     sent = {rank: sum(peers.values()) for rank, peers in sums(run, Direction.SENT).items()}
