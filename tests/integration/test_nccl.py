@@ -194,7 +194,10 @@ def test_ibprof_run_sets_the_plug_in_and_reports(
         str(harness),
         str(ports.take(2)),
     ]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True)
+    # Not what MPI put into the environment of this process, if an earlier test initialized it: `run` is in no job here.
+    done = subprocess.run(
+        command, cwd=tmp_path, env=dict(os.environ), capture_output=True, text=True, timeout=60, check=True
+    )
     assert "ncclAllReduce" in done.stderr
     run = load_profile(tmp_path / "profile.otf2")
     check_bytes(run, [json.loads(line) for line in done.stdout.splitlines()])
