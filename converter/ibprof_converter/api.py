@@ -62,7 +62,7 @@ def read_fabric(
             (`xgft:2:4,4:1,2`); several names are rails.
         tables: files of forwarding tables, one per name; by default the files next to the dumps.
         host_names: regular expression that finds the host's name in an adapter's description.
-        level_hosts: regular expression for the names of the CAs from which levels are counted.
+        level_hosts: regular expression for the names of CAs at level 0.
         strict: true if missing tables are an error, and tables that lead to missing parts of the dumps.
         routes: source of routes: `tables`, `modelled`, `opensm` or `opensm:ENGINE`; by default tables, or a model
             without tables.
@@ -255,7 +255,7 @@ def diff(
     Args:
         a, b: paths of profiles, recordings, report.json, links.csv or any traffic; or profiles and traffic already
             read.
-        fabric: fabric on which link loads are also compared.
+        fabric: fabric for a comparison of link loads.
         placement: rank placement: one for both runs, or one for each.
         rails: policy for bytes whose rail was not measured: `split`, `round-robin`, ...
         nic: policy for a host's adapter in one subnet, as in `load_links`.
@@ -338,7 +338,7 @@ def view(
     Args:
         loads: result of `load_links`.
         compared: loads of the same fabric for comparison.
-        rank_data: CSV file with a column `rank`, then numbers or words by which ranks are coloured.
+        rank_data: CSV file with a column `rank`, then numbers or words that colour the ranks.
         node_data: CSV file with a column `host`, `node` or `guid`, then numbers or words.
 
     Raises:

@@ -2,7 +2,7 @@
  * Copyright The ibprof developers
  *
  * Another plug-in behind this one, since NCCL loads one: the plug-in that IBPROF_NCCL_NEXT names, as NCCL_PROFILER_PLUGIN
- * would. It gets the events that it asked for, with handles of its own.
+ * would. It gets the events that it asked for, with its own handles.
  */
 #ifndef IBPROF_NCCL_CHAIN_H
 #define IBPROF_NCCL_CHAIN_H

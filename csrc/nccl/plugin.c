@@ -13,14 +13,15 @@
 #include <unistd.h>
 
 #define FIRST_MASK (IBP_NCCL_COLL | IBP_NCCL_P2P | IBP_NCCL_PROXY_OP | IBP_NCCL_PROXY_STEP)
-#define CONTEXTS_MAX 65536
+#define CONTEXTS_MAX 4096
 
 /* What NCCL gets as a context: a pointer, since a context is not NULL. */
 struct contexts {
     struct ibp_nccl_context *own;
     void *next;
 };
-static struct contexts contexts[CONTEXTS_MAX];
+/* The last one is of all communicators beyond the capacity: their bytes count together, and no other plug-in sees them. */
+static struct contexts contexts[CONTEXTS_MAX + 1];
 static uint32_t contexts_used;
 /* Another plug-in gets the events too, and handles are pairs. */
 static bool is_chained;
@@ -32,16 +33,15 @@ static int begin(unsigned version, void **context, int *mask, const struct ibp_n
 {
     const struct ibp_nccl_communicator_facts facts = {with->hash, with->name, with->rank, with->ranks, with->nodes};
     const uint32_t number = __atomic_fetch_add(&contexts_used, 1, __ATOMIC_RELAXED);
-    struct contexts *made = number < CONTEXTS_MAX ? &contexts[number] : NULL;
+    struct contexts *made = &contexts[number < CONTEXTS_MAX ? number : CONTEXTS_MAX];
     int next_mask = 0;
 
     *mask = 0;
     *context = made;
-    if (!made) return 0;
     if (ibp_nccl_open(caller)) made->own = ibp_nccl_begin(version, version < 4 ? NULL : &facts);
     if (ibp_nccl_chain_open(version)) {
         is_chained = true;
-        made->next = ibp_nccl_chain_begin(with, &next_mask);
+        if (number < CONTEXTS_MAX) made->next = ibp_nccl_chain_begin(with, &next_mask);
     }
     if (made->own) *mask = version < 3 ? FIRST_MASK : FIRST_MASK | IBP_NCCL_NET_PLUGIN;
     *mask |= next_mask;
@@ -52,7 +52,7 @@ static int finalize(void *context)
 {
     struct contexts *made = context;
 
-    if (!made) return 0;
+    if (!made || made == &contexts[CONTEXTS_MAX]) return 0;
     ibp_nccl_end(made->own);
     if (is_chained) ibp_nccl_chain_end(made->next);
     made->own = NULL;

@@ -120,7 +120,7 @@ def find_operation(run: Profile, text: str) -> int:
     """Return the number of an operation; its name may be in any case, with or without `MPI_`.
 
     Raises:
-            UsageError: the profile has no such operation.
+        UsageError: the profile has no such operation.
     """
     name = text.upper().removeprefix("MPI_")
     # NCCL's names have upper-case and lower-case letters.
@@ -133,7 +133,7 @@ def find_name(what: str, name: str, names: Sequence[str], known: Collection[str]
     """Return the number of a name.
 
     Raises:
-            UsageError: the name is unknown; the message lists the names in use.
+        UsageError: the name is unknown; the message lists the names in use.
     """
     if name not in names:
         raise UsageError(f"the profile has no {what} {name!r}; it has {', '.join(sorted(known)) or 'none'}")
@@ -152,7 +152,7 @@ def find_sites(run: Profile, text: str) -> frozenset[int]:
     for all sites that it called. A name with callers stands for one site.
 
     Raises:
-            UsageError: sites were not recorded, no site has this name, or the sites are of several files.
+        UsageError: sites were not recorded, no site has this name, or the sites are of several files.
     """
     if not run.sites:
         raise UsageError(f"--site {text}: {NO_SITES}")

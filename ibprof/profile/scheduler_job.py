@@ -113,7 +113,7 @@ def identify_scheduler_job(variables: Mapping[str, str]) -> SchedulerJob:
     """Identify the job of a batch system from environment variables.
 
     Args:
-            variables: environment of a process, or its copy in a recording.
+        variables: environment of a process, or its copy in a recording.
     """
     for system, names in _BY_SYSTEM.items():
         if variables.get(names["job"]):
@@ -132,7 +132,7 @@ def output_values(variables: Mapping[str, str]) -> dict[str, str]:
     """Return the value of each pattern in IBPROF_OUTPUT; outside a batch system, without the job's patterns.
 
     Args:
-            variables: environment variables.
+        variables: environment variables.
     """
     job = identify_scheduler_job(variables)
     known = {"j": job.job, "A": job.array_job or job.job} if job.system else {}

@@ -73,7 +73,7 @@ class CallSites:
         """Return the common numbers of the sites of records; format version 1 has no sites.
 
         Raises:
-                InputError: a record's site is missing.
+            InputError: a record's site is missing.
         """
         constants = recording_layout().constants
         common = np.zeros(len(records), np.int32)
@@ -119,7 +119,7 @@ def resolve_sites(recorded: Sequence[Site], began_ns: int | None = None) -> tupl
         began_ns: start of the run in Unix time; None if unknown.
 
     Returns:
-            The sites, in the order of `recorded`; and a sentence for each object with sites but without lines.
+        The sites, in the order of `recorded`; and a sentence for each object with sites but without lines.
     """
     bare = dict.fromkeys(each for site in recorded for each in (replace(site, callers=()), *site.callers))
     places, notes = _resolve_places(tuple(bare), began_ns)

@@ -130,7 +130,7 @@ def find_times(file: RecordingFile, times: Records, owner: Owners) -> Columns:
         The columns `calls`, `time_ns` and `error_ns` of `CallTimes`.
 
     Raises:
-            InputError: a process has times but no clock.
+        InputError: a process has times but no clock.
     """
     tick_ns = find_tick_ns(file, owner)
     weight = file.processes[owner]["times_weight"].astype(np.float64)
@@ -215,7 +215,7 @@ def resolve_peers(
         uint32 [counter]; IBP_PEER_UNKNOWN for an address without a recorded process.
 
     Raises:
-            InputError: a counter has an address that its process lacks.
+        InputError: a counter has an address that its process lacks.
     """
     constants = recording_layout().constants
     unknown, first = constants["IBP_PEER_UNKNOWN"], constants["IBP_PEER_ADDRESS"]

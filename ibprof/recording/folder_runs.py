@@ -78,7 +78,7 @@ def is_recording(path: Path) -> bool:
 
 def archive_path_of(recording: Path, job: SchedulerJob | None = None) -> Path:
     """Return the default path of a recording's archive: `profile.otf2`; for a batch job `profile-6_3.0.otf2`."""
-    # A name without suffix is already used: an archive has a folder of its own name.
+    # A name without suffix is already used: an archive has a folder of the same name.
     named = recording.suffix == SUFFIX and not recording.is_file()
     path = recording.with_suffix(".otf2") if named else recording.parent / "profile.otf2"
     return path.with_name(f"{path.stem}-{as_file_name(job.label)}.otf2") if job and job.system else path
@@ -101,7 +101,7 @@ def recording_files(path: Path) -> list[Path]:
     """Return the files of a recording.
 
     Raises:
-            InputError: there is no file.
+        InputError: there is no file.
     """
     paths = sorted(path.glob(f"*{SUFFIX}")) if path.is_dir() else [path]
     if not paths:
@@ -117,7 +117,7 @@ def list_runs(*paths: Path, on_damage: Callable[[InputError], None] | None = Non
         on_damage: receives the error of an invalid file, which is then left out.
 
     Raises:
-            InputError: there is no file; or, without `on_damage`, a file is invalid.
+        InputError: there is no file; or, without `on_damage`, a file is invalid.
     """
     files = []
     for path in paths:

@@ -111,7 +111,7 @@ def locate_records(
         records_owner: process of each record in the file.
 
     Raises:
-            InputError: a process lacks the record.
+        InputError: a process lacks the record.
     """
     processes = len(file.processes)
     begin = np.searchsorted(records_owner, np.arange(processes))
@@ -127,7 +127,7 @@ def open_recording_file(path: Path) -> RecordingFile:
     """Read the header of a file, its segments, and its processes.
 
     Raises:
-            InputError: the file is no recording, has another version or byte order, or is damaged.
+        InputError: the file is no recording, has another version or byte order, or is damaged.
     """
     whole, is_mapped = _map_file(path)
     data = np.frombuffer(whole, np.uint8)

@@ -42,7 +42,7 @@ def read_intervals(
         The columns of `Intervals`, a part per process.
 
     Raises:
-            InputError: totals decrease, groups change, or a group has an address that its process lacks.
+        InputError: totals decrease, groups change, or a group has an address that its process lacks.
     """
     snapshots, owner = file.records("IBP_SEGMENT_SNAPSHOTS")
     taken = np.flatnonzero(snapshots["time_ns"])
@@ -150,7 +150,7 @@ def read_interval_times(
         The columns of `IntervalTimes`, a part per process.
 
     Raises:
-            InputError: a process has times but no clock.
+        InputError: a process has times but no clock.
     """
     snapshots, snapshots_owner = file.records("IBP_SEGMENT_SNAPSHOTS")
     taken = np.flatnonzero(snapshots["time_ns"])

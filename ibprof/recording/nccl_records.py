@@ -79,7 +79,7 @@ def read_nccl(file: RecordingFile) -> NcclRecords:
     """Read NCCL's records in a file.
 
     Raises:
-            InputError: a flow lacks its task, or a task its communicator.
+        InputError: a flow lacks its task, or a task its communicator.
     """
     communicators, communicators_owner = file.records("IBP_SEGMENT_NCCL_COMMUNICATORS")
     tasks, tasks_owner = file.records("IBP_SEGMENT_NCCL_TASKS")

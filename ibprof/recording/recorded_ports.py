@@ -24,7 +24,7 @@ _BOOT = "boot"
 _TRANSPORT_COUNTS = ("handles", "sent_bytes", "received_bytes", "segments", "retransmitted", "min_rtt_us")
 
 _NEGATIVE = 1 << 63
-"""Limit from which on an unsigned number is a wrapped negative number."""
+"""Least unsigned number that is a wrapped negative number."""
 
 
 def _read_hardware(file: RecordingFile) -> dict[tuple[str, int], list[HardwareCounter]]:
@@ -138,7 +138,7 @@ def read_transfers(
         The columns of `Transfers`.
 
     Raises:
-            InputError: a record refers to a missing record.
+        InputError: a record refers to a missing record.
     """
     records, owner = file.records("IBP_SEGMENT_TRANSFERS")
     pair = _number_pairs(file, host, pairs, records, owner)

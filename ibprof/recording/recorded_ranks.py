@@ -18,7 +18,7 @@ def read_grids(file: RecordingFile) -> list[tuple[Grid, ...]]:
     """Return the positions of each process of a file on its grids.
 
     Raises:
-            InputError: a grid has no dimension, or its process is not on it.
+        InputError: a grid has no dimension, or its process is not on it.
     """
     records, owner = file.records("IBP_SEGMENT_GRIDS")
     most = recording_layout().constants["IBP_GRID_DIMENSIONS"]

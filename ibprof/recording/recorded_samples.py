@@ -71,7 +71,7 @@ def read_samples(
         choice: result of `choose_samples`.
 
     Returns:
-            The columns of `CollectiveSamples` or `MessageSamples`, in the order of the records.
+        The columns of `CollectiveSamples` or `MessageSamples`, in the order of the records.
 
     Raises:
         InputError: an origin, region, operation or site is invalid.

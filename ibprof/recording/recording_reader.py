@@ -216,8 +216,8 @@ def number_processes(files: Sequence[RecordingFile]) -> tuple[int, list[npt.NDAr
     """Number the processes of each file: ranks keep their number, processes without MPI follow in the order of start.
 
     Returns:
-            The size of MPI_COMM_WORLD, or the number of processes without any rank; and each process's number. A rank
-            occurs once.
+        The size of MPI_COMM_WORLD, or the number of processes without any rank; and each process's number. A rank
+        occurs once.
     """
     without_mpi = [file.processes["world_size"] == 0 for file in files]
     size = _check_world(files)

@@ -69,7 +69,7 @@ def find_recordings(paths: Sequence[Path]) -> list[Path]:
     """Return the recordings at or below some paths, each once.
 
     Raises:
-            InputError: a path has no recording at or below it.
+        InputError: a path has no recording at or below it.
     """
     found: dict[Path, Path] = {}
     for path in paths:
@@ -96,7 +96,7 @@ def list_found(recordings: Sequence[Path], warn: Callable[[InputError], None]) -
         warn: receives the error of each invalid or damaged file, if there are several recordings.
 
     Raises:
-            InputError: the only recording has no file, or an invalid file.
+        InputError: the only recording has no file, or an invalid file.
     """
     done = recording_layout().constants["IBP_PROCESS_FINALIZED"]
     listed = []
@@ -115,7 +115,7 @@ def choose_runs(found: Sequence[ListedRun], name: str | None, job: str | None) -
     """Return all runs, the newest run with a name, or the runs of a batch job.
 
     Raises:
-            UsageError: there is no such run.
+        UsageError: there is no such run.
     """
     if name is not None:
         chosen = [run for run in found if run.matches(name)][-1:]

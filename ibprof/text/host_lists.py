@@ -176,7 +176,7 @@ def expand_hosts(expression: str) -> list[str]:
     """Expand a Slurm host list expression, `rack[1-2]n[01-03,7],login1`.
 
     Raises:
-            UsageError: the expression is invalid, or stands for too many hosts.
+        UsageError: the expression is invalid, or stands for too many hosts.
     """
     hosts: list[str] = []
     for item in _split(expression):

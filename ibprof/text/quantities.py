@@ -7,7 +7,7 @@ import math
 
 _STEP = 1000
 _ROUNDS_UP = 999.5
-"""Amount from which on three digits round to the next unit."""
+"""Least amount that rounds to the next unit at three digits."""
 _PREFIXES = ("", "k", "M", "G", "T", "P", "E")
 _MICRO_SIGNS = str.maketrans("\N{MICRO SIGN}\N{GREEK SMALL LETTER MU}", "uu")
 

@@ -402,7 +402,7 @@ def _barriers(run: Profile, host_of: np.ndarray) -> int:
 
 
 def _rounds(ranks: int) -> int:
-    """Return the number of rounds of messages after which each of some ranks can have reached all others."""
+    """Return the number of rounds of messages that some ranks need to reach each other."""
     return math.ceil(math.log2(ranks)) if ranks > 1 else 0
 
 

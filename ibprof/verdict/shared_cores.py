@@ -17,7 +17,7 @@ _MUCH_CROWDED = 0.1
 """Share of the run without a core above which shared cores are a cause."""
 
 _MUCH_OTHERS = 0.25
-"""The same share if each rank may have a core of its own: another program then uses the core."""
+"""The same share if each rank has its own core: another program then uses that core."""
 
 _MOST_CORES = 4096
 

@@ -29,7 +29,7 @@ CARRIES = 0.5
 _LOOPBACK = "lo"
 
 _IDLE = 0.1
-"""Share of the job's bytes up to which a port counts as idle."""
+"""Largest share of the job's bytes on an idle port."""
 
 _SLOWER = 0.75
 """Share of the peers' rate below which an adapter is slow."""

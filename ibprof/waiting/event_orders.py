@@ -22,7 +22,7 @@ from ibprof.waiting.sample_matching import (
 )
 
 SMALL_BYTES = 4096
-"""Size up to which a collective or a message counts as quick in the comparison of clocks."""
+"""Largest size of a collective or a message that counts as quick in the comparison of clocks."""
 
 SAME_CLOCK_NS = 2_000
 """Limit of contradictions between events of one host; above it, each rank gets its own clock."""

@@ -18,7 +18,7 @@ LARGE_BYTES = 64 << 10
 """Size above which a message's bytes take longer than its latency."""
 
 SMALL_BYTES = 4096
-"""Size up to which a message's latency takes longer than its bytes."""
+"""Largest size of a message whose latency takes longer than its bytes."""
 
 MOST_PAIRS = 64
 """Number of listed pairs."""

@@ -24,17 +24,20 @@ HOUSES = (
 )
 
 
-def made_by_tools() -> set[str]:
-    """Folders that .gitignore keeps out: what builds, tests and the demo leave in the tree."""
-    lines = (ROOT / ".gitignore").read_text().splitlines()
-    return {line.strip("/") for line in lines if line.endswith("/")}
+MADE_BY_TOOLS = [
+    f"/{line.strip('/')}/" for line in (ROOT / ".gitignore").read_text().splitlines() if line.endswith("/")
+]
+"""Folders that .gitignore keeps out: builds, tests and the demo leave them in the tree."""
+
+
+def is_of_the_project(path: Path) -> bool:
+    return not any(made in f"/{path.relative_to(ROOT).as_posix()}" for made in MADE_BY_TOOLS)
 
 
 def folders_in(folder: Path) -> set[str]:
     """Folders right inside that hold a file of the project somewhere below."""
-    ignored = made_by_tools()
-    files = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file() and path.suffix != ".so")
-    rooms = {file.parts[0] for file in files if len(file.parts) > 1 and not ignored & set(file.parts)}
+    files = (path for path in folder.rglob("*") if path.is_file() and path.suffix != ".so" and is_of_the_project(path))
+    rooms = {parts[0] for file in files if len(parts := file.relative_to(folder).parts) > 1}
     shown = {name for name in rooms if name in (".ci", ".github") or not name.startswith(".")}
     return {(folder / name).relative_to(ROOT).as_posix() for name in shown}
 
@@ -48,9 +51,8 @@ def test_every_folder_is_named_on_the_page_and_the_page_names_no_other() -> None
 def test_the_page_names_only_files_that_exist() -> None:
     named = set(re.findall(r"`([\w./-]+\.(?:c|def|h|mjs|py|sh|ts))`", PAGE))
     assert len(named) > 15
-    ignored = made_by_tools()
     folders = [ROOT / top for top in ("csrc", "ibprof", "converter", "viewer/src", "scripts", "tests")]
-    files = [path for folder in folders for path in folder.rglob("*.*") if not ignored & set(path.parts)]
+    files = [path for folder in folders for path in folder.rglob("*.*") if is_of_the_project(path)]
     assert [name for name in named if not any(f"/{path.as_posix()}".endswith(f"/{name}") for path in files)] == []
 
 

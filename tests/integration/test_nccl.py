@@ -133,8 +133,12 @@ def test_many_events_take_no_more_space(harness: Path, ports: Ports, tmp_path: P
     assert sizes[0] == sizes[1]
 
 
-def test_bytes_of_communicators_beyond_the_capacity_are_kept(harness: Path, ports: Ports, tmp_path: Path) -> None:
-    said = run_ranks(harness, ports, tmp_path, 2, 7, "before=1100")
+@pytest.mark.parametrize("before", [1100, 4200])
+def test_bytes_of_communicators_beyond_the_capacity_are_kept(
+    before: int, harness: Path, ports: Ports, tmp_path: Path
+) -> None:
+    said = run_ranks(harness, ports, tmp_path, 2, 7, f"before={before}")
+    assert all(each["mask"] for each in said), "without a mask NCCL sends no events"
     run = load_profile(tmp_path)
     sent = {rank: sum(peers.values()) for rank, peers in sums(run, Direction.SENT).items()}
     assert sent == {each["rank"]: sum(each["sent"].values()) for each in said}

@@ -66,7 +66,7 @@ class FabricOptions:
         names: dumps, folders of dumps or names of synthetic fabrics, one per rail.
         tables: files of forwarding tables, one per name; empty: the files found next to the dumps.
         host_names: pattern for the host's name in an adapter's description; None: the first word.
-        level_hosts: pattern for names of CAs from which levels are counted; None: by the cabling.
+        level_hosts: pattern for names of CAs at level 0; None: the cabling decides.
         strict: true if it is an error when forwarding tables lead to missing parts of the dumps.
         name_map: file of node names; None: the file next to the dumps, if any.
         routes: source of routes, from `parse_routes`; None: the tables, else a model.

@@ -146,7 +146,7 @@ def host_per_rank(hosts: Sequence[str]) -> str:
 
 
 def sbatch_options(hosts: Sequence[str], order: Path | None, leaves: int) -> str:
-    """Return the options with which `sbatch` starts a job whose `srun` places the ranks on these hosts.
+    """Return options for `sbatch`: `srun` in that job then places the ranks on these hosts.
 
     Slurm allocates a list's nodes in its own order. `srun` in the job takes the order of the ranks from SLURM_HOSTFILE.
     Without this variable it refuses the distribution, although `sbatch` accepted it (22.05).

@@ -30,7 +30,7 @@ NOT_ACTIVE = "link not active"
 _OLD_TOP_SPEED = "10"
 
 _PORTS_ASSUMED = 254
-"""Number of ports from which on the number is a guess: a switch's maximum, for formats without numbers of ports."""
+"""Least number of ports that counts as a guess: a switch's maximum, for formats without numbers of ports."""
 
 
 class DuplicateLidError(InconsistentError):

@@ -174,7 +174,7 @@ def list_assumed(
         remark: a sentence about the data that the format lacks.
 
     Raises:
-            InputError: a switch has more than `_MOST_PORTS` links, or there are no hosts.
+        InputError: a switch has more than `_MOST_PORTS` links, or there are no hosts.
     """
     is_switch = set(switches)
     links = _list_once(links)

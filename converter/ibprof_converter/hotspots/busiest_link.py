@@ -44,7 +44,7 @@ def judge_job(
             unrouted=" ".join(filter(None, (unrouted.text if unrouted else "", lost))),
             unrouted_share=unrouted.share if unrouted else 0.0,
         )
-    # NCCL Inspector's files give modelled ranks, for which no bytes were counted.
+    # NCCL Inspector's files give modelled ranks. Nobody counted their bytes.
     is_recorded = run is not None and bool(len(run.counters.bytes) or len(run.transfers.bytes) or len(run.times.calls))
     return judge_run(run, times) if run and is_recorded else judge_traffic(times)
 

@@ -51,7 +51,7 @@ def lay_out(fabrics: Sequence[Fabric], level_hosts: re.Pattern[str] | None = Non
 
     Args:
         fabrics: the rails.
-        level_hosts: pattern for the names of CAs from which levels count; None: the cabling decides.
+        level_hosts: pattern for the names of CAs at level 0; None: the cabling decides.
     """
     layouts: list[FabricLayout] = []
     left = 0.0

@@ -36,10 +36,10 @@ _MOST_ODD = 12
 """Largest number of switches without enough peers among which swapped cables are searched."""
 
 _MOST_GROUPS = 200
-"""Number of different groups of similar switches from which on a fabric is irregular."""
+"""Least number of groups of similar switches that makes a fabric irregular."""
 
 _LARGEST = 4000
-"""Largest number of switches of a level or of a flat fabric for which a fit is tried."""
+"""Largest number of switches, of a level or of a flat fabric, that a fit takes."""
 
 Counts = npt.NDArray[np.int64]
 
@@ -189,7 +189,7 @@ def _expect(count: Counts, has_other_end: npt.NDArray[np.bool_]) -> Counts | Non
         has_other_end: bool [lower], true for switches with a cable to elsewhere.
 
     Returns:
-                The expected numbers of cables; None for an irregular fabric.
+        The expected numbers of cables; None for an irregular fabric.
     """
     totals = count.sum(axis=1)
     has = (count > 0).astype(np.float64)

@@ -30,7 +30,7 @@ _PANEL_HEIGHT = 0.8
 """Height of one of several panels, relative to a single panel."""
 
 _TWO_COLUMNS = 4
-"""Number of panels from which on they form two columns."""
+"""Least number of panels in two columns."""
 
 _MOST_PANELS = 8
 _TITLE_WIDTH = 150

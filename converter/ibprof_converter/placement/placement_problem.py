@@ -79,7 +79,7 @@ def find_neighbours(demand: RankTraffic, policy: str, sets_of_rails: npt.NDArray
     amounts = np.zeros((len(pairs), 2, len(sets), rails), np.int64)
     for row, number in enumerate(sets):
         row_of_rails[number] = row
-        # Bytes between hosts without a common rail go on the first rail, on which one of the two has no path.
+        # Bytes between hosts without a common rail go on the first rail. One of the two hosts has no path there.
         usable = np.array([number >> rail & 1 for rail in range(rails)], np.bool_) if number else np.arange(rails) == 0
         shares = share_out(
             policy,

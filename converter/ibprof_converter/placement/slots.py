@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hosts on which ranks may be placed, and their slots: one slot takes one rank."""
+"""The hosts that may take ranks, and their slots: one slot takes one rank."""
 
 from __future__ import annotations
 

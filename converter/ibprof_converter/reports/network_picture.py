@@ -47,7 +47,7 @@ _ROW = 24.0
 _TOP = 40.0
 
 _LEAST_ROWS = {WIDE: 13, NARROW: 8}
-"""Least number of rows for which a form has space."""
+"""Least number of rows of a form."""
 
 _CAPTION = 60.0
 """Height of the caption below the wide form."""
@@ -261,7 +261,7 @@ def _bend(start: Point, end: Point, width: float, left: float) -> Curve:
 def _place_thick(
     part: UsedPart, middle_of: npt.NDArray[np.float64], width: float, left: float, space_of: Mapping[Point, float]
 ) -> tuple[list[ThickLink], dict[Point, float]]:
-    """Return the thick links, and the heights of boxes at which several of them end.
+    """Return the thick links, and the heights of boxes where several of them end.
 
     Args:
         part: the used part of the network.

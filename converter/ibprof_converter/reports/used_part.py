@@ -18,7 +18,7 @@ from ibprof_converter.layout.regular_cabling import find_dragonfly_groups
 from ibprof_converter.traffic.hosts import NO_HOST, Hosts
 
 _BUSY = 0.5
-"""Share of the first group's time from which on a group's other link directions are also shown."""
+"""Least share of the first group's time; such groups show their other link directions too."""
 
 Pairs = npt.NDArray[np.intp]
 """intp [pair, 2], numbers of units."""

@@ -31,7 +31,7 @@ _HEADLESS_LINES = 1000
 _HEADER_WORDS = re.compile(rb"\bSwitch\b(?!\s*[0-9]{1,3}\s*\"[SHR]-)|Unicast lids|of switch|lids \[")
 
 
-# The text with which the tools end an entry's line.
+# The end of an entry's line, as the tools write it.
 _WHOLE = re.compile(rb"(?:yes|!|\)|'|UNKNOWN|UNREACHABLE)\s*\Z")
 
 _OTHER = kernels_headers().types["ibp_other_line"]

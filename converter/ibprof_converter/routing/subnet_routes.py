@@ -188,7 +188,7 @@ class IndexedNetwork:
 
     Attributes:
         fabric, tables: the indexed fabric and tables.
-        end_at: int32 [node, port], the link direction on which a port sends, `NONE` without a link.
+        end_at: int32 [node, port], a port's outgoing link direction, `NONE` without a link.
         next_node: int32 [link direction], the receiving node.
         arrives_at: int32 [link direction], the receiving port of a CA or router (index into the fabric's ports); `NONE`
             for a switch, or a port without a LID.

@@ -29,7 +29,7 @@ def view_day(store: JobStore, day: date, jobs: int) -> NetworkView:
         jobs: number of jobs, those with most bytes first; each job is a layer.
 
     Raises:
-            UsageError: no job of the day has pairs of ports on a fabric of the store.
+        UsageError: no job of the day has pairs of ports on a fabric of the store.
     """
     fabric = FabricCalendar(store.folder).find(day)
     found = store.read_day(day) if day in store.days() else None

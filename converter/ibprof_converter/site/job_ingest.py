@@ -48,7 +48,7 @@ def ingest_jobs(
         remove: true to delete each file of summaries once all its jobs are stored.
 
     Returns:
-            The number of jobs, and an error for each unreadable input; all other inputs are stored.
+        The number of jobs, and an error for each unreadable input; all other inputs are stored.
 
     Raises:
         OSError: the store cannot be written.
@@ -102,7 +102,7 @@ def read_summary(path: Path, calendar: FabricCalendar | None) -> Row:
     """Return the summary of a profile.
 
     Raises:
-            IbprofError: the profile cannot be read, or its day's fabric lacks its ports.
+        IbprofError: the profile cannot be read, or its day's fabric lacks its ports.
     """
     run = load_profile(path)
     return summarise_job(run, calendar.find(_day_of(run)) if calendar else None)

@@ -184,7 +184,7 @@ class JobStore:
         """Return the jobs of a day.
 
         Raises:
-                InputError: the day's file is damaged.
+            InputError: the day's file is damaged.
         """
         path = self.path_of(day)
         try:

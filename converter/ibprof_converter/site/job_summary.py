@@ -47,7 +47,7 @@ PAIRS_KEPT = 1000
 OTHERS = "(others)"
 
 FUTURE = timedelta(days=1)
-"""Time by which a clock may be ahead of this machine's clock."""
+"""Largest lead of a clock over this machine's clock."""
 
 _LARGEST_FRACTION = 1e18
 _EARLIEST = datetime(2000, 1, 1)

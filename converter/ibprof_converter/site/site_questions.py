@@ -121,10 +121,7 @@ class SiteQuestions:
 
     def list_jobs(self, user: str | None = None, first: Day = None, last: Day = None, top: int = TOP) -> Rows:
         """Return jobs, the latest first."""
-        return self._ask(
-            _SQL["list_jobs"],
-            {**_bounds(first, last), "user": user, "top": top},
-        )
+        return self._ask(_SQL["list_jobs"], {**_bounds(first, last), "user": user, "top": top})
 
     def load_at(self, moment: datetime, link: str | None = None, top: int = TOP) -> Rows:
         """Return the load of each link direction at a time, by job and user.
@@ -137,10 +134,7 @@ class SiteQuestions:
             link: part of a node's name, to select link directions; None: all.
             top: number of link directions, the most loaded first.
         """
-        return self._ask(
-            _SQL["load_at"],
-            {"at": moment, "link": link, "top": top},
-        )
+        return self._ask(_SQL["load_at"], {"at": moment, "link": link, "top": top})
 
     def shared_with(self, job: str, top: int = TOP) -> Rows:
         """Return the jobs that shared link directions with a job at the same time, those with most bytes first.
@@ -153,16 +147,10 @@ class SiteQuestions:
             UsageError: there is no such job.
         """
         mine = self._find_job(job)
-        return self._ask(
-            _SQL["shared_with"],
-            {**mine, "top": top},
-        )
+        return self._ask(_SQL["shared_with"], {**mine, "top": top})
 
     def _find_job(self, job: str) -> dict[str, Any]:
-        found = self._ask(
-            _SQL["find_job"],
-            {"job": job},
-        )[0]
+        found = self._ask(_SQL["find_job"], {"job": job})[0]
         if not found["keys"]:
             raise UsageError(f"the store has no job {job}; ibprof-site jobs lists them")
         return found
@@ -213,10 +201,7 @@ class SiteQuestions:
     def average_day(self, first: Day = None, last: Day = None, top: int = TOP) -> Rows:
         """Return the bytes of an average day on each link direction; all bytes of a job count on its first day."""
         days = self._sum_days("links", first, last)
-        return self._ask(
-            _SQL["average_day"],
-            {"days": max(days, 1), "top": top},
-        )
+        return self._ask(_SQL["average_day"], {"days": max(days, 1), "top": top})
 
     def find_gains(self, first: Day = None, last: Day = None, top: int = TOP) -> Rows:
         """Return the jobs that would gain from another rank placement, by node hours.
@@ -224,10 +209,7 @@ class SiteQuestions:
         The gain is predicted at ingest: the time at line rate that another placement takes off the most loaded link
         direction, on the fabric of the job's day.
         """
-        return self._ask(
-            _SQL["find_gains"],
-            {**_bounds(first, last), "top": top},
-        )
+        return self._ask(_SQL["find_gains"], {**_bounds(first, last), "top": top})
 
     def measure(self, first: datetime, until: datetime, jobs: int, links: int, jobs_a_link: int) -> tuple[Rows, Rows]:
         """Return the largest jobs between two times, and the mean load of the most loaded link directions by job.
@@ -267,12 +249,9 @@ class SiteQuestions:
             first, until: begin and end of the count, UTC. A job counts by the part of its run between them.
 
         Returns:
-                A row for each counted link direction, the least explained first.
+            A row for each counted link direction, the least explained first.
         """
-        rows = self._ask(
-            _SQL["explain_counters"],
-            {"first": first, "until": until},
-        )
+        rows = self._ask(_SQL["explain_counters"], {"first": first, "until": until})
         known = {(row.pop("guid"), row.pop("port")): row for row in rows}
         answers = []
         for (guid, port), bytes_ in counted.items():

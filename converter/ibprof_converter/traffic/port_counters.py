@@ -39,7 +39,7 @@ from ibprof_converter.traffic.traffic_data import PortCounters
 
 _WORD = 4
 _STUCK = (1 << 32) - 1
-"""Value at which counters of 32 bits stop."""
+"""Largest value of a counter of 32 bits, which stops there."""
 
 _PERFQUERY = re.compile(rb"^# Port (extended )?counters: Lid ([0-9]{1,5}) port ([0-9]{1,3})\b", re.MULTILINE)
 _SENT = re.compile(rb"^PortXmitData:\.+([0-9]{1,20})\s*$", re.MULTILINE)

@@ -86,7 +86,7 @@ def _list_choices(rank: Rank) -> Iterator[tuple[str, str]]:
 
 
 def _note_unmatched(unmatched: Counter[tuple[str, str]]) -> Iterator[str]:
-    """Yield notes on variables that name adapters, none of which the hosts have."""
+    """Yield notes on variables that name only adapters that the hosts lack."""
     for (name, text), ranks in unmatched.most_common(_MOST_NOTES):
         why = "names no adapter that was active on the host" if name in _VARIABLES else "is not followed"
         yield printable(f"{name}={text} of {ranks} rank(s) {why}; the adapter is modelled")

@@ -104,7 +104,7 @@ class RankTraffic(NotebookView):
 
     @property
     def whole(self) -> RankTraffic:
-        """The traffic of all calls, from which this part was chosen."""
+        """The traffic of all calls, before a part was chosen."""
         return self.part_of or self
 
 

@@ -272,7 +272,7 @@ def describe_flows(
     An address is a LID on a rail. The addresses include those of flows and those of all ranks, since the page also
     shows routes of pairs without traffic.
 
-    A packet starts on `address_end`, the link direction on which the adapter's port transmits. A switch has `NONE` and
+    A packet starts on `address_end`, the outgoing link direction of the adapter's port. A switch has `NONE` and
     starts at its node. Egress ports are `table[node_table[node] + address_column]`. The packet ends at the other side
     of the destination's `address_end`, or at its switch.
 

@@ -39,7 +39,7 @@ _FORMS: dict[str, Callable[[Floats], Floats]] = {
 
 _CONFIDENCE = 0.95
 _AS_GOOD = 2.0
-"""Largest ratio of scatters at which a form is reported as an alternative to the best form."""
+"""Largest ratio of a form's scatter to the best form's; the report lists such forms as alternatives."""
 
 _ROUNDING = 1e-6
 """Relative deviation below which a form counts as exact."""
@@ -109,7 +109,7 @@ class ExchangeFit:
         return self.coefficient.value * float(self.form.evaluate(n, p))
 
     def spread(self) -> float:
-        """Return the 95% factor by which a new point may deviate; infinite with a single point."""
+        """Return the 95% bound on the deviation of a new point, as a factor; infinite with a single point."""
         if self.scatter < _ROUNDING:
             return 1.0
         return math.exp(find_quantile_t(self.points - 1) * self.scatter * math.sqrt(1 + 1 / self.points))

@@ -2,7 +2,7 @@
  * Copyright The ibprof developers
  *
  * The functions of ibprof_nccl.h, for the profiler plug-in of NCCL. MPI may record at the same time: NCCL has kinds of
- * records of its own, so that nothing has to be locked against it.
+ * its own records, so nothing has to be locked against it.
  */
 #include "platform/system.h"
 #include "calls/lifecycle.h"

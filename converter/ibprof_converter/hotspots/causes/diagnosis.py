@@ -75,7 +75,7 @@ class Diagnosis:
         ideal_routing_s: lower bound for any routing of this traffic: the larger of `max_host_link_s` and the cut's
             time.
         causes: the causes, in the order found; empty if no network problem is found.
-        load_basis: loads from which the times are computed, `static` or `estimate`.
+        load_basis: loads behind the times, `static` or `estimate`.
         tried: all changes that were tried, and changes that were not tried, with the reason.
         loaded_by: ranks, call, line and region that load the busiest link direction most; None if unknown.
         busiest_at: the busiest link direction; None if its number is unknown.

@@ -21,7 +21,7 @@ from ibprof_converter.hotspots.causes.situation import Situation
 from ibprof_converter.layout.neighbours import find_parts
 
 _CLEARLY = 1.01
-"""Least ratio of times at which a partitioner's cut is named instead of a cut between levels."""
+"""Least ratio of times; above it the report names a partitioner's cut instead of a cut between levels."""
 
 
 _BUSY = 0.9
@@ -31,10 +31,10 @@ SWITCHES_LIMIT = 1200
 """Largest number of switches of a fabric whose bisections are searched."""
 
 _SMALLEST_GROWTH = 0.05
-"""Least growth of the links across a cut for which free ports are worth their cables."""
+"""Least growth of the links across a cut that makes cables at free ports worth it."""
 
 _HALVES = 96
-"""Number of links for which the two halves around the link are tried."""
+"""Number of links whose two sides are tried as halves."""
 
 _EIGENVECTORS = 4
 
@@ -187,7 +187,7 @@ def try_links(situation: Situation) -> Iterator[Change]:
 
 
 def _find_room(situation: Situation, cut: SwitchCut) -> float:
-    """Return the factor by which free ports allow more links across a cut and all like it; nan if unknown."""
+    """Return the largest growth of a cut's links, as a factor, if all free ports get cables; nan if unknown."""
     rooms = []
     for subnet, level in zip(situation.subnets, situation.levels, strict=True):
         fabric = subnet.fabric

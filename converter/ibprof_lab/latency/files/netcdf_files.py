@@ -323,7 +323,7 @@ _FREE = 0
 
 
 def check_heaps(path: Path) -> None:
-    """Refuse a file with a heap on which the library would loop forever.
+    """Refuse a file with a damaged heap: the library would loop forever.
 
     Raises:
         InputError: the file has such a heap.

@@ -52,13 +52,13 @@ class SimulatedNetwork:
         hardware: assumed properties.
         tick_ns: duration of a tick.
         host_port: int32 [host], index into the fabric's ports.
-        host_end: int32 [host], link direction on which the host sends.
+        host_end: int32 [host], the host's outgoing link direction.
         host_leaf: uint32 [host], switch at the host's link.
         end_to: uint32 [link direction], destination: a host, or number of hosts + a switch.
         end_byte_ticks: uint64 [link direction], ticks per byte times 2**32, rounded down.
         end_delay: uint32 [link direction], ticks.
         end_gap: uint32 [link direction], ticks between two packets; 0 for a sending switch.
-        port_end: int32 [switch, port], link direction on which the port sends.
+        port_end: int32 [switch, port], the port's outgoing link direction.
         egress: uint8 [switch, host], port towards the host; `UNREACHABLE` without a route.
     """
 

@@ -44,7 +44,7 @@ class Effort:
             from server to server arrange themselves over tens of messages, too slowly for a test on a few messages.
             Jobs that end leave out only messages before a stationary mean, and messages before the background's
             requests have passed.
-        messages: number of messages per client after which the measurement ends.
+        messages: number of messages per client; the measurement then ends.
         background: number of requests per client of other jobs before the measurement starts.
         hops: largest number of packet hops before giving up.
         steady: half of a 95% interval relative to the mean; 0 for never. The interval is that of the difference from

@@ -40,7 +40,7 @@ SERVERS = "servers"
 """Name of the I/O servers among jobs."""
 
 _HOPS = 3e7
-"""Packet hops after which loads of links are observed in any case."""
+"""Packet hops before the loads of links are observed in any case."""
 
 _MESSAGES = 20
 """Messages per client, or of a round of a recorded run, before loads are observed."""

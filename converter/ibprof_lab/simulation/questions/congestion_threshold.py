@@ -134,7 +134,7 @@ class Threshold:
 
     @property
     def crossing_ns(self) -> float:
-        """Return the interval C - T0, at which the asymptotes cross: the threshold as a corner instead of a bend."""
+        """Return the interval C - T0. The asymptotes cross there: the threshold as a corner instead of a bend."""
         return self.without_pause_ns - self.alone_ns
 
 

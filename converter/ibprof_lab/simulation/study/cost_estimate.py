@@ -24,7 +24,7 @@ from ibprof_lab.simulation.workload.host_assignment import choose_servers
 from ibprof_lab.simulation.workload.workloads import Role, Workload
 
 _MESSAGES = 8
-"""Messages per client after which most means are settled, if the precision ends a simulation."""
+"""Messages per client that settle most means, if the precision ends a simulation."""
 
 _STEADY_PAIRS, _STEADY_OTHERS = (90, 550), (180, 700)
 """Messages per client from the warm-up to a steady state; the second value of each pair is for full servers."""

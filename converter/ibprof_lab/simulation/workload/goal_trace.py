@@ -307,7 +307,7 @@ class _Run:
 
 
 def _take(waiting: _Waiting, source: int, tag: int) -> Operation | None:
-    """Remove the earliest operation with the given source and tag, each of which may be `ANY`, and return it."""
+    """Remove the earliest operation with the given source and tag, and return it. Both may be `ANY`."""
     likely = waiting if ANY in (source, tag) else ((source, tag), (ANY, tag), (source, ANY), (ANY, ANY))
     fitting = [
         (waiting[key][0][0], key)

@@ -34,7 +34,7 @@ class Operation:
         slot: number of a `recv` among those of its rank.
         is_ordered: True for a `recv` in the rank's order.
         receive: counterpart `recv` of a send.
-        sent: `recv` with which a sending rank waits for the arrival of its message.
+        sent: `recv` of a sending rank, which waits for the arrival of its message.
     """
 
     rank: int
@@ -147,7 +147,7 @@ def _make_processor(
 
 
 def _make_sender(sends: Sequence[Operation]) -> list[_Row]:
-    """Return the messages from one rank to another, each of which waits for its rank to begin it."""
+    """Return the messages from one rank to another. Each waits for its rank to begin it."""
     rows: list[_Row] = []
     for number, each in enumerate(sends, start=1):
         rows.append((each.peer, each.peer, each.receive.slot if each.receive else 0, number, each.amount, 0))

@@ -89,11 +89,6 @@ class RootedTree:
         count = np.bincount(self.node_of_leaf, minlength=self.nodes)
         return (count + np.bincount(self.parent[1:], minlength=self.nodes)).astype(np.int32)
 
-    def leaves_below(self, node: int) -> npt.NDArray[np.integer]:
-        """Return the leaves below a node, int [leaf]."""
-        order, begin, end = self.order_leaves()
-        return np.sort(order[begin[node] : end[node]])
-
     def without_node(self, node: int) -> RootedTree:
         """Return the tree without a node; its children move to the node above."""
         above = self.parent[node]

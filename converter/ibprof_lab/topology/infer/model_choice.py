@@ -30,7 +30,7 @@ FEWER_HOSTS = 256
 """Largest number of hosts for links of any length; beyond it, only equal links are searched."""
 
 _FEW_HOSTS = 16
-"""Number of hosts up to which a pattern in the delays may not show."""
+"""Largest number of hosts that may not show a pattern in the delays."""
 
 _EXPLAINED = 2.3
 """Largest strength of a remaining pattern: the maximum over some hundred matrices of independent errors."""

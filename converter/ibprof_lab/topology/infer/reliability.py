@@ -44,7 +44,7 @@ _FEWEST_HOSTS = 6
 
 _ALIKE = 0.5
 _FEWEST_TOGETHER, _FEW_TOGETHER = 2, 3
-"""Smallest and largest group of hosts on a switch for which one wrong delay can separate another host."""
+"""Smallest and largest group of hosts on a switch that one wrong delay can separate from another host."""
 
 
 def weigh_support(

@@ -48,7 +48,7 @@ class SlowLink:
     Attributes:
         link: number of the link in the reference.
         why: reason, a sentence.
-        ratio: factor by which the link is slower.
+        ratio: the link's delay over that of its peers.
         excess_seconds: additional time compared with peers, a share of it for several links in a row; 0 if the
             throughput is the evidence.
         bytes_per_second: largest throughput of a pair over the link; nan if the delay is the evidence.

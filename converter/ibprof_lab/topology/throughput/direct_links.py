@@ -31,7 +31,7 @@ from ibprof_lab.topology.throughput.pair_jobs import (
 )
 
 _OVERFULL = 1 / SAME
-"""Smallest ratio of demand to throughput at which a link cannot carry all of the demand."""
+"""Smallest ratio of demand to throughput that overloads a link."""
 
 
 class Finding(Enum):

@@ -30,7 +30,7 @@ from ibprof_lab.topology.throughput.pair_jobs import (
 )
 
 SAME = 0.9
-"""Smallest share of the bound by other links at which these may have been the bottleneck."""
+"""Smallest share of the bound by other links that makes them a possible bottleneck."""
 
 _ALL_PAIRS = 8
 """Largest number of hosts on a switch with all pairs measured; with more, neighbours by latency."""
