@@ -22,6 +22,7 @@ help:
 	@echo 'make format     format Python, C and TypeScript'
 	@echo 'make viewer     build the page of ibprof-view, after a change in viewer/src'
 	@echo 'make man        a manual page of each command (build/man; MANPATH=build/man man ibprof-report)'
+	@echo 'make docs       these pages as a site (build/docs/html); make docs-links tries the links to other sites'
 	@echo 'make wheels     wheels for x86-64 and AArch64 (dist), with the compiler of zig from PyPI'
 	@echo 'make offline-bundle  the same with all packages that they need, for machines without internet'
 	@echo 'make clean      remove everything that these targets made'
@@ -83,6 +84,13 @@ viewer: viewer/node_modules/ready
 .PHONY: man
 man: .venv-dev/ready
 	.venv-dev/bin/python scripts/make-man-pages.py build/man/man1
+
+.PHONY: docs docs-links
+docs: .venv-dev/ready
+	.venv-dev/bin/sphinx-build -q -W --keep-going -c docs -d build/docs/doctrees -b html . build/docs/html
+	@echo build/docs/html/index.html
+docs-links: .venv-dev/ready
+	.venv-dev/bin/sphinx-build -q -c docs -d build/docs/doctrees -b linkcheck . build/docs/links
 
 .PHONY: wheels offline-bundle
 wheels: | base-packages

@@ -10,7 +10,7 @@ import importlib.util
 import re
 import sys
 from ast import get_docstring, parse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from difflib import get_close_matches
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -68,15 +68,21 @@ def _front(argv: Sequence[str] | None) -> int:
     raise UsageError(f"unknown command {arguments[0]!r}; expected one of {', '.join(known)}")
 
 
+def list_groups(commands: Collection[str]) -> dict[str, list[str]]:
+    """Return the commands by the groups of the help, in its order; those that other packages add come last."""
+    others = [name for name in commands if not any(name in names for names in _GROUPS.values())]
+    groups = {title: [name for name in names if name in commands] for title, names in _GROUPS.items()}
+    return {title: names for title, names in {**groups, "others": others}.items() if names}
+
+
 def _list_commands() -> str:
-    """Return the commands with what each does, by groups; those that other packages add come last."""
+    """Return the commands with what each does, by groups."""
     commands = find_commands()
-    of_others = tuple(name for name in commands if not any(name in names for names in _GROUPS.values()))
     width = max(map(len, commands))
     text = ""
-    for title, names in {**_GROUPS, "others": of_others}.items():
-        lines = [f"  {name:{width}}  {_describe(commands[name])}\n" for name in names if name in commands]
-        text += f"{title}:\n{''.join(lines)}\n" if lines else ""
+    for title, names in list_groups(commands).items():
+        lines = [f"  {name:{width}}  {_describe(commands[name])}\n" for name in names]
+        text += f"{title}:\n{''.join(lines)}\n"
     return text
 
 

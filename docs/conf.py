@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sphinx's settings for `make docs`.
+
+The root of the repository is the source folder, so that links between pages work in a checkout too. The lists of
+`docs/README.md` are the site's menu, and `docs/commands.md` is completed from the parsers of the commands.
+"""
+
+from __future__ import annotations
+
+import argparse
+import posixpath
+import re
+from collections.abc import Iterator
+from importlib.metadata import version as read_version
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
+from ibprof.cli.command import read_parsers
+from ibprof.cli.main import list_groups
+
+ROOT = Path(__file__).resolve().parents[1]
+
+project = "ibprof"
+author = "The ibprof developers"
+version = release = read_version("ibprof")
+extensions = ["myst_parser"]
+root_doc = "docs/README"
+include_patterns = ["docs/**.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "findings/README.md"]
+include_patterns += ["examples/README.md", "studies/*/README.md"]
+exclude_patterns = [
+    path.name
+    for path in ROOT.iterdir()
+    if path.name not in ("docs", "examples", "findings", "studies") and path.is_dir()
+]
+exclude_patterns += ["docs/decisions/0000-template.md"]
+
+myst_enable_extensions = ["deflist"]
+myst_heading_anchors = 4
+highlight_language = "none"
+
+html_theme = "furo"
+html_title = f"ibprof {version}"
+html_show_sphinx = False
+html_additional_pages = {"index": "redirect.html"}
+html_copy_source = False
+templates_path = ["templates"]
+
+_PAGE_LINK = re.compile(r"\[[^\]]*\]\(([^):#]+)\.md\)")
+
+
+def setup(app: Sphinx) -> None:
+    """Complete pages as Sphinx reads them."""
+    app.connect("source-read", _complete)
+
+
+def _complete(_: Sphinx, page: str, source: list[str]) -> None:
+    if page == "docs/commands":
+        source[0] += "\n".join(write_commands())
+    elif page == "docs/decisions/README":
+        source[0] += _write_menu("", ["[0-9]*"])
+    elif page in ("docs/README", "docs/case-studies/README"):
+        source[0] += "".join(_read_menu(page, source[0]))
+
+
+def _read_menu(page: str, text: str) -> Iterator[str]:
+    """Read a menu for each heading: the pages of the links below it, each in its first menu only."""
+    seen = {page}
+    for part in re.split(r"^#+ ", text, flags=re.MULTILINE)[1:]:
+        targets = [
+            posixpath.normpath(posixpath.join(posixpath.dirname(page), each)) for each in _PAGE_LINK.findall(part)
+        ]
+        entries = [each for each in dict.fromkeys(targets) if each not in seen]
+        seen |= set(entries)
+        if entries:
+            yield _write_menu(part.partition("\n")[0], [f"/{each}" for each in entries])
+
+
+def _write_menu(caption: str, entries: list[str]) -> str:
+    options = f":hidden:\n:glob:\n:caption: {caption}\n" if caption else ":hidden:\n:glob:\n"
+    return "\n\n```{toctree}\n" + options + "\n" + "\n".join(entries) + "\n```\n"
+
+
+def write_commands() -> Iterator[str]:
+    """Write the reference of all commands as Markdown, from their parsers."""
+    parsers = read_parsers()
+    for group, names in list_groups(parsers).items():
+        yield f"\n## {group[0].upper()}{group[1:]}\n"
+        for name in names:
+            yield from _write_command(f"ibprof {name}", parsers[name], 3)
+
+
+def _write_command(name: str, parser: argparse.ArgumentParser, level: int) -> Iterator[str]:
+    """Write a command with its subcommands as Markdown."""
+    parser.prog = name
+    yield f"\n{'#' * level} {name}\n"
+    yield _write_block(parser.format_usage())
+    yield _escape(parser.description or "")
+    for group in parser._action_groups:
+        if actions := [each for each in group._group_actions if each.help is not argparse.SUPPRESS]:
+            yield f"\n**{_escape(group.title or '')}**"
+            yield f"\n{_escape(group.description)}\n" if group.description else ""
+            for action in actions:
+                yield from _write_argument(parser, action)
+    if parser.epilog:
+        yield _write_block(parser.epilog)
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for each, subparser in action.choices.items():
+                yield from _write_command(f"{name} {each}", subparser, level + 1)
+
+
+def _write_argument(parser: argparse.ArgumentParser, action: argparse.Action) -> Iterator[str]:
+    formatter = parser.formatter_class(parser.prog)
+    yield f"\n`{formatter._format_action_invocation(action)}`"
+    yield f": {_escape(' '.join(formatter._expand_help(action).split())) if action.help else '(no further help)'}"
+
+
+def _write_block(text: str) -> str:
+    return f"\n```text\n{text.rstrip()}\n```\n"
+
+
+def _escape(text: str) -> str:
+    return re.sub(r"([\\*_<\[\]|~$])", r"\\\1", text)
