@@ -12,7 +12,7 @@ from pathlib import Path
 
 from argparse_manpage.manpage import Manpage
 
-from ibprof.cli.command import read_parsers
+from ibprof.cli.command import CommandParser, read_parsers
 from ibprof.cli.main import EXAMPLES, QUESTION
 
 MANUAL = "ibprof"
@@ -52,6 +52,8 @@ def make_page(parser: argparse.ArgumentParser, name: str) -> str:
         parser: of the command.
         name: of the page.
     """
+    if isinstance(parser, CommandParser) and parser.details:
+        parser.epilog = f"{parser.epilog}\n{parser.details}"
     page = Manpage(parser)
     page.source, page.manual = f"ibprof {version('ibprof')}", MANUAL
     head, rest = str(page).split(".SH NAME\n", 1)

@@ -175,8 +175,59 @@ class _Parser(BaseException):
         self.parser = parser
 
 
+class _LongHelp(argparse.Action):
+    """Action that prints a parser's long help, and ends the command."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
+        """Print the help and exit with status 0."""
+        assert isinstance(parser, CommandParser)
+        print(parser.format_long_help(), end="")
+        parser.exit()
+
+
 class CommandParser(argparse.ArgumentParser):
-    """Parser that adds a hint to the message about an unknown option or choice."""
+    """Parser with a short and a long help, and with a hint in the message about an unknown option or choice.
+
+    Args:
+        shown: options that `--help` shows, if that is not all of them; `--help-all` shows the others too.
+        details: text that `--help-all` adds after the examples.
+        named: arguments of `argparse.ArgumentParser`.
+    """
+
+    def __init__(self, *, shown: Sequence[str] = (), details: str = "", **named: Any) -> None:
+        super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, **named)
+        self.shown = shown
+        self.details = details
+        if shown or details:
+            self.add_argument(
+                "--help-all",
+                action=_LongHelp,
+                nargs=0,
+                default=argparse.SUPPRESS,
+                help="show the rare options too, and exit",
+            )
+
+    def format_help(self) -> str:
+        """Return the help with the options that are used most, and the number of the others."""
+        if not self.shown:
+            return super().format_help()
+        always = {"-h", "--help-all", *self.shown}
+        rare = [each for each in self._actions if each.option_strings and not always & {*each.option_strings}]
+        helps = [each.help for each in rare]
+        for each in rare:
+            each.help = argparse.SUPPRESS
+        try:
+            text = super().format_help()
+        finally:
+            for each, words in zip(rare, helps, strict=True):
+                each.help = words
+        more = "forms of inputs, and " if self.details else ""
+        return f"{text.rstrip()}\n\n{more}{len(rare)} more option{'s'[: len(rare) != 1]}: {self.prog} --help-all\n"
+
+    def format_long_help(self) -> str:
+        """Return the help with all options and details."""
+        text = super().format_help()
+        return f"{text.rstrip()}\n\n{self.details.rstrip()}\n" if self.details else text
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse arguments, unless the caller wants only the parser."""
@@ -219,15 +270,16 @@ def _name(action: argparse.Action) -> str:
     return "/".join(action.option_strings) or str(action.metavar or action.dest)
 
 
-def make_parser(name: str, description: str, examples: str, usage: str | None = None) -> argparse.ArgumentParser:
-    """Return the parser of a command; its help shows the examples unchanged."""
-    return CommandParser(
-        prog=name,
-        usage=usage,
-        description=description,
-        epilog=examples,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def make_parser(
+    name: str,
+    description: str,
+    examples: str,
+    usage: str | None = None,
+    shown: Sequence[str] = (),
+    details: str = "",
+) -> argparse.ArgumentParser:
+    """Return the parser of a command; its help shows the examples unchanged. For the rest see `CommandParser`."""
+    return CommandParser(prog=name, usage=usage, description=description, epilog=examples, shown=shown, details=details)
 
 
 def read_parser(main: Callable[[Sequence[str]], int]) -> argparse.ArgumentParser | None:

@@ -112,6 +112,7 @@ def add_subcommand(
     examples: str,
     description: str | None = None,
     build: BuildCommand | None = None,
+    shown: Sequence[str] = (),
 ) -> argparse.ArgumentParser:
     """Add a subcommand.
 
@@ -122,6 +123,7 @@ def add_subcommand(
         examples: text for the subcommand's help, after the arguments.
         description: text for the subcommand's help; by default the summary as a sentence.
         build: function of the command; None if the caller selects it by the argument `command`.
+        shown: options that `--help` shows, if that is not all of them.
 
     Returns:
         The subcommand's parser, without arguments.
@@ -131,7 +133,7 @@ def add_subcommand(
         help=summary,
         description=description or f"{summary[0].upper()}{summary[1:]}.",
         epilog=examples,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        shown=shown,
     )
     parser.set_defaults(build=build)
     return parser

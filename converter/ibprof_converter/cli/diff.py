@@ -117,7 +117,22 @@ def _parser() -> argparse.ArgumentParser:
         "Compare two runs by operation, region, size of messages, pair of ranks and, on a fabric, link; what changed "
         "most comes first. Runs of different size are compared by share. Status 1 when a threshold is crossed."
     )
-    parser = make_parser(NAME, description, _EXAMPLE)
+    parser = make_parser(
+        NAME,
+        description,
+        _EXAMPLE,
+        shown=(
+            "--fail-on",
+            "--fabric",
+            "--placement",
+            "--operation",
+            "--region",
+            "--site",
+            "--top",
+            "--json",
+            "--html",
+        ),
+    )
     parser.add_argument("a", metavar="A", help="the run before")
     parser.add_argument("b", metavar="B", help="the run after")
     parser.add_argument(

@@ -61,7 +61,8 @@ def add_input_arguments(parser: argparse.ArgumentParser, fabric_needed: bool) ->
         nargs="+",
         metavar="LST... TRAFFIC...",
         help="the fabric: dumps of ibdiagnet, OpenSM or infiniband-diags, folders of them, or the name of a "
-        "synthetic one (several: rails); last, what is sent over it (several: jobs that share the network)",
+        "synthetic one (several: rails); last, its traffic, such as a "
+        "profile (several: jobs that share the network)",
     )
     add_fabric_arguments(parser)
     add_row_arguments(parser)

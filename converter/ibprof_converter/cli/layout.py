@@ -45,7 +45,7 @@ _SAMPLES = 20
 
 _MOST_SAMPLES = 100_000
 
-_EXAMPLE = f"""\
+_EXAMPLE = """\
 examples:
   ibprof-layout ibdiagnet.lst profile.otf2 -o links.csv
   ibprof-layout rail1.lst rail2.lst profile.otf2 -o links.csv --nodes nodes.csv --png heatmap.png
@@ -54,9 +54,24 @@ examples:
   ibprof-layout rail1/ rail2/ profile.otf2 --by region -o links.parquet --figure regions.pdf --panels region --used
   ibprof-layout --check rail1/ rail2/
   ibprof-layout --patterns ibdiagnet.lst --samples 50
+"""
 
-{TRAFFIC_FORMS}
-{FABRIC_FORMS}"""
+_SHOWN = (
+    "--placement",
+    "--operation",
+    "--region",
+    "--site",
+    "--check",
+    "--patterns",
+    "--json",
+    "--output",
+    "--nodes",
+    "--png",
+    "--figure",
+    "--html",
+    "--by",
+)
+"""Options of the short help."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -126,7 +141,7 @@ def _measure_patterns(fabric: FabricOptions, samples: int, as_json: bool) -> int
 
 def _parser() -> argparse.ArgumentParser:
     description = "Lay a fabric out, follow its forwarding tables, and write the load of every link direction."
-    parser = make_parser(NAME, description, _EXAMPLE)
+    parser = make_parser(NAME, description, _EXAMPLE, shown=_SHOWN, details=f"{TRAFFIC_FORMS}\n{FABRIC_FORMS}")
     add_input_arguments(parser, fabric_needed=True)
     add_adaptive_argument(parser)
     add_counters_argument(parser)

@@ -36,7 +36,7 @@ _STEPS = 1000
 
 _CORES_LIMIT = 1 << 16
 
-_EXAMPLE = f"""\
+_EXAMPLE = """\
 examples:
   ibprof-place ibdiagnet.lst profile.otf2 -o placement.csv
   ibprof-place rail1.lst rail2.lst profile.otf2 --hosts free.txt --rankfile ranks.txt --time 60
@@ -44,8 +44,22 @@ examples:
   ibprof-place ibdiagnet.lst profile-6.0.otf2 --for-sbatch next; sbatch $(cat next) job.sh
 
 The same seed, time and input give the same placement, unless the clock cut the search short (it says so).
+"""
 
-{TRAFFIC_FORMS}"""
+_SHOWN = (
+    "--placement",
+    "--hosts",
+    "--slots",
+    "--time",
+    "--output",
+    "--rankfile",
+    "--hostfile",
+    "--mpich-hostfile",
+    "--host-a-rank",
+    "--for-sbatch",
+    "--json",
+)
+"""Options of the short help."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +242,7 @@ def _parser() -> argparse.ArgumentParser:
         "Find a placement of the ranks that loads the most loaded link less, then the most loaded link between "
         "switches, and compare it with others. All rails count at once; a host takes one rank unless --slots says more."
     )
-    parser = make_parser(NAME, description, _EXAMPLE)
+    parser = make_parser(NAME, description, _EXAMPLE, shown=_SHOWN, details=TRAFFIC_FORMS)
     add_input_arguments(parser, fabric_needed=True)
     add_adaptive_argument(parser)
     what = parser.add_argument_group("what to choose from")

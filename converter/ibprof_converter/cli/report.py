@@ -38,16 +38,28 @@ if TYPE_CHECKING:
 
 NAME = "ibprof-report"
 
-_EXAMPLE = f"""\
+_EXAMPLE = """\
 examples:
   ibprof-report profile.otf2
   ibprof-report ibdiagnet.lst profile.otf2
   ibprof-report ibdiagnet.lst profile.otf2 --section why
   ibprof-report rail1.lst rail2.lst profile.otf2 --json > report.json
   ibprof-report ibdiagnet.lst profile.otf2 --html report.html
+"""
 
-{TRAFFIC_FORMS}
-{FABRIC_FORMS}"""
+_SHOWN = (
+    "--placement",
+    "--counters",
+    "--operation",
+    "--region",
+    "--site",
+    "--json",
+    "--html",
+    "--full",
+    "--section",
+    "--top",
+)
+"""Options of the short help."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -124,7 +136,7 @@ def _parser() -> argparse.ArgumentParser:
         "Name the links that carry most and who loads them. Without a LST: what the profile alone can say, and what to "
         "ask an administrator for."
     )
-    parser = make_parser(NAME, description, _EXAMPLE)
+    parser = make_parser(NAME, description, _EXAMPLE, shown=_SHOWN, details=f"{TRAFFIC_FORMS}\n{FABRIC_FORMS}")
     add_input_arguments(parser, fabric_needed=False)
     add_adaptive_argument(parser)
     add_counters_argument(parser)

@@ -74,6 +74,7 @@ def _parser() -> argparse.ArgumentParser:
         _EXAMPLE,
         "Let the installed OpenSM route the fabric's links on ibsim, by each engine, and put the traffic on them.",
         _build_compare,
+        shown=("--engines", "--placement", "--operation", "--region", "--site", "--json"),
     )
     add_input_arguments(compare, fabric_needed=True)
     compare.add_argument(

@@ -175,11 +175,11 @@ def _add_outputs(commands: Subcommands) -> None:
     summary = "write the web view of a day: its network, with the largest jobs as layers"
     view = _add(commands, "view", summary, "2026-11-29 -o day.html", _view_day)
     view.add_argument("day", metavar="DAY", type=type_of(_parse_day))
-    view.add_argument("-o", dest="output", metavar="FILE", type=Path, required=True, help="the page")
+    view.add_argument("-o", "--output", metavar="FILE", type=Path, required=True, help="the page")
     view.add_argument("--jobs", type=count_in(1, 1000), default=20, help="those with most bytes (default: %(default)s)")
     summary = "write metrics of the last hour as OpenMetrics text, for Prometheus"
     metrics = _add(commands, "metrics", summary, "-o /var/lib/prometheus/node-exporter/ibprof.prom", _write_metrics)
-    metrics.add_argument("-o", dest="output", metavar="FILE", type=Path, help="replace FILE (default: stdout)")
+    metrics.add_argument("-o", "--output", metavar="FILE", type=Path, help="replace FILE (default: stdout)")
     metrics.add_argument("--at", dest="until", metavar="TIME", type=type_of(_parse_moment), help="end (default: now)")
     metrics.add_argument("--minutes", type=count_in(1, 525_600), default=60, help="before it (default: %(default)s)")
     metrics.add_argument("--jobs", type=count_in(0, 10_000), default=50, help="largest jobs (default: %(default)s)")

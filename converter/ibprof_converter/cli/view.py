@@ -26,7 +26,7 @@ from ibprof_converter.cli.printing import print_warnings, show_stages
 
 NAME = "ibprof-view"
 
-_EXAMPLE = f"""\
+_EXAMPLE = """\
 examples:
   ibprof-view ibdiagnet.lst profile.otf2
   ibprof-view rail1/ rail2/ profile.otf2 -o view.html --placement hosts.txt
@@ -34,9 +34,10 @@ examples:
   ibprof-view ibdiagnet.lst before.otf2 -o view.html --compare after.otf2
   ibprof-view ibdiagnet.lst profile.otf2 -o view.html --compare-placement placement.csv
   ibprof-view ibdiagnet.lst profile.otf2 -o view.html --counters before.txt after.txt
+"""
 
-{TRAFFIC_FORMS}
-{FABRIC_FORMS}"""
+_SHOWN = ("--output", "--placement", "--compare", "--counters", "--operation", "--region", "--site")
+"""Options of the short help."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -78,7 +79,7 @@ def _parser() -> argparse.ArgumentParser:
         "Write one HTML file that shows which links carry most, and who loads them. It opens in any browser, needs no "
         "network, and reaches for none."
     )
-    parser = make_parser(NAME, description, _EXAMPLE)
+    parser = make_parser(NAME, description, _EXAMPLE, shown=_SHOWN, details=f"{TRAFFIC_FORMS}\n{FABRIC_FORMS}")
     add_input_arguments(parser, fabric_needed=True)
     parser.add_argument(
         "-o", "--output", metavar="FILE", type=Path, default=Path("view.html"), help="the file (default: %(default)s)"

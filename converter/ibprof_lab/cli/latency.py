@@ -47,6 +47,9 @@ examples:
       --noise-length 64K -o noisy.nc
 """
 
+_MEASURE_SHOWN = ("--output", "--lengths", "--mode", "--few-pairs", "--resume", "--max-time", "--dry-run")
+"""Options of the short help, as below."""
+
 _count = count_in(1, 1_000_000)
 _number = count_in(0)
 _length = type_of(parse_length)
@@ -109,7 +112,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_measure(commands: Subcommands) -> None:
     summary = "measure, on all processes of an MPI job"
-    parser = add_subcommand(commands, "measure", summary, _MEASURE_EXAMPLES, build=_build_measure)
+    parser = add_subcommand(commands, "measure", summary, _MEASURE_EXAMPLES, build=_build_measure, shown=_MEASURE_SHOWN)
     add = parser.add_argument
     add("-o", "--output", metavar="FILE", type=Path, required=True, help="delays as NetCDF-4, such as delays.nc")
     add(

@@ -80,6 +80,23 @@ examples:
   ibprof-sim charts survey placement throttle -o figures
 """
 
+_SHOWN = ("--quick", "--seeds", "--fabric", "--servers", "--adaptive", "--output", "--workers")
+"""Options of all questions that the short help shows; below, those of one question."""
+
+_THRESHOLD_SHOWN = ("--size", "--share", *_SHOWN, "--json")
+_ADVISE_SHOWN = ("--mpi", "--io", "--share", "--mpi-hosts", "--io-hosts", *_SHOWN, "--json")
+_REPLAY_SHOWN = (
+    "--to-fabric",
+    "--to-routes",
+    "--to-hosts",
+    "--next-to",
+    "--fabric",
+    "--routes",
+    "--seeds",
+    "--output",
+    "--json",
+)
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `ibprof-sim`."""
@@ -117,7 +134,7 @@ def _make_parser() -> argparse.ArgumentParser:
 def _add_study(commands: Subcommands) -> None:
     summaries = "\n".join(f"  {name:14}{summary}" for name, summary in PRESETS.items())
     summary, description = "a study of MPI jobs next to I/O", f"Studies of MPI jobs next to I/O:\n{summaries}"
-    parser = add_subcommand(commands, "study", summary, _STUDY_EXAMPLES, description)
+    parser = add_subcommand(commands, "study", summary, _STUDY_EXAMPLES, description, shown=("--estimate", *_SHOWN))
     parser.add_argument("name", metavar="NAME", choices=tuple(PRESETS))
     parser.add_argument("--estimate", action="store_true", help="print the work that it would be, and end")
     _add_machine(parser, needs_fabric=False)
@@ -139,8 +156,7 @@ def _add_threshold(commands: Subcommands) -> None:
         "Find the I/O-congestion threshold: the interval from a request's end to the next one's start below which the\n"
         "requests of the job's own clients delay each other."
     )
-    examples = _THRESHOLD_EXAMPLES
-    parser = add_subcommand(commands, "threshold", summary, examples, description)
+    parser = add_subcommand(commands, "threshold", summary, _THRESHOLD_EXAMPLES, description, shown=_THRESHOLD_SHOWN)
     add = parser.add_argument
     add("--size", metavar="SIZE", type=type_of(parse_size), default=1 << 22, help="of a request (default: 4MiB)")
     add("--share", metavar="S", type=number_in(0, 1), default=0.5, help="part of the compute hosts that run the "
@@ -154,7 +170,7 @@ def _add_advise(commands: Subcommands) -> None:
         "one. Report where servers and jobs should be, which throttle or routing helps, the gain, and how sure it is."
     )
     summary = "interference of two jobs, and what would help"
-    parser = add_subcommand(commands, "advise", summary, _ADVISE_EXAMPLES, description)
+    parser = add_subcommand(commands, "advise", summary, _ADVISE_EXAMPLES, description, shown=_ADVISE_SHOWN)
     add = parser.add_argument
     add("--mpi", metavar="TRAFFIC", type=type_of(parse_messages), required=True, help="SIZE@INTERVAL between random "
         "pairs, or a profile, by its time line or with @INTERVAL")  # fmt: skip
@@ -181,7 +197,7 @@ def _add_replay(commands: Subcommands) -> None:
         "ranks compute as long as they did, and wait for the messages that they can have waited for. Record it to its\n"
         "end with IBPROF_TIME=1 and IBPROF_INTERVAL=10."
     )
-    parser = add_subcommand(commands, "replay", summary, _REPLAY_EXAMPLES, description)
+    parser = add_subcommand(commands, "replay", summary, _REPLAY_EXAMPLES, description, shown=_REPLAY_SHOWN)
     parser.add_argument(
         "profile", metavar="PROFILE", type=Path, help="profile or recording, with times and a time line"
     )

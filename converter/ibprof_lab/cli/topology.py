@@ -64,6 +64,11 @@ that is not claimed, the first line says so and the exit status is 5. A .lst or 
 --accept-weak.
 """
 
+_INFER_SHOWN = ("--output", "--html", "--json", "--unit", "--length", "--statistic", "--method", "--accept-weak")
+"""Options of the short help; below, those of `compare`."""
+
+_COMPARE_SHOWN = ("--fail", "--least", "--output", "--json", "--unit", "--length")
+
 _JOIN_EXAMPLES = """\
 example:
   ibprof-topology join hosts.csv cores.csv --external far -o cluster.tgf
@@ -164,7 +169,7 @@ def _parser() -> argparse.ArgumentParser:
 def _add_infer(commands: Subcommands) -> None:
     description = "Infer hosts, switches and links from the delays between all pairs of hosts."
     summary = "hosts, switches and links from delays"
-    parser = add_subcommand(commands, "infer", summary, _INFER_EXAMPLES, description, build=_build)
+    parser = add_subcommand(commands, "infer", summary, _INFER_EXAMPLES, description, build=_build, shown=_INFER_SHOWN)
     add = parser.add_argument
     add(
         "delays",
@@ -256,7 +261,9 @@ def _add_compare(commands: Subcommands) -> None:
         "slow links."
     )
     summary = "with the topology that should be there"
-    parser = add_subcommand(commands, "compare", summary, _COMPARE_EXAMPLES, description, build=_build)
+    parser = add_subcommand(
+        commands, "compare", summary, _COMPARE_EXAMPLES, description, build=_build, shown=_COMPARE_SHOWN
+    )
     add = parser.add_argument
     add("inferred", metavar="INFERRED", help="what infer wrote (.json, .dot, .tgf, .lst), or delays")
     add("reference", metavar="REFERENCE", help="a plan (.dot), a fabric as ibprof-layout takes it, or what infer wrote")

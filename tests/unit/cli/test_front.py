@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ibprof.cli import info, main
-from ibprof.cli.command import find_commands, make_parser
+from ibprof.cli.command import CommandParser, find_commands, make_parser, read_parsers
 from ibprof.errors import UsageError
 from ibprof_converter.analysis.pipeline_options import split_names
 from ibprof_converter.cli import layout
@@ -79,6 +79,45 @@ def test_an_option_of_another_command_brings_this_command(
     with pytest.raises(SystemExit):
         command(["profile.otf2", typed])
     assert capsys.readouterr().err.endswith(f"unrecognized arguments: {typed}{end}")
+
+
+def test_short_help_counts_the_options_that_long_help_adds(capsys: Captured) -> None:
+    parser = make_parser("ibprof-x", "", "examples:\n  ibprof-x\n", shown=("--json",), details="LST is a fabric\n")
+    parser.add_argument("--json", action="store_true", help="for programs")
+    parser.add_argument("--rare", action="store_true", help="seldom used")
+    with pytest.raises(SystemExit) as ended:
+        parser.parse_args(["--help"])
+    short = capsys.readouterr().out
+    assert ended.value.code == 0
+    assert "for programs" in short
+    assert "--rare" not in short
+    assert "LST is" not in short
+    assert short.endswith("  ibprof-x\n\nforms of inputs, and 1 more option: ibprof-x --help-all\n")
+    with pytest.raises(SystemExit) as ended:
+        parser.parse_args(["--help-all"])
+    assert ended.value.code == 0
+    long = capsys.readouterr().out
+    assert all(words in long for words in ("for programs", "seldom used", "examples:", "LST is a fabric"))
+    assert parser.parse_args(["--rare"]).rare
+
+
+def test_options_of_short_helps_exist() -> None:
+    parsers = list(read_parsers().values())
+    subcommands = [
+        each
+        for parser in parsers
+        for action in parser._actions
+        if isinstance(action, argparse._SubParsersAction)
+        for each in action.choices.values()
+    ]
+    checked = 0
+    for parser in (*parsers, *subcommands):
+        assert isinstance(parser, CommandParser)
+        options = {option for action in parser._actions for option in action.option_strings}
+        assert {*parser.shown} <= options, parser.prog
+        checked += len(parser.shown)
+        assert parser.shown or len(parser._actions) <= 16, parser.prog
+    assert checked > 80
 
 
 def test_a_choice_of_another_option_brings_this_option(capsys: Captured) -> None:
