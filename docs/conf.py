@@ -37,6 +37,7 @@ exclude_patterns += ["docs/decisions/0000-template.md"]
 
 myst_enable_extensions = ["deflist"]
 myst_heading_anchors = 4
+smartquotes = False
 highlight_language = "none"
 
 html_theme = "furo"
