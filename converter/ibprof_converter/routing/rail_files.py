@@ -23,7 +23,7 @@ from ibprof_converter.routing.folder_dumps import (
     sort_below,
     sort_folder,
 )
-from ibprof_converter.routing.synthetic.spec import is_synthetic
+from ibprof_converter.routing.synthetic.spec import count_subnets, is_synthetic
 from ibprof_converter.routing.table_formats import find_fdbs
 
 
@@ -41,7 +41,7 @@ class RailFiles:
         names: file of node names for OFED's tools, if any.
         synthetic: the name of a synthetic fabric, which has no files.
         notes: sentences on files that are not used.
-        plane: number of the plane in the list; None if the list has no planes.
+        plane: number of the plane in the list, or of the subnet in the synthetic fabric; None if there is only one.
     """
 
     links: Path
@@ -134,8 +134,8 @@ def find_rails(
 
 
 def _split_planes(rail: RailFiles) -> list[RailFiles]:
-    """Return each plane of a list of links as a rail; the rail itself if the list has no planes."""
-    count = 1 if rail.synthetic or rail.parts else count_planes(rail.links)
+    """Return each plane of a list, or subnet of a synthetic fabric, as a rail; the rail itself if it has only one."""
+    count = count_subnets(rail.synthetic) if rail.synthetic else 1 if rail.parts else count_planes(rail.links)
     return [rail] if count == 1 else [replace(rail, plane=plane) for plane in range(count)]
 
 

@@ -76,7 +76,7 @@ def read_rail(files: RailFiles, number: int = 0) -> Subnet:
         UsageError: the synthetic fabric is impossible.
     """
     if files.synthetic:
-        made = generate(files.synthetic, number)
+        made = generate(files.synthetic, number, files.plane or 0)
         return join_subnet(made.fabric, made.tables)
     fabric = _read_links(files)
     if fabric.synthetic_lids:
@@ -98,7 +98,7 @@ def read_rail_fabric(files: RailFiles, number: int = 0) -> Fabric:
         InconsistentError: a file contradicts itself.
         UsageError: the synthetic fabric is impossible.
     """
-    return generate(files.synthetic, number).fabric if files.synthetic else _read_links(files)
+    return generate(files.synthetic, number, files.plane or 0).fabric if files.synthetic else _read_links(files)
 
 
 def _read_links(files: RailFiles) -> Fabric:

@@ -17,7 +17,7 @@ from ibprof_converter.layout.node_levels import find_levels
 from ibprof_converter.routing.hop_trace import Reason, trace
 from ibprof_converter.routing.spread import spread, spread_matrix
 from ibprof_converter.routing.subnet import Subnet, join_subnet
-from ibprof_converter.routing.synthetic.spec import generate
+from ibprof_converter.routing.synthetic.spec import count_subnets, generate
 from ibprof_testing.samples.fabrics import IBDIAGNET, host_lids, load_sample
 
 # Switches, hosts, links between switches.
@@ -36,7 +36,25 @@ SIZES = {
     "dragonfly:4,2,2": (36, 72, 9 * 6 + 36),
     "dragonfly:4,2,2,5": (20, 40, 5 * 6 + 2 * 10),
     "dragonfly:2,1,1,2": (4, 4, 2 * 1 + 2 * 1),
+    "scalable-unit:4:hosts=127": (32 + 16, 8 * 127, 1024),
+    "scalable-unit:6:radix=8:rails=2:hosts=21": (12 + 16 + 8, 2 * 21, 12 * 4 + 16 * 4),
+    "scalable-unit:5:radix=8:rails=3:planes=2": (15 + 24 + 16, 3 * 20, 15 * 4 + 24 * 4),
+    "scalable-unit:1:rails=1:hosts=3": (1, 3, 0),
+    "rail-optimised:130": (5 + 4, 130, 5 * 32),
+    "rail-optimised:15:radix=4:planes=2": (8 + 8 + 4, 15, 8 * 2 + 8 * 2),
 }
+
+SUPER_POD = {
+    "scalable-unit:2": (512, 16, 8, 0),
+    "scalable-unit:4": (1024, 32, 16, 0),
+    "scalable-unit:8": (2048, 64, 32, 0),
+    "scalable-unit:16": (4096, 128, 128, 64),
+    "scalable-unit:32": (8192, 256, 256, 128),
+    "scalable-unit:1:radix=144": (576, 8, 4, 0),
+    "scalable-unit:4:radix=144": (2304, 32, 18, 0),
+    "scalable-unit:18:radix=144": (10368, 144, 72, 0),
+}
+"""Adapters, leaves, spines and cores of NVIDIA's tables: DGX B200 with 64-port switches, DGX B300 XDR with 144."""
 
 
 def make(name: str) -> Subnet:
@@ -66,6 +84,58 @@ def test_sizes_are_those_of_the_definition_and_every_route_arrives(name: str) ->
     assert findings == []
 
 
+@pytest.mark.parametrize("name", SUPER_POD)
+def test_scalable_units_have_the_switches_and_cables_of_the_reference_architecture(name: str) -> None:
+    fabric = generate(name).fabric
+    levels = find_levels(fabric)
+    adapters, _, _, cores = SUPER_POD[name]
+    assert tuple(np.bincount(levels, minlength=4).tolist()) == SUPER_POD[name]
+    pairs = np.sort(levels[fabric.link_node], axis=1)
+    cables = [int((pairs == (low, low + 1)).all(axis=1).sum()) for low in range(3)]
+    assert cables == [adapters, adapters, adapters if cores else 0]
+
+
+@pytest.mark.parametrize("name", ["scalable-unit:6:radix=8:rails=2:hosts=21", "rail-optimised:15:radix=4:planes=2"])
+def test_rails_meet_above_the_leaves_only(name: str) -> None:
+    """Packets go up, then down. A host's adapters have successive LIDs, and a leaf each; a rail below a core is one."""
+    subnet = make(name)
+    fabric, levels = subnet.fabric, find_levels(subnet.fabric)
+    lids = host_lids(fabric)
+    source, destination = np.repeat(lids, len(lids)), np.tile(lids, len(lids))
+    paths = subnet.routes.find_paths(source, destination)
+    sender = levels[fabric.link_node.ravel()[paths.end]]
+    receiver = levels[fabric.link_node[:, ::-1].ravel()[paths.end]]
+    is_up = receiver > sender
+    pair = np.repeat(np.arange(len(source)), np.diff(paths.offset))
+    assert not (is_up[1:] & ~is_up[:-1] & (pair[1:] == pair[:-1])).any()
+    rails = 2 if name.startswith("scalable") else 1
+    top = np.zeros(len(source), np.int64)
+    np.maximum.at(top, pair, receiver)
+    rail, unit = (lids - 1) % rails, (lids - 1) // rails // (4 if rails == 2 else 2)
+    other_rail = np.not_equal.outer(rail, rail).ravel()
+    assert (top[other_rail] == 3).all()
+    same = ~other_rail & np.equal.outer(unit, unit).ravel() & (source != destination)
+    assert (top[same] == 1).all()
+
+
+def test_planes_share_adapters_and_rails_share_hosts() -> None:
+    name = "rail-optimised:5:rails=2:planes=2@200"
+    assert count_subnets(name) == 4
+    parts = [generate(name, part, part).fabric for part in range(4)]
+    adapters = [[text for text in part.node_name if "mlx5" in text] for part in parts]
+    assert [each[:2] for each in adapters] == [["gpu1 mlx5_0", "gpu2 mlx5_0"]] * 2 + [
+        ["gpu1 mlx5_1", "gpu2 mlx5_1"]
+    ] * 2
+    for first, second in ((0, 1), (2, 3)):
+        is_adapter = parts[first].node_kind == NodeKind.CA
+        assert np.array_equal(parts[first].node_guid[is_adapter], parts[second].node_guid[is_adapter])
+        assert parts[first].plane_of == parts[second].plane_of
+        assert not np.isin(parts[first].port_guid, parts[second].port_guid).any()
+    assert not np.isin(parts[0].node_guid, parts[2].node_guid).any()
+    switches = [part.node_guid[part.node_kind == NodeKind.SWITCH] for part in parts]
+    assert len(np.unique(np.concatenate(switches))) == sum(map(len, switches))
+
+
 def switch_links(subnet: Subnet) -> npt.NDArray[np.bool_]:
     return np.asarray((subnet.fabric.node_kind[subnet.fabric.link_node] == NodeKind.SWITCH).all(axis=1))
 
@@ -87,7 +157,17 @@ def test_a_fat_tree_is_loaded_as_opensm_loads_it() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["xgft:3:6,6,4:1,6,2:1,1,3", "codes:8,4", "codes:12,12", "tree:4,3", "xgft:2:6,12:1,6", "xgft:3:4,4,8:1,4,4"],
+    [
+        "xgft:3:6,6,4:1,6,2:1,1,3",
+        "codes:8,4",
+        "codes:12,12",
+        "tree:4,3",
+        "xgft:2:6,12:1,6",
+        "xgft:3:4,4,8:1,4,4",
+        "rail-optimised:16:radix=4",
+        "rail-optimised:48:radix=8",
+        "rail-optimised:24:radix=8",
+    ],
 )
 def test_shifts_block_nowhere_in_a_full_fat_tree(name: str) -> None:
     """Source: Zahavi 2010: d-mod-k is free of contention for every shift permutation."""
@@ -195,6 +275,17 @@ def test_a_dragonfly_takes_at_most_one_global_cable() -> None:
         ("torus:5x4", "expected one of"),
         ("dragonfly:4,2,2,10", "from 2 to 9 groups"),
         ("dragonfly:4,2,2@fast", "expected one of"),
+        ("scalable-unit:4,8", "expected one of"),
+        ("scalable-unit:4:hosts=96", "96 hosts do not need 4 units"),
+        ("scalable-unit:4:hosts=129", "129 hosts do not need 4 units"),
+        ("scalable-unit:200", "51200 adapters; one subnet has"),
+        ("scalable-unit:2:radix=7", "an even radix"),
+        ("scalable-unit:0", "expected numbers from 1"),
+        ("scalable-unit:2:planes=9", "at most 8 planes"),
+        ("scalable-unit:2:leaves=9", "found 'leaves'"),
+        ("rail-optimised:99:radix=4", "more than three levels"),
+        ("rail-optimised:64:hosts=9", "found 'hosts'"),
+        ("rail-optimised:0", "expected numbers from 1"),
     ],
 )
 def test_what_cannot_be_is_refused(name: str, message: str) -> None:

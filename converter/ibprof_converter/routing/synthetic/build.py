@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +18,7 @@ SWITCH_GUID = 0x0002_C902_0000_0000
 HOST_GUID = 0x0002_C903_0000_0000
 _GUID_STEP = 16
 _RAIL_STEP = 1 << 28
+_PART_STEP = 1 << 24
 
 LARGEST_PORT = 254
 
@@ -41,6 +43,10 @@ class SyntheticPlan:
         host_switch, host_port: int [host], each host's switch, and the switch port of its cable.
         cable: int [cable, 4], switch, port, switch, port.
         egress: uint8 [switch, host], egress port of a switch for a host's packets.
+        adapter_name: description of each adapter; empty: `hostN HCA-1`, the number of the rail at the end.
+        part: number of the subnet, if several have one name.
+        plane, plane_of: number and name of the plane, whose adapters have ports on other planes too.
+        first_adapter: number of the first adapter among those of all parts.
     """
 
     name: str
@@ -49,6 +55,11 @@ class SyntheticPlan:
     host_port: npt.NDArray[np.integer]
     cable: Cables
     egress: npt.NDArray[np.uint8]
+    adapter_name: Sequence[str] = ()
+    part: int = 0
+    plane: int = 0
+    plane_of: str = ""
+    first_adapter: int = 0
 
 
 def build(plan: SyntheticPlan, gbps: float | npt.NDArray[np.float64], rail: int) -> SyntheticSubnet:
@@ -70,19 +81,21 @@ def build(plan: SyntheticPlan, gbps: float | npt.NDArray[np.float64], rail: int)
         raise UsageError(f"{plan.name}: {hosts} hosts; one subnet has {LAST_UNICAST_LID} unicast LIDs")
     host_nodes = switches + np.arange(hosts)
     node = np.concatenate([plan.cable[:, [0, 2]], np.stack([plan.host_switch, host_nodes], axis=1)])
-    port = np.concatenate([plan.cable[:, [1, 3]], np.stack([plan.host_port, np.ones(hosts, np.int64)], axis=1)])
+    port = np.concatenate([plan.cable[:, [1, 3]], np.stack([plan.host_port, np.full(hosts, 1 + plan.plane)], axis=1)])
     if port.max(initial=0) > LARGEST_PORT:
         raise UsageError(f"{plan.name}: a switch needs {port.max()} ports; the limit is {LARGEST_PORT}")
     swapped = (node[:, 0] > node[:, 1]) | ((node[:, 0] == node[:, 1]) & (port[:, 0] > port[:, 1]))
     node[swapped], port[swapped] = node[swapped, ::-1], port[swapped, ::-1]
     order = np.lexsort((port[:, 0], node[:, 0]))
+    first_switch = SWITCH_GUID + rail * _RAIL_STEP + plan.part * _PART_STEP
+    first_host = HOST_GUID + rail * _RAIL_STEP + plan.first_adapter * _GUID_STEP
     guid = np.concatenate(
         [
-            SWITCH_GUID + rail * _RAIL_STEP + _GUID_STEP * np.arange(switches, dtype=np.uint64),
-            HOST_GUID + rail * _RAIL_STEP + _GUID_STEP * np.arange(hosts, dtype=np.uint64),
+            first_switch + _GUID_STEP * np.arange(switches, dtype=np.uint64),
+            first_host + _GUID_STEP * np.arange(hosts, dtype=np.uint64),
         ]
     ).astype(np.uint64)
-    lid = np.concatenate([hosts + 1 + np.arange(switches), 1 + np.arange(hosts)])
+    lid = np.concatenate([hosts + 1 + plan.plane * switches + np.arange(switches), 1 + np.arange(hosts)])
     addressed = np.flatnonzero(lid <= LAST_UNICAST_LID)
     is_switch = np.arange(switches + hosts) < switches
     digits = len(str(hosts))
@@ -90,19 +103,23 @@ def build(plan: SyntheticPlan, gbps: float | npt.NDArray[np.float64], rail: int)
         name=plan.name,
         node_guid=guid,
         node_kind=np.where(is_switch, NodeKind.SWITCH, NodeKind.CA).astype(np.uint8),
-        node_name=(*plan.switch_name, *(f"host{host + 1:0{digits}} HCA-{rail + 1}" for host in range(hosts))),
+        node_name=(
+            *plan.switch_name,
+            *(plan.adapter_name or (f"host{host + 1:0{digits}} HCA-{rail + 1}" for host in range(hosts))),
+        ),
         system_guid=guid,
         link_node=node[order].astype(np.int32),
         link_port=port[order].astype(np.int32),
         link_gbps=np.broadcast_to(np.asarray(gbps, np.float64), len(order))[order],
         port_node=addressed.astype(np.int32),
-        port_number=np.where(is_switch, 0, 1)[addressed].astype(np.int32),
-        port_guid=np.where(is_switch, guid, guid + np.uint64(1))[addressed],
+        port_number=np.where(is_switch, 0, 1 + plan.plane)[addressed].astype(np.int32),
+        port_guid=np.where(is_switch, guid, guid + np.uint64(1 + plan.plane))[addressed],
         port_lid=lid[addressed].astype(np.int32),
         port_lmc=np.zeros(len(addressed), np.int32),
         lmc_known=True,
+        plane_of=plan.plane_of,
     )
-    table = np.full((switches, min(hosts + switches, LAST_UNICAST_LID) + 1), UNREACHABLE, np.uint8)
+    table = np.full((switches, min(int(lid.max()), LAST_UNICAST_LID) + 1), UNREACHABLE, np.uint8)
     table[:, 1 : hosts + 1] = plan.egress
     own = lid[:switches]
     known = own < table.shape[1]

@@ -12,9 +12,17 @@ from ibprof_converter.choices import FABRIC_FORMS
 
 if TYPE_CHECKING:
     from ibprof_converter.routing.synthetic.build import SyntheticSubnet
+    from ibprof_converter.routing.synthetic.rail_fabrics import RailSizes
 
 _KINDS = ("xgft", "tree", "torus", "codes", "dragonfly")
-_SPEC = re.compile(rf"({'|'.join(_KINDS)}):([0-9,;:x]+)(?:@([0-9]+(?:\.[0-9]+)?))?")
+_RAILS_APART = "rail-optimised"
+_RAIL_KINDS = (_RAILS_APART, "scalable-unit")
+_RATE = r"(?:@([0-9]+(?:\.[0-9]+)?))?"
+_SPEC = re.compile(rf"({'|'.join(_KINDS)}):([0-9,;:x]+){_RATE}")
+_RAIL_SPEC = re.compile(rf"({'|'.join(_RAIL_KINDS)}):([0-9]{{1,6}})((?:[:;,][a-z]+=[0-9]{{1,6}})*){_RATE}")
+_RAIL_SETTINGS = {"rails": 8, "radix": 64, "planes": 1}
+_MOST_PLANES = 8
+_MOST_RAILS = 16
 _DEFAULT_GBPS = 100.0
 _MOST_GBPS = 1e6
 _LARGEST = 1 << 16
@@ -23,11 +31,56 @@ _LARGEST = 1 << 16
 
 def is_synthetic(name: str | PathLike[str]) -> bool:
     """Return true if a name denotes a synthetic fabric."""
-    return fspath(name).startswith(tuple(f"{kind}:" for kind in _KINDS))
+    return fspath(name).startswith(tuple(f"{kind}:" for kind in (*_KINDS, *_RAIL_KINDS)))
 
 
-def generate(name: str, rail: int = 0) -> SyntheticSubnet:
+def count_subnets(name: str) -> int:
+    """Return the number of subnets of a synthetic fabric: its planes, and its rails if no cable joins them.
+
+    Raises:
+        UsageError: the name describes no possible fabric of rails.
+    """
+    return _read_rail_sizes(name)[0].subnets if name.startswith(_RAIL_KINDS) else 1
+
+
+def _read_rail_sizes(name: str) -> tuple[RailSizes, float]:
+    """Return the sizes and the data rate, in Gb/s, of a fabric of rails."""
+    from ibprof_converter.routing.synthetic.rail_fabrics import RailSizes  # noqa: PLC0415  (as below)
+
+    match = _RAIL_SPEC.fullmatch(name)
+    if match is None:
+        raise UsageError(f"{name}: expected one of\n{FABRIC_FORMS}".rstrip())
+    kind, number, settings, rate = match.groups()
+    apart = kind == _RAILS_APART
+    pairs = [part.split("=") for part in re.split("[:;,]", settings)[1:]]
+    known = _RAIL_SETTINGS if apart else {**_RAIL_SETTINGS, "hosts": 0}
+    for key, _ in pairs:
+        if key not in known:
+            raise UsageError(f"{name}: expected {', '.join(known)}, found {key!r}")
+    value = known | {key: int(text) for key, text in pairs}
+    most = int(number) * (1 if apart else value["radix"] // 2)
+    hosts = value.get("hosts") or most
+    if not apart and not most - value["radix"] // 2 < hosts <= most:
+        raise UsageError(f"{name}: {hosts} hosts do not need {number} units of up to {value['radix'] // 2}")
+    if value["planes"] > _MOST_PLANES or value["rails"] > _MOST_RAILS:
+        raise UsageError(f"{name}: expected at most {_MOST_PLANES} planes and {_MOST_RAILS} rails")
+    return RailSizes(hosts, value["rails"], value["radix"], value["planes"], apart), _read_rate(name, rate)
+
+
+def _read_rate(name: str, rate: str | None) -> float:
+    gbps = float(rate) if rate else _DEFAULT_GBPS
+    if not 0 < gbps <= _MOST_GBPS:
+        raise UsageError(f"{name}: expected links of more than 0 and at most {_MOST_GBPS:g} Gb/s")
+    return gbps
+
+
+def generate(name: str, rail: int = 0, part: int = 0) -> SyntheticSubnet:
     """Return the synthetic fabric of a name.
+
+    Args:
+        name: the fabric's name.
+        rail: number of the subnet among all rails.
+        part: number of the subnet among those of the name, below `count_subnets`.
 
     Raises:
         UsageError: the name describes no possible fabric.
@@ -36,13 +89,16 @@ def generate(name: str, rail: int = 0) -> SyntheticSubnet:
     from ibprof_converter.routing.synthetic.fat_trees import generate_codes_tree, generate_tree, generate_xgft  # noqa: PLC0415
     from ibprof_converter.routing.synthetic.flat_networks import generate_dragonfly, generate_torus  # noqa: PLC0415
 
+    if name.startswith(_RAIL_KINDS):
+        from ibprof_converter.routing.synthetic.rail_fabrics import generate_rails  # noqa: PLC0415  (as above)
+
+        sizes, gbps = _read_rail_sizes(name)
+        return generate_rails(name, sizes, gbps, rail - part, part)
     match = _SPEC.fullmatch(name)
     if match is None:
         raise UsageError(f"{name}: expected one of\n{FABRIC_FORMS}".rstrip())
     kind, numbers, rate = match.groups()
-    gbps = float(rate) if rate else _DEFAULT_GBPS
-    if not 0 < gbps <= _MOST_GBPS:
-        raise UsageError(f"{name}: expected links of more than 0 and at most {_MOST_GBPS:g} Gb/s")
+    gbps = _read_rate(name, rate)
     parts = [_read_numbers(name, part) for part in re.split("[;:]", numbers)]
     if kind == "xgft" and len(parts) in (3, 4) and len(parts[0]) == 1:
         if any(len(part) != parts[0][0] for part in parts[1:]):

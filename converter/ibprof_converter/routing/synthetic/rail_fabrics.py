@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fabrics of GPU clusters: hosts with an adapter on each rail, one leaf per rail in each unit, spines, and cores.
+
+A unit has as many hosts as a leaf has ports down: half its radix. Spines are as few as their radix and even cabling
+allow. Two levels suffice up to `radix` leaves. Above, a group of spines joins the leaves of one rail in up to radix / 2
+units, and cores join spines of the same number in all groups. Routes are d-mod-k in each of these numbers.
+
+Source: NVIDIA DGX SuperPOD Reference Architecture (DGX B200, 64-port switches, and DGX B300 XDR, 144-port switches),
+tables of components by number of scalable units. `rail-optimised` has the leaves of each rail in a network of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.errors import UsageError
+from ibprof_converter.fabric.listing import LAST_UNICAST_LID
+from ibprof_converter.routing.synthetic.build import SyntheticPlan, SyntheticSubnet, build
+
+Indices = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class RailSizes:
+    """Numbers that describe a fabric of rails.
+
+    Attributes:
+        hosts, rails: hosts, and adapters of each.
+        radix: ports of a switch, even.
+        planes: networks with a port of every adapter each.
+        apart: true if no cable joins the rails, so that each is a subnet.
+    """
+
+    hosts: int
+    rails: int
+    radix: int
+    planes: int
+    apart: bool
+
+    @property
+    def subnets(self) -> int:
+        """Number of subnets: planes, of each rail if they are apart."""
+        return self.planes * (self.rails if self.apart else 1)
+
+
+def generate_rails(name: str, sizes: RailSizes, gbps: float, number: int, part: int) -> SyntheticSubnet:
+    """Return one subnet of a fabric of rails.
+
+    The adapter of a host on rail r is `gpuH mlx5_r`. In a subnet of all rails, a host's adapters have successive LIDs.
+    An adapter has the same NODE GUID and LID on all planes, where it uses the port of the plane's number.
+
+    Args:
+        name: the name that the user wrote.
+        sizes: the numbers in the name.
+        gbps: data rate of each link in one direction, in Gbit/s.
+        number: number of the fabric's first subnet among all rails.
+        part: number of the subnet in the fabric, below `sizes.subnets`: by rail, then by plane.
+
+    Raises:
+        UsageError: the numbers describe no such fabric.
+    """
+    rail, plane = divmod(part, sizes.planes)
+    rails = 1 if sizes.apart else sizes.rails
+    half = sizes.radix // 2
+    if sizes.radix % 2 or min(sizes.hosts, sizes.rails, sizes.planes, half) < 1:
+        raise UsageError(f"{name}: expected numbers from 1, and an even radix")
+    if sizes.hosts * rails > LAST_UNICAST_LID:
+        raise UsageError(f"{name}: {sizes.hosts * rails} adapters; one subnet has {LAST_UNICAST_LID} unicast LIDs")
+    adapters = np.arange(sizes.hosts * rails)
+    host = adapters // rails
+    units = -(-sizes.hosts // half)
+    tree = _Tree.plan(name, units, rails, half)
+    leaf, place = host // half * rails + adapters % rails, host % half
+    suffix = f"-p{plane + 1}" if sizes.planes > 1 else ""
+    prefix = f"r{rail + 1}-" if sizes.apart else ""
+    digits = len(str(max(units, tree.groups * tree.spines, tree.spines * tree.cores)))
+    names = [
+        f"leaf{each // rails + 1:0{digits}}" + (f"-r{each % rails + 1}" if rails > 1 else "")
+        for each in range(tree.leaves)
+    ]
+    names += [f"spine{each + 1:0{digits}}" for each in range(tree.groups * tree.spines)]
+    names += [f"core{each + 1:0{digits}}" for each in range(tree.spines * tree.cores)]
+    digits = len(str(sizes.hosts))
+    notes = [f"rail {rail + 1}"] * sizes.apart + [f"plane {plane + 1}"] * (sizes.planes > 1)
+    return build(
+        SyntheticPlan(
+            name=f"{name} ({', '.join(notes)})" if notes else name,
+            switch_name=[f"{prefix}{each}{suffix}" for each in names],
+            host_switch=leaf,
+            host_port=1 + place,
+            cable=tree.list_cables(),
+            egress=tree.route(leaf, place),
+            adapter_name=[
+                f"gpu{each // rails + 1:0{digits}} mlx5_{rail if sizes.apart else each % rails}"
+                for each in adapters.tolist()
+            ],
+            plane=plane,
+            plane_of=f"{name} rail {rail + 1}" if sizes.planes > 1 else "",
+            first_adapter=rail * sizes.hosts,
+            part=part,
+        ),
+        gbps,
+        number,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Tree:
+    """Switches above the adapters. Leaf u * rails + r joins rail r of unit u; switches of higher levels follow.
+
+    Attributes:
+        units, rails: leaves are units * rails.
+        half: cables of a leaf up, and at most down.
+        span: leaves of one group of spines: of one rail, or all leaves with two levels.
+        groups, spines: groups, and spines in each.
+        cores: cores above the spines of each number; 0 with two levels.
+    """
+
+    units: int
+    rails: int
+    half: int
+    span: int
+    groups: int
+    spines: int
+    cores: int
+
+    @classmethod
+    def plan(cls, name: str, units: int, rails: int, half: int) -> _Tree:
+        """Return the smallest tree with as many cables up as down at each level."""
+        leaves = units * rails
+        if leaves == 1:
+            return cls(units, rails, half, 1, 0, 0, 0)
+        if leaves <= 2 * half:
+            return cls(units, rails, half, leaves, 1, _divide(half, -(-leaves // 2)), 0)
+        groups = -(-units // half) * rails
+        if groups > 2 * half:
+            raise UsageError(f"{name}: more than three levels of switches with {2 * half} ports")
+        span = min(units, half)
+        return cls(units, rails, half, span, groups, _divide(half, span), _divide(half, -(-groups // 2)))
+
+    @property
+    def leaves(self) -> int:
+        return self.units * self.rails
+
+    def group(self, leaf: Indices) -> tuple[Indices, Indices]:
+        """Return the group of each leaf, and its number within the group."""
+        if not self.cores:
+            return leaf * 0, leaf
+        unit, rail = leaf // self.rails, leaf % self.rails
+        return unit // self.half * self.rails + rail, unit % self.half
+
+    def list_cables(self) -> Indices:
+        """Return all cables between switches: int [cable, 4]. Cable j of a switch leads to parent j modulo parents."""
+        if not self.groups:
+            return np.zeros((0, 4), np.int64)
+        leaf, up = _cross(self.leaves, self.half)
+        group, within = self.group(leaf)
+        spine = self.leaves + group * self.spines + up % self.spines
+        cables = [np.stack([leaf, 1 + self.half + up, spine, 1 + within + self.span * (up // self.spines)], axis=1)]
+        if self.cores:
+            spine, up = _cross(self.groups * self.spines, self.half)
+            group, index = spine // self.spines, spine % self.spines
+            core = self.leaves + self.groups * self.spines + index * self.cores + up % self.cores
+            port = 1 + group + self.groups * (up // self.cores)
+            cables.append(np.stack([self.leaves + spine, 1 + self.half + up, core, port], axis=1))
+        return np.concatenate(cables)
+
+    def route(self, leaf: Indices, place: Indices) -> npt.NDArray[np.uint8]:
+        """Return the port of each switch for each adapter: uint8 [switch, adapter].
+
+        Args:
+            leaf, place: int [adapter], leaf of an adapter, and its number there.
+        """
+        spines = self.groups * self.spines
+        egress = np.empty((self.leaves + spines + self.spines * self.cores, len(leaf)), np.uint8)
+        egress[: self.leaves] = 1 + self.half + place
+        egress[leaf, np.arange(len(leaf))] = 1 + place
+        if not self.groups:
+            return egress
+        group, within = self.group(leaf)
+        cables = self.half // self.spines
+        down = 1 + within + self.span * (place // self.spines)
+        egress[self.leaves : self.leaves + spines] = down
+        if self.cores:
+            up = (leaf // self.rails * cables + place // self.spines) % self.half
+            above = egress[self.leaves : self.leaves + spines].reshape(self.groups, self.spines, -1)
+            for each in range(self.groups):
+                above[each] = np.where(group == each, down, 1 + self.half + up)
+            egress[self.leaves + spines :] = 1 + group + self.groups * (up // self.cores)
+        return egress
+
+
+def _divide(cables: int, least: int) -> int:
+    """Return the least number of parents, at least `least`, that share a switch's cables evenly."""
+    return next(each for each in range(least, cables + 1) if cables % each == 0)
+
+
+def _cross(first: int, second: int) -> tuple[Indices, Indices]:
+    """Return all pairs of two ranges, as two columns."""
+    return np.repeat(np.arange(first), second), np.tile(np.arange(second), first)
