@@ -32,7 +32,13 @@ TRAFFIC is one of
                                     --placement between the hosts; also shift:DISTANCE,
                                     permutation:SEED, bisect:SEED, 2dnn:SEED, 2dnndiag:SEED, 3dnn:SEED,
                                     3dnndiag:SEED, random50:SEED, randn50:SEED, each with [:BYTES]
+  pattern:NAME[+NAME..]:SIZES       one step of a training job: nccl-ring or nccl-tree, pipeline, moe-alltoall, with
+                                    SIZES as tp=8,pp=4,dp=16,ep=8[,KEY=VALUE..]: gpus=8 ranks a host, hidden=12288,
+                                    layers=96, seq=2048, vocab=51200, micro=1, batches=4*pp, experts=ep, topk=2,
+                                    chunks=1, sp=1, etp=tp, dtype=bf16, grad=fp32, order=tp-ep-dp-pp
 """
+
+PATTERN_PREFIX = "pattern:"
 
 PLACEMENT_FORMS = (
     "packed, spread, random:SEED, slurm:node[01-04,7], or a file: CSV with the columns rank,host or rank,lid, "

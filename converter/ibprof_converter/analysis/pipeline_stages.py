@@ -24,7 +24,7 @@ from ibprof_converter.analysis.pipeline_options import (
     no_progress,
 )
 from ibprof_converter.analysis.pipeline_results import STATIC_PARTS, FabricLoads, RoutedFabric
-from ibprof_converter.choices import TABLES
+from ibprof_converter.choices import PATTERN_PREFIX, TABLES
 from ibprof_converter.hotspots.coverage import describe_assumed_speeds, describe_coverage
 from ibprof_converter.hotspots.link_order import BY_TIME
 from ibprof_converter.layout.positions import lay_out
@@ -34,7 +34,7 @@ from ibprof_converter.traffic.adapter_policies import SPREAD
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.lid_traffic import map_to_lids
 from ibprof_converter.traffic.link_loads import Loads, bound_loads, load_counted, load_links
-from ibprof_converter.traffic.patterns import PREFIX, read_all_to_all
+from ibprof_converter.traffic.patterns import read_all_to_all
 from ibprof_converter.traffic.port_counters import Agreement, compare_counters, subtract_counters
 from ibprof_converter.traffic.traffic_data import ALL, PortCounters, RankTraffic, Traffic, merge_jobs
 from ibprof_converter.traffic.traffic_reader import choose_demand, read_traffic
@@ -211,7 +211,7 @@ def _place_jobs(fabric: RoutedFabric, demands: Sequence[Demand], options: Traffi
 
 def _name_job(name: str) -> str:
     """Return a job's short name: a file without folder and suffix, or a pattern without its prefix."""
-    return name.removeprefix(PREFIX) if name.startswith(PREFIX) else Path(name).stem
+    return name.removeprefix(PATTERN_PREFIX) if name.startswith(PATTERN_PREFIX) else Path(name).stem
 
 
 def _compare_counters(

@@ -52,6 +52,7 @@ from ibprof_converter.traffic.link_loads import ESTIMATE, STATIC
 from ibprof_converter.traffic.rank_placement import place_ranks_as_recorded, place_ranks_by_rule
 from ibprof_converter.traffic.traffic_data import NO_LID, RankTraffic
 from ibprof_converter.traffic.traffic_reader import choose_demand, read_traffic
+from ibprof_converter.traffic.training_jobs import note_training, ranks_a_host
 
 _MOST_SECONDS = 60.0
 _RANKS = 1024
@@ -72,7 +73,7 @@ class PlaceOptions:
         nic: policy for a host's adapter in one subnet; None: the default policy for ranks on other hosts.
         adaptive: true to judge by the loads of adaptive routing even if no dump mentions it.
         hosts: file with hosts to choose from, or `OWN` for the ranks' present hosts; None: all.
-        slots: ranks per host; None: 1, or with `OWN` the host's present number.
+        slots: ranks per host; None: 1, those of a training pattern, or with `OWN` the host's present number.
         seed: seed of the random choices.
         seconds: seconds that determine the work of the search; None: by the number of ranks.
     """
@@ -165,7 +166,7 @@ def place_ranks(
         InconsistentError: some ranks cannot reach each other in the best placement.
     """
     given = _given_hosts(subnets, hosts, demand, options)
-    slots, notes = _find_slots(hosts, given, demand.ranks, options)
+    slots, notes = _find_slots(hosts, given, demand, options)
     problem = _make_problem(demand, options, slots, subnets)
     named = starting_placements(
         problem.neighbours,
@@ -266,7 +267,8 @@ def _given_hosts(
     """Return the host of each rank from the options, else as recorded: int32 [rank]; None if unknown."""
     fabrics = [subnet.fabric for subnet in subnets]
     if options.placement is not None:
-        placement = place_ranks_by_rule(options.placement, hosts, fabrics, demand.ranks, options.slots or 1)
+        slots = options.slots or ranks_a_host(demand.origin) or 1
+        placement = place_ranks_by_rule(options.placement, hosts, fabrics, demand.ranks, slots)
     elif demand.profile is not None:
         placement = place_ranks_as_recorded(demand.profile, hosts, fabrics, demand.ranks)
     else:
@@ -275,18 +277,19 @@ def _given_hosts(
 
 
 def _find_slots(
-    hosts: Hosts, given: npt.NDArray[np.int32] | None, ranks: int, options: PlaceOptions
+    hosts: Hosts, given: npt.NDArray[np.int32] | None, demand: RankTraffic, options: PlaceOptions
 ) -> tuple[RankSlots, tuple[str, ...]]:
     notes: tuple[str, ...] = ()
+    slots = options.slots or ranks_a_host(demand.origin) or 1
     if options.hosts is None:
-        free, notes = all_hosts(hosts, options.slots or 1, ranks)
+        free, notes = all_hosts(hosts, slots, demand.ranks)
     elif options.hosts == OWN:
         if given is None:
             raise UsageError("--hosts own: not all ranks ran on hosts of this fabric; --placement states their hosts")
         free = own_hosts(given, options.slots)
     else:
-        free = read_free_hosts(Path(options.hosts), hosts, options.slots or 1)
-    return assign_slots(hosts, free, ranks, options.nic), notes
+        free = read_free_hosts(Path(options.hosts), hosts, slots)
+    return assign_slots(hosts, free, demand.ranks, options.nic), notes
 
 
 def _make_problem(
@@ -307,7 +310,7 @@ def _list_gaps(
         yield f"modelled: which rail bytes take: modelled ({options.rails or rail_policies.SPLIT})"
     if slots.nic:
         yield f"modelled: which adapter of its host a rank uses: {describe_nic(slots.nic)}"
-    yield from coverage.notes
+    yield from (*coverage.notes, *note_training(demand.origin))
     yield from (f"{amount} bytes are in no time: {reason}" for reason, amount in demand.unmapped.items())
 
 

@@ -18,7 +18,7 @@ from ibprof.errors import UsageError, quote_found
 from ibprof.text.host_lists import join_hosts
 from ibprof.text.quantities import format_seconds
 from ibprof_converter.analysis.output_files import STDOUT, check_files, open_output
-from ibprof_converter.choices import SEARCH_SECONDS, TRAFFIC_FORMS
+from ibprof_converter.choices import PATTERN_PREFIX, SEARCH_SECONDS, TRAFFIC_FORMS
 from ibprof_converter.cli.arguments import fill_options
 from ibprof_converter.cli.input_arguments import (
     add_adaptive_argument,
@@ -42,11 +42,13 @@ examples:
   ibprof-place rail1.lst rail2.lst profile.otf2 --hosts free.txt --rankfile ranks.txt --time 60
   ibprof-place ibdiagnet.lst profile.otf2 --hosts own --seed 3 --json
   ibprof-place ibdiagnet.lst profile-6.0.otf2 --for-sbatch next; sbatch $(cat next) job.sh
+  ibprof-place ibdiagnet.lst --pattern nccl-ring+pipeline+moe-alltoall:tp=8,pp=4,dp=16,ep=8,hidden=8192 -o placement.csv
 
 The same seed, time and input give the same placement, unless the clock cut the search short (it says so).
 """
 
 _SHOWN = (
+    "--pattern",
     "--placement",
     "--hosts",
     "--slots",
@@ -204,6 +206,8 @@ def _place(argv: Sequence[str] | None) -> None:
     from ibprof_converter.hotspots.coverage import describe_lost  # noqa: PLC0415
     from ibprof_converter.routing.route_choice import describe_routes  # noqa: PLC0415
 
+    if arguments.pattern:
+        arguments.inputs.append(f"{PATTERN_PREFIX}{arguments.pattern}")
     traffic = traffic_options(arguments)
     if len(traffic.names) > 1 or len(traffic.placements) > 1:
         raise UsageError("one job is placed at a time: expected one TRAFFIC, with at most one --placement")
@@ -245,6 +249,12 @@ def _parser() -> argparse.ArgumentParser:
     parser = make_parser(NAME, description, _EXAMPLE, shown=_SHOWN, details=TRAFFIC_FORMS)
     add_input_arguments(parser, fabric_needed=True)
     add_adaptive_argument(parser)
+    parser.add_argument(
+        "--pattern",
+        metavar="NAME:SIZES",
+        help="in place of TRAFFIC: one step of a training job, as nccl-ring+pipeline:tp=8,pp=4,dp=16, as "
+        "pattern: below",
+    )
     what = parser.add_argument_group("what to choose from")
     what.add_argument(
         "--hosts",

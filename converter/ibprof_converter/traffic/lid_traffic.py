@@ -11,12 +11,11 @@ import numpy.typing as npt
 
 from ibprof.errors import UsageError
 from ibprof.native.kernel_library import sum_exactly
-from ibprof_converter.choices import PLACEMENT_FORMS
+from ibprof_converter.choices import PATTERN_PREFIX, PLACEMENT_FORMS
 from ibprof_converter.fabric.fabric_graph import Fabric
 from ibprof_converter.traffic import adapter_policies
 from ibprof_converter.traffic.adapter_policies import choose_adapters, label_of_policy, spread_flows
 from ibprof_converter.traffic.hosts import NO_HOST, Hosts
-from ibprof_converter.traffic.patterns import PREFIX
 from ibprof_converter.traffic.rail_policies import SPLIT, RailShares, share_out
 from ibprof_converter.traffic.rank_placement import RankPlacement, place_ranks_as_recorded, place_ranks_by_rule
 from ibprof_converter.traffic.traffic_data import (
@@ -29,6 +28,7 @@ from ibprof_converter.traffic.traffic_data import (
     choose_rows,
 )
 from ibprof_converter.traffic.traffic_reader import choose_flows
+from ibprof_converter.traffic.training_jobs import note_training, ranks_a_host
 
 NOT_RECORDED = "rank was not recorded, so its host is unknown"
 NOT_IN_FABRIC = "host is not in the fabric"
@@ -76,7 +76,7 @@ def map_to_lids(
     for reason, rows in unmapped.items():
         if amount := sum_exactly(demand.bytes[rows]):
             reasons[reason] = reasons.get(reason, 0) + amount
-    notes = list(placement.notes)
+    notes = [*placement.notes, *note_training(demand.origin)]
     if nic is None and placement.adapters:
         notes += placement.adapters.notes
     if unmeasured:
@@ -173,11 +173,19 @@ def note_incomplete(flows: int) -> tuple[str, ...]:
 def _find_placement(
     demand: RankTraffic, hosts: Hosts, fabrics: Sequence[Fabric], rule: str | None, nic: str | None
 ) -> RankPlacement:
+    slots = ranks_a_host(demand.origin)
     if rule is not None:
-        return place_ranks_by_rule(rule, hosts, fabrics, demand.ranks)
+        return place_ranks_by_rule(rule, hosts, fabrics, demand.ranks, slots or 1)
     if demand.profile is not None:
         return place_ranks_as_recorded(demand.profile, hosts, fabrics, demand.ranks)
-    if demand.origin.startswith(PREFIX):
+    if slots:
+        if demand.ranks != slots * len(hosts.name):
+            raise UsageError(
+                f"{demand.origin}: expected tp*pp*dp = {slots * len(hosts.name)}, with {slots} ranks on each of "
+                f"{len(hosts.name)} hosts (gpus={slots}), or --placement; found {demand.ranks}"
+            )
+        return place_ranks_by_rule("packed", hosts, fabrics, demand.ranks, slots)
+    if demand.origin.startswith(PATTERN_PREFIX):
         return _place_pattern(demand, hosts, nic)
     raise UsageError(f"{demand.origin} names no hosts: add --placement ({PLACEMENT_FORMS})")
 

@@ -26,6 +26,7 @@ from ibprof.errors import InputError, quote_found
 from ibprof.profile.profile_data import Counters, Host, MessageSizes, Profile, Rank, RegionTimes, Source
 from ibprof_converter.fabric.dump_files import peek_dump
 from ibprof_converter.traffic.traffic_data import RANK_LIMIT, RankTraffic
+from ibprof_converter.traffic.training_jobs import ring_bytes, ring_edges
 
 MODELLED = (
     "modelled: NCCL Inspector states neither algorithms nor peers, so collectives are rings in the order of ranks"
@@ -155,16 +156,6 @@ def _order_processes(communicators: dict[str, _Communicator]) -> dict[tuple[str,
     return numbers
 
 
-def _ring_bytes(function: str, amount: int, ranks: int) -> int:
-    """Return the bytes that each rank sends in a ring, mean over ranks; 0 if the function is not modelled."""
-    if function == "AllReduce":
-        return 2 * amount * (ranks - 1) // ranks
-    if function in ("AllGather", "AllGatherV", "ReduceScatter"):
-        return amount * (ranks - 1)
-    # All ranks except the last one of the chain forward the data.
-    return amount * (ranks - 1) // ranks if function in ("Broadcast", "Reduce") else 0
-
-
 def _add_flows(
     communicator: _Communicator,
     processes: dict[tuple[str, int], int],
@@ -179,14 +170,12 @@ def _add_flows(
         hosts.setdefault(members[rank][0], []).append(processes[members[rank]])
     sums: dict[str, int] = defaultdict(int)
     for (function, _), amount in communicator.collectives.items():
-        sums[function] += _ring_bytes(function, amount, max(communicator.ranks, len(members)))
-    rings = min(map(len, hosts.values()), default=0)
+        sums[function] += ring_bytes(function, amount, max(communicator.ranks, len(members)))
     for function, amount in sums.items():
-        for ring in range(rings if len(members) > 1 and amount else 0):
-            # The shares of all rings sum to the whole.
-            share = amount * (ring + 1) // rings - amount * ring // rings
-            order = [process for own in hosts.values() for process in (*own[ring:], *own[:ring])]
-            for source, destination in zip(order, (*order[1:], order[0]), strict=True):
+        if len(members) < 2 or not amount:
+            continue
+        for sources, destinations, share in ring_edges(list(hosts.values()), amount):
+            for source, destination in zip(sources, destinations, strict=True):
                 flows[f"nccl{function}", source, destination] += share
 
 

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import UsageError, quote_found
+from ibprof_converter.choices import PATTERN_PREFIX
 from ibprof_converter.traffic.traffic_data import RankTraffic
-
-PREFIX = "pattern:"
+from ibprof_converter.traffic.training_jobs import TRAINING, build_training, is_training
 
 _SEEDS = 1 << 32
 
@@ -29,25 +29,28 @@ Pairs = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 
 
 def build_pattern(text: str, hosts: int) -> RankTraffic:
-    """Return the pattern that `text` names, with one rank per host.
+    """Return the pattern that `text` names, with one rank per host, or the ranks of a training job.
 
-    text: `pattern:...` from the user.
+    Args:
         text: `pattern:...` as given by the user.
         hosts: number of hosts.
 
     Raises:
         UsageError: the pattern is unknown, or lacks its number.
     """
-    name, *numbers = text.removeprefix(PREFIX).split(":")
+    if is_training(text):
+        return build_training(text)
+    name, *numbers = text.removeprefix(PATTERN_PREFIX).split(":")
     known = _PATTERNS.get(name.lower())
     if known is None:
-        forms = ", ".join(PREFIX + each.form for each in _PATTERNS.values())
+        forms = ", ".join(PATTERN_PREFIX + each.form for each in _PATTERNS.values())
+        jobs = ", ".join(f"{PATTERN_PREFIX}{each}:SIZES" for each in TRAINING)
         raise UsageError(
-            f"{text}: unknown pattern; expected one of {forms}, each with :BYTES if a pair sends more than 1"
+            f"{text}: unknown pattern; expected one of {forms}, each with :BYTES if a pair sends more than 1; or {jobs}"
         )
     wanted = 1 if known.number else 0
     if not wanted <= len(numbers) <= wanted + 1:
-        raise UsageError(f"{text}: expected {PREFIX}{known.form}[:BYTES]")
+        raise UsageError(f"{text}: expected {PATTERN_PREFIX}{known.form}[:BYTES]")
     argument = _read_integer(text, numbers[0], f"a {known.number}") if known.number else 0
     size = _read_integer(text, numbers[wanted], "a number of bytes") if len(numbers) > wanted else 1
     if hosts < 2:
@@ -60,8 +63,8 @@ def build_pattern(text: str, hosts: int) -> RankTraffic:
 
 def read_all_to_all(text: str, hosts: int) -> int | None:
     """Return the bytes per pair of the all-to-all pattern; None for any other text, valid or invalid."""
-    name, *numbers = text.removeprefix(PREFIX).split(":")
-    if not text.startswith(PREFIX) or name.lower() != "all-to-all" or len(numbers) > 1 or hosts < 2:
+    name, *numbers = text.removeprefix(PATTERN_PREFIX).split(":")
+    if not text.startswith(PATTERN_PREFIX) or name.lower() != "all-to-all" or len(numbers) > 1 or hosts < 2:
         return None
     size = _read_integer(text, numbers[0], "a number of bytes") if numbers else 1
     return size if 0 <= size * hosts**2 < 1 << 63 else None

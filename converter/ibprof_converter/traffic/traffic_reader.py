@@ -14,12 +14,13 @@ from ibprof.errors import InputError, UsageError
 from ibprof.native.kernel_library import sum_exactly
 from ibprof.profile.profile_data import Direction, Kind, Profile, Source
 from ibprof.profile.row_choice import RowChoice, name_sites
+from ibprof_converter.choices import PATTERN_PREFIX
 from ibprof_converter.fabric.dump_files import peek_dump
 from ibprof_converter.fabric.fabric_graph import Fabric
-from ibprof_converter.traffic import patterns
 from ibprof_converter.traffic.csv_tables import read_traffic_table
 from ibprof_converter.traffic.hosts import Hosts
 from ibprof_converter.traffic.nccl_inspector import is_inspector_file, list_inspector_files, read_inspector
+from ibprof_converter.traffic.patterns import build_pattern
 from ibprof_converter.traffic.port_counters import looks_like_counters, read_counters
 from ibprof_converter.traffic.traffic_data import (
     ALL,
@@ -50,7 +51,7 @@ LEFT_OUT = (
 def is_traffic(name: str) -> bool:
     """Return true if a name denotes traffic, not a fabric: a pattern, a profile, a recording or a CSV file."""
     path = Path(name)
-    if name.startswith(patterns.PREFIX) or path.suffix.lower() in _SUFFIXES:
+    if name.startswith(PATTERN_PREFIX) or path.suffix.lower() in _SUFFIXES:
         return True
     if path.is_dir():  # the output folder of a run
         return any(each.suffix in _SUFFIXES[:2] for each in path.iterdir()) or bool(list_inspector_files(path))
@@ -72,10 +73,10 @@ def read_traffic(
         UsageError: the pattern is unknown, or it lacks a fabric.
         InputError: the file is missing or invalid.
     """
-    if text.startswith(patterns.PREFIX):
+    if text.startswith(PATTERN_PREFIX):
         if hosts is None:
             raise UsageError(f"{text}: a pattern covers all hosts of a fabric: put its .lst before it")
-        return patterns.build_pattern(text, len(hosts.name) if over_hosts else len(hosts.ends))
+        return build_pattern(text, len(hosts.name) if over_hosts else len(hosts.ends))
     path = Path(text)
     if inspected := list_inspector_files(path) if path.is_dir() else [path] if is_inspector_file(path) else []:
         return read_inspector(inspected, text)
