@@ -9,10 +9,11 @@ import socket
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ibprof.cli.command import make_parser, run_command
 from ibprof.errors import InputError, UsageError
+from ibprof.text.quantities import printable
 
 if TYPE_CHECKING:
     from ibprof.recording.run_listing import ListedRun
@@ -54,7 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     chosen.add_argument("--job", metavar="JOB", help="all runs of a batch job, as 6, or 6_3 for a task of an array")
     chosen.add_argument("--all", action="store_true", help="all runs, a profile each")
     chosen.add_argument("--list", action="store_true", help="make no archive, but list all runs")
-    parser.add_argument("--json", action="store_true", help="list them as JSON")
+    parser.add_argument("--json", action="store_true", help="print the list, or the written archives, as JSON")
     parser.add_argument(
         "--from-node",
         action="store_true",
@@ -70,8 +71,6 @@ def _collect(argv: Sequence[str] | None) -> None:
         for recording in options.recordings:
             _copy_from_node(recording)
         return
-    if options.json and not options.list:
-        raise UsageError("--json goes with --list")
 
     # Import late: --help must be fast.
     from ibprof.archive.otf2_archive import SUFFIX, check_replaceable  # noqa: PLC0415
@@ -99,18 +98,21 @@ def _collect(argv: Sequence[str] | None) -> None:
         runs = runs[-1:]
     if options.output and len(runs) > 1:
         raise UsageError(f"-o names one archive, and {len(runs)} runs were chosen: choose one with --run")
-    for run in runs:
-        _write(run, options.output)
+    written = [_write(run, options.output) for run in runs]
+    if options.json:
+        _print_json(written)
 
 
 def _warn(error: InputError) -> None:
     print(f"ibprof collect: left out: {error}", file=sys.stderr)
 
 
-def _write(listed: ListedRun, output: Path | None) -> None:
+def _write(listed: ListedRun, output: Path | None) -> dict[str, Any]:
+    """Write the archive of a run, and return its description for JSON."""
     from ibprof.archive.otf2_archive import claim_path, write_archive  # noqa: PLC0415  (as above)
     from ibprof.cli.terminal import show_progress  # noqa: PLC0415
     from ibprof.profile.gaps import describe_gaps  # noqa: PLC0415
+    from ibprof.profile.stage_accounts import account_for_run, accounts_as_json, describe_losses  # noqa: PLC0415
     from ibprof.recording.folder_runs import archive_path_of  # noqa: PLC0415
     from ibprof.recording.recording_reader import merge_run  # noqa: PLC0415
 
@@ -122,8 +124,10 @@ def _write(listed: ListedRun, output: Path | None) -> None:
     print(f"{archive}: {len(run.ranks)} of {run.world_size} ranks", file=sys.stderr)
     if archive != path and not output:
         print(f"  {path.name} exists already, and is not of this run", file=sys.stderr)
-    for sentence in describe_gaps(run):
-        print(f"  {sentence}", file=sys.stderr)
+    accounts, gaps = list(account_for_run(run)), list(describe_gaps(run))
+    for sentence in (*describe_losses(accounts, complete=not gaps), *gaps):
+        print(f"  {printable(sentence)}", file=sys.stderr)
+    return {"archive": str(archive), "run": listed.run.name, "coverage": accounts_as_json(accounts), "not_seen": gaps}
 
 
 def _print_list(found: Sequence[ListedRun], *, as_json: bool) -> None:
@@ -131,8 +135,7 @@ def _print_list(found: Sequence[ListedRun], *, as_json: bool) -> None:
 
     rows = [run.as_json() for run in found]
     if as_json:
-        json.dump(rows, sys.stdout, indent=2)
-        print()
+        _print_json(rows)
         return
     columns = ("step", "start", "ranks", "state", "whole", "run", "recording")
     print_table(
@@ -150,6 +153,11 @@ def _print_list(found: Sequence[ListedRun], *, as_json: bool) -> None:
             for row in rows
         ),
     )
+
+
+def _print_json(rows: Sequence[dict[str, Any]]) -> None:
+    json.dump(rows, sys.stdout, indent=2)
+    print()
 
 
 def _copy_from_node(recording: Path) -> None:

@@ -50,6 +50,7 @@ def _print_info(argv: Sequence[str] | None) -> None:
 
     from ibprof.load import load_profile  # noqa: PLC0415  (--help must come at once)
     from ibprof.profile.profile_summary import summarize  # noqa: PLC0415
+    from ibprof.profile.stage_accounts import account_for_run, describe_losses  # noqa: PLC0415
     from ibprof.verdict.verdict_rules import judge_run  # noqa: PLC0415
 
     run = load_profile(arguments.profile, arguments.run)
@@ -59,7 +60,9 @@ def _print_info(argv: Sequence[str] | None) -> None:
         json.dump(summary, sys.stdout, indent=2)
         print()
     else:
-        print(f"{printable(verdict.text)}\n")
+        for sentence in (verdict.text, *describe_losses(account_for_run(run), complete=not summary["not_seen"])):
+            print(printable(sentence))
+        print()
         _print_text(summary, all_marks=arguments.marks)
 
 

@@ -16,6 +16,7 @@ from ibprof.profile.exact_sums import sum_by_group
 from ibprof.profile.gaps import describe_gaps
 from ibprof.profile.port_sums import HostCheck, PortSum, bytes_posted, check_hosts, describe_unmeasured, sum_ports
 from ibprof.profile.profile_data import Counters, Direction, Kind, Mark, MarkKind, Profile, Source
+from ibprof.profile.stage_accounts import account_for_run, accounts_as_json
 from ibprof.profile.unaccounted import find_unaccounted
 from ibprof.text.call_names import name_call
 from ibprof.text.notebook_html import escape, render_html, render_table
@@ -73,6 +74,7 @@ def summarize(run: Profile) -> dict[str, Any]:
         "time_in_mpi": _time_in_mpi(run),
         "marks": [_mark(run, mark) for mark in run.marks if mark.kind in MARKS_SHOWN],
         "not_seen": list(describe_gaps(run)),
+        "coverage": accounts_as_json(account_for_run(run)),
         "unaccounted": [asdict(each) for each in find_unaccounted(run)],
     }
 

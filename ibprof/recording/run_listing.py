@@ -13,6 +13,7 @@ from typing import Any
 from ibprof.errors import InputError, UsageError
 from ibprof.native.headers import recording_layout
 from ibprof.profile.scheduler_job import SchedulerJob
+from ibprof.profile.stage_accounts import StageAccount, accounts_as_json
 from ibprof.recording.folder_runs import RecordedRun, is_recording, list_runs, read_scheduler_job
 
 
@@ -46,9 +47,15 @@ class ListedRun:
             "world_size": self.world_size,
             "state": "finished" if self.finished == self.run.ranks else "killed or running",
             "whole": self.is_whole,
+            "coverage": accounts_as_json([self._account()]),
             "recording": str(self.recording),
             "scheduler": asdict(self.scheduler) if self.scheduler.system else None,
         }
+
+    def _account(self) -> StageAccount:
+        recorded = min(self.run.ranks, self.world_size)
+        missing = self.world_size - recorded
+        return StageAccount("record", "ranks", self.world_size, recorded, {"not recorded": missing} if missing else {})
 
     def matches(self, name: str) -> bool:
         """Return whether a name is the run's name, its launcher's job name, or the batch system's name of its step."""

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 import numpy as np
 
 from ibprof.errors import InconsistentError, InputError
+from ibprof.profile.stage_accounts import StageAccount, accounts_as_json, describe_losses
 from ibprof.text.quantities import format_bytes, format_seconds
 from ibprof_converter.analysis.output_files import open_output
 from ibprof_converter.analysis.pipeline_options import FabricOptions, Progress, TrafficOptions, no_progress
@@ -37,6 +38,9 @@ from ibprof_converter.traffic.hosts import find_hosts
 
 PRESENT = "present tables"
 
+_ROUTED = ("route", "report")
+"""Stages whose accounts depend on the routes."""
+
 
 @dataclass(frozen=True, slots=True)
 class EngineLoads:
@@ -54,6 +58,7 @@ class EngineLoads:
             else `BY_LANES` if OpenSM spreads them over several lanes, or `CYCLE`. None if nothing was routed.
         lanes: virtual lanes that OpenSM's log states as needed; None if not stated.
         error: the reason why there are no tables; None with tables.
+        accounts: account of each stage.
     """
 
     engine: str
@@ -66,6 +71,13 @@ class EngineLoads:
     deadlock: str | None = None
     lanes: int | None = None
     error: str | None = None
+    accounts: tuple[StageAccount, ...] = ()
+
+    def as_json(self) -> dict[str, object]:
+        """Return the loads as plain values; the accounts are those of the engine's own routes."""
+        values = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "accounts"}
+        routed = (each for each in self.accounts if each.stage in _ROUTED)
+        return values | {"coverage": accounts_as_json(routed)}
 
     @property
     def counts(self) -> bool:
@@ -98,6 +110,12 @@ class EngineComparison:
         return min(rows, key=lambda row: (row.bytes_unrouted, row.time_s, row.max_switch_bytes), default=None)
 
     @property
+    def accounts(self) -> tuple[StageAccount, ...]:
+        """The accounts of the stages before the routes, which all engines share."""
+        accounts = next((row.accounts for row in self.rows if row.accounts), ())
+        return tuple(each for each in accounts if each.stage not in _ROUTED)
+
+    @property
     def conf_lines(self) -> tuple[str, ...]:
         """The lines of `opensm.conf` that choose the best engine; empty without one."""
         if self.best is None:
@@ -110,9 +128,10 @@ class EngineComparison:
             "traffic": self.traffic,
             "fabric": self.fabric,
             "routes": "opensm",
-            "engines": [asdict(row) for row in self.rows],
+            "engines": [row.as_json() for row in self.rows],
             "best": self.best.engine if self.best else None,
             "opensm_conf": list(self.conf_lines),
+            "coverage": accounts_as_json(self.accounts),
         }
 
 
@@ -176,6 +195,7 @@ def _judge(engine: str, used: str, loads: FabricLoads, lanes: int | None) -> Eng
         sum(loads.loads.bytes_unrouted.values()),
         classify_deadlock(loads.fabric.subnets, lanes),
         lanes,
+        accounts=loads.coverage.accounts,
     )
 
 
@@ -184,6 +204,7 @@ def describe_engines(comparison: EngineComparison) -> list[str]:
     lines = [
         "routes: modelled by OpenSM on ibsim over the links of the fabric (4x QDR each); LIDs are those of the dumps",
         f"{comparison.traffic} on {comparison.fabric}",
+        *describe_losses(comparison.accounts),
         "",
         f"{'engine':16}{'maximum':>12}{'between switches':>18}{'mean':>12}{'at line rate':>14}  deadlock",
     ]

@@ -13,6 +13,7 @@ from typing import BinaryIO
 
 from ibprof.errors import UsageError
 from ibprof.profile.flame_graphs import fold_stacks
+from ibprof.profile.stage_accounts import accounts_as_json
 from ibprof.text.call_names import name_call
 from ibprof_converter.analysis.output_files import STDOUT, naming_file, open_output
 from ibprof_converter.analysis.pipeline_options import JOB, OPERATION, REGION, SITE
@@ -119,7 +120,9 @@ def write_outputs(loads: FabricLoads, options: LoadsOutputOptions, spell: Callab
         from ibprof_converter.outputs.yaml_files import write_yaml  # noqa: PLC0415  (PyYAML is slow to import)
 
         with open_output(options.yaml) as file:
-            write_yaml(file, loads.about(), loads.nodes(), links())
+            write_yaml(
+                file, loads.about() | {"coverage": accounts_as_json(loads.coverage.accounts)}, loads.nodes(), links()
+            )
     _write_graphs(loads, options, links)
     if options.topology_conf:
         _write_topology_conf(loads, options.topology_conf)

@@ -11,11 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.profile.profile_data import Profile
+from ibprof.profile.stage_accounts import LEFT_OUT
 from ibprof.text.notebook_html import NotebookView
 from ibprof.text.quantities import format_bytes, printable
 from ibprof_converter.choices import TABLES
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
-from ibprof_converter.hotspots.coverage import Coverage
+from ibprof_converter.hotspots.coverage import Coverage, describe_left_out
 from ibprof_converter.hotspots.hot_links import Hotspot, LinkDirections, LinkHeat
 from ibprof_converter.layout.positions import FabricLayout
 from ibprof_converter.outputs.rows import Row, Table, link_table, node_rows, rows_of
@@ -169,7 +170,8 @@ class FabricLoads(NotebookView):
     def warnings(self) -> tuple[str, ...]:
         """Sentences that every output of the loads must show: notes, bounds, bytes on no link."""
         loads = self.loads
-        lines = [*self.coverage.lost, *self.coverage.notes]
+        losses = (each for each in describe_left_out(self.coverage) if each.startswith(LEFT_OUT))
+        lines = [*self.coverage.lost, *losses, *self.coverage.notes]
         if self.traffic and self.traffic.nic and MODELLED in self.traffic.nic:
             lines.insert(0, f"which adapter of a host bytes take: {describe_nic(self.traffic.nic)}")
         if self.traffic and (routes := describe_routes(self.fabric.subnets)):

@@ -11,13 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InconsistentError, UsageError
+from ibprof.native.kernel_library import sum_exactly
 from ibprof.profile.row_choice import ALL_ROWS, RowChoice
+from ibprof.profile.stage_accounts import StageAccount
 from ibprof.text.quantities import count_of, format_bytes
 from ibprof_converter.analysis.pipeline_options import FabricOptions, Progress, no_progress
 from ibprof_converter.analysis.pipeline_stages import Demand, read_subnets
 from ibprof_converter.choices import SEARCH_SECONDS
 from ibprof_converter.fabric.node_names import show_some
-from ibprof_converter.hotspots.coverage import describe_coverage
+from ibprof_converter.hotspots.coverage import Coverage, describe_coverage
 from ibprof_converter.placement.candidates import (
     RANDOM_SEEDS,
     CandidateRow,
@@ -204,6 +206,7 @@ def place_ranks(
             f"no placement was found in which all of {demand.ranks} ranks reach each other; the best one leaves "
             f"{format_bytes(best.lost_bytes)} without a route: {where}"
         )
+    coverage, sent = describe_coverage(demand, None, subnets, hosts), sum_exactly(demand.bytes)
     return PlacementComparison(
         rows=(best, *rows, *times.random_rows()),
         bounds=bounds,
@@ -211,7 +214,8 @@ def place_ranks(
         hosts=tuple(slots.name[host] for host in slots.host_of_slot[chosen].tolist()),
         free_hosts=len(slots.host),
         slots=slots.count,
-        notes=(*notes, *problem.paths.notes, *_list_gaps(subnets, demand, options, slots)),
+        notes=(*notes, *problem.paths.notes, *_list_gaps(coverage, subnets, demand, options, slots)),
+        accounts=(*coverage.accounts, StageAccount("place", "bytes", sent, sent)),
         nic=slots.nic,
         load_basis=ESTIMATE if is_adaptive else STATIC,
         routes=name_routes(subnets),
@@ -301,10 +305,9 @@ def _make_problem(
 
 
 def _list_gaps(
-    subnets: Sequence[Subnet], demand: RankTraffic, options: PlaceOptions, slots: RankSlots
+    coverage: Coverage, subnets: Sequence[Subnet], demand: RankTraffic, options: PlaceOptions, slots: RankSlots
 ) -> Iterator[str]:
     """Yield the limits of the times: gaps of the recording and the dumps, bytes without ranks, modelled choices."""
-    coverage = describe_coverage(demand, None, subnets)
     yield from (f"not seen: {sentence}" for sentence in coverage.not_seen)
     if len(subnets) > 1:
         yield f"modelled: which rail bytes take: modelled ({options.rails or rail_policies.SPLIT})"

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 
 from ibprof.errors import InconsistentError, InputError
+from ibprof.profile.stage_accounts import StageAccount, accounts_as_json, describe_losses
 from ibprof.text.notebook_html import NotebookView
 from ibprof.text.quantities import count_of
 from ibprof_converter.checks.cabling_check import check_cabling
@@ -22,7 +23,7 @@ from ibprof_converter.layout.neighbours import find_chassis
 from ibprof_converter.layout.node_levels import find_levels
 from ibprof_converter.routing.rail_files import RailFiles
 from ibprof_converter.routing.subnet import MissingTablesError, Subnet, check_rails, read_rail, read_without_tables
-from ibprof_converter.traffic.hosts import Hosts, find_hosts
+from ibprof_converter.traffic.hosts import Hosts, account_for_fabrics, find_hosts
 from ibprof_converter.traffic.traffic_data import NO_LID
 
 _WIDTH = 120
@@ -65,10 +66,12 @@ class FabricHealth(NotebookView):
     Attributes:
         rails: the checked rails.
         findings: findings, the most severe first.
+        accounts: rails, links and hosts that were checked, and those that were left out.
     """
 
     rails: tuple[RailSummary, ...]
     findings: tuple[FabricFinding, ...]
+    accounts: tuple[StageAccount, ...] = ()
 
     def __repr__(self) -> str:
         routes = "routes can be trusted" if self.trusted else "routes cannot be trusted"
@@ -85,6 +88,7 @@ class FabricHealth(NotebookView):
             "routes_trusted": self.trusted,
             "rails": [asdict(rail) for rail in self.rails],
             "findings": [finding.as_json() for finding in self.findings],
+            "coverage": accounts_as_json(self.accounts),
         }
 
 
@@ -119,10 +123,17 @@ def check_fabric_files(rails: Sequence[RailFiles], progress: Callable[[str], Non
         findings += check_routes(number, subnet)
         findings += check_cabling(number, subnet.fabric)
     check_rails(subnets)
-    if len(subnets) == len(rails):
-        fabrics = [subnet.fabric for subnet in subnets]
-        findings += check_rails_alike(fabrics, find_hosts(fabrics))
-    return FabricHealth(tuple(summaries), tuple(sorted(findings, key=lambda finding: not finding.untrusted)))
+    fabrics = [subnet.fabric for subnet in subnets]
+    hosts = find_hosts(fabrics) if fabrics else None
+    lost = len(rails) - len(subnets)
+    if hosts and not lost:
+        findings += check_rails_alike(fabrics, hosts)
+    accounts = (
+        StageAccount("check", "rails", len(rails), len(subnets), {"cannot be used": lost} if lost else {}),
+        *account_for_fabrics(fabrics, hosts),
+    )
+    findings.sort(key=lambda finding: not finding.untrusted)
+    return FabricHealth(tuple(summaries), tuple(findings), accounts)
 
 
 def _read(files: RailFiles, number: int) -> tuple[Subnet, tuple[str, ...], str | None]:
@@ -219,6 +230,7 @@ def describe_health(health: FabricHealth) -> Iterator[str]:
         for director in rail.directors:
             yield f"rail {number}: director {director}"
         yield from rail.unused
+    yield from describe_losses(health.accounts, complete=not health.findings)
     if not health.findings:
         yield "nothing is wrong"
     for finding in health.findings:

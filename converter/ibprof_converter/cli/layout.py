@@ -122,9 +122,11 @@ def _check(fabric: FabricOptions, as_json: bool) -> int:
 
 def _measure_patterns(fabric: FabricOptions, samples: int, as_json: bool) -> int:
     # As above: this is slow to import.
+    from ibprof.profile.stage_accounts import accounts_as_json, describe_losses  # noqa: PLC0415
     from ibprof_converter.analysis.pipeline_stages import read_subnets  # noqa: PLC0415
     from ibprof_converter.hotspots.pattern_throughput import describe_patterns, measure_throughput  # noqa: PLC0415
     from ibprof_converter.routing.route_choice import describe_routes, name_routes  # noqa: PLC0415
+    from ibprof_converter.traffic.hosts import account_for_fabrics, find_hosts  # noqa: PLC0415
 
     if not 1 <= samples <= _MOST_SAMPLES:
         raise UsageError(f"--samples {samples}: expected a number from 1 to {_MOST_SAMPLES}")
@@ -133,8 +135,14 @@ def _measure_patterns(fabric: FabricOptions, samples: int, as_json: bool) -> int
         patterns = [
             each for rail, subnet in enumerate(subnets) for each in measure_throughput(subnet, rail, samples, progress)
         ]
-    document = {"routes": name_routes(subnets), "patterns": [each.as_json() for each in patterns]}
-    lines = [*filter(None, [describe_routes(subnets)]), *describe_patterns(patterns)]
+    fabrics = [subnet.fabric for subnet in subnets]
+    accounts = list(account_for_fabrics(fabrics, find_hosts(fabrics)))
+    document = {
+        "routes": name_routes(subnets),
+        "patterns": [each.as_json() for each in patterns],
+        "coverage": accounts_as_json(accounts),
+    }
+    lines = [*describe_losses(accounts), *filter(None, [describe_routes(subnets)]), *describe_patterns(patterns)]
     print_result(document, lines, as_json)
     return 0
 

@@ -202,6 +202,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _place(argv: Sequence[str] | None) -> None:
     arguments = _parser().parse_intermixed_args(argv)
     # --help and invalid options do not need the analysis, which is slow to import.
+    from ibprof.profile.stage_accounts import describe_losses  # noqa: PLC0415
     from ibprof_converter.analysis.rank_placing import PlaceOptions, place_ranks, read_ranks_to_place  # noqa: PLC0415
     from ibprof_converter.hotspots.coverage import describe_lost  # noqa: PLC0415
     from ibprof_converter.routing.route_choice import describe_routes  # noqa: PLC0415
@@ -227,7 +228,12 @@ def _place(argv: Sequence[str] | None) -> None:
             tell(round(share * _STEPS), _STEPS, f"searching; most loaded link {format_seconds(best)}")
 
         comparison = place_ranks(subnets, hosts, demand, options, show)
-    routes = [*describe_lost(subnets, hosts), *filter(None, [describe_routes(subnets)])]
+    lost = list(describe_lost(subnets, hosts))
+    routes = [
+        *lost,
+        *describe_losses(comparison.accounts, complete=not lost),
+        *filter(None, [describe_routes(subnets)]),
+    ]
     leaf_of = dict(zip(hosts.name, hosts.leaf.tolist(), strict=True))
     write_placement(files, comparison.hosts, len({leaf_of[name] for name in comparison.hosts}))
     if arguments.json:

@@ -3,28 +3,25 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from ibprof.native.kernel_library import sum_exactly
 from ibprof.profile.gaps import describe_gaps
-from ibprof.profile.profile_data import Direction, Kind, Profile
+from ibprof.profile.stage_accounts import COLLECT, StageAccount, account_for_run, describe_losses
 from ibprof.profile.unaccounted import Unaccounted, find_unaccounted
-from ibprof.text.call_names import name_call
-from ibprof.text.quantities import count_of, format_bytes
+from ibprof.text.quantities import count_of
 from ibprof_converter.fabric.damage import DamageKind
 from ibprof_converter.fabric.fabric_graph import Fabric
 from ibprof_converter.fabric.node_names import host_name, show_some
 from ibprof_converter.routing.route_choice import describe_routes, name_routes
 from ibprof_converter.routing.subnet import Subnet, find_unlisted
 from ibprof_converter.traffic.adapter_policies import MODELLED, RECORDED, describe_nic
-from ibprof_converter.traffic.hosts import HostIndex, Hosts
+from ibprof_converter.traffic.hosts import Hosts, account_for_fabrics, find_lost_hosts
 from ibprof_converter.traffic.link_loads import Loads
 from ibprof_converter.traffic.rail_policies import MEASURED
 from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic, describe_origin
-from ibprof_converter.traffic.traffic_reader import choose_sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,29 +57,6 @@ REQUESTS = (
         "instead of the above, on any node of the subnet, as root, where infiniband-diags is all there is",
     ),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class StageAccount:
-    """Account of one stage: received, handed on, left out.
-
-    Attributes:
-        stage: `record`, `collect`, `read`, `place`, `route` or `report`.
-        noun: the counted unit: `ranks`, `bytes`, `hosts` or `links`.
-        total: number received.
-        kept: number handed on.
-        left_out: reason -> number; `total` is the sum of `kept` and these.
-    """
-
-    stage: str
-    noun: str
-    total: int
-    kept: int
-    left_out: dict[str, int] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if self.total != self.kept + sum(self.left_out.values()):
-            raise ArithmeticError(f"{self.stage}: {self.noun} do not add up: {self}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,15 +162,8 @@ def _keep_accounts(
 ) -> Iterator[StageAccount]:
     """Yield the account of each stage, in the order of the data's path; arguments as in `describe_coverage`."""
     if demand and (run := demand.whole.profile):
-        yield from _account_for_run(run)
-    for subnet in subnets:
-        fabric = subnet.fabric
-        kept, inactive = fabric.links, len(fabric.inactive)
-        yield StageAccount("read", "links", kept + inactive, kept, {"not active": inactive} if inactive else {})
-    if hosts:
-        lost = find_lost_hosts([subnet.fabric for subnet in subnets], hosts)
-        reasons = Counter(lost.values())
-        yield StageAccount("read", "hosts", len(hosts.name) + len(lost), len(hosts.name), dict(reasons))
+        yield from account_for_run(run)
+    yield from account_for_fabrics([subnet.fabric for subnet in subnets], hosts)
     if demand:
         left_out = demand.unmapped
         sent = sum_exactly(demand.bytes)
@@ -212,43 +179,6 @@ def _keep_accounts(
         yield StageAccount("route", "bytes", loads.bytes_total, kept, dict(loads.bytes_unrouted))
         # A report has a row for bytes on links, bytes within hosts, and bytes without a route by reason.
         yield StageAccount("report", "bytes", loads.bytes_total, kept + sum(loads.bytes_unrouted.values()))
-
-
-def _account_for_run(run: Profile) -> Iterator[StageAccount]:
-    """Yield accounts of a run's missing ranks, and of counters that do not show sent data."""
-    ranks = len({rank.rank for rank in run.ranks if rank.rank < run.world_size})
-    missing = run.world_size - ranks
-    yield StageAccount("record", "ranks", run.world_size, ranks, {"not recorded": missing} if missing else {})
-    counters = run.counters
-    counted = sum_exactly(counters.bytes)
-    lost = {"the recording was full": sum(rank.lost_bytes for rank in run.ranks)}
-    for each in find_unaccounted(run):
-        reason = f"{name_call(each.operation)}: fewer bytes seen than its calls must send"
-        lost[reason] = lost.get(reason, 0) + each.least_bytes - each.seen_bytes
-    lost = {reason: amount for reason, amount in lost.items() if amount}
-    yield StageAccount("record", "bytes", counted + sum(lost.values()), counted, lost)
-    chosen = choose_sent(run)
-    is_control = ~chosen & (counters.kind == Kind.CONTROL)
-    is_received = ~chosen & ~is_control & (counters.direction == Direction.RECEIVED)
-    others = {
-        "MPI's own control messages": is_control,
-        "received: the same bytes as sent ones": is_received,
-        "seen by a second source": ~chosen & ~is_control & ~is_received,
-    }
-    left_out = {reason: amount for reason, rows in others.items() if (amount := sum_exactly(counters.bytes[rows]))}
-    yield StageAccount("collect", "bytes", counted, sum_exactly(counters.bytes[chosen]), left_out)
-
-
-def find_lost_hosts(fabrics: Sequence[Fabric], hosts: Hosts) -> dict[str, str]:
-    """Return the hosts that lost all adapters when the fabrics were read: name -> reason."""
-    known = HostIndex(hosts.name, hosts.shared)
-    lost: dict[str, str] = {}
-    for fabric in fabrics:
-        for description, reason in fabric.left_out:
-            name = host_name(description) or description
-            if known.find(name) is None:
-                lost.setdefault(name, reason)
-    return lost
 
 
 def describe_lost(subnets: Sequence[Subnet], hosts: Hosts) -> Iterator[str]:
@@ -286,13 +216,15 @@ def describe_assumed_speeds(fabrics: Sequence[Fabric]) -> str:
     return " ".join(f"Speeds of {show_some(names)} are assumed: {reason}." for reason, names in reasons.items())
 
 
-def describe_complete(coverage: Coverage) -> str:
-    """Return a sentence that nothing was lost; empty if something was."""
-    counted = [each for each in coverage.accounts if each.stage != "collect"]
-    if any(each.left_out for each in counted) or coverage.lost or coverage.not_seen:
-        return ""
-    last = {each.noun: each.kept for each in counted}
-    parts = [f"all {last['hosts']} hosts"] if last.get("hosts") else []
-    parts += [f"all {last['ranks']} ranks"] if last.get("ranks") else []
-    parts += [f"all {format_bytes(last['bytes'])}"] if last.get("bytes") else []
-    return f"Nothing is left out: {', '.join(parts)}." if parts else ""
+def describe_left_out(coverage: Coverage) -> Iterator[str]:
+    """Yield sentences on large losses of ranks and bytes before they were routed, or one that nothing was lost.
+
+    The verdict's text names lost hosts and bytes without a route.
+    """
+    partial = any(each.left_out for each in coverage.accounts if each.stage != COLLECT)
+    if partial or coverage.lost or coverage.not_seen:
+        routed = any(each.stage == "route" for each in coverage.accounts)
+        before = (each for each in coverage.accounts if each.stage == "record" or not routed)
+        yield from describe_losses(before, complete=False)
+    else:
+        yield from describe_losses(coverage.accounts)

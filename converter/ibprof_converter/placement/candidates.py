@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ibprof.profile.stage_accounts import StageAccount, accounts_as_json
 from ibprof.text.notebook_html import NotebookView
 from ibprof.text.quantities import format_seconds, printable
 from ibprof_converter.fabric.fabric_graph import NodeKind
@@ -80,6 +81,7 @@ class PlacementComparison(NotebookView):
         routes: source of routes: `tables`, `modelled:MODEL` or `opensm:ENGINE`.
         free_hosts, slots: numbers of hosts and of slots to choose from.
         notes: sentences on gaps, modelled data and further facts.
+        accounts: account of each stage.
     """
 
     rows: tuple[CandidateRow, ...]
@@ -89,6 +91,7 @@ class PlacementComparison(NotebookView):
     free_hosts: int
     slots: int
     notes: tuple[str, ...]
+    accounts: tuple[StageAccount, ...] = ()
     nic: str | None = None
     load_basis: str = STATIC
     routes: str | None = None
@@ -129,6 +132,7 @@ class PlacementComparison(NotebookView):
             "routes": self.routes,
             "limits": self.limits,
             "notes": list(self.notes),
+            "coverage": accounts_as_json(self.accounts),
         }
 
 

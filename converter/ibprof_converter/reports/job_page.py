@@ -18,7 +18,7 @@ from ibprof_converter.analysis.pipeline_options import AttributeFiles
 from ibprof_converter.hotspots.busiest_link import has_fault
 from ibprof_converter.hotspots.causes.diagnosis import Diagnosis
 from ibprof_converter.hotspots.causes.load_cause import LINKS, PROGRAM, REPAIR, LoadCause
-from ibprof_converter.hotspots.coverage import Coverage
+from ibprof_converter.hotspots.coverage import Coverage, describe_left_out
 from ibprof_converter.hotspots.hot_links import Hotspot, LinkGroup, compare_times
 from ibprof_converter.hotspots.link_report import LinkReport
 from ibprof_converter.reports.job_report import JobReport
@@ -134,10 +134,11 @@ def _show_verdict(report: JobReport) -> str:
         if verdict.kind in _NO_PROBLEM and NOT_THERE not in verdict.missing
         else ""
     )
+    losses = "".join(f'<p class="soft">{escape(each)}</p>' for each in describe_left_out(report.coverage))
     question = "Is the network why this job is slow?" if report.job else "Which links does this traffic load?"
     return (
         f'<section class="answer{tone}" id="verdict"><h2>{question}</h2>'
-        f"<p>{escape(verdict.text)}</p>{missing}{_warn_of_missing(report.coverage)}</section>"
+        f"<p>{escape(verdict.text)}</p>{missing}{_warn_of_missing(report.coverage)}{losses}</section>"
     )
 
 

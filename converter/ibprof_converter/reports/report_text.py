@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ibprof.text.call_names import name_call
 from ibprof.text.quantities import format_bytes, format_seconds, printable
-from ibprof_converter.hotspots.coverage import describe_complete
+from ibprof_converter.hotspots.coverage import describe_left_out
 from ibprof_converter.hotspots.hot_links import HOST_LINK, REST, Hotspot, LinkGroup
 from ibprof_converter.hotspots.link_order import BY_BYTES
 from ibprof_converter.reports.job_report import JobReport
@@ -84,10 +84,10 @@ def _describe_rest(report: JobReport, names: tuple[str, ...], width: int, shown:
 
 
 def _describe_most_loaded(report: JobReport, width: int, shown: int) -> Iterator[str]:
-    """Yield a line on completeness, and the most loaded links, or the bytes that hosts sent."""
+    """Yield lines on large losses, and the most loaded links, or the bytes that hosts sent."""
     links = report.links
-    if complete := describe_complete(report.coverage):
-        yield from _wrap(complete, width)
+    for sentence in describe_left_out(report.coverage):
+        yield from _wrap(sentence, width)
     if links and links.groups:
         by_bytes = links.ranked_by == BY_BYTES
         title = "Most loaded links, bytes" if by_bytes else "Most loaded links, time at line rate"

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
 import numpy as np
 import numpy.typing as npt
 
+from ibprof.profile.stage_accounts import StageAccount
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.fabric.listing import PORTS
 from ibprof_converter.fabric.node_names import host_name, is_aggregation_node, natural_key, rank_names
@@ -281,3 +282,25 @@ def _order_by_leaf(leaves: dict[str, tuple[int, int]]) -> tuple[list[str], npt.N
         numbers.setdefault(leaves[name], len(numbers))
     order = sorted(by_name, key=lambda name: numbers[leaves[name]])
     return order, np.array([numbers[leaves[name]] for name in order], np.int32)
+
+
+def account_for_fabrics(fabrics: Sequence[Fabric], hosts: Hosts | None) -> Iterator[StageAccount]:
+    """Yield accounts of the links of each fabric, and of the hosts unless they are None."""
+    for fabric in fabrics:
+        kept, inactive = fabric.links, len(fabric.inactive)
+        yield StageAccount("read", "links", kept + inactive, kept, {"not active": inactive} if inactive else {})
+    if hosts:
+        lost = find_lost_hosts(fabrics, hosts)
+        yield StageAccount("read", "hosts", len(hosts.name) + len(lost), len(hosts.name), dict(Counter(lost.values())))
+
+
+def find_lost_hosts(fabrics: Sequence[Fabric], hosts: Hosts) -> dict[str, str]:
+    """Return the hosts that lost all adapters when the fabrics were read: name -> reason."""
+    known = HostIndex(hosts.name, hosts.shared)
+    lost: dict[str, str] = {}
+    for fabric in fabrics:
+        for description, reason in fabric.left_out:
+            name = host_name(description) or description
+            if known.find(name) is None:
+                lost.setdefault(name, reason)
+    return lost

@@ -12,8 +12,9 @@ import numpy.typing as npt
 
 from ibprof.errors import InputError, UsageError
 from ibprof.native.kernel_library import sum_exactly
-from ibprof.profile.profile_data import Direction, Kind, Profile, Source
+from ibprof.profile.profile_data import Direction, Profile, Source
 from ibprof.profile.row_choice import RowChoice, name_sites
+from ibprof.profile.stage_accounts import choose_sent
 from ibprof_converter.choices import PATTERN_PREFIX
 from ibprof_converter.fabric.dump_files import peek_dump
 from ibprof_converter.fabric.fabric_graph import Fabric
@@ -106,23 +107,14 @@ def _is_table(path: Path) -> bool:
     return bool(start) and not start.startswith(_OTF2_MAGIC) and b"\0" not in start
 
 
-def choose_sent(run: Profile) -> npt.NDArray[np.bool_]:
-    """Return the counters of bytes that a rank sent, or fetched from another's memory: bool [counter].
-
-    Received bytes are left out, since they were counted at the sender. MPI's own control messages are also left out.
+def refuse_many_ranks(run: Profile) -> None:
+    """Check the number of a run's ranks.
 
     Raises:
         InputError: the run claims more ranks than `RANK_LIMIT`.
     """
     if run.world_size > RANK_LIMIT:
         raise InputError(run.name, None, f"at most {RANK_LIMIT} ranks", f"{run.world_size}")
-    counters = run.counters
-    chosen: npt.NDArray[np.bool_] = (counters.kind == Kind.USER) & (counters.direction != Direction.RECEIVED)
-    of_nccl = counters.source == Source.NCCL
-    sources = np.flatnonzero(np.bincount(counters.source[chosen & (counters.bytes > 0) & ~of_nccl]))
-    # Two sources can see the same bytes at two depths; the source next to the MPI calls knows the operations. NCCL's
-    # bytes do not pass through MPI, so both sources count.
-    return chosen & ((counters.source == sources[0]) | of_nccl) if len(sources) else chosen
 
 
 def profile_traffic(run: Profile, name: str | None = None) -> RankTraffic:
@@ -135,6 +127,7 @@ def profile_traffic(run: Profile, name: str | None = None) -> RankTraffic:
     Raises:
         InputError: the run claims more ranks than `RANK_LIMIT`.
     """
+    refuse_many_ranks(run)
     counters = run.counters
     chosen = choose_sent(run) & (counters.bytes > 0)
     known = chosen & (counters.peer < run.world_size)

@@ -14,6 +14,7 @@ from typing import Any
 
 from ibprof.cli.terminal import show_progress
 from ibprof.errors import UsageError
+from ibprof.profile.stage_accounts import accounts_as_json
 from ibprof_converter.cli.arguments import fill_options
 from ibprof_converter.cli.printing import print_json, print_warnings
 from ibprof_lab.lab_choices import JobPlacement, ServerPlacement
@@ -37,6 +38,8 @@ from ibprof_lab.simulation.reports.answers import (
 )
 from ibprof_lab.simulation.reports.charts import draw_results
 from ibprof_lab.simulation.reports.simulated_run import describe_results, run_and_show
+from ibprof_lab.simulation.study.cell import Cell, Outcome
+from ibprof_lab.simulation.study.result_tables import account_for_cells, describe_cells_lost
 from ibprof_lab.simulation.study.simulated_machine import MachineOptions
 from ibprof_lab.simulation.study.study_file import StudyPlan, plan_preset, read_study
 from ibprof_lab.simulation.study.study_results import StudyOutput, estimate_study, list_notes
@@ -74,11 +77,15 @@ def build_command(arguments: argparse.Namespace) -> Callable[[Executor], None]:
     )
 
     def run(pool: Executor) -> None:
-        described, text = answer(partial(_answering, arguments.output, pool))
+        simulated: dict[Cell, Outcome] = {}
+        described, text = answer(partial(_answering, arguments.output, pool, simulated))
+        cells = list(simulated)
+        accounts = account_for_cells(cells, {cell.key: outcome for cell, outcome in simulated.items()})
         if arguments.json:
-            print_json(described)
+            print_json(described | {"coverage": accounts_as_json(accounts)})
         else:
-            print(text)
+            head, blank, rest = text.partition("\n\n")
+            print("\n".join([head, *describe_cells_lost(cells, accounts)]) + blank + rest)
 
     return run
 
@@ -134,11 +141,19 @@ def _draw(results: Sequence[Path], output: Path, form: str) -> None:
 
 
 @contextmanager
-def _answering(folder: Path | None, pool: Executor, notes: Sequence[str]) -> Iterator[Simulate]:
-    """Print the notes on a question, and store its simulations until it is answered."""
+def _answering(
+    folder: Path | None, pool: Executor, simulated: dict[Cell, Outcome], notes: Sequence[str]
+) -> Iterator[Simulate]:
+    """Print the notes on a question, and store its simulations until it is answered; add them to `simulated`."""
     print_warnings(_NAME, notes)
     with keep_results(folder) as kept, show_progress("simulating") as tell:
-        yield lambda cells: run_cells(cells, kept, pool, tell)
+
+        def simulate(cells: Sequence[Cell]) -> dict[str, Outcome]:
+            outcomes = run_cells(cells, kept, pool, tell)
+            simulated.update({cell: outcomes[cell.key] for cell in cells})
+            return outcomes
+
+        yield simulate
 
 
 def _build_threshold(arguments: argparse.Namespace) -> Answer:

@@ -90,7 +90,8 @@ def run_and_show(
 
 
 def describe_results(results: StudyResults, output: StudyOutput) -> Iterator[str]:
-    """Yield sentences on slow senders, simulations, their files, and unsettled means."""
+    """Yield sentences on losses, slow senders, simulations, their files, and unsettled means."""
+    yield from results.lost
     yield from results.slow_senders
     shown = () if output.stored else (each for each in FILES if (output.folder / each).exists())
     files = ", ".join((RESULTS, MEANS, SUMMARY, *shown))

@@ -11,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InconsistentError
+from ibprof.profile.stage_accounts import StageAccount
 from ibprof_converter.hotspots.coverage import describe_lost
 from ibprof_converter.routing.route_choice import describe_routes, read_routed_subnet
 from ibprof_converter.routing.subnet import Subnet
-from ibprof_converter.traffic.hosts import find_hosts
+from ibprof_converter.traffic.hosts import account_for_fabrics, find_hosts
 from ibprof_lab.simulation.engine.deadlock import assign_lanes, refuse_adaptive_deadlock
 from ibprof_lab.simulation.engine.simulated_network import Hardware, SimulatedNetwork, index_network
 
@@ -99,6 +100,12 @@ def list_fabric_notes(source: NetworkSource) -> list[str]:
             "SLs in a dump are ignored"
         )
     return notes
+
+
+def account_for_network(source: NetworkSource) -> list[StageAccount]:
+    """Return the accounts of a fabric's links and hosts."""
+    fabrics = [_read_network(source)[0].fabric]
+    return list(account_for_fabrics(fabrics, find_hosts(fabrics)))
 
 
 def name_route_source(source: NetworkSource) -> str:

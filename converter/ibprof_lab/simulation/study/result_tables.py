@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import csv
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -15,10 +17,12 @@ from typing import Any
 import numpy as np
 
 from ibprof.errors import InputError, MissingToolError, quote_found
+from ibprof.profile.stage_accounts import StageAccount, describe_losses
 from ibprof_lab.simulation.measure.latency_statistics import half_interval
 from ibprof_lab.simulation.measure.message_latency import NOTHING, QUANTILES, Latency
 from ibprof_lab.simulation.study.cell import Cell, Outcome
-from ibprof_lab.simulation.workload.workloads import Role
+from ibprof_lab.simulation.study.loaded_fabric import account_for_network
+from ibprof_lab.simulation.workload.workloads import Role, Workload, account_for_workload, list_gaps
 
 Row = dict[str, Any]
 Mean = Mapping[str, Any]
@@ -42,6 +46,29 @@ def list_results(cells: Sequence[Cell], outcomes: Mapping[str, Outcome]) -> list
     """Return a row per cell. Times are empty if a mean is unsettled or missing; `note` has the reason."""
     jobs = list(dict.fromkeys(each.name for cell in cells for each in cell.workloads))
     return [_describe_cell(cell, jobs) | _describe_outcome(outcomes.get(cell.key, _MISSING), jobs) for cell in cells]
+
+
+def account_for_cells(cells: Sequence[Cell], outcomes: Mapping[str, Outcome]) -> list[StageAccount]:
+    """Return the accounts of recorded runs and fabrics, and of simulations with a settled mean."""
+    unsettled = Counter(
+        latency.note or "no settled mean"
+        for cell in cells
+        if not (latency := outcomes.get(cell.key, _MISSING).latency).is_settled
+    )
+    inputs = [account_for_workload(each) for each in _list_workloads(cells)]
+    inputs += [account_for_network(each) for each in dict.fromkeys(cell.setting.network for cell in cells)]
+    kept = len(cells) - sum(unsettled.values())
+    return [*chain(*inputs), StageAccount("simulate", "simulations", len(cells), kept, dict(unsettled))]
+
+
+def describe_cells_lost(cells: Sequence[Cell], accounts: Iterable[StageAccount]) -> list[str]:
+    """Return sentences on large losses of inputs and simulations, or one that nothing is left out."""
+    return list(describe_losses(accounts, complete=not any(map(list_gaps, _list_workloads(cells)))))
+
+
+def _list_workloads(cells: Sequence[Cell]) -> list[Workload]:
+    """Return a workload for each profile."""
+    return list({each.profile: each for cell in cells for each in cell.workloads if each.is_recorded}.values())
 
 
 def _describe_cell(cell: Cell, jobs: Sequence[str]) -> Row:

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from ibprof.profile.stage_accounts import StageAccount, accounts_as_json
 from ibprof.text.notebook_html import NotebookView
 from ibprof.text.quantities import printable
 from ibprof_lab.simulation.study.cell import Cell, set_up
@@ -22,7 +23,9 @@ from ibprof_lab.simulation.study.result_tables import (
     WHOLE,
     Mean,
     Row,
+    account_for_cells,
     average_seeds,
+    describe_cells_lost,
     list_results,
     list_whole_times,
     need_parquet,
@@ -58,12 +61,16 @@ class StudyResults(NotebookView):
         conclusions: slow-downs.
         rows: a row per simulation.
         notes: facts on profiles and fabric that limit the results, a sentence each.
+        accounts: account of each stage.
+        lost: sentences on what they leave out.
         slow_senders: sentences on hosts that send more slowly than their peers in the displayed run.
     """
 
     conclusions: Mapping[str, Any]
     rows: Sequence[Row]
     notes: tuple[str, ...] = ()
+    accounts: Sequence[StageAccount] = ()
+    lost: Sequence[str] = ()
     slow_senders: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
@@ -105,7 +112,8 @@ def run_study(plan: StudyPlan, options: StudyOutput, pool: Executor, tell: Calla
     _write_tables(options, {RESULTS: rows, MEANS: means, WHOLE: list_whole_times(cells, outcomes)})
     traced = {each.name for cell in cells for each in cell.workloads if each.role is Role.GOAL}
     conclusions = _conclude_by(means, plan.by) if plan.by else _conclude(means, traced)
-    found = StudyResults(conclusions, rows, list_notes(plan))
+    accounts = account_for_cells(cells, outcomes)
+    found = StudyResults(conclusions, rows, list_notes(plan), accounts, describe_cells_lost(cells, accounts))
     (folder / SUMMARY).write_text(json.dumps(_summarise(plan, found), indent=2) + "\n", encoding="ascii")
     return found
 
@@ -147,6 +155,7 @@ def _summarise(plan: StudyPlan, found: StudyResults) -> dict[str, Any]:
         "effort": asdict(setting.effort),
         **found.conclusions,
         "cells": found.rows,
+        "coverage": accounts_as_json(found.accounts),
     }
 
 

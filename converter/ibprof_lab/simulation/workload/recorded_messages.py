@@ -16,8 +16,10 @@ import numpy.typing as npt
 
 from ibprof.errors import InconsistentError
 from ibprof.load import load_profile
+from ibprof.native.kernel_library import sum_exactly
 from ibprof.profile.profile_data import Direction, Intervals, Profile
-from ibprof_converter.traffic.traffic_reader import choose_sent
+from ibprof.profile.stage_accounts import StageAccount, choose_sent
+from ibprof_converter.traffic.traffic_reader import UNKNOWN_PEER_REASON, refuse_many_ranks
 from ibprof_lab.simulation.engine.packet_engine import NOBODY, STEP
 
 Floats = npt.NDArray[np.float64]
@@ -49,6 +51,7 @@ class Recorded:
         bytes: uint64, size of each message: the counter's bytes spread evenly over its messages; may be 0.
         begin_ns: float64, time since the run's start; empty if times are not requested.
         duration_ns: duration of the run; 0 if times are not requested.
+        account: messages of the run, and those that are not simulated.
         one_of: number of messages of similar size that each message represents.
         was_on_one_host: True if all ranks were on one host, as in a trial, and no message used a network.
     """
@@ -60,6 +63,7 @@ class Recorded:
     begin_ns: Floats
     duration_ns: float
     one_of: int
+    account: StageAccount
     was_on_one_host: bool = False
 
 
@@ -79,8 +83,10 @@ def load_messages(path: Path, with_times: bool) -> Recorded:
 
 def lay_out_messages(run: Profile, name: str, with_times: bool) -> Recorded:
     """Return the messages of a run; see `load_messages`."""
+    refuse_many_ranks(run)
     counters = run.counters
-    rows = np.flatnonzero(choose_sent(run) & (counters.peer < run.world_size))
+    chosen = choose_sent(run)
+    rows = np.flatnonzero(chosen & (counters.peer < run.world_size))
     rank, peer = counters.rank[rows].astype(np.int64), counters.peer[rows].astype(np.int64)
     counts = np.maximum(counters.messages[rows].astype(np.int64), 1)
     total = int(counts.sum())
@@ -90,6 +96,7 @@ def lay_out_messages(run: Profile, name: str, with_times: bool) -> Recorded:
         raise InconsistentError(f"{name} has no time line: record with IBPROF_INTERVAL, or state an interval")
     if with_times and total > MESSAGES_MOST:
         raise InconsistentError(f"{name}: {total} messages are too many to time each; state an interval")
+    elsewhere = sum_exactly(counters.messages[chosen & (counters.peer >= run.world_size)])
     size, extra = np.divmod(counters.bytes[rows], counts.astype(np.uint64))
     one_of = -(-total // MESSAGES_MOST)
     kept = _thin_out(counts, size, one_of)
@@ -117,8 +124,16 @@ def lay_out_messages(run: Profile, name: str, with_times: bool) -> Recorded:
         begin_ns=begin_ns[order] if with_times else np.zeros(0),
         duration_ns=duration_ns,
         one_of=one_of,
+        account=_account_for_messages(total, len(flow), elsewhere),
         was_on_one_host=was_on_one_host,
     )
+
+
+def _account_for_messages(messages: int, kept: int, elsewhere: int) -> StageAccount:
+    """Return the account of messages between ranks, of which some are kept, and of those to other programs."""
+    left_out = {"one of several alike is simulated": messages - kept, UNKNOWN_PEER_REASON: elsewhere}
+    reasons = {reason: number for reason, number in left_out.items() if number}
+    return StageAccount("simulate", "messages", messages + elsewhere, kept, reasons)
 
 
 def _thin_out(counts: Ints, size: npt.NDArray[np.uint64], one_of: int) -> Ints:

@@ -23,6 +23,7 @@ import numpy.typing as npt
 from ibprof.errors import InconsistentError
 from ibprof.load import load_profile
 from ibprof.profile.gaps import describe_gaps
+from ibprof.profile.stage_accounts import StageAccount, account_for_run
 from ibprof_lab.simulation.engine.packet_engine import STEP
 from ibprof_lab.simulation.workload.goal_trace import load_goal
 from ibprof_lab.simulation.workload.program_steps import RankProgram
@@ -234,6 +235,13 @@ def list_gaps(workload: Workload) -> list[str]:
     """Return the gaps of a recorded run's profile; empty for other jobs."""
     path = workload.profile if workload.is_recorded else ""
     return [f"{path}: {gap}" for gap in describe_gaps(load_profile(Path(path)))] if path else []
+
+
+def account_for_workload(workload: Workload) -> list[StageAccount]:
+    """Return the accounts of a recorded run and of its messages; empty for other jobs."""
+    if not workload.is_recorded:
+        return []
+    return [*account_for_run(load_profile(Path(workload.profile))), load_recorded(workload).account]
 
 
 def list_run_notes(workloads: Iterable[Workload]) -> list[str]:
