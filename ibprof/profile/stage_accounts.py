@@ -25,7 +25,7 @@ COLLECT = "collect"
 LEFT_OUT = "Left out: "
 """Beginning of a sentence on a large loss."""
 
-_IN_TEXT = ("ranks", "hosts", "bytes", "messages", "simulations")
+_IN_TEXT = ("hosts", "ranks", "bytes", "messages", "simulations")
 """Units whose losses texts name."""
 
 
@@ -120,12 +120,12 @@ def describe_losses(accounts: Iterable[StageAccount], complete: bool = True) -> 
             ]
     much = sorted((loss for loss in losses if loss[0] > MUCH), reverse=True)
     yield from (f"{LEFT_OUT}{amounts} ({share:.1%}): {reason}." for share, amounts, reason in much)
-    last = {each.noun: each.kept for each in accounts}
+    last = {each.noun: each.kept for each in accounts if each.kept}
     if losses and not much:
         share, amounts, reason = max(losses)
         yield f"Less than {MUCH:.0%} is left out: {amounts} ({100 * share:.2g}%): {reason}."
-    elif complete and any(last.values()) and not losses:
-        yield f"Nothing is left out: {', '.join(f'all {_say(kept, noun)}' for noun, kept in last.items() if kept)}."
+    elif complete and last and not losses:
+        yield f"Nothing is left out: {', '.join(f'all {_say(last[noun], noun)}' for noun in _IN_TEXT if noun in last)}."
 
 
 def _say(amount: int, noun: str, named: bool = True) -> str:

@@ -46,6 +46,10 @@ def check_cabling(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
     if len(unknown):
         what = f"{count_of(len(unknown), 'link')} of unknown rate"
         yield FabricFinding(FindingKind.UNKNOWN_RATE, rail, what, _links(fabric, unknown))
+    looped = np.flatnonzero(fabric.link_node[:, 0] == fabric.link_node[:, 1])
+    if len(looped):
+        what = f"{count_of(len(looped), 'cable')} with both ends in one switch"
+        yield FabricFinding(FindingKind.LOOPED_CABLE, rail, what, _links(fabric, looped))
     # Assumed rates and cables are not findings.
     if fabric.origin is not Origin.NAMES:
         yield from _check_rates(rail, fabric)

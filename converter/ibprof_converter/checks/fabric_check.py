@@ -23,7 +23,7 @@ from ibprof_converter.layout.neighbours import find_chassis
 from ibprof_converter.layout.node_levels import find_levels
 from ibprof_converter.routing.rail_files import RailFiles
 from ibprof_converter.routing.subnet import MissingTablesError, Subnet, check_rails, read_rail, read_without_tables
-from ibprof_converter.traffic.hosts import Hosts, account_for_fabrics, find_hosts
+from ibprof_converter.traffic.hosts import NO_HOST, Hosts, account_for_fabrics, find_hosts
 from ibprof_converter.traffic.traffic_data import NO_LID
 
 _WIDTH = 120
@@ -128,12 +128,28 @@ def check_fabric_files(rails: Sequence[RailFiles], progress: Callable[[str], Non
     lost = len(rails) - len(subnets)
     if hosts and not lost:
         findings += check_rails_alike(fabrics, hosts)
+        for number, fabric in enumerate(fabrics):
+            findings += _find_nameless(number, fabric, hosts)
     accounts = (
         StageAccount("check", "rails", len(rails), len(subnets), {"cannot be used": lost} if lost else {}),
         *account_for_fabrics(fabrics, hosts),
     )
     findings.sort(key=lambda finding: not finding.untrusted)
     return FabricHealth(tuple(summaries), tuple(findings), accounts)
+
+
+def _find_nameless(rail: int, fabric: Fabric, hosts: Hosts) -> Iterator[FabricFinding]:
+    """Yield a finding on adapters whose descriptions name no host."""
+    nodes = np.flatnonzero(hosts.of_node[rail] != NO_HOST).tolist()
+    guids = [f"0x{int(fabric.node_guid[node]):016x}" for node in nodes]
+    places = tuple(
+        guid if fabric.node_name[node] == guid else f"{guid} ({fabric.node_name[node]!r})"
+        for node, guid in zip(nodes, guids, strict=True)
+        if hosts.name[hosts.of_node[rail][node]] == guid
+    )
+    if places:
+        what = f"{count_of(len(places), 'adapter')} whose description names no host"
+        yield FabricFinding(FindingKind.NAMELESS_HOST, rail, what, places)
 
 
 def _read(files: RailFiles, number: int) -> tuple[Subnet, tuple[str, ...], str | None]:

@@ -173,11 +173,22 @@ class FindingKind(Enum):
         "the regular fabric that fits best has no such cable: plugged into the wrong switch, or the fabric was "
         "built so",
     )
+    LOOPED_CABLE = _Meaning(
+        "looped-cable",
+        False,
+        "both ends are in one switch, so no route uses it: plugged into the wrong switch",
+    )
     SEPARATE_PARTS = _Meaning(
         "separate-parts",
         False,
         "no packet can pass from one part to another: cables or switches are missing, or these are planes or subnets "
         "that were built apart",
+    )
+    NAMELESS_HOST = _Meaning(
+        "nameless-host",
+        False,
+        "their descriptions are empty, an adapter's model, or shared, so GUIDs stand for their hosts, and ranks may "
+        "have no place: restart the service that sets descriptions (rdma-ndd), or name them with --node-name-map",
     )
     MISSING_HOST = _Meaning(
         "host-missing-on-rail",

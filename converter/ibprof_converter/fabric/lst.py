@@ -74,6 +74,7 @@ def parse_lst(path: str | PathLike[str], data: bytes) -> Listing:
         raise log.first_error or InputError(path, None, "at least one link", "none")
     speed, of_row = np.unique(column["speed"], return_inverse=True)
     lane_gbps = np.array([data_rate_gbps(1, each.decode()) for each in speed.tolist()])
+    lanes = np.where(column["lanes"] == 0, np.nan, column["lanes"])  # an unknown width is 0
     return Listing(
         path=fspath(path),
         line=column["line"],
@@ -87,7 +88,7 @@ def parse_lst(path: str | PathLike[str], data: bytes) -> Listing:
         port=column["port"],
         active=column["active"],
         lanes=column["lanes"],
-        gbps=np.where(np.isnan(column["gbps"]), column["lanes"] * lane_gbps[of_row], column["gbps"]),
+        gbps=np.where(np.isnan(column["gbps"]), lanes * lane_gbps[of_row], column["gbps"]),
         lmc=np.full_like(column["name"], NOT_GIVEN),
         names=names,
         top_speed=speed[np.argmax(np.nan_to_num(lane_gbps))].decode(),

@@ -81,10 +81,10 @@ def data_rate_gbps(lanes: int, speed: str) -> float:
     """Return the data rate of one direction of a link in Gb/s.
 
     Args:
-        lanes: 1, 2, 4, 8 or 12.
+        lanes: 1, 2, 4, 8 or 12; 0 for an unknown width.
         speed: speed of one lane as the tools print it, `2.5` to `200`.
 
     Returns:
-        Gb/s, nan for an unknown speed.
+        Gb/s, nan for an unknown speed or width.
     """
-    return lanes * _LANE_GBPS.get(speed, nan)
+    return lanes * _LANE_GBPS.get(speed, nan) if lanes else nan
