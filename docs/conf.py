@@ -43,6 +43,7 @@ highlight_language = "none"
 html_theme = "furo"
 html_title = f"ibprof {version}"
 html_show_sphinx = False
+html_show_copyright = False
 html_additional_pages = {"index": "redirect.html"}
 html_copy_source = False
 templates_path = ["templates"]
