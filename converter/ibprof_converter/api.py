@@ -54,6 +54,7 @@ def read_fabric(
     level_hosts: str | None = None,
     strict: bool = False,
     routes: str | None = None,
+    interfaces: str | None = None,
 ) -> RoutedFabric:
     """Read a fabric with its forwarding tables.
 
@@ -66,10 +67,13 @@ def read_fabric(
         strict: true if missing tables are an error, and tables that lead to missing parts of the dumps.
         routes: source of routes: `tables`, `modelled`, `opensm` or `opensm:ENGINE`; by default tables, or a model
             without tables.
+        interfaces: adapters that jobs use: `compute`, `storage`, `all`, or names separated by commas; by default
+            `compute` where adapters differ.
 
     Raises:
         InputError: a file is invalid.
-        UsageError: no fabric is named, an expression is invalid, or the number of tables is not the number of names.
+        UsageError: no fabric is named, no adapter is chosen, an expression is invalid, or the number of tables is not
+            the number of names.
         InconsistentError: two rails are the same; with `strict`, the dumps are incomplete.
     """
     options = FabricOptions(
@@ -79,6 +83,7 @@ def read_fabric(
         level_hosts=parse_pattern(level_hosts) if level_hosts else None,
         strict=strict,
         routes=parse_routes(routes) if routes else None,
+        interfaces=interfaces,
     )
     return read_routed_fabric(options)
 

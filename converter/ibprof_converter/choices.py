@@ -67,6 +67,10 @@ RAIL_POLICIES = ("split", "round-robin", "first", "second")
 NIC_POLICIES = ("rank", "near", "spread", "first")
 """Policies for a rank's adapter in one subnet, if it was not measured. See `adapter_policies`."""
 
+COMPUTE = "compute"
+STORAGE = "storage"
+ALL_INTERFACES = "all"
+
 RANKINGS = ("time", "bytes")
 """Orders of link directions; the first is the default. See `link_order`."""
 

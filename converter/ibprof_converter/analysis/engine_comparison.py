@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +15,9 @@ from ibprof.text.quantities import format_bytes, format_seconds
 from ibprof_converter.analysis.output_files import open_output
 from ibprof_converter.analysis.pipeline_options import FabricOptions, Progress, TrafficOptions, no_progress
 from ibprof_converter.analysis.pipeline_results import FabricLoads, RoutedFabric
-from ibprof_converter.analysis.pipeline_stages import load_traffic
+from ibprof_converter.analysis.pipeline_stages import apply_interfaces, load_traffic
 from ibprof_converter.choices import MIN_HOP
+from ibprof_converter.fabric.fabric_graph import InterfaceChoice
 from ibprof_converter.fabric.node_names import show_some
 from ibprof_converter.hotspots.causes.table_rules import TableMaker
 from ibprof_converter.lab import BY_LANES, CYCLE, FREE, classify_deadlock
@@ -92,11 +93,13 @@ class EngineComparison:
     Attributes:
         traffic, fabric: their names.
         rows: the present tables first, if any, then the engines.
+        interfaces: the choice of adapters; None if all are used.
     """
 
     traffic: str
     fabric: str
     rows: tuple[EngineLoads, ...]
+    interfaces: InterfaceChoice | None = None
 
     @property
     def best(self) -> EngineLoads | None:
@@ -128,6 +131,7 @@ class EngineComparison:
             "traffic": self.traffic,
             "fabric": self.fabric,
             "routes": "opensm",
+            "interfaces": asdict(self.interfaces) if self.interfaces else None,
             "engines": [row.as_json() for row in self.rows],
             "best": self.best.engine if self.best else None,
             "opensm_conf": list(self.conf_lines),
@@ -165,7 +169,7 @@ def compare_engines(
         loads = load_traffic(replace(present, subnets=tuple(each.subnet for each in found)), traffic)
         lanes = max((each.lanes for each in found if each.lanes), default=None)
         rows.append(_judge(engine, used, loads, lanes))
-    return EngineComparison(" + ".join(traffic.names), present.name, tuple(rows))
+    return EngineComparison(" + ".join(traffic.names), present.name, tuple(rows), fabrics[0].interfaces)
 
 
 def _read_rails(options: FabricOptions) -> tuple[tuple[Subnet, ...], bool]:
@@ -176,7 +180,7 @@ def _read_rails(options: FabricOptions) -> tuple[tuple[Subnet, ...], bool]:
     except MissingTablesError:
         subnets, routed = tuple(read_without_tables(each) for each in files), False
     check_rails(subnets)
-    return subnets, routed
+    return apply_interfaces(subnets, options), routed
 
 
 def _judge(engine: str, used: str, loads: FabricLoads, lanes: int | None) -> EngineLoads:
@@ -204,6 +208,7 @@ def describe_engines(comparison: EngineComparison) -> list[str]:
     lines = [
         "routes: modelled by OpenSM on ibsim over the links of the fabric (4x QDR each); LIDs are those of the dumps",
         f"{comparison.traffic} on {comparison.fabric}",
+        *([f"interfaces: {comparison.interfaces.text}"] if comparison.interfaces else []),
         *describe_losses(comparison.accounts),
         "",
         f"{'engine':16}{'maximum':>12}{'between switches':>18}{'mean':>12}{'at line rate':>14}  deadlock",

@@ -70,6 +70,7 @@ class FabricOptions:
         strict: true if it is an error when forwarding tables lead to missing parts of the dumps.
         name_map: file of node names; None: the file next to the dumps, if any.
         routes: source of routes, from `parse_routes`; None: the tables, else a model.
+        interfaces: adapters that jobs use, as in `choose_interfaces`; None: the default.
     """
 
     names: tuple[str, ...]
@@ -79,6 +80,7 @@ class FabricOptions:
     strict: bool = False
     name_map: str | None = None
     routes: str | None = None
+    interfaces: str | None = None
 
     def find_rails(self) -> list[RailFiles]:
         """Return the files of each rail."""

@@ -24,6 +24,7 @@ from ibprof_converter.routing.route_choice import describe_routes, name_routes
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.adapter_policies import MODELLED, describe_nic
 from ibprof_converter.traffic.hosts import Hosts
+from ibprof_converter.traffic.interfaces import describe_interfaces
 from ibprof_converter.traffic.link_loads import Bounds, Loads
 from ibprof_converter.traffic.port_counters import Agreement
 from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic, describe_origin
@@ -176,6 +177,7 @@ class FabricLoads(NotebookView):
             lines.insert(0, f"which adapter of a host bytes take: {describe_nic(self.traffic.nic)}")
         if self.traffic and (routes := describe_routes(self.fabric.subnets)):
             lines.insert(0, routes)
+        lines[:0] = describe_interfaces(self.fabric.fabrics)
         if self.bounds:
             lines.append(f"{self.bounds.reason}: {self.bounds.label}")
         for reason, amount in loads.bytes_unrouted.items():

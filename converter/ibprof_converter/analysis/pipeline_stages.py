@@ -32,6 +32,7 @@ from ibprof_converter.routing.route_choice import describe_routes, read_routed_r
 from ibprof_converter.routing.subnet import Subnet, check_rails
 from ibprof_converter.traffic.adapter_policies import SPREAD
 from ibprof_converter.traffic.hosts import find_hosts
+from ibprof_converter.traffic.interfaces import choose_interfaces
 from ibprof_converter.traffic.lid_traffic import map_to_lids
 from ibprof_converter.traffic.link_loads import Loads, bound_loads, load_counted, load_links
 from ibprof_converter.traffic.patterns import read_all_to_all
@@ -56,6 +57,7 @@ def read_subnets(options: FabricOptions, progress: Progress = no_progress) -> tu
     Raises:
         InputError: a file is invalid, or requested tables are missing.
         InconsistentError: two rails are the same; with `strict`, forwarding tables lead to missing parts of the dumps.
+        UsageError: no adapter is chosen.
         MissingToolError: OpenSM is requested, but OpenSM or ibsim is not installed.
     """
     progress("reading the fabric")
@@ -64,7 +66,20 @@ def read_subnets(options: FabricOptions, progress: Progress = no_progress) -> tu
     check_rails(subnets)
     if options.strict and (gaps := [gap for subnet in subnets for gap in subnet.gaps]):
         raise InconsistentError(f"--strict: {'; '.join(gaps)}")
-    return subnets
+    return apply_interfaces(subnets, options)
+
+
+def apply_interfaces(subnets: Sequence[Subnet], options: FabricOptions) -> tuple[Subnet, ...]:
+    """Return the rails with the adapters marked that jobs do not use.
+
+    Raises:
+        UsageError: no adapter is chosen.
+    """
+    fabrics = choose_interfaces([subnet.fabric for subnet in subnets], options.interfaces, options.host_names)
+    return tuple(
+        subnet if fabric is subnet.fabric else replace(subnet, fabric=fabric)
+        for subnet, fabric in zip(subnets, fabrics, strict=True)
+    )
 
 
 def read_routed_fabric(options: FabricOptions, progress: Progress = no_progress) -> RoutedFabric:

@@ -219,6 +219,7 @@ def place_ranks(
         nic=slots.nic,
         load_basis=ESTIMATE if is_adaptive else STATIC,
         routes=name_routes(subnets),
+        interfaces=next((subnet.fabric.interfaces for subnet in subnets), None),
     )
 
 

@@ -18,12 +18,13 @@ from ibprof_converter.checks.cabling_check import check_cabling
 from ibprof_converter.checks.fabric_findings import FabricFinding, FindingKind
 from ibprof_converter.checks.route_check import check_dumps, check_routes, check_tables
 from ibprof_converter.fabric.assemble import DuplicateLidError
-from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
+from ibprof_converter.fabric.fabric_graph import Fabric, InterfaceChoice, NodeKind
 from ibprof_converter.layout.neighbours import find_chassis
 from ibprof_converter.layout.node_levels import find_levels
 from ibprof_converter.routing.rail_files import RailFiles
 from ibprof_converter.routing.subnet import MissingTablesError, Subnet, check_rails, read_rail, read_without_tables
 from ibprof_converter.traffic.hosts import NO_HOST, Hosts, account_for_fabrics, find_hosts
+from ibprof_converter.traffic.interfaces import choose_interfaces
 from ibprof_converter.traffic.traffic_data import NO_LID
 
 _WIDTH = 120
@@ -67,11 +68,13 @@ class FabricHealth(NotebookView):
         rails: the checked rails.
         findings: findings, the most severe first.
         accounts: rails, links and hosts that were checked, and those that were left out.
+        interfaces: the choice of adapters; None if all are used. All adapters are checked.
     """
 
     rails: tuple[RailSummary, ...]
     findings: tuple[FabricFinding, ...]
     accounts: tuple[StageAccount, ...] = ()
+    interfaces: InterfaceChoice | None = None
 
     def __repr__(self) -> str:
         routes = "routes can be trusted" if self.trusted else "routes cannot be trusted"
@@ -87,15 +90,27 @@ class FabricHealth(NotebookView):
         return {
             "routes_trusted": self.trusted,
             "rails": [asdict(rail) for rail in self.rails],
+            "interfaces": asdict(self.interfaces) if self.interfaces else None,
             "findings": [finding.as_json() for finding in self.findings],
             "coverage": accounts_as_json(self.accounts),
         }
 
 
-def check_fabric_files(rails: Sequence[RailFiles], progress: Callable[[str], None] = lambda _: None) -> FabricHealth:
+def check_fabric_files(
+    rails: Sequence[RailFiles],
+    progress: Callable[[str], None] = lambda _: None,
+    interfaces: str | None = None,
+    host_names: re.Pattern[str] | None = None,
+) -> FabricHealth:
     """Read rails and check them.
 
+    Args:
+        rails: the files of each rail.
+        progress: function that receives each stage.
+        interfaces, host_names: the choice of adapters, as in `choose_interfaces`.
+
     Raises:
+        UsageError: no adapter is chosen.
         InputError: a file is invalid.
         InconsistentError: two rails are the same subnet.
     """
@@ -134,8 +149,9 @@ def check_fabric_files(rails: Sequence[RailFiles], progress: Callable[[str], Non
         StageAccount("check", "rails", len(rails), len(subnets), {"cannot be used": lost} if lost else {}),
         *account_for_fabrics(fabrics, hosts),
     )
+    chosen = next((fabric.interfaces for fabric in choose_interfaces(fabrics, interfaces, host_names)), None)
     findings.sort(key=lambda finding: not finding.untrusted)
-    return FabricHealth(tuple(summaries), tuple(findings), accounts)
+    return FabricHealth(tuple(summaries), tuple(findings), accounts, chosen)
 
 
 def _find_nameless(rail: int, fabric: Fabric, hosts: Hosts) -> Iterator[FabricFinding]:
@@ -246,6 +262,8 @@ def describe_health(health: FabricHealth) -> Iterator[str]:
         for director in rail.directors:
             yield f"rail {number}: director {director}"
         yield from rail.unused
+    if health.interfaces:
+        yield f"interfaces: {health.interfaces.text}"
     yield from describe_losses(health.accounts, complete=not health.findings)
     if not health.findings:
         yield "nothing is wrong"

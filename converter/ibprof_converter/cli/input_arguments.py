@@ -18,7 +18,16 @@ from ibprof_converter.analysis.pipeline_options import (
     parse_pattern,
     split_names,
 )
-from ibprof_converter.choices import NIC_POLICIES, PLACEMENT_FORMS, RAIL_POLICIES, ROUTE_CHOICES, parse_routes
+from ibprof_converter.choices import (
+    ALL_INTERFACES,
+    COMPUTE,
+    NIC_POLICIES,
+    PLACEMENT_FORMS,
+    RAIL_POLICIES,
+    ROUTE_CHOICES,
+    STORAGE,
+    parse_routes,
+)
 from ibprof_converter.cli.arguments import type_of
 
 if TYPE_CHECKING:
@@ -103,6 +112,12 @@ def add_fabric_arguments(parser: argparse.ArgumentParser) -> None:
         type=type_of(parse_pattern),
         help="where the host's name is in the description of an adapter: the first group, or all that matches "
         "(default: the first word, without endings as _hca0 or -mlx5_0)",
+    )
+    parser.add_argument(
+        "--interfaces",
+        metavar="WHICH",
+        help=f"adapters that jobs use: {COMPUTE}, {STORAGE}, {ALL_INTERFACES}, or names as mlx5_[0-3],mlx5_9 (default: "
+        f"{COMPUTE}, where adapters of hosts differ by name, speed or wiring)",
     )
     parser.add_argument(
         "--level-hosts",
@@ -258,6 +273,7 @@ def reading_options(arguments: argparse.Namespace, names: tuple[str, ...]) -> Fa
         strict=arguments.strict,
         name_map=arguments.node_name_map,
         routes=arguments.routes,
+        interfaces=arguments.interfaces,
     )
 
 

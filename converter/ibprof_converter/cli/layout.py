@@ -112,7 +112,7 @@ def _check(fabric: FabricOptions, as_json: bool) -> int:
     from ibprof_converter.checks.fabric_check import check_fabric_files, describe_health  # noqa: PLC0415  (for --check)
 
     with show_stages() as progress:
-        health = check_fabric_files(fabric.find_rails(), progress)
+        health = check_fabric_files(fabric.find_rails(), progress, fabric.interfaces, fabric.host_names)
     print_result(health.as_json(), describe_health(health), as_json)
     if health.trusted:
         return 0

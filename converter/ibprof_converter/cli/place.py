@@ -206,6 +206,7 @@ def _place(argv: Sequence[str] | None) -> None:
     from ibprof_converter.analysis.rank_placing import PlaceOptions, place_ranks, read_ranks_to_place  # noqa: PLC0415
     from ibprof_converter.hotspots.coverage import describe_lost  # noqa: PLC0415
     from ibprof_converter.routing.route_choice import describe_routes  # noqa: PLC0415
+    from ibprof_converter.traffic.interfaces import describe_interfaces  # noqa: PLC0415
 
     if arguments.pattern:
         arguments.inputs.append(f"{PATTERN_PREFIX}{arguments.pattern}")
@@ -230,8 +231,9 @@ def _place(argv: Sequence[str] | None) -> None:
         comparison = place_ranks(subnets, hosts, demand, options, show)
     lost = list(describe_lost(subnets, hosts))
     routes = [
+        *describe_interfaces([subnet.fabric for subnet in subnets]),
         *lost,
-        *describe_losses(comparison.accounts, complete=not lost),
+        *describe_losses(comparison.accounts, complete=not (lost or comparison.interfaces)),
         *filter(None, [describe_routes(subnets)]),
     ]
     leaf_of = dict(zip(hosts.name, hosts.leaf.tolist(), strict=True))

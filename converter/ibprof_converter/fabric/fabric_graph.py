@@ -39,6 +39,33 @@ class Origin(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class InterfaceChoice:
+    """The choice of adapters on hosts with several networks.
+
+    Attributes:
+        choice: `compute`, `storage`, or the names as typed.
+        is_default: true if the user did not choose.
+        by: the evidence: `name`, `speed`, `wiring`, or several joined by `and`.
+        adapters, left_out: number of chosen adapters, and of others.
+        left_out_names: names of the adapters that are left out, without their hosts' names.
+    """
+
+    choice: str
+    is_default: bool
+    by: str
+    adapters: int
+    left_out: int
+    left_out_names: str
+
+    @property
+    def text(self) -> str:
+        """The choice in words."""
+        chosen = f"{self.choice}, the default" if self.is_default else self.choice
+        total = self.adapters + self.left_out
+        return f"{chosen}: {self.adapters} of {total} adapters, by {self.by}; without {self.left_out_names}"
+
+
+@dataclass(frozen=True, slots=True)
 class Fabric:
     """One subnet: nodes sorted by NODE GUID, links sorted by (node, port) of their first end.
 
@@ -70,6 +97,8 @@ class Fabric:
         assumed_speeds: the reason for assuming speeds, a sentence; empty where the file has speeds.
         node_ports: uint8 [node], number of ports of each switch or adapter, 0 where unknown.
         lmc_known: true if the LMCs are known; otherwise they are 0 until `infer_lmc` has read the tables.
+        is_left_out: bool [node], adapters that jobs do not use by the choice of interfaces.
+        interfaces: the choice of interfaces; None if all adapters are used.
         lid_node: int32 [LIDS], the node that a LID belongs to, `NO_NODE` for an unused LID. Made from the ports.
         lid_port: int32 [LIDS], index into the ports, -1 for an unused LID.
     """
@@ -101,6 +130,8 @@ class Fabric:
     plane_of: str = ""
     assumed_speeds: str = ""
     node_ports: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
+    is_left_out: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
+    interfaces: InterfaceChoice | None = None
     lid_node: npt.NDArray[np.int32] = field(init=False, repr=False)
     lid_port: npt.NDArray[np.int32] = field(init=False, repr=False)
 
@@ -110,6 +141,8 @@ class Fabric:
                 object.__setattr__(self, name, np.zeros(len(self.link_node), dtype))
         if len(self.node_ports) != len(self.node_guid):
             object.__setattr__(self, "node_ports", np.zeros(len(self.node_guid), np.uint8))
+        if len(self.is_left_out) != len(self.node_guid):
+            object.__setattr__(self, "is_left_out", np.zeros(len(self.node_guid), np.bool_))
         lid_port = np.full(LIDS, -1, np.int32)
         block = 1 << self.port_lmc
         lid = np.repeat(self.port_lid - np.cumsum(block) + block, block) + np.arange(block.sum())

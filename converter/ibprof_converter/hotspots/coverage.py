@@ -13,7 +13,7 @@ from ibprof.profile.stage_accounts import COLLECT, StageAccount, account_for_run
 from ibprof.profile.unaccounted import Unaccounted, find_unaccounted
 from ibprof.text.quantities import count_of
 from ibprof_converter.fabric.damage import DamageKind
-from ibprof_converter.fabric.fabric_graph import Fabric
+from ibprof_converter.fabric.fabric_graph import Fabric, InterfaceChoice
 from ibprof_converter.fabric.node_names import host_name, show_some
 from ibprof_converter.routing.route_choice import describe_routes, name_routes
 from ibprof_converter.routing.subnet import Subnet, find_unlisted
@@ -77,6 +77,7 @@ class Coverage:
         unaccounted: operations with fewer recorded bytes than their calls requested.
         accounts: account of each stage.
         lost: sentences on hosts, LIDs and lines left out when fabrics were read.
+        interfaces: the choice of adapters; None if all are used.
     """
 
     origin: str
@@ -92,6 +93,7 @@ class Coverage:
     routes: str | None = None
     accounts: tuple[StageAccount, ...] = ()
     lost: tuple[str, ...] = ()
+    interfaces: InterfaceChoice | None = None
 
 
 def describe_coverage(
@@ -150,6 +152,7 @@ def describe_coverage(
         routes=name_routes(subnets) if isinstance(placed, Traffic) and subnets else None,
         accounts=tuple(_keep_accounts(demand, placed, subnets, hosts, loads)),
         lost=tuple(describe_lost(subnets, hosts)) if hosts else (),
+        interfaces=next((subnet.fabric.interfaces for subnet in subnets), None),
     )
 
 

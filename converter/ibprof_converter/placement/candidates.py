@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from ibprof.profile.stage_accounts import StageAccount, accounts_as_json
 from ibprof.text.notebook_html import NotebookView
 from ibprof.text.quantities import format_seconds, printable
-from ibprof_converter.fabric.fabric_graph import NodeKind
+from ibprof_converter.fabric.fabric_graph import InterfaceChoice, NodeKind
 from ibprof_converter.placement.placement_problem import PlacementProblem, SlotOfRank
 from ibprof_converter.placement.starting_placements import random_slots
 from ibprof_converter.placement.swap_search import SearchResult, TimeBounds
@@ -82,6 +82,7 @@ class PlacementComparison(NotebookView):
         free_hosts, slots: numbers of hosts and of slots to choose from.
         notes: sentences on gaps, modelled data and further facts.
         accounts: account of each stage.
+        interfaces: the choice of adapters; None if all are used.
     """
 
     rows: tuple[CandidateRow, ...]
@@ -95,6 +96,7 @@ class PlacementComparison(NotebookView):
     nic: str | None = None
     load_basis: str = STATIC
     routes: str | None = None
+    interfaces: InterfaceChoice | None = None
 
     @property
     def limits(self) -> str:
@@ -128,6 +130,7 @@ class PlacementComparison(NotebookView):
             },
             "placement": list(self.hosts),
             "nic": self.nic,
+            "interfaces": asdict(self.interfaces) if self.interfaces else None,
             "load_basis": self.load_basis,
             "routes": self.routes,
             "limits": self.limits,

@@ -219,6 +219,7 @@ def _list_options(fabric: FabricOptions, traffic: TrafficOptions) -> Iterator[st
         "--node-name-map": fabric.name_map,
         "--host-names": fabric.host_names.pattern if fabric.host_names else None,
         "--routes": fabric.routes,
+        "--interfaces": fabric.interfaces,
         "--placement": traffic.placements[0] if traffic.placements else None,
         "--rails": traffic.rails,
         "--nic": None if traffic.nic == NEAR else traffic.nic,  # newly placed ranks have no cores yet

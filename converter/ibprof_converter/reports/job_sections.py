@@ -319,6 +319,8 @@ def describe_coverage(coverage: Coverage) -> Section:
         sentences.append(("ranks recorded", f"{coverage.ranks_recorded} of {coverage.world_size}, {hosts}"))
     if coverage.rails is not None:
         sentences.append(("rails", coverage.rails))
+    if coverage.interfaces is not None:
+        sentences.append(("interfaces", coverage.interfaces.text))
     if coverage.nic is not None:
         sentences.append(("nic", describe_nic(coverage.nic)))
     if coverage.routes is not None:

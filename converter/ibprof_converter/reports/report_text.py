@@ -86,6 +86,8 @@ def _describe_rest(report: JobReport, names: tuple[str, ...], width: int, shown:
 def _describe_most_loaded(report: JobReport, width: int, shown: int) -> Iterator[str]:
     """Yield lines on large losses, and the most loaded links, or the bytes that hosts sent."""
     links = report.links
+    if report.coverage.interfaces:
+        yield from _wrap(f"Interfaces: {report.coverage.interfaces.text}", width)
     for sentence in describe_left_out(report.coverage):
         yield from _wrap(sentence, width)
     if links and links.groups:

@@ -49,6 +49,7 @@ class Hosts:
         leaf: int32 [host], number of the first port's leaf switch, from 0 in the order of the hosts.
         of_node: for each rail int32 [node], the host of each adapter, `NO_HOST` for other nodes.
         shared: names that several adapters of a rail share, so they identify no host.
+        left_out: for each rail bool [node], adapters in `of_node` whose ports are left out, as in `Fabric`.
     """
 
     name: tuple[str, ...]
@@ -56,6 +57,7 @@ class Hosts:
     leaf: npt.NDArray[np.int32]
     of_node: tuple[npt.NDArray[np.int32], ...]
     shared: frozenset[str] = frozenset()
+    left_out: tuple[npt.NDArray[np.bool_], ...] = ()
 
     @property
     def rails(self) -> int:
@@ -89,6 +91,8 @@ class Hosts:
     def count_by_adapters(self, rail: int) -> dict[int, int]:
         """Return the number of hosts by their number of adapters on a rail, most adapters first: adapters -> hosts."""
         of_node = self.of_node[rail]
+        if self.left_out:
+            of_node = of_node[~self.left_out[rail]]
         return _count_hosts(np.bincount(of_node[of_node != NO_HOST], minlength=len(self.name)))
 
     def count_by_ports(self, rail: int) -> dict[int, int]:
@@ -182,24 +186,30 @@ def _without_domain(name: str) -> str:
 def find_hosts(fabrics: Sequence[Fabric], rule: re.Pattern[str] | None = None) -> Hosts:
     """Return the hosts of one system, whose fabrics are its rails; `HostIndex` decides which names are one machine.
 
+    Adapters that the fabrics mark as left out have a host but no port; hosts with no other adapters are left out.
+
     Args:
         fabrics: the rails.
         rule: pattern that finds the host in a node description: its first group, or the whole match. Without a rule or
             a match, the host is the first word without its adapter suffix.
     """
     adapters: dict[str, list[tuple[int, int]]] = {}
+    unused: dict[str, list[tuple[int, int]]] = {}
     lids: dict[str, list[list[int]]] = {}
     leaves: dict[str, tuple[int, int]] = {}
     shared: set[str] = set()
     for rail, fabric in enumerate(fabrics):
         repeated = _repeated_descriptions(fabric)
-        shared.update(_word_of(description, rule) for description in repeated)
+        shared.update(word_of(description, rule) for description in repeated)
         port, leaf = _find_host_ports(fabric)
         nodes = fabric.port_node[port].tolist()
         names = [_name_of(fabric, node, repeated, rule) for node in nodes]
         known_as = _match_names(list(leaves), set(names)) if leaves else {}
         for written, node, lid, switch in zip(names, nodes, fabric.port_lid[port].tolist(), leaf.tolist(), strict=True):
             name = known_as.get(written, written)
+            if fabric.is_left_out[node]:
+                unused.setdefault(name, []).append((rail, node))
+                continue
             adapters.setdefault(name, []).append((rail, node))
             lids.setdefault(name, [[] for _ in fabrics])[rail].append(lid)
             leaves.setdefault(name, (rail, switch))
@@ -208,8 +218,17 @@ def find_hosts(fabrics: Sequence[Fabric], rule: re.Pattern[str] | None = None) -
     for host, name in enumerate(order):
         for rail, node in adapters[name]:
             of_node[rail][node] = host
+        for rail, node in unused.get(name, ()):
+            of_node[rail][node] = host
     ports = stack_ports([lids[name] for name in order], len(fabrics))
-    return Hosts(name=tuple(order), ports=ports, leaf=leaf_number, of_node=of_node, shared=frozenset(shared))
+    return Hosts(
+        name=tuple(order),
+        ports=ports,
+        leaf=leaf_number,
+        of_node=of_node,
+        shared=frozenset(shared),
+        left_out=tuple(fabric.is_left_out for fabric in fabrics) if unused else (),
+    )
 
 
 def stack_ports(lids: Sequence[Sequence[Sequence[int]]], rails: int) -> npt.NDArray[np.int32]:
@@ -252,7 +271,7 @@ def find_adapters(fabric: Fabric) -> npt.NDArray[np.bool_]:
 
 def _name_of(fabric: Fabric, node: int, repeated: set[str], rule: re.Pattern[str] | None) -> str:
     description = fabric.node_name[node]
-    word = _word_of(description, rule)
+    word = word_of(description, rule)
     names_model = (_MODEL_FIRST.match(description) or _MODEL_ANYWHERE.search(description)) and not (
         rule is not None and rule.search(description)
     )
@@ -260,7 +279,8 @@ def _name_of(fabric: Fabric, node: int, repeated: set[str], rule: re.Pattern[str
     return word if is_name else f"0x{int(fabric.node_guid[node]):016x}"
 
 
-def _word_of(description: str, rule: re.Pattern[str] | None) -> str:
+def word_of(description: str, rule: re.Pattern[str] | None) -> str:
+    """Return the host's name in an adapter's description, by a rule as in `find_hosts`."""
     if rule is not None and (match := rule.search(description)):
         return match[1] if rule.groups and match[1] else match[0]
     return _ADAPTER_ENDING.sub("", host_name(description))
@@ -285,10 +305,13 @@ def _order_by_leaf(leaves: dict[str, tuple[int, int]]) -> tuple[list[str], npt.N
 
 
 def account_for_fabrics(fabrics: Sequence[Fabric], hosts: Hosts | None) -> Iterator[StageAccount]:
-    """Yield accounts of the links of each fabric, and of the hosts unless they are None."""
+    """Yield accounts of the links of each fabric, of a choice of adapters, and of the hosts unless they are None."""
     for fabric in fabrics:
         kept, inactive = fabric.links, len(fabric.inactive)
         yield StageAccount("read", "links", kept + inactive, kept, {"not active": inactive} if inactive else {})
+    if made := next((fabric.interfaces for fabric in fabrics), None):
+        left_out = {f"--interfaces {made.choice}": made.left_out}
+        yield StageAccount("read", "adapters", made.adapters + made.left_out, made.adapters, left_out)
     if hosts:
         lost = find_lost_hosts(fabrics, hosts)
         yield StageAccount("read", "hosts", len(hosts.name) + len(lost), len(hosts.name), dict(Counter(lost.values())))

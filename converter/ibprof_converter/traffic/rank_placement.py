@@ -213,14 +213,17 @@ def place_ranks_as_recorded(run: Profile, hosts: Hosts, fabrics: Sequence[Fabric
     index = HostIndex(hosts.name, hosts.shared)
     lids_of_host: list[list[list[int]]] = []
     ports_of_host: list[PortLids] = []
+    chosen_of_host: list[PortLids] = []
     found: dict[str, list[str]] = {_BY_NAME: [], _BY_LID: [], _NOWHERE: []}
     moved = 0
     for host in run.hosts:
         found_ports, changed = _ports_of_guids(_active_ports(host), ports, hosts.rails)
         _add_planes(found_ports, fabrics)
         moved += changed
+        chosen = _drop_left_out(found_ports, fabrics)
         ports_of_host.append(found_ports)
-        lids = [[lid for _, lid in some] for some in found_ports]
+        chosen_of_host.append(chosen)
+        lids = [[lid for _, lid in some] for some in chosen]
         if not any(lids):
             if (match := index.find(host.name)) is not None:
                 lids, how = [[lid for lid in some if lid != NO_LID] for some in hosts.ports[match].tolist()], _BY_NAME
@@ -241,7 +244,7 @@ def place_ranks_as_recorded(run: Profile, hosts: Hosts, fabrics: Sequence[Fabric
         notes.append(f"{moved} port(s) have a different LID in the fabric than in the run; the fabric's is used")
     from ibprof_converter.traffic.recorded_adapters import find_rank_adapters  # noqa: PLC0415  (most placements are not recorded)
 
-    adapters = find_rank_adapters(run, ports_of_host, ranks, hosts.rails)
+    adapters = find_rank_adapters(run, ports_of_host, chosen_of_host, ranks, hosts.rails)
     return RankPlacement(host=host_of_rank, ports=ports_of_rank, notes=tuple(notes), adapters=adapters)
 
 
@@ -273,6 +276,15 @@ def _ports_of_guids(
             found[rail].append((port, lid))
             moved += lid != port.lid
     return found, moved
+
+
+def _drop_left_out(found: PortLids, fabrics: Sequence[Fabric]) -> PortLids:
+    """Return a machine's ports without those of adapters that are left out; all of them if none would remain."""
+    kept = [
+        [(port, lid) for port, lid in some if not fabric.is_left_out[fabric.lid_node[lid]]]
+        for some, fabric in zip(found, fabrics, strict=True)
+    ]
+    return kept if any(kept) else found
 
 
 def _add_planes(found: Sequence[list[tuple[Port, int]]], fabrics: Sequence[Fabric]) -> None:

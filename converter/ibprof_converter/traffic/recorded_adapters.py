@@ -49,12 +49,15 @@ class RankAdapters:
     notes: tuple[str, ...] = ()
 
 
-def find_rank_adapters(run: Profile, ports_of_host: Sequence[PortLids], ranks: int, rails: int) -> RankAdapters:
+def find_rank_adapters(
+    run: Profile, ports_of_host: Sequence[PortLids], chosen_of_host: Sequence[PortLids], ranks: int, rails: int
+) -> RankAdapters:
     """Return the adapters that the ranks of a run chose, and the adapters near the ranks.
 
     Args:
         run: the recorded run.
         ports_of_host: ports of each host of the run, in the natural order of their names.
+        chosen_of_host: the same without adapters that are left out; ranks that choose no adapter use these.
         ranks: number of ranks.
         rails: number of rails.
     """
@@ -67,9 +70,9 @@ def find_rank_adapters(run: Profile, ports_of_host: Sequence[PortLids], ranks: i
         selected = _select(rank, every)
         if selected is None and every:
             unmatched.update(_list_choices(rank))
-        near = _find_near(rank, every if selected is None else selected)
+        left = [port for some in chosen_of_host[rank.host] for port, _ in some] if selected is None else selected
+        near = _find_near(rank, left)
         known = [known[0] or selected is not None, known[1] or near is not None]
-        left = every if selected is None else selected
         for number, kept in enumerate((left, left if near is None else near)):
             rows[number][rank.rank] = [[lid for port, lid in some if port in kept] for some in by_rail]
     selected_ports, near_ports = (

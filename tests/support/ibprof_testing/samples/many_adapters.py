@@ -6,6 +6,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.outputs.ibdiagnet_files import write_fdbs, write_lst
 from ibprof_converter.routing.subnet import Subnet
@@ -44,9 +46,37 @@ def make_subnet() -> Subnet:
     return Subnet(*make_fabric(), ())
 
 
-def write_dumps(folder: Path) -> Path:
-    """Write the fabric as ibdiagnet's files; return the list of links."""
-    fabric, tables = make_fabric()
+COMPUTE_ADAPTERS = tuple(f"mlx5_{number}" for number in range(8))
+STORAGE_ADAPTERS = ("mlx5_8", "mlx5_9")
+
+
+def make_gpu_fabric(
+    servers: bool = False, storage_gbps: float = 100, label: str = ""
+) -> tuple[Fabric, ForwardingTables]:
+    """Make five hosts gpu1 .. gpu5 with eight adapters for computing and two for storage, each at its own leaf switch.
+
+    Args:
+        servers: true for storage servers nas8 and nas9 at the last two leaf switches, in the place of gpu5's adapters.
+        storage_gbps: speed of the adapters at the last two leaf switches; the others have 100 Gb/s.
+        label: text after the names of the adapters for storage.
+    """
+    made = generate("xgft:2:5,10:1,4")
+    fabric = made.fabric
+    switches = int((fabric.node_kind == NodeKind.SWITCH).sum())
+    names = list(fabric.node_name[:switches])
+    for leaf in range(10):
+        ending = f" {label}" if label and leaf >= 8 else ""
+        names += [f"gpu{place + 1} mlx5_{leaf}{ending}" for place in range(5)]
+        if servers and leaf >= 8:
+            names[-1] = f"nas{leaf} mlx5_0"
+    is_slow = (fabric.link_node >= switches + 40).any(axis=1)
+    speeds = np.where(is_slow, storage_gbps, fabric.link_gbps)
+    return replace(fabric, node_name=tuple(names), link_gbps=speeds), made.tables
+
+
+def write_dumps(folder: Path, made: tuple[Fabric, ForwardingTables] | None = None) -> Path:
+    """Write a fabric (by default that of `make_fabric`) as ibdiagnet's files; return the list of links."""
+    fabric, tables = made or make_fabric()
     links = folder / "ibdiagnet.lst"
     with links.open("w") as file:
         write_lst(file, fabric, "synthetic: hosts with several adapters in one subnet")

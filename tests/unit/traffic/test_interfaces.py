@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Adapters for storage are recognised and left out, in every command by the same choice."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ibprof.errors import UsageError
+from ibprof.profile.profile_data import AdapterChoice
+from ibprof_converter.cli import layout, place, report, view
+from ibprof_converter.fabric.fabric_graph import Fabric, InterfaceChoice
+from ibprof_converter.traffic.hosts import find_hosts
+from ibprof_converter.traffic.interfaces import choose_interfaces
+from ibprof_converter.traffic.rank_placement import place_ranks_as_recorded
+from ibprof_testing.samples.many_adapters import (
+    COMPUTE_ADAPTERS,
+    STORAGE_ADAPTERS,
+    make_gpu_fabric,
+    make_subnet,
+    write_dumps,
+)
+from ibprof_testing.samples.profiles import make_host, make_port, make_profile, make_rank
+
+SLOW: dict[str, Any] = {"storage_gbps": 50}
+
+
+def left_out(fabric: Fabric) -> set[str]:
+    return {fabric.node_name[node] for node in np.flatnonzero(fabric.is_left_out).tolist()}
+
+
+def choose(fabric: Fabric, choice: str | None = None) -> tuple[set[str], InterfaceChoice | None]:
+    (chosen,) = choose_interfaces([fabric], choice)
+    return left_out(chosen), chosen.interfaces
+
+
+def lid_of(fabric: Fabric, name: str) -> int:
+    node = fabric.node_name.index(name)
+    return int(fabric.port_lid[fabric.port_node == node][0])
+
+
+@pytest.mark.parametrize(
+    ("made", "by"),
+    [
+        (SLOW, "speed"),
+        ({"servers": True}, "wiring"),
+        ({"label": "storage"}, "name"),
+        ({"servers": True, "storage_gbps": 50}, "speed"),
+    ],
+)
+def test_each_evidence_finds_the_adapters_for_storage(made: dict[str, Any], by: str) -> None:
+    fabric, _ = make_gpu_fabric(**made)
+    ending = f" {made['label']}" if "label" in made else ""
+    expected = {f"gpu{host} {device}{ending}" for host in range(1, 6) for device in STORAGE_ADAPTERS}
+    if made.get("servers"):
+        expected -= {f"gpu5 {device}" for device in STORAGE_ADAPTERS}
+        expected |= {"nas8 mlx5_0", "nas9 mlx5_0"}
+    names, choice = choose(fabric)
+    assert names == expected
+    assert choice is not None
+    assert (choice.choice, choice.is_default, choice.by, choice.left_out) == ("compute", True, by, 10)
+    assert choose(fabric, "compute")[0] == expected
+    every = {name for name in fabric.node_name if name.startswith(("gpu", "nas"))}
+    assert choose(fabric, "storage")[0] == every - expected
+
+
+def test_hosts_keep_the_other_adapters_and_servers_are_no_hosts() -> None:
+    (fabric,) = choose_interfaces([make_gpu_fabric(servers=True)[0]])
+    hosts = find_hosts([fabric])
+    assert hosts.name == tuple(f"gpu{number}" for number in range(1, 6))
+    assert hosts.ports[0, 0].tolist() == [lid_of(fabric, f"gpu1 {device}") for device in COMPUTE_ADAPTERS]
+    assert hosts.adapters[:, 0].tolist() == [8] * 5
+    assert hosts.end_noun == "adapters"
+    assert hosts.name[hosts.of_node[0][fabric.node_name.index("gpu1 mlx5_9")]] == "gpu1"
+
+
+def test_without_a_difference_nothing_changes() -> None:
+    for fabric in (make_gpu_fabric()[0], make_subnet().fabric):
+        assert choose_interfaces([fabric])[0] is fabric
+        assert choose_interfaces([fabric], "compute")[0] is fabric
+        assert choose_interfaces([fabric], "all")[0] is fabric
+        with pytest.raises(UsageError, match="--interfaces storage: adapters of this fabric differ neither"):
+            choose_interfaces([fabric], "storage")
+
+
+def test_one_slow_link_does_not_make_an_adapter_one_for_storage() -> None:
+    fabric, _ = make_gpu_fabric()
+    gbps = fabric.link_gbps.copy()
+    gbps[(fabric.link_node == fabric.node_name.index("gpu3 mlx5_4")).any(axis=1)] = 25
+    assert choose(replace(fabric, link_gbps=gbps)) == (set(), None)
+
+
+def test_storage_in_a_subnet_of_its_own_is_recognised_by_its_servers() -> None:
+    whole, _ = make_gpu_fabric()
+    compute = replace(
+        whole,
+        node_name=tuple(f"spare{node}" if name[-1] in "89" else name for node, name in enumerate(whole.node_name)),
+    )
+    names = list(whole.node_name)
+    for node, name in enumerate(names):
+        if name.startswith("gpu"):
+            device = int(name[-1])
+            names[node] = f"{name[:4]} mlx5_{device + 8}" if device < 2 else f"nas{node} mlx5_0"
+    storage = replace(whole, node_name=tuple(names), node_guid=whole.node_guid + np.uint64(1 << 20))
+    alone = replace(compute, node_kind=np.where([n.startswith("spare") for n in compute.node_name], 2, whole.node_kind))
+    chosen = choose_interfaces([alone, storage])
+    assert left_out(chosen[0]) == set()
+    assert left_out(chosen[1]) == {name for name in names if name.startswith(("gpu", "nas"))}
+    assert chosen[1].interfaces is not None
+    assert chosen[1].interfaces.by == "wiring"
+
+
+def test_names_choose_adapters() -> None:
+    fabric, _ = make_gpu_fabric(servers=True)
+    hosts = find_hosts(choose_interfaces([fabric], "mlx5_[0-1],MLX5_9"))
+    assert hosts.adapters[hosts.name.index("gpu1"), 0] == 3
+    with pytest.raises(UsageError, match=r"expected compute, storage, all or names of adapters: mlx5_0, mlx5_1"):
+        choose_interfaces([fabric], "ib0")
+
+
+def test_recorded_ranks_use_chosen_adapters_unless_their_environment_names_others() -> None:
+    (fabric,) = choose_interfaces([make_gpu_fabric(**SLOW)[0]])
+    guid = dict(zip(fabric.port_lid.tolist(), fabric.port_guid.tolist(), strict=True))
+    names = [f"mlx5_{number}" for number in range(10)]
+    lids = [lid_of(fabric, f"gpu1 {name}") for name in names]
+    ports = [make_port(lid, guid[lid], device=name) for lid, name in zip(lids, names, strict=True)]
+    choice = AdapterChoice("UCX_NET_DEVICES", "mlx5_9:1")
+    ranks = (make_rank(0), make_rank(1, choices=(choice,)))
+    run = make_profile([], ranks=ranks, hosts=(make_host("gpu1", *ports),))
+    placed = place_ranks_as_recorded(run, find_hosts([fabric]), [fabric], 2)
+    assert placed.ports[0, 0].tolist() == lids[:8]
+    assert placed.adapters is not None
+    assert placed.adapters.selected is not None
+    assert [lid for lid in placed.adapters.selected[1, 0].tolist() if lid] == lids[9:]
+
+
+def test_every_command_makes_the_same_choice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    links = str(write_dumps(tmp_path, make_gpu_fabric(**SLOW)))
+    matrix = tmp_path / "m.csv"
+    matrix.write_text("src,dst,bytes,messages\n0,1,1000,1\n1,2,1000,1\n2,0,1000,1\n")
+    stated = "compute, the default: 40 of 50 adapters, by speed; without mlx5_8, mlx5_9"
+
+    def run(command: Any, *arguments: str) -> tuple[str, str]:
+        assert command.main([links, *arguments]) == 0
+        captured = capsys.readouterr()
+        return captured.out, captured.err
+
+    out, _ = run(report, "pattern:all-to-all")
+    assert stated in " ".join(out.splitlines()[:15])
+    assert json.loads(run(report, "pattern:all-to-all", "--json")[0])["coverage"]["interfaces"]["adapters"] == 40
+    assert stated in run(layout, "pattern:all-to-all", "-o", str(tmp_path / "l.csv"))[1]
+    used = [row.split(",") for row in (tmp_path / "l.csv").read_text().splitlines()[1:]]
+    assert not any(int(row[-1]) + int(row[-2]) for row in used if row[2].endswith(("mlx5_8", "mlx5_9")))
+    assert f"interfaces: {stated}" in run(layout, "--check")[0]
+    assert json.loads(run(layout, "--check", "--json")[0])["interfaces"]["left_out"] == 10
+    assert f"interfaces: {stated}" in run(place, str(matrix), "--time", "0.1")[0]
+    assert json.loads(run(place, str(matrix), "--time", "0.1", "--json")[0])["interfaces"]["by"] == "speed"
+    assert stated in run(view, "pattern:all-to-all", "-o", str(tmp_path / "v.html"))[1]
+    out, _ = run(report, "pattern:all-to-all", "--interfaces", "storage", "--json")
+    assert json.loads(out)["coverage"]["interfaces"]["adapters"] == 10
+    assert (
+        json.loads(run(report, "pattern:all-to-all", "--interfaces", "all", "--json")[0])["coverage"]["interfaces"]
+        is None
+    )
+    assert report.main([links, "pattern:all-to-all", "--interfaces", "ib9"]) == UsageError.status
