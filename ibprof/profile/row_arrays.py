@@ -52,8 +52,9 @@ class RowArrays:
 
 
 def _scalar_type(array: Any) -> type[np.generic]:
-    _, dtype = get_args(array)
-    scalar: type[np.generic] = get_args(dtype)[0]
+    # ndarray[shape, dtype[scalar]] up to numpy 2.4, and NDArray[scalar] from 2.5 on.
+    last = get_args(array)[-1]
+    scalar: type[np.generic] = get_args(last)[0] if get_args(last) else last
     return scalar
 
 
