@@ -117,8 +117,18 @@ enum ibp_unsampled {
     IBP_UNSAMPLED_REASONS = 4
 };
 
-/* The end of a message at which a sample was taken. */
-enum ibp_side { IBP_SIDE_SENDER = 0, IBP_SIDE_RECEIVER = 1 };
+/* The end of a message at which a sample was taken; or another relation of two processes. */
+enum ibp_side {
+    IBP_SIDE_SENDER = 0,
+    IBP_SIDE_RECEIVER = 1,
+    /* A call waits for a message without taking it (MPI_Probe), or for a notifier. */
+    IBP_SIDE_WAITER = 2,
+    /* A call permits others to go on: MPI_Win_post, MPI_Win_complete. */
+    IBP_SIDE_NOTIFIER = 3,
+    /* No message, and no times: neighbourhood collectives of this process receive from the peer. A process is a source of
+     * itself too, so that one without other sources has a record. */
+    IBP_SIDE_SOURCE = 4
+};
 
 /* Where bytes were seen. Bytes of different sources describe the same traffic and are never added. */
 enum ibp_source {
@@ -669,7 +679,8 @@ struct ibp_collective_sample {
     uint64_t score_ns;
 };
 
-/* A message that this process sent or received. The other end samples the same one. */
+/* A message that this process sent or received. The other end samples the same one. Partitioned messages of tag t have the
+ * tag -2 - t. In the epochs of a window (MPI_Win_post and others) tag 0 is of the posts, 1 of the completions. */
 struct ibp_message_sample {
     /* Name of the communicator; 0 in a free record. */
     uint64_t communicator;

@@ -126,6 +126,35 @@ static void test_the_longest_are_kept(void)
     CHECK(kept == 1);
 }
 
+/* Sources of a graph take the space of samples of messages, a quarter of it at most, and stay when samples are dropped. */
+static void test_sources_stay(void)
+{
+    enum { STREAM = 44, GRAPH = 45, SOURCES = 40 };
+    uint32_t sources[SOURCES], found = 0;
+
+    for (uint32_t i = 0; i < SOURCES; i++) sources[i] = i;
+    for (int round = 0; round < 10; round++) {
+        for (uint64_t number = 0; number < 3000; number++) {
+            const unsigned keeps = ibp_sample_keeps(STREAM, number);
+            struct ibp_message_sample *const sample = keeps < ibp_sample_level(IBP_INSTANCE_MESSAGE, 1)
+                                                          ? NULL
+                                                          : ibp_sample_take(IBP_INSTANCE_MESSAGE, 1, keeps, UINT8_MAX);
+
+            if (sample) sample->communicator = STREAM;
+        }
+        ibp_samples_add_sources(GRAPH + (uint64_t)round, 0, sources, SOURCES);
+    }
+    CHECK(reader_count(IBP_SEGMENT_MESSAGE_SAMPLES) == IBP_SAMPLES_MAX);
+    for (int i = 0; i < IBP_SAMPLES_MAX; i++) {
+        const struct ibp_message_sample *sample = reader_record(IBP_SEGMENT_MESSAGE_SAMPLES, i);
+
+        if (sample->communicator < GRAPH) continue;
+        CHECK(sample->side == IBP_SIDE_SOURCE && sample->peer < SOURCES && !sample->exit_ns);
+        found++;
+    }
+    CHECK(found == IBP_SAMPLES_MAX / 4 / SOURCES * SOURCES);
+}
+
 static void test_counts(void)
 {
     ibp_sample_count(IBP_INSTANCE_MESSAGE, 1);
@@ -178,6 +207,7 @@ int main(void)
     test_streams_differ();
     test_space_is_shared();
     test_the_longest_are_kept();
+    test_sources_stay();
     test_counts();
     test_open_requests();
     ibp_samples_end();

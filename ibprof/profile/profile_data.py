@@ -106,11 +106,18 @@ class MarkKind(IntEnum):
 
 
 class Side(IntEnum):
-    """The end of a message at which a sample was taken."""
+    """The end of a message at which a sample was taken, or another relation of two ranks.
+
+    A waiter waits for a sender without taking the message, or for a notifier (MPI_Win_post, MPI_Win_complete). A source
+    sends to the rank in neighbourhood collectives; its row has no times.
+    """
 
     _generate_next_value_ = _HEADER.numbers_of("ibp_side", "IBP_SIDE_")
     SENDER = auto()
     RECEIVER = auto()
+    WAITER = auto()
+    NOTIFIER = auto()
+    SOURCE = auto()
 
 
 class Unsampled(IntEnum):

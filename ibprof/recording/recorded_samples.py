@@ -81,9 +81,10 @@ def read_samples(
     # A record without a name is unused. A record whose origin found no space cannot be assigned to an operation.
     unknown = np.uint32(0xFFFFFFFF)
     known = (records["communicator"] != 0) & (records["origin"] != unknown) & (records["end_origin"] != unknown)
+    is_source = _are_sources(records)
     thinning = choice.thinning[kind]
     is_long, is_chosen = _find_long(records, choice.long_ns)
-    is_chosen &= _is_kept(records, thinning)
+    is_chosen &= _is_kept(records, thinning) | is_source
     chosen = np.flatnonzero(known & (is_chosen | is_long))
     records, owner, is_long, is_chosen = records[chosen], owner[chosen], is_long[chosen], is_chosen[chosen]
     records["level"] = np.where(is_chosen, records["level"] + np.uint32(thinning), 0)
@@ -104,6 +105,13 @@ def read_samples(
         no_root = recording_layout().constants["IBP_NO_ROOT"]
         columns["root"] = np.where(records["root"] == no_root, -1, records["root"].astype(np.int64))
     return columns
+
+
+def _are_sources(records: npt.NDArray[np.void]) -> npt.NDArray[np.bool_]:
+    if "side" not in (records.dtype.names or ()):
+        return np.zeros(len(records), np.bool_)
+    is_source: npt.NDArray[np.bool_] = records["side"] == Side.SOURCE
+    return is_source
 
 
 def _find_long(records: npt.NDArray[np.void], long_ns: int) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
@@ -146,7 +154,7 @@ def _keys(made: type[Rows], columns: Columns) -> list[npt.NDArray[Any]]:
         return [columns["member"], columns["number"], columns["communicator"]]
     if not issubclass(made, MessageSamples):
         raise TypeError(made)
-    is_sender = columns["side"] == Side.SENDER
+    is_sender = np.isin(columns["side"], (Side.SENDER, Side.NOTIFIER))
     rank, peer = columns["rank"].astype(np.int64), columns["peer"].astype(np.int64)
     sender, receiver = np.where(is_sender, rank, peer), np.where(is_sender, peer, rank)
     return [columns["side"], columns["number"], columns["tag"], receiver, sender, columns["communicator"]]

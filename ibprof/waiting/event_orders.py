@@ -198,11 +198,12 @@ def _order_messages(
     sender, receiver = clock[::2], clock[1::2]
     post, arrival = messages.post_ns[::2], messages.exit_ns[1::2]
     stay = arrival - messages.enter_ns[1::2]
-    quick = (messages.bytes[1::2] <= SMALL_BYTES) & (stay >= BLOCKED_NS) & (sender != receiver) & deciding
+    small = messages.bytes[::2] <= SMALL_BYTES  # the receiver does not record the size
+    quick = small & (stay >= BLOCKED_NS) & (sender != receiver) & deciding
     # A synchronous send ends after its receive began, and some sends end soon after.
     asks = are_named(operations, ("SSEND", "ISSEND"))[messages.operation[::2]]
     receive, done = messages.post_ns[1::2], messages.exit_ns[::2]
-    blocks = asks & (messages.bytes[1::2] <= SMALL_BYTES) & (done - messages.enter_ns[::2] >= BLOCKED_NS)
+    blocks = asks & small & (done - messages.enter_ns[::2] >= BLOCKED_NS)
     return [
         _pairs(sender, receiver, post, arrival),
         _pairs(receiver[asks], sender[asks], receive[asks], done[asks]),

@@ -10,7 +10,7 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.profile.profile_data import CollectiveSamples, MessageSamples
+from ibprof.profile.profile_data import CollectiveSamples, MessageSamples, Side
 from ibprof.profile.row_arrays import take_rows
 
 Integers = npt.NDArray[np.int64]
@@ -25,6 +25,7 @@ class Shape(IntEnum):
     FROM_ROOT = 2
     TO_ROOT = 3
     PREFIX = 4
+    NEIGHBOURS = 5
 
 
 _SHAPES = {
@@ -36,6 +37,8 @@ _SHAPES = {
     **dict.fromkeys(("BCAST", "SCATTER", "SCATTERV"), Shape.FROM_ROOT),
     **dict.fromkeys(("REDUCE", "GATHER", "GATHERV"), Shape.TO_ROOT),
     **dict.fromkeys(("SCAN", "EXSCAN"), Shape.PREFIX),
+    **dict.fromkeys(("NEIGHBOR_ALLGATHER", "NEIGHBOR_ALLGATHERV"), Shape.NEIGHBOURS),
+    **dict.fromkeys(("NEIGHBOR_ALLTOALL", "NEIGHBOR_ALLTOALLV", "NEIGHBOR_ALLTOALLW"), Shape.NEIGHBOURS),
     # These wait for processes that do not run yet, or for another program.
     **dict.fromkeys(("COMM_SPAWN", "COMM_SPAWN_MULTIPLE", "COMM_ACCEPT", "COMM_CONNECT", "COMM_JOIN"), Shape.UNKNOWN),
 }
@@ -69,6 +72,8 @@ class MatchedSamples:
         collectives: rows of complete instances, instance after instance, in the order of members.
         instance: int64, instance number of each row in `collectives`.
         messages: rows of both ends of each message, the sender's first.
+        notices: rows of calls that wait for a sender or notifier, each after the row of that.
+        sources: rows of a rank and one of its sources in the graph of a communicator; complete for each rank.
         lonely_collectives, lonely_messages: rows without the records of other members or of the other end.
         contradictory: number of instances and messages with contradicting records.
     """
@@ -76,6 +81,8 @@ class MatchedSamples:
     collectives: CollectiveSamples
     instance: Integers
     messages: MessageSamples
+    notices: MessageSamples
+    sources: MessageSamples
     lonely_collectives: CollectiveSamples
     lonely_messages: MessageSamples
     contradictory: int
@@ -98,41 +105,69 @@ def match_samples(collectives: CollectiveSamples, messages: MessageSamples) -> M
         agree &= np.logical_and.reduceat(~is_whole[instance] | (rows.member == place), begins)
     good = (is_whole & agree)[instance]
     kept, number = take_rows(rows, good), instance[good]
-    pairs, lonely, torn = _match_messages(messages)
+    is_source = messages.side == Side.SOURCE
+    pairs, notices, lonely, torn = _match_messages(take_rows(messages, ~is_source))
     return MatchedSamples(
         collectives=kept,
         instance=np.unique(number, return_inverse=True)[1].astype(np.int64),
         messages=pairs,
+        notices=notices,
+        sources=_complete_sources(take_rows(messages, is_source)),
         lonely_collectives=take_rows(rows, ~good),
         lonely_messages=lonely,
         contradictory=int((~agree).sum()) + torn,
     )
 
 
-def _match_messages(messages: MessageSamples) -> tuple[MessageSamples, MessageSamples, int]:
-    """Return messages with both ends, ends without a match, and the number of messages with contradicting ends."""
-    is_sender = messages.side == 0
+def _complete_sources(rows: MessageSamples) -> MessageSamples:
+    """Return the sources of each rank that has all; the rank itself is its last one."""
+    order = np.lexsort((rows.rank, rows.communicator))
+    rows = take_rows(rows, order)
+    begins, counts = find_runs(rows.communicator, rows.rank)
+    if not len(begins):
+        return rows
+    has_all = np.logical_or.reduceat(rows.peer == rows.rank, begins)
+    return take_rows(rows, np.repeat(has_all, counts))
+
+
+def _match_messages(messages: MessageSamples) -> tuple[MessageSamples, MessageSamples, MessageSamples, int]:
+    """Return messages with both ends, waiters with their origins, ends without a match, and contradictions.
+
+    The last result is the number of messages with contradicting ends.
+    """
+    is_sender = (messages.side == Side.SENDER) | (messages.side == Side.NOTIFIER)
     sender = np.where(is_sender, messages.rank, messages.peer).astype(np.int64)
     receiver = np.where(is_sender, messages.peer, messages.rank).astype(np.int64)
     # One key, for one fast sort; equal keys are compared column by column below.
     key = messages.communicator * np.uint64(0x9E3779B97F4A7C15) + messages.number
     for column in (sender, receiver, messages.tag):
         key = (key ^ key >> np.uint64(29)) * np.uint64(0xBF58476D1CE4E5B9) + column.astype(np.uint64)
-    order = np.argsort((key << np.uint64(1)) | messages.side.astype(np.uint64), kind="stable")
+    order = np.argsort((key << np.uint64(2)) | messages.side.astype(np.uint64), kind="stable")
     one, other = order[:-1], order[1:]
     columns = (messages.communicator, messages.number, messages.tag, sender, receiver)
-    same = np.ones(len(one), np.bool_)
+    is_next = np.ones(len(one), np.bool_)
     for each in columns:
-        same &= each[one] == each[other]
-    same &= (messages.side[one] == 0) & (messages.side[other] == 1)
+        is_next &= each[one] == each[other]
+    same = is_next & (messages.side[one] == Side.SENDER) & (messages.side[other] == Side.RECEIVER)
     ended = (messages.exit_ns[one] > 0) & (messages.exit_ns[other] > 0)
     known = (messages.bytes[one] + np.uint64(1) > 0) & (messages.bytes[other] + np.uint64(1) > 0)
     agree = ~known | (messages.bytes[one] == messages.bytes[other])
     good = same & ended & agree
     rows = np.stack([one[good], other[good]], axis=1).ravel()
-    alone = np.ones(len(order), np.bool_)
+    # A waiter's origin has the same numbers, before it or after it.
+    group = np.concatenate([[0], np.cumsum(~is_next)])[: len(order)]
+    origin_of = np.full(len(order), -1, np.int64)
+    origins = order[is_sender[order]]
+    origin_of[group[is_sender[order]]] = origins
+    waiters = order[messages.side[order] == Side.WAITER]
+    their_origins = origin_of[group[messages.side[order] == Side.WAITER]]
+    told = their_origins >= 0
+    notices = np.stack([their_origins[told], waiters[told]], axis=1).ravel()
+    alone = messages.side != Side.NOTIFIER
     alone[rows] = False
-    return take_rows(messages, rows), take_rows(messages, alone), int((same & ended & ~agree).sum())
+    alone[waiters[told]] = False
+    found = take_rows(messages, rows), take_rows(messages, notices), take_rows(messages, alone)
+    return *found, int((same & ended & ~agree).sum())
 
 
 def find_runs(*columns: npt.NDArray[np.generic]) -> tuple[Integers, Integers]:

@@ -24,9 +24,11 @@ Floats = npt.NDArray[np.float64]
 
 _LOCAL_STARTS = ("START", "STARTALL", "PREADY", "PREADY_RANGE", "PREADY_LIST", "BSEND")
 _LOCAL_ACCESS = ("PUT", "GET", "ACCUMULATE", "GET_ACCUMULATE", "FETCH_AND_OP", "COMPARE_AND_SWAP")
-_LOCAL = frozenset({"MRECV", *_LOCAL_STARTS, *_LOCAL_ACCESS, *(f"R{name}" for name in _LOCAL_ACCESS)})
+_LOCAL = frozenset({"MRECV", "WIN_POST", *_LOCAL_STARTS, *_LOCAL_ACCESS, *(f"R{name}" for name in _LOCAL_ACCESS)})
 
-_UNTIMED = frozenset({"TEST", "TESTALL", "TESTANY", "TESTSOME", "IPROBE", "IMPROBE", "REQUEST_GET_STATUS", "WIN_TEST"})
+_UNTIMED = frozenset(
+    {"TEST", "TESTALL", "TESTANY", "TESTSOME", "IPROBE", "IMPROBE", "REQUEST_GET_STATUS", "WIN_TEST", "PARRIVED"}
+)
 """Calls that return even if nothing has completed: a program that repeats them waits outside of any call."""
 
 

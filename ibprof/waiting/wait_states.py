@@ -7,7 +7,11 @@ A call waits until the last event that it needs, or until its end:
 * late receiver: a send that blocks, until the receive is posted;
 * wait at N x N, wait at barrier: each member, until the last one enters;
 * late broadcast: all but the root of a collective from one rank, until the root enters;
-* early reduce: the root of a collective to one rank, until the last member enters.
+* early reduce: the root of a collective to one rank, until the last member enters;
+* late post: a call of an access epoch, until the last target has posted;
+* early wait: a call that ends an exposure epoch, until the last origin completes.
+
+In collectives of neighbours each member waits for the last of its sources.
 
 All other time in the call is transfer.
 Source: Scalasca's pattern reference, https://www.scalasca.org (Boehme et al., "Identifying the root causes of wait
@@ -24,11 +28,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.profile.profile_data import CollectiveSamples, MessageSamples
-from ibprof.profile.row_arrays import RowArrays
+from ibprof.profile.row_arrays import RowArrays, take_rows
 from ibprof.waiting.host_clocks import UNKNOWN_NS, HostClocks
 from ibprof.waiting.sample_matching import Integers, MatchedSamples, Shape, are_named, find_runs, find_shape
 
 Floats = npt.NDArray[np.float64]
+
+_NOTIFY = ("WIN_POST", "WIN_COMPLETE")
 
 
 class WaitState(IntEnum):
@@ -41,6 +47,8 @@ class WaitState(IntEnum):
     BARRIER = 4
     LATE_BROADCAST = 5
     EARLY_REDUCE = 6
+    LATE_POST = 7
+    EARLY_WAIT = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +121,9 @@ def split_calls(
     needs = [
         _need_of_collectives(matched, operations, clocks, clock_of),
         _need_of_messages(messages, clocks, clock_of),
+        _need_of_notices(matched.notices, operations, clocks, clock_of),
     ]
+    waiters = take_rows(matched.notices, np.arange(1, len(matched.notices.rank), 2))
     # The other records of these calls are missing, so their waiting is unknown.
     lonely = (matched.lonely_collectives, matched.lonely_messages)
     for part in lonely:
@@ -121,7 +131,7 @@ def split_calls(
         needs.append(
             _Needs(nothing, nothing, np.maximum(part.exit_ns - part.enter_ns, 0), nothing, nothing - 1, nothing)
         )
-    parts: list[CollectiveSamples | MessageSamples] = [rows, messages, *lonely]
+    parts: list[CollectiveSamples | MessageSamples] = [rows, messages, waiters, *lonely]
 
     def column(name: str) -> Integers:
         return np.concatenate([getattr(part, name) for part in parts]).astype(np.int64)
@@ -131,11 +141,11 @@ def split_calls(
         return joined
 
     level = [_instance_levels(matched), np.repeat(np.maximum(messages.level[::2], messages.level[1::2]), 2)]
-    level += [part.level for part in parts[2:]]
+    level += [np.maximum(matched.notices.level[::2], waiters.level), *(part.level for part in lonely)]
     levels = np.concatenate(level)
     weights = np.exp2(np.minimum(levels, 62).astype(np.float64))
     rank, enter, leave = column("rank"), column("enter_ns"), column("exit_ns")
-    is_lonely = np.repeat([False, False, True, True], [len(part.rank) for part in parts])
+    is_lonely = np.repeat([False, False, False, True, True], [len(part.rank) for part in parts])
     is_long, is_useless = _are_long(matched, len(rank))
     weights[is_long] = 1
     order = np.lexsort((enter, rank))
@@ -196,7 +206,7 @@ def _are_long(matched: MatchedSamples, count: int) -> tuple[npt.NDArray[np.bool_
     if len(begins):
         is_long[: len(rows.rank)] = np.repeat(np.logical_and.reduceat(rows.is_long, begins), counts)
         is_useless[: len(rows.rank)] = np.repeat(~np.logical_and.reduceat(rows.is_chosen, begins), counts)
-    first = len(rows.rank) + len(matched.messages.rank)
+    first = len(rows.rank) + len(matched.messages.rank) + len(matched.notices.rank) // 2
     is_useless[first : first + len(lonely.rank)] = ~lonely.is_chosen
     return is_long, is_useless & ~is_long
 
@@ -232,18 +242,8 @@ def _need_of_collectives(
     start, error = clocks.to_common(clock, rows.start_ns)
     enter = start + (rows.enter_ns - rows.start_ns)
     stay = np.maximum(rows.exit_ns - rows.enter_ns, 0)
-    first = np.repeat(begins, counts)
     shapes = np.array([find_shape(name) for name in operations], np.int64)[rows.operation]
-    # Find the row that each row needs: the last one to start, or the root.
-    latest = np.lexsort((start, matched.instance))[begins + counts - 1]
-    needed = np.repeat(latest, counts)
-    root = np.clip(first + rows.root, 0, len(first) - 1)
-    needed = np.where(shapes == Shape.FROM_ROOT, root, needed)
-    for begin, count in zip(
-        begins[shapes[begins] == Shape.PREFIX], counts[shapes[begins] == Shape.PREFIX], strict=True
-    ):
-        so_far = np.maximum.accumulate(start[begin : begin + count])
-        needed[begin : begin + count] = begin + np.searchsorted(so_far, so_far)
+    needed = _find_needed(matched, shapes, start)
     is_root = rows.root == rows.member
     waits = (shapes == Shape.ALL) | (shapes == Shape.PREFIX)
     waits |= ((shapes == Shape.FROM_ROOT) & ~is_root) | ((shapes == Shape.TO_ROOT) & is_root)
@@ -259,6 +259,20 @@ def _need_of_collectives(
         least = np.where(for_all, np.clip(first_ns - enter, zero, stay), least)
         most = np.where(for_all, np.clip(last_ns - enter, zero, stay), most)
         between = np.where(for_all, last_ns - first_ns, between)
+    # Find the last of the sources that each member of a collective of neighbours needs.
+    member, source = _pair_with_sources(matched, np.flatnonzero(shapes == Shape.NEIGHBOURS))
+    has_sources = np.zeros(len(stay), np.bool_)
+    if len(member):
+        between_two = np.where(clock[member] == clock[source], 0.0, error[member] + error[source])
+        between_two[clocks.group[clock[member]] != clocks.group[clock[source]]] = UNKNOWN_NS
+        bounds = _bound(start[source], between_two, enter[member], stay[member])
+        begin, many = find_runs(member)
+        of_row = member[begin]
+        has_sources[of_row] = True
+        least[of_row], wait[of_row], most[of_row] = (np.maximum.reduceat(bound, begin) for bound in bounds)
+        needed[of_row] = source[np.lexsort((start[source], member))[begin + many - 1]]
+        moment = start[needed]
+        waits |= has_sources
     # Without a bound on the clocks, assume that the last member to enter stays shortest.
     shortest = np.repeat(np.minimum.reduceat(stay, begins), counts)
     blocks = np.repeat(np.logical_and.reduceat(rows.start_ns == rows.enter_ns, begins), counts)
@@ -269,7 +283,7 @@ def _need_of_collectives(
     most = np.where(better, np.minimum(by_stay + shortest, stay), most)
     quickest = np.repeat(np.lexsort((stay, matched.instance))[begins], counts)
     late = np.where(better, rows.rank[quickest], rows.rank[needed])
-    unknown = shapes == Shape.UNKNOWN
+    unknown = (shapes == Shape.UNKNOWN) | ((shapes == Shape.NEIGHBOURS) & ~has_sources)
     barrier = are_named(operations, ("BARRIER", "WIN_FENCE"))[rows.operation]
     state = np.select(
         [~waits, shapes == Shape.FROM_ROOT, shapes == Shape.TO_ROOT, barrier],
@@ -284,6 +298,48 @@ def _need_of_collectives(
         late=np.where(waits & (late != rows.rank), late, -1).astype(np.int64),
         late_ns=np.where(better, enter + by_stay, moment),
     )
+
+
+def _find_needed(matched: MatchedSamples, shapes: Integers, start: Integers) -> Integers:
+    """Return the row that each row of a collective needs: the last one to start, or the root."""
+    begins, counts = find_runs(matched.instance)
+    latest = np.lexsort((start, matched.instance))[begins + counts - 1]
+    needed = np.repeat(latest, counts)
+    root = np.clip(np.repeat(begins, counts) + matched.collectives.root, 0, len(start) - 1)
+    needed = np.where(shapes == Shape.FROM_ROOT, root, needed)
+    for begin, count in zip(
+        begins[shapes[begins] == Shape.PREFIX], counts[shapes[begins] == Shape.PREFIX], strict=True
+    ):
+        so_far = np.maximum.accumulate(start[begin : begin + count])
+        needed[begin : begin + count] = begin + np.searchsorted(so_far, so_far)
+    return needed
+
+
+def _pair_with_sources(matched: MatchedSamples, chosen: Integers) -> tuple[Integers, Integers]:
+    """Return the chosen rows of collectives, once for each source, and the row of that source in the instance."""
+    rows, sources = matched.collectives, matched.sources
+    nothing = np.zeros(0, np.int64)
+    if not len(chosen) or not len(sources.rank):
+        return nothing, nothing
+    ends = [
+        np.concatenate([sources.communicator, rows.communicator[chosen]]),
+        np.concatenate([sources.rank, rows.rank[chosen]]).astype(np.uint64),
+    ]
+    place = np.unique(np.stack(ends), axis=1, return_inverse=True)[1].ravel()
+    of_sources, of_rows = place[: len(sources.rank)], place[len(sources.rank) :]
+    order = np.argsort(of_sources, kind="stable")
+    first = np.searchsorted(of_sources[order], of_rows)
+    counts = np.searchsorted(of_sources[order], of_rows, side="right") - first
+    member = np.repeat(chosen, counts)
+    within = np.arange(len(member)) - np.repeat(np.cumsum(counts) - counts, counts)
+    peer = sources.peer[order[np.repeat(first, counts) + within]].astype(np.int64)
+    ranks = int(max(rows.rank.max(), peer.max(initial=0))) + 1
+    key = matched.instance * ranks + rows.rank
+    by_key = np.argsort(key)
+    wanted = matched.instance[member] * ranks + peer
+    source = by_key[np.minimum(np.searchsorted(key[by_key], wanted), len(by_key) - 1)]
+    found = key[source] == wanted
+    return member[found], source[found]
 
 
 def _bound_latest(
@@ -340,3 +396,20 @@ def _need_of_messages(messages: MessageSamples, clocks: HostClocks, clock_of: In
     most = np.where(returned & ~doubtful, 0, np.where(doubtful, stay, most))
     state = np.where(is_sender, WaitState.LATE_RECEIVER, WaitState.LATE_SENDER)
     return _Needs(least, wait, most, state.astype(np.int64), messages.rank[other].astype(np.int64), moment)
+
+
+def _need_of_notices(
+    notices: MessageSamples, operations: Sequence[str], clocks: HostClocks, clock_of: Integers
+) -> _Needs:
+    """Return what calls need that wait for a sender without taking its message, or for a notifier."""
+    clock = clock_of[notices.rank]
+    origin, waiter = slice(0, None, 2), slice(1, None, 2)
+    post, error = clocks.to_common(clock, notices.post_ns)
+    enter, stay = post[waiter], np.maximum(notices.exit_ns - notices.enter_ns, 0)[waiter]
+    between = np.where(clock[origin] == clock[waiter], 0.0, error[origin] + error[waiter])
+    between = np.where(clocks.group[clock[origin]] == clocks.group[clock[waiter]], between, UNKNOWN_NS)
+    moment = post[origin]
+    least, wait, most = _bound(moment, between, enter, stay)
+    posts, completions = (are_named(operations, (name,))[notices.operation[origin]] for name in _NOTIFY)
+    state = np.select([posts, completions], [WaitState.LATE_POST, WaitState.EARLY_WAIT], WaitState.LATE_SENDER)
+    return _Needs(least, wait, most, state.astype(np.int64), notices.rank[origin].astype(np.int64), moment)

@@ -47,6 +47,9 @@ def test_each_call_and_each_end_of_a_message_is_traced(mpi: mpis.Mpi, build: mpi
         (WaitPlant("late", 20, 8, 20), "Allreduce", 0.4, 3),
         (WaitPlant("halo", 20, 1024, 20), "Waitall", 0.4, 2),
         (WaitPlant("probe", 20, 1024, 20), "Mprobe", 0.4, 3),
+        (WaitPlant("look", 20, 1024, 20), "Probe", 0.4, 3),
+        (WaitPlant("graph", 20, 1024, 20), "Neighbor_allgather", 0.4, 1),
+        (WaitPlant("epochs", 20, 1024, 20), "Win_wait", 0.4, 1),
         (WaitPlant("broadcast", 20, 1024, 20), "Bcast", 0.4, 3),
         (WaitPlant("reduce", 20, 1024, 20), "Reduce", 0.4, 1),
         (WaitPlant("fence", 20, 1024, 20), "Win_fence", 0.4, 3),
@@ -81,8 +84,12 @@ def test_calls_without_waiting_have_none(system_mpi: mpis.Mpi, build: mpis.Build
 @pytest.mark.parametrize(
     "plant",
     [
-        WaitPlant("fence", 5, 1024, 60),
-        WaitPlant("probe", 5, 1024, 60),
+        WaitPlant("fence", 5, 1024, 30),
+        WaitPlant("probe", 5, 1024, 30),
+        WaitPlant("look", 5, 1024, 30),
+        WaitPlant("grid", 5, 1024, 30),
+        WaitPlant("graph", 5, 1024, 30),
+        WaitPlant("epochs", 5, 1024, 30),
         WaitPlant("halo", 20, 300_000, 10, host_mbit=(400, 100)),
     ],
     ids=lambda plant: plant.title,
@@ -90,8 +97,24 @@ def test_calls_without_waiting_have_none(system_mpi: mpis.Mpi, build: mpis.Build
 def test_ibprof_measures_the_same_waiting(
     system_mpi: mpis.Mpi, build: mpis.Build, tmp_path: Path, plant: WaitPlant
 ) -> None:
-    programs = build(system_mpi, "waits.c", "-g").parent
-    traces = run_traced(system_mpi, plant, tmp_path, programs, tmp_path / "recording", {"IBPROF_TIME": "1"})
+    check_waiting(system_mpi, plant, build, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "plant"),
+    [
+        *((name, "partitions") for name in ("5.0.11", "mpich-5.0.2", "intel")),
+        *(("mpich-5.0.2", plant) for plant in ("look", "graph", "epochs")),
+    ],
+)
+def test_other_libraries_have_the_same_waiting(name: str, plant: str, build: mpis.Build, tmp_path: Path) -> None:
+    find = mpis.find_mpich_like if name in mpis.MPICH_LIKE else mpis.find_mpi
+    check_waiting(find(name), WaitPlant(plant, 5, 1024, 30, ranks=3), build, tmp_path)
+
+
+def check_waiting(mpi: mpis.Mpi, plant: WaitPlant, build: mpis.Build, tmp_path: Path) -> None:
+    programs = build(mpi, "waits.c", "-g").parent
+    traces = run_traced(mpi, plant, tmp_path, programs, tmp_path / "recording", {"IBPROF_TIME": "1"})
     run = load_profile(tmp_path / "recording")
     measured = measure_waiting(run)
     assert measured

@@ -6,6 +6,7 @@
 #include "calls/arguments.h"
 #include "calls/demands.h"
 #include "calls/sampled_calls.h"
+#include "calls/sampled_epochs.h"
 #include "calls/sampled_messages.h"
 #include "calls/wrapper.h"
 #include "counting/calls.h"
@@ -132,6 +133,7 @@ static void forget(long address)
     ibp_context_forget(handle);
     ibp_envelopes_forget(handle);
     ibp_name_forget(handle);
+    ibp_epochs_forget(handle);
     ibp_requests_forget_communicator(handle);
     ibp_unlock();
 }
@@ -260,6 +262,7 @@ static __attribute__((noinline)) int enter_and_call(const struct call_in_progres
     struct ibp_sampled_collective sampled;
     struct ibp_sampled_message message;
     struct ibp_timing timing;
+    uint64_t epoch_ns;
     int result;
 
     ibp_enter(of_operation, (struct ibp_current_call){
@@ -270,12 +273,14 @@ static __attribute__((noinline)) int enter_and_call(const struct call_in_progres
     if (needs) prepare(making, &call);
     ibp_collective_begin(&sampled, &called);
     ibp_message_begin(&message, making->operation, of_operation, making->arguments);
+    epoch_ns = ibp_epoch_begin(making->operation);
     ibp_timing_begin(&timing, of_operation, ibp_is_large(making->operation, argument(making, 1), argument(making, 2)));
     if (is_expected(making)) expect(making);
     result = call_next(making);
     ibp_timing_end(&timing);
     ibp_collective_end(&sampled, &called, result);
     ibp_message_end(&message, making->operation, making->form == IBP_FORM_LARGE, making->arguments, result);
+    if (epoch_ns && !result) ibp_epoch_end(epoch_ns, &called);
     if (needs & IBP_TAKES_TAG) ibp_source->after_tag(result);
     ibp_leave();
     if (needs) complete(result, making, &call);
@@ -315,6 +320,16 @@ static void let_repeat(const struct call_in_progress *making, struct ibp_call *c
                                    generation);
 }
 
+/* Note that a call makes partitions ready. */
+static void note_ready(const struct call_in_progress *making)
+{
+    const unsigned operation = making->operation;
+
+    if (operation == IBP_OPERATION_Pready || operation == IBP_OPERATION_Pready_range ||
+        operation == IBP_OPERATION_Pready_list)
+        ibp_partitions_ready((uintptr_t)IBP_HANDLE(last_argument(making)));
+}
+
 /* Make a call that is not entered, and set it as the present one. */
 static __attribute__((noinline)) int pass_on(const struct call_in_progress *making)
 {
@@ -327,6 +342,7 @@ static __attribute__((noinline)) int pass_on(const struct call_in_progress *maki
     int result;
 
     IBP_NAMES_PERSONALITY;
+    if (IBP_UNLIKELY(completes)) note_ready(making);
     if (IBP_UNLIKELY(completes)) ibp_completion_begin(&completion, making->operation, making->arguments);
     ibp_message_begin(&message, making->operation, call, making->arguments);
     if (ibp_threads_multiple)

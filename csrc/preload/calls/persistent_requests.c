@@ -6,6 +6,7 @@
  */
 #include "platform/system.h"
 #include "calls/sampled_calls.h"
+#include "calls/sampled_messages.h"
 #include "calls/wrapper.h"
 #include "counting/count.h"
 #include "counting/current_call.h"
@@ -205,6 +206,10 @@ REQUEST_FREE(PMPI_Request_free)
         result = next(buffer, partitions, count, datatype, peer, tag, communicator, info, request);                    \
         ibp_leave();                                                                                                   \
         if (!result) ibp_counts_arguments = true;                                                                      \
+        if (!result)                                                                                                   \
+            ibp_partitioned_init(of_operation, &(struct ibp_posted_receive){IBP_HANDLE(communicator), peer, tag},      \
+                                 (uintptr_t)ibp_mpi_request(request, 0),                                               \
+                                 ibp_mpi_bytes((uint64_t)partitions * (uint64_t)count, datatype));                     \
         if (is_send && !result && peer >= 0)                                                                           \
             ibp_request_keep_send(ibp_mpi_request(request, 0), IBP_HANDLE(communicator), peer,                         \
                                   ibp_mpi_bytes((uint64_t)partitions * (uint64_t)count, datatype), call);              \

@@ -7,7 +7,9 @@
 #include "counting/counters.h"
 #include "counting/origins.h"
 #include "counting/wrapped_calls.h"
+#include "libmpi/communicators.h"
 #include "libmpi/datatypes.h"
+#include "libmpi/grids.h"
 #include "libmpi/handles.h"
 #include "libmpi/lock.h"
 #include "platform/clock.h"
@@ -121,6 +123,57 @@ static void number_collective(struct ibp_sampled_collective *sampled, const stru
     if (sampled->is_sampled) known->origin = ibp_call_origin_record(called->call);
 }
 
+static bool is_of_neighbours(unsigned operation)
+{
+    return (operation >= IBP_OPERATION_Neighbor_allgather && operation <= IBP_OPERATION_Neighbor_alltoallw) ||
+           (operation >= IBP_OPERATION_Ineighbor_allgather && operation <= IBP_OPERATION_Ineighbor_alltoallw) ||
+           (operation >= IBP_OPERATION_Neighbor_allgather_init && operation <= IBP_OPERATION_Neighbor_alltoallw_init);
+}
+
+/* Return the name of a persistent collective: of its starts, which are a stream of their own. */
+static uint64_t name_of_persistent(const struct ibp_instance_known *known)
+{
+    return ibp_sample_hash(known->name, known->number + 1);
+}
+
+/* Record from whom neighbourhood collectives of a name receive; this process is last. */
+static void note_sources(const struct ibp_called *called, uint64_t name)
+{
+    const ibp_handle communicator = called->communicator;
+    int sources[IBP_GRAPH_SOURCES_MAX];
+    const int count = ibp_graph_sources(communicator, IBP_GRAPH_SOURCES_MAX, sources);
+    uint32_t peers[IBP_GRAPH_SOURCES_MAX + 1];
+    bool is_known = count >= 0 && count <= IBP_GRAPH_SOURCES_MAX;
+
+    if (!is_known) return;
+    ibp_communicator_learn(communicator);
+    ibp_lock();
+    for (int i = 0; i < count; i++) {
+        peers[i] = ibp_communicator_peer(ibp_communicator_known(communicator), sources[i]);
+        is_known = is_known && peers[i] != IBP_PEER_UNKNOWN;
+    }
+    peers[count] = (uint32_t)ibp_mpi.rank;
+    if (is_known) ibp_samples_add_sources(name, ibp_call_origin_record(called->call), peers, (uint32_t)count + 1);
+    ibp_unlock();
+}
+
+/* Record the sources of a neighbourhood collective, unless they are recorded. */
+static void see_sources(const struct ibp_instance_known *known, const struct ibp_called *called)
+{
+    const bool is_persistent = ibp_wrapped_calls[called->operation].kind == IBP_CALL_PERSISTENT;
+    struct ibp_named_communicator *on;
+    bool is_seen = true;
+
+    ibp_lock();
+    on = ibp_name_find(called->communicator);
+    if (on) {
+        is_seen = !is_persistent && on->has_sources;
+        if (!is_persistent) on->has_sources = true;
+    }
+    ibp_unlock();
+    if (!is_seen) note_sources(called, is_persistent ? name_of_persistent(known) : known->name);
+}
+
 void ibp_collective_begin(struct ibp_sampled_collective *sampled, const struct ibp_called *called)
 {
     uint64_t class;
@@ -132,6 +185,8 @@ void ibp_collective_begin(struct ibp_sampled_collective *sampled, const struct i
     ibp_lock();
     number_collective(sampled, called, class);
     ibp_unlock();
+    if (IBP_UNLIKELY(is_of_neighbours(called->operation)) && sampled->known.name && !ibp_mpi.is_behind_layer)
+        see_sources(&sampled->known, called);
     if (sampled->is_sampled || sampled->is_timed) sampled->known.start_ns = ibp_clock_monotonic_ns();
 }
 
@@ -255,7 +310,7 @@ static void open_persistent(const struct ibp_sampled_collective *sampled, const 
     struct ibp_instance_known known = sampled->known;
     struct ibp_open_request *entry;
 
-    known.name = ibp_sample_hash(known.name, known.number + 1);
+    known.name = name_of_persistent(&known);
     known.number = 0;
     entry = open_request(made_request(called), IBP_OPEN_COLLECTIVE, called->operation, &known);
     if (entry) entry->is_persistent = true;

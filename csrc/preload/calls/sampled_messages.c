@@ -21,7 +21,7 @@ struct ibp_message_places {
     bool is_persistent;
 };
 
-/* MPI_Mprobe and MPI_Improbe take a message, which another call receives: that waits for nobody. */
+/* MPI_Mprobe and MPI_Improbe take a message, which another call receives: that waits for nobody. MPI_Probe takes none. */
 static const struct ibp_message_places send = {1, 2, 3, 4, -1, -1, 5, -1, -1, false},
                                        start_send = {1, 2, 3, 4, -1, -1, 5, -1, 6, false},
                                        make_send = {1, 2, 3, 4, -1, -1, 5, -1, 6, true},
@@ -32,6 +32,7 @@ static const struct ibp_message_places send = {1, 2, 3, 4, -1, -1, 5, -1, -1, fa
                                        exchange_replace = {1, 2, 3, 4, 5, 6, 7, 8, -1, false},
                                        start_exchange = {1, 2, 3, 4, 8, 9, 10, -1, 11, false},
                                        start_replace = {1, 2, 3, 4, 5, 6, 7, -1, 8, false},
+                                       look = {-1, -1, -1, -1, 0, 1, 2, 3, -1, false},
                                        probe = {-1, -1, -1, -1, 0, 1, 2, 4, -1, false},
                                        poll = {-1, -1, -1, -1, 0, 1, 2, 5, -1, false};
 
@@ -55,6 +56,7 @@ static const struct ibp_message_places *const places_of[IBP_OPERATIONS + 1] = {
     [IBP_OPERATION_Sendrecv_replace] = &exchange_replace,
     [IBP_OPERATION_Isendrecv] = &start_exchange,
     [IBP_OPERATION_Isendrecv_replace] = &start_replace,
+    [IBP_OPERATION_Probe] = &look,
     [IBP_OPERATION_Mprobe] = &probe,
     [IBP_OPERATION_Improbe] = &poll,
 };
@@ -170,7 +172,7 @@ static void number_receive(struct ibp_sampled_message *sampled, unsigned operati
 
 static bool is_probe(const struct ibp_message_places *places)
 {
-    return places == &probe || places == &poll;
+    return places == &look || places == &probe || places == &poll;
 }
 
 /* Give a call a status of ibprof's own, unless the program passes one. */
@@ -279,18 +281,14 @@ static void end_nonblocking_receive(struct ibp_sampled_message *sampled, unsigne
 }
 
 /* Remember what a persistent request sends or receives. */
-static void end_init(unsigned operation, const struct ibp_message_places *places, const long *arguments, uint64_t bytes)
+static void keep_init(unsigned operation, bool is_send, struct ibp_posted_receive posted, uintptr_t request,
+                      uint64_t bytes)
 {
-    const bool is_send = places->to >= 0;
-    const struct ibp_posted_receive posted =
-        is_send ? (struct ibp_posted_receive){IBP_HANDLE(arguments[places->communicator]), (int)arguments[places->to],
-                                              (int)arguments[places->to_tag]}
-                : receive_of(places, arguments);
     const struct ibp_instance_known known = {.bytes = is_send ? bytes : IBP_BYTES_UNKNOWN};
     struct ibp_open_request *entry;
 
     if (posted.source < IBP_ANY || (is_send && posted.source < 0)) return;
-    entry = open_request(request_of(places, arguments), is_send ? IBP_OPEN_SEND : IBP_OPEN_RECEIVE, operation, &known);
+    entry = open_request(request, is_send ? IBP_OPEN_SEND : IBP_OPEN_RECEIVE, operation, &known);
     if (entry) {
         entry->is_persistent = true;
         entry->communicator = posted.communicator;
@@ -305,12 +303,53 @@ static void end_init(unsigned operation, const struct ibp_message_places *places
     }
 }
 
-/* Number the message that a probe took, if any. Its receive ends here: the sender has begun. */
+static void end_init(unsigned operation, const struct ibp_message_places *places, const long *arguments, uint64_t bytes)
+{
+    const bool is_send = places->to >= 0;
+    const struct ibp_posted_receive posted =
+        is_send ? (struct ibp_posted_receive){IBP_HANDLE(arguments[places->communicator]), (int)arguments[places->to],
+                                              (int)arguments[places->to_tag]}
+                : receive_of(places, arguments);
+
+    keep_init(operation, is_send, posted, request_of(places, arguments), bytes);
+}
+
+void ibp_partitioned_init(unsigned operation, const struct ibp_posted_receive *posted, uintptr_t request,
+                          uint64_t bytes)
+{
+    const bool is_send = operation == IBP_OPERATION_Psend_init;
+    const enum ibp_open_role role = is_send ? IBP_OPEN_SEND : IBP_OPEN_RECEIVE;
+    const struct ibp_posted_receive apart = {posted->communicator, posted->source, -2 - posted->tag};
+    bool is_alone;
+
+    if (!ibp_sampling || ibp_mpi.is_behind_layer || ibp_mpi_is_null(posted->communicator)) return;
+    ibp_communicator_learn(posted->communicator);
+    ibp_lock();
+    is_alone = !ibp_open_request_of(role, apart.communicator, apart.source, apart.tag);
+    keep_init(operation, is_send, apart, request, bytes);
+    /* Requests are matched in the order in which they are made, and may be started in another order. */
+    if (!is_alone)
+        ibp_envelope_stop(apart.communicator, apart.source, apart.tag, is_send ? IBP_SIDE_SENDER : IBP_SIDE_RECEIVER);
+    ibp_unlock();
+}
+
+void ibp_partitions_ready(uintptr_t request)
+{
+    struct ibp_open_request *entry;
+
+    ibp_lock();
+    entry = ibp_open_request_find(request);
+    if (entry && entry->is_started) entry->known.start_ns = ibp_clock_monotonic_ns();
+    ibp_unlock();
+}
+
+/* Number the message that a probe found, if any. If the probe took it, its receive ends here: the sender has begun. */
 static void end_probe(struct ibp_sampled_message *sampled, unsigned operation, const long *arguments, uint64_t now_ns)
 {
     const struct ibp_message_places *const places = sampled->places;
     struct ibp_posted_receive taken = receive_of(places, arguments);
     int source = taken.source, tag = taken.tag;
+    const bool is_left = places == &look;
     struct ibp_numbered numbered;
 
     if (taken.source < IBP_ANY || (places == &poll && !*(const int *)arguments[3])) return;
@@ -318,14 +357,15 @@ static void end_probe(struct ibp_sampled_message *sampled, unsigned operation, c
     taken.source = source;
     taken.tag = tag;
     if (ibp_receive_waits(&taken)) {
-        ibp_receives_disorder(taken.communicator);
+        if (!is_left) ibp_receives_disorder(taken.communicator);
         return;
     }
-    numbered = ibp_envelope_number(taken.communicator, source, tag, IBP_SIDE_RECEIVER);
+    numbered = (is_left ? ibp_envelope_peek : ibp_envelope_number)(taken.communicator, source, tag, IBP_SIDE_RECEIVER);
     if (!numbered.is_sampled || !is_wanted(operation)) return;
     ibp_message_set_number(&sampled->received, &numbered, tag);
     sampled->received.bytes = IBP_BYTES_UNKNOWN;
-    ibp_message_keep(&sampled->received, IBP_SIDE_RECEIVER, sampled->received.origin, sampled->enter_ns, now_ns);
+    ibp_message_keep(&sampled->received, is_left ? IBP_SIDE_WAITER : IBP_SIDE_RECEIVER, sampled->received.origin,
+                     sampled->enter_ns, now_ns);
 }
 
 /* Note the end of a blocking receive. */

@@ -41,6 +41,12 @@ void ibp_message_begin(struct ibp_sampled_message *sampled, unsigned operation, 
 void ibp_message_end(struct ibp_sampled_message *sampled, unsigned operation, bool is_large, const long *arguments,
                      int result);
 
+/* Remember a partitioned request that MPI_Psend_init or MPI_Precv_init made. Note that partitions of it are ready: the send
+ * starts with the last ones. */
+void ibp_partitioned_init(unsigned operation, const struct ibp_posted_receive *posted, uintptr_t request,
+                          uint64_t bytes);
+void ibp_partitions_ready(uintptr_t request);
+
 /* Number the start of a persistent request. The lock must be held. */
 void ibp_message_start(struct ibp_open_request *entry, struct ibp_call *call);
 

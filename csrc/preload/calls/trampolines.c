@@ -127,6 +127,7 @@ static inline __attribute__((always_inline)) bool is_unsampled(unsigned operatio
     case IBP_OPERATION_Ssend_init:
     case IBP_OPERATION_Rsend_init:
     case IBP_OPERATION_Recv_init:
+    case IBP_OPERATION_Probe:
     case IBP_OPERATION_Mprobe:
         return false;
     default:

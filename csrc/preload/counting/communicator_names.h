@@ -32,6 +32,8 @@ struct ibp_named_communicator {
     bool is_disordered;
     /* Messages on it were numbered (counting/envelopes.h). */
     bool has_envelopes;
+    /* The sources of its neighbourhood collectives are in the recording, or found no space. */
+    bool has_sources;
 };
 
 /* Enter MPI_COMM_WORLD and MPI_COMM_SELF. */

@@ -174,7 +174,8 @@ static bool is_shared(struct ibp_envelope *envelope)
     return envelope->thread != thread;
 }
 
-struct ibp_numbered ibp_envelope_number(ibp_handle communicator, int peer, int tag, enum ibp_side side)
+/* Number a message; one that is not counted has the same number as the next one. */
+static struct ibp_numbered number(ibp_handle communicator, int peer, int tag, enum ibp_side side, bool is_counted)
 {
     const uint64_t key = ibp_envelope_key(communicator, peer, tag, side);
     struct ibp_named_communicator *const named = ibp_name_find(communicator);
@@ -186,6 +187,7 @@ struct ibp_numbered ibp_envelope_number(ibp_handle communicator, int peer, int t
         numbered.peer = ibp_communicator_peer(ibp_communicator_known(communicator), peer);
         stream = find_stream(named, numbered.peer, tag, side);
         if (!stream || is_without_order(named, side)) {
+            if (!is_counted) return numbered;
             ibp_sample_count(IBP_INSTANCE_MESSAGE, 1);
             ibp_sample_refuse(IBP_INSTANCE_MESSAGE, stream                 ? IBP_UNSAMPLED_ORDER
                                                     : ibp_names_are_full() ? IBP_UNSAMPLED_FULL
@@ -196,7 +198,7 @@ struct ibp_numbered ibp_envelope_number(ibp_handle communicator, int peer, int t
     if (stream) choice = choice_of(named, tag);
     envelope = enter(key, communicator, stream, choice, side);
     if (!envelope) {
-        if (stream) ibp_sample_count(IBP_INSTANCE_MESSAGE, 1);
+        if (stream && is_counted) ibp_sample_count(IBP_INSTANCE_MESSAGE, 1);
         return numbered;
     }
     if (named) named->has_envelopes = true;
@@ -204,7 +206,7 @@ struct ibp_numbered ibp_envelope_number(ibp_handle communicator, int peer, int t
     if (ibp_threads_multiple && is_shared(envelope) && envelope->next != IBP_NEVER) set_next(envelope, IBP_NEVER);
     if (!envelope->messages.left) ibp_messages_take_back(&envelope->messages);
     if (envelope->messages.left) {
-        envelope->messages.left--;
+        envelope->messages.left -= is_counted;
         return numbered;
     }
     numbered.number = count_messages(envelope);
@@ -214,9 +216,20 @@ struct ibp_numbered ibp_envelope_number(ibp_handle communicator, int peer, int t
     numbered.keeps = (uint8_t)ibp_sample_keeps(choice, numbered.number);
     numbered.stream_keeps = (uint8_t)stream_keeps(stream);
     numbered.is_sampled = numbered.keeps >= ibp_sample_level(IBP_INSTANCE_MESSAGE, numbered.stratum);
+    if (!is_counted) return numbered;
     envelope->next = next_of(choice, numbered.number + 1);
     envelope->messages.left = (int64_t)(envelope->next - numbered.number - 1);
     return numbered;
+}
+
+struct ibp_numbered ibp_envelope_number(ibp_handle communicator, int peer, int tag, enum ibp_side side)
+{
+    return number(communicator, peer, tag, side, true);
+}
+
+struct ibp_numbered ibp_envelope_peek(ibp_handle communicator, int peer, int tag, enum ibp_side side)
+{
+    return number(communicator, peer, tag, side, false);
 }
 
 void ibp_envelope_stop(ibp_handle communicator, int peer, int tag, enum ibp_side side)

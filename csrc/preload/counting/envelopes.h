@@ -89,6 +89,9 @@ struct ibp_numbered {
  * be held, as for what follows. */
 struct ibp_numbered ibp_envelope_number(ibp_handle communicator, int peer, int tag, enum ibp_side side);
 
+/* Return the number that the next message of an envelope will have. */
+struct ibp_numbered ibp_envelope_peek(ibp_handle communicator, int peer, int tag, enum ibp_side side);
+
 /* Stop sampling: an envelope; all that are received on a communicator, or, with 0, on any. */
 void ibp_envelope_stop(ibp_handle communicator, int peer, int tag, enum ibp_side side);
 void ibp_envelopes_disorder(ibp_handle communicator);

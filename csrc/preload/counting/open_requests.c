@@ -33,6 +33,18 @@ struct ibp_open_request *ibp_open_request_find(uintptr_t request)
     return entry && entry->request ? entry : NULL;
 }
 
+bool ibp_open_request_of(enum ibp_open_role role, intptr_t communicator, int source, int tag)
+{
+    for (uint32_t i = 0; ibp_open_request_places && i < PLACES; i++) {
+        const struct ibp_open_request *const entry = &ibp_open_request_places[i];
+
+        if (entry->request && entry->is_persistent && entry->role == role && entry->communicator == communicator &&
+            entry->source == source && entry->tag == tag)
+            return true;
+    }
+    return false;
+}
+
 struct ibp_open_request *ibp_open_request_add(uintptr_t request)
 {
     struct ibp_open_request *entry = ibp_open_request_find(request);

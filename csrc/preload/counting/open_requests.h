@@ -77,6 +77,9 @@ static inline struct ibp_envelope *ibp_open_request_envelope(uintptr_t request)
     return entry ? entry->envelope : NULL;
 }
 
+/* Return whether there is a persistent one of an envelope. */
+bool ibp_open_request_of(enum ibp_open_role role, intptr_t communicator, int source, int tag);
+
 /* Add an entry, in place of any former one of the same request. Return NULL when the table is full. */
 struct ibp_open_request *ibp_open_request_add(uintptr_t request);
 

@@ -15,6 +15,7 @@ _Static_assert(offsetof(struct ibp_collective_sample, level) == offsetof(struct 
                "all samples begin alike");
 
 #define NOTE_NS UINT64_C(1000000000)
+#define SOURCES_MAX (IBP_SAMPLES_MAX / 4)
 
 /* A record, and up to which levels it is kept. */
 struct slot {
@@ -31,6 +32,9 @@ static struct {
     /* Of streams. */
     unsigned stream_level;
 } samples[IBP_INSTANCES];
+
+/* Records of samples of messages that are sources in graphs. */
+static uint32_t sources_held;
 
 /* Collectives that the hash does not choose, with the largest scores; and which one has the lowest. */
 static struct {
@@ -168,8 +172,9 @@ static bool make_space(enum ibp_instance instance)
 static bool add_slot(enum ibp_instance instance)
 {
     static const enum ibp_segment_kind kinds[] = {IBP_SEGMENT_COLLECTIVE_SAMPLES, IBP_SEGMENT_MESSAGE_SAMPLES};
+    const uint32_t others = instance == IBP_INSTANCE_MESSAGE ? sources_held : 0;
     struct ibp_sample *const record =
-        samples[instance].made < IBP_SAMPLES_MAX ? ibp_recording_reserve(kinds[instance]) : NULL;
+        samples[instance].made + others < IBP_SAMPLES_MAX ? ibp_recording_reserve(kinds[instance]) : NULL;
 
     if (!record) return false;
     ibp_recording_publish(kinds[instance]);
@@ -191,6 +196,28 @@ void *ibp_sample_take(enum ibp_instance instance, unsigned stratum, unsigned kee
     slot->record->level = level_of(instance, slot);
     samples[instance].held[stratum]++;
     return slot->record;
+}
+
+void ibp_samples_add_sources(uint64_t communicator, uint32_t origin, const uint32_t *sources, uint32_t count)
+{
+    if (!samples[IBP_INSTANCE_MESSAGE].slots || sources_held + count > SOURCES_MAX) return;
+    for (uint32_t i = 0; i < count; i++) {
+        struct ibp_message_sample *record;
+
+        if (samples[IBP_INSTANCE_MESSAGE].used == samples[IBP_INSTANCE_MESSAGE].made &&
+            !add_slot(IBP_INSTANCE_MESSAGE) && !make_space(IBP_INSTANCE_MESSAGE))
+            return;
+        record = (void *)samples[IBP_INSTANCE_MESSAGE].slots[--samples[IBP_INSTANCE_MESSAGE].made].record;
+        sources_held++;
+        *record = (struct ibp_message_sample){
+            .origin = origin,
+            .end_origin = origin,
+            .side = IBP_SIDE_SOURCE,
+            .peer = sources[i],
+            .bytes = IBP_BYTES_UNKNOWN,
+        };
+        __atomic_store_n(&record->communicator, communicator, __ATOMIC_RELEASE);
+    }
 }
 
 void ibp_samples_raise_streams(unsigned level)

@@ -70,6 +70,10 @@ extern IBP_INTERNAL uint64_t ibp_long_ns;
  * the name of the communicator last. */
 void *ibp_sample_take_long(uint64_t score_ns);
 
+/* Record the sources of this process in a graph, itself last, in the space of the samples of messages: a part of it, so
+ * that not all graphs may find space. */
+void ibp_samples_add_sources(uint64_t communicator, uint32_t origin, const uint32_t *sources, uint32_t count);
+
 /* Drop samples of streams that are not kept at a level of streams. */
 void ibp_samples_raise_streams(unsigned level);
 

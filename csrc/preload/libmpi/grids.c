@@ -48,3 +48,83 @@ void ibp_grid_note(ibp_handle communicator)
     for (int i = 0; i < dimensions; i++) grid.periodic |= (uint32_t)!!period[i] << i;
     record(&grid);
 }
+
+/* -- neighbours ---------------------------------------------------------------------------------------------------- */
+
+enum { IS_CART, IS_GRAPH, IS_DIST_GRAPH, TOPOLOGIES };
+
+/* Return which of the above a communicator has; TOPOLOGIES for none. */
+static int find_topology(ibp_handle communicator)
+{
+    static const int values[][TOPOLOGIES] = {
+        [IBP_ABI_OPENMPI] = {1, 2, 3}, [IBP_ABI_MPICH] = {2, 1, 3}, [IBP_ABI_STANDARD] = {211, 212, 213}};
+    int (*const test)(ibp_handle, int *) = (int (*)(ibp_handle, int *))ibp_mpi_symbol("PMPI_Topo_test");
+    int value = 0, found = 0;
+
+    if (!test || test(communicator, &value)) return TOPOLOGIES;
+    while (found < TOPOLOGIES && values[ibp_mpi.abi][found] != value) found++;
+    return found;
+}
+
+static int sources_in_grid(ibp_handle communicator, int most, int *sources)
+{
+    const cartdim_get_t cartdim_get = (cartdim_get_t)ibp_mpi_symbol("PMPI_Cartdim_get");
+    int (*const shift)(ibp_handle, int, int, int *, int *) =
+        (int (*)(ibp_handle, int, int, int *, int *))ibp_mpi_symbol("PMPI_Cart_shift");
+    int dimensions = 0, count = 0;
+
+    if (!cartdim_get || !shift || cartdim_get(communicator, &dimensions)) return -1;
+    for (int i = 0; i < dimensions; i++) {
+        int of[2];
+
+        if (shift(communicator, i, 1, &of[0], &of[1])) return -1;
+        for (int side = 0; side < 2; side++) {
+            if (of[side] >= 0 && count < most) sources[count] = of[side];
+            count += of[side] >= 0;
+        }
+    }
+    return count;
+}
+
+static int sources_in_graph(ibp_handle communicator, int most, int *sources)
+{
+    int (*const count_all)(ibp_handle, int, int *) =
+        (int (*)(ibp_handle, int, int *))ibp_mpi_symbol("PMPI_Graph_neighbors_count");
+    int (*const read)(ibp_handle, int, int, int *) =
+        (int (*)(ibp_handle, int, int, int *))ibp_mpi_symbol("PMPI_Graph_neighbors");
+    int rank = 0, count = 0;
+
+    if (!count_all || !read || ibp_mpi.comm_rank(communicator, &rank) || count_all(communicator, rank, &count))
+        return -1;
+    return count > most || read(communicator, rank, count, sources) ? -1 : count;
+}
+
+static int sources_in_distributed_graph(ibp_handle communicator, int most, int *sources)
+{
+    int (*const count_all)(ibp_handle, int *, int *, int *) =
+        (int (*)(ibp_handle, int *, int *, int *))ibp_mpi_symbol("PMPI_Dist_graph_neighbors_count");
+    int (*const read)(ibp_handle, int, int *, int *, int, int *, int *) =
+        (int (*)(ibp_handle, int, int *, int *, int, int *, int *))ibp_mpi_symbol("PMPI_Dist_graph_neighbors");
+    int count = 0, destinations = 0, is_weighted = 0;
+    int weights[IBP_GRAPH_SOURCES_MAX], to[IBP_GRAPH_SOURCES_MAX], to_weights[IBP_GRAPH_SOURCES_MAX];
+
+    if (!count_all || !read || most > IBP_GRAPH_SOURCES_MAX) return -1;
+    if (count_all(communicator, &count, &destinations, &is_weighted)) return -1;
+    /* MPICH ends the program where it is asked for fewer than there are. */
+    if (count > most || destinations > IBP_GRAPH_SOURCES_MAX) return -1;
+    return read(communicator, count, sources, weights, destinations, to, to_weights) ? -1 : count;
+}
+
+int ibp_graph_sources(ibp_handle communicator, int most, int *sources)
+{
+    switch (find_topology(communicator)) {
+    case IS_CART:
+        return sources_in_grid(communicator, most, sources);
+    case IS_GRAPH:
+        return sources_in_graph(communicator, most, sources);
+    case IS_DIST_GRAPH:
+        return sources_in_distributed_graph(communicator, most, sources);
+    default:
+        return -1;
+    }
+}

@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Cartesian grids of the program's ranks, and this process's coordinates on each.
+ * Cartesian grids of the program's ranks, and this process's coordinates on each; neighbours in grids and graphs.
  */
 #ifndef IBPROF_LIBMPI_GRIDS_H
 #define IBPROF_LIBMPI_GRIDS_H
 
 #include "libmpi/library.h"
 
+#define IBP_GRAPH_SOURCES_MAX 128
+
 /* Record the grid of a communicator that MPI_Cart_create just made, if this process is on it. */
 IBP_INTERNAL void ibp_grid_note(ibp_handle communicator);
+
+/* Return the number of processes that neighbourhood collectives of this one receive from, with their ranks in the
+ * communicator; -1 where it is unknown, or there are more than `most`. Without the lock. */
+IBP_INTERNAL int ibp_graph_sources(ibp_handle communicator, int most, int *sources);
 
 #endif

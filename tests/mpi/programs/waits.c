@@ -8,6 +8,10 @@
 #include <string.h>
 #include <time.h>
 
+#if MPI_VERSION >= 4 || (defined OMPI_MAJOR_VERSION && OMPI_MAJOR_VERSION >= 5)
+#define HAS_PARTITIONS
+#endif
+
 static char *out, *in;
 static int rank, ranks, bytes, rounds, slow = 1;
 static double pause_s;
@@ -109,6 +113,86 @@ static void probe(void)
         rest(pause_s);
     if (rank + 1 < ranks) MPI_Send(out, bytes, MPI_CHAR, rank + 1, 1, MPI_COMM_WORLD);
 }
+
+// The same by calls that look at a message before they receive it.
+static void look(void)
+{
+    MPI_Status status;
+    if (rank) {
+        MPI_Probe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &status);
+        MPI_Recv(in, bytes, MPI_CHAR, status.MPI_SOURCE, status.MPI_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    } else
+        rest(pause_s);
+    if (rank + 1 < ranks) MPI_Send(out, bytes, MPI_CHAR, rank + 1, 1, MPI_COMM_WORLD);
+}
+
+// A ring of neighbours with a slow one: the rank opposite of it waits one round later.
+static void grid(void)
+{
+    static MPI_Comm ring = MPI_COMM_NULL;
+    const int periodic = 1;
+    if (ring == MPI_COMM_NULL) MPI_Cart_create(MPI_COMM_WORLD, 1, &ranks, &periodic, 0, &ring);
+    if (rank == slow) rest(pause_s);
+    MPI_Neighbor_alltoall(out, bytes, MPI_CHAR, in, bytes, MPI_CHAR, ring);
+}
+
+// Each rank receives from the one before it; a slow one delays those after it.
+static void graph(void)
+{
+    static MPI_Comm chain = MPI_COMM_NULL;
+    const int from = rank - 1, to = rank + 1;
+    if (chain == MPI_COMM_NULL)
+        MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, !!rank, &from, MPI_UNWEIGHTED, rank + 1 < ranks, &to,
+                                       MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &chain);
+    if (rank == slow) rest(pause_s);
+    MPI_Neighbor_allgather(out, bytes, MPI_CHAR, in, bytes, MPI_CHAR, chain);
+}
+
+// Each rank puts to the next one. One posts late, and another one completes late.
+static void epochs(void)
+{
+    static MPI_Win window = MPI_WIN_NULL;
+    static MPI_Group all, before, after;
+    static int done;
+    const int left = (rank + ranks - 1) % ranks, right = (rank + 1) % ranks;
+    if (window == MPI_WIN_NULL) {
+        MPI_Win_create(in, bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+        MPI_Comm_group(MPI_COMM_WORLD, &all);
+        MPI_Group_incl(all, 1, &left, &before);
+        MPI_Group_incl(all, 1, &right, &after);
+    }
+    if (rank == slow) rest(pause_s);
+    MPI_Win_post(before, 0, window);
+    MPI_Win_start(after, 0, window);
+    MPI_Put(out, bytes, MPI_CHAR, right, 0, bytes, MPI_CHAR, window);
+    if (rank == (slow + 2) % ranks) rest(pause_s);
+    MPI_Win_complete(window);
+    MPI_Win_wait(window);
+    if (++done == rounds) MPI_Win_free(&window);
+}
+
+#ifdef HAS_PARTITIONS
+// Each rank sends to the next one in four partitions, of which a slow rank is late with the last one.
+static void partitions(void)
+{
+    static MPI_Request all[2];
+    static int done;
+    enum { PARTS = 4 };
+    if (!done) {
+        MPI_Precv_init(in, PARTS, bytes / PARTS, MPI_CHAR, (rank + ranks - 1) % ranks, 7, MPI_COMM_WORLD, MPI_INFO_NULL,
+                       &all[0]);
+        MPI_Psend_init(out, PARTS, bytes / PARTS, MPI_CHAR, (rank + 1) % ranks, 7, MPI_COMM_WORLD, MPI_INFO_NULL,
+                       &all[1]);
+    }
+    MPI_Startall(2, all);
+    for (int part = 0; part < PARTS; ++part) {
+        if (part == PARTS - 1 && rank == slow) rest(pause_s);
+        MPI_Pready(part, all[1]);
+    }
+    MPI_Waitall(2, all, MPI_STATUSES_IGNORE);
+    if (++done == rounds) MPI_Request_free(&all[0]), MPI_Request_free(&all[1]);
+}
+#endif
 
 static void exchange(void)
 {
@@ -223,6 +307,13 @@ static const struct {
     {"noise", noisy_sum},
     {"pipeline", pipeline},
     {"probe", probe},
+    {"look", look},
+    {"grid", grid},
+    {"graph", graph},
+    {"epochs", epochs},
+#ifdef HAS_PARTITIONS
+    {"partitions", partitions},
+#endif
     {"halo", halo},
     {"exchange", exchange},
     {"uneven-exchange", exchange_uneven},

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ibprof.profile.profile_data import Side
+from ibprof.profile.profile_data import MessageSamples, Side
 from ibprof.profile.row_arrays import take_rows
 from ibprof.waiting.sample_matching import find_shape
 from ibprof.waiting.wait_split import MeasuredWaiting, is_local, measure_waiting
@@ -177,6 +177,49 @@ def test_messages_whose_ends_disagree_are_left_out() -> None:
     assert (found.contradictory, found.messages) == (50, 5 * 150 - 50)
 
 
+def test_a_call_that_waits_for_a_notifier_needs_no_message() -> None:
+    traces = pipeline().traces()
+    profile = derive_profile(traces)
+    rows = profile.message_samples
+    side = np.where(rows.side == Side.SENDER, Side.NOTIFIER, Side.WAITER).astype(np.uint8)
+    found = measure_waiting(replace(profile, message_samples=replace(rows, side=side)))
+    assert found is not None
+    assert found.messages == 0
+    assert found.total().wait_s == pytest.approx(true_wait(traces), rel=1e-9)
+    # A waiter without its notifier is not split.
+    alone = take_rows(replace(rows, side=side), (side == Side.WAITER) | (rows.number % 2 == 0))
+    missing = measure_waiting(replace(profile, message_samples=alone, ranks=profile.ranks[1:]))
+    assert missing is not None
+    assert missing.total().unsplit_s > 0.3 * missing.total().time_s
+
+
+def test_neighbours_wait_for_the_last_of_their_sources_alone() -> None:
+    run = late_in_turn()
+    profile = derive_profile(run.traces())
+    rows = profile.collective_samples
+    names = tuple("NEIGHBOR_ALLGATHER" if name == "ALLREDUCE" else name for name in profile.operations)
+    # Each rank receives from the one before it. The rank itself is the last of its sources.
+    ends = [(rank, peer) for rank in range(4) for peer in (rank - 1, rank) if peer >= 0]
+    columns = {name: np.zeros(len(ends), column) for name, column in MessageSamples.column_types().items()}
+    columns["communicator"][:] = rows.communicator[0]
+    columns["rank"][:], columns["peer"][:] = zip(*ends, strict=True)
+    columns["side"][:] = Side.SOURCE
+    sources = MessageSamples(**columns)
+    chain = replace(profile, operations=names, message_samples=sources)
+    found = measure_waiting(chain)
+    assert found is not None
+    instances = zip(rows.rank.tolist(), rows.number.tolist(), strict=True)
+    start = dict(zip(instances, rows.start_ns.tolist(), strict=True))
+    late = [start[rank - 1, number] - at for (rank, number), at in start.items() if rank]
+    assert found.total().wait_s == pytest.approx(sum(each for each in late if each > 0) * 1e-9, rel=1e-6)
+    assert found.total().unsplit_s == 0
+    # Where not all sources are known, nothing is.
+    torn = measure_waiting(replace(chain, message_samples=take_rows(sources, sources.rank != sources.peer)))
+    assert torn is not None
+    assert torn.total().wait_s == 0
+    assert torn.total().unsplit_s == pytest.approx(torn.total().time_s)
+
+
 @pytest.mark.parametrize(("name", "waiting"), [("Bcast", {0, 2, 3}), ("Reduce", {1})])
 def test_a_rooted_collective_waits_for_those_it_needs(name: str, waiting: set[int]) -> None:
     """In every other round a rank is late that others need: the root of a Bcast, another one in a Reduce."""
@@ -218,5 +261,5 @@ def test_local_calls_wait_for_nobody() -> None:
 def test_collectives_have_their_shapes() -> None:
     names = ("IALLREDUCE", "BCAST", "GATHERV_INIT", "SCAN", "NEIGHBOR_ALLTOALL", "COMM_SPLIT", "IBARRIER")
     assert [find_shape(name).name for name in names] == [
-        *("ALL", "FROM_ROOT", "TO_ROOT", "PREFIX", "UNKNOWN", "ALL", "ALL")
+        *("ALL", "FROM_ROOT", "TO_ROOT", "PREFIX", "NEIGHBOURS", "ALL", "ALL")
     ]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ibprof.profile.profile_data import (
+    UNKNOWN_BYTES,
     CallTimes,
     CollectiveSamples,
     Counters,
@@ -184,7 +185,7 @@ def _messages(
                 "number": number,
                 "tag": envelope[3],
                 "side": side,
-                "bytes": int(row["bytes"]),
+                "bytes": int(row["bytes"]) if side == SENT else UNKNOWN_BYTES,
                 "operation": number_of[row["name"].decode().upper()],
                 "post_ns": post,
                 **around(int(row["call"])),

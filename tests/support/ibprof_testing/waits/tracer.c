@@ -16,8 +16,13 @@
 #include <string.h>
 #include <time.h>
 
-enum { SENT, RECEIVED, COLLECTIVE }; // what a request or a row is of
-enum { BUCKETS = 4096, WINDOWS = 256, NAME_BYTES = 24 };
+enum {
+    SENT,
+    RECEIVED,
+    COLLECTIVE,
+    PROBED
+}; // what a request or a row is of; PROBED: of a message that is received later
+enum { BUCKETS = 4096, WINDOWS = 256, NAME_BYTES = 32 };
 
 struct call {
     char name[NAME_BYTES]; // without MPI_
@@ -174,10 +179,11 @@ static void finish_message(struct message message, const struct group *group, co
     if (message.side == RECEIVED && status) {
         int bytes = 0;
         if (status->MPI_SOURCE < 0) return;
-        PMPI_Get_count(status, MPI_BYTE, &bytes);
+        if (message.tag < -1) status = NULL; // partitioned: the status has the tag of the call
+        if (status) PMPI_Get_count(status, MPI_BYTE, &bytes);
         message.bytes = bytes;
-        message.tag = status->MPI_TAG;
-        message.peer = group->world[status->MPI_SOURCE];
+        if (status) message.tag = status->MPI_TAG;
+        if (status) message.peer = group->world[status->MPI_SOURCE];
     }
     message.call = (int64_t)calls.used;
     if (group->id) add(&messages, &message);
@@ -383,10 +389,111 @@ TIMED(Win_unlock, (int rank, MPI_Win window), (rank, window))
 TIMED(Win_lock_all, (int promises, MPI_Win window), (promises, window))
 TIMED(Win_unlock_all, (MPI_Win window), (window))
 TIMED(Win_flush, (int rank, MPI_Win window), (rank, window))
-TIMED(Win_post, (MPI_Group group, int promises, MPI_Win window), (group, promises, window))
-TIMED(Win_start, (MPI_Group group, int promises, MPI_Win window), (group, promises, window))
-TIMED(Win_complete, (MPI_Win window), (window))
-TIMED(Win_wait, (MPI_Win window), (window))
+
+// Pairs of calls of which the second one needs the first one are kept like messages. Late receivers are none of theirs.
+static void add_end(const char *name, int side, const struct group *group, int peer, int tag, int64_t start)
+{
+    struct message end = {.communicator = group->id, .side = side, .tag = tag, .post = start, .order = ++posted};
+    strncpy(end.name, name, NAME_BYTES - 1);
+    end.peer = group->world[peer], end.call = (int64_t)calls.used;
+    add(&messages, &end);
+}
+
+enum { POSTS, COMPLETIONS, EPOCHS };
+static struct epoch {
+    int count, *peers;
+} epochs[WINDOWS][EPOCHS]; // exposure, access
+
+static struct epoch *epoch_of(MPI_Win window, int which)
+{
+    for (int each = WINDOWS - 1; each >= 0; --each)
+        if (windows[each].group && windows[each].window == window) return &epochs[each][which];
+    abort();
+}
+
+static struct epoch *open_epoch(MPI_Win window, int which, MPI_Group group)
+{
+    struct epoch *epoch = epoch_of(window, which);
+    MPI_Group all;
+    PMPI_Group_size(group, &epoch->count);
+    int *ranks = malloc(sizeof(int) * (size_t)(epoch->count + 1));
+    for (int each = 0; each < epoch->count; ++each) ranks[each] = each;
+    epoch->peers = realloc(epoch->peers, sizeof(int) * (size_t)(epoch->count + 1));
+    PMPI_Win_get_group(window, &all);
+    PMPI_Group_translate_ranks(group, epoch->count, ranks, all, epoch->peers);
+    PMPI_Group_free(&all);
+    free(ranks);
+    return epoch;
+}
+
+static void add_ends(const char *name, int side, MPI_Win window, const struct epoch *epoch, int tag, int64_t start)
+{
+    const struct group *group = group_of_window(window);
+    for (int each = 0; group->id && each < epoch->count; ++each)
+        add_end(name, side, group, epoch->peers[each], tag, start);
+}
+
+#define EPOCH_CALL(name, parameters, arguments, after)                                                                 \
+    int MPI_##name parameters                                                                                          \
+    {                                                                                                                  \
+        NEXT(name);                                                                                                    \
+        const int64_t enter = now();                                                                                   \
+        const int result = next arguments;                                                                             \
+        const int64_t exit = now();                                                                                    \
+        after;                                                                                                         \
+        add_call(#name, enter, exit);                                                                                  \
+        return result;                                                                                                 \
+    }
+EPOCH_CALL(Win_post, (MPI_Group group, int promises, MPI_Win window), (group, promises, window),
+           add_ends("Win_post", SENT, window, open_epoch(window, 0, group), POSTS, enter))
+EPOCH_CALL(Win_start, (MPI_Group group, int promises, MPI_Win window), (group, promises, window),
+           add_ends("Win_start", PROBED, window, open_epoch(window, 1, group), POSTS, enter))
+EPOCH_CALL(Win_complete, (MPI_Win window), (window),
+           (add_ends("Win_complete", RECEIVED, window, epoch_of(window, 1), POSTS, enter),
+            add_ends("Win_complete", SENT, window, epoch_of(window, 1), COMPLETIONS, enter)))
+EPOCH_CALL(Win_wait, (MPI_Win window), (window),
+           add_ends("Win_wait", RECEIVED, window, epoch_of(window, 0), COMPLETIONS, enter))
+
+// -- neighbours
+
+static void add_edges(const char *name, MPI_Comm comm, int64_t start)
+{
+    enum { TAG = 1 << 30, MOST = 1024 };
+    static int from[MOST], to[MOST], weights[MOST];
+    const struct group *group = find_group(comm);
+    int kind, sources = 0, targets = 0, is_weighted;
+    PMPI_Topo_test(comm, &kind);
+    if (kind == MPI_CART) {
+        int dimensions;
+        PMPI_Cartdim_get(comm, &dimensions);
+        for (int each = 0; each < dimensions; ++each, sources += 2)
+            PMPI_Cart_shift(comm, each, 1, &from[sources], &from[sources + 1]);
+        targets = sources, memcpy(to, from, sizeof to);
+    } else if (kind == MPI_DIST_GRAPH) {
+        PMPI_Dist_graph_neighbors_count(comm, &sources, &targets, &is_weighted);
+        PMPI_Dist_graph_neighbors(comm, sources, from, weights, targets, to, weights);
+    } else {
+        PMPI_Graph_neighbors_count(comm, group->member, &sources);
+        PMPI_Graph_neighbors(comm, group->member, sources, from);
+        targets = sources, memcpy(to, from, sizeof to);
+    }
+    for (int each = 0; group->id && each < targets; ++each)
+        if (to[each] >= 0) add_end(name, SENT, group, to[each], TAG, start);
+    for (int each = 0; group->id && each < sources; ++each)
+        if (from[each] >= 0) add_end(name, RECEIVED, group, from[each], TAG, start);
+}
+#define AMONG_NEIGHBOURS(name, parameters, arguments)                                                                  \
+    EPOCH_CALL(name, parameters, arguments, if (is_tracing) add_edges(#name, comm, enter))
+AMONG_NEIGHBOURS(Neighbor_alltoall, (FROM_TO, MPI_Comm comm), (in, count, type, out, out_count, out_type, comm))
+AMONG_NEIGHBOURS(Neighbor_allgather, (FROM_TO, MPI_Comm comm), (in, count, type, out, out_count, out_type, comm))
+AMONG_NEIGHBOURS(Neighbor_alltoallv, (VECTORS, MPI_Comm comm),
+                 (in, counts, places, type, out, out_counts, out_places, out_type, comm))
+MAKES_COMM(Graph_create, (MPI_Comm comm, int nodes, const int index[], const int edges[], int reorder, MPI_Comm *made),
+           (comm, nodes, index, edges, reorder, made))
+MAKES_COMM(Dist_graph_create_adjacent,
+           (MPI_Comm comm, int sources, const int from[], const int from_weights[], int targets, const int to[],
+            const int to_weights[], MPI_Info info, int reorder, MPI_Comm *made),
+           (comm, sources, from, from_weights, targets, to, to_weights, info, reorder, made))
 
 // -- messages
 
@@ -431,6 +538,36 @@ REQUESTED(Send_init, const, SENT, 1)
 REQUESTED(Ssend_init, const, SENT, 1)
 REQUESTED(Recv_init, , RECEIVED, 1)
 
+#if MPI_VERSION >= 4 || (defined OMPI_MAJOR_VERSION && OMPI_MAJOR_VERSION >= 5)
+#define PARTS int parts, MPI_Count count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Info info
+#define PARTITIONED(name, qualifier, kind_)                                                                            \
+    int MPI_##name(qualifier void *data, PARTS, MPI_Request *request)                                                  \
+    {                                                                                                                  \
+        NEXT(name);                                                                                                    \
+        const int64_t enter = now();                                                                                   \
+        const int result = next(data, parts, count, type, peer, tag, comm, info, request);                             \
+        struct request model = {.kind = kind_, .is_persistent = 1, .group = find_group(comm)};                         \
+        model.message = make_message(#name, kind_, comm, peer, -2 - tag, parts * BYTES, enter);                        \
+        if (is_tracing && peer != MPI_PROC_NULL) keep_request(request, &model);                                        \
+        add_call(#name, enter, now());                                                                                 \
+        return result;                                                                                                 \
+    }
+PARTITIONED(Psend_init, const, SENT)
+PARTITIONED(Precv_init, , RECEIVED)
+
+// A partitioned send starts with its last partition.
+int MPI_Pready(int part, MPI_Request request)
+{
+    NEXT(Pready);
+    const int64_t enter = now();
+    struct request *found = *find_request(handle_of(&request));
+    if (found) found->message.post = enter;
+    const int result = next(part, request);
+    add_call("Pready", enter, now());
+    return result;
+}
+#endif
+
 static void start_request(uint64_t handle, int64_t at)
 {
     struct request *found = *find_request(handle);
@@ -469,6 +606,22 @@ int MPI_Recv(MESSAGE, MPI_Status *status)
     const int64_t exit = now();
     if (is_tracing && peer != MPI_PROC_NULL) finish_message(message, find_group(comm), used);
     add_call("Recv", enter, exit);
+    return result;
+}
+
+int MPI_Probe(int peer, int tag, MPI_Comm comm, MPI_Status *status)
+{
+    NEXT(Probe);
+    MPI_Status own, *used = status == MPI_STATUS_IGNORE ? &own : status;
+    const int64_t enter = now();
+    const int result = next(peer, tag, comm, used);
+    const int64_t exit = now();
+    if (is_tracing && peer != MPI_PROC_NULL) {
+        struct message message = make_message("Probe", RECEIVED, comm, peer, tag, 0, enter);
+        finish_message(message, find_group(comm), used);
+        if (find_group(comm)->id) ((struct message *)(void *)messages.items)[messages.used - 1].side = PROBED;
+    }
+    add_call("Probe", enter, exit);
     return result;
 }
 
@@ -563,7 +716,6 @@ FINISHING(Waitsome, (int count, MPI_Request all[], int *done, int which[], MPI_S
           (count, all, done, which, used), count, all, status, EACH, SOME)
 FINISHING(Testsome, (int count, MPI_Request all[], int *done, int which[], MPI_Status status[]),
           (count, all, done, which, used), count, all, status, EACH, SOME)
-TIMED(Probe, (int peer, int tag, MPI_Comm comm, MPI_Status *status), (peer, tag, comm, status))
 TIMED(Iprobe, (int peer, int tag, MPI_Comm comm, int *flag, MPI_Status *status), (peer, tag, comm, flag, status))
 
 int MPI_Request_free(MPI_Request *request)

@@ -20,7 +20,7 @@ from ibprof_testing.mpi.mpis import Mpi, compiler, environment
 
 SOURCE = Path(__file__).with_name("tracer.c")
 OUTPUT = "TRACER_OUTPUT"
-SENT, RECEIVED = 0, 1
+SENT, RECEIVED, PROBED = 0, 1, 3
 UNTIMED = frozenset({"Test", "Testall", "Testany", "Testsome", "Iprobe"})
 """Calls that return whether or not something has completed: they never wait."""
 
@@ -28,17 +28,17 @@ FROM_ROOT = frozenset({"Bcast", "Scatter", "Scatterv"})
 TO_ROOT = frozenset({"Reduce", "Gather", "Gatherv"})
 PREFIX = frozenset({"Scan", "Exscan"})
 
-CALL = np.dtype([("name", "S24"), ("enter", "i8"), ("exit", "i8")])
+CALL = np.dtype([("name", "S32"), ("enter", "i8"), ("exit", "i8")])
 INSTANCE = np.dtype(
     [
-        ("name", "S24"),
+        ("name", "S32"),
         ("communicator", "u8"),
         *((name, "i8") for name in ("number", "size", "member", "root", "bytes", "start", "call")),
     ]
 )
 MESSAGE = np.dtype(
     [
-        ("name", "S24"),
+        ("name", "S32"),
         ("communicator", "u8"),
         *((name, "i8") for name in ("side", "peer", "tag", "bytes", "post", "order", "call")),
     ]
@@ -131,9 +131,25 @@ def find_waits(traces: Sequence[Trace]) -> list[np.ndarray]:
     for sender, sent, receiver, received in match_messages(traces):
         wait_until(receiver, int(received["call"]), int(sent["post"]))
         call = traces[sender].calls[sent["call"]]
-        if call["exit"] > received["post"]:
+        if call["exit"] > received["post"] and not sent["name"].startswith((b"Win_", b"Neighbor_")):
             wait_until(sender, int(sent["call"]), int(received["post"]))
+    for sent, receiver, probed in _match_probes(traces):
+        wait_until(receiver, int(probed["call"]), int(sent["post"]))
     return waits
+
+
+def _match_probes(traces: Sequence[Trace]) -> list[tuple[np.void, int, np.void]]:
+    """Return the sender's end, receiver, and the call that waited for it and left the message to a later call."""
+    probes: dict[tuple[int, ...], list[np.void]] = defaultdict(list)
+    for rank, trace in enumerate(traces):
+        for row in trace.messages[trace.messages["side"] == PROBED]:
+            probes[int(row["peer"]), rank, int(row["communicator"]), int(row["tag"])].append(row)
+    found, left = [], {envelope: sorted(rows, key=lambda row: int(row["order"])) for envelope, rows in probes.items()}
+    for sender, sent, receiver, received in match_messages(traces):
+        rows = left.get((sender, receiver, int(received["communicator"]), int(received["tag"])), [])
+        while rows and rows[0]["order"] < received["order"]:
+            found.append((sent, receiver, rows.pop(0)))
+    return found
 
 
 def _group_instances(traces: Sequence[Trace]) -> dict[tuple[int, int], list[tuple[int, np.void]]]:
@@ -148,7 +164,7 @@ def match_messages(traces: Sequence[Trace]) -> list[tuple[int, np.void, int, np.
     """Return sender, its end, receiver, its end of each message: both in the order in which they were posted."""
     ends: tuple[dict[tuple[int, ...], list[np.void]], ...] = (defaultdict(list), defaultdict(list))
     for rank, trace in enumerate(traces):
-        for row in trace.messages:
+        for row in trace.messages[trace.messages["side"] != PROBED]:
             pair = (rank, int(row["peer"])) if row["side"] == SENT else (int(row["peer"]), rank)
             ends[row["side"]][(*pair, int(row["communicator"]), int(row["tag"]))].append(row)
     found = []

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ */
+#include "platform/system.h"
+#include "calls/sampled_epochs.h"
+#include "calls/sampled_messages.h"
+#include "counting/envelopes.h"
+#include "counting/message_order.h"
+#include "counting/samples.h"
+#include "libmpi/communicators.h"
+#include "libmpi/lock.h"
+#include "platform/clock.h"
+#include "recording/operations.h"
+
+#include <stdbool.h>
+
+enum { WINDOWS = 16, PEERS_MAX = 64, TAG_OF_POSTS = 0, TAG_OF_COMPLETIONS = 1 };
+
+/* The processes of an epoch that goes on, by their ranks in the window. */
+struct epoch {
+    int count;
+    int peer[PEERS_MAX];
+};
+
+static struct window {
+    /* 0 in a free place. */
+    ibp_handle handle;
+    struct epoch access, exposure;
+} windows[WINDOWS];
+
+/* An epoch found no space: the numbers of later ones are unknown. */
+static bool is_lost;
+
+/* Return the entry of a window, made if needed; NULL where there is no space. */
+static struct window *find(ibp_handle handle)
+{
+    struct window *free_place = NULL;
+
+    for (unsigned i = 0; i < WINDOWS; i++) {
+        if (windows[i].handle == handle) return &windows[i];
+        if (!windows[i].handle && !free_place) free_place = &windows[i];
+    }
+    if (free_place) *free_place = (struct window){.handle = handle};
+    return free_place;
+}
+
+void ibp_epochs_forget(ibp_handle window)
+{
+    for (unsigned i = 0; i < WINDOWS; i++)
+        if (windows[i].handle == window) windows[i].handle = 0;
+}
+
+/* Read the ranks in a window that the members of a group have. Without the lock. Return false where they are unknown. */
+static bool read_group(ibp_handle group, ibp_handle window, struct epoch *into)
+{
+    ibp_handle all = 0;
+    int ranks[PEERS_MAX];
+    bool is_read;
+
+    if (ibp_mpi.group_size(group, &into->count) || into->count > PEERS_MAX) return false;
+    if (ibp_mpi.win_get_group(window, &all)) return false;
+    for (int i = 0; i < into->count; i++) ranks[i] = i;
+    is_read = !ibp_mpi.group_translate_ranks(group, into->count, ranks, all, into->peer);
+    ibp_mpi.group_free(&all);
+    return is_read;
+}
+
+/* Number the posts or completions of the processes of an epoch, and keep samples of a call. */
+static void keep(ibp_handle window, const struct epoch *epoch, int tag, enum ibp_side side, bool is_last,
+                 struct ibp_instance_known *known, uint64_t exit_ns)
+{
+    const enum ibp_side end = side == IBP_SIDE_NOTIFIER ? IBP_SIDE_SENDER : IBP_SIDE_RECEIVER;
+
+    for (int i = 0; i < epoch->count; i++) {
+        const struct ibp_numbered numbered =
+            (is_last ? ibp_envelope_number : ibp_envelope_peek)(window, epoch->peer[i], tag, end);
+
+        if (!numbered.is_sampled || !ibp_counting) continue;
+        ibp_message_set_number(known, &numbered, tag);
+        ibp_message_keep(known, side, known->origin, known->start_ns, exit_ns);
+    }
+}
+
+static bool begins_epoch(unsigned operation)
+{
+    return operation == IBP_OPERATION_Win_post || operation == IBP_OPERATION_Win_start;
+}
+
+uint64_t ibp_epoch_begin(unsigned operation)
+{
+    const bool ends = operation == IBP_OPERATION_Win_complete || operation == IBP_OPERATION_Win_wait ||
+                      operation == IBP_OPERATION_Win_test;
+
+    return ibp_sampling && (ends || begins_epoch(operation)) ? ibp_clock_monotonic_ns() : 0;
+}
+
+void ibp_epoch_end(uint64_t enter_ns, const struct ibp_called *called)
+{
+    const unsigned operation = called->operation;
+    const ibp_handle handle = IBP_HANDLE(called->arguments[begins_epoch(operation) ? 2 : 0]);
+    const uint64_t exit_ns = ibp_clock_monotonic_ns();
+    struct ibp_instance_known known = {.bytes = IBP_BYTES_UNKNOWN, .start_ns = enter_ns};
+    struct epoch begun = {0};
+    struct window *window;
+
+    if (!ibp_sampling || ibp_mpi.is_behind_layer || is_lost) return;
+    if (operation == IBP_OPERATION_Win_test && !*(const int *)called->arguments[1]) return;
+    if (begins_epoch(operation) && !read_group(IBP_HANDLE(called->arguments[0]), handle, &begun)) is_lost = true;
+    ibp_lock();
+    window = find(handle);
+    if (!window) is_lost = true;
+    if (!is_lost) {
+        ibp_window_find(handle);
+        known.origin = ibp_call_origin_record(called->call);
+        switch (operation) {
+        case IBP_OPERATION_Win_post:
+            window->exposure = begun;
+            keep(handle, &begun, TAG_OF_POSTS, IBP_SIDE_NOTIFIER, true, &known, exit_ns);
+            break;
+        case IBP_OPERATION_Win_start:
+            window->access = begun;
+            keep(handle, &begun, TAG_OF_POSTS, IBP_SIDE_WAITER, false, &known, exit_ns);
+            break;
+        case IBP_OPERATION_Win_complete:
+            keep(handle, &window->access, TAG_OF_POSTS, IBP_SIDE_WAITER, true, &known, exit_ns);
+            keep(handle, &window->access, TAG_OF_COMPLETIONS, IBP_SIDE_NOTIFIER, true, &known, exit_ns);
+            window->access.count = 0;
+            break;
+        default:
+            keep(handle, &window->exposure, TAG_OF_COMPLETIONS, IBP_SIDE_WAITER, true, &known, exit_ns);
+            window->exposure.count = 0;
+        }
+    }
+    ibp_unlock();
+}
