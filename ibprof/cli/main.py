@@ -32,7 +32,7 @@ examples:
 _GROUPS = {
     "most used": ("run", "report", "place", "view", "doctor"),
     "recordings and profiles": ("info", "calls", "matrix", "diff", "watch", "collect", "nccl", "site"),
-    "fabrics": ("layout", "routes", "topology", "latency"),
+    "fabrics": ("layout", "routes", "rings", "topology", "latency"),
     "predictions": ("sim", "scaling"),
     "setting up": ("demo", "env", "lib", "completion"),
 }

@@ -74,7 +74,7 @@ def test_names_of_scripts_and_commands() -> None:
     of_the_converter = ["latency", "layout", "place", "report", "routes", "scaling", "sim", "site", "topology", "view"]
     assert sorted(["ibprof", *(f"ibprof-{name}" for name in of_the_converter)]) == SCRIPTS
     recorder = ["calls", "collect", "completion", "doctor", "env", "info", "lib", "matrix", "nccl", "run"]
-    assert sorted([*recorder, *of_the_converter, "demo", "diff", "watch"]) == COMMANDS
+    assert sorted([*recorder, *of_the_converter, "demo", "diff", "rings", "watch"]) == COMMANDS
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ibprof.errors import InconsistentError, InputError, UsageError
+from ibprof_converter.cli.place import torchrun_script
 from ibprof_converter.fabric.guid2lid import read_lid_ranges
 from ibprof_converter.fabric.link_formats import read_fabric
 from ibprof_converter.fabric.node_names import read_name_map
 from ibprof_converter.routing.far import read_far
 from ibprof_converter.routing.table_formats import read_tables
 from ibprof_converter.traffic.hostlists import read_host_list
+from ibprof_converter.traffic.nccl_topology import read_nccl_graphs, read_nccl_topology
 from ibprof_converter.traffic.port_counters import read_counters
 from ibprof_testing.lab.db_csv import write_db_csv
 from ibprof_testing.lab.far import FarForm, write_far
@@ -58,6 +60,9 @@ READERS: list[tuple[str, Callable[[Path], object]]] = [
     ("leaf1.json", read_fabric),
     ("hostfile", read_hosts),
     ("rankfile", read_hosts),
+    ("launch.sh", read_hosts),
+    ("graph.xml", read_nccl_graphs),
+    ("topology.xml", read_nccl_topology),
 ]
 
 LISTS = {
@@ -75,6 +80,12 @@ LISTS = {
     "fabric.pm": b"-----\nPort=1 Lid=0x0002 GUID=0x0002c90200400000 Device=54000 Port Name=leaf1/P1\n-----\n"
     b"link_down_counter=0x00\nport_xmit_data=0x00000007\nport_xmit_data_extended=0x0000000000000009\n"
     b"-----\nPort=2 Lid=2 GUID=0x0002c90200400000 Device=54000 Port Name=leaf1/P2\nport_xmit_data=7\n",
+    "launch.sh": torchrun_script(["a", "b"]).encode(),
+    "graph.xml": b'<graphs version="1">\n <graph id="0" pattern="4" crossnic="0">\n  <channel>\n   <net dev="0"/>\n'
+    b'   <gpu dev="0x1" rank="0"/>\n   <net dev="0"/>\n  </channel>\n </graph>\n</graphs>\n',
+    "topology.xml": b'<system version="1">\n <cpu numaid="0">\n  <pci busid="0000:07:00.0">\n'
+    b'   <gpu dev="0" rank="0"/>\n   <nic>\n    <net name="mlx5_0" dev="0" guid="0x1"/>\n   </nic>\n  </pci>\n'
+    b" </cpu>\n</system>\n",
     "rankfile": b"rank 0=a slot=0\nrank 1=b slot=1:0\n",
 }
 

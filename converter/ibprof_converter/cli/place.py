@@ -74,6 +74,7 @@ class PlacementFiles:
         mpich_hosts: file for the value of hydra's `-hosts`.
         host_a_rank: file with one host per rank, for Slurm and Open MPI.
         mpich_hostfile: file for hydra's `-f`.
+        torchrun: script that starts torchrun on each host.
         for_sbatch: file for options of Slurm's `sbatch`; a second file with suffix `.hosts` has one host per rank.
         cores_per_rank: cores of each rank in the rank file.
     """
@@ -84,6 +85,7 @@ class PlacementFiles:
     mpich_hosts: Path | None = None
     host_a_rank: Path | None = None
     mpich_hostfile: Path | None = None
+    torchrun: Path | None = None
     for_sbatch: Path | None = None
     cores_per_rank: int = 1
 
@@ -124,6 +126,7 @@ def write_placement(files: PlacementFiles, hosts: Sequence[str], leaves: int = 0
         (files.host_a_rank, host_per_rank),
         (files.mpich_hostfile, mpich_hostfile),
         (files.mpich_hosts, lambda names: mpich_hosts(names) + "\n"),
+        (files.torchrun, torchrun_script),
         (files.for_sbatch, lambda names: sbatch_options(names, order, leaves)),
         (order, host_per_rank),
     )
@@ -159,6 +162,34 @@ def open_mpi_hostfile(hosts: Sequence[str]) -> str:
 def host_per_rank(hosts: Sequence[str]) -> str:
     """Return one host per rank: `SLURM_HOSTFILE` of `srun --distribution=arbitrary`; Open MPI's `--map-by seq`."""
     return "".join(f"{host}\n" for host in hosts)
+
+
+def torchrun_script(hosts: Sequence[str]) -> str:
+    """Return a script that starts torchrun on each host with the number of its node.
+
+    Raises:
+        UsageError: hosts have different numbers of ranks, ranks of a host are not consecutive, or a host's name cannot
+            be in a script.
+    """
+    runs = [(host, len(list(same))) for host, same in groupby(hosts)]
+    names = [host for host, _ in runs]
+    if len(set(names)) < len(names) or len({count for _, count in runs}) > 1:
+        raise UsageError(
+            "--torchrun: torchrun numbers ranks by host, as many on each: --slots N, N of each host's GPUs"
+        )
+    if odd := [name for name in names if not re.fullmatch(r"[\w.-]+", name, re.ASCII)]:
+        raise UsageError(f"--torchrun: {quote_found(odd[0])} cannot be the name of a host")
+    cases = "".join(f"{name}|{name}.*) node_rank={number} ;;\n" for number, name in enumerate(names))
+    return (
+        f"""#!/bin/sh
+# Start on each host: srun -N{len(names)} --ntasks-per-node=1 sh FILE train.py ...
+case "$(hostname)" in
+{cases}*) echo "$(hostname) is not a host of this job" >&2; exit 1 ;;
+esac
+exec torchrun --nnodes={len(names)} --node-rank="$node_rank" --nproc-per-node={runs[0][1]} """
+        f"""--master-addr={names[0]} --master-port="${{MASTER_PORT:-29500}}" "$@"
+"""
+    )
 
 
 def sbatch_options(hosts: Sequence[str], order: Path | None, leaves: int) -> str:
@@ -306,6 +337,9 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         type=Path,
         help="for Slurm: sbatch $(cat FILE) job.sh; the order of the ranks goes to FILE.hosts",
+    )
+    outputs.add_argument(
+        "--torchrun", metavar="FILE", type=Path, help="for PyTorch: a script to start on each host, `sh FILE train.py`"
     )
     outputs.add_argument("--json", action="store_true", help="the comparison for programs, on stdout")
     return parser

@@ -5,6 +5,7 @@ node[01-04,7],login1            Slurm (SLURM_JOB_NODELIST, `scontrol show hostna
 node01 slots=4                  Open MPI hostfile; also node01:4 (MPICH), and max_slots
 node01                          PBS ($PBS_NODEFILE): a line for each slot, so names repeat
 rank 0=node01 slot=0:1          Open MPI rank file
+node01|node01.*) node_rank=0 ;; the script of `ibprof-place --torchrun`: hosts with `--nproc-per-node` ranks each
 
 In tables with a column NODELIST, as Slurm's sinfo and squeue print them, that column is read. In `scontrol show job`,
 NodeList is read.
@@ -28,6 +29,8 @@ _RANK_LINE = re.compile(r"rank\s+([0-9]{1,8})\s*=\s*(\S+)(?:\s+slots?\s*=\s*\S+)
 _HOST_LINE = re.compile(r"(?:[^\s@]+@)?([^\s:=,\[\]]+)(?::([0-9]{1,6}))?((?:\s+[a-z_-]+\s*=\s*\S+)*)", re.IGNORECASE)
 _SLOTS = re.compile(r"(?<!\S)slots\s*=\s*(\S+)", re.IGNORECASE)
 _NUMBER = re.compile(r"[0-9]{1,6}")
+_TORCHRUN = re.compile(r"([\w.-]+)\|\1\.\*\) node_rank=([0-9]{1,6}) ;;", re.ASCII)
+_PER_NODE = re.compile(r"\s--nproc-per-node=([0-9]{1,6})\s")
 _COLUMNS = ("NODELIST", "NODELIST(REASON)")
 _JOB, _NODE_LIST = "JobId=", re.compile(r"(?<!\S)NodeList=(\S+)")
 _RELATIVE = re.compile(r"\+n[0-9]+", re.IGNORECASE)
@@ -36,6 +39,8 @@ _RELATIVE = re.compile(r"\+n[0-9]+", re.IGNORECASE)
 def looks_like_host_list(text: str) -> bool:
     """Return true if the first line with content belongs to a host list, not to a CSV file."""
     line = next(_lines_with_content(text), (0, ""))[1]
+    if _TORCHRUN.search(text):
+        return True
     if set(line.split()) & set(_COLUMNS) or line.startswith(_JOB):
         return True
     return bool(_RANK_LINE.fullmatch(line)) or ("," not in line and bool(_HOST_LINE.fullmatch(line))) or "[" in line
@@ -159,6 +164,8 @@ def _is_expression(line: str) -> bool:
 
 def _read_lines(path: Path) -> list[tuple[int, str]]:
     lines = list(_lines_with_content(read_dump(path).decode("utf-8-sig", "backslashreplace")))
+    if any(_TORCHRUN.fullmatch(line) for _, line in lines):
+        return list(_read_torchrun(path, lines))
     heads = lines[0][1].split() if lines else []
     for column, head in enumerate(heads):
         if head in _COLUMNS:
@@ -167,6 +174,20 @@ def _read_lines(path: Path) -> list[tuple[int, str]]:
         found = ((number, _NODE_LIST.search(line)) for number, line in lines)
         return [(number, match[1]) for number, match in found if match and not match[1].startswith("(")]
     return lines
+
+
+def _read_torchrun(path: Path, lines: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """Yield a hostfile's line for each host of a script for torchrun."""
+    slots = next((match[1] for _, line in lines if (match := _PER_NODE.search(line))), None)
+    if slots is None:
+        raise InputError(path, None, "torchrun with --nproc-per-node=N", "none")
+    count = 0
+    for number, line in lines:
+        if match := _TORCHRUN.fullmatch(line):
+            if int(match[2]) != count:
+                raise InputError(path, number, f"node_rank={count}", f"node_rank={match[2]}")
+            count += 1
+            yield number, f"{match[1]} slots={slots}"
 
 
 def _take_column(path: Path, lines: list[tuple[int, str]], column: int, is_last: bool) -> Iterator[tuple[int, str]]:

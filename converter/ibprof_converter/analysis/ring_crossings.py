@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which leaf switches NCCL's rings cross in an order of hosts, and an order in which they cross fewer.
+
+A ring enters a host by one network device, passes its GPUs, and leaves by another to the next host in the order of
+ranks. All hosts are taken to have the channels of the given graph.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from ibprof.errors import InconsistentError, UsageError
+from ibprof.text.quantities import count_of
+from ibprof_converter.analysis.pipeline_results import RoutedFabric
+from ibprof_converter.fabric.fabric_graph import NodeKind
+from ibprof_converter.fabric.node_names import natural_key, show_some
+from ibprof_converter.traffic.hosts import HostIndex
+from ibprof_converter.traffic.nccl_topology import CROSS_ALTERNATELY, RING, NcclGraph, NcclTopology
+
+_SHOWN = 4
+
+Leaf = tuple[int, int]
+"""Rail and node of a switch."""
+
+
+@dataclass(frozen=True, slots=True)
+class RingCrossings:
+    """The hops of one channel's ring between hosts.
+
+    Attributes:
+        channel: number of the channel.
+        adapters: names of the adapters by which the ring enters and leaves the first host.
+        hops: number of hops between hosts.
+        crossings: (leaf switch, next leaf switch) -> number of hops between them.
+        between_rails: hops between subnets that no switch joins.
+    """
+
+    channel: int
+    adapters: tuple[str, ...]
+    hops: int
+    crossings: dict[tuple[str, str], int]
+    between_rails: int
+
+    def as_json(self) -> dict[str, object]:
+        """Return plain values."""
+        rows = [{"from": one, "to": other, "hops": count} for (one, other), count in self.crossings.items()]
+        return asdict(self) | {"crossings": rows}
+
+    def describe(self) -> str:
+        """Return a sentence on the leaf switches that the ring crosses."""
+        by = f"ring of channel {self.channel} ({' -> '.join(self.adapters)})"
+        if self.between_rails:
+            return f"{by} cannot pass {self.between_rails} of {self.hops} hops: the adapters are on different rails"
+        if not self.crossings:
+            return f"{by} stays on its leaf switch: {count_of(self.hops, 'hop')}"
+        most = sorted(self.crossings.items(), key=lambda item: (-item[1], item[0]))
+        shown = [f"{one} -> {other} {count_of(count, 'time')}" for (one, other), count in most]
+        return f"{by} crosses {show_some(shown, _SHOWN)}; {sum(self.crossings.values())} of {self.hops} hops"
+
+
+@dataclass(frozen=True, slots=True)
+class RingReport:
+    """NCCL's rings over hosts.
+
+    Attributes:
+        hosts: hosts in the order of ranks.
+        rings: the ring of each channel.
+        gpus: GPU -> names of the nearest adapters; empty without a topology.
+        better: hosts in an order with fewer crossings; the given order if none was found.
+        better_crossings: number of crossings in that order.
+        least_crossings: lower bound over all orders.
+        ranks_per_host: number of GPUs of a host.
+        notes: sentences on assumptions.
+    """
+
+    hosts: tuple[str, ...]
+    rings: tuple[RingCrossings, ...]
+    gpus: dict[str, tuple[str, ...]]
+    better: tuple[str, ...]
+    better_crossings: int
+    least_crossings: int
+    ranks_per_host: int
+    notes: tuple[str, ...]
+
+    @property
+    def crossings(self) -> int:
+        """Number of hops between leaf switches, over all rings."""
+        return sum(sum(ring.crossings.values()) for ring in self.rings)
+
+    def as_json(self) -> dict[str, object]:
+        """Return plain values."""
+        return asdict(self) | {"rings": [ring.as_json() for ring in self.rings], "crossings": self.crossings}
+
+    def describe(self) -> Iterator[str]:
+        """Yield the lines of the report."""
+        yield from self.notes
+        yield from (f"GPU {name}: nearest adapters {', '.join(nets)}" for name, nets in self.gpus.items())
+        yield from (ring.describe() for ring in self.rings)
+        crossed = f"{count_of(self.crossings, 'hop')} cross leaf switches"
+        if self.better_crossings < self.crossings:
+            kept = "keeps each ring on its rail" if not self.better_crossings else f"needs {self.better_crossings}"
+            order = show_some(self.better, 2 * _SHOWN)
+            yield f"{crossed}; the rank order {order} {kept} (at least {self.least_crossings})"
+        else:
+            yield f"{crossed}; no better rank order is known (at least {self.least_crossings})"
+
+
+def follow_rings(
+    fabric: RoutedFabric, graphs: Sequence[NcclGraph], topology: NcclTopology | None, names: Sequence[str]
+) -> RingReport:
+    """Return the leaf switches that rings cross.
+
+    Args:
+        fabric: the rails.
+        graphs: NCCL's graphs of a host.
+        topology: NCCL's topology of a host, which names its network devices; None: devices are numbered like the ports
+            of a host, by rail and name.
+        names: hosts in the order of ranks; empty: all hosts.
+
+    Raises:
+        UsageError: a host is unknown.
+        InconsistentError: there is no ring over a network, or a host lacks one of its adapters.
+    """
+    graph = next((each for each in graphs if each.pattern == RING and any(c.nets for c in each.channels)), None)
+    if graph is None:
+        raise InconsistentError("NCCL's graphs have no ring over a network: was the file dumped by a job on one host?")
+    order = _find_hosts(fabric, names)
+    if len(order) < 2:
+        raise UsageError(f"rings between hosts need 2 hosts, found {len(order)}")
+    channels = [channel for channel in graph.channels if channel.nets]
+    devices = sorted({net for channel in channels for net in channel.nets})
+    label = {net.dev: net.name for net in topology.nets} if topology else {}
+    found = [_find_adapters(fabric, host, devices, label) for host in order]
+    leaves = [{dev: leaf for dev, (leaf, _) in each.items()} for each in found]
+    alternates = graph.cross_nic == CROSS_ALTERNATELY and len(channels) % 2 == 0
+    nets = [channel.nets for channel in channels]
+    other = [nets[number ^ 1] for number in range(len(nets))] if alternates else nets
+
+    def count(places: Sequence[Mapping[int, Leaf]]) -> list[Counter[tuple[Leaf, Leaf]]]:
+        sums: list[Counter[tuple[Leaf, Leaf]]] = [Counter() for _ in channels]
+        for place, here in enumerate(places):
+            following = (place + 1) % len(places)
+            for number, sum_ in enumerate(sums):
+                leaving = (other if place % 2 else nets)[number][1]
+                entering = (other if following % 2 else nets)[number][0]
+                sum_[here[leaving], places[following][entering]] += 1
+        return sums
+
+    def total(sums: Sequence[Counter[tuple[Leaf, Leaf]]]) -> int:
+        return sum(number for each in sums for (one, two), number in each.items() if one != two)
+
+    sums = count(leaves)
+    better = _order_by_leaf(fabric, order, leaves, devices)
+    better_total = total(count([leaves[place] for place in better]))
+    if better_total >= total(sums):
+        better, better_total = list(range(len(order))), total(sums)
+    least = 0
+    for pair in nets:
+        used = {each[dev] for each in leaves for dev in pair}
+        least += len(used) if len(used) > 1 and pair[0] == pair[1] and not alternates else 0
+    rings = [
+        RingCrossings(
+            channel.number,
+            tuple(dict.fromkeys(found[0][dev][1] for dev in channel.nets)),
+            len(order),
+            {
+                (_name(fabric, one), _name(fabric, two)): n
+                for (one, two), n in each.items()
+                if one != two and one[0] == two[0]
+            },
+            sum(n for (one, two), n in each.items() if one[0] != two[0]),
+        )
+        for channel, each in zip(channels, sums, strict=True)
+    ]
+    notes = [] if topology else ["network devices are numbered like the ports of a host; --topology names them"]
+    if others := [str(each.number) for each in graphs if each is not graph]:
+        notes.append(f"graphs {', '.join(others)} are no rings; their hops between hosts are not followed")
+    host_names = fabric.hosts.name
+    return RingReport(
+        tuple(host_names[host] for host in order),
+        tuple(rings),
+        _serve_gpus(topology) if topology else {},
+        tuple(host_names[order[place]] for place in better),
+        better_total,
+        min(least, better_total),
+        len(channels[0].gpus),
+        tuple(notes),
+    )
+
+
+def _serve_gpus(topology: NcclTopology) -> dict[str, tuple[str, ...]]:
+    return {f"{gpu.dev} ({gpu.name})": tuple(net.name for net in topology.nearest(gpu)) for gpu in topology.gpus}
+
+
+def _find_hosts(fabric: RoutedFabric, names: Sequence[str]) -> list[int]:
+    if not names:
+        return sorted(range(len(fabric.hosts.name)), key=lambda host: natural_key(fabric.hosts.name[host]))
+    index = HostIndex(fabric.hosts.name, fabric.hosts.shared)
+    found = [index.find(name) for name in names]
+    for name, host in zip(names, found, strict=True):
+        if host is None:
+            raise UsageError(f"--hosts: no host {name!r} in the fabric{index.describe_unknown(name)}")
+    return [host for host in dict.fromkeys(found) if host is not None]
+
+
+def _find_adapters(
+    fabric: RoutedFabric, host: int, devices: Sequence[int], label: Mapping[int, str]
+) -> dict[int, tuple[Leaf, str]]:
+    """Return the leaf switch and the name of a host's adapter for each network device."""
+    ports = []
+    for rail, each in enumerate(fabric.fabrics):
+        for lid in fabric.hosts.ports[host, rail].tolist():
+            if lid:
+                node = int(each.lid_node[lid])
+                ends = np.argwhere(each.link_node == node)
+                peers = [int(each.link_node[link, 1 - end]) for link, end in ends.tolist()]
+                switch = next((peer for peer in peers if each.node_kind[peer] == NodeKind.SWITCH), None)
+                if switch is not None:
+                    name = each.node_name[node].replace(fabric.hosts.name[host], "", 1).strip(" -_.'")
+                    ports.append(((rail, switch), name))
+    found = {}
+    for dev in devices:
+        if dev in label:
+            place = next(
+                (port for port in ports if label[dev].casefold() in (port[1].casefold(), *port[1].casefold().split())),
+                None,
+            )
+        else:
+            place = ports[dev] if dev < len(ports) else None
+        if place is None:
+            wanted = label.get(dev) or f"network device {dev}"
+            had = show_some([name for _, name in ports], 10)
+            raise InconsistentError(f"host {fabric.hosts.name[host]} has no {wanted}; its adapters are {had}")
+        found[dev] = place
+    return found
+
+
+def _order_by_leaf(
+    fabric: RoutedFabric, order: Sequence[int], leaves: Sequence[Mapping[int, Leaf]], devices: Sequence[int]
+) -> list[int]:
+    """Return the places of hosts so that hosts with the same leaf switches follow each other.
+
+    Groups of hosts begin with the first host; the next group shares most leaf switches with the one before.
+    """
+    groups: dict[tuple[Leaf, ...], list[int]] = {}
+    for place in sorted(range(len(order)), key=lambda place: natural_key(fabric.hosts.name[order[place]])):
+        groups.setdefault(tuple(leaves[place][dev] for dev in devices), []).append(place)
+    left = list(groups)
+    chain = [left.pop(0)]
+    while left:
+        shared = [sum(one == two for one, two in zip(chain[-1], each, strict=True)) for each in left]
+        chain.append(left.pop(shared.index(max(shared))))
+    return [place for key in chain for place in groups[key]]
+
+
+def _name(fabric: RoutedFabric, leaf: Leaf) -> str:
+    return fabric.fabrics[leaf[0]].node_name[leaf[1]]

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ibprof rings`: which leaf switches NCCL's rings cross, and a rank order with which they cross fewer."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from ibprof.cli.command import make_parser, run_command
+from ibprof_converter.analysis.output_files import check_files, open_output
+from ibprof_converter.analysis.pipeline_options import FabricOptions
+from ibprof_converter.choices import ALL_INTERFACES, COMPUTE, STORAGE
+from ibprof_converter.cli.place import placement_csv, torchrun_script
+from ibprof_converter.cli.printing import print_result
+
+NAME = "ibprof rings"
+
+_EXAMPLE = """\
+examples:
+  NCCL_GRAPH_DUMP_FILE=graph.xml NCCL_TOPO_DUMP_FILE=topo.xml torchrun ... train.py
+  ibprof rings ibdiagnet.lst --graph graph.xml --topology topo.xml --hosts hosts.txt
+  ibprof rings ibdiagnet.lst --graph graph.xml --hosts hosts.txt --torchrun launch.sh
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `ibprof rings`."""
+    return run_command(NAME, _follow, argv)
+
+
+def _follow(argv: Sequence[str] | None) -> None:
+    arguments = _parser().parse_args(argv)
+    # --help and invalid options do not need the analysis, which is slow to import.
+    from ibprof_converter.analysis.pipeline_stages import read_routed_fabric  # noqa: PLC0415
+    from ibprof_converter.analysis.ring_crossings import follow_rings  # noqa: PLC0415
+    from ibprof_converter.traffic.hostlists import read_listed_hosts  # noqa: PLC0415
+    from ibprof_converter.traffic.interfaces import describe_interfaces  # noqa: PLC0415
+    from ibprof_converter.traffic.nccl_topology import read_nccl_graphs, read_nccl_topology  # noqa: PLC0415
+
+    options = FabricOptions(tuple(arguments.fabric), interfaces=arguments.interfaces)
+    read = (arguments.graph, arguments.topology, arguments.hosts)
+    check_files((*options.files(), *filter(None, read)), {"-o": arguments.output, "--torchrun": arguments.torchrun})
+    graphs = read_nccl_graphs(arguments.graph)
+    topology = read_nccl_topology(arguments.topology) if arguments.topology else None
+    hosts = [each.name for each in read_listed_hosts(arguments.hosts)] if arguments.hosts else []
+    fabric = read_routed_fabric(options)
+    report = follow_rings(fabric, graphs, topology, list(dict.fromkeys(hosts)))
+    ranks = [name for name in report.better for _ in range(report.ranks_per_host)]
+    for path, write in ((arguments.output, placement_csv), (arguments.torchrun, torchrun_script)):
+        if path is not None:
+            with open_output(path) as file:
+                file.write(write(ranks))
+    lines = [*describe_interfaces(fabric.fabrics), *report.describe()]
+    print_result(report.as_json(), lines, arguments.json)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = make_parser(
+        NAME,
+        "Follow the rings of NCCL's channels from host to host, and report the leaf switches that they cross. All "
+        "hosts are taken to have the channels of the one whose files are read.",
+        _EXAMPLE,
+    )
+    parser.add_argument(
+        "fabric", nargs="+", metavar="LST", help="the fabric: dumps, folders, or synthetic (several: rails)"
+    )
+    parser.add_argument(
+        "--graph", metavar="FILE", type=Path, required=True, help="what NCCL wrote to NCCL_GRAPH_DUMP_FILE"
+    )
+    parser.add_argument(
+        "--topology",
+        metavar="FILE",
+        type=Path,
+        help="what NCCL wrote to NCCL_TOPO_DUMP_FILE, or read from NCCL_TOPO_FILE: names of network devices",
+    )
+    parser.add_argument(
+        "--hosts",
+        metavar="FILE",
+        type=Path,
+        help="hosts in the order of ranks: a hostfile, a rank file, a Slurm list, or a script of --torchrun "
+        "(default: all)",
+    )
+    parser.add_argument(
+        "--interfaces",
+        metavar="WHICH",
+        help=f"adapters that jobs use: {COMPUTE}, {STORAGE}, {ALL_INTERFACES}, or names",
+    )
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", type=Path, help="the better order as placement.csv: rank,host"
+    )
+    parser.add_argument(
+        "--torchrun", metavar="FILE", type=Path, help="the better order as a script to start on each host"
+    )
+    parser.add_argument("--json", action="store_true", help="the same for programs")
+    return parser

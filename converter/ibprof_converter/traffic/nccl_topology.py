@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read NCCL's XML: the topology of a host (NCCL_TOPO_DUMP_FILE), and its channels (NCCL_GRAPH_DUMP_FILE).
+
+    <system version="1">                      <graphs version="1">
+      <cpu numaid="0">                          <graph id="0" pattern="4" crossnic="0" nchannels="1" ..>
+        <pci busid="0000:07:00.0">                <channel>
+          <gpu dev="0" rank="0"/>                   <net dev="0"/>
+        </pci>                                      <gpu dev="0" rank="0"/>
+        <pci busid="0000:08:00.0">                  <gpu dev="0x1" rank="1"/>
+          <nic>                                     <net dev="0"/>
+            <net name="mlx5_0" dev="0" .. />      </channel>
+
+Numbers with 0x are hexadecimal, as new releases write them; others are decimal. The upper 8 bits of a device are the
+host's number in an NVLink domain of several hosts.
+
+Source: NCCL 2.30, src/graph/xml.cc, search.cc (ncclTopoGetXmlFromGraph) and connect.cc (connectRings).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from xml.parsers import expat
+
+from ibprof.errors import InputError, quote_found
+from ibprof_converter.fabric.dump_files import read_dump
+
+RING = 4
+"""Number of the pattern of rings (NCCL_TOPO_PATTERN_RING)."""
+
+CROSS_ALTERNATELY = 2
+"""Value of `crossnic` with which hosts of odd number exchange the channels of each pair."""
+
+_DEEPEST = 64
+_NUMBER = re.compile(r"-?[0-9]{1,18}|0x[0-9a-fA-F]{1,16}")
+_LOCAL_BITS = 56
+
+Attributes = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class NcclChannel:
+    """A channel on one host.
+
+    Attributes:
+        number: number of the channel in its graph.
+        nets: network devices by which data enters and leaves the host; empty without a network.
+        gpus: devices in their order.
+    """
+
+    number: int
+    nets: tuple[int, ...]
+    gpus: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NcclGraph:
+    """A graph of NCCL: 0 is the ring, 1 the tree."""
+
+    number: int
+    pattern: int
+    cross_nic: int
+    channels: tuple[NcclChannel, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NcclDevice:
+    """A GPU or a network device.
+
+    Attributes:
+        dev: NCCL's number of the device.
+        name: PCI function of a GPU, name of a network device.
+        path: numbers of the enclosing elements in the file, from the outermost.
+    """
+
+    dev: int
+    name: str
+    path: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NcclTopology:
+    """GPUs and network devices of a host, in the order of their numbers."""
+
+    gpus: tuple[NcclDevice, ...]
+    nets: tuple[NcclDevice, ...]
+
+    def nearest(self, gpu: NcclDevice) -> tuple[NcclDevice, ...]:
+        """Return the network devices that share most of the PCI tree with a GPU."""
+        shared = [_count_shared(gpu.path, net.path) for net in self.nets]
+        return tuple(net for net, count in zip(self.nets, shared, strict=True) if count == max(shared))
+
+
+def _count_shared(one: Sequence[int], other: Sequence[int]) -> int:
+    return next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+
+
+class _Reader:
+    """A file's elements with line numbers.
+
+    Args:
+        path: the file.
+        root: name of the outermost element.
+        start: receives each element's name, attributes, line, and the numbers of the elements that contain it.
+    """
+
+    def __init__(self, path: Path, root: str, start: Callable[[str, Attributes, int, tuple[int, ...]], None]) -> None:
+        self._path, self._root, self._start = path, root, start
+        self._open: list[int] = []
+        self._count = 0
+        self._parser = expat.ParserCreate()
+        self._parser.StartElementHandler = self._begin
+        self._parser.EndElementHandler = lambda _: self._open.pop()
+        self._parser.StartDoctypeDeclHandler = lambda *_: self._refuse("no document type", "one")
+
+    def read(self) -> None:
+        data = read_dump(self._path)
+        try:
+            self._parser.Parse(data, True)
+        except expat.ExpatError as error:
+            found = expat.errors.messages[error.code]
+            raise InputError(self._path, error.lineno, f"NCCL's XML with <{self._root}>", found) from None
+        except (ValueError, LookupError) as error:
+            raise InputError(self._path, None, f"NCCL's XML with <{self._root}>", quote_found(str(error))) from None
+
+    def _refuse(self, expected: str, found: str) -> None:
+        raise InputError(self._path, self._parser.CurrentLineNumber, expected, found)
+
+    def _begin(self, name: str, attributes: dict[str, str]) -> None:
+        if not self._open and name != self._root:
+            self._refuse(f"<{self._root}>", quote_found(f"<{name[:40]}>"))
+        if len(self._open) == _DEEPEST:
+            self._refuse(f"at most {_DEEPEST} elements inside each other", "more")
+        self._start(name, attributes, self._parser.CurrentLineNumber, tuple(self._open))
+        self._count += 1
+        self._open.append(self._count)
+
+
+def _number(path: Path, line: int, element: str, attributes: Attributes, key: str) -> int:
+    value = attributes.get(key)
+    if value is None or not _NUMBER.fullmatch(value):
+        found = "none" if value is None else quote_found(value[:40])
+        raise InputError(path, line, f'a number as {key}="0" of <{element}>', found)
+    return int(value, 16 if value.startswith("0x") else 10)
+
+
+def _local(dev: int) -> int:
+    return dev & ((1 << _LOCAL_BITS) - 1)
+
+
+def read_nccl_graphs(path: Path) -> tuple[NcclGraph, ...]:
+    """Read the channels that NCCL chose for a host (NCCL_GRAPH_DUMP_FILE).
+
+    Raises:
+        InputError: the file is no such XML, or has no graph.
+    """
+    graphs: list[tuple[int, int, int, list[tuple[list[int], list[int]]]]] = []
+
+    def start(name: str, attributes: Attributes, line: int, inside: tuple[int, ...]) -> None:
+        def number(key: str) -> int:
+            return _number(path, line, name, attributes, key)
+
+        if name == "graph" and len(inside) == 1:
+            graphs.append((number("id"), number("pattern"), number("crossnic"), []))
+        elif name == "channel" and len(inside) == 2 and graphs:
+            graphs[-1][3].append(([], []))
+        elif name in ("net", "gpu") and len(inside) == 3 and graphs and graphs[-1][3]:
+            graphs[-1][3][-1][name == "gpu"].append(_local(number("dev")))
+
+    _Reader(path, "graphs", start).read()
+    if not graphs:
+        raise InputError(path, None, "a <graph>", "none")
+    for graph, _, _, channels in graphs:
+        for number, (nets, gpus) in enumerate(channels):
+            if not gpus or len(nets) not in (0, 2):
+                found = f"{len(gpus)} and {len(nets)}"
+                where = f"channel {number} of graph {graph}"
+                raise InputError(path, None, f"GPUs, and none or two network devices, in {where}", found)
+    return tuple(
+        NcclGraph(
+            graph,
+            pattern,
+            cross,
+            tuple(NcclChannel(number, tuple(nets), tuple(gpus)) for number, (nets, gpus) in enumerate(channels)),
+        )
+        for graph, pattern, cross, channels in graphs
+    )
+
+
+def read_nccl_topology(path: Path) -> NcclTopology:
+    """Read the topology of a host (NCCL_TOPO_DUMP_FILE, or the file for NCCL_TOPO_FILE).
+
+    Raises:
+        InputError: the file is no such XML, or has no network device.
+    """
+    gpus: list[NcclDevice] = []
+    nets: list[NcclDevice] = []
+    bus: dict[int, str] = {}
+    count = 0
+
+    def start(name: str, attributes: Attributes, line: int, inside: tuple[int, ...]) -> None:
+        nonlocal count
+        count += 1
+        if name == "pci":
+            bus[count] = attributes.get("busid", "")
+        elif name == "gpu":
+            place = next((bus[each] for each in reversed(inside) if each in bus), "")
+            gpus.append(NcclDevice(_number(path, line, name, attributes, "dev"), place, inside))
+        elif name == "net" and "dev" in attributes:  # a part of a merged device has none
+            own = attributes.get("name", "")
+            nets.append(NcclDevice(_local(_number(path, line, name, attributes, "dev")), own, inside))
+
+    _Reader(path, "system", start).read()
+    if not nets:
+        raise InputError(path, None, "a <net> with a dev", "none")
+    by_number = lambda device: device.dev  # noqa: E731
+    return NcclTopology(tuple(sorted(gpus, key=by_number)), tuple(sorted(nets, key=by_number)))

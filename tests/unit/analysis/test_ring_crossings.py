@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NCCL's rings on a fabric: the leaf switches that they cross, counted by hand, and orders with fewer crossings."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ibprof.errors import InputError, UsageError
+from ibprof_converter.cli import place, rings
+from ibprof_converter.traffic.hostlists import read_host_list
+from ibprof_converter.traffic.nccl_topology import read_nccl_graphs, read_nccl_topology
+
+FABRIC = "xgft:2:4,4:1,4"
+"""Four leaf switches with four hosts each, host01 .. host16."""
+
+
+def graph_xml(nets: list[tuple[int, int]], cross: int = 0, pattern: int = 4) -> str:
+    channels = "".join(
+        f'    <channel>\n      <net dev="{hex(one) if one else 0}"/>\n      <gpu dev="0" rank="0"/>\n'
+        f'      <gpu dev="0x1" rank="1"/>\n      <net dev="{hex(two) if two else 0}"/>\n    </channel>\n'
+        for one, two in nets
+    )
+    return (
+        f'<graphs version="1">\n  <graph id="0" pattern="{pattern}" crossnic="{cross}" nchannels="{len(nets)}" '
+        f'speedintra="20" speedinter="20" latencyinter="0" typeintra="NVL" typeinter="PIX" samechannels="0">\n'
+        f"{channels}"
+        '  </graph>\n  <graph id="1" pattern="3" crossnic="0" nchannels="0"/>\n</graphs>\n'
+    )
+
+
+TOPOLOGY = """<system version="1">
+  <cpu host_hash="0x12" numaid="0" affinity="ff" arch="x86_64">
+    <pci busid="0000:05:00.0" class="0x060400">
+      <pci busid="0000:07:00.0" class="0x030200"><gpu dev="0" sm="90" rank="0" gdr="1"/></pci>
+      <pci busid="0000:08:00.0" class="0x020700">
+        <nic><net name="mlx5_0" dev="0" speed="400000" port="1" guid="0x1" maxconn="131072" gdr="1"/></nic>
+      </pci>
+    </pci>
+    <pci busid="0000:15:00.0" class="0x060400">
+      <pci busid="0000:17:00.0" class="0x030200"><gpu dev="1" sm="90" rank="1" gdr="1"/></pci>
+      <pci busid="0000:18:00.0" class="0x020700">
+        <nic><net name="mlx5_1" dev="1" speed="400000" port="1" guid="0x2" maxconn="131072" gdr="1"/></nic>
+      </pci>
+    </pci>
+  </cpu>
+</system>
+"""
+
+
+def write(folder: Path, name: str, text: str) -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[str, Any]:
+    assert rings.main([str(each) for each in arguments]) == 0
+    text = capsys.readouterr().out
+    assert rings.main([*map(str, arguments), "--json"]) == 0
+    return text, json.loads(capsys.readouterr().out)
+
+
+def test_alternating_hosts_cross_at_each_hop_and_sorted_ones_twice(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    graph = write(tmp_path, "graph.xml", graph_xml([(0, 0), (0, 0)]))
+    hosts = write(tmp_path, "hosts", "".join(f"host{n:02} slots=2\n" for n in (1, 5, 2, 6, 3, 7)))
+    order = tmp_path / "order.csv"
+    text, found = run(capsys, FABRIC, "--graph", graph, "--hosts", hosts, "-o", order)
+    (first, second) = found["rings"]
+    assert [row["hops"] for row in first["crossings"]] == [3, 3]
+    assert first["crossings"] == second["crossings"]
+    assert (found["crossings"], found["better_crossings"], found["least_crossings"]) == (12, 4, 4)
+    assert found["better"] == ["host01", "host02", "host03", "host05", "host06", "host07"]
+    assert "ring of channel 1 (HCA-1) crosses" in text
+    assert "3 times" in text
+    assert "12 hops cross leaf switches; the rank order host01, host02," in text
+    rows = order.read_text().splitlines()
+    assert rows[:4] == ["rank,host", "0,host01", "1,host01", "2,host02"]
+    again, found = run(capsys, FABRIC, "--graph", graph, "--hosts", write(tmp_path, "b", "\n".join(found["better"])))
+    assert found["crossings"] == 4
+    assert "no better rank order is known (at least 4)" in again
+
+
+def test_rails_are_leaf_switches_of_their_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    graph = write(tmp_path, "graph.xml", graph_xml([(0, 0), (1, 1)]))
+    topology = write(tmp_path, "topo.xml", TOPOLOGY)
+    text, found = run(capsys, "scalable-unit:1", "--graph", graph, "--topology", topology)
+    assert found["crossings"] == 0
+    assert found["gpus"] == {"0 (0000:07:00.0)": ["mlx5_0"], "1 (0000:17:00.0)": ["mlx5_1"]}
+    assert "ring of channel 1 (mlx5_1) stays on its leaf switch: 32 hops" in text
+    crossed = write(tmp_path, "crossed.xml", graph_xml([(0, 1)]))
+    _, found = run(capsys, "scalable-unit:1", "--graph", crossed, "--topology", topology)
+    assert found["crossings"] == 32
+    # Odd hosts exchange the channels of a pair: a ring that leaves by the other adapter enters there.
+    alternating = write(tmp_path, "alternating.xml", graph_xml([(0, 1), (1, 0)], cross=2))
+    _, found = run(capsys, "scalable-unit:1", "--graph", alternating, "--topology", topology)
+    assert found["crossings"] == 0
+
+
+def test_adapters_in_other_subnets_cannot_be_reached(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    graph = write(tmp_path, "graph.xml", graph_xml([(0, 1)]))
+    text, found = run(capsys, FABRIC, FABRIC, "--graph", graph)
+    assert found["rings"][0]["between_rails"] == 16
+    assert "cannot pass 16 of 16 hops: the adapters are on different rails" in text
+
+
+def test_unfit_inputs_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    graph = write(tmp_path, "graph.xml", graph_xml([(5, 5)]))
+    assert rings.main([FABRIC, "--graph", str(graph)]) == 5
+    assert "host host01 has no network device 5; its adapters are HCA-1" in capsys.readouterr().err
+    tree = write(tmp_path, "tree.xml", graph_xml([(0, 0)], pattern=3))
+    assert rings.main([FABRIC, "--graph", str(tree)]) == 5
+    hosts = write(tmp_path, "hosts", "host01\nhost99\n")
+    good = write(tmp_path, "good.xml", graph_xml([(0, 0)]))
+    assert rings.main([FABRIC, "--graph", str(good), "--hosts", str(hosts)]) == UsageError.status
+    assert "no host 'host99'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "expected"),
+    [
+        ("<system/>", 1, "<graphs>"),
+        ('<graphs>\n<graph id="x" pattern="4" crossnic="0"/></graphs>', 2, 'a number as id="0" of <graph>'),
+        ('<graphs>\n<graph pattern="4"/></graphs>', 2, 'a number as id="0" of <graph>'),
+        ('<graphs><graph id="0" pattern="4" crossnic="0">\n<channel/></graph></graphs>', None, "GPUs, and none or two"),
+        ("<graphs></graphs>", None, "a <graph>"),
+        ("<graphs>\n<graph", 2, "NCCL's XML with <graphs>"),
+        ('<!DOCTYPE graphs [<!ENTITY a "b">]><graphs/>', 1, "no document type"),
+        ("<graphs>" + "<a>" * 100, 1, "at most 64 elements inside each other"),
+        (" \n", None, "text"),
+    ],
+)
+def test_faulty_graphs_are_refused_with_their_line(text: str, line: int | None, expected: str, tmp_path: Path) -> None:
+    path = write(tmp_path, "graph.xml", text)
+    with pytest.raises(InputError) as caught:
+        read_nccl_graphs(path)
+    where = f"{path}:{line}: " if line else f"{path}: "
+    assert str(caught.value).startswith(where)
+    assert f"expected {expected}" in str(caught.value)
+    assert ", found " in str(caught.value)
+
+
+def test_a_topology_without_network_devices_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="expected a <net> with a dev, found none"):
+        read_nccl_topology(write(tmp_path, "topo.xml", '<system version="1"><cpu/></system>'))
+    with pytest.raises(InputError, match=r'topo.xml:2: expected a number as dev="0" of <net>'):
+        read_nccl_topology(
+            write(tmp_path, "topo.xml", '<system version="1"><cpu><nic>\n<net dev="-"/></nic></cpu></system>')
+        )
+
+
+def test_old_and_new_numbers_of_devices(tmp_path: Path) -> None:
+    text = graph_xml([(0, 0)]).replace('<net dev="0"/>', '<net dev="10"/>', 1)
+    text = text.replace('<net dev="0"/>', '<net dev="0x100000000000000a"/>', 1)
+    (channel,) = read_nccl_graphs(write(tmp_path, "graph.xml", text))[0].channels
+    assert channel.nets == (10, 10)
+
+
+def test_a_script_for_torchrun_is_read_as_the_placement_that_it_makes(tmp_path: Path) -> None:
+    script = tmp_path / "launch.sh"
+    hosts = ["n1", "n1", "n2", "n2"]
+    script.write_text(place.torchrun_script(hosts))
+    assert read_host_list(script, 4) == hosts
+    for name, text in (("hostname", "echo n2.cluster"), ("torchrun", 'echo "$@"')):
+        write(tmp_path, name, f"#!/bin/sh\n{text}\n").chmod(0o755)
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    started = subprocess.run(
+        ["sh", script, "train.py"], env=environment, capture_output=True, text=True, check=True, timeout=60
+    )
+    assert started.stdout.split() == [
+        "--nnodes=2",
+        "--node-rank=1",
+        "--nproc-per-node=2",
+        "--master-addr=n1",
+        "--master-port=29500",
+        "train.py",
+    ]
+    for refused in (["n1", "n2", "n1"], ["n1", "n1", "n2"], ["n 1"]):
+        with pytest.raises(UsageError, match="--torchrun"):
+            place.torchrun_script(refused)
+    script.write_text(script.read_text().replace("node_rank=1", "node_rank=2"))
+    with pytest.raises(InputError, match="expected node_rank=1, found node_rank=2"):
+        read_host_list(script, 4)
