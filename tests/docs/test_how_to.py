@@ -31,6 +31,7 @@ SMALLER = {
     "xgft:2:8,8:1,8@100": "xgft:2:4,4:1,4@100",
     "--servers 8": "--servers 4",
     "servers: 8\n": "servers: 4\n",
+    " --quick\n": " --quick --seeds 1\n",
 }
 """Words that `make test` replaces on the page of simulations, whose time grows with hosts."""
 

@@ -17,21 +17,33 @@ from ibprof_testing.mpi.no_harm import MPICH
 _MPIS = {*mpis.NAMES, *mpis.MPICH_LIKE, MPICH}
 
 
+EACH_MPI = {
+    "test_all_are_named",
+    "test_both_ends_sample_the_same_messages",
+    "test_callers_on_every_mpi",
+    "test_every_mpi_measures_every_pair",
+    "test_what_it_says_is_what_happens",
+}
+"""Tests of what ibprof does by itself for each MPI: they keep all MPIs."""
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let a test of several cases take one MPI for each case, by turns, and leave the others to the long form.
+    """Let a test take one MPI for each case, by turns of cases and tests, and leave the others to the long form.
 
-    The recorder does the same on each MPI for most cases. A test of one case alone keeps all its MPIs.
+    The recorder does the same on each MPI for most cases.
     """
     folder = Path(__file__).parent
-    tests: defaultdict[Hashable, defaultdict[Hashable, list[pytest.Item]]] = defaultdict(lambda: defaultdict(list))
+    tests: defaultdict[Path, defaultdict[Hashable, list[pytest.Item]]] = defaultdict(lambda: defaultdict(list))
     for item in items:
-        if isinstance(item, pytest.Function) and item.path.parent == folder and not item.get_closest_marker("full"):
-            parameters = item.callspec.params if hasattr(item, "callspec") else {}
-            case = tuple((name, repr(value)) for name, value in parameters.items() if not _is_mpi(value))
-            tests[item.path, item.originalname][case].append(item)
+        if not isinstance(item, pytest.Function) or item.originalname in EACH_MPI or item.path.parent != folder:
+            continue
+        parameters = item.callspec.params if hasattr(item, "callspec") else {}
+        case = tuple((name, repr(value)) for name, value in parameters.items() if not _is_mpi(value))
+        if len(case) < len(parameters) and not item.get_closest_marker("full"):
+            tests[item.path][item.originalname, case].append(item)
     for cases in tests.values():
-        for number, of_case in enumerate(cases.values() if len(cases) > 1 else ()):
+        for number, of_case in enumerate(cases.values()):
             for place, item in enumerate(of_case):
                 if place != number % len(of_case):
                     item.add_marker(pytest.mark.full)

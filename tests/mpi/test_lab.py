@@ -34,6 +34,7 @@ def cluster_of(plan: Plan, mpi: Mpi, folder: Path) -> Iterator[Cluster]:
     assert not [name for name in lab.namespaces() if name.startswith(hosts.namespace(""))]
 
 
+@pytest.mark.full
 def test_a_tree_with_a_wrong_cable_and_a_slow_uplink(system_mpi: Mpi, tmp_path: Path) -> None:
     """It is inferred as it was built, and both faults are named in the comparison with the plan, each as what it is.
 

@@ -107,3 +107,9 @@ def test_help_imports_nothing_slow() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=20, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_questions_to_simulations_import_no_matplotlib() -> None:
+    code = "import sys, ibprof_lab.cli.sim_commands; print({'numpy', 'matplotlib', 'networkx'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "{'numpy'}\n"

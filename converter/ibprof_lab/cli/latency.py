@@ -150,7 +150,6 @@ def _build_measure(arguments: argparse.Namespace) -> Callable[[], int]:
     from ibprof_lab.latency.measure import delay_measurement, measurement_plan  # noqa: PLC0415
     from ibprof_lab.latency.measure.mpi_job import work_together  # noqa: PLC0415
     from ibprof_lab.latency.measure.timed_loops import Sampling  # noqa: PLC0415
-    from ibprof_lab.topology.infer.few_pairs import PairSearch  # noqa: PLC0415
 
     noise = arguments.noise_processes, arguments.noise_messages, arguments.noise_length
     plan = fill_options(
@@ -164,8 +163,13 @@ def _build_measure(arguments: argparse.Namespace) -> Callable[[], int]:
         again_s=arguments.again[1],
     )
     options = fill_options(delay_measurement.MeasureOptions, arguments, plan=plan)
-    search = partial(PairSearch, seed=plan.seed)
-    return lambda: work_together(lambda module: delay_measurement.measure_delays(module, options, search))
+
+    def start_search(hosts: int) -> delay_measurement.PairChooser:
+        from ibprof_lab.topology.infer.few_pairs import PairSearch  # noqa: PLC0415  (each rank would load scipy)
+
+        return PairSearch(hosts, plan.seed)
+
+    return lambda: work_together(lambda module: delay_measurement.measure_delays(module, options, start_search))
 
 
 def _add_show(commands: Subcommands) -> None:

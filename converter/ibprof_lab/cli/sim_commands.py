@@ -36,8 +36,6 @@ from ibprof_lab.simulation.reports.answers import (
     format_replay,
     format_threshold,
 )
-from ibprof_lab.simulation.reports.charts import draw_results
-from ibprof_lab.simulation.reports.simulated_run import describe_results, run_and_show
 from ibprof_lab.simulation.study.cell import Cell, Outcome
 from ibprof_lab.simulation.study.result_tables import account_for_cells, describe_cells_lost
 from ibprof_lab.simulation.study.simulated_machine import MachineOptions
@@ -126,6 +124,9 @@ def _estimate(plan: StudyPlan, pool: Executor, workers: int) -> None:
 
 
 def _run_study(plan: StudyPlan, output: StudyOutput, pool: Executor) -> None:
+    # Questions draw nothing: they need no matplotlib, here and below.
+    from ibprof_lab.simulation.reports.simulated_run import describe_results, run_and_show  # noqa: PLC0415
+
     print_warnings(_NAME, list_notes(plan))
     with show_progress("simulating") as tell:
         found = run_and_show(plan, output, pool, tell)
@@ -134,6 +135,8 @@ def _run_study(plan: StudyPlan, output: StudyOutput, pool: Executor) -> None:
 
 
 def _draw(results: Sequence[Path], output: Path, form: str) -> None:
+    from ibprof_lab.simulation.reports.charts import draw_results  # noqa: PLC0415  (as above)
+
     drawn = draw_results(results, output, form)
     for path in drawn.files:
         print(path)

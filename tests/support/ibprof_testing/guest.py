@@ -46,6 +46,8 @@ _KERNEL_LINE = " ".join(
         *("console=ttyS0", "quiet", "panic=-1", "mitigations=off", "random.trust_cpu=on", "rdinit=/init"),
         # On a busy machine an interpreted timer comes so late that the kernel takes it for broken, and panics.
         "no_timer_check",
+        # Less for qemu to interpret: pages that are not cleared twice, and clocks that are not compared.
+        *("init_on_alloc=0", "tsc=reliable"),
     )
 )
 _SHARE_OPTIONS = "trans=virtio,version=9p2000.L,msize=512000"

@@ -91,7 +91,7 @@ def test_rails_of_one_subnet_share_their_link_directions() -> None:
     assert len(np.unique(paths.direction[:-1])) == len(paths.direction) - 1
 
 
-@pytest.mark.parametrize("command", ["report", "place"])
+@pytest.mark.parametrize("command", ["report", pytest.param("place", marks=pytest.mark.full)])
 def test_a_job_on_a_large_fabric_takes_less_than_half_a_gigabyte(tmp_path: Path, command: str) -> None:
     """512 ranks, 30 peers each, on 11,664 hosts whose network is the bottleneck: other placements are searched."""
     draw = np.random.default_rng(1)

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple, TextIO
 
 import numpy as np
 import numpy.typing as npt
-from matplotlib.colors import to_hex, to_rgb
 
 from ibprof_converter.outputs.atomic_write import write_text
 from ibprof_converter.outputs.graph_files import quote_dot, quote_line
@@ -229,6 +228,8 @@ def _coloured_links(comparison: ReferenceComparison) -> list[_Line]:
 def _shade(colour: str, strength: float) -> str:
     if colour == NOT_PASSED:
         return _NEVER_PASSED
+    from matplotlib.colors import to_hex, to_rgb  # noqa: PLC0415  (most commands on topologies draw nothing)
+
     pure = np.array(to_rgb(colour))
     strength = _PALEST + (1 - _PALEST) * strength
     return str(to_hex(tuple(1 - strength * (1 - pure))))
