@@ -42,7 +42,7 @@ PATTERN_PREFIX = "pattern:"
 
 PLACEMENT_FORMS = (
     "packed, spread, random:SEED, slurm:node[01-04,7], or a file: CSV with the columns rank,host or rank,lid, "
-    "an Open MPI rank file or hostfile, a PBS node file, a Slurm host list"
+    "an Open MPI rank file or hostfile, a PBS node file, a Slurm host list or topology, a script of --torchrun"
 )
 
 TABLES = "tables"

@@ -96,7 +96,12 @@ def parse_slurm(path: str | PathLike[str], data: bytes) -> Listing:
         if other := next((key for key in ("RingName", "TorusName") if key.lower() in words), None):
             raise InputError(path, number, _FORM, f"{other}=, which is not read: it lists no switches")
         if not (name and below):
-            if not _OTHERS.match(line):
+            is_empty = "blockname" in words and set(words) <= {
+                "blockname",
+                "blockindex",
+                "blocksize",
+            }  # topograph fills up groups of blocks
+            if not (_OTHERS.match(line) or is_empty):
                 log.skip(number, line.encode(), _FORM)
             continue
         try:

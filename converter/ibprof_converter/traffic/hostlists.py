@@ -7,6 +7,8 @@ node01                          PBS ($PBS_NODEFILE): a line for each slot, so na
 rank 0=node01 slot=0:1          Open MPI rank file
 node01|node01.*) node_rank=0 ;; the script of `ibprof-place --torchrun`: hosts with `--nproc-per-node` ranks each
 
+SwitchName=s1 Nodes=node[01-04] Slurm's topology.conf or topology.yaml, also topograph's: hosts in the order of the file
+
 In tables with a column NODELIST, as Slurm's sinfo and squeue print them, that column is read. In `scontrol show job`,
 NodeList is read.
 """
@@ -31,6 +33,7 @@ _SLOTS = re.compile(r"(?<!\S)slots\s*=\s*(\S+)", re.IGNORECASE)
 _NUMBER = re.compile(r"[0-9]{1,6}")
 _TORCHRUN = re.compile(r"([\w.-]+)\|\1\.\*\) node_rank=([0-9]{1,6}) ;;", re.ASCII)
 _PER_NODE = re.compile(r"\s--nproc-per-node=([0-9]{1,6})\s")
+_TOPOLOGY = re.compile(r"(?:-\s*)?topology\s*:.*|(?:SwitchName|BlockName)=.*", re.IGNORECASE)
 _COLUMNS = ("NODELIST", "NODELIST(REASON)")
 _JOB, _NODE_LIST = "JobId=", re.compile(r"(?<!\S)NodeList=(\S+)")
 _RELATIVE = re.compile(r"\+n[0-9]+", re.IGNORECASE)
@@ -39,7 +42,7 @@ _RELATIVE = re.compile(r"\+n[0-9]+", re.IGNORECASE)
 def looks_like_host_list(text: str) -> bool:
     """Return true if the first line with content belongs to a host list, not to a CSV file."""
     line = next(_lines_with_content(text), (0, ""))[1]
-    if _TORCHRUN.search(text):
+    if _TORCHRUN.search(text) or _TOPOLOGY.fullmatch(line):
         return True
     if set(line.split()) & set(_COLUMNS) or line.startswith(_JOB):
         return True
@@ -163,9 +166,12 @@ def _is_expression(line: str) -> bool:
 
 
 def _read_lines(path: Path) -> list[tuple[int, str]]:
-    lines = list(_lines_with_content(read_dump(path).decode("utf-8-sig", "backslashreplace")))
+    data = read_dump(path)
+    lines = list(_lines_with_content(data.decode("utf-8-sig", "backslashreplace")))
     if any(_TORCHRUN.fullmatch(line) for _, line in lines):
         return list(_read_torchrun(path, lines))
+    if any(_TOPOLOGY.fullmatch(line) for _, line in lines[:2]):  # `---` may precede YAML
+        return _read_topology(path, data)
     heads = lines[0][1].split() if lines else []
     for column, head in enumerate(heads):
         if head in _COLUMNS:
@@ -174,6 +180,18 @@ def _read_lines(path: Path) -> list[tuple[int, str]]:
         found = ((number, _NODE_LIST.search(line)) for number, line in lines)
         return [(number, match[1]) for number, match in found if match and not match[1].startswith("(")]
     return lines
+
+
+def _read_topology(path: Path, data: bytes) -> list[tuple[int, str]]:
+    """Return the hosts of Slurm's topology in the order of the file, each as an expression."""
+    from ibprof_converter.fabric.fabric_graph import NodeKind  # noqa: PLC0415  (few lists are topologies)
+    from ibprof_converter.fabric.slurm_listing import looks_like_slurm, parse_slurm, parse_slurm_yaml  # noqa: PLC0415
+
+    listing = (parse_slurm if looks_like_slurm(data) else parse_slurm_yaml)(path, data)
+    rows, ends = (listing.kind == NodeKind.CA).nonzero()
+    numbers = listing.name[rows, ends].tolist()
+    found = dict(zip(reversed(numbers), reversed(listing.line[rows].tolist()), strict=True))
+    return [(found[number], f"{listing.names[number]},") for number in dict.fromkeys(numbers)]
 
 
 def _read_torchrun(path: Path, lines: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:

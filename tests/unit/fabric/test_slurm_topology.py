@@ -146,6 +146,13 @@ def test_switches_that_name_each_other_have_one_link(tmp_path: Path) -> None:
     }
 
 
+def test_blocks_without_nodes_are_no_damage(tmp_path: Path) -> None:
+    fabric = read(tmp_path, BLOCK_CONF + "BlockName=b3\nBlockName=b4 BlockIndex=3\n")
+    assert links_of(fabric) == links_of(read(tmp_path, BLOCK_CONF))
+    assert fabric.damage == ()
+    assert read(tmp_path, BLOCK_CONF + "BlockName=b3 Noodes=x\n").damage
+
+
 def test_lines_that_cannot_be_used_are_reported(tmp_path: Path) -> None:
     fabric = read(tmp_path, CONF + "SwitchName=leaf3 Nodes=node[06-\n$ exit\n")
     assert links_of(fabric) == TREE_LINKS

@@ -52,6 +52,19 @@ def test_ranks_are_dealt_out_in_blocks() -> None:
             2,
             ["node01", "node02"],
         ),
+        (  # topology.conf, as topograph writes it
+            "# s3=rack-1\nSwitchName=s3 Switches=s[1-2]\nSwitchName=s1 Nodes=node[07-08],\\\n node03\n"
+            "SwitchName=s2 Nodes=node01\n",
+            4,
+            ["node07", "node08", "node03", "node01"],
+        ),
+        ("# b1=B1\nBlockName=b1 Nodes=node[2-3]\nBlockName=b2\nBlockSizes=2,4\n", 3, ["node2", "node2", "node3"]),
+        (
+            "- topology: a\n  cluster_default: false\n  tree:\n    switches:\n    - switch: s\n      nodes: x1\n"
+            "- topology: b\n  cluster_default: true\n  tree:\n    switches:\n    - switch: s\n      nodes: y[5,1]\n",
+            2,
+            ["y5", "y1"],
+        ),
     ],
 )
 def test_files(tmp_path: Path, text: str, ranks: int, hosts: list[str]) -> None:
@@ -73,6 +86,7 @@ def test_files(tmp_path: Path, text: str, ranks: int, hosts: list[str]) -> None:
         ("rank 0=a slot=0\nnode01\n", r"hosts:2: expected rank N=host"),
         ("NODES NODELIST(REASON)\n4 (Priority)\n", r"hosts: expected slots for 2 ranks, found 0"),
         ("JobId=12 JobName=x\n   NodeList=(null)\n", r"hosts: expected slots for 2 ranks, found 0"),
+        ("SwitchName=a Switches=b\n", r"hosts: expected nodes of switches, found 2 switches, no nodes"),
         ("STATE NODELIST\nidle node01\ndown\n", r"hosts:3: expected a word under NODELIST, found 'down'"),
     ],
 )
