@@ -27,7 +27,7 @@ from ibprof_converter.placement.candidates import (
     PlacementComparison,
     order_of_row,
 )
-from ibprof_converter.placement.lower_bound import find_bounds
+from ibprof_converter.placement.lower_bound import bound_kept_together, find_bounds
 from ibprof_converter.placement.placement_problem import PlacementProblem, SlotOfRank, find_neighbours
 from ibprof_converter.placement.slots import (
     OWN,
@@ -193,6 +193,9 @@ def place_ranks(
     bounds = TimeBounds() if is_adaptive else find_bounds(problem)
     seconds = options.seconds or default_seconds(demand.ranks)
     found = search(problem, starts, options.seed, seconds, bounds, progress=progress)
+    if not is_adaptive and not found.score.lost:
+        together = bound_kept_together(problem, found.score.bottleneck_seconds)
+        bounds = TimeBounds(max(bounds.bottleneck_seconds, together), bounds.max_seconds)
     if found.stopped_by_clock:
         notes = (*notes, "the clock cut the search short: a run with more --time can find more, and come out otherwise")
     best, chosen = times.row("best", found.slot_of_rank), found.slot_of_rank
@@ -285,7 +288,8 @@ def _find_slots(
     hosts: Hosts, given: npt.NDArray[np.int32] | None, demand: RankTraffic, options: PlaceOptions
 ) -> tuple[RankSlots, tuple[str, ...]]:
     notes: tuple[str, ...] = ()
-    slots = options.slots or ranks_a_host(demand.origin) or 1
+    whole = ranks_a_host(demand.origin)
+    slots = options.slots or whole or 1
     if options.hosts is None:
         free, notes = all_hosts(hosts, slots, demand.ranks)
     elif options.hosts == OWN:
@@ -294,7 +298,7 @@ def _find_slots(
         free = own_hosts(given, options.slots)
     else:
         free = read_free_hosts(Path(options.hosts), hosts, slots)
-    return assign_slots(hosts, free, demand.ranks, options.nic), notes
+    return assign_slots(hosts, free, demand.ranks, options.nic, whole), notes
 
 
 def _make_problem(

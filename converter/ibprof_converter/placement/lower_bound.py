@@ -14,10 +14,60 @@ _PATHS = 1 << 18
 """Paths that are followed at a time, so that all of them take no more memory."""
 
 
-def find_bounds(problem: PlacementProblem) -> TimeBounds:
-    """Return lower bounds over all placements: for all link directions, and for those between switches."""
+def find_bounds(problem: PlacementProblem, known: float = np.inf) -> TimeBounds:
+    """Return lower bounds over all placements: for all link directions, and for those between switches.
+
+    Args:
+        problem: the ranks to place.
+        known: largest time of a known placement, in seconds; a smaller one makes the first bound closer.
+    """
     between = bound_max_seconds(problem)
-    return TimeBounds(max(between, bound_host_seconds(problem)), between)
+    return TimeBounds(max(between, bound_host_seconds(problem), bound_kept_together(problem, known)), between)
+
+
+def bound_kept_together(problem: PlacementProblem, known: float) -> float:
+    """Return a lower bound on the largest time of a link direction of a host, over all placements.
+
+    Only placements below a known time matter. There, two ranks whose bytes alone take this time share a host, and so do
+    all that such pairs join. Where a host has further slots, they hold the neighbours with the most bytes. All other
+    bytes pass the links of the ranks' ports.
+
+    Args:
+        problem: the ranks to place.
+        known: time of a known placement, in seconds; the bound is at most this.
+    """
+    from scipy.sparse import coo_array  # noqa: PLC0415  (slow to import)
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
+
+    neighbours, slots, paths = problem.neighbours, problem.slots, problem.paths
+    own = slice(paths.between_switches, -1)
+    if not np.isfinite(known) or not len(paths.seconds_per_byte[own]):
+        return 0.0
+    fastest = float(paths.seconds_per_byte[own].min())
+    owner, other = neighbours.owner().astype(np.int64), neighbours.rank.astype(np.int64)
+    sent = neighbours.sent.min(axis=1)  # [neighbour, rail], whatever rails the hosts have
+    joined = (sent * fastest >= known).any(axis=1)
+    shape = (problem.ranks, problem.ranks)
+    pairs = coo_array((np.ones(int(joined.sum())), (owner[joined], other[joined])), shape)
+    _, of_rank = connected_components(pairs, directed=False)
+    size, most = np.bincount(of_rank), slots.most_of_a_host
+    if size.max(initial=0) > most:
+        return known
+    host_of_port = np.unique(np.column_stack([slots.host_of_slot, slots.port_of_slot]), axis=0)[:, 0]
+    ports = int(np.bincount(host_of_port).max())
+    outside = np.flatnonzero(of_rank[owner] != of_rank[other])
+    least = 0.0
+    for group, room, links in ((of_rank, most - size, ports), (np.arange(problem.ranks), (most - size)[of_rank], 1)):
+        cells, cell = np.unique(group[owner[outside]] * problem.ranks + other[outside], return_inverse=True)
+        sender = cells // problem.ranks
+        for rail in range(sent.shape[1]):
+            amount = np.bincount(cell, sent[outside, rail], len(cells))
+            order = np.lexsort((-amount, sender))
+            place = np.arange(len(order)) - np.searchsorted(sender[order], sender[order])
+            apart = order[place >= room[sender[order]]]
+            total = np.bincount(sender[apart], amount[apart], len(room))
+            least = max(least, float(total.max()) * fastest / links)
+    return min(known, least)
 
 
 def bound_host_seconds(problem: PlacementProblem) -> float:

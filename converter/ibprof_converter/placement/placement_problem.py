@@ -170,7 +170,7 @@ class PlacementProblem:
                 "leaves": paths.leaves,
                 "ends": len(paths.rail),
                 "between": paths.between_switches,
-                "has_several": slots.has_several,
+                "has_several": int(slots.has_several) << slots.is_whole,
                 "routes": self._routes,
                 **{name: self._kernels.pointer(array) for name, array in arrays.items()},
             },

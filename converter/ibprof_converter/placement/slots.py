@@ -45,6 +45,7 @@ class RankSlots:
         port_of_slot: uint32 [slot], port used by the slot's rank: an adapter of its host, one on each rail.
         lid: int32 [port, rail], LIDs of these adapters.
         nic: source of the choice among a host's adapters; None if no host has several on one rail.
+        is_whole: true if ranks fill whole hosts, as jobs on GPUs do: as few hosts as possible.
     """
 
     name: tuple[str, ...]
@@ -54,6 +55,7 @@ class RankSlots:
     port_of_slot: npt.NDArray[np.uint32]
     lid: npt.NDArray[np.int32]
     nic: str | None = None
+    is_whole: bool = False
 
     @property
     def count(self) -> int:
@@ -110,7 +112,9 @@ class RankSlots:
         return np.where(self.is_numbered[host], in_order, slot_of_rank).astype(np.uint32)
 
 
-def assign_slots(hosts: Hosts, slots: dict[int, int], ranks: int, nic: str | None = None) -> RankSlots:
+def assign_slots(
+    hosts: Hosts, slots: dict[int, int], ranks: int, nic: str | None = None, whole: int | None = None
+) -> RankSlots:
     """Return the slots of hosts.
 
     Args:
@@ -119,6 +123,7 @@ def assign_slots(hosts: Hosts, slots: dict[int, int], ranks: int, nic: str | Non
         ranks: number of ranks to place.
         nic: `adapter_policies.RANK` (also None): a host's slots take its adapters in turn. `FIRST`: its first adapter.
             `SPREAD`: all adapters, each with a column of `lid`, like a separate rail.
+        whole: ranks fill whole hosts if all hosts have this number of slots; None: ranks may be anywhere.
 
     Raises:
         UsageError: there are fewer slots than ranks, or the policy does not apply.
@@ -140,6 +145,7 @@ def assign_slots(hosts: Hosts, slots: dict[int, int], ranks: int, nic: str | Non
         port_of_slot=port_of_slot.astype(np.uint32),
         lid=lid,
         nic=label_of_policy(nic or adapter_policies.RANK) if adapter_policies.has_choice(hosts.ports[host]) else None,
+        is_whole=bool((count == whole).all()),
     )
 
 

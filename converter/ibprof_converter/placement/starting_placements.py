@@ -39,16 +39,20 @@ def packed_slots(slots: RankSlots, ranks: int) -> SlotOfRank:
 
 
 def spread_slots(slots: RankSlots, ranks: int) -> SlotOfRank:
-    """Return slots from each leaf switch in turn, like `--placement spread`; hosts fill evenly."""
+    """Return slots from each leaf switch in turn, like `--placement spread`; hosts fill evenly, or are whole."""
     slot = np.arange(slots.count)
     of_host = slot - np.searchsorted(slots.host_of_slot, slots.host_of_slot)
     host_of_leaf = slots.host_of_slot - np.searchsorted(slots.group, slots.group)[slots.host_of_slot]
-    order = np.lexsort((slots.group[slots.host_of_slot], host_of_leaf, of_host))
+    keys = (slots.group[slots.host_of_slot], host_of_leaf, of_host)
+    order = np.lexsort((of_host, *keys[:2]) if slots.is_whole else keys)
     return slots.number(order[:ranks].astype(np.uint32))
 
 
 def random_slots(slots: RankSlots, ranks: int, seed: int) -> SlotOfRank:
-    """Return random slots; with one slot per host, the same hosts as `--placement random:SEED`."""
+    """Return random slots, or random whole hosts; with one slot per host, the hosts of `--placement random:SEED`."""
+    if slots.is_whole:
+        order = shuffle(len(slots.host), seed)[:, np.newaxis] * slots.most_of_a_host + np.arange(slots.most_of_a_host)
+        return order.ravel()[:ranks].astype(np.uint32)
     return slots.number(shuffle(slots.count, seed)[:ranks].astype(np.uint32))
 
 
@@ -173,6 +177,9 @@ def starting_placements(
         apart = np.where(host[1:] == host[:-1], 0.0, 1.0 + distance[group[:-1], group[1:]])
         for name, divider in dividers.items():
             starts[f"{name}, {shape}"] = slots.number(divide_along(chosen, apart, divider))
+    if slots.is_whole:
+        fewest = -(-ranks // slots.most_of_a_host)
+        starts = {name: each for name, each in starts.items() if len(np.unique(slots.host_of_slot[each])) == fewest}
     return starts
 
 
@@ -180,7 +187,7 @@ def _chosen_slots(slots: RankSlots, groups: list[int], ranks: int) -> dict[str, 
     """Return as many slots as ranks: on the fewest hosts, and evenly over all hosts; near slots are adjacent."""
     in_order = slots_of_groups(slots, groups)
     chosen = {"few hosts": in_order[:ranks]}
-    if slots.count > ranks:
+    if slots.count > ranks and not slots.is_whole:
         of_host = in_order - slots.first_slot_of_host[slots.host_of_slot[in_order]]
         evenly = np.sort(np.lexsort((np.arange(len(in_order)), of_host))[:ranks])
         chosen["all hosts"] = in_order[evenly]

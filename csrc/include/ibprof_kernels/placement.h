@@ -49,7 +49,7 @@ struct ibp_placement_problem {
     uint32_t ends;
     /* The first of them are between switches. */
     uint32_t between;
-    /* Whether a host has several slots. */
+    /* 0: each host has one slot. 1: a host has several. 2: and ranks take no free slot other than by whole hosts. */
     uint32_t has_several;
     /* [ranks + 1], where the neighbours of each rank begin */
     const uint64_t *first;

@@ -15,6 +15,9 @@
 #define FALLEN 0x1p-10
 /* One proposal in this many exchanges two hosts with all their ranks, where hosts have several slots. */
 #define HOSTS_EVERY 8
+/* Likewise, where ranks fill whole hosts, as `has_several` says. */
+#define WHOLE_HOSTS 2
+#define WHOLE_HOSTS_EVERY 2
 #define FREE (-1)
 
 typedef struct ibp_placement_problem problem_t;
@@ -206,16 +209,17 @@ static double energy_after(search_t *s)
 static void choose_moves(const problem_t *p, search_t *s)
 {
     uint32_t rank = sample_below(s, p->ranks);
-    int is_host = p->has_several && sample(s) % HOSTS_EVERY == 0;
+    int is_whole = p->has_several == WHOLE_HOSTS;
+    int is_host = p->has_several && sample(s) % (is_whole ? WHOLE_HOSTS_EVERY : HOSTS_EVERY) == 0;
     uint32_t slot = sample_slot(p, s, rank), old_slot = s->slot_of_rank[rank];
     uint32_t host = p->host_of_slot[slot], old_host = p->host_of_slot[old_slot];
     s->moves = 0;
     if (host == old_host) return;
-    if (is_host) {
+    int32_t other = s->rank_of_slot[slot];
+    if (is_host || (is_whole && other == FREE)) {
         exchange_hosts(p, s, old_host, host);
         return;
     }
-    int32_t other = s->rank_of_slot[slot];
     exchange(p, s, slot, other, rank);
     exchange(p, s, old_slot, rank, other);
 }

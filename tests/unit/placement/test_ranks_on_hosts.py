@@ -53,6 +53,19 @@ def test_a_halo_is_placed_in_blocks() -> None:
     assert found.max_seconds <= 0.64 * (1 + 1e-9)
 
 
+def test_a_known_placement_proves_itself_the_best() -> None:
+    """Groups of four exchange too much to be apart, so each host sends what its group sends to the next."""
+    rank = np.arange(64)
+    inside, across = rank // 4 * 4 + (rank + 1) % 4, (rank + 4) % 64
+    demand = make_demand(np.tile(rank, 2), np.append(inside, across), np.repeat([10**10, 10**9], 64), 64)
+    problem = problem_of(demand, 4)
+    known = problem.score(packed_slots(problem.slots, 64)).bottleneck_seconds
+    assert known == pytest.approx(4 * 10**9 * SECONDS_PER_BYTE)
+    assert find_bounds(problem).bottleneck_seconds == 0
+    assert find_bounds(problem, known).bottleneck_seconds == pytest.approx(known)
+    assert find_bounds(problem, 20 * known).bottleneck_seconds < known  # such a placement need not keep groups together
+
+
 def test_pairs_that_exchange_are_put_on_one_host() -> None:
     low = np.arange(32)
     demand = make_demand(np.append(low, low + 32), np.append(low + 32, low), np.array(10**9), 64)

@@ -117,6 +117,8 @@ def test_no_placement_is_below_the_bound_and_the_best_of_all_is_found(seed: int)
     best, bounds = min(scores), find_bounds(problem)
     assert bounds.bottleneck_seconds <= best.bottleneck_seconds * (1 + 1e-12)
     assert bounds.max_seconds <= min(score.max_seconds for score in scores) * (1 + 1e-12)
+    for known in {score.bottleneck_seconds for score in scores}:
+        assert find_bounds(problem, known).bottleneck_seconds <= best.bottleneck_seconds * (1 + 1e-12)
     # Between so few places the energy differs by powers of ten: a search stays in a valley unless it starts anew.
     found = search(problem, [random_slots(slots, 5, 0)], seed=1, seconds=0.5)
     assert found.score.bottleneck_seconds == pytest.approx(best.bottleneck_seconds)

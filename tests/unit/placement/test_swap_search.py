@@ -102,7 +102,7 @@ class PlainSearch:
         here, there = (int(slots.host_of_slot[each]) for each in (changed[rank], slot))
         if here == there:
             return None
-        if not hosts:
+        if not hosts and not (slots.is_whole and slot not in self.rank_at):
             changed[rank] = slot
             if slot in self.rank_at:
                 changed[self.rank_at[slot]] = self.slot_of_rank[rank]
@@ -117,7 +117,7 @@ class PlainSearch:
 
     def propose(self, temperature: float) -> None:
         rank = self.below(self.problem.ranks)
-        hosts = self.problem.slots.has_several and self.draw() % 8 == 0
+        hosts = self.problem.slots.has_several and self.draw() % (2 if self.problem.slots.is_whole else 8) == 0
         changed = self.change(rank, self.draw_slot(rank), hosts)
         if changed is None:
             return
@@ -297,6 +297,8 @@ def test_no_placement_is_below_the_bound_and_the_best_of_all_is_found(seed: int,
     assert bounds.bottleneck_seconds <= min(scores).bottleneck_seconds * (1 + 1e-12)
     found = search(problem, [packed_slots(problem.slots, 5)], seed=1, seconds=0.5)
     best = min(scores)
+    for known in {score.bottleneck_seconds for score in scores}:
+        assert find_bounds(problem, known).bottleneck_seconds <= best.bottleneck_seconds * (1 + 1e-12)
     assert found.score.bottleneck_seconds == pytest.approx(best.bottleneck_seconds)
     assert found.score.max_seconds == pytest.approx(best.max_seconds)
 

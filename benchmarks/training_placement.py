@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compare placements of training jobs by `ibprof-place` with the block order of topograph and the tree order of Slurm.
+
+All three place a job on the same free hosts and are judged by the same code. A real slurmctld, with topology/tree and
+the fabric's topology.conf, chooses hosts of its job. Ranks follow these hosts by leaf switch, as SwitchAsNodeRank
+and srun's block distribution put them. Slurm 22.05 has no topology/block, so that order is rebuilt here: blocks are the
+hosts of a leaf switch, as topograph lists them: blocks in the order of the tree, hosts in the order of their names
+(NVIDIA/topograph, pkg/translate/topology.go, at e2b62507), block sizes doubled from the smallest (block.go,
+`getBlockSizes`). The job takes the smallest such group of blocks that holds it, with the fewest free hosts, and in it
+whole blocks as far as possible (Slurm's topology.conf, topology/block).
+
+Run it as root where ibprof is installed, with Debian's slurmctld, slurmd, slurm-client and munge, from a checkout:
+    python benchmarks/training_placement.py [--only NAME] [--time SECONDS]
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import re
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ibprof.text.host_lists import expand_hosts, join_hosts
+from ibprof_converter.analysis.pipeline_options import FabricOptions, no_progress
+from ibprof_converter.analysis.pipeline_stages import read_subnets
+from ibprof_converter.cli import layout
+from ibprof_converter.placement.lower_bound import find_bounds
+from ibprof_converter.placement.placement_problem import PlacementProblem, PlacementScore, find_neighbours
+from ibprof_converter.placement.slots import RankSlots, assign_slots, slots_on_hosts
+from ibprof_converter.placement.starting_placements import starting_placements
+from ibprof_converter.placement.swap_search import search
+from ibprof_converter.placement.switch_paths import find_switch_paths
+from ibprof_converter.traffic.hosts import Hosts, find_hosts
+from ibprof_converter.traffic.training_jobs import build_training, read_job
+from ibprof_testing.lab import slurm
+from ibprof_testing.mpi.mpis import environment
+
+FABRICS = {
+    "fat trees, 8 rails": ["xgft:2:8,8:1,4"] * 8,
+    "rail-optimised": ["rail-optimised:64:radix=16"],
+    "scalable units": ["scalable-unit:4:radix=32"],
+    "two levels, 4:1": ["xgft:2:16,4:1,4"],
+    "three levels, 4:1": ["xgft:3:4,4,4:1,2,2"],
+}
+"""64 hosts each; on the last two, the eight ranks of a host share an adapter."""
+
+JOBS = {
+    "dense, 2 stages": "nccl-ring+pipeline:tp=8,pp=2,dp=16",
+    "dense, 4 stages": "nccl-ring+pipeline:tp=8,pp=4,dp=8",
+    "dense, half a host": "nccl-ring+pipeline:tp=4,pp=4,dp=16",
+    "trees, 2 stages": "nccl-tree+pipeline:tp=8,pp=2,dp=16",
+    "trees, 40 replicas": "nccl-tree:tp=8,dp=40",
+    "16 experts": "nccl-ring+pipeline+moe-alltoall:tp=8,pp=2,dp=16,ep=16",
+    "8 experts": "nccl-ring+pipeline+moe-alltoall:tp=8,pp=4,dp=8,ep=8",
+    "4 experts, 3 stages": "nccl-ring+pipeline+moe-alltoall:tp=8,pp=3,dp=12,ep=4",
+}
+
+FREE = {"shared": 0.7, "empty": 1.0}
+"""Share of the hosts that are free, at random."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--time", type=float, default=3.0, metavar="SECONDS", help="of each search (default: 3)")
+    parser.add_argument("--only", default="", metavar="NAME", help="fabrics whose names contain it")
+    arguments = parser.parse_args()
+    print("most loaded link in ms / most loaded link between switches in ms")
+    print("| fabric | free | job | ibprof-place | topograph, block | Slurm, tree | lower bound | of the better |")
+    print("|" + "---|" * 8)
+    ratios: dict[str, list[float]] = {name: [] for name in FREE}
+    for name in FABRICS:
+        if arguments.only.lower() in name.lower():
+            for free, ratio in compare_on(name, arguments.time):
+                ratios[free].append(ratio)
+    for free, each in ratios.items():
+        above = sum(ratio > 1 + 1e-9 for ratio in each)
+        print(f"{free}: mean {np.mean(each):.3f} of the better one's time, largest {max(each):.3f}, {above} above")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A job on free hosts of a fabric.
+
+    Attributes:
+        hosts: the fabric's hosts.
+        free: numbers of the free hosts.
+        needed: number of hosts of the job.
+    """
+
+    hosts: Hosts
+    free: list[int]
+    needed: int
+
+
+def compare_on(fabric: str, seconds: float) -> Iterator[tuple[str, float]]:
+    """Print a row for each job; yield what was free, and the most loaded link as a share of the better one's."""
+    subnets = read_subnets(FabricOptions(tuple(FABRICS[fabric])), no_progress)
+    hosts = find_hosts([subnet.fabric for subnet in subnets])
+    with slurm_of(fabric, hosts) as cluster:
+        for free, share in FREE.items():
+            count = len(hosts.name)
+            chosen = sorted(np.random.RandomState(1).permutation(count)[: int(share * count)].tolist())
+            for job, text in JOBS.items():
+                demand = build_training(f"pattern:{text}")
+                gpus = read_job(f"pattern:{text}").gpus
+                slots = assign_slots(hosts, dict.fromkeys(chosen, gpus), demand.ranks, whole=gpus)
+                rails = slots.rails_among(subnets)
+                neighbours = find_neighbours(demand, "split", slots.rails, len(rails))
+                problem = PlacementProblem(neighbours, slots, find_switch_paths(rails, slots.lid))
+                case = Case(hosts, chosen, demand.ranks // gpus)
+                others = [score_on(problem, slots, find(case), gpus) for find in (take_blocks, cluster.take_hosts)]
+                starts = starting_placements(neighbours, slots, problem.paths, 1)
+                # The work ends the search, not the clock, so that a busy machine gives the same placements.
+                found = search(problem, list(starts.values()), 1, seconds, find_bounds(problem), patience=600).score
+                bound = find_bounds(problem, found.bottleneck_seconds).bottleneck_seconds
+                ratio = found.bottleneck_seconds / min(others).bottleneck_seconds
+                cells = [fabric, free, job, *map(_cell, (found, *others)), f"{bound * 1e3:.4g}", f"{ratio:.3f}"]
+                print(f"| {' | '.join(cells)} |", flush=True)
+                yield free, ratio
+
+
+def score_on(problem: PlacementProblem, slots: RankSlots, order: list[int], each: int) -> PlacementScore:
+    """Return the score of ranks in blocks of `each` on hosts in an order."""
+    slot_of_rank = slots_on_hosts(slots, np.repeat(np.array(order, np.int32), each)[: problem.ranks])
+    assert slot_of_rank is not None
+    return problem.score(slot_of_rank)
+
+
+def take_blocks(case: Case) -> list[int]:
+    """Return the hosts of a job by topograph's blocks, in their order."""
+    blocks = [np.flatnonzero(case.hosts.leaf == leaf) for leaf in range(int(case.hosts.leaf.max()) + 1)]
+    free = [[host for host in block.tolist() if host in set(case.free)] for block in blocks]
+    size = 1
+    while size < 2 * len(free):
+        groups = [free[begin : begin + size] for begin in range(0, len(free), size)]
+        fitting = [group for group in groups if sum(map(len, group)) >= case.needed]
+        if fitting:
+            group = min(fitting, key=lambda each: sum(map(len, each)))
+            taken: list[list[int]] = []
+            left = case.needed
+            while left:
+                unused = [block for block in group if block and block not in taken]
+                holding = [block for block in unused if len(block) >= left]
+                block = min(holding, key=len) if holding else max(unused, key=len)
+                taken.append(block)
+                left -= min(left, len(block))
+            last = taken.pop()[: case.needed - sum(map(len, taken))]
+            return sorted(host for block in [*taken, last] for host in block)
+        size *= 2
+    raise AssertionError("too few hosts are free")
+
+
+@dataclass(frozen=True, slots=True)
+class SlurmHosts:
+    """A Slurm cluster with the hosts of a fabric, none of which runs anything."""
+
+    cluster: slurm.Cluster
+
+    def take_hosts(self, case: Case) -> list[int]:
+        """Return the hosts that slurmctld would give a job, by leaf switch."""
+        busy = [name for host, name in enumerate(case.hosts.name) if host not in set(case.free)]
+        excluded = ",".join(filter(None, [self.cluster.nodes[0], join_hosts(busy) if busy else ""]))
+        command = ["sbatch", "--test-only", f"--exclude={excluded}", f"--nodes={case.needed}", "--wrap=true"]
+        done = self.cluster.run(command, environment(), self.cluster.folder)
+        found = re.search(r"on nodes (\S+) in partition", done.stderr)
+        assert found, done.stderr
+        index = {name: host for host, name in enumerate(case.hosts.name)}
+        return sorted(index[name] for name in expand_hosts(found[1]))
+
+
+@contextlib.contextmanager
+def slurm_of(fabric: str, hosts: Hosts) -> Iterator[SlurmHosts]:
+    """Start a real slurmctld with the tree of a fabric; nodes of a cloud need no daemon of their own."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        options = ["-o", str(folder / "links.csv"), "--topology-conf", str(folder / "topology.conf")]
+        with contextlib.redirect_stderr(io.StringIO()):
+            assert layout.main([FABRICS[fabric][0], "pattern:shift:1", *options]) == 0
+        settings = ["TopologyPlugin=topology/tree", "TopologyParam=SwitchAsNodeRank", "SuspendTime=600"]
+        settings += ["SuspendProgram=/bin/true", "ResumeProgram=/bin/true", "ResumeTimeout=3600"]
+        settings += [f"NodeName={join_hosts(list(hosts.name))} CPUs=8 State=CLOUD"]
+        with slurm.up(1, folder, settings) as cluster:
+            yield SlurmHosts(cluster)
+
+
+def _cell(score: PlacementScore) -> str:
+    return f"{score.bottleneck_seconds * 1e3:.4g} / {score.max_seconds * 1e3:.4g}"
+
+
+if __name__ == "__main__":
+    main()
