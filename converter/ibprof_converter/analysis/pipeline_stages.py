@@ -280,6 +280,7 @@ def judge_loads(
         demand=demand,
         progress=progress,
         rank_by=rank_by,
+        hosts=fabric.hosts,
     )
     routes = (describe_routes(fabric.subnets) or "") if traffic else ""
     basis = " ".join(filter(None, (f"{routes}." if routes else "", describe_assumed_speeds(fabric.fabrics))))

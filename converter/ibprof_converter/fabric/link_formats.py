@@ -7,11 +7,13 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import lru_cache
 from itertools import islice
 from os import PathLike, fspath
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from ibprof.errors import InconsistentError, InputError
 from ibprof_converter.fabric.assemble import assemble
@@ -93,17 +95,32 @@ def read_fabric(
     """
     if files := parts or _find_lldp_files(Path(path)):
         return assemble(distinguish_switches(_name_nodes(parse_lldp_files(path, files), names_path)))
-    listing = _read_listing(path, read_dump(path), names_path)
     if plane is None:
-        fabric = assemble(distinguish_switches(listing))
+        fabric = assemble(distinguish_switches(_read_listing(path, read_dump(path), names_path)))
     else:
-        fabric = replace(assemble(distinguish_switches(take_plane(listing, plane))), plane_of=fspath(path))
+        listing, planes = _read_planes(path, names_path, _version_of(path))
+        fabric = replace(assemble(distinguish_switches(take_plane(listing, plane, planes))), plane_of=fspath(path))
     if fabric.assumed_speeds and fabric.origin is Origin.SUBNET:
         fabric = _read_speeds(fabric, Path(path))
     ranges_path = ranges_path or find_sibling(path, GUID2LID)
     if fabric.lmc_known or ranges_path is None:
         return fabric
     return apply_lid_ranges(fabric, read_lid_ranges(ranges_path))
+
+
+def _version_of(path: str | PathLike[str]) -> tuple[int, ...]:
+    """Return numbers that change with a file."""
+    status = Path(path).stat()
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
+@lru_cache(maxsize=1)
+def _read_planes(
+    path: str | PathLike[str], names_path: str | PathLike[str] | None, _version: tuple[int, ...]
+) -> tuple[Listing, npt.NDArray[np.int64] | None]:
+    """Return the list of a file, and the planes of its rows; one plane after the other is taken from it."""
+    listing = _read_listing(path, read_dump(path), names_path)
+    return listing, number_planes(listing)
 
 
 def _read_listing(path: str | PathLike[str], data: bytes, names_path: str | PathLike[str] | None) -> Listing:
@@ -144,8 +161,11 @@ def _list_ends(fabric: Fabric) -> list[tuple[int, ...]]:
 
 def count_planes(path: Path) -> int:
     """Return the number of planes in a file; 1 for a list without planes and for a file without links."""
-    if not path.is_file():
-        return 1
+    return _count_planes(path, _version_of(path)) if path.is_file() else 1
+
+
+@lru_cache(maxsize=256)
+def _count_planes(path: Path, _version: tuple[int, ...]) -> int:
     try:
         data = read_dump(path)
         if not (_XDR.search(data) or looks_like_db_csv(data[:_HEAD])):

@@ -63,7 +63,7 @@ def natural_key(name: str) -> str:
     return "".join(parts) + "\0\0"
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=64)
 def rank_names(names: tuple[str, ...]) -> npt.NDArray[np.int64]:
     """Return the rank of each name in natural order, equal names by their place: int64 [name], read-only."""
     keys = [natural_key(name) for name in names]

@@ -94,9 +94,8 @@ def _shares_lids(listing: Listing) -> bool:
     return bool((count > 1).any())
 
 
-def take_plane(listing: Listing, plane: int) -> Listing:
-    """Return the links of one plane, with a number from `number_planes`."""
-    planes = number_planes(listing)
+def take_plane(listing: Listing, plane: int, planes: npt.NDArray[np.int64] | None) -> Listing:
+    """Return the links of one plane, with a number from `planes`, the result of `number_planes`."""
     if planes is None:
         raise ValueError(f"{listing.path} has no planes")
     chosen = listing.select(np.flatnonzero(planes == plane))

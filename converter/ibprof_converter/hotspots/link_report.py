@@ -17,7 +17,7 @@ from ibprof_converter.hotspots.hot_links import Hotspot, LinkDirections, LinkGro
 from ibprof_converter.hotspots.link_order import BY_TIME
 from ibprof_converter.layout.positions import FabricLayout
 from ibprof_converter.routing.subnet import Subnet
-from ibprof_converter.traffic.hosts import find_hosts
+from ibprof_converter.traffic.hosts import Hosts, find_hosts
 from ibprof_converter.traffic.link_loads import ESTIMATE, STATIC, Bounds, Loads
 from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic
 from ibprof_converter.traffic.unrouted_bytes import UnroutedBytes, find_unrouted
@@ -69,6 +69,7 @@ def report_on_links(
     demand: RankTraffic | None = None,
     progress: Progress = lambda _: None,
     rank_by: str = BY_TIME,
+    hosts: Hosts | None = None,
 ) -> LinkReport:
     """Report on the link loads of a traffic on a fabric.
 
@@ -81,6 +82,7 @@ def report_on_links(
         demand: the same traffic between ranks, including bytes within hosts; None without ranks, and for several jobs.
         progress: function that receives each stage of the diagnosis.
         rank_by: one of `RANKINGS`, the order of the listed link directions.
+        hosts: the hosts of the rails; None: found by the descriptions of adapters.
     """
     ends = LinkDirections(subnets, layouts, loads, placed if isinstance(placed, Traffic) else None, bounds)
     busy = ends.most_loaded(top, rank_by)
@@ -96,7 +98,7 @@ def report_on_links(
         switch_hotspots=busy.switch_hotspots,
         groups=busy.groups,
         unrouted=find_unrouted(placed, subnets, loads),
-        diagnosis=diagnose_traffic(placed, subnets, bounds is not None, demand, progress)
+        diagnosis=diagnose_traffic(placed, subnets, bounds is not None, demand, progress, hosts)
         if isinstance(placed, Traffic)
         else None,
     )
@@ -108,6 +110,7 @@ def diagnose_traffic(
     is_adaptive: bool = False,
     demand: RankTraffic | None = None,
     progress: Progress = lambda _: None,
+    hosts: Hosts | None = None,
 ) -> Diagnosis | None:
     """Return the causes of the most loaded link's time; None without traffic, and beyond `DIAGNOSED_FLOWS`.
 
@@ -117,10 +120,11 @@ def diagnose_traffic(
         is_adaptive: true if switches route adaptively.
         demand: traffic between ranks, as in `report_on_links`.
         progress: function that receives each stage.
+        hosts: as in `report_on_links`.
     """
     if not 0 < len(placed.bytes) <= DIAGNOSED_FLOWS:
         return None
-    hosts = find_hosts([subnet.fabric for subnet in subnets])
+    hosts = hosts or find_hosts([subnet.fabric for subnet in subnets])
     ranks = find_rank_flows(placed, demand, hosts, subnets)
     situation = Situation(subnets, hosts, PairBytes.of_traffic(placed), is_adaptive, ranks)
     diagnosis = diagnose(situation, progress)

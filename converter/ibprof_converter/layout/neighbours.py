@@ -108,16 +108,22 @@ def find_slow_switches(fabric: Fabric, level: npt.NDArray[np.int32]) -> list[Slo
         usual = float(speeds[len(speeds) - 1 - counts[::-1].argmax()])
         ends = fabric.link_node[members]
         for side in np.unique(pair).tolist():
-            switches = np.unique(ends[(level[ends] == side) & (fabric.node_kind[ends] == NodeKind.SWITCH)])
-            own = {node: members[(ends == node).any(axis=1)] for node in switches.tolist()}
-            rates = {node: np.unique(fabric.link_gbps[links]) for node, links in own.items()}
-            peers = sum(rate[-1] >= _SLOWER * usual for rate in rates.values())
-            for node, links in own.items():
-                if peers and len(links) > 1 and len(rates[node]) == 1 and rates[node][0] < _SLOWER * usual:
-                    normal = members[fabric.link_gbps[members] == usual]
-                    lanes = int(fabric.link_lanes[normal].max())
-                    is_narrow = 0 < fabric.link_lanes[links].max() < lanes
-                    found.setdefault(node, []).append((links, usual, peers, lanes if is_narrow else 0))
+            is_side = (level == side) & (fabric.node_kind == NodeKind.SWITCH)
+            # A link from a switch to itself counts once.
+            here = is_side[ends] & np.stack([ends[:, 0] >= 0, ends[:, 0] != ends[:, 1]], axis=1)
+            switches, rates = ends[here], np.broadcast_to(fabric.link_gbps[members, np.newaxis], here.shape)[here]
+            count = np.bincount(switches, minlength=fabric.nodes)
+            slowest, fastest = np.full(fabric.nodes, np.inf), np.zeros(fabric.nodes)
+            np.minimum.at(slowest, switches, rates)
+            np.maximum.at(fastest, switches, rates)
+            peers = int((fastest >= _SLOWER * usual).sum())
+            is_slow = (count > 1) & (slowest == fastest) & (fastest < _SLOWER * usual)
+            for node in np.flatnonzero(is_slow & (peers > 0)).tolist():
+                links = members[(ends == node).any(axis=1)]
+                normal = members[fabric.link_gbps[members] == usual]
+                lanes = int(fabric.link_lanes[normal].max())
+                is_narrow = 0 < fabric.link_lanes[links].max() < lanes
+                found.setdefault(node, []).append((links, usual, peers, lanes if is_narrow else 0))
     return [
         SlowSwitch(
             node,

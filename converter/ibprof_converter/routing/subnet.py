@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import combinations
 from os import PathLike
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -86,8 +88,21 @@ def read_rail(files: RailFiles, number: int = 0) -> Subnet:
     if files.tables is None:
         tables = find_tables(fabric, files, adaptive)
     else:
-        tables = adaptive.tables if adaptive and files.tables == files.adaptive else read_tables(files.tables)
+        tables = adaptive.tables if adaptive and files.tables == files.adaptive else _read_shared_tables(files)
     return join_subnet(fabric, tables, adaptive)
+
+
+def _read_shared_tables(files: RailFiles) -> ForwardingTables:
+    """Return a rail's tables; the planes of a list share those of one file, which are read once."""
+    assert files.tables is not None
+    if not files.plane:
+        _read_plane_tables.cache_clear()
+    return read_tables(files.tables) if files.plane is None else _read_plane_tables(files.tables)
+
+
+@lru_cache(maxsize=1)
+def _read_plane_tables(path: Path) -> ForwardingTables:
+    return read_tables(path)
 
 
 def read_rail_fabric(files: RailFiles, number: int = 0) -> Fabric:

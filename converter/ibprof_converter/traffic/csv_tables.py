@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TextIO
 
@@ -24,6 +24,12 @@ from ibprof_converter.traffic.traffic_data import (
 
 _LINE_LIMIT = 1 << 16
 """Largest number of characters in a line. It exceeds all rows of ibprof, and keeps a damaged file out of memory."""
+
+_BLOCK = 1 << 22
+"""Size in bytes of the parts in which a file of plain numbers is read."""
+
+_PLAIN_DIGITS = 19
+"""Largest number of digits that always fit into 64 bits."""
 
 _TOTAL_LIMIT = 1 << 64
 """Limit of the total bytes; below it no sum on any link can wrap around."""
@@ -109,8 +115,11 @@ def _checked_lines(path: Path, file: TextIO) -> Iterator[str]:
 
 def _read_columns(
     path: Path, rows: Iterator[tuple[int, list[str]]], columns: tuple[tuple[str, int], ...]
-) -> list[list[int]]:
-    """Read rows of numbers into one list per column; `columns` has the meaning and the limit of each column."""
+) -> Sequence[Sequence[int] | npt.NDArray[np.uint64]]:
+    """Read rows of numbers into one list or array per column; `columns` has the meaning and limit of each column."""
+    plain = _read_plain(path, [limit for _, limit in columns]) if path.is_file() else None
+    if plain is not None:
+        return plain
     values: list[list[int]] = [[] for _ in columns]
     for line, fields in rows:
         if len(fields) != len(columns):
@@ -120,7 +129,38 @@ def _read_columns(
     return values
 
 
-def _byte_counts(path: Path, values: list[int]) -> npt.NDArray[np.uint64]:
+def _read_plain(path: Path, limits: Sequence[int]) -> npt.NDArray[np.uint64] | None:
+    """Read a file whose rows are only decimal numbers of at most 19 digits: uint64 [column, row].
+
+    Returns:
+        None for any other file, which `_read_columns` reads or refuses row by row.
+    """
+    blocks = []
+    with path.open("rb") as file:
+        file.readline(_LINE_LIMIT)
+        while lines := file.read(_BLOCK):
+            if not lines.endswith(b"\n"):
+                lines += file.readline(_LINE_LIMIT)
+            lines = lines.replace(b"\r\n", b"\n")
+            if lines.translate(None, b"0123456789,\n"):
+                return None
+            lines += b"" if lines.endswith(b"\n") else b"\n"
+            letters = np.frombuffer(lines, np.uint8)
+            ends = np.flatnonzero(letters < ord("0"))
+            if len(ends) % len(limits):
+                return None
+            digits = np.diff(ends, prepend=-1) - 1
+            is_last = (letters[ends] == ord("\n")).reshape(-1, len(limits))
+            if digits.min() < 1 or digits.max() > _PLAIN_DIGITS or is_last[:, :-1].any() or not is_last[:, -1].all():
+                return None
+            rows = np.fromstring(lines.replace(b"\n", b",").decode(), np.uint64, sep=",").reshape(-1, len(limits))
+            if any(int(most) >= limit for most, limit in zip(rows.max(axis=0), limits, strict=True)):
+                return None
+            blocks.append(rows.T)
+    return np.concatenate(blocks, axis=1) if blocks else np.zeros((len(limits), 0), np.uint64)
+
+
+def _byte_counts(path: Path, values: Sequence[int] | npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     counts = np.array(values, np.uint64)
     if (total := sum_exactly(counts)) >= _TOTAL_LIMIT:
         raise InputError(path, None, f"bytes that sum to less than {_TOTAL_LIMIT}", f"{total}")
@@ -174,7 +214,7 @@ def _read_rank_matrix(path: Path, rows: Iterator[tuple[int, list[str]]]) -> Rank
         np.array(source, np.int32),
         np.array(destination, np.int32),
         _byte_counts(path, counted),
-        ranks=max(max(source, default=-1), max(destination, default=-1)) + 1,
+        ranks=max((int(np.max(end)) + 1 for end in (source, destination) if len(end)), default=0),
         origin=f"rank matrix {path}",
         messages=np.array(messages, np.uint64),
     )

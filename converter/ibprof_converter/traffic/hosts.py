@@ -73,9 +73,7 @@ class Hosts:
         self, host: npt.NDArray[np.integer], rail: npt.NDArray[np.integer] | int, number: npt.NDArray[np.integer]
     ) -> npt.NDArray[np.int32]:
         """Return the LID of port `number` of each host, modulo the number of the host's ports on the rail."""
-        ports = self.ports[host, rail]
-        turn = number % np.maximum(count_ports(ports), 1)
-        lid: npt.NDArray[np.int32] = np.take_along_axis(ports, turn[:, np.newaxis], axis=1)[:, 0]
+        lid: npt.NDArray[np.int32] = self.ports[host, rail, number % np.maximum(self.adapters[host, rail], 1)]
         return lid
 
     @property
@@ -204,7 +202,8 @@ def find_hosts(fabrics: Sequence[Fabric], rule: re.Pattern[str] | None = None) -
         port, leaf = _find_host_ports(fabric)
         nodes = fabric.port_node[port].tolist()
         names = [_name_of(fabric, node, repeated, rule) for node in nodes]
-        known_as = _match_names(list(leaves), set(names)) if leaves else {}
+        # Planes have the same hosts.
+        known_as = {} if not leaves or leaves.keys() >= set(names) else _match_names(list(leaves), set(names))
         for written, node, lid, switch in zip(names, nodes, fabric.port_lid[port].tolist(), leaf.tolist(), strict=True):
             name = known_as.get(written, written)
             if fabric.is_left_out[node]:

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ibprof.errors import InputError
+from ibprof_converter.traffic import csv_tables
 from ibprof_converter.traffic.csv_tables import read_traffic_table
 from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic
 
@@ -114,3 +115,24 @@ HEADERS = st.sampled_from(
 def test_whatever_stands_there_is_read_or_refused(tmp_path: Path, header: str, body: bytes) -> None:
     with suppress(InputError):
         read_traffic_table(write(tmp_path, header.encode() + b"\n" + body), 2)
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+@pytest.mark.parametrize("last", ["", "\n"])
+def test_plain_numbers_are_read_in_blocks_as_row_by_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, last: str
+) -> None:
+    monkeypatch.setattr(csv_tables, "_BLOCK", 50)
+    rows = [f"{i},{i * 7 % 48_000},{9_999_999_999_999_999 * (i % 3)},{i % 2}" for i in range(200)]
+    plain = write(tmp_path, ending.join(["src_lid,dst_lid,bytes,rail", *rows]) + last)
+    (tmp_path / "quoted").mkdir()
+    quoted = write(
+        tmp_path / "quoted", "\n".join(["src_lid,dst_lid,bytes,rail", *rows[:-1], f'"{rows[-1][:3]}"{rows[-1][3:]}'])
+    )
+    one, other = read_traffic_table(plain, 2), read_traffic_table(quoted, 2)
+    assert isinstance(one, Traffic)
+    assert isinstance(other, Traffic)
+    for name in ("source_lid", "destination_lid", "bytes", "rail"):
+        assert getattr(one, name).tolist() == getattr(other, name).tolist()
+        assert getattr(one, name).dtype == getattr(other, name).dtype
+    assert len(one.bytes) == 200

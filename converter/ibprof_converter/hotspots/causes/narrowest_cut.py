@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from hashlib import sha256
 
 import numpy as np
 import numpy.typing as npt
@@ -88,11 +89,18 @@ def narrowest_cut(situation: Situation) -> SwitchCut | None:
     """
     best: SwitchCut | None = None
     bisections = []
+    known: set[bytes] = set()
     for rail, subnet in enumerate(situation.subnets):
         fabric, level = subnet.fabric, situation.levels[rail]
         here = situation.flows.rail == rail
         lids = situation.flows.source_lid[here], situation.flows.destination_lid[here]
         flows = fabric.lid_node[lids[0]], fabric.lid_node[lids[1]], situation.flows.bytes[here].astype(np.float64)
+        # Planes of one cabling with the same bytes have the same cuts.
+        arrays = (fabric.node_kind, fabric.link_node, fabric.link_gbps, level, *flows)
+        digest = sha256(b"".join(sha256(np.ascontiguousarray(each)).digest() for each in arrays)).digest()
+        if digest in known:
+            continue
+        known.add(digest)
         for top in range(int(level.max(initial=0)) + 1):
             part = _number_parts(fabric, level, top)
             cut = _narrowest(fabric, rail, top, part, *flows)

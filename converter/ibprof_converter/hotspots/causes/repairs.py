@@ -161,6 +161,8 @@ def _find_misfits(situation: Situation, rail: int, fitted: RegularCabling) -> li
     """Return repairs of misplaced cables with their switches' missing cables; then of other missing cables."""
     fabric = situation.subnets[rail].fabric
     lacking = [(int(low), int(high)) for low, high in fitted.missing.tolist()]
+    if not lacking and not len(fitted.extra):
+        return []
     # All repairs may be applied together, so no two repairs use the same port.
     ports = FreePorts(fabric)
     repairs = []

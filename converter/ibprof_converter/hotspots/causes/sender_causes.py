@@ -113,15 +113,16 @@ def _share_over_adapters(situation: Situation) -> PairBytes:
     flows, hosts = situation.flows, situation.hosts
     source, destination = situation.flow_hosts
     known = (source != NO_HOST) & (destination != NO_HOST)
-    adapters = hosts.adapters
-    count = np.where(known, np.maximum(adapters[source, flows.rail], adapters[destination, flows.rail]), 1)
+    first, group = _group_flows(np.flatnonzero(known), flows.rail, source, destination)
+    rail, ends = flows.rail[first], (source[first], destination[first])
+    count = np.maximum(*(np.maximum(hosts.adapters[end, rail], 1) for end in ends))
+    shares = _share_evenly(flows.bytes[known], group, count)
     parts = [_unchanged(flows, np.flatnonzero(~known))]
-    for number in range(int(count.max(initial=1))):
-        here = np.flatnonzero((count > number) & known)
+    for number in range(shares.shape[1]):
+        here = np.flatnonzero(count > number)
         part = np.full(len(here), number)
-        rail = flows.rail[here]
-        ends = hosts.port(source[here], rail, part), hosts.port(destination[here], rail, part)
-        parts.append((rail, *ends, _even_share(flows.bytes[here], count[here], part)))
+        lids = (hosts.port(end[here], rail[here], part) for end in ends)
+        parts.append((rail[here], *lids, shares[here, number]))
     return PairBytes.add_up(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
@@ -129,32 +130,62 @@ def _share_over_rails(situation: Situation) -> PairBytes:
     """Divide each pair of hosts evenly over their common rails, between adapters of the same number."""
     flows, hosts = situation.flows, situation.hosts
     source, destination = situation.flow_hosts
-    of_source, of_destination = situation.flow_adapters
-    known = (source != NO_HOST) & (destination != NO_HOST)
-    usable = (hosts.lid[source] != NO_LID) & (hosts.lid[destination] != NO_LID) & known[:, np.newaxis]
+    known = np.flatnonzero((source != NO_HOST) & (destination != NO_HOST))
+    first, group = _group_flows(known, source, destination, *situation.flow_adapters)
+    usable = (hosts.lid[source[first]] != NO_LID) & (hosts.lid[destination[first]] != NO_LID)
     count = usable.sum(axis=1)
-    parts = [_unchanged(flows, np.flatnonzero(count <= 1))]
+    shares = _share_evenly(flows.bytes[known], group, np.maximum(count, 1))
+    is_shared = np.zeros(len(source), np.bool_)
+    is_shared[known] = (count > 1)[group]
+    parts = [_unchanged(flows, np.flatnonzero(~is_shared))]
+    turn = np.zeros(len(first), np.intp)
     for number in range(len(situation.subnets)):
         here = np.flatnonzero((count > 1) & usable[:, number])
-        turn = np.cumsum(usable[here], axis=1)[:, number] - 1
-        ends = (
-            hosts.port(source[here], number, of_source[here]),
-            hosts.port(destination[here], number, of_destination[here]),
+        lids = (
+            hosts.port(end[first[here]], number, adapter[first[here]])
+            for end, adapter in zip(situation.flow_hosts, situation.flow_adapters, strict=True)
         )
-        parts.append((np.full(len(here), number, np.int32), *ends, _even_share(flows.bytes[here], count[here], turn)))
+        parts.append((np.full(len(here), number, np.int32), *lids, shares[here, turn[here]]))
+        turn += usable[:, number]
     return PairBytes.add_up(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def _group_flows(
+    rows: npt.NDArray[np.intp], *columns: npt.NDArray[np.integer]
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Group rows of equal values: return a row of each group, and the group of each row."""
+    key = np.zeros(len(rows), np.int64)
+    for column in columns:
+        key = key * (int(column.max(initial=0)) + 1) + column[rows]
+    keys, group = number_keys(key)
+    first = np.empty(len(keys), np.intp)
+    first[group[::-1]] = rows[::-1]
+    return first, group
+
+
+def _share_evenly(
+    amount: npt.NDArray[np.uint64], group: npt.NDArray[np.intp], count: npt.NDArray[np.integer]
+) -> npt.NDArray[np.uint64]:
+    """Divide each amount into equal parts, of which the first take the remainder; add up the parts of each group.
+
+    Args:
+        amount, group: uint64 and int [row].
+        count: int [group], parts of each amount of the group.
+
+    Returns:
+        uint64 [group, part], 0 beyond the parts of a group.
+    """
+    parts = int(count.max(initial=1))
+    whole, rest = np.divmod(amount, count.astype(np.uint64)[group])
+    total = np.zeros(len(count), np.uint64)
+    np.add.at(total, group, whole)
+    having = np.bincount(group * (parts + 1) + rest.astype(np.intp), minlength=len(count) * (parts + 1))
+    larger = having.reshape(-1, parts + 1)[:, ::-1].cumsum(axis=1)[:, ::-1][:, 1:].astype(np.uint64)
+    return np.where(np.arange(parts) < count[:, np.newaxis], total[:, np.newaxis] + larger, np.uint64(0))
 
 
 def _unchanged(flows: PairBytes, rows: npt.NDArray[np.intp]) -> tuple[npt.NDArray[Any], ...]:
     return flows.rail[rows], flows.source_lid[rows], flows.destination_lid[rows], flows.bytes[rows]
-
-
-def _even_share(
-    amount: npt.NDArray[np.uint64], count: npt.NDArray[np.integer], number: npt.NDArray[np.integer]
-) -> npt.NDArray[np.uint64]:
-    """Return part `number` of bytes divided into `count` parts; the first parts take the remainder."""
-    shares = count.astype(np.uint64)
-    return amount // shares + (number.astype(np.uint64) < amount % shares)
 
 
 def try_partners(situation: Situation) -> Iterator[Change]:
