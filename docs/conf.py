@@ -113,7 +113,7 @@ def _write_command(name: str, parser: argparse.ArgumentParser, level: int) -> It
 
 
 def _write_argument(parser: argparse.ArgumentParser, action: argparse.Action) -> Iterator[str]:
-    formatter = parser.formatter_class(parser.prog)
+    formatter = parser._get_formatter()
     yield f"\n`{formatter._format_action_invocation(action)}`"
     yield f": {_escape(' '.join(formatter._expand_help(action).split())) if action.help else '(no further help)'}"
 

@@ -14,8 +14,9 @@ from ibprof_testing.paths import ROOT
 
 def build(root: Path, out: Path) -> str:
     """Return the warnings of a build that resolves all links, but writes no page."""
-    command = [sys.executable, "-m", "sphinx", "-q", "-N", "-c", root / "docs", "-d", out / "doctrees", "-b", "dummy"]
-    done = subprocess.run([*command, root, out], capture_output=True, text=True, check=False)
+    options = ["-q", "-N", "-c", root / "docs", "-d", out / "doctrees", "-b", "dummy"]
+    command = [sys.executable, "-m", "sphinx", *map(str, (*options, root, out))]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stderr
 
