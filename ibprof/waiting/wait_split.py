@@ -64,6 +64,7 @@ class MeasuredWaiting:
         clock_error_s: largest known error of a clock, in seconds.
         instances, messages: numbers of sampled collectives and messages with all records.
         contradictory: number of samples with contradicting records, which are left out.
+        unix_offset_ns: Unix time minus the common clock of `calls`, by the median of the ranks' Unix clocks.
         pairs: rate of large messages and latency of small messages, by pair of hosts.
     """
 
@@ -75,6 +76,7 @@ class MeasuredWaiting:
     instances: int
     messages: int
     contradictory: int
+    unix_offset_ns: int = 0
     pairs: tuple[HostPair, ...] = ()
 
     def total(self, rows: npt.NDArray[np.bool_] | None = None) -> WaitTotals:
@@ -122,12 +124,28 @@ def measure_waiting(run: Profile) -> MeasuredWaiting | None:
         instances=int(matched.instance.max(initial=-1)) + 1,
         messages=len(matched.messages.rank) // 2,
         contradictory=matched.contradictory,
+        unix_offset_ns=_find_unix_offset(run, clocks, clock_of),
         pairs=measure_pairs(run, matched, clocks, clock_of),
     )
 
 
+def _find_unix_offset(run: Profile, clocks: HostClocks, clock_of: npt.NDArray[np.int64]) -> int:
+    ahead = (clocks.base_ns - clocks.common_ns)[clock_of]
+    offsets = [rank.clock_offset_ns + int(ahead[rank.rank]) for rank in run.ranks]
+    return int(np.median(offsets)) if offsets else 0
+
+
 def _largest_error(clocks: HostClocks) -> float:
     return float(clocks.error_ns.max(initial=0.0)) * 1e-9
+
+
+def split_each(calls: SplitCalls) -> tuple[Floats, Floats, Floats]:
+    """Return the waiting, the unsplit time and the error of the waiting of each sampled call, in ns."""
+    least, most = calls.least_ns.astype(np.float64), calls.most_ns.astype(np.float64)
+    # Bounds further apart than the certain waiting are no information, unless they are little of the call.
+    is_narrow = most - least <= np.maximum(least, LITTLE_OF_A_CALL * calls.stay_ns)
+    wait = np.where(is_narrow, calls.wait_ns, least)
+    return wait, np.where(is_narrow, 0.0, most - least), np.where(is_narrow, (most - least) / 2, 0.0)
 
 
 def share_times(run: Profile, calls: SplitCalls) -> WaitShares:
@@ -145,12 +163,7 @@ def share_times(run: Profile, calls: SplitCalls) -> WaitShares:
     known = row_of >= 0
     at, weight, is_long = row_of[known], calls.weight[known], calls.is_long[known]
     stay = calls.stay_ns[known].astype(np.float64)
-    least, wait, most = (getattr(calls, name)[known].astype(np.float64) for name in ("least_ns", "wait_ns", "most_ns"))
-    # Bounds further apart than the certain waiting are no information, unless they are little of the call.
-    is_narrow = most - least <= np.maximum(least, LITTLE_OF_A_CALL * stay)
-    wait = np.where(is_narrow, wait, least)
-    unsplit = np.where(is_narrow, 0.0, most - least)
-    clock = np.where(is_narrow, (most - least) / 2, 0.0)
+    wait, unsplit, clock = (part[known] for part in split_each(calls))
 
     def add_up(values: Floats) -> Floats:
         return np.bincount(at, weights=values, minlength=rows).astype(np.float64)

@@ -172,17 +172,19 @@ def _write_graphs(loads: FabricLoads, options: LoadsOutputOptions, links: Callab
 
 
 def _write_trace(loads: FabricLoads, path: Path) -> None:
-    from ibprof_converter.analysis.traffic_over_time import follow_links  # noqa: PLC0415  (wanted seldom)
+    from ibprof.waiting.wait_split import measure_waiting  # noqa: PLC0415  (wanted seldom)
+    from ibprof_converter.analysis.traffic_over_time import follow_links  # noqa: PLC0415
     from ibprof_converter.outputs.trace_events import write_trace  # noqa: PLC0415
 
     run = loads.demand.profile if loads.demand else None
-    if run is None or not len(run.intervals.rank):
+    waiting = measure_waiting(run) if run else None
+    if run is None or not (len(run.intervals.rank) or waiting):
         raise UsageError(
             f"--trace: {loads.title}: no time line of one run; record with IBPROF_INTERVAL=100 (milliseconds)"
         )
-    links = follow_links(loads, run.intervals)
+    links = follow_links(loads, run.intervals) if len(run.intervals.rank) else ()
     with open_output(path) as file:
-        write_trace(file, run, links)
+        write_trace(file, run, links, waiting)
 
 
 def _write_topology_conf(loads: FabricLoads, path: Path) -> None:

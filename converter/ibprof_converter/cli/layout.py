@@ -207,7 +207,11 @@ def _add_output_arguments(parser: argparse.ArgumentParser) -> None:
         "Slurm's topology.conf, or topology.yaml by its ending: which hosts are near one another",
     )
     add("--boxfish", "DIR", "a folder of tables for Boxfish")
-    add("--trace", "FILE", "the run over time for Perfetto or chrome://tracing; needs IBPROF_INTERVAL when recorded")
+    add(
+        "--trace",
+        "FILE",
+        "the run over time for Perfetto or chrome://tracing: sampled calls, and intervals of IBPROF_INTERVAL",
+    )
     add("--folded", "FILE", "what loads the most loaded link direction, by region, operation and line: for speedscope")
     outputs.add_argument(
         "--by",

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run over time for Perfetto and chrome://tracing, from recorded intervals, since single calls are not recorded.
+"""A run over time for Perfetto and chrome://tracing, from recorded intervals and sampled calls.
 
-Hosts are processes, and ranks are threads. Each region is one asynchronous event from its first visit to the end of its
+Hosts are processes, and ranks are threads. Sampled calls of a rank have a thread of their own: waiting for the rank
+that came late, and transfer. Each region is one asynchronous event from its first visit to the end of its
 last visit, since single visits are not recorded. Bytes, time inside MPI and the use of links are counters.
 
 Source: "Trace Event Format", the document of the Chromium project; times are microseconds.
@@ -19,7 +20,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.profile.profile_data import Profile
+from ibprof.profile.row_arrays import take_rows
+from ibprof.profile.row_choice import name_sites
+from ibprof.text.call_names import name_call
 from ibprof.text.quantities import printable
+from ibprof.waiting.wait_split import MeasuredWaiting, split_each
 
 Event = dict[str, object]
 Rows = npt.NDArray[np.intp]
@@ -29,6 +34,11 @@ Place = tuple[int, int]
 
 _LINKS = 0
 """Process of the links; hosts follow."""
+
+_SAMPLED = 1 << 24
+"""Number of the thread of rank 0's sampled calls; those of the other ranks follow."""
+
+_LATEST = (1 << 63) - 1
 
 _US = 1e-3
 
@@ -50,37 +60,47 @@ class LinkUse:
     share: npt.NDArray[np.float64]
 
 
-def write_trace(file: TextIO, run: Profile, links: Sequence[LinkUse]) -> None:
+def write_trace(file: TextIO, run: Profile, links: Sequence[LinkUse], waiting: MeasuredWaiting | None = None) -> None:
     """Write a run as one JSON object.
 
     Args:
         file: the output file.
-        run: a run with recorded intervals.
+        run: a run with recorded intervals, or sampled calls.
         links: use of some link directions; may be empty.
+        waiting: the run's sampled calls; None without samples.
     """
     entered = run.region_times.first_ns[run.region_times.first_ns > 0]
     begins = (run.intervals.begin_ns, run.interval_times.begin_ns, entered)
-    first = min(int(each.min()) for each in begins if len(each))
+    first = min((int(each.min()) for each in begins if len(each)), default=_LATEST)
+    if waiting and len(waiting.calls.rank):
+        first = min(first, int(waiting.calls.enter_ns.min()) + waiting.unix_offset_ns)
     about = {
         "recorded_by": "ibprof",
         "run": run.name,
         "clocks": "each host's own; hosts may differ",
         "intervals": "bytes and time inside MPI are known by interval, not by call",
+        "sampled calls": "some of all calls, on one clock that the samples show",
     }
     file.write(f'{{"displayTimeUnit":"ms","otherData":{json.dumps(about)},"traceEvents":[\n')
-    lines = map(json.dumps, chain(_name_threads(run, bool(links)), _list_events(run, links, first)))
+    lines = map(json.dumps, chain(_name_threads(run, bool(links), waiting), _list_events(run, links, waiting, first)))
     file.writelines(f"{',' if number else ''}{line}\n" for number, line in enumerate(lines))
     file.write("]}\n")
 
 
-def _list_events(run: Profile, links: Sequence[LinkUse], first: int) -> Iterator[Event]:
+def _list_events(
+    run: Profile, links: Sequence[LinkUse], waiting: MeasuredWaiting | None, first: int
+) -> Iterator[Event]:
     """Yield the events rank by rank, since the events of all ranks may exceed the memory."""
     process = {rank.rank: rank.host + 1 for rank in run.ranks}
     sent_of, times_of, regions_of = (
         _split_by_rank(rows) for rows in (run.intervals.rank, run.interval_times.rank, run.region_times.rank)
     )
+    sampled_of = _split_by_rank(waiting.calls.rank) if waiting else None
+    sites = name_sites(run) if waiting else ()
     for rank in run.ranks:
         place = process[rank.rank], rank.rank
+        if waiting and sampled_of:
+            yield from _list_calls(run, waiting, sites, sampled_of(rank.rank), place, first)
         yield from _list_intervals(run, sent_of(rank.rank), place, first)
         yield from _list_times(run, times_of(rank.rank), place, first)
         yield from _list_regions(run, regions_of(rank.rank), place, first)
@@ -102,17 +122,51 @@ def _split_by_rank(rank: npt.NDArray[np.int32]) -> Callable[[int], Rows]:
     return rows_of
 
 
-def _name_threads(run: Profile, has_links: bool) -> Iterator[Event]:
+def _name_threads(run: Profile, has_links: bool, waiting: MeasuredWaiting | None) -> Iterator[Event]:
     if has_links:
         yield _name("process_name", _LINKS, 0, "links, share of their speed")
     for number, host in enumerate(run.hosts, 1):
         yield _name("process_name", number, 0, printable(host.name))
     for rank in run.ranks:
         yield _name("thread_name", rank.host + 1, rank.rank, f"rank {rank.rank}")
+        if waiting:
+            yield _name("thread_name", rank.host + 1, _SAMPLED + rank.rank, f"rank {rank.rank}: sampled calls")
 
 
 def _name(what: str, process: int, thread: int, name: str) -> Event:
     return {"name": what, "ph": "M", "pid": process, "tid": thread, "args": {"name": name}}
+
+
+def _list_calls(
+    run: Profile, waiting: MeasuredWaiting, sites: Sequence[str], rows: Rows, place: Place, first: int
+) -> Iterator[Event]:
+    """Yield waiting, transfer and unsplit time of a rank's sampled calls; calls within another one are left out."""
+    calls = waiting.calls
+    waits, unsplit, errors = split_each(take_rows(calls, rows))
+    end = first
+    for row, wait, unknown, error in zip(rows.tolist(), waits.tolist(), unsplit.tolist(), errors.tolist(), strict=True):
+        begin, stay = int(calls.enter_ns[row]) + waiting.unix_offset_ns, int(calls.stay_ns[row])
+        if begin < end or stay <= 0:
+            continue
+        end = begin + stay
+        late = f"waiting for rank {calls.late[row]}" if calls.late[row] >= 0 else "waiting"
+        call = name_call(run.operations[calls.operation[row]])
+        args: Event = {"site": sites[calls.site[row]], "stands_for_calls": _shorten(float(calls.weight[row]))}
+        for name, part in ((late, wait), ("not split", unknown), ("transfer", stay - wait - unknown)):
+            if part <= 0:
+                continue
+            more: Event = {"late_rank": int(calls.late[row]), "error_us": _shorten(error * _US)} if name == late else {}
+            yield {
+                "name": f"{call}: {name}",
+                "cat": "sampled call",
+                "ph": "X",
+                "pid": place[0],
+                "tid": _SAMPLED + place[1],
+                "ts": (begin - first) * _US,
+                "dur": part * _US,
+                "args": args | more,
+            }
+            begin += int(part)
 
 
 def _list_intervals(run: Profile, rows: Rows, place: Place, first: int) -> Iterator[Event]:

@@ -12,7 +12,7 @@ from ibprof.profile.port_sums import PortSum
 from ibprof.profile.profile_data import Source
 from ibprof.profile.unaccounted import Unaccounted
 from ibprof.text.call_names import name_call, name_mpi
-from ibprof.text.quantities import count_of
+from ibprof.text.quantities import count_of, format_seconds
 from ibprof_converter.analysis.pipeline_results import FabricLoads
 from ibprof_converter.hotspots.coverage import Coverage, DumpRequest
 from ibprof_converter.hotspots.run_sums import HostSum, NamedSum, RunSummary
@@ -267,7 +267,7 @@ def _describe_timeline(report: JobReport) -> Section:
         return Section("time", "Over time")
     most = max(range(len(report.timeline)), key=lambda number: report.timeline[number].bytes)
     busiest = report.timeline[most]
-    facts = (
+    facts: tuple[Fact, ...] = (
         Fact(
             f"timeline.{len(report.timeline) - 1}.end_s",
             "from first to last byte",
@@ -277,6 +277,11 @@ def _describe_timeline(report: JobReport) -> Section:
         Fact(f"timeline.{most}.bytes", "sent in the busiest interval", busiest.bytes, ValueKind.BYTES),
         Fact(f"timeline.{most}.begin_s", "which begins at", busiest.begin_s, ValueKind.SECONDS),
     )
+    waits = [each.wait_s or 0.0 for each in report.timeline]
+    if any(waits):
+        longest = max(range(len(waits)), key=waits.__getitem__)
+        label = f"most waiting, from {format_seconds(report.timeline[longest].begin_s)} on"
+        facts += (Fact(f"timeline.{longest}.wait_s", label, waits[longest], ValueKind.SECONDS),)
     sentence = ("", "the bytes of each recorded interval are taken to be spread evenly over it")
     return Section("time", "Over time", facts=facts, sentences=(sentence,))
 

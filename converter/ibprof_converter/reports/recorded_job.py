@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from ibprof.profile.exact_sums import sum_by_group
 from ibprof.profile.profile_data import SIZE_BINS, Direction, Kind, Profile, Source
 from ibprof.profile.scheduler_job import SchedulerJob
 from ibprof.verdict.region_shares import RegionShare
+from ibprof.waiting.wait_split import measure_waiting, split_each
 
 _NS = 1e-9
 
@@ -96,12 +98,14 @@ class TimeBin:
         begin_s, end_s: seconds since the first interval's begin.
         bytes: bytes sent by all ranks.
         mpi_s: sum over timed ranks of the time inside MPI calls, in seconds; None if not recorded.
+        wait_s: the waiting part of `mpi_s`, by the calls that were sampled then; None without any.
     """
 
     begin_s: float
     end_s: float
     bytes: int
     mpi_s: float | None = None
+    wait_s: float | None = None
 
 
 def describe_job(run: Profile) -> RecordedJob:
@@ -198,7 +202,27 @@ def follow_time(run: Profile) -> tuple[TimeBin, ...]:
     whole[-1] = total
     inside_s = np.diff(sum_until(times, times.time_ns, first, edges)) * _NS
     inside = inside_s.tolist() if len(times.rank) else [None] * TIME_BINS
+    parts = _follow_waiting(run, first + edges)
+    waits = [None if mpi_s is None or part is None else mpi_s * part for mpi_s, part in zip(inside, parts, strict=True)]
     return tuple(
-        TimeBin(float(begin) * _NS, float(end) * _NS, after - before, mpi_s)
-        for begin, end, before, after, mpi_s in zip(edges[:-1], edges[1:], whole[:-1], whole[1:], inside, strict=True)
+        TimeBin(float(begin) * _NS, float(end) * _NS, after - before, mpi_s, wait_s)
+        for begin, end, before, after, mpi_s, wait_s in zip(
+            edges[:-1], edges[1:], whole[:-1], whole[1:], inside, waits, strict=True
+        )
     )
+
+
+def _follow_waiting(run: Profile, edges_ns: npt.NDArray[np.float64]) -> list[float | None]:
+    """Return the waiting part of the sampled calls that begin in each span of time; None without any."""
+    spans = len(edges_ns) - 1
+    measured = measure_waiting(run)
+    if not measured:
+        return [None] * spans
+    calls = measured.calls
+    at = np.searchsorted(edges_ns, calls.enter_ns + measured.unix_offset_ns, side="right") - 1
+    inside = (at >= 0) & (at < spans)
+    wait, stay = (
+        np.bincount(at[inside], weights=(calls.weight * part)[inside], minlength=spans)
+        for part in (split_each(calls)[0], calls.stay_ns)
+    )
+    return [float(part / whole) if whole else None for part, whole in zip(wait, stay, strict=True)]

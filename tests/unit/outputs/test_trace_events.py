@@ -15,10 +15,13 @@ from typing import Any
 
 import pytest
 
+from ibprof.waiting.wait_split import measure_waiting
 from ibprof_converter.cli import layout
 from ibprof_converter.outputs.trace_events import write_trace
 from ibprof_testing.samples.timed_profiles import write_regions_profile, write_timed_profile
 from ibprof_testing.samples.timed_runs import make_timed_run
+from ibprof_testing.waits.derived_samples import derive_profile
+from ibprof_testing.waits.synthetic_traces import MS, SyntheticRun
 
 FABRIC = "xgft:2:2,2:1,1"
 RATE = 12.5e9
@@ -173,6 +176,34 @@ def test_the_use_of_links_adds_up_to_their_load(written: Write, tmp_path: Path) 
         for (begin, share), (after, _) in pairwise(steps):
             carried += share * RATE * (after - begin)
         assert carried == pytest.approx(loads[name], rel=1e-4)
+
+
+def test_sampled_calls_show_waiting_with_the_late_rank_and_transfer(tmp_path: Path) -> None:
+    run = SyntheticRun(3, seed=1)
+    for number in range(8):
+        run.compute({number % 3: 2 * MS})
+        run.collective("Allreduce", 8, 1 * MS)
+    profile = derive_profile(run.traces())
+    waiting = measure_waiting(profile)
+    assert waiting is not None
+    with (tmp_path / "trace.json").open("w") as file:
+        write_trace(file, profile, (), waiting)
+    events: list[Event] = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    check_rules(events)
+    slices = [event for event in events if event["ph"] == "X"]
+    waits = [event for event in slices if "waiting" in event["name"]]
+    assert sum(event["dur"] for event in waits) == pytest.approx(waiting.total().wait_s * 1e6)
+    assert sum(event["dur"] for event in slices) == pytest.approx(waiting.total().time_s * 1e6)
+    assert [event["args"]["late_rank"] for event in waits if event["args"]["late_rank"] == 0] == [0] * 6
+    assert {event["name"] for event in slices} == {
+        *(f"MPI_Allreduce: waiting for rank {rank}" for rank in range(3)),
+        "MPI_Allreduce: transfer",
+    }
+    # The call of each rank that waits ends with the transfer that follows.
+    for before, after in pairwise(slices):
+        if before in waits:
+            assert after["ts"] == pytest.approx(before["ts"] + before["dur"])
+            assert after["name"] == "MPI_Allreduce: transfer"
 
 
 def test_a_run_without_a_time_line_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

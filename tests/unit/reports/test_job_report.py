@@ -21,6 +21,8 @@ from ibprof_converter.cli import layout, report
 from ibprof_converter.reports.recorded_job import count_sizes, follow_time
 from ibprof_testing.samples.fabrics import FABRICS
 from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
+from ibprof_testing.waits.derived_samples import derive_profile
+from ibprof_testing.waits.synthetic_traces import MS, SyntheticRun
 
 LST = str(FABRICS / "testbed44" / "ibdiagnet.lst")
 HOSTILE = '</script><script>alert(1)</script><img src=x onerror="alert(2)">\x1b[2J'
@@ -248,6 +250,27 @@ def test_the_time_line_has_the_time_inside_calls() -> None:
     half = len(bins) // 2
     assert shares[: half - 1] == pytest.approx([1.0] * (half - 1), rel=1e-6)
     assert shares[half + 1 :] == pytest.approx([0.5] * (len(bins) - half - 1), rel=1e-6)
+
+
+def test_the_time_line_has_the_waiting_of_the_calls_sampled_then() -> None:
+    """A rank is late in the first second; the calls of the next second are mostly transfer."""
+    sampled = SyntheticRun(3, seed=1)
+    for number in range(200):
+        sampled.compute({1: 10 * MS} if number < 100 else {})
+        sampled.collective("Allreduce", 8, 1000 if number < 100 else 13 * MS)
+    calls = derive_profile(sampled.traces())
+    intervals, begin = make_run().intervals, int(calls.collective_samples.start_ns.min())
+    begin_ns = (intervals.begin_ns - intervals.begin_ns.min() + np.uint64(begin)).astype(np.uint64)
+    intervals = replace(intervals, begin_ns=begin_ns, end_ns=begin_ns + (intervals.end_ns - intervals.begin_ns))
+    last = int(intervals.end_ns.max())
+    moments = np.array([[begin], [last]], np.uint64)
+    inside = IntervalTimes(np.zeros(1, np.int32), moments[0], moments[1], np.array([last - begin], np.uint64))
+    bins = follow_time(replace(calls, intervals=intervals, interval_times=inside))
+    parts = [None if each.wait_s is None or not each.mpi_s else each.wait_s / each.mpi_s for each in bins]
+    waiting, transfer = ([part for part in parts[at : at + 30] if part is not None] for at in (2, 55))
+    assert min(waiting) > 0.95
+    assert max(transfer) < 0.6  # ranks leave a call up to half of its transfer apart
+    assert sum(each.mpi_s or 0 for each in bins) == pytest.approx((last - begin) * 1e-9)
 
 
 def test_names_are_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
