@@ -26,7 +26,6 @@ QUICK = [
     (mpis.SYSTEM, "collectives.c", "blocking", 5),
     (mpis.SYSTEM, "collectives.c", "nonblocking", 5),
     ("mpich-5.0.2", "collectives.c all 20000", "nonblocking", 5),
-    ("mpich-5.0.2", "intercomms.c", "nonblocking", 5),
 ]
 ALL = [
     QUICK[2],  # of one size on the world alone: the ranks of MPICH take long to wait for each other on few cores

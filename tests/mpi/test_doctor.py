@@ -3,14 +3,19 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
+from ibprof.cli import doctor
 from ibprof.load import load_profile
 from ibprof_testing import processes
 from ibprof_testing.mpi.mpis import (
@@ -33,15 +38,20 @@ def start(folder: Path, *words: str | Path, **extra: str) -> subprocess.Complete
 
 
 def examine(folder: Path, *command: str | Path, **extra: str) -> tuple[int, dict[str, list[Any]]]:
-    """The status, and what is said by what it is about: (good, text)."""
-    done = start(folder, "doctor", "--json", *(["--", *command] if command else []), **extra)
-    assert done.stderr == "", done.stderr
+    """Examine in this process; return the status, and what is said by what it is about: (good, text)."""
+    out, err = io.StringIO(), io.StringIO()
+    words = ["--json", *(["--", *map(str, command)] if command else [])]
+    around = patch.dict(os.environ, environment(extra), clear=True)
+    with around, pytest.MonkeyPatch.context() as patches, redirect_stdout(out), redirect_stderr(err):
+        patches.chdir(folder)
+        status = doctor.main(words)
+    assert err.getvalue() == ""
     said: dict[str, list[Any]] = {}
-    answer = json.loads(done.stdout)
+    answer = json.loads(out.getvalue())
     for finding in answer["findings"]:
         said.setdefault(finding["about"], []).append((finding["good"], finding["text"]))
-    assert answer["would_record"] == (done.returncode == 0)
-    return done.returncode, said
+    assert answer["would_record"] == (status == 0)
+    return status, said
 
 
 @pytest.mark.parametrize("name", [SYSTEM, "5.0.11", "mpich"])

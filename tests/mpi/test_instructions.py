@@ -31,7 +31,8 @@ def test_message_costs_few_instructions(case: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("case", "most"), [("World", 12), pytest.param("Dup", 12, marks=pytest.mark.full), ("ThreadMultiple", 12)]
+    ("case", "most"),
+    [("World", 12), *(pytest.param(case, 12, marks=pytest.mark.full) for case in ("Dup", "ThreadMultiple"))],
 )
 def test_call_sites_add_few_instructions(case: str, most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The messages of a case have two call sites in turn, on one communicator."""
@@ -44,6 +45,7 @@ def test_call_sites_add_few_instructions(case: str, most: int, tmp_path: Path, m
     assert round(counted[1] - counted[0]) <= most
 
 
+@pytest.mark.full
 def test_threads_cost_less_than_monitoring(tmp_path: Path) -> None:
     """Open MPI 5's own monitoring takes fewer instructions than that of Open MPI 4."""
     bench = Bench(find_mpi("5.0.11").folder, tmp_path, library())

@@ -41,7 +41,7 @@ def test_loads_are_what_interfaces_count(system_mpi: Mpi, build: Build, tmp_path
     assert not [name for name in lab.namespaces() if name.startswith(names)]
 
 
-@pytest.mark.parametrize("plant", ["placement", "routing"])
+@pytest.mark.parametrize("plant", ["placement", pytest.param("routing", marks=pytest.mark.full)])
 def test_advice_makes_the_job_faster(system_mpi: Mpi, build: Build, tmp_path: Path, plant: str) -> None:
     """The change that the report prints is applied as it stands, and saves at least half of what it claims."""
     program = build(system_mpi, "lab_patterns.c", "-O1", "-g")

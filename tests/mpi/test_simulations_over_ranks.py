@@ -16,7 +16,7 @@ from ibprof_lab.simulation.study.sweep import STORE
 from ibprof_testing import processes
 from ibprof_testing.mpi import mpis
 
-STUDY = ["study", "placement", "--quick", "--seeds", "1", "--fabric", "xgft:2:4,5:1,4@100", "--servers", "4"]
+STUDY = ["study", "placement", "--quick", "--fabric", "xgft:2:4,5:1,4@100", "--servers", "4"]
 COMMAND = [sys.executable, "-c", "import sys; from ibprof_lab.cli.sim import main; sys.exit(main())"]
 
 

@@ -49,7 +49,7 @@ def profile(tmp_path: Path) -> str:
     [
         (["testbed44"], "pattern:all-to-all:7"),  # loads without flows
         (["testbed44"], "pattern:shift:3:1000"),
-        (["dualrail/rail1", "dualrail/rail2"], "pattern:bisect:1:12345"),
+        pytest.param(["dualrail/rail1", "dualrail/rail2"], "pattern:bisect:1:12345", marks=pytest.mark.full),
         (["torus2d-5x4"], "pattern:shift:7"),
         (["dragonfly-72"], "pattern:permutation:3:99"),
         (["xgft3-1296-partial"], "pattern:shift:9"),  # some cannot be routed
