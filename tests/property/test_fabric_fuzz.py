@@ -20,7 +20,7 @@ from ibprof_converter.fabric.node_names import read_name_map
 from ibprof_converter.routing.far import read_far
 from ibprof_converter.routing.table_formats import read_tables
 from ibprof_converter.traffic.hostlists import read_host_list
-from ibprof_converter.traffic.nccl_topology import read_nccl_graphs, read_nccl_topology
+from ibprof_converter.traffic.nccl_topology import read_nccl_graphs, read_nccl_log, read_nccl_topology
 from ibprof_converter.traffic.port_counters import read_counters
 from ibprof_testing.lab.db_csv import write_db_csv
 from ibprof_testing.lab.far import FarForm, write_far
@@ -62,6 +62,7 @@ READERS: list[tuple[str, Callable[[Path], object]]] = [
     ("rankfile", read_hosts),
     ("launch.sh", read_hosts),
     ("graph.xml", read_nccl_graphs),
+    ("nccl.log", lambda path: read_nccl_log([path])),
     ("topology.xml", read_nccl_topology),
 ]
 
@@ -81,6 +82,9 @@ LISTS = {
     b"link_down_counter=0x00\nport_xmit_data=0x00000007\nport_xmit_data_extended=0x0000000000000009\n"
     b"-----\nPort=2 Lid=2 GUID=0x0002c90200400000 Device=54000 Port Name=leaf1/P2\nport_xmit_data=7\n",
     "launch.sh": torchrun_script(["a", "b"]).encode(),
+    "nccl.log": b"a:1:2 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/IB\na:1:2 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0]"
+    b" [send] via NET/IB/0/GDRDMA\na:1:2 [0] NCCL INFO Channel 00/0 : 1[0] -> 0[0] [receive] via NET/IB/0\n"
+    b"a:1:2 [0] NCCL INFO Connected all rings\n",
     "graph.xml": b'<graphs version="1">\n <graph id="0" pattern="4" crossnic="0">\n  <channel>\n   <net dev="0"/>\n'
     b'   <gpu dev="0x1" rank="0"/>\n   <net dev="0"/>\n  </channel>\n </graph>\n</graphs>\n',
     "topology.xml": b'<system version="1">\n <cpu numaid="0">\n  <pci busid="0000:07:00.0">\n'

@@ -2,7 +2,7 @@
 """Which leaf switches NCCL's rings cross in an order of hosts, and an order in which they cross fewer.
 
 A ring enters a host by one network device, passes its GPUs, and leaves by another to the next host in the order of
-ranks. All hosts are taken to have the channels of the given graph.
+ranks. Logs have the devices of each host; all hosts are taken to have the channels of a graph.
 """
 
 from __future__ import annotations
@@ -19,12 +19,15 @@ from ibprof_converter.analysis.pipeline_results import RoutedFabric
 from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.fabric.node_names import natural_key, show_some
 from ibprof_converter.traffic.hosts import HostIndex
-from ibprof_converter.traffic.nccl_topology import CROSS_ALTERNATELY, RING, NcclGraph, NcclTopology
+from ibprof_converter.traffic.nccl_topology import RingNets
 
 _SHOWN = 4
 
 Leaf = tuple[int, int]
 """Rail and node of a switch."""
+
+Adapter = tuple[Leaf, str]
+"""The leaf switch and the name of an adapter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,91 +112,86 @@ class RingReport:
             yield f"{crossed}; no better rank order is known (at least {self.least_crossings})"
 
 
-def follow_rings(
-    fabric: RoutedFabric, graphs: Sequence[NcclGraph], topology: NcclTopology | None, names: Sequence[str]
-) -> RingReport:
+def follow_rings(fabric: RoutedFabric, nets: RingNets, names: Sequence[str]) -> RingReport:
     """Return the leaf switches that rings cross.
 
     Args:
         fabric: the rails.
-        graphs: NCCL's graphs of a host.
-        topology: NCCL's topology of a host, which names its network devices; None: devices are numbered like the ports
-            of a host, by rail and name.
-        names: hosts in the order of ranks; empty: all hosts.
+        nets: the network devices of each ring. Without a name, they are numbered like the ports of a host, by rail and
+            name.
+        names: hosts in the order of ranks; empty: the hosts of `nets`, else all hosts.
 
     Raises:
         UsageError: a host is unknown.
-        InconsistentError: there is no ring over a network, or a host lacks one of its adapters.
+        InconsistentError: a host lacks one of its adapters.
     """
-    graph = next((each for each in graphs if each.pattern == RING and any(c.nets for c in each.channels)), None)
-    if graph is None:
-        raise InconsistentError("NCCL's graphs have no ring over a network: was the file dumped by a job on one host?")
-    order = _find_hosts(fabric, names)
+    order = _find_hosts(fabric, names or nets.hosts)
     if len(order) < 2:
         raise UsageError(f"rings between hosts need 2 hosts, found {len(order)}")
-    channels = [channel for channel in graph.channels if channel.nets]
-    devices = sorted({net for channel in channels for net in channel.nets})
-    label = {net.dev: net.name for net in topology.nets} if topology else {}
-    found = [_find_adapters(fabric, host, devices, label) for host in order]
-    leaves = [{dev: leaf for dev, (leaf, _) in each.items()} for each in found]
-    alternates = graph.cross_nic == CROSS_ALTERNATELY and len(channels) % 2 == 0
-    nets = [channel.nets for channel in channels]
-    other = [nets[number ^ 1] for number in range(len(nets))] if alternates else nets
+    index = HostIndex(fabric.hosts.name, fabric.hosts.shared)
+    ends_of = {index.find(host): ends for host, ends in nets.of_host.items() if host}
+    labels_of = {index.find(host): labels for host, labels in nets.labels.items() if host}
+    common, common_labels = nets.of_host.get(""), nets.labels.get("", {})
+    passes = []
+    for host in order:
+        ends = ends_of.get(host, common)
+        if ends is None:
+            raise InconsistentError(f"the logs have no ring on host {fabric.hosts.name[host]}")
+        found = _find_adapters(
+            fabric, host, sorted({dev for pair in ends for dev in pair}), labels_of.get(host, common_labels)
+        )
+        passes.append([(found[enter], found[leave]) for enter, leave in ends])
 
-    def count(places: Sequence[Mapping[int, Leaf]]) -> list[Counter[tuple[Leaf, Leaf]]]:
-        sums: list[Counter[tuple[Leaf, Leaf]]] = [Counter() for _ in channels]
-        for place, here in enumerate(places):
-            following = (place + 1) % len(places)
-            for number, sum_ in enumerate(sums):
-                leaving = (other if place % 2 else nets)[number][1]
-                entering = (other if following % 2 else nets)[number][0]
-                sum_[here[leaving], places[following][entering]] += 1
+    def at(place: int, host: int, channel: int) -> tuple[Adapter, Adapter]:
+        return passes[host][channel ^ 1 if nets.alternates and place % 2 else channel]
+
+    def count(hosts: Sequence[int]) -> list[Counter[tuple[Leaf, Leaf]]]:
+        sums: list[Counter[tuple[Leaf, Leaf]]] = [Counter() for _ in nets.channels]
+        for place, host in enumerate(hosts):
+            following = (place + 1) % len(hosts)
+            for channel, hops in enumerate(sums):
+                leaving, entering = at(place, host, channel)[1], at(following, hosts[following], channel)[0]
+                hops[leaving[0], entering[0]] += 1
         return sums
 
     def total(sums: Sequence[Counter[tuple[Leaf, Leaf]]]) -> int:
         return sum(number for each in sums for (one, two), number in each.items() if one != two)
 
-    sums = count(leaves)
-    better = _order_by_leaf(fabric, order, leaves, devices)
-    better_total = total(count([leaves[place] for place in better]))
+    sums = count(range(len(order)))
+    better = _order_by_leaf(fabric, order, passes)
+    better_total = total(count(better))
     if better_total >= total(sums):
         better, better_total = list(range(len(order))), total(sums)
     least = 0
-    for pair in nets:
-        used = {each[dev] for each in leaves for dev in pair}
-        least += len(used) if len(used) > 1 and pair[0] == pair[1] and not alternates else 0
+    for channel in range(len(nets.channels) if not nets.alternates else 0):
+        used = {leaf for ends in passes for leaf, _ in ends[channel]}
+        stays = all(enter == leave for enter, leave in (ends[channel] for ends in passes))
+        least += len(used) if len(used) > 1 and stays else 0
     rings = [
         RingCrossings(
-            channel.number,
-            tuple(dict.fromkeys(found[0][dev][1] for dev in channel.nets)),
+            number,
+            tuple(dict.fromkeys(name for _, name in passes[0][channel])),
             len(order),
             {
-                (_name(fabric, one), _name(fabric, two)): n
-                for (one, two), n in each.items()
+                (_name(fabric, one), _name(fabric, two)): hops
+                for (one, two), hops in sums[channel].items()
                 if one != two and one[0] == two[0]
             },
-            sum(n for (one, two), n in each.items() if one[0] != two[0]),
+            sum(hops for (one, two), hops in sums[channel].items() if one[0] != two[0]),
         )
-        for channel, each in zip(channels, sums, strict=True)
+        for channel, number in enumerate(nets.channels)
     ]
-    notes = [] if topology else ["network devices are numbered like the ports of a host; --topology names them"]
-    if others := [str(each.number) for each in graphs if each is not graph]:
-        notes.append(f"graphs {', '.join(others)} are no rings; their hops between hosts are not followed")
     host_names = fabric.hosts.name
     return RingReport(
         tuple(host_names[host] for host in order),
         tuple(rings),
-        _serve_gpus(topology) if topology else {},
+        dict(nets.gpus),
         tuple(host_names[order[place]] for place in better),
         better_total,
         min(least, better_total),
-        len(channels[0].gpus),
-        tuple(notes),
+        nets.ranks_per_host,
+        nets.notes,
     )
-
-
-def _serve_gpus(topology: NcclTopology) -> dict[str, tuple[str, ...]]:
-    return {f"{gpu.dev} ({gpu.name})": tuple(net.name for net in topology.nearest(gpu)) for gpu in topology.gpus}
 
 
 def _find_hosts(fabric: RoutedFabric, names: Sequence[str]) -> list[int]:
@@ -209,7 +207,7 @@ def _find_hosts(fabric: RoutedFabric, names: Sequence[str]) -> list[int]:
 
 def _find_adapters(
     fabric: RoutedFabric, host: int, devices: Sequence[int], label: Mapping[int, str]
-) -> dict[int, tuple[Leaf, str]]:
+) -> dict[int, Adapter]:
     """Return the leaf switch and the name of a host's adapter for each network device."""
     ports = []
     for rail, each in enumerate(fabric.fabrics):
@@ -240,7 +238,7 @@ def _find_adapters(
 
 
 def _order_by_leaf(
-    fabric: RoutedFabric, order: Sequence[int], leaves: Sequence[Mapping[int, Leaf]], devices: Sequence[int]
+    fabric: RoutedFabric, order: Sequence[int], passes: Sequence[Sequence[tuple[Adapter, Adapter]]]
 ) -> list[int]:
     """Return the places of hosts so that hosts with the same leaf switches follow each other.
 
@@ -248,11 +246,11 @@ def _order_by_leaf(
     """
     groups: dict[tuple[Leaf, ...], list[int]] = {}
     for place in sorted(range(len(order)), key=lambda place: natural_key(fabric.hosts.name[order[place]])):
-        groups.setdefault(tuple(leaves[place][dev] for dev in devices), []).append(place)
+        groups.setdefault(tuple(leaf for ends in passes[place] for leaf, _ in ends), []).append(place)
     left = list(groups)
     chain = [left.pop(0)]
     while left:
-        shared = [sum(one == two for one, two in zip(chain[-1], each, strict=True)) for each in left]
+        shared = [sum(one == two for one, two in zip(chain[-1][1::2], each[::2], strict=True)) for each in left]
         chain.append(left.pop(shared.index(max(shared))))
     return [place for key in chain for place in groups[key]]
 

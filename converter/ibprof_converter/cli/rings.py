@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ibprof.cli.command import make_parser, run_command
+from ibprof.errors import UsageError
 from ibprof_converter.analysis.output_files import check_files, open_output
 from ibprof_converter.analysis.pipeline_options import FabricOptions
 from ibprof_converter.choices import ALL_INTERFACES, COMPUTE, STORAGE
@@ -20,7 +21,7 @@ _EXAMPLE = """\
 examples:
   NCCL_GRAPH_DUMP_FILE=graph.xml NCCL_TOPO_DUMP_FILE=topo.xml torchrun ... train.py
   ibprof rings ibdiagnet.lst --graph graph.xml --topology topo.xml --hosts hosts.txt
-  ibprof rings ibdiagnet.lst --graph graph.xml --hosts hosts.txt --torchrun launch.sh
+  ibprof rings ibdiagnet.lst --log slurm-17.out --torchrun launch.sh
 """
 
 
@@ -36,16 +37,28 @@ def _follow(argv: Sequence[str] | None) -> None:
     from ibprof_converter.analysis.ring_crossings import follow_rings  # noqa: PLC0415
     from ibprof_converter.traffic.hostlists import read_listed_hosts  # noqa: PLC0415
     from ibprof_converter.traffic.interfaces import describe_interfaces  # noqa: PLC0415
-    from ibprof_converter.traffic.nccl_topology import read_nccl_graphs, read_nccl_topology  # noqa: PLC0415
+    from ibprof_converter.traffic.nccl_topology import (  # noqa: PLC0415
+        find_ring_nets,
+        read_nccl_graphs,
+        read_nccl_log,
+        read_nccl_topology,
+    )
 
     options = FabricOptions(tuple(arguments.fabric), interfaces=arguments.interfaces)
-    read = (arguments.graph, arguments.topology, arguments.hosts)
+    if (arguments.graph is None) == (not arguments.log):
+        raise UsageError("expected --graph FILE or --log FILE..., one of the two")
+    if arguments.log and arguments.topology:
+        raise UsageError("--topology: only with --graph; logs name network devices")
+    read = (arguments.graph, arguments.topology, arguments.hosts, *arguments.log)
     check_files((*options.files(), *filter(None, read)), {"-o": arguments.output, "--torchrun": arguments.torchrun})
-    graphs = read_nccl_graphs(arguments.graph)
-    topology = read_nccl_topology(arguments.topology) if arguments.topology else None
+    if arguments.log:
+        nets = read_nccl_log(arguments.log)
+    else:
+        topology = read_nccl_topology(arguments.topology) if arguments.topology else None
+        nets = find_ring_nets(read_nccl_graphs(arguments.graph), topology)
     hosts = [each.name for each in read_listed_hosts(arguments.hosts)] if arguments.hosts else []
     fabric = read_routed_fabric(options)
-    report = follow_rings(fabric, graphs, topology, list(dict.fromkeys(hosts)))
+    report = follow_rings(fabric, nets, list(dict.fromkeys(hosts)))
     ranks = [name for name in report.better for _ in range(report.ranks_per_host)]
     for path, write in ((arguments.output, placement_csv), (arguments.torchrun, torchrun_script)):
         if path is not None:
@@ -58,15 +71,21 @@ def _follow(argv: Sequence[str] | None) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = make_parser(
         NAME,
-        "Follow the rings of NCCL's channels from host to host, and report the leaf switches that they cross. All "
-        "hosts are taken to have the channels of the one whose files are read.",
+        "Follow the rings of NCCL's channels from host to host, and report the leaf switches that they cross. With "
+        "--graph all hosts are taken to have the channels of the one whose file is read.",
         _EXAMPLE,
     )
     parser.add_argument(
         "fabric", nargs="+", metavar="LST", help="the fabric: dumps, folders, or synthetic (several: rails)"
     )
+    parser.add_argument("--graph", metavar="FILE", type=Path, help="what NCCL wrote to NCCL_GRAPH_DUMP_FILE")
     parser.add_argument(
-        "--graph", metavar="FILE", type=Path, required=True, help="what NCCL wrote to NCCL_GRAPH_DUMP_FILE"
+        "--log",
+        metavar="FILE",
+        type=Path,
+        action="append",
+        default=[],
+        help="instead of a graph: output of a job with NCCL_DEBUG=INFO; several, for example one for each host",
     )
     parser.add_argument(
         "--topology",

@@ -5,9 +5,9 @@ node[01-04,7],login1            Slurm (SLURM_JOB_NODELIST, `scontrol show hostna
 node01 slots=4                  Open MPI hostfile; also node01:4 (MPICH), and max_slots
 node01                          PBS ($PBS_NODEFILE): a line for each slot, so names repeat
 rank 0=node01 slot=0:1          Open MPI rank file
-node01|node01.*) node_rank=0 ;; the script of `ibprof-place --torchrun`: hosts with `--nproc-per-node` ranks each
 
-SwitchName=s1 Nodes=node[01-04] Slurm's topology.conf or topology.yaml, also topograph's: hosts in the order of the file
+Slurm's topology.conf and topology.yaml, also topograph's, list hosts in the order of the file. The script of
+`ibprof-place --torchrun` lists hosts with `--nproc-per-node` ranks each.
 
 In tables with a column NODELIST, as Slurm's sinfo and squeue print them, that column is read. In `scontrol show job`,
 NodeList is read.

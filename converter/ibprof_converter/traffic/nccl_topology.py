@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read NCCL's XML: the topology of a host (NCCL_TOPO_DUMP_FILE), and its channels (NCCL_GRAPH_DUMP_FILE).
+"""Read NCCL's XML: the topology of a host (NCCL_TOPO_DUMP_FILE), and its channels (NCCL_GRAPH_DUMP_FILE); and its log.
 
     <system version="1">                      <graphs version="1">
       <cpu numaid="0">                          <graph id="0" pattern="4" crossnic="0" nchannels="1" ..>
@@ -13,18 +13,25 @@
 Numbers with 0x are hexadecimal, as new releases write them; others are decimal. The upper 8 bits of a device are the
 host's number in an NVLink domain of several hosts.
 
-Source: NCCL 2.30, src/graph/xml.cc, search.cc (ncclTopoGetXmlFromGraph) and connect.cc (connectRings).
+A log (NCCL_DEBUG=INFO) has lines on network devices, and on each connection of a channel to another host:
+
+    node01:123:456 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_3:1/IB [RO]; OOB eth0:10.0.0.1<0>
+    node01:123:456 [0] NCCL INFO Channel 00/0 : 1[1] -> 2[0] [send] via NET/IB/0/GDRDMA
+
+Source: NCCL 2.30, src/graph/xml.cc, search.cc (ncclTopoGetXmlFromGraph), connect.cc (connectRings) and
+src/transport/net.cc.
 """
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from xml.parsers import expat
 
-from ibprof.errors import InputError, quote_found
+from ibprof.errors import InconsistentError, InputError, quote_found
 from ibprof_converter.fabric.dump_files import read_dump
 
 RING = 4
@@ -32,6 +39,14 @@ RING = 4
 
 CROSS_ALTERNATELY = 2
 """Value of `crossnic` with which hosts of odd number exchange the channels of each pair."""
+
+_LOG_LINE = re.compile(r"([^\s:]{1,255}):([0-9]{1,10}):[0-9]{1,10} \[[0-9]{1,3}\] NCCL INFO (.*)")
+_CONNECTION = re.compile(
+    r"(?:Channel|Ring) ([0-9]{1,3})(?:/0)? : ([0-9]{1,8})(?:\[\w+\])? -> ([0-9]{1,8})(?:\[\w+\])? "
+    r"(?:\[(send|receive)\] )?via (?:NET/[^/\s]+/([0-9]{1,4}))?"
+)
+_USING = re.compile(r"\[([0-9]{1,4})\]([^\s:\[\]]+):[0-9]{1,3}/")
+_CONNECTED = re.compile(r"Connected (all rings)?")
 
 _DEEPEST = 64
 _NUMBER = re.compile(r"-?[0-9]{1,18}|0x[0-9a-fA-F]{1,16}")
@@ -95,6 +110,31 @@ class NcclTopology:
 
 def _count_shared(one: Sequence[int], other: Sequence[int]) -> int:
     return next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+
+
+@dataclass(frozen=True, slots=True)
+class RingNets:
+    """The network devices by which each channel's ring enters and leaves hosts.
+
+    Attributes:
+        channels: numbers of the channels.
+        of_host: host -> (entering, leaving) device by channel; the host `""` stands for all hosts.
+        alternates: true if hosts of odd number exchange the channels of each pair.
+        labels: host -> names of devices; the host `""` stands for all hosts.
+        hosts: hosts in the order of ranks; empty if unknown.
+        ranks_per_host: number of ranks of a host.
+        gpus: GPU -> names of the nearest network devices.
+        notes: sentences on assumptions, and on parts that are not followed.
+    """
+
+    channels: tuple[int, ...]
+    of_host: Mapping[str, tuple[tuple[int, int], ...]]
+    alternates: bool
+    labels: Mapping[str, Mapping[int, str]]
+    hosts: tuple[str, ...]
+    ranks_per_host: int
+    gpus: Mapping[str, tuple[str, ...]]
+    notes: tuple[str, ...]
 
 
 class _Reader:
@@ -217,3 +257,95 @@ def read_nccl_topology(path: Path) -> NcclTopology:
         raise InputError(path, None, "a <net> with a dev", "none")
     by_number = lambda device: device.dev  # noqa: E731
     return NcclTopology(tuple(sorted(gpus, key=by_number)), tuple(sorted(nets, key=by_number)))
+
+
+def find_ring_nets(graphs: Sequence[NcclGraph], topology: NcclTopology | None) -> RingNets:
+    """Return the network devices of the rings in NCCL's graphs of a host, for all hosts.
+
+    Raises:
+        InconsistentError: there is no ring over a network.
+    """
+    graph = next((each for each in graphs if each.pattern == RING and any(c.nets for c in each.channels)), None)
+    if graph is None:
+        raise InconsistentError("NCCL's graphs have no ring over a network: was the file dumped by a job on one host?")
+    channels = [channel for channel in graph.channels if channel.nets]
+    notes = [] if topology else ["network devices are numbered like the ports of a host; --topology names them"]
+    if others := [str(each.number) for each in graphs if each is not graph]:
+        notes.append(f"graphs {', '.join(others)} are no rings; their hops between hosts are not followed")
+    gpus = topology.gpus if topology else ()
+    return RingNets(
+        tuple(channel.number for channel in channels),
+        {"": tuple((channel.nets[0], channel.nets[1]) for channel in channels)},
+        graph.cross_nic == CROSS_ALTERNATELY and len(channels) % 2 == 0,
+        {"": {net.dev: net.name for net in topology.nets}} if topology else {},
+        (),
+        len(channels[0].gpus),
+        {f"{gpu.dev} ({gpu.name})": tuple(net.name for net in topology.nearest(gpu)) for gpu in gpus}
+        if topology
+        else {},
+        tuple(notes),
+    )
+
+
+def read_nccl_log(paths: Sequence[Path]) -> RingNets:
+    """Read the connections of rings from logs of NCCL (NCCL_DEBUG=INFO) on all hosts of a job.
+
+    A process connects its rings, then its trees; only connections of rings count. If a job has several communicators,
+    the first connection of each channel on a host counts.
+
+    Raises:
+        InputError: there are no connections of rings over a network, or a host lacks some.
+    """
+    labels: dict[str, dict[int, str]] = {}
+    waiting: dict[tuple[str, str], list[tuple[str, int, int]]] = defaultdict(list)
+    ended: set[tuple[str, str]] = set()
+    devices: dict[tuple[str, int], dict[str, int]] = defaultdict(dict)
+    ranks: dict[str, set[int]] = defaultdict(set)
+    later = 0
+
+    def count(process: tuple[str, str]) -> int:
+        repeated = 0
+        for direction, channel, device in waiting.pop(process, ()):
+            known = devices[process[0], channel]
+            repeated += direction in known
+            known.setdefault(direction, device)
+        return repeated
+
+    for path in paths:
+        for line in read_dump(path).decode("utf-8", "backslashreplace").splitlines():
+            if (match := _LOG_LINE.search(line)) is None:
+                continue
+            host, process, text = match[1], (match[1], match[2]), match[3]
+            if text.startswith("NET/IB : Using "):
+                labels.setdefault(host, {int(number): name for number, name in _USING.findall(text)})
+            elif connected := _CONNECTED.match(text):
+                ended.add(process)
+                later += count(process) if connected[1] else 0
+                waiting.pop(process, None)
+            elif found := _CONNECTION.match(text):
+                ranks[host].add(int(found[3 if found[4] == "receive" else 2]))
+                if found[4] and found[5]:
+                    waiting[process].append((found[4], int(found[1]), int(found[5])))
+    for process in list(waiting):
+        later += count(process) if process not in ended else 0
+    channels = sorted({channel for _, channel in devices})
+    hosts = sorted({host for host, _ in devices}, key=lambda host: min(ranks[host]))
+    where = paths[0] if paths else Path("-")
+    if not channels:
+        raise InputError(where, None, "lines as `NCCL INFO Channel 00/0 : 1[1] -> 2[0] [send] via NET/IB/0`", "none")
+    for host in hosts:
+        for channel in channels:
+            if missing := [each for each in ("receive", "send") if each not in devices[host, channel]]:
+                expected = f"a line with [{missing[0]}] of channel {channel:02} on each host"
+                raise InputError(where, None, expected, f"none on {quote_found(host)}")
+    repeated = [f"{later} connections of further communicators or trees are left out"] if later else []
+    return RingNets(
+        tuple(channels),
+        {host: tuple((devices[host, c]["receive"], devices[host, c]["send"]) for c in channels) for host in hosts},
+        False,
+        labels,
+        tuple(hosts),
+        max(len(ranks[host]) for host in hosts),
+        {},
+        tuple(repeated),
+    )

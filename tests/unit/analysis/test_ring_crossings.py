@@ -13,7 +13,7 @@ import pytest
 from ibprof.errors import InputError, UsageError
 from ibprof_converter.cli import place, rings
 from ibprof_converter.traffic.hostlists import read_host_list
-from ibprof_converter.traffic.nccl_topology import read_nccl_graphs, read_nccl_topology
+from ibprof_converter.traffic.nccl_topology import read_nccl_graphs, read_nccl_log, read_nccl_topology
 
 FABRIC = "xgft:2:4,4:1,4"
 """Four leaf switches with four hosts each, host01 .. host16."""
@@ -153,6 +153,75 @@ def test_a_topology_without_network_devices_is_refused(tmp_path: Path) -> None:
         read_nccl_topology(
             write(tmp_path, "topo.xml", '<system version="1"><cpu><nic>\n<net dev="-"/></nic></cpu></system>')
         )
+
+
+def log_of(hosts: list[str], form: str = "Channel {:02}/0", prefix: str = "") -> str:
+    """Return a log of two channels, by network devices 0 and 1, of two GPUs a host; and a tree by another device."""
+    lines = []
+    for node, host in enumerate(hosts):
+        before, after = (2 * node - 1) % (2 * len(hosts)), (2 * node + 2) % (2 * len(hosts))
+        own = (2 * node, 2 * node + 1)
+        lines.append((host, 1, "NET/IB : Using [0]mlx5_3:1/IB [1]mlx5_1:1/IB [RO]; OOB eth0:10.0.0.1<0>"))
+        lines.append((host, 1, f"Channel 00/02 :    {' '.join(map(str, range(2 * len(hosts))))}"))
+        for channel in (0, 1):
+            name = form.format(channel)
+            lines.append((host, 2, f"{name} : {own[0]}[0] -> {after}[0] [send] via NET/IB/{channel}/GDRDMA"))
+            lines.append((host, 1, f"{name} : {own[0]}[0] -> {own[1]}[1] via P2P/CUMEM/read"))
+            lines.append((host, 1, f"{name} : {before}[1] -> {own[0]}[0] [receive] via NET/IB/{channel}/GDRDMA"))
+            lines.append((host, 2, f"{name} : {own[1]}[1] -> {after}[0] [send] via NET/IB/{channel}(1)/GDRDMA"))
+        lines += [(host, process, "Connected all rings, use ring PXN 0 GDR 1") for process in (1, 2)]
+        lines.append((host, 1, f"{form.format(0)} : {own[0]}[0] -> {after}[0] [send] via NET/IB/7"))
+        lines += [(host, process, "Connected all trees") for process in (1, 2)]
+    return "".join(f"{prefix}{host}:{pid}:9{pid} [0] NCCL INFO {text}\n" for host, pid, text in lines)
+
+
+@pytest.mark.parametrize(
+    ("form", "prefix"), [("Channel {:02}/0", ""), ("Ring {:02}", "[155] "), ("Channel {:02}", "[2026-01-01 10:00:00] ")]
+)
+def test_a_log_names_adapters_and_the_order_of_hosts(
+    form: str, prefix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = write(tmp_path, "job.out", "some text\n" + log_of(["gpu01", "gpu33", "gpu02", "gpu34"], form, prefix))
+    script = tmp_path / "launch.sh"
+    text, found = run(capsys, "scalable-unit:2", "--log", log, "--torchrun", script)
+    assert found["hosts"] == ["gpu01", "gpu33", "gpu02", "gpu34"]
+    assert [ring["adapters"] for ring in found["rings"]] == [["mlx5_3"], ["mlx5_1"]]
+    assert (found["crossings"], found["better_crossings"], found["ranks_per_host"]) == (8, 4, 2)
+    assert "ring of channel 0 (mlx5_3) crosses leaf1-r4 -> leaf2-r4 2 times" in text
+    assert "the rank order gpu01, gpu02, gpu33, gpu34 needs 4 (at least 4)" in text
+    assert read_host_list(script, 4) == ["gpu01", "gpu01", "gpu02", "gpu02"]
+    # The order may be tried with the devices of the same log.
+    _, found = run(capsys, "scalable-unit:2", "--log", log, "--hosts", script)
+    assert found["crossings"] == 4
+
+
+def test_a_log_of_each_host_is_as_good_as_one_of_all(tmp_path: Path) -> None:
+    whole = log_of(["a", "b"])
+    logs = [
+        write(tmp_path, host, "".join(line + "\n" for line in whole.splitlines() if line.startswith(f"{host}:")))
+        for host in "ab"
+    ]
+    assert read_nccl_log(logs) == read_nccl_log([write(tmp_path, "whole", whole)])
+    twice = read_nccl_log([write(tmp_path, "twice", whole + whole)])
+    assert twice.of_host == {"a": ((0, 0), (1, 1)), "b": ((0, 0), (1, 1))}
+    with pytest.raises(InputError, match=r"expected lines as .* found none"):
+        read_nccl_log([write(tmp_path, "empty", "nothing here\n")])
+    cut = "".join(
+        line + "\n" for line in whole.splitlines() if not ("b:" in line and "01/0" in line and "send" in line)
+    )
+    with pytest.raises(
+        InputError, match=r"expected a line with \[send\] of channel 01 on each host, found none on 'b'"
+    ):
+        read_nccl_log([write(tmp_path, "cut", cut)])
+
+
+def test_one_of_graph_and_log_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = write(tmp_path, "job.out", log_of(["host01", "host02"]))
+    assert rings.main([FABRIC]) == UsageError.status
+    assert rings.main([FABRIC, "--log", str(log), "--topology", str(log)]) == UsageError.status
+    assert rings.main([FABRIC, "--log", str(log), "--graph", str(log)]) == UsageError.status
+    assert rings.main([FABRIC, "--log", str(log), "--hosts", str(write(tmp_path, "h", "host01\nhost03\n"))]) == 5
+    assert "host host01 has no mlx5_3" in capsys.readouterr().err
 
 
 def test_old_and_new_numbers_of_devices(tmp_path: Path) -> None:
