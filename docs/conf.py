@@ -60,7 +60,7 @@ def _complete(_: Sphinx, page: str, source: list[str]) -> None:
     if page == "docs/commands":
         source[0] += "\n".join(write_commands())
     elif page == "docs/decisions/README":
-        source[0] += _write_menu("", ["[0-9]*"])
+        source[0] += _write_menu(":maxdepth: 1", ["[0-9]*"])
     elif page in ("docs/README", "docs/case-studies/README"):
         source[0] += "".join(_read_menu(page, source[0]))
 
@@ -75,12 +75,12 @@ def _read_menu(page: str, text: str) -> Iterator[str]:
         entries = [each for each in dict.fromkeys(targets) if each not in seen]
         seen |= set(entries)
         if entries:
-            yield _write_menu(part.partition("\n")[0], [f"/{each}" for each in entries])
+            caption = part.partition("\n")[0]
+            yield _write_menu(f":hidden:\n:caption: {caption}", [f"/{each}" for each in entries])
 
 
-def _write_menu(caption: str, entries: list[str]) -> str:
-    options = f":hidden:\n:glob:\n:caption: {caption}\n" if caption else ":hidden:\n:glob:\n"
-    return "\n\n```{toctree}\n" + options + "\n" + "\n".join(entries) + "\n```\n"
+def _write_menu(options: str, entries: list[str]) -> str:
+    return "\n\n```{toctree}\n" + options + "\n:glob:\n\n" + "\n".join(entries) + "\n```\n"
 
 
 def write_commands() -> Iterator[str]:
