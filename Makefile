@@ -87,7 +87,7 @@ man: .venv-dev/ready
 
 .PHONY: docs docs-links
 docs: .venv-dev/ready
-	.venv-dev/bin/sphinx-build -q -W --keep-going -c docs -d build/docs/doctrees -b html . build/docs/html
+	.venv-dev/bin/sphinx-build -q -E -W --keep-going -c docs -d build/docs/doctrees -b html . build/docs/html
 	@echo build/docs/html/index.html
 docs-links: .venv-dev/ready
 	.venv-dev/bin/sphinx-build -q -c docs -d build/docs/doctrees -b linkcheck . build/docs/links
