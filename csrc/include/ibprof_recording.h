@@ -53,7 +53,7 @@
 #define IBP_REGION_ALL 0xffffffff
 #define IBP_REGION_OFF 0xfffffffe
 #define IBP_SITE_UNKNOWN 0
-#define IBP_SITE_OTHER 0xffffffff /* one of those beyond IBP_SITES_MAX */
+#define IBP_SITE_OTHER 0xffffffff /* a site beyond IBP_SITES_MAX */
 #define IBP_SITES_MAX 4096 /* of a process */
 #define IBP_FUNCTION_BYTES 96
 #define IBP_BUILD_ID_BYTES 32
@@ -101,7 +101,7 @@ enum ibp_segment_kind {
     IBP_SEGMENT_NCCL_FLOWS = 28
 };
 
-/* What is sampled. */
+/* Kinds of samples. */
 enum ibp_instance { IBP_INSTANCE_COLLECTIVE = 0, IBP_INSTANCE_MESSAGE = 1, IBP_INSTANCES = 2 };
 
 /* Why collectives or messages could not be sampled. */
@@ -147,9 +147,9 @@ enum ibp_source {
 };
 
 enum ibp_kind {
-    /* What the application passes to MPI, or what a collective sends for it. */
+    /* Bytes that the application passes to MPI, or that a collective sends for it. */
     IBP_KIND_USER = 0,
-    /* What MPI sends to manage a transfer that is counted elsewhere. */
+    /* Bytes that MPI sends to manage a transfer that is counted elsewhere. */
     IBP_KIND_CONTROL = 1,
     /* Bytes of work requests: user data and headers, not distinguished. */
     IBP_KIND_WIRE = 2
@@ -463,8 +463,8 @@ struct ibp_site {
     uint32_t line;
     /* Of a program or library: where the call returns to, as an address in the file. */
     uint64_t address;
-    /* Number of the site that called the function of this one, as far as callers are recorded; IBP_SITE_OTHER if that
-     * is one of those beyond the limit; else 0. */
+    /* Number of the site that called the function of this one, as far as callers are recorded; IBP_SITE_OTHER for a
+     * caller beyond the limit; 0 without one. */
     uint32_t caller;
     uint32_t reserved;
     /* Of a script. */

@@ -26,7 +26,7 @@
 #define OPERATIONS_MAX (1 << 13)
 #define STEPS 16 /* NCCL has up to 8 in flight */
 
-/* What an operation waits for. */
+/* The events that an operation waits for. */
 enum wait { FOR_NOTHING, FOR_GPU, FOR_PEER, FOR_NETWORK, WAITS };
 
 struct ibp_nccl_context {

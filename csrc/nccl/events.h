@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * What NCCL does, independent of the version of its interface: communicators, tasks (collectives, sends, receives),
+ * NCCL's work, independent of the version of its interface: communicators, tasks (collectives, sends, receives),
  * operations of proxies, and their steps.
  *
  * Communicators, tasks and flows have records in the recording, to which each step adds, so that a killed job keeps
@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The first member of whatever a handle points to. */
+/* The first member of each struct that a handle points to. */
 enum ibp_nccl_handle { IBP_NCCL_HANDLE_NONE, IBP_NCCL_HANDLE_TASK, IBP_NCCL_HANDLE_OPERATION, IBP_NCCL_HANDLE_STEP };
 
 struct ibp_nccl_context;

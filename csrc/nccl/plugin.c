@@ -15,7 +15,7 @@
 #define FIRST_MASK (IBP_NCCL_COLL | IBP_NCCL_P2P | IBP_NCCL_PROXY_OP | IBP_NCCL_PROXY_STEP)
 #define CONTEXTS_MAX 4096
 
-/* What NCCL gets as a context: a pointer, since a context is not NULL. */
+/* The context for NCCL: a pointer, since a context is not NULL. */
 struct contexts {
     struct ibp_nccl_context *own;
     void *next;

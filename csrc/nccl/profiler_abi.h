@@ -260,7 +260,7 @@ struct ibp_nccl_event_5 {
 
 /* -- states, network events, functions ----------------------------------------------------------------------------- */
 
-/* What comes with a state. In versions 1 to 3 the bytes are those of the operation so far. */
+/* The data that come with a state. In versions 1 to 3 the bytes are those of the operation so far. */
 union ibp_nccl_state_arguments {
     struct {
         size_t bytes;
@@ -295,7 +295,7 @@ typedef int ibp_nccl_init_4(void **context, int *mask, const char *name, uint64_
 typedef int ibp_nccl_init_5(void **context, uint64_t hash, int *mask, const char *name, int nodes, int ranks, int rank,
                             ibp_nccl_logger *logger);
 
-/* What a plug-in exports as ncclProfiler_v1 and so on. */
+/* The struct that a plug-in exports as ncclProfiler_v1 and so on. */
 struct ibp_nccl_profiler {
     const char *name;
     union {

@@ -117,7 +117,7 @@ static void preload(spank_t spank)
     (void)spank_setenv(spank, "LD_PRELOAD", value, 1);
 }
 
-/* Take the library out of what a step inherits from its job. */
+/* Remove the library from the environment that a step inherits from its job. */
 static void remove_preload(spank_t spank)
 {
     static char present[PRELOAD_MAX], value[PRELOAD_MAX];

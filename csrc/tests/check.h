@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * What every C test needs: a check that ends the program, and a folder of its own.
+ * Shared by all C tests: a check that ends the program, and a folder for each test.
  */
 #ifndef IBPROF_CHECK_H
 #define IBPROF_CHECK_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * An endpoint of libfabric without a provider: it has every call, of which each returns mock_result and does nothing.
+ * An endpoint of libfabric without a provider. It has every call; each returns mock_result and does nothing.
  */
 #ifndef IBPROF_TESTS_MOCK_LIBFABRIC_H
 #define IBPROF_TESTS_MOCK_LIBFABRIC_H

@@ -287,7 +287,7 @@ static void duplicates_are_committed_in_any_call(void)
     enter_call(IBP_OPERATION_Bcast, IBP_CALL_COLLECTIVE, WORLD);
     send_message(COLLECTIVE, 2, 1);
     ibp_leave();
-    send_message(NEW, 2, 100000); /* nobody knows of what */
+    send_message(NEW, 2, 100000); /* of an unknown operation */
     enter_call(IBP_OPERATION_Comm_idup, IBP_CALL_DUPLICATING, WORLD);
     ibp_mpich_before_tag();
     ibp_leave();
@@ -345,7 +345,7 @@ static void partitioned_sends_count_when_they_start(void)
     CHECK(ibp_request_call(request) == &ibp_calls[IBP_OPERATION_NONE]);
 }
 
-/* Send `items` in a call, of which a given message is seen. */
+/* Send `items` in a call; the source sees a given message of it. */
 static void send_call(uint64_t items, uint32_t tag, uint64_t seen_bytes, uint32_t seen_tag)
 {
     enter_call(IBP_OPERATION_Send, IBP_CALL_SENDING, WORLD);

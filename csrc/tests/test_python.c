@@ -80,7 +80,7 @@ static void tables_of_noise(void)
 
 /* -- strings ------------------------------------------------------------------------------------------------------- */
 
-/* Those of 3.12 */
+/* Offsets of Python 3.12 */
 static const struct ibp_python_layout of_strings = {
     .string_length = 16, .string_state = 32, .string_ascii = 40, .string_other = 56, .string_width_bit = 2};
 
@@ -345,7 +345,7 @@ static void frames_of_another_build(void)
     }
 }
 
-/* Whatever the layout finds in memory of noise, half of which are addresses. */
+/* The layout is looked for in random memory, where half of the words are addresses. */
 static void threads_of_noise(void)
 {
     static const unsigned long versions[] = {0x030b01f0, 0x030c01f0};

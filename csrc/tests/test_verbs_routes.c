@@ -183,7 +183,7 @@ static void test_queue_pairs_of_other_vendors(void)
     CHECK_ALL();
 }
 
-/* Receive buffers and methods change nothing of what is posted. */
+/* Receive buffers and methods do not change posted requests. */
 static void test_shared_receive_queues_and_extended_connections(void)
 {
     struct ibv_srq queue = {.context = rail0};

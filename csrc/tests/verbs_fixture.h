@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * What tests of the verbs source share: two rails of the mock provider, posting to their queue pairs, and what was
+ * Shared by tests of the verbs source: two rails of the mock provider, posting to their queue pairs, and what was
  * recorded of that. Calls go through the real headers' inline functions, as a program's do.
  */
 #ifndef IBPROF_VERBS_FIXTURE_H

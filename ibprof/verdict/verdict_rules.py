@@ -71,6 +71,7 @@ GPUS_COMPUTE = "GPUs may compute meanwhile."
 NO_SITES = "lines of the program: run again without IBPROF_SITES=0"
 NO_END = "the end of each rank: the run was killed"
 NO_FABRIC = "the fabric: ibprof-report LST... PROFILE puts the bytes on its links"
+NO_LOAD = "No link carries bytes of this traffic."
 NO_RUN = "a recorded run: this traffic has no times"
 NOT_THERE = "a run on these hosts: ranks ran on others, so the run's time says nothing about these links"
 OTHER_JOBS = "Traffic of other jobs is not seen."
@@ -162,6 +163,7 @@ class _Judge:
             said = [self._say_links(), *self._say_measured(kind, self._times, parts)]
         else:
             said = self._say_kind(kind)
+        evidence = self._list_evidence(kind)
         return Verdict(
             kind=kind,
             cause=cause,
@@ -175,6 +177,7 @@ class _Judge:
                         self._say_time(),
                         *said,
                         *_say_causes(slow, kind is not VerdictKind.UNKNOWN),
+                        self._advise_balance(evidence, cause) if kind is VerdictKind.WAITING and not slow else "",
                         *self._say_regions(kind),
                     ),
                 )
@@ -184,7 +187,7 @@ class _Judge:
             wait_s=self._times.wait_s if self._times and self._times.mpi and not self._times.is_of_nccl else None,
             line_rate_s=links.line_rate_s if links else None,
             gain_s=links.gain_s if links else None,
-            evidence=tuple(self._list_evidence(kind)),
+            evidence=tuple(evidence),
             missing=tuple(self._list_missing(kind)),
             regions=self._regions,
             is_worth_it=self._is_worth_it(),
@@ -358,7 +361,8 @@ class _Judge:
             is_hidden = times.hidden_on_host and not times.is_of_nccl
             return [self._no_problem, HIDDEN_ON_HOST if is_hidden else seen, self._say_parts()]
         if kind is VerdictKind.UNKNOWN:
-            remedy = self._say_remedy() if self._links else ""
+            links = self._links
+            remedy = self._say_remedy() if links and links.line_rate_s else NO_LOAD if links and not times else ""
             # Traffic without a run is no job, so it cannot be slow.
             begin = "" if times is None and self._links else CANNOT_TELL
             return [begin, self._say_parts(), self._say_files(), self._say_links(), remedy]
@@ -516,6 +520,20 @@ class _Judge:
         if times.latest is not None and times.imbalance_s >= times.wait_s / 2:
             found.append(self._locate(times.latest, times.latest_at))
         return found
+
+    def _advise_balance(self, evidence: Sequence[Evidence], cause: str | None) -> str:
+        """Return advice on the program: the rank or host that others wait for, and the place; empty without one."""
+        if not evidence or evidence[0].rank is None or cause not in ("late-rank", "slow-host", None):
+            return ""
+        late = evidence[0]
+        at = f" at {late.site}" if late.site else f" in region {late.region}" if late.region else ""
+        place = f"before {late.operation}{at}" if late.operation else "outside of MPI"
+        first = self._times.parts.late[0] if self._times and self._times.parts and self._times.parts.late else None
+        if cause == "slow-host" and first:
+            return f"What to do: find out what makes the ranks of {first.host} late {place}."
+        if first and first.outside_s and first.outside_s <= 1.1 * (first.others_outside_s or 0.0):
+            return f"What to do: find out what makes rank {late.rank} late {place}."
+        return f"What to do: give rank {late.rank} less to do {place}, or the other ranks more."
 
     def _list_late(self, times: JobTimes, parts: TransferTimes) -> list[Evidence]:
         """Return the ranks that other ranks wait for, with the places of waiting."""

@@ -30,7 +30,7 @@ from ibprof_testing.samples.damage import (
 
 TREES = ("xgft:2:4,4:1,3", "xgft:3:2,3,3:1,2,2", "xgft:2:2,8:1,6")
 HOSTS = ("host1", "host2", "host3", "host4")
-SAMPLE = 3
+SAMPLE = 2
 """Cases of each kind in the short form."""
 
 Table = Counter[tuple[str, str]]

@@ -219,6 +219,12 @@ def describe_assumed_speeds(fabrics: Sequence[Fabric]) -> str:
     return " ".join(f"Speeds of {show_some(names)} are assumed: {reason}." for reason, names in reasons.items())
 
 
+def ask_question(coverage: Coverage) -> str:
+    """Return the question that a verdict answers: of a recorded job, or of other traffic."""
+    is_job = coverage.world_size is not None
+    return "Is the network why this job is slow?" if is_job else "Which links does this traffic load?"
+
+
 def describe_left_out(coverage: Coverage) -> Iterator[str]:
     """Yield sentences on large losses of ranks and bytes before they were routed, or one that nothing was lost.
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ibprof.profile.gaps import format_names
-from ibprof.text.call_names import name_mpi
+from ibprof.text.call_names import name_call, name_mpi
 from ibprof.text.quantities import count_of, format_seconds
 from ibprof.verdict.verdict_data import WORTH_HAVING, Verdict, VerdictKind
 from ibprof.verdict.verdict_rules import NOT_THERE
@@ -18,7 +18,7 @@ from ibprof_converter.analysis.pipeline_options import AttributeFiles
 from ibprof_converter.hotspots.busiest_link import has_fault
 from ibprof_converter.hotspots.causes.diagnosis import Diagnosis
 from ibprof_converter.hotspots.causes.load_cause import LINKS, PROGRAM, REPAIR, LoadCause
-from ibprof_converter.hotspots.coverage import Coverage, describe_left_out
+from ibprof_converter.hotspots.coverage import Coverage, ask_question, describe_left_out
 from ibprof_converter.hotspots.hot_links import Hotspot, LinkGroup, compare_times
 from ibprof_converter.hotspots.link_report import LinkReport
 from ibprof_converter.reports.job_report import JobReport
@@ -135,9 +135,8 @@ def _show_verdict(report: JobReport) -> str:
         else ""
     )
     losses = "".join(f'<p class="soft">{escape(each)}</p>' for each in describe_left_out(report.coverage))
-    question = "Is the network why this job is slow?" if report.job else "Which links does this traffic load?"
     return (
-        f'<section class="answer{tone}" id="verdict"><h2>{question}</h2>'
+        f'<section class="answer{tone}" id="verdict"><h2>{ask_question(report.coverage)}</h2>'
         f"<p>{escape(verdict.text)}</p>{missing}{_warn_of_missing(report.coverage)}{losses}</section>"
     )
 
@@ -245,7 +244,7 @@ def _advise_on(number: int, cause: LoadCause) -> str:
 def _count_tried(diagnosis: Diagnosis) -> str:
     """Return the number of changes that were tried without effect."""
     tried = sum(each.max_time_after_s is not None for each in diagnosis.tried)
-    return f"; {tried} changes were tried, and none gains enough" if tried else ""
+    return f"; {count_of(tried, 'change')} tried, none of which gains enough" if tried else ""
 
 
 def _list_group(group: LinkGroup, number: int, first: Hotspot, rails: int) -> str:
@@ -283,7 +282,8 @@ def _answer_without_fabric(report: JobReport) -> str:
         told.append(f"{show_number('bytes_on_host', run.bytes_on_host, ValueKind.BYTES)} of them within a host")
     if run.operations and run.operations[0].name != "*":
         most = run.operations[0]
-        told.append(f"most by {escape(most.name)} ({show_number('operations.0.share', most.share, ValueKind.SHARE)})")
+        share = show_number("operations.0.share", most.share, ValueKind.SHARE)
+        told.append(f"most by {escape(name_call(most.name))} ({share})")
     if run.regions and run.regions[0].name != "*":
         most = run.regions[0]
         told.append(

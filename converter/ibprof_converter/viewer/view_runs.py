@@ -14,7 +14,7 @@ from ibprof.verdict.verdict_data import Verdict, VerdictKind
 from ibprof_converter.fabric.fabric_graph import LIDS
 from ibprof_converter.hotspots.busiest_link import has_fault
 from ibprof_converter.hotspots.causes.diagnosis import Diagnosis
-from ibprof_converter.hotspots.coverage import Coverage
+from ibprof_converter.hotspots.coverage import Coverage, ask_question
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.routing.subnet_routes import NONE as NO_ROW
 from ibprof_converter.routing.tables import UNREACHABLE
@@ -150,7 +150,7 @@ def describe_run(
         "bytes_unrouted": {reason: str(amount) for reason, amount in loads.bytes_unrouted.items()},
     }
     if run.verdict is not None:
-        about["verdict"] = describe_verdict(run.verdict, run.diagnosis, order)
+        about["verdict"] = describe_verdict(run.verdict, run.diagnosis, order) | {"question": ask_question(coverage)}
     arrays: Arrays = {}
     if isinstance(placed, Traffic):
         arrays |= _describe_ranks(placed, names, subnets, first_node)

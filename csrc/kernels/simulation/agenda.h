@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * What happens when: a wheel with a bucket for each tick holds nearly all events, a heap those farther ahead.
+ * Events in order of time: a wheel with a bucket for each tick holds nearly all, a heap those farther ahead.
  *
  * The wheel is inline, because every hop of every packet goes through it.
  */

@@ -218,7 +218,7 @@ static bool advance(struct ibp_sim *sim, uint64_t until, uint64_t last_hop)
     struct ibp_sim_state *state = &sim->state;
 
     if (sim->failed || state->stopped == IBP_SIM_UNROUTED) return false;
-    /* A tick may complete one step of each client, and is finished once begun. */
+    /* Each client completes at most one step in a tick. A tick that has begun is simulated to its end. */
     if (sim->sample_capacity && sim->samples + sim->clients > sim->sample_capacity) {
         state->stopped = IBP_SIM_SAMPLES;
         return false;

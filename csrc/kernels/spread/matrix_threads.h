@@ -30,7 +30,7 @@ struct ibp_matrix_spread {
     int32_t *next_same;
     /* [port], its first row, or IBP_NONE */
     int32_t *row_of;
-    /* [leaf][column], the sum of what a leaf's rows send; [leaf] where they send the same to all columns */
+    /* [leaf][column], the sum of the bytes that a leaf's rows send; [leaf] where they send the same to all columns */
     uint64_t *sum;
     atomic_uint next_leaf;
     atomic_ullong next_column;

@@ -4,7 +4,7 @@
  * Some programs open an MPI library or libibverbs with dlopen and find its functions with dlsym. They get ibprof's
  * functions instead, if those call what was found. ctypes and Julia do so with MPI, NCCL with verbs.
  *
- * What is opened may get the addresses of a library that was closed, whose call sites end then.
+ * A new library may get the addresses of one that was closed, whose call sites end then.
  */
 #include "platform/system.h"
 #include "calls/large_calls.h"

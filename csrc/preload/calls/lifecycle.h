@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-/* What keeps MPI initialised. */
+/* The reasons for which MPI stays initialised. */
 struct ibp_lifecycle {
     /* Between MPI_Init and MPI_Finalize. */
     bool has_world;

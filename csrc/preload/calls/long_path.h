@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * What wrappers of MPI calls do where the short path is not enough: several threads are in MPI, times are recorded, a
+ * The long path of wrappers of MPI calls, where the short one is not enough: several threads are in MPI, times are kept, a
  * call takes an internal tag, it is the first one of its kind. Written once for all wrappers, which pass their arguments
  * as an array: repeated in four hundred wrappers it would be most of the library.
  */
@@ -19,14 +19,14 @@ enum ibp_form { IBP_FORM_MPI, IBP_FORM_PMPI, IBP_FORM_LARGE, IBP_FORM_MPIX, IBP_
 /* Make a call.
  *
  *   next        the address of the pointer to the next function of the wrapper's name, which is set if it is not. In a
- *               call that has choices (below), the pointer to what was chosen follows.
+ *               call that has choices (below), the pointer to the chosen function follows.
  *   arguments   of the call, in order
  *   caller      where the wrapper returns to
  *
  * Return what the function returns; IBP_MISSING_CALL where there is none. */
 int ibp_long_path(unsigned wrapper, void *next, const long *arguments, const void *caller);
 
-/* What a wrapper of a call that sends, or is only timed, may call: the next function, or one that does something first. */
+/* Functions for a wrapper of a call that sends or is only timed: the next function, or one that acts before it. */
 struct ibp_choices {
     /* While times are recorded: of most calls; of calls that another tool wraps too, so that what it calls is known to
      * be part of them. */

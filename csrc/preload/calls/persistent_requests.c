@@ -33,7 +33,7 @@ static void enter_start(struct ibp_call *call, ibp_handle communicator)
     if (takes_tag) ibp_source->before_tag();
 }
 
-/* Start requests of which nothing is known, where wrappers label the calls that send. Return how many there were. */
+/* Start unknown requests, where wrappers label the calls that send. Return their number. */
 static size_t start_unknown(ibp_start_function *start_all, size_t count, void **requests, int *result)
 {
     struct ibp_request known;

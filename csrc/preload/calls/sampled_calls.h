@@ -23,7 +23,7 @@ struct ibp_called {
     unsigned count;
     /* IBP_HANDLE of that argument; 0 where it has none. */
     ibp_handle communicator;
-    /* What it asks for, of a collective. */
+    /* The bytes that a collective's arguments ask for. */
     const struct ibp_demanding *demanding;
 };
 

@@ -43,7 +43,7 @@ static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
 #define ARGUMENT(count, place)                                                                                         \
     ((place) < 0 || (place) >= (count) ? 0 : (long[]){ARGUMENTS_##count}[(place) < 0 ? 0 : (place) % (count)])
 
-/* What a call asks for; a send only where wrappers label it. */
+/* The bytes that a call asks for; a send only where wrappers label it. */
 #define DEMANDING(at, form, name, count, position)                                                                     \
     ((struct ibp_demanding){                                                                                           \
         .call = (at),                                                                                                  \
@@ -58,7 +58,7 @@ static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
         .root = ARGUMENT(count, ibp_demand_places[IBP_OPERATION_##name].root),                                         \
     })
 
-/* What a wrapper calls: until it is found, the long path. `HAS_CHOICES` calls what was chosen instead. */
+/* The function that a wrapper calls: the long path until it is found. `HAS_CHOICES` calls the chosen one instead. */
 #define HAS_CHOICES(count) int (*chosen)(PARAMETERS_##count);
 #define HAS_NONE(count)
 #define LONG_PATH(function, name, form, count, choices)                                                                \
@@ -224,7 +224,7 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
         return of_##function.next(ARGUMENTS_##count);                                                                  \
     }
 
-/* The same where MPI goes on after the last pass of its progress loop. */
+/* The wrapper where MPI goes on after the last pass of its progress loop. */
 #define TIMED_TO_EXIT(function, name, count)                                                                           \
     static int to_exit_##function(PARAMETERS_##count)                                                                  \
     {                                                                                                                  \
@@ -242,7 +242,7 @@ static inline __attribute__((always_inline)) bool repeats(unsigned operation, st
         return result;                                                                                                 \
     }
 
-/* The same among threads, of which each has places of its own, where MPI's threads wait in a function that is hooked. */
+/* The wrapper among threads with places for each, where MPI's threads wait in a function that is hooked. */
 #define TIMED_AMONG_THREADS(function, name, count)                                                                     \
     static int shared_##function(PARAMETERS_##count)                                                                   \
     {                                                                                                                  \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * What hand-written wrappers share: finding the next function of their own name.
+ * Shared by hand-written wrappers: find the next function of their own name.
  */
 #ifndef IBPROF_CALLS_WRAPPER_H
 #define IBPROF_CALLS_WRAPPER_H

@@ -71,7 +71,7 @@ static bool grow(void)
     return true;
 }
 
-/* Return whether there is space for some more places, of which a table is at most half full. The lock must be held. */
+/* Return whether the table has space for more places; it is at most half full. The lock must be held. */
 static bool has_space(uint32_t more)
 {
     return places.taken + more <= places.current->capacity / 2 || grow();

@@ -36,7 +36,7 @@ enum kind {
     IS_OF_PROGRAM,
     /* Of MPI, or of its bindings. */
     IS_OF_MPI,
-    /* Of an interpreter, or of what calls C functions for it. */
+    /* Of an interpreter, or of a library that calls C functions for it. */
     IS_OF_PYTHON,
     /* Of libc, the dynamic linker or ibprof, which call what they are given. */
     IS_OF_SYSTEM

@@ -39,7 +39,7 @@ struct ibp_ledger_recent {
 };
 
 struct ibp_call {
-    /* What messages are that are sent inside the call. */
+    /* The context of messages sent inside the call. */
     struct ibp_context context;
     struct ibp_ledger_recent ledger;
     /* While times are recorded, in the present region: the record of its time, NULL where it is not known; the same
@@ -125,7 +125,7 @@ bool ibp_calls_forget_unloaded(void);
 #define IBP_CALL_HERE(operation)                                                                                       \
     (IBP_LIKELY(!ibp_sites_recorded) ? &ibp_calls[operation] : ibp_call_find(operation, __builtin_return_address(0)))
 
-/* The same where that needs no search; NULL otherwise. */
+/* Return it where no search is needed; NULL otherwise. */
 #define IBP_CALL_HERE_CACHED(operation)                                                                                \
     (IBP_LIKELY(!ibp_sites_recorded) ? &ibp_calls[operation] : ibp_call_cached(operation, __builtin_return_address(0)))
 

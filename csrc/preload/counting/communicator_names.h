@@ -5,7 +5,7 @@
  * creating call among the collective calls on the parent, and the first member's world rank. A communicator that a
  * group alone creates is named by its members, the tag, and the number of earlier ones with the same members and tag.
  *
- * The table has a fixed size. What does not fit has no name, and neither have spawned and connected communicators.
+ * The table has a fixed size. Further communicators have no name; nor have spawned and connected ones.
  */
 #ifndef IBPROF_COUNTING_COMMUNICATOR_NAMES_H
 #define IBPROF_COUNTING_COMMUNICATOR_NAMES_H

@@ -19,7 +19,7 @@
 
 /* The counter used last for one purpose: most messages go to the same peer as the message before. */
 struct ibp_recent {
-    /* Those of the slot. */
+    /* Members of the slot. */
     uint64_t *amount, *bins;
     /* Rank in the communicator; IBP_NO_PEER where no counter was used. */
     int peer;
@@ -102,7 +102,7 @@ extern IBP_INTERNAL ibp_handle ibp_contexts_world;
 /* Set what a context lets pass, by the operations of its members. */
 void ibp_context_set_open(struct ibp_context *context, int lowest_tag);
 
-/* Set an operation, of which nothing was counted yet. */
+/* Set an operation without counted bytes. */
 void ibp_recent_begin(struct ibp_recent *recent, unsigned operation);
 
 /* Forget all remembered slots and origins: a region has its own. */
@@ -117,8 +117,8 @@ void ibp_contexts_move_back(void);
 /* Remember the slot of a peer. */
 void ibp_recent_set(struct ibp_recent *recent, const struct ibp_slot *slot, int peer);
 
-/* Return the number of the origin of what a call sends in the present region, made if needed. `recent` is a member of
- * the context. */
+/* Return the number of a call's origin for sent bytes in the present region; make it if needed. `recent` is a member
+ * of the context. */
 uint32_t ibp_context_origin(const struct ibp_context *context, struct ibp_recent *recent);
 
 #endif

@@ -22,11 +22,11 @@
 /* Windows or partitioned requests were made, whose bytes are counted from arguments: the library may move them later. */
 extern IBP_INTERNAL bool ibp_counts_arguments;
 
-/* Return the number of the origin of what an operation sends now, made if needed: at the site of the present call, if
- * that is a call of it. */
+/* Return the number of an operation's origin for sent bytes; make it if needed. Its site is that of the present call,
+ * if this is a call of the operation. */
 uint32_t ibp_origin_sent_slowly(unsigned operation);
 
-/* Return the context of the present call, if that is a call of this operation; else that of the operation. */
+/* Return the context of the present call if it is of this operation; else the operation's context. */
 struct ibp_context *ibp_context_sending(unsigned operation);
 
 static inline uint32_t ibp_origin_sent(unsigned operation)
@@ -39,7 +39,7 @@ static inline uint32_t ibp_origin_sent(unsigned operation)
     return recent->origin;
 }
 
-/* The same of what an operation receives. */
+/* Return the number of the origin of the bytes that an operation receives. */
 static inline uint32_t ibp_origin_received(unsigned operation)
 {
     const uint32_t origin = ibp_origins_without_site[operation];
@@ -70,7 +70,7 @@ static inline void ibp_count_locked(unsigned operation, enum ibp_kind kind, enum
 void ibp_count_of(struct ibp_call *call, enum ibp_kind kind, enum ibp_direction direction, uint32_t peer,
                   uint64_t bytes);
 
-/* Count one message of the present call, if that is of this operation. The operation must be wanted. */
+/* Count one message of the present call if it is of this operation. The operation must be wanted. */
 static inline void ibp_count(unsigned operation, enum ibp_kind kind, enum ibp_direction direction, uint32_t peer,
                              uint64_t bytes)
 {

@@ -47,7 +47,7 @@ int ibp_counters_open(struct ibp_process *process, enum ibp_source source);
 /* Return the slot of a key that is not where it hashes to, made if needed. Never NULL. */
 struct ibp_slot *ibp_counters_find(uint64_t key);
 
-/* Move what was counted in one region to another. */
+/* Move the counters of one region to another. */
 void ibp_counters_move(uint32_t from, uint32_t into);
 
 /* Reset all counters. */
@@ -62,7 +62,7 @@ void ibp_counters_note_full(void);
 /* Set a mark's totals of user data over all regions. */
 void ibp_counters_total(struct ibp_mark *mark);
 
-/* What a call counts, without a peer: kind 2 bits, direction 2, operation 10. */
+/* The class of a call's bytes, without a peer: kind 2 bits, direction 2, operation 10. */
 #define IBP_KEY_OPERATION_MASK 0x3ff
 #define IBP_KEY_OF(operation, kind, direction) ((uint64_t)(kind) << 12 | (uint64_t)(direction) << 10 | (operation))
 
@@ -120,8 +120,8 @@ static inline void ibp_add_size(uint64_t *bins, uint64_t bytes)
     bins[ibp_size_bin(bytes)] += 1;
 }
 
-/* Return the slot of what has a counter, without a call; NULL leaves the rest to ibp_count. Only while one thread at a
- * time is in MPI. */
+/* Return the slot of a counter that exists, without a call; NULL leaves the rest to ibp_count. Only while one thread at
+ * a time is in MPI. */
 static inline const struct ibp_slot *ibp_slot_known(uint32_t origin, enum ibp_kind kind, enum ibp_direction direction,
                                                     int peer)
 {

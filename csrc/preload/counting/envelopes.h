@@ -27,7 +27,7 @@ struct ibp_envelope {
     struct ibp_messages_left messages;
     /* How many of its messages are in the recording. */
     uint64_t counted;
-    /* What both ends know; 0 of MPI_PROC_NULL, to which no message goes. */
+    /* The part that both ends know; 0 for MPI_PROC_NULL, to which no message goes. */
     uint64_t stream;
     ibp_handle communicator;
     /* Of several threads in MPI: the one that uses it. */

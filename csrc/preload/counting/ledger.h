@@ -21,7 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What the bytes of a call are. */
+/* The source of the number of a call's bytes. */
 enum ibp_demand_shape {
     /* The call is not in the ledger. */
     IBP_DEMAND_NONE,
@@ -29,15 +29,15 @@ enum ibp_demand_shape {
     IBP_DEMAND_TREE,
     /* With a root: those of its arguments, which only other ranks than the root give (MPI_Gather). */
     IBP_DEMAND_LEAF,
-    /* Those of its arguments (MPI_Allreduce). */
+    /* The call's arguments (MPI_Allreduce). */
     IBP_DEMAND_GROUP,
     /* This rank's of an array of counts (MPI_Allgatherv). */
     IBP_DEMAND_OWN,
-    /* Those of an array of counts, but for this rank's (MPI_Alltoallv). */
+    /* An array of counts, but for this rank's (MPI_Alltoallv). */
     IBP_DEMAND_OTHERS,
     /* The same with an array of datatypes (MPI_Alltoallw). */
     IBP_DEMAND_OTHERS_TYPES,
-    /* Those of its arguments, to a peer (MPI_Send). */
+    /* The call's arguments, to a peer (MPI_Send). */
     IBP_DEMAND_PEER
 };
 
@@ -86,7 +86,7 @@ static inline bool ibp_ledger_type_size(struct ibp_demanding call, uint64_t *siz
     return call.type == recent->type;
 }
 
-/* Enter a call to a peer of MPI_COMM_WORLD, if there is a demand of it already. */
+/* Add a call to a peer of MPI_COMM_WORLD to its demand, if it has one already. */
 static inline bool ibp_ledger_add_to_peer(struct ibp_demanding call, uint64_t bytes)
 {
     const struct ibp_slot *slot;

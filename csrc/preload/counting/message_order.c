@@ -13,7 +13,7 @@ struct waiting {
     /* 0 of a blocking receive, and once it is complete. */
     uintptr_t request;
     struct ibp_instance_known known;
-    /* What its number in the list is: others keep theirs when it leaves. */
+    /* Its number in the list; others keep theirs when it leaves. */
     unsigned number;
     bool is_complete, is_gone, is_cancelling;
     uint32_t end_origin;

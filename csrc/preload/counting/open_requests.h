@@ -16,7 +16,7 @@
 
 enum ibp_open_role { IBP_OPEN_COLLECTIVE = 1, IBP_OPEN_SEND, IBP_OPEN_RECEIVE };
 
-/* What is known of an instance before it completes. */
+/* The known part of an instance before it completes. */
 struct ibp_instance_known {
     /* Name of the communicator; of a persistent collective, that of its request. 0 where it is not sampled. */
     uint64_t name, number;

@@ -15,7 +15,7 @@
 
 #define IBP_REGIONS_MAX 8192
 #define IBP_ORIGIN_BITS 24
-/* The origin of what finds no memory for its own; it has no record. */
+/* The origin of operations without memory for another one; it has no record. */
 #define IBP_ORIGIN_UNKNOWN ((1U << IBP_ORIGIN_BITS) - 1)
 
 #define IBP_OPERATIONS_MAX 256

@@ -33,7 +33,7 @@ void ibp_process_note_missing(const char *note);
 /* End counting: the counters are complete. */
 void ibp_process_finish(void);
 
-/* Bring the recording to its destination when MPI has ended. What MPI_Finalize itself posts is still counted. */
+/* Bring the recording to its destination when MPI has ended. Requests that MPI_Finalize posts are still counted. */
 void ibp_process_hand_over(void);
 
 #endif

@@ -41,11 +41,11 @@ struct ibp_repeat {
     int32_t left;
     /* Items of a message that is too large; 0 of derived datatypes, another of which may have the same handle later. */
     uint32_t large;
-    /* Those of the message's envelope; NULL of a call that posts no message. */
+    /* The peer and tag of the message's envelope; NULL for a call that posts no message. */
     struct ibp_messages_left *messages;
     /* Where the calls are counted. */
     struct ibp_time *time;
-    /* What `left` was at first. */
+    /* The first value of `left`. */
     int32_t granted;
     /* The next place that was granted some of the same messages. */
     struct ibp_repeat *next;

@@ -4,7 +4,7 @@
  * Samples: moments of some collectives and messages. All processes that take part in an instance sample it, without a
  * message between them: an instance has a number in a stream, which all of them know, and a hash of both decides.
  *
- * At level L one instance is kept of each block of 2^L in its stream. Those of level L + 1 are among those of level L.
+ * At level L one instance is kept of each block of 2^L in its stream. Instances of level L + 1 are also of level L.
  * The collectives that took longest, or that this process entered latest, are kept as well: so others know who was late.
  *
  * The space for samples is fixed. When it is full, the level rises of the stratum that has the most samples; strata are
@@ -28,7 +28,7 @@
 /* Samples are taken: times are recorded. */
 extern IBP_INTERNAL bool ibp_sampling;
 
-/* What all records of samples begin with. */
+/* The beginning of all records of samples. */
 struct ibp_sample {
     uint64_t communicator;
     uint64_t number;

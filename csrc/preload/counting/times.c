@@ -202,7 +202,7 @@ static IBP_THREAD_LOCAL struct {
     uintptr_t frame;
     struct ibp_time *time;
     bool is_sampled;
-    /* Of several threads in MPI: this one is one of those inside. A call that is left unnoticed lasts until the next. */
+    /* Of several threads in MPI: this one is inside. A call that is left unnoticed lasts until the next. */
     bool is_inside;
     uint64_t begin, before;
 } timed_call;
@@ -326,7 +326,7 @@ static void stand_for_others(struct ibp_time *time, uint64_t ticks)
     time->sampled_squares += (double)ticks * (double)ticks;
 }
 
-/* Time the next calls as a whole, after a long one of which these ticks may stand for others too. */
+/* Time the next calls as a whole, after a long one whose ticks may stand for others too. */
 static void watch(struct ibp_call *call, uint64_t long_ticks)
 {
     if (call->watch_span < WATCHED_CALLS) call->watch_span = WATCHED_CALLS;

@@ -26,7 +26,7 @@ enum ibp_call_kind {
     IBP_CALL_SENDING
 };
 
-/* What a call needs beyond entering and leaving it: a set of bits. */
+/* The needs of a call beyond entering and leaving it: a set of bits. */
 enum ibp_call_needs {
     /* It starts something that sends after it has returned, under an internal tag. */
     IBP_TAKES_TAG = 1,

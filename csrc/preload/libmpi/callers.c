@@ -19,7 +19,7 @@
 extern IBP_INTERNAL IBP_THREAD_LOCAL const void *ibp_caller_left_behind;
 IBP_THREAD_LOCAL const void *ibp_caller_left_behind;
 
-/* What each stub jumps to. */
+/* The target of each stub's jump. */
 extern IBP_INTERNAL void *ibp_stub_targets[STUBS];
 void *ibp_stub_targets[STUBS];
 static unsigned used;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * What calls the bindings of MPI for Fortran. A binding calls the C function for each line of the program from one
+ * Callers of MPI's bindings for Fortran. A binding calls the C function for each line of the program from one
  * place of its own. So the program's calls of a binding are redirected to stubs, each of which leaves the address that
  * it returns to behind and jumps on.
  */

@@ -16,7 +16,7 @@
 /* The longest text of MPI_Get_library_version, in all implementations. */
 #define IBP_LIBRARY_VERSION_MAX 8192
 
-/* What handles are. */
+/* The type of handles. */
 enum ibp_abi { IBP_ABI_NONE, IBP_ABI_OPENMPI, IBP_ABI_MPICH, IBP_ABI_STANDARD };
 
 struct ibp_span {
@@ -50,7 +50,7 @@ bool ibp_implementation_find_behind(const struct ibp_implementation *front, stru
  * take no handle. IBP_ABI_NONE: unknown. */
 enum ibp_abi ibp_implementation_abi(const struct ibp_implementation *library);
 
-/* Write the first line of what a library says of itself; an empty text if it says nothing. */
+/* Write the first line of a library's description of itself; an empty text without one. */
 void ibp_implementation_version(const struct ibp_implementation *library, char *text, size_t bytes);
 
 /* Return a symbol that the library itself defines, not one that it depends on; NULL when there is none. */

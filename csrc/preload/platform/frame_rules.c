@@ -164,7 +164,7 @@ static uint64_t take_pointer(struct bytes *bytes, uint8_t encoding)
 
 /* -- entries ------------------------------------------------------------------------------------------------------- */
 
-/* What the functions of a compilation have in common. */
+/* The rules shared by the functions of a compilation. */
 struct common {
     struct bytes instructions;
     uint64_t code_factor;

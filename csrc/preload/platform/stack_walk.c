@@ -13,7 +13,7 @@
 #define FRAMES_MAX 256
 #define WORD sizeof(uintptr_t)
 
-/* Sanitizers take a read of another function's frame, and of what another thread may change, for an error. */
+/* Sanitizers report reads of another function's frame, and of memory that another thread may change. */
 #define READS_STACKS __attribute__((no_sanitize_address))
 #define READS_SHARED __attribute__((no_sanitize_thread))
 
@@ -234,7 +234,7 @@ static inline bool value_of(const struct frame *frame, struct ibp_value_place pl
     }
 }
 
-/* What a step finds. */
+/* The result of a step. */
 struct found_registers {
     unsigned count;
     uintptr_t address, values[IBP_REGISTERS];
@@ -373,7 +373,7 @@ static int visit(struct dl_phdr_info *info, size_t bytes, void *into)
     return part_of(info, *(const uintptr_t *)into).is_code;
 }
 
-/* Addresses of which an object has the code, by some of their bits. */
+/* Addresses of code in an object, by some of their bits. */
 #define KNOWN 256
 static uintptr_t known_code[KNOWN];
 

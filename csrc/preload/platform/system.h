@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * What a preload library may use of libc: nothing newer than glibc 2.17. Symbols that musl lacks are weak, because a
+ * libc for a preload library: nothing newer than glibc 2.17. Symbols that musl lacks are weak, because a
  * library that cannot be loaded ends the program that it was meant to observe. Every file that calls the dynamic linker
  * includes this one.
  */

@@ -15,7 +15,7 @@ typedef const struct ibp_python_layout layout_t;
 
 /* -- objects ------------------------------------------------------------------------------------------------------- */
 
-/* Read a member of what may be no object. */
+/* Read a member of a possible object. */
 static bool read_member(const char *object, uint64_t offset, void *into, size_t bytes)
 {
     return object && ibp_read_guarded(into, (const void *)((uintptr_t)object + offset), bytes);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * What decides which transports and which of its host's adapters a process uses.
+ * Settings that choose a process's transports, and adapters of its host.
  */
 #ifndef IBPROF_RECORDING_ADAPTER_CHOICE_H
 #define IBPROF_RECORDING_ADAPTER_CHOICE_H

@@ -85,7 +85,7 @@ static name_function *const all_names[] = {name_by_jsm,  name_by_pmix,       nam
 
 enum kind { BY_VARIABLES, BY_PROXY, ON_ONE_HOST, UNNAMED };
 
-/* What the processes are called that start ranks, on each host. */
+/* Names of the processes that start ranks on each host. */
 static const struct launcher {
     char program[IBP_PROCESS_NAME_BYTES];
     enum kind kind;

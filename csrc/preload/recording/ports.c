@@ -89,7 +89,7 @@ void ibp_port_gid(const char *device, unsigned port, unsigned index, uint8_t gid
 
 /* -- hardware counters --------------------------------------------------------------------------------------------- */
 
-/* Counters of what a port carried, and of what kept it from carrying more: of InfiniBand ports, soft-RoCE and mlx5. */
+/* Counters of a port's bytes, and of events that slowed it: InfiniBand ports, soft-RoCE and mlx5. */
 static const char *const counter_files[] = {
     "counters/port_xmit_data",       "counters/port_rcv_data",
     "counters/port_xmit_packets",    "counters/port_rcv_packets",

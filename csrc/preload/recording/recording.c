@@ -109,7 +109,7 @@ static struct ibp_segment *refuse_segment(enum ibp_full reason, const char *why)
     return NULL;
 }
 
-/* The same where the file cannot be opened again; errno says why. */
+/* Map a file that cannot be opened again; errno says why. */
 static struct ibp_segment *refuse_unopened(void)
 {
     const bool is_gone = errno == ENOENT || errno == ENOTDIR || errno == ESTALE || errno == EEXIST;

@@ -44,7 +44,7 @@ const char *const ibp_scheduler_variables[] = {"SLURM_JOB_ID",
                                                "USER",
                                                NULL};
 
-/* What each letter stands for: the first variable that is set, else the last text. */
+/* The value of each letter: the first variable that is set, else the last text. */
 static const struct pattern {
     char letter;
     const char *unset;

@@ -29,7 +29,9 @@ def test_a_late_rank_is_waiting_and_is_named() -> None:
     assert verdict.late[0].rank == verdict.evidence[0].rank == 2
     assert "for rank 2" in verdict.text
     assert "estimate" not in verdict.text
-    assert verdict.text.endswith(NO_PROBLEM)
+    assert verdict.sentences[-2] == NO_PROBLEM
+    advice = "give rank 2 less to do before MPI_Allreduce in region main, or the other ranks more"
+    assert verdict.sentences[-1] == f"What to do: {advice}."
 
 
 def test_ranks_that_are_late_in_turn_are_noise() -> None:

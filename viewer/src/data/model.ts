@@ -18,8 +18,9 @@ export interface FirstCause {
   change: string;
 }
 
-/** Is the network why the job is slow? As in report.json. */
+/** The answer to `question`, as in report.json. */
 export interface Verdict {
+  question: string;
   text: string;
   missing: string[];
   /** Whether a link decides, and a remedy is worth it. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verdict on the run: is the network why its job is slow, and what to do.
+// The verdict on the run: is the network why its job is slow, or which links other traffic loads; what to do.
 
 import type { FirstCause } from "../data/model";
 import { printable } from "../format";
@@ -20,7 +20,7 @@ export class VerdictBox {
     this.shown = verdict;
     box.classList.toggle("fault", verdict.has_fault);
     const { name } = this.page;
-    const title = `Is the network why this job is slow?${name ? ` ${name}:` : ""}`;
+    const title = `${verdict.question}${name ? ` ${name}:` : ""}`;
     const parts: Node[] = [element("h2", title), element("p", printable(verdict.text))];
     const { end } = verdict;
     if (end !== null) {

@@ -20,14 +20,14 @@ ibp_handle ibp_mpich_communicator_of(uint32_t context);
 /* Return whether a context is that of a group within an intercommunicator, which has another one besides. */
 bool ibp_mpich_is_local(uint32_t context);
 
-/* Return whether the context of a communicator is known, and of which kind it is. */
+/* Return whether the context of a communicator is known, and its kind. */
 bool ibp_mpich_has_context(ibp_handle communicator, bool is_local);
 
 /* Return the call that took a tag of a context whose communicator was freed since; IBP_OPERATION_NONE where there is
  * none. */
 unsigned ibp_mpich_call_of_freed(uint32_t context, uint32_t tag);
 
-/* The same where the freed communicator's context was not known. */
+/* Forget a freed communicator whose context was not known. */
 unsigned ibp_mpich_call_of_freed_guessed(uint32_t context, uint32_t tag);
 
 /* Forget a communicator that is about to be freed, but for its pending collectives. */

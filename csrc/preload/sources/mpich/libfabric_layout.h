@@ -27,7 +27,7 @@ struct ibp_fi_purposes {
     uint64_t huge;
     /* A reply of the receiver. */
     uint64_t reply;
-    /* A part of what was announced. */
+    /* A part of an announced message. */
     uint64_t part;
 };
 

@@ -18,7 +18,7 @@ struct ibp_fi_tagged {
     size_t bytes;
     /* Its data, if libfabric copied them in the call; else NULL. */
     const void *injected;
-    /* What the provider carries with it; 0 where there is nothing. */
+    /* The data that the provider carries with it; 0 without any. */
     uint64_t extra;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * What MPICH and Intel MPI send through libfabric.
+ * Messages of MPICH and Intel MPI through libfabric.
  */
 #ifndef IBPROF_SOURCES_MPICH_LIBFABRIC_SENDS_H
 #define IBPROF_SOURCES_MPICH_LIBFABRIC_SENDS_H

@@ -20,7 +20,7 @@
 
 struct ibp_openmpi_message {
     unsigned operation;
-    /* The call that started it, if that is known by its tag; else NULL: the present one. */
+    /* The call that started it, if its tag shows this; else NULL: the present one. */
     struct ibp_call *call;
     enum ibp_kind kind;
     uint32_t peer;

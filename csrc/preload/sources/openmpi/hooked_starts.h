@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-/* What requests start by instead; NULL while none is hooked. Set where the layout of requests is known. */
+/* The function that starts hooked requests; NULL while none is hooked. Set where the layout of requests is known. */
 extern IBP_INTERNAL ibp_openmpi_start_function *ibp_openmpi_own_start;
 
 /* Hook the start of a request, if its function is the table's. Return whether it is hooked. */

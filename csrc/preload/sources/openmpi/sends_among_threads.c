@@ -14,7 +14,7 @@
 
 #include <stdbool.h>
 
-/* Return the context of this thread's call, if that is a call at a site and of an operation; NULL otherwise. */
+/* Return the context of this thread's call; NULL for another operation, or a call at no site. */
 static inline struct ibp_context *context_at_site(unsigned operation)
 {
     struct ibp_call *call = ibp_sites_recorded ? ibp_current_call.call : NULL;

@@ -140,7 +140,7 @@ static __attribute__((noinline)) int start_each(size_t count, void **requests, u
 
 #define AT_ONCE 64
 
-/* Start requests, of which the first ones are counted already. */
+/* Start requests; the first ones are counted already. */
 static __attribute__((noinline)) int start_from(size_t counted, size_t count, void **requests)
 {
     void *before[AT_ONCE];

@@ -136,7 +136,7 @@ struct ibp_verbs_event {
     uint32_t event; /* enum ibv_event_type */
 };
 
-/* struct ibv_qp_init_attr_ex, as far as the flags of what may be posted by the wr_ functions */
+/* struct ibv_qp_init_attr_ex, up to the flags of the operations that wr_ functions may post */
 struct ibp_verbs_qp_init {
     void *user_context, *send_cq, *recv_cq, *srq;
     uint32_t limits[5];

@@ -17,7 +17,7 @@
 #define NOTHING IBP_OPCODE_NOTHING
 #define QP struct ibp_verbs_qp_ex *qp
 
-/* What is built between wr_start and wr_complete: the tally, and a run of requests with the same route and opcode. */
+/* Requests between wr_start and wr_complete: the tally, and a run of requests with the same route and opcode. */
 struct ibp_verbs_build {
     /* NULL while nothing is built. */
     const struct ibp_verbs_qp_ex *qp;

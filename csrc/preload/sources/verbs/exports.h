@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * What files share that export functions of libibverbs or of mlx5's library under their own names without a version.
+ * Shared by files that export functions of libibverbs or of mlx5's library, by names without a version.
  * Such a name binds to every caller, including libraries loaded later with RTLD_LOCAL.
  */
 #ifndef IBPROF_SOURCES_VERBS_EXPORTS_H

@@ -94,7 +94,7 @@ static inline struct ibp_route *ibp_route_find(struct ibp_route_table *const *wh
 struct ibp_route *ibp_route_make(struct ibp_route_table **which, const void *address);
 void ibp_route_forget(struct ibp_route_table **which, const void *address);
 
-/* Set the path of what is posted from now on; NULL for none. The lock of verbs must be held. */
+/* Set the path of requests posted from now on; NULL for none. The lock of verbs must be held. */
 void ibp_route_redirect(struct ibp_route *route, const struct ibp_verbs_path *path);
 
 /* Return private memory that is never freed, zeroed, in whole cache lines; NULL when there is none. */

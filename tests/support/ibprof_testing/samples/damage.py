@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ import numpy as np
 from ibprof.errors import IbprofError
 from ibprof.native.headers import recording_header
 from ibprof.text.call_names import name_call
+from ibprof.text.quantities import printable
 from ibprof_converter.analysis.pipeline_options import FabricOptions, TrafficOptions
 from ibprof_converter.analysis.pipeline_stages import load_fabric
 from ibprof_converter.checks.fabric_check import check_fabric_files, describe_health
@@ -70,12 +71,12 @@ class ListedLink:
 
 @dataclass(frozen=True, slots=True)
 class ListedFabric:
-    """A fabric as its dumps list it: the links, and the tables unless they are None; `cut` is a file's part kept."""
+    """A fabric as its dumps list it: the links, and the tables unless they are None; `spoil` damages a file's text."""
 
     fabric: Fabric
     links: tuple[ListedLink, ...]
     tables: ForwardingTables | None
-    cut: tuple[str, float] = ("", 1.0)
+    spoil: tuple[str, Callable[[bytes], bytes]] | None = None
 
     @classmethod
     def of(cls, fabric: Fabric, tables: ForwardingTables | None) -> ListedFabric:
@@ -118,8 +119,9 @@ class ListedFabric:
         if self.tables is not None:
             with (folder / "opensm.fdbs").open("w") as file:
                 write_fdbs(file, self.tables)
-        if self.cut[0]:
-            _cut_file(folder / self.cut[0], self.cut[1])
+        if self.spoil:
+            spoilt = folder / self.spoil[0]
+            spoilt.write_bytes(self.spoil[1](spoilt.read_bytes()))
         return path
 
     def _end(self, end: ListedEnd) -> str:
@@ -187,16 +189,26 @@ class DamagedFabric:
         kind: the damage, in words.
         names: words of which an output must contain one.
         listed: the fabric.
+        renamed: another description of a node -> its right one, for outputs that are otherwise unchanged.
     """
 
     kind: str
     names: tuple[str, ...]
     listed: ListedFabric
+    renamed: Mapping[str, str] = field(default_factory=dict)
 
 
 def damage_fabric(right: ListedFabric) -> Iterator[DamagedFabric]:
     """Yield a fabric with each of its cables, LIDs, switches, tables and hosts damaged in each way."""
-    for damage in (_damage_cables, _damage_lids, _damage_switches, _split_switches, _damage_tables, _damage_whole):
+    for damage in (
+        _damage_cables,
+        _damage_lids,
+        _damage_switches,
+        _split_switches,
+        _damage_tables,
+        _damage_names,
+        _damage_whole,
+    ):
         yield from damage(right)
 
 
@@ -211,7 +223,10 @@ def _damage_cables(right: ListedFabric) -> Iterator[DamagedFabric]:
         ("cable listed twice from each end", {"times": (2, 2)}),
         ("cable slowed", {"speed": "10"}),
         ("cable narrowed to one lane", {"width": "1x"}),
+        ("cable narrowed to two lanes", {"width": "2x"}),
+        ("cable of two lanes at twice the speed", {"width": "2x", "speed": "50"}),
         ("cable of unknown speed", {"speed": "?"}),
+        ("cable of unknown width", {"width": "?"}),
         ("cable whose one direction has no speed", {"back_speed": "?"}),
         ("cable whose one direction is slower", {"back_speed": "10"}),
         ("cable not active", {"state": "INI"}),
@@ -380,6 +395,88 @@ def _damage_tables(right: ListedFabric) -> Iterator[DamagedFabric]:
                 yield DamagedFabric(kind, at_switch, replace(right, tables=replace(tables, port=port)))
 
 
+def _spoil_text() -> Iterator[tuple[str, Callable[[bytes], bytes]]]:
+    """Yield changes of a file's text with their kinds."""
+    for part in (0.3, 0.6, 0.9, 0.99):
+        # Lines end where they end: the cut is within one.
+        yield "cut", lambda text, part=part: text[: int(part * len(text))].rstrip(b"\n")[:-1]
+        yield "with a hole", lambda text, part=part: text[: int(part * len(text))] + text[int(part * len(text)) + 150 :]
+        yield (
+            "with zeroed bytes",
+            lambda text, part=part: text[: int(part * len(text)) - 150] + bytes(150) + text[int(part * len(text)) :],
+        )
+    yield "with lines of DOS", lambda text: text.replace(b"\n", b"\r\n")
+    yield "in UTF-16", lambda text: text.decode().encode("utf-16")
+    yield "empty", lambda _: b""
+
+
+_ODD_NAMES = (
+    'ho"st,1;{}',
+    "h\u00f6st-\u4e3b\u6a5f\u2603",
+    "host PN:01 LID:0007",
+    "<script>alert(1)</script>",
+    "\u202ehost\u05d0",
+    "x" * 200,
+)
+"""Names of hosts that have a meaning in some form of text."""
+
+
+def _damage_names(right: ListedFabric) -> Iterator[DamagedFabric]:
+    """Yield a fabric whose hosts have other descriptions, none, or those of others; and cables in other places."""
+    fabric = right.fabric
+
+    def rename(kind: str, names: tuple[str, ...], changed: Mapping[int, str]) -> DamagedFabric:
+        described = tuple(changed.get(node, name) for node, name in enumerate(fabric.node_name))
+        return DamagedFabric(kind, names, replace(right, fabric=replace(fabric, node_name=described)))
+
+    uplinks = {end.node: (link, end, far) for link, end, far in _list_ends(right) if not right.is_switch(end.node)}
+    hosts = list(uplinks)
+    for host in hosts:
+        guid = f"{int(fabric.node_guid[host]):#018x}"
+        other = hosts[hosts.index(host) - 1]
+        yield rename("host without a description", (guid,), {host: ""})
+        yield rename("description of another host", (guid,), {host: fabric.node_name[other]})
+        for name in _ODD_NAMES:
+            odd = rename("odd description", (), {host: f"{name} HCA-1"})
+            yield replace(odd, renamed={f"{name} HCA-1": fabric.node_name[host]})
+    leaves = {far.node for _, _, far in uplinks.values()}
+    for leaf in sorted(leaves):
+        below = [host for host in hosts if uplinks[host][2].node == leaf]
+        guids = tuple(f"{int(fabric.node_guid[host]):#018x}" for host in below)
+        for name in ("MT4123 ConnectX6 Mellanox Technologies", "localhost HCA-1"):
+            yield rename("descriptions of a leaf's hosts lost", guids, dict.fromkeys(below, name))
+    for host in hosts:
+        link, end, far = uplinks[host]
+        other = next(each for each in hosts if uplinks[each][2].node != far.node)
+        swapped, near, place = uplinks[other]
+        names = (right.name(host), right.name(other), right.name(far.node), right.name(place.node))
+        both: dict[int, ListedLink | None] = {
+            id(link): replace(link, a=end, b=place),
+            id(swapped): replace(swapped, a=near, b=far),
+        }
+        free = replace(place, port=39)
+        moved: dict[int, ListedLink | None] = {id(link): replace(link, a=end, b=free)}
+        if right.tables is not None:
+            # Without tables the fabric is as right as before.
+            yield DamagedFabric("two hosts swapped", names, _exchange(right, both))
+            yield DamagedFabric("host moved to another leaf", names, _exchange(right, moved))
+        yield DamagedFabric("port listed twice", names, _exchange(right, {id(link): replace(link, a=end, b=place)}))
+        beyond = replace(link, a=end, b=replace(far, port=200))
+        yield DamagedFabric("port that the switch lacks", names, _exchange(right, {id(link): beyond}))
+    for leaf in sorted(leaves):
+        loop = next(far for _, _, far in uplinks.values() if far.node == leaf)
+        looped = ListedLink(replace(loop, port=38), replace(loop, port=39))
+        names = (f"{right.name(leaf)}' port 38",)
+        yield DamagedFabric("cable with both ends in a switch", names, replace(right, links=(*right.links, looped)))
+
+
+def _list_ends(right: ListedFabric) -> Iterator[tuple[ListedLink, ListedEnd, ListedEnd]]:
+    """Yield each link with its ends, from both sides."""
+    for link in right.links:
+        yield link, link.a, link.b
+        yield link, link.b, link.a
+
+
 def _damage_whole(right: ListedFabric) -> Iterator[DamagedFabric]:
     everywhere = tuple(map(right.name, range(right.fabric.nodes)))
     yield DamagedFabric("all LIDs zeroed", ("LID", *everywhere), _set_lid(right, lambda _: True, 0))
@@ -387,10 +484,11 @@ def _damage_whole(right: ListedFabric) -> Iterator[DamagedFabric]:
     yield DamagedFabric("no link active", ("active", *everywhere), not_active)
     both = _set_lid(not_active, lambda _: True, 0)
     yield DamagedFabric("before the subnet manager ran", ("LID", *everywhere), both)
-    for part in (0.3, 0.6, 0.9, 0.99):
-        yield DamagedFabric("list of links cut", everywhere, replace(right, cut=("opensm-subnet.lst", part)))
-        if right.tables is not None:
-            yield DamagedFabric("forwarding tables cut", everywhere, replace(right, cut=("opensm.fdbs", part)))
+    for file, text in (("opensm-subnet.lst", "list of links"), ("opensm.fdbs", "forwarding tables")):
+        if file == "opensm.fdbs" and right.tables is None:
+            continue
+        for kind, spoil in _spoil_text():
+            yield DamagedFabric(f"{text} {kind}", (*everywhere, file), replace(right, spoil=(file, spoil)))
     switches = np.flatnonzero(right.fabric.node_kind == NodeKind.SWITCH).tolist()
     leaves = {
         end.node
@@ -491,6 +589,10 @@ def judge_answer(right: Answer, found: Answer, damage: DamagedFabric | DamagedRu
 
     The first lines must name more than 1% of the bytes without a route, and hosts that are left out.
     """
+    for odd, name in damage.renamed.items():
+        lines = tuple(line.replace(printable(odd), name) for line in found.lines)
+        loads = {(name if node == odd else node, port): amount for (node, port), amount in found.loads.items()}
+        found = replace(found, lines=lines, loads=loads)
     if found == right:
         return UNCHANGED
     # That a node is at one of the most loaded links says nothing of its damage.
@@ -515,11 +617,13 @@ class DamagedRun:
         kind: the damage, in words.
         names: words of which an output must contain one.
         write: writes the recording to a folder.
+        renamed: as in `DamagedFabric`.
     """
 
     kind: str
     names: tuple[str, ...]
     write: Callable[[Path], None]
+    renamed: Mapping[str, str] = field(default_factory=dict)
 
 
 RANKS_A_HOST = 2
@@ -556,6 +660,12 @@ def write_run(run: Mapping[str, Sequence[Process]], folder: Path) -> None:
         make_recording(folder, processes, host=host)
 
 
+def _write_twice(run: Mapping[str, Sequence[Process]], host: str, again: Sequence[Process], folder: Path) -> None:
+    """Write a run, and a second file of a host with other bytes of its ranks."""
+    write_run(run, folder)
+    make_recording(folder, again, host=host, name=f"{host}-again.ibprof")
+
+
 def damage_run(right: Mapping[str, Sequence[Process]]) -> Iterator[DamagedRun]:
     """Yield a run with each of its ranks, hosts, files, operations and counters damaged in each way."""
     for number, operation in enumerate(OPERATIONS):
@@ -572,6 +682,10 @@ def damage_run(right: Mapping[str, Sequence[Process]]) -> Iterator[DamagedRun]:
                         },
                     ),
                 )
+    foreign = {f"node{number}": processes for number, processes in enumerate(right.values())}
+    yield DamagedRun("hosts of another cluster", ("'node0'",), partial(write_run, foreign))
+    more = {host: [replace(each, world_size=9) for each in processes] for host, processes in right.items()}
+    yield DamagedRun("one rank more in the job", ("1 of 9 ranks were not recorded: 8;",), partial(write_run, more))
     for host, processes in right.items():
         others = {name: each for name, each in right.items() if name != host}
         ranks = tuple(f"{process.rank}" for process in processes)
@@ -584,13 +698,19 @@ def damage_run(right: Mapping[str, Sequence[Process]]) -> Iterator[DamagedRun]:
         yield DamagedRun(
             "file of a host removed", (f"ranks were not recorded: {ranks[0]}-",), partial(write_run, others)
         )
-        for part in (0.2, 0.5, 0.9):
+        for part in np.linspace(0.02, 0.98, 20).tolist():
             cut = partial(write_with, change=partial(_cut_file, part=part))
             yield DamagedRun("file of a host cut", (host, *(f"rank {rank}" for rank in ranks)), cut)
         zero = partial(write_with, change=lambda path: path.write_bytes(bytes(path.stat().st_size)))
         yield DamagedRun("file of a host zeroed", (host, f"ranks were not recorded: {ranks[0]}-"), zero)
         double = partial(write_with, change=lambda path: shutil.copy(path, path.with_name(f"copy-{path.name}")))
         yield DamagedRun("file of a host doubled", (host, *(f"rank {rank}" for rank in ranks)), double)
+        again = [replace(each, fields={"flags": _FLAGS, "start_ns": 2}) for each in processes]
+        yield DamagedRun(
+            "host recorded again",
+            (host, *(f"rank {rank}" for rank in ranks)),
+            partial(_write_twice, right, host, again),
+        )
         renamed = others | {"elsewhere": processes}
         yield DamagedRun("host renamed", ("'elsewhere'",), partial(write_run, renamed))
         for process in processes:
