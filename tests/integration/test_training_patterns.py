@@ -32,6 +32,15 @@ def test_the_short_spelling_is_the_same_traffic(capsys: pytest.CaptureFixture[st
     assert verdict["line_rate_s"] == pytest.approx(one["bottleneck_seconds"]["best"])
 
 
+def test_a_job_takes_no_more_hosts_than_it_fills(capsys: pytest.CaptureFixture[str]) -> None:
+    job = "nccl-ring+pipeline:tp=8,pp=2,dp=3,hidden=64,layers=8,seq=32,vocab=100"
+    for slots, hosts in (((), 6), (("--slots", "10"), None)):
+        assert place.main([FABRIC, "--pattern", job, *slots, "--time", "0.05", "--json"]) == 0
+        placed = json.loads(capsys.readouterr().out)["placement"]
+        assert hosts in {None, len(set(placed))}
+        assert len(placed) == 48
+
+
 def test_bytes_on_links_are_those_that_leave_hosts(tmp_path: Path) -> None:
     """Two stages on hosts of one leaf switch each: stages exchange all that passes between the two switches."""
     links = tmp_path / "links.csv"

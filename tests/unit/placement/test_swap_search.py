@@ -22,6 +22,7 @@ from ibprof_converter.placement.starting_placements import (
     packed_slots,
     random_slots,
     spread_slots,
+    starting_placements,
 )
 from ibprof_converter.placement.swap_search import Energy, Goal, SearchRound, search
 from ibprof_converter.routing.subnet import Subnet
@@ -275,6 +276,29 @@ def test_the_result_is_never_worse_than_a_start() -> None:
     start = random_slots(problem.slots, 40, 9)
     found = search(problem, [start], seed=1, seconds=1e-9)
     assert found.score <= problem.score(start)
+
+
+def test_ranks_that_fill_hosts_never_leave_a_free_slot_on_one() -> None:
+    """Of 16 hosts with two slots seven are used, in each step, which is that of the search in plain Python."""
+    subnets = rails("xgft3-512")
+    _, chosen = hosts_on_all_rails(subnets)
+    problem = make_problem(samplesort(14, 2), subnets, chosen[::3][:16], 2, whole=2)
+    starts = starting_placements(problem.neighbours, problem.slots, problem.paths, 1)
+    assert {"packed", "spread"} <= set(starts)
+    placements = [*starts.values(), *(random_slots(problem.slots, 14, seed) for seed in range(3))]
+    score = problem.score(placements[-1])
+    how = Energy.towards(Goal.BOTTLENECK, problem, score, 3)
+    plain = PlainSearch(problem, placements[-1], how, 42)
+    kernel = SearchRound(problem, placements[-1], score, how, (1.0, 1.0), 42, 1 << 60)
+    used = set()
+    for _ in range(120):
+        plain.propose(1.0)
+        kernel.advance(1)
+        assert kernel.slot_of_rank.tolist() == plain.slot_of_rank
+        used.add(tuple(np.unique(problem.slots.host_of_slot[plain.slot_of_rank]).tolist()))
+        placements.append(kernel.slot_of_rank.copy())
+    assert len(used) > 3
+    assert {len(np.unique(problem.slots.host_of_slot[each])) for each in placements} == {7}
 
 
 def every_placement(slot_of_rank: int, ranks: int) -> list[SlotOfRank]:

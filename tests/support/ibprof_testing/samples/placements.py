@@ -71,9 +71,15 @@ def hosts_on_all_rails(subnets: Sequence[Subnet]) -> tuple[Hosts, list[int]]:
 
 
 def make_problem(
-    demand: RankTraffic, subnets: Sequence[Subnet], chosen: Sequence[int], each: int = 1, policy: str = "split"
+    demand: RankTraffic,
+    subnets: Sequence[Subnet],
+    chosen: Sequence[int],
+    each: int = 1,
+    policy: str = "split",
+    whole: int | None = None,
 ) -> PlacementProblem:
     """Make a problem of a traffic and the hosts to choose from, each with as many slots."""
-    slots = assign_slots(find_hosts([subnet.fabric for subnet in subnets]), dict.fromkeys(chosen, each), demand.ranks)
+    hosts = find_hosts([subnet.fabric for subnet in subnets])
+    slots = assign_slots(hosts, dict.fromkeys(chosen, each), demand.ranks, whole=whole)
     neighbours = find_neighbours(demand, policy, slots.rails, len(subnets))
     return PlacementProblem(neighbours, slots, find_switch_paths(subnets, slots.lid))
