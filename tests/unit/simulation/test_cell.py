@@ -84,7 +84,7 @@ def test_estimates_by_hand() -> None:
 def test_estimated_seconds_are_those_of_measured_cells(
     jobs: tuple[Workload, Workload], measured: str, seconds: float
 ) -> None:
-    """Compare with the cells of the survey that docs/simulation.md measures to their end."""
+    """Compare with cells of the survey that were measured to their end."""
     setting = Setting("xgft:3:18,18,4:1,18,2:1,1,9@100", servers=72, effort=FULL)
     alone, together = make_cells(setting, jobs, measured, [1])
     cell = alone if seconds < 10 else together
