@@ -17,13 +17,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ibprof.doctor.elf import read_elf
 from ibprof.doctor.finding import DoctorFinding
 from ibprof.doctor.program_check import Program, list_libraries
 from ibprof.errors import IbprofError
 from ibprof.launch.preload_settings import Launcher, identify_launcher, preload
 from ibprof.profile.profile_data import Rank, Source
 from ibprof.recording.recording_reader import read_recording
+from ibprof.sites.elf_file import read_elf
 
 _FAMILIES = {"Open MPI": "Open MPI", "MPICH": "MPICH", "Intel": "MPICH", "MVAPICH": "MPICH", "CRAY": "MPICH"}
 """Family of launchers that start a library, by a word in its version."""

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ibprof.doctor.elf import read_elf
 from ibprof.doctor.finding import DoctorFinding
 from ibprof.launch.preload_settings import Launcher, identify_launcher
+from ibprof.sites.elf_file import read_elf
 from ibprof.text.host_lists import find_programs
 
 MPI_LIBRARY = re.compile(r"libmpi(ch|_abi|_cray|_gnu[^.]*)?\.so|libmpich|libmsmpi")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of an ELF file that name code: build ID, symbols, and the place of its debug information."""
+"""Parts of an ELF file: its machine and dynamic linker, build ID, symbols, and the place of its debug information."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import stat
 import struct
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
 from typing import NamedTuple
 
 from ibprof.sites.code_location import Symbol
@@ -16,12 +18,14 @@ MAGIC = b"\x7fELF"
 
 _SYMTAB, _NOTE, _NOBITS, _DYNSYM = 2, 7, 8, 11
 """Section types."""
-_LOAD_SEGMENT, _NOTE_SEGMENT = 1, 4
+_LOAD_SEGMENT, _DYNAMIC_SEGMENT, _LINKER_SEGMENT, _NOTE_SEGMENT = 1, 2, 3, 4
 _BUILD_ID = 3
 """Note type of a build ID."""
 _FUNCTIONS = (2, 10)
 """Symbol types: functions, and functions that choose their code at load time."""
 
+_MACHINES = {3: "i386", 21: "powerpc64", 22: "s390", 40: "arm", 62: "x86-64", 183: "aarch64", 243: "riscv"}
+_LONGEST_PATH = 4096
 _LARGEST_READ = 1 << 30
 _DEBUG_SECTIONS = ({".debug_info", ".debug_line"}, {".zdebug_info", ".zdebug_line"})
 
@@ -58,6 +62,9 @@ class ElfFile:
     """An open ELF file. Errors: OSError; ValueError for a damaged file or another format.
 
     Attributes:
+        machine: architecture and word size.
+        dynamic: true if a dynamic linker loads the file.
+        interpreter: the dynamic linker that starts the program; empty for a library and for a static program.
         build_id: hex digits; empty if the file has none.
         load_address: lowest address of the contents. A program that is not position-independent has addresses
             from 0; `symbolic` counts from the load address.
@@ -95,6 +102,10 @@ class ElfFile:
         self._sections = all_sections
         self.sections = {_text(texts, section.name): section for section in all_sections}
         loaded = [segment for segment in self._segments if segment[0] == _LOAD_SEGMENT]
+        self.machine = f"{_MACHINES.get(header[1], f'machine {header[1]}')}, {64 if self._is_wide else 32} bits"
+        self.dynamic = any(segment[0] == _DYNAMIC_SEGMENT for segment in self._segments)
+        linkers = self._segment_contents(_LINKER_SEGMENT, _LONGEST_PATH)
+        self.interpreter = next(linkers, b"").rstrip(b"\0").decode("utf-8", "backslashreplace")
         self.load_address: int = loaded[0][3 if self._is_wide else 2] if loaded else 0
         self.build_id = next(self._build_ids(), "")
 
@@ -152,12 +163,17 @@ class ElfFile:
                 if info & 15 in _FUNCTIONS and where:
                     yield begin, begin + size, _text(names, name)
 
-    def _build_ids(self) -> Iterator[str]:
-        noted = [(section.offset, section.size) for section in self._sections if section.kind == _NOTE]
+    def _segment_contents(self, kind: int, longest: int = _LARGEST_READ) -> Iterator[bytes]:
+        """Yield the contents of segments of a type in the file, up to a length."""
         offset, size = (2, 5) if self._is_wide else (1, 4)
-        noted += [(segment[offset], segment[size]) for segment in self._segments if segment[0] == _NOTE_SEGMENT]
-        for begin, length in noted:
-            notes = self._read(begin, length)
+        for segment in self._segments:
+            if segment[0] == kind:
+                yield self._read(segment[offset], min(segment[size], longest))
+
+    def _build_ids(self) -> Iterator[str]:
+        noted = [self._read(section.offset, section.size) for section in self._sections if section.kind == _NOTE]
+        for block in [*noted, *self._segment_contents(_NOTE_SEGMENT)]:
+            notes = block
             while len(notes) >= 12:
                 name_size, content_size, kind = struct.unpack_from(f"{self._order}III", notes)
                 content = 12 + _aligned(name_size)
@@ -179,6 +195,15 @@ class ElfFile:
         if size > _LARGEST_READ:
             raise ValueError(f"a table of {size} bytes")
         return os.pread(self._file, size, offset) if size > 0 else b""
+
+
+def read_elf(path: Path) -> ElfFile | None:
+    """Read the tables of a file, and close the file; return None for a damaged file or another format."""
+    try:
+        with closing(ElfFile(str(path))) as file:
+            return file
+    except (OSError, ValueError):
+        return None
 
 
 def _text(texts: bytes, offset: int) -> str:
