@@ -47,7 +47,8 @@ class InterfaceChoice:
         is_default: true if the user did not choose.
         by: the evidence: `name`, `speed`, `wiring`, or several joined by `and`.
         adapters, left_out: number of chosen adapters, and of others.
-        left_out_names: names of the adapters that are left out, without their hosts' names.
+        left_out_names: the adapters that are left out: their names without their hosts' names, and the number of
+            hosts that lose all of them.
     """
 
     choice: str

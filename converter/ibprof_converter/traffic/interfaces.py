@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ibprof.errors import UsageError, quote_found
+from ibprof.text.quantities import count_of
 from ibprof_converter.choices import ALL_INTERFACES, COMPUTE, STORAGE
 from ibprof_converter.fabric.fabric_graph import Fabric, InterfaceChoice, NodeKind
 from ibprof_converter.fabric.node_names import natural_key, show_some
@@ -24,11 +25,19 @@ from ibprof_converter.traffic.hosts import NO_HOST, Hosts, find_hosts, word_of
 _FEWEST_SLOTS = 3
 """Fewest adapters of a host whose adapters are divided into compute and storage."""
 
+_FEWEST_SERVERS = 2
+"""Fewest storage servers that show where storage is: a single one may be at a leaf switch for computing."""
+
 _MANY_TIMES = 3
 """Slow adapters are for computing if they are this many times as many as the fast ones."""
 
 _STORAGE_WORD = re.compile(r"(?<![a-z])(?:storage|stor|stg|lustre|gpfs|nfs|weka|vast)(?![a-z])", re.IGNORECASE)
 _COMPUTE_WORD = re.compile(r"(?<![a-z])(?:compute|gpu|nccl)(?![a-z])", re.IGNORECASE)
+
+_SERVER_NAME = re.compile(
+    r"(?<![a-z])(?:storage|stor|stg|nas|nfs|oss|ost|mds|mdt|nsd|lustre|gpfs|weka|vast|ceph|beegfs|ddn)(?![a-z])",
+    re.IGNORECASE,
+)
 
 _EXPANDED = re.compile(r"([^\[\]]*)\[([0-9]{1,4})-([0-9]{1,4})\]([^\[\]]*)")
 
@@ -62,14 +71,14 @@ class _Machines:
 
     Attributes:
         slots: adapters by slot, in natural order.
-        others: switches with adapters of other machines, as (rail, node).
-        networks_of_others: first rails of networks with other machines.
+        servers: switches with adapters of storage servers, as (rail, node).
+        networks_of_servers: first rails of networks with storage servers.
         switch_name: returns the description of a switch.
     """
 
     slots: Mapping[Slot, list[_Adapter]]
-    others: frozenset[tuple[int, int]]
-    networks_of_others: frozenset[int]
+    servers: frozenset[tuple[int, int]]
+    networks_of_servers: frozenset[int]
     switch_name: Callable[[tuple[int, int]], str]
 
 
@@ -92,9 +101,10 @@ def choose_interfaces(
     """
     if choice == ALL_INTERFACES or (choice in (None, COMPUTE) and not _has_machines(fabrics, rule)):
         return tuple(fabrics)
-    adapters = list(_list_adapters(fabrics, find_hosts(fabrics, rule)))
+    hosts = find_hosts(fabrics, rule)
+    adapters = list(_list_adapters(fabrics, hosts))
     if choice in (None, COMPUTE, STORAGE):
-        role, by = _find_roles(fabrics, adapters)
+        role, by = _find_roles(fabrics, adapters, hosts.name)
         if not role:
             if choice == STORAGE:
                 raise UsageError(
@@ -114,8 +124,13 @@ def choose_interfaces(
             )
     if not left_out:
         return tuple(fabrics)
+    unused = set(left_out)
+    kept_hosts = {each.host for each in adapters if each not in unused}
+    whole = {each.host for each in left_out} - kept_hosts
+    parts = [_name_slots(some)] if (some := [each for each in left_out if each.host in kept_hosts]) else []
+    parts += [f"all of {count_of(len(whole), 'host')}"] if whole else []
     made = InterfaceChoice(
-        choice or COMPUTE, choice is None, by, len(adapters) - len(left_out), len(left_out), _name_slots(left_out)
+        choice or COMPUTE, choice is None, by, len(adapters) - len(left_out), len(left_out), " and ".join(parts)
     )
     marks = [np.zeros(fabric.nodes, np.bool_) for fabric in fabrics]
     for each in left_out:
@@ -183,8 +198,16 @@ def _is_named(label: str, names: frozenset[str]) -> bool:
     return own in names or not names.isdisjoint(own.split())
 
 
-def _find_roles(fabrics: Sequence[Fabric], adapters: Sequence[_Adapter]) -> tuple[dict[tuple[int, int], str], str]:
-    """Return `COMPUTE` or `STORAGE` by (rail, node), and the evidence; empty if the adapters do not differ."""
+def _find_roles(
+    fabrics: Sequence[Fabric], adapters: Sequence[_Adapter], names: Sequence[str]
+) -> tuple[dict[tuple[int, int], str], str]:
+    """Return `COMPUTE` or `STORAGE` by (rail, node), and the evidence; empty if the adapters do not differ.
+
+    Args:
+        fabrics: the rails.
+        adapters: the adapters of all hosts.
+        names: name of each host.
+    """
     of_host: dict[int, list[_Adapter]] = defaultdict(list)
     for each in adapters:
         of_host[each.host].append(each)
@@ -193,6 +216,9 @@ def _find_roles(fabrics: Sequence[Fabric], adapters: Sequence[_Adapter]) -> tupl
     evidence: dict[str, None] = {}
     grouped = {host for hosts in kinds.values() for host in hosts}
     others = [each for each in adapters if each.host not in grouped]
+    servers = [each for each in others if _SERVER_NAME.search(names[each.host])]
+    if len({each.host for each in servers}) < _FEWEST_SERVERS:
+        servers = []
     for slots, hosts in kinds.items():
         by_slot: dict[Slot, list[_Adapter]] = {
             slot: [] for slot in sorted(slots, key=lambda s: (s[0], natural_key(s[1])))
@@ -201,8 +227,8 @@ def _find_roles(fabrics: Sequence[Fabric], adapters: Sequence[_Adapter]) -> tupl
             by_slot[each.slot].append(each)
         machines = _Machines(
             by_slot,
-            frozenset(leaf for each in others for leaf in each.leaves),
-            frozenset(each.slot[0] for each in others),
+            frozenset(leaf for each in servers for leaf in each.leaves),
+            frozenset(each.slot[0] for each in servers),
             lambda place: fabrics[place[0]].node_name[place[1]],
         )
         for by, divide in (("name", _divide_by_name), ("speed", _divide_by_speed), ("wiring", _divide_by_wiring)):
@@ -269,22 +295,31 @@ def _usual(members: Sequence[_Adapter]) -> list[float]:
 
 
 def _divide_by_wiring(machines: _Machines) -> set[Slot]:
-    """Return the slots on the networks or leaf switches of other machines, or those that share leaf switches."""
+    """Return the slots on the networks or leaf switches of storage servers, or those that share a leaf switch.
+
+    Any other machine, such as one of the subnet manager, may be at a leaf switch for computing. So only servers with a
+    storage server's name count. Most machines must have the wiring: two cables may be swapped.
+    """
     slots = set(machines.slots)
-    outside = {slot for slot in slots if slot[0] in machines.networks_of_others}
+    outside = {slot for slot in slots if slot[0] in machines.networks_of_servers}
     if _is_minority(outside, slots):
         return outside
-    shared: set[Slot] = set()
-    apart: set[Slot] = set()
+    near, apart = set[Slot](), set[Slot]()
     for slot, members in machines.slots.items():
-        near = sum(not each.leaves.isdisjoint(machines.others) for each in members)
-        (shared if 2 * near > len(members) else apart if not near else set()).add(slot)
-    if shared | apart == slots and _is_minority(shared, slots):
-        return shared
+        count = sum(not each.leaves.isdisjoint(machines.servers) for each in members)
+        (near if 2 * count > len(members) else apart if not count else set[Slot]()).add(slot)
+    if near | apart == slots and _is_minority(near, slots):
+        return near
     # In a rail-optimised network each compute slot has leaf switches of its own.
-    leaves = {slot: frozenset().union(*(each.leaves for each in members)) for slot, members in machines.slots.items()}
-    joined = {slot for slot in slots if any(leaves[slot] & leaves[other] for other in slots - {slot})}
-    is_one_group = len({leaves[slot] for slot in joined}) == 1
+    leaves = {slot: {each.host: each.leaves for each in members} for slot, members in machines.slots.items()}
+
+    def share(one: Slot, other: Slot) -> bool:
+        both = leaves[one].keys() & leaves[other].keys()
+        return 2 * sum(leaves[one][host] == leaves[other][host] for host in both) > len(both)
+
+    joined = {slot for slot in slots if any(share(slot, other) for other in slots - {slot})}
+    first = min(joined, default=None)
+    is_one_group = first is not None and all(share(first, slot) for slot in joined)
     return joined if is_one_group and _is_minority(joined, slots) else set()
 
 

@@ -71,6 +71,8 @@ def test_each_evidence_finds_the_adapters_for_storage(made: dict[str, Any], by: 
 
 def test_hosts_keep_the_other_adapters_and_servers_are_no_hosts() -> None:
     (fabric,) = choose_interfaces([make_gpu_fabric(servers=True)[0]])
+    assert fabric.interfaces is not None
+    assert fabric.interfaces.left_out_names == "mlx5_8, mlx5_9 and all of 2 hosts"
     hosts = find_hosts([fabric])
     assert hosts.name == tuple(f"gpu{number}" for number in range(1, 6))
     assert hosts.ports[0, 0].tolist() == [lid_of(fabric, f"gpu1 {device}") for device in COMPUTE_ADAPTERS]
@@ -93,6 +95,34 @@ def test_one_slow_link_does_not_make_an_adapter_one_for_storage() -> None:
     gbps = fabric.link_gbps.copy()
     gbps[(fabric.link_node == fabric.node_name.index("gpu3 mlx5_4")).any(axis=1)] = 25
     assert choose(replace(fabric, link_gbps=gbps)) == (set(), None)
+
+
+def test_other_machines_and_swapped_cables_are_no_evidence() -> None:
+    fabric, _ = make_gpu_fabric()
+    names = list(fabric.node_name)
+    names[names.index("gpu5 mlx5_0")] = "sm1 mlx5_0"
+    assert choose(replace(fabric, node_name=tuple(names))) == (set(), None)
+    names = list(fabric.node_name)
+    one, other = names.index("gpu3 mlx5_3"), names.index("gpu3 mlx5_4")
+    names[one], names[other] = names[other], names[one]
+    assert choose(replace(fabric, node_name=tuple(names))) == (set(), None)
+
+
+def test_two_adapters_at_one_leaf_switch_are_for_storage() -> None:
+    fabric, _ = make_gpu_fabric()
+    names = list(fabric.node_name)
+    # The last leaf switch has gpu1's and gpu2's pair, the one before gpu3's and gpu4's.
+    at = iter([names.index(f"gpu{host} mlx5_{leaf}") for leaf in (9, 8) for host in (1, 2, 3, 4)])
+    for host in (1, 2, 3, 4):
+        for device in STORAGE_ADAPTERS:
+            names[next(at)] = f"gpu{host} {device}"
+    for leaf in (8, 9):
+        names[fabric.node_name.index(f"gpu5 mlx5_{leaf}")] = f"spare{leaf} mlx5_0"
+    found, choice = choose(replace(fabric, node_name=tuple(names)))
+    pairs = {f"gpu{host} {device}" for host in (1, 2, 3, 4) for device in STORAGE_ADAPTERS}
+    assert found == pairs | {"spare8 mlx5_0", "spare9 mlx5_0"}
+    assert choice is not None
+    assert choice.by == "wiring"
 
 
 def test_storage_in_a_subnet_of_its_own_is_recognised_by_its_servers() -> None:
