@@ -33,6 +33,9 @@ from ibprof_converter.traffic.traffic_data import RANK_LIMIT, RankTraffic
 TRAINING = ("nccl-ring", "nccl-tree", "moe-alltoall", "pipeline")
 """Names of the kinds of traffic; several are joined by `+`."""
 
+_NEEDED = dict(zip(TRAINING, ("tp, dp or ep", "tp, dp or ep", "ep", "pp"), strict=True))
+"""Sizes that make ranks send, by name of the traffic."""
+
 _SIZES = ("tp", "pp", "dp", "ep", "etp")
 _ORDER = "tp-ep-dp-pp"
 _BYTES = {"fp8": 1, "bf16": 2, "fp16": 2, "fp32": 4}
@@ -233,8 +236,11 @@ def build_training(text: str) -> RankTraffic:
     job = read_job(text)
     flows = [flow for name in dict.fromkeys(names) for flow in _PARTS[name](job) if flow.bytes and len(flow.source)]
     total = sum(flow.bytes * len(flow.source) for flow in flows)
-    if not flows or total >= 1 << 63:
-        raise UsageError(f"{text}: expected bytes from 1 that sum to less than 2**63, found {total}")
+    if not flows:
+        needed = ", ".join(f"{_NEEDED[name]} for {name}" for name in names)
+        raise UsageError(f"{text}: no rank sends anything: expected more than 1 of {needed}")
+    if total >= 1 << 63:
+        raise UsageError(f"{text}: expected bytes that sum to less than 2**63, found {total}")
     regions = tuple(dict.fromkeys(flow.region for flow in flows))
     operations = tuple(dict.fromkeys(flow.operation for flow in flows))
     lengths = [len(flow.source) for flow in flows]
