@@ -291,8 +291,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--pattern",
         metavar="NAME:SIZES",
-        help="in place of TRAFFIC: one step of a training job, as nccl-ring+pipeline:tp=8,pp=4,dp=16, as "
-        "pattern: below",
+        help="in place of TRAFFIC: one step of a training job, as nccl-ring+pipeline:tp=8,pp=4,dp=16; "
+        "--help-all lists names and sizes",
     )
     what = parser.add_argument_group("what to choose from")
     what.add_argument(
@@ -301,7 +301,9 @@ def _parser() -> argparse.ArgumentParser:
         help="hosts to choose from: one a line, with slots=N or :N, a PBS node file or a Slurm list as node[01-16]; "
         "`own`: those that the ranks are on (default: all)",
     )
-    what.add_argument("--slots", metavar="N", type=int, help="ranks that a host takes (default: 1)")
+    what.add_argument(
+        "--slots", metavar="N", type=int, help="ranks that a host takes (default: 1; of a training job its gpus)"
+    )
     what.add_argument("--seed", metavar="S", type=int, default=1, help="of the random choices (default: 1)")
     what.add_argument(
         "--time",
