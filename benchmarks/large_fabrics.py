@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measure time and largest memory of reports and placements on the largest fabrics, and of compression bombs.
 
-python benchmarks/large_fabrics.py [--only all|job|bombs] [--dumps FOLDER]
+python benchmarks/large_fabrics.py [--only all|job|clusters|rails|bombs] [--dumps FOLDER] [--hosts N] [--commit COMMIT]
 
 The fabrics are synthetic: 46,656 hosts, each with 6 random peers, and a job of 512 ranks on 11,664 hosts whose network
-is the bottleneck. `--dumps` adds the same job on a folder of dumps, read without a cache of tables.
+is the bottleneck. `--dumps` adds the same job on a folder of dumps, read without a cache of tables. `clusters` are GPU
+hosts with 4,096 and 32,768 adapters; `rails` compares this version with an older one on 8 rails of 4 planes each, in
+lists and tables that both read. All-to-all within groups of 8 hosts is on one half, rings on each rail on the other.
+The status is 1 where time or memory exceeds its limit.
 """
 
 from __future__ import annotations
 
 import argparse
+import io
+import json
 import lzma
 import os
 import shutil
@@ -20,25 +25,64 @@ import time
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
+from layout_from_cache import build_kernels, run
 
 import ibprof_converter
+from ibprof_converter.outputs.ibdiagnet_files import write_lst
+from ibprof_converter.routing.synthetic.spec import generate
+from ibprof_converter.routing.tables import UNREACHABLE
 
 HOSTS = 46_656
 LARGEST = "xgft:3:36,36,36:1,18,18"
 LARGE = "xgft:3:18,18,36:1,6,6"
 PEERS = 6
 RANKS = 512
+CLUSTERS = {"scalable-unit:16": 512, "scalable-unit:128": 4096}
+"""Fabrics of GPU hosts, and their hosts."""
+
+CLUSTER_S, CLUSTER_GB = 10.0, 1.0
+RAILS, PLANES = 8, 4
+EXPERTS = 8
+"""Hosts of a group of experts, which exchange all to all."""
+
+COMMIT = "0ba4adf2"
+RATIO = 0.5
+UNCOMPARED = {"coverage", "verdict", "reproduce"}
+"""Parts of a report that name files and what is missing in them; later versions say less of other planes."""
+
+ROOT = Path(__file__).parents[1]
 DEMO = Path(ibprof_converter.__file__).parent / "data" / "demo-fabric" / "opensm-subnet.lst"
 
 
-def measure(folder: Path, *words: str, allowed: tuple[int, ...] = (0,)) -> None:
-    """Run `python -m ibprof`, and print its times and its largest resident memory."""
+def measure(
+    folder: Path,
+    *words: str,
+    allowed: tuple[int, ...] = (0,),
+    variables: dict[str, str] | None = None,
+    output: str = "",
+) -> tuple[float, float]:
+    """Run `python -m ibprof`, and print its times and its largest resident memory.
+
+    Args:
+        folder: where it runs.
+        words: its arguments.
+        allowed: its allowed statuses.
+        variables: environment; None: the cache is off.
+        output: name of the file for its stdout; empty for none.
+
+    Returns:
+        CPU time in seconds, memory in GB.
+    """
     begun = time.monotonic()
-    environment = {**os.environ, "IBPROF_CACHE": "off"}
+    environment = {**os.environ, **({"IBPROF_CACHE": "off"} if variables is None else variables)}
     quiet = subprocess.DEVNULL
-    with subprocess.Popen(
-        [sys.executable, "-m", "ibprof", *words], cwd=folder, env=environment, stdout=quiet, stderr=quiet
-    ) as process:
+    with (
+        Path(folder / output if output else os.devnull).open("w") as stdout,
+        subprocess.Popen(
+            [sys.executable, "-m", "ibprof", *words], cwd=folder, env=environment, stdout=stdout, stderr=quiet
+        ) as process,
+    ):
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode not in allowed:
@@ -46,6 +90,96 @@ def measure(folder: Path, *words: str, allowed: tuple[int, ...] = (0,)) -> None:
     cpu, memory = used.ru_utime + used.ru_stime, used.ru_maxrss / 1e6
     wall = time.monotonic() - begun
     print(f"| `{' '.join(words)}` | {wall:.1f} s | {cpu:.1f} s | {memory:.2f} GB |", flush=True)
+    return cpu, memory
+
+
+def list_flows(hosts: int, across: bool) -> npt.NDArray[np.int64]:
+    """Return source host, source rail, destination host, destination rail and bytes of each flow: int64 [5, flow].
+
+    Args:
+        hosts: number of hosts with `RAILS` adapters.
+        across: true if experts send to all rails; else a rank hands its bytes over to the rank on the rail of their
+            destination, within its host, as NCCL's PXN does.
+    """
+    half = hosts // 2 // EXPERTS * EXPERTS
+    host, rail, step, other = np.meshgrid(
+        np.arange(half), np.arange(RAILS), np.arange(1, EXPERTS), np.arange(RAILS if across else 1), indexing="ij"
+    )
+    to = host // EXPERTS * EXPERTS + (host + step) % EXPERTS
+    amount = np.full(host.shape, (1 if across else RAILS) << 16)
+    experts = np.stack([host, rail, to, other if across else rail, amount]).reshape(5, -1)
+    host, rail = np.meshgrid(np.arange(half, hosts), np.arange(RAILS), indexing="ij")
+    to = half + (host - half + 1) % (hosts - half)
+    rings = np.stack([host, rail, to, rail, np.full(host.shape, 1_000_000)]).reshape(5, -1)
+    return np.concatenate([experts, rings], axis=1)
+
+
+def write_flows(path: Path, head: str, *columns: npt.NDArray[np.int64]) -> None:
+    """Write flows as CSV."""
+    np.savetxt(path, np.stack(columns, axis=1), "%d", ",", header=head, comments="")
+
+
+def measure_clusters(folder: Path) -> bool:
+    """Report on GPU hosts whose rails are one subnet; return true if time and memory are within their limits."""
+    fits = True
+    for name, hosts in CLUSTERS.items():
+        source, rail, destination, other, amount = list_flows(hosts, across=True)
+        lids = source * RAILS + rail + 1, destination * RAILS + other + 1
+        write_flows(folder / f"{hosts}.csv", "src_lid,dst_lid,bytes", *lids, amount)
+        cpu, memory = measure(folder, "report", name, f"{hosts}.csv")
+        fits &= cpu <= CLUSTER_S and memory <= CLUSTER_GB
+    return fits
+
+
+def compare_rails(folder: Path, hosts: int, commit: str) -> bool:
+    """Compare reports of two versions on rails of four planes; return true if time and memory are within `RATIO`."""
+    lists = [write_rail(folder, hosts, rail) for rail in range(RAILS)]
+    source, rail, destination, _, amount = list_flows(hosts, across=False)
+    parts = [(source + 1, destination + 1, amount // PLANES, rail * PLANES + plane) for plane in range(PLANES)]
+    write_flows(folder / "rails.csv", "src_lid,dst_lid,bytes,rail", *np.concatenate(parts, axis=1))
+    tree = folder / "tree"
+    run(["git", "worktree", "add", "--quiet", "--detach", tree, commit], ROOT)
+    try:
+        build_kernels(tree)
+        used = []
+        for path in (os.environ.get("PYTHONPATH", ""), f"{tree}:{tree}/converter"):
+            variables = {"PYTHONPATH": path, "XDG_CACHE_HOME": str(folder / f"cache{len(used)}")}
+            for _ in range(2):  # the first run fills the cache of tables
+                last = measure(
+                    folder, "report", *lists, "rails.csv", "--json", variables=variables, output=f"{len(used)}.json"
+                )
+            used.append(last)
+    finally:
+        run(["git", "worktree", "remove", "--force", tree], ROOT)
+    links = [json.loads((folder / f"{number}.json").read_text()) for number in range(2)]
+    if different := [key for key in links[1].keys() - UNCOMPARED if links[0][key] != links[1][key]]:
+        sys.exit(f"the versions report different {', '.join(different)}")
+    ratios = [new / old for new, old in zip(*used, strict=True)]
+    print(f"{ratios[0]:.2f} of the processor time and {ratios[1]:.2f} of the memory of {commit} (limit {RATIO})")
+    return max(ratios) <= RATIO
+
+
+def write_rail(folder: Path, hosts: int, rail: int) -> str:
+    """Write a rail's planes as one list of links and one file of tables, as the dumps of an XDR subnet; return the
+    list's name.
+    """
+    name = f"rail{rail + 1}.lst"
+    with (folder / name).open("w") as links, (folder / f"rail{rail + 1}.fdbs").open("wb") as tables:
+        for part in range(rail * PLANES, (rail + 1) * PLANES):
+            made = generate(f"rail-optimised:{hosts}:planes={PLANES}@200", part, part)
+            text = io.StringIO()
+            write_lst(text, made.fabric, "synthetic")
+            rows = text.getvalue().replace("PHY=4x LOG=ACT SPD=50", "PHY=1x LOG=ACT SPD=200")
+            links.write(rows if part % PLANES == 0 else rows.split("\n", 1)[1])
+            lid = np.array([b"0x%04x : " % each for each in range(made.tables.port.shape[1])])
+            port = np.array([b"%03d  :\n" % each for each in range(256)])
+            for guid, row in zip(made.tables.switch_guid.tolist(), made.tables.port, strict=True):
+                known = np.flatnonzero(row != UNREACHABLE)
+                tables.write(b"dump_ucast_routes: Switch 0x%016x\nLID    : Port : Hops : Optimal\n" % guid)
+                tables.write(np.char.add(lid[known], port[row[known]]).tobytes())
+    long_ago = time.time() - 60  # the cache takes no file that may still be written to
+    os.utime(folder / f"rail{rail + 1}.fdbs", (long_ago, long_ago))
+    return name
 
 
 def write_all(path: Path) -> None:
@@ -82,8 +216,10 @@ def write_bombs(folder: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", choices=("all", "job", "bombs"))
+    parser.add_argument("--only", choices=("all", "job", "clusters", "rails", "bombs"))
     parser.add_argument("--dumps", type=Path)
+    parser.add_argument("--hosts", type=int, default=8192, help="hosts of `rails` (default: 8192, 65,536 adapters)")
+    parser.add_argument("--commit", default=COMMIT, help=f"the older version of `rails` (default: {COMMIT})")
     wanted = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -95,6 +231,11 @@ def main() -> None:
         if wanted.only in (None, "job"):
             measure(folder, "report", LARGE, "job.csv", "--placement", "random:1")
             measure(folder, "place", LARGE, "job.csv", "--time", "1")
+        fits = True
+        if wanted.only in (None, "clusters"):
+            fits &= measure_clusters(folder)
+        if wanted.only in (None, "rails"):
+            fits &= compare_rails(folder, wanted.hosts, wanted.commit)
         if wanted.dumps:
             measure(folder, "report", str(wanted.dumps.resolve()), "job.csv", "--placement", "random:1")
         if wanted.only in (None, "bombs"):
@@ -103,6 +244,7 @@ def main() -> None:
             shutil.copy(DEMO, folder / "demo.lst")
             table = ("--fdbs", "lines.fdbs.xz", "--placement", "packed")
             measure(folder, "layout", "demo.lst", "job.csv", *table, allowed=(3, 5))
+    sys.exit(not fits)
 
 
 if __name__ == "__main__":

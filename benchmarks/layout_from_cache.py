@@ -83,8 +83,11 @@ def build_kernels(tree: Path) -> None:
     """Build the kernels of a tree, so that its packages can be imported from their sources."""
     run(["cmake", "-S", tree, "-B", tree / "build", "-DCMAKE_BUILD_TYPE=Release"], tree)
     run(["cmake", "--build", tree / "build", "--target", "ibprof_kernels"], tree)
-    (tree / "ibprof/lib").mkdir()
-    shutil.copy(tree / "build/csrc/kernels/libibprof_kernels.so", tree / "ibprof/lib")
+    lib = tree / "ibprof/lib"
+    lib.mkdir()
+    shutil.copy(tree / "build/csrc/kernels/libibprof_kernels.so", lib)
+    if (maker := tree / "csrc/make_interface.py").exists():
+        run([sys.executable, maker, lib / "kernels_interface.py", tree / "csrc/include/ibprof_kernels.h"], tree)
     (tree / "ibprof/include").symlink_to(tree / "csrc/include")
 
 

@@ -88,16 +88,20 @@ def read_rail(files: RailFiles, number: int = 0) -> Subnet:
     if files.tables is None:
         tables = find_tables(fabric, files, adaptive)
     else:
-        tables = adaptive.tables if adaptive and files.tables == files.adaptive else _read_shared_tables(files)
+        tables = adaptive.tables if adaptive and files.tables == files.adaptive else _read_tables(files, fabric)
     return join_subnet(fabric, tables, adaptive)
 
 
-def _read_shared_tables(files: RailFiles) -> ForwardingTables:
-    """Return a rail's tables; the planes of a list share those of one file, which are read once."""
+def _read_tables(files: RailFiles, fabric: Fabric) -> ForwardingTables:
+    """Return the tables of a rail's file; for a plane only those of its switches, since planes share one file."""
     assert files.tables is not None
+    if files.plane is None:
+        return read_tables(files.tables)
     if not files.plane:
         _read_plane_tables.cache_clear()
-    return read_tables(files.tables) if files.plane is None else _read_plane_tables(files.tables)
+    tables = _read_plane_tables(files.tables)
+    own = np.isin(tables.switch_guid, switch_guids(fabric))
+    return replace(tables, switch_guid=tables.switch_guid[own], port=tables.port[own]) if own.any() else tables
 
 
 @lru_cache(maxsize=1)

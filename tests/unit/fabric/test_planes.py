@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from pathlib import Path
@@ -16,6 +17,8 @@ from ibprof_converter.analysis.pipeline_options import FabricOptions
 from ibprof_converter.analysis.pipeline_stages import read_routed_fabric
 from ibprof_converter.cli import layout, report
 from ibprof_converter.fabric.fabric_graph import NodeKind
+from ibprof_converter.outputs.ibdiagnet_files import write_fdbs, write_lst
+from ibprof_converter.routing.synthetic.spec import generate
 from ibprof_converter.traffic.rank_placement import place_ranks_as_recorded
 from ibprof_testing.paths import DATA
 from ibprof_testing.samples.profiles import make_host, make_port, make_profile, make_rank
@@ -174,3 +177,23 @@ def test_links_of_aggregated_ports_are_four_lanes(tmp_path: Path) -> None:
     (fabric,) = read_routed_fabric(FabricOptions((str(path),))).fabrics
     assert fabric.links == 64
     assert np.allclose(fabric.link_gbps, 800, atol=8)
+
+
+def test_planes_of_one_list_have_the_tables_of_their_own_switches(tmp_path: Path) -> None:
+    """A subnet manager dumps the switches of all planes into one list, and their tables into one file."""
+    made = [generate("rail-optimised:5:rails=1:planes=2:radix=4@200", part, part) for part in range(2)]
+    links, tables = io.StringIO(), io.StringIO()
+    for each in made:
+        write_lst(links, each.fabric, "synthetic")
+        write_fdbs(tables, each.tables)
+    (tmp_path / "a.lst").write_text(links.getvalue().replace("PHY=4x LOG=ACT SPD=50", "PHY=1x LOG=ACT SPD=200"))
+    (tmp_path / "a.fdbs").write_text(tables.getvalue())
+    subnets = read_routed_fabric(FabricOptions((str(tmp_path / "a.lst"),), strict=True)).subnets
+    for subnet, each in zip(subnets, made, strict=True):
+        assert subnet.gaps == ()
+        assert np.array_equal(subnet.fabric.node_guid, each.fabric.node_guid)
+        assert np.array_equal(subnet.fabric.link_port, each.fabric.link_port)
+        assert np.array_equal(subnet.tables.switch_guid, each.tables.switch_guid)
+        hosts = each.fabric.node_kind[each.fabric.port_node] == NodeKind.CA
+        lids = each.fabric.port_lid[hosts]
+        assert np.array_equal(subnet.tables.port[:, lids], each.tables.port[:, lids])
