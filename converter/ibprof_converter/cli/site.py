@@ -302,7 +302,7 @@ def _answer(store: Path, as_json: bool, method: str, values: Mapping[str, Any]) 
 
 
 def _explain(store: Path, before: Path, after: Path, first: datetime, last: datetime, top: int, as_json: bool) -> None:
-    from ibprof_converter.site.counted_links import subtract_counted  # noqa: PLC0415  (as above)
+    from ibprof_converter.site.day_network import subtract_counted  # noqa: PLC0415  (as above)
 
     if last <= first:
         raise UsageError(f"--to: expected a time after {first}, found {last}")
@@ -327,7 +327,7 @@ def _write_metrics(
 
 
 def _view_day(store: Path, day: date, output: Path, jobs: int) -> None:
-    from ibprof_converter.site.day_view import view_day  # noqa: PLC0415  (as above)
+    from ibprof_converter.site.day_network import view_day  # noqa: PLC0415  (as above)
     from ibprof_converter.site.job_store import JobStore  # noqa: PLC0415
 
     view_day(JobStore(store), day, jobs).save(output)
