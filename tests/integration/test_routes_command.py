@@ -79,7 +79,7 @@ def test_the_first_line_says_what_the_routes_are(capsys: pytest.CaptureFixture[s
     assert main(["compare", "xgft:2:4,4:1,2", "pattern:shift:5:1000", "--engines", "minhop,updn"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("routes: modelled by OpenSM on ibsim")
-    assert [line.split()[0] for line in lines[4:7]] == ["present", "minhop", "updn"]
+    assert [line.split()[0] for line in lines[5:8]] == ["present", "minhop", "updn"]
     assert lines[-1].split()[0] == "routing_engine"
 
 
@@ -123,8 +123,8 @@ def test_deadlocks_are_those_of_the_tables(capsys: pytest.CaptureFixture[str]) -
 def test_lanes_are_asked_for_where_no_engine_is_free_without(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", DRAGONFLY, "pattern:shift:9:1000", "--engines", "minhop,dfsssp"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[5].endswith("can deadlock on one virtual lane")
-    assert lines[6].endswith("not on one virtual lane; OpenSM uses 3")
+    assert lines[6].endswith("can deadlock on one virtual lane")
+    assert lines[7].endswith("not on one virtual lane; OpenSM uses 3")
     assert [line.strip() for line in lines[-3:]] == [
         "best of those free from deadlock: dfsssp, with 3 virtual lanes; in opensm.conf:",
         "routing_engine dfsssp",

@@ -209,7 +209,7 @@ def describe_engines(comparison: EngineComparison) -> list[str]:
         "routes: modelled by OpenSM on ibsim over the links of the fabric (4x QDR each); LIDs are those of the dumps",
         f"{comparison.traffic} on {comparison.fabric}",
         *([f"interfaces: {comparison.interfaces.text}"] if comparison.interfaces else []),
-        *describe_losses(comparison.accounts),
+        *describe_losses(comparison.accounts, complete=comparison.interfaces is None),
         "",
         f"{'engine':16}{'maximum':>12}{'between switches':>18}{'mean':>12}{'at line rate':>14}  deadlock",
     ]
