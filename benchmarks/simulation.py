@@ -1,23 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measure how fast packets are simulated, on ever larger fat-trees and in the settings of the comparison with CODES.
 
-Run it where ibprof is installed, from a checkout:  python benchmarks/simulation.py [--hops N] [--hosts N]
-A rate is packet-hops per second of the engine's processor time, on one core: the best of three runs.
+Run it where ibprof is installed, from a checkout:
+
+    python benchmarks/simulation.py [--hops N] [--hosts N] [--baseline LIBRARY]
+
+A time is the engine's processor time for a packet-hop, on one core: the sum of the least times that runs took for each
+50 µs. With the kernels' library of another build (libibprof_kernels.so of the same interface), each simulation runs
+with both in turn; results must be the same, bit by bit.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
+from ibprof.native import kernel_library
 from ibprof_lab.lab_choices import JobPlacement, ServerPlacement
 from ibprof_lab.simulation.engine.packet_engine import Simulation, Stop
 from ibprof_lab.simulation.engine.simulated_network import index_network
@@ -36,59 +45,91 @@ GROWTH = {
 JOBS = (Workload("io", Role.IO, 4 << 20), Workload("mpi", Role.PAIRS, 4096, interval_ns=500e3))
 """A checkpoint and an MPI job, each on half of the hosts; one host in 18 is a server."""
 
-ROUNDS = 3
+SLICE_NS = 50e3
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--hops", type=float, default=1e7, metavar="N", help="of each run (default: 1e7)")
     parser.add_argument("--hosts", type=int, default=max(GROWTH), metavar="N", help="of the largest fabric")
+    parser.add_argument("--baseline", metavar="LIBRARY", help="the kernels of another build, to compare with")
+    parser.add_argument("--rounds", type=int, default=3, metavar="N", help="runs of each simulation (default: 3)")
     arguments = parser.parse_args()
-    for hosts, fabric in GROWTH.items():
+    for hosts in GROWTH:
         if hosts <= arguments.hosts:
+            for adaptive in (False, True):
+                name = f"{hosts} hosts, {'adaptive' if adaptive else 'static'}"
+                compare(name, partial(start_growth, hosts, adaptive), arguments)
+    for name in SETTINGS:
+        compare(name, partial(start_setting, name), arguments)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Packet-hops, the seconds of each slice, growth of memory in bytes, and a digest of the results."""
+
+    hops: int
+    seconds: npt.NDArray[np.float64]
+    memory: int
+    digest: str
+
+
+def compare(name: str, start: Callable[[], Simulation], arguments: argparse.Namespace) -> None:
+    """Print the time of a hop, and its ratio to the baseline's.
+
+    Raises:
+        SystemExit: the results differ.
+    """
+    found: dict[str | None, list[Measured]] = {None: []} | ({arguments.baseline: []} if arguments.baseline else {})
+    for _ in range(arguments.rounds):
+        for library, runs in found.items():
             # A process for each, so that memory used earlier does not count.
             with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-                print(pool.submit(measure_growth, fabric, arguments.hops).result(), flush=True)
-    for name, setting in SETTINGS.items():
-        network = index_network(read_subnet(setting.fabric), HARDWARE)
-        jobs, clients = make_jobs(setting, network)
-        hops, seconds = run(partial(Simulation, network, jobs, clients, adaptive=setting.adaptive), float("inf"))
-        print(f"{name}: {hops / seconds / 1e6:.1f} million packet-hops a second; {hops} in {seconds:.3f} s", flush=True)
+                runs.append(pool.submit(measure, start, arguments.hops, library).result())
+    if len({run.digest for runs in found.values() for run in runs}) > 1:
+        raise SystemExit(f"{name}: the results differ")
+    hops, memory = found[None][0].hops, found[None][0].memory
+    times = [np.minimum.reduce([run.seconds for run in runs]).sum() / hops * 1e9 for runs in found.values()]
+    baseline = f"; baseline {times[1]:.1f} ns, ratio {times[1] / times[0]:.2f}, same results" if times[1:] else ""
+    print(f"{name}: {times[0]:.1f} ns a packet-hop; {memory / 1e6:.0f} MB{baseline}", flush=True)
 
 
-def measure_growth(fabric: str, hops: float) -> str:
-    network = index_network(read_subnet(fabric), HARDWARE)
+def measure(start: Callable[[], Simulation], hops: float, library: str | None) -> Measured:
+    """Run a simulation up to a number of packet-hops."""
+    if library:
+        kernel_library.find_kernels = lambda: Path(library)
     began = resident_bytes()
+    simulation = start()
+    digest, seconds = hashlib.sha256(), []
+    while simulation.state.packet_hops < hops and simulation.state.stop != Stop.DONE:
+        until = simulation.state.now + simulation.network.ticks(SLICE_NS)
+        before = time.process_time()
+        samples = simulation.run(until)
+        seconds.append(time.process_time() - before)
+        digest.update(samples.tobytes())
+    ends = simulation.look_at_ends()
+    for array in (ends.bytes, ends.busy, ends.queued, ends.most_queued):
+        digest.update(array.tobytes())
+    state = simulation.state
+    digest.update(repr(state).encode())
+    return Measured(state.packet_hops, np.array(seconds), resident_bytes() - began, digest.hexdigest())
+
+
+def start_growth(hosts: int, adaptive: bool) -> Simulation:
+    network = index_network(read_subnet(GROWTH[hosts]), HARDWARE)
     random = np.random.default_rng(1)
     assigned = assign_hosts(
         network, JOBS, network.hosts // 18, ServerPlacement.ISOLATED, JobPlacement.RANDOM_NODE, random
     )
     jobs, clients = make_clients(network, JOBS, assigned, ["mpi"], seed=1)
-    kept: list[Simulation] = []
-
-    def start() -> Simulation:
-        kept[:] = [Simulation(network, jobs, clients)]
-        return kept[0]
-
-    done, seconds = run(start, hops)
-    memory, links = resident_bytes() - began, len(network.end_to) // 2
-    return (
-        f"{network.hosts} hosts, {links} links: {done / seconds / 1e6:.1f} million packet-hops a second; "
-        f"{memory / 1e6:.0f} MB, {memory / network.hosts / 1e3:.1f} kB a host, {memory / links / 1e3:.1f} kB a link"
-    )
+    return Simulation(network, jobs, clients, adaptive=adaptive)
 
 
-def run(start: Callable[[], Simulation], hops: float) -> tuple[int, float]:
-    """Return the packet-hops and the least seconds of several runs."""
-    best = float("inf")
-    for _ in range(ROUNDS):
-        simulation = start()
-        began = time.process_time()
-        while simulation.state.packet_hops < hops and simulation.state.stop != Stop.DONE:
-            simulation.run(simulation.state.now + simulation.network.ticks(50e3))
-        best = min(best, time.process_time() - began)
-        done = simulation.state.packet_hops
-    return done, best
+def start_setting(name: str) -> Simulation:
+    setting = SETTINGS[name]
+    network = index_network(read_subnet(setting.fabric), HARDWARE)
+    jobs, clients = make_jobs(setting, network)
+    return Simulation(network, jobs, clients, adaptive=setting.adaptive)
 
 
 def resident_bytes() -> int:

@@ -43,7 +43,7 @@ struct ibp_sim_network {
     const uint8_t *lane;
     /* Virtual lanes, 1 to 16. */
     uint32_t lanes;
-    /* The largest packet. */
+    /* The largest packet, less than 2^24. */
     uint32_t packet_bytes;
 };
 

@@ -15,7 +15,8 @@ enum {
     /* Words of `bucket_used`. */
     IBP_SIM_WHEEL_WORDS = IBP_SIM_WHEEL / 64,
     /* Those that ibp_sim_first_after reads. */
-    IBP_SIM_NEAR_WORDS = 8
+    IBP_SIM_NEAR_WORDS = 8,
+    IBP_SIM_CHUNK_MASK = IBP_SIM_CHUNK - 1
 };
 
 /* -- heap -- */
@@ -24,7 +25,7 @@ enum {
 void ibp_sim_schedule_process(struct ibp_sim *sim, uint64_t when, uint32_t process);
 
 /* Schedule a packet's arrival at a tick beyond the reach of the wheel. */
-void ibp_sim_schedule_far_packet(struct ibp_sim *sim, uint64_t when, uint32_t packet);
+void ibp_sim_schedule_far_packet(struct ibp_sim *sim, uint64_t when, struct ibp_sim_packet packet);
 
 /* Take the first event from the heap, which is not empty. */
 struct ibp_sim_event ibp_sim_pop_event(struct ibp_sim *sim);
@@ -37,8 +38,11 @@ static inline bool ibp_sim_has_event(const struct ibp_sim *sim)
 
 /* -- wheel -- */
 
+/* Add a chunk to a bucket that is empty, or whose last chunk is full. Returns false when memory is short. */
+bool ibp_sim_add_chunk(struct ibp_sim *sim, uint32_t bucket);
+
 /* Schedule a packet's arrival at a later tick. */
-static inline void ibp_sim_schedule_packet(struct ibp_sim *sim, uint64_t when, uint32_t packet)
+static inline void ibp_sim_schedule_packet(struct ibp_sim *sim, uint64_t when, struct ibp_sim_packet packet)
 {
     const uint32_t number = (uint32_t)when % IBP_SIM_WHEEL;
     struct ibp_sim_bucket *bucket = &sim->bucket[number];
@@ -48,15 +52,22 @@ static inline void ibp_sim_schedule_packet(struct ibp_sim *sim, uint64_t when, u
         ibp_sim_schedule_far_packet(sim, when, packet);
         return;
     }
-    sim->packet[packet].next = IBP_SIM_NOTHING;
-    if (bucket->first == IBP_SIM_NOTHING) {
-        bucket->first = packet;
-        sim->bucket_used[number / 64] |= UINT64_C(1) << (number % 64);
-    } else {
-        sim->packet[bucket->last].next = packet;
-    }
-    bucket->last = packet;
+    if (!(bucket->end & IBP_SIM_CHUNK_MASK) && !ibp_sim_add_chunk(sim, number)) return;
+    sim->slot[bucket->end++].packet = packet;
     sim->in_wheel++;
+}
+
+/* Return the slot of the next event of a bucket: a number on the border of two chunks becomes the one behind it. */
+static inline uint32_t ibp_sim_next_slot(const struct ibp_sim *sim, uint32_t slot)
+{
+    return slot & IBP_SIM_CHUNK_MASK ? slot : sim->slot[slot - IBP_SIM_CHUNK].next + 1;
+}
+
+/* Put a chunk back into the list of free ones. */
+static inline void ibp_sim_drop_chunk(struct ibp_sim *sim, uint32_t chunk)
+{
+    sim->slot[chunk].next = sim->free_chunk;
+    sim->free_chunk = chunk;
 }
 
 /* Return the tick of the next bucket in use; the wheel is not empty. */
@@ -75,19 +86,19 @@ static inline uint64_t ibp_sim_next_bucket(const struct ibp_sim *sim)
     }
 }
 
-/* Take all packets of the present tick from the wheel: the first of a list, or IBP_SIM_NOTHING. */
-static inline uint32_t ibp_sim_take_bucket(struct ibp_sim *sim)
+/* Take all packets of the present tick from the wheel. */
+static inline struct ibp_sim_bucket ibp_sim_take_bucket(struct ibp_sim *sim)
 {
     const uint32_t number = (uint32_t)sim->state.now & IBP_SIM_WHEEL_MASK;
-    const uint32_t first = sim->bucket[number].first;
+    const struct ibp_sim_bucket taken = sim->bucket[number];
 
-    sim->bucket[number].first = IBP_SIM_NOTHING;
+    sim->bucket[number].end = 0;
     sim->bucket_used[number / 64] &= ~(UINT64_C(1) << (number % 64));
-    return first;
+    return taken;
 }
 
-/* Find the first packet in the wheel after *tick and set *tick to its own. Returns IBP_SIM_NOTHING if none is near. */
-static inline uint32_t ibp_sim_first_after(const struct ibp_sim *sim, uint64_t *tick)
+/* Find the next bucket in use after *tick and set *tick to its own. Returns NULL if none is near. */
+static inline const struct ibp_sim_bucket *ibp_sim_first_after(const struct ibp_sim *sim, uint64_t *tick)
 {
     uint64_t word = (*tick + 1) / 64;
     uint64_t used = sim->bucket_used[word % IBP_SIM_WHEEL_WORDS] & (UINT64_MAX << (*tick + 1) % 64);
@@ -95,11 +106,11 @@ static inline uint32_t ibp_sim_first_after(const struct ibp_sim *sim, uint64_t *
     for (unsigned words = 0; words < IBP_SIM_NEAR_WORDS; words++) {
         if (used) {
             *tick = word * 64 + (uint64_t)__builtin_ctzll(used);
-            return sim->bucket[*tick & IBP_SIM_WHEEL_MASK].first;
+            return &sim->bucket[*tick & IBP_SIM_WHEEL_MASK];
         }
         used = sim->bucket_used[++word % IBP_SIM_WHEEL_WORDS];
     }
-    return IBP_SIM_NOTHING;
+    return NULL;
 }
 
 /* Return the tick of the next event, UINT64_MAX if there is none. */

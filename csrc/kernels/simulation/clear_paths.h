@@ -26,9 +26,9 @@ bool ibp_sim_use_path(struct ibp_sim *sim, uint32_t process);
 void ibp_sim_leave_path(struct ibp_sim *sim, uint32_t process);
 
 /* Return whether nothing can delay a packet at the switch that it arrives at, or after it. */
-static inline bool ibp_sim_is_path_clear(const struct ibp_sim *sim, const struct ibp_sim_packet *packet)
+static inline bool ibp_sim_is_path_clear(const struct ibp_sim *sim, struct ibp_sim_packet packet)
 {
-    return sim->path && packet->hop >= sim->path[packet->client].clear_from;
+    return ibp_sim_skips(sim) && ibp_sim_hop_of(packet.size) >= sim->path[packet.client].clear_from;
 }
 
 /* Send a process's message as a whole, from a host that sends nothing else. */

@@ -6,14 +6,6 @@
 
 /* -- injection ----------------------------------------------------------------------------------------------------- */
 
-static unsigned choose_lane(const struct ibp_sim *sim, uint32_t from, uint32_t to)
-{
-    const struct ibp_sim_network *network = &sim->network;
-
-    if (!network->lane) return 0;
-    return network->lane[(uint64_t)network->host_leaf[from] * network->switches + network->host_leaf[to]];
-}
-
 /* After a packet of the first process in the ring: it becomes the last, or leaves when it has no more to send. */
 static void turn_ring(struct ibp_sim *sim, struct ibp_sim_outbox *outbox, uint32_t number)
 {
@@ -36,28 +28,18 @@ static void inject(struct ibp_sim *sim, uint32_t host)
     while (outbox->last != IBP_SIM_NOTHING) {
         const uint32_t number = sim->process[outbox->last].next_at_host;
         struct ibp_sim_process *process = &sim->process[number];
-        const uint32_t to = process->answering ? process->client.host : ibp_sim_step_of(sim, process)->host;
-        const unsigned lane = choose_lane(sim, host, to);
         const uint32_t bytes =
             process->to_inject < sim->network.packet_bytes ? (uint32_t)process->to_inject : sim->network.packet_bytes;
-        const uint32_t queue = port * sim->network.lanes + lane;
-        uint32_t packet;
+        const uint32_t queue = port * sim->network.lanes + ibp_sim_lane_of(sim, number);
 
-        if (!ibp_sim_has_buffer(&sim->queue[queue], ibp_sim_shared(sim, queue, lane), bytes)) return;
-        packet = ibp_sim_take_packet(sim);
-        if (packet == IBP_SIM_NOTHING) return;
-        sim->packet[packet] = (struct ibp_sim_packet){
-            .client = number,
-            .host = to,
-            .bytes = bytes,
-            .lane = (uint8_t)lane,
-            .job = (uint16_t)process->client.job,
-        };
+        if (!ibp_sim_has_buffer(sim, &sim->queue[queue], bytes)) return;
+        sim->state.in_flight++;
         sim->state.packets++;
         sim->state.bytes_sent += bytes;
         process->to_inject -= bytes;
         turn_ring(sim, outbox, number);
-        ibp_sim_admit(sim, queue, packet);
+        ibp_sim_admit(sim, queue, number, bytes);
+        if (sim->failed) return;
     }
 }
 
@@ -67,7 +49,10 @@ static void send_message(struct ibp_sim *sim, uint32_t host, uint32_t number, ui
     struct ibp_sim_outbox *outbox = &sim->outbox[host];
     struct ibp_sim_process *process = &sim->process[number];
 
-    if (sim->path && ibp_sim_use_path(sim, number)) {
+    process->to = process->answering ? process->client.host : ibp_sim_step_of(sim, process)->host;
+    if (!ibp_sim_skips(sim)) {
+        ibp_sim_set_path(sim, number, host, process->to);
+    } else if (ibp_sim_use_path(sim, number)) {
         ibp_sim_send_whole(sim, number);
         return;
     }
@@ -83,15 +68,13 @@ static void send_message(struct ibp_sim *sim, uint32_t host, uint32_t number, ui
 }
 
 /* There is buffer before a packet arrives that was to wait for it. */
-static void schedule_after_all(struct ibp_sim *sim, uint32_t number)
+static void schedule_after_all(struct ibp_sim *sim, uint32_t number, struct ibp_sim_waiter waiter, uint64_t arrival)
 {
-    struct ibp_sim_packet *packet = &sim->packet[number];
-    const uint64_t arrival = packet->arrival;
+    const struct ibp_sim_packet packet = {
+        .client = waiter.client, .queue = waiter.queue, .ahead = number, .size = waiter.size};
 
-    packet->node = sim->queue[packet->queue].to;
-    packet->ahead = IBP_SIM_NOTHING;
     ibp_sim_count_skipped(sim, -1);
-    ibp_sim_schedule_packet(sim, arrival, number);
+    ibp_sim_schedule_packet(sim, arrival, packet);
 }
 
 void ibp_sim_admit_waiting(struct ibp_sim *sim)
@@ -100,21 +83,17 @@ void ibp_sim_admit_waiting(struct ibp_sim *sim)
         const uint32_t number = sim->freed[--sim->freed_count];
         struct ibp_sim_queue *queue = &sim->queue[number];
 
-        while (queue->first != IBP_SIM_NOTHING) {
-            const uint32_t next = queue->first;
-            struct ibp_sim_packet *packet = &sim->packet[next];
-            const uint32_t behind = packet->queue, after = sim->queue[behind].first;
+        while (queue->waiting && ibp_sim_has_buffer(sim, queue, ibp_sim_bytes_of(queue->head.size))) {
+            const uint64_t arrival = sim->arrival ? *ibp_sim_arrival_of(sim, queue, 0) : 0;
+            const struct ibp_sim_waiter first = ibp_sim_pop_waiter(sim, queue);
 
-            if (after != IBP_SIM_NOTHING) __builtin_prefetch(&sim->packet[after], 1);
-            if (!ibp_sim_has_buffer(queue, ibp_sim_shared(sim, number, packet->lane), packet->bytes)) break;
-            queue->first = packet->next;
-            queue->waiting -= packet->bytes;
-            if (packet->arrival > sim->state.now) { /* those behind it arrive no sooner, and it serves the queue */
-                schedule_after_all(sim, next);
+            if (arrival > sim->state.now) { /* those behind it arrive no sooner, and it serves the queue */
+                queue->queued -= ibp_sim_bytes_of(first.size);
+                schedule_after_all(sim, number, first, arrival);
                 break;
             }
-            ibp_sim_admit(sim, number, next);
-            ibp_sim_release(sim, behind, packet->bytes);
+            ibp_sim_transmit(sim, number, first.client, first.size);
+            ibp_sim_release(sim, first.queue, ibp_sim_bytes_of(first.size));
         }
         if (ibp_sim_belongs_to_host(sim, number)) inject(sim, (number - sim->first_of_hosts) / sim->network.lanes);
     }
@@ -198,7 +177,7 @@ static void complete(struct ibp_sim *sim, uint32_t number)
     const struct ibp_sim_job *job = &sim->job[process->client.job];
     const struct ibp_sim_step *step = ibp_sim_step_of(sim, process);
 
-    if (sim->path && step->host != process->client.host) ibp_sim_leave_path(sim, number);
+    if (ibp_sim_skips(sim) && step->host != process->client.host) ibp_sim_leave_path(sim, number);
     process->done++;
     process->bytes += step->bytes;
     process->last = sim->state.now;

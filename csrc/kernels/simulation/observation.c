@@ -24,10 +24,16 @@ void ibp_sim_ends(const struct ibp_sim *sim, uint64_t *bytes, uint64_t *busy, ui
             bytes[(uint64_t)end * sim->jobs + job] = carried->bytes;
             busy[(uint64_t)end * sim->jobs + job] = carried->ticks;
         }
+        if (port != IBP_SIM_NOTHING) {
+            const struct ibp_sim_queue *shared = &sim->queue[(uint64_t)port * lanes];
+
+            bytes[(uint64_t)end * sim->jobs + shared->carried_job] += shared->carried_bytes;
+            busy[(uint64_t)end * sim->jobs + shared->carried_job] += shared->carried_ticks;
+        }
         for (uint32_t lane = 0; lane < lanes && port != IBP_SIM_NOTHING; lane++) {
             const struct ibp_sim_queue *queue = &sim->queue[(uint64_t)port * lanes + lane];
 
-            queued[end] += queue->taken + queue->waiting;
+            queued[end] += queue->queued;
             if (queue->most > most_queued[end]) most_queued[end] = queue->most;
         }
     }

@@ -5,58 +5,62 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
-
-/* -- packets ------------------------------------------------------------------------------------------------------- */
-
-static bool grow_packets(struct ibp_sim *sim)
-{
-    const uint32_t capacity = sim->packet_capacity ? 2 * sim->packet_capacity : 1 << 16;
-    /* realloc would not keep the alignment. */
-    struct ibp_sim_packet *larger = aligned_alloc(64, (size_t)capacity * sizeof *larger);
-
-    if (!larger) {
-        sim->failed = -ENOMEM;
-        return false;
-    }
-    if (sim->packets) memcpy(larger, sim->packet, sim->packets * sizeof *larger);
-    free(sim->packet);
-    sim->packet = larger;
-    sim->packet_capacity = capacity;
-    return true;
-}
-
-uint32_t ibp_sim_take_packet(struct ibp_sim *sim)
-{
-    uint32_t number = sim->free_packet;
-
-    if (number != IBP_SIM_NOTHING)
-        sim->free_packet = sim->packet[number].next;
-    else if (sim->packets < sim->packet_capacity || grow_packets(sim))
-        number = sim->packets++;
-    if (number != IBP_SIM_NOTHING) sim->state.in_flight++;
-    return number;
-}
 
 /* -- routing ------------------------------------------------------------------------------------------------------- */
 
-uint32_t ibp_sim_choose_queue(struct ibp_sim *sim, uint32_t at, uint32_t leaf, unsigned lane)
+/* List the queues from a host to another; none where a table leads elsewhere, or where they are too many. */
+static uint8_t list_queues(const struct ibp_sim *sim, struct ibp_sim_path *path)
+{
+    uint32_t queue = ibp_sim_port_of_host(sim, path->from) * sim->network.lanes + path->lane;
+
+    for (uint8_t hops = 0; hops < IBP_SIM_PATH_MAX && queue != IBP_SIM_NOTHING;) {
+        const uint32_t to = sim->queue[queue - path->lane].to;
+
+        path->queue[hops++] = queue;
+        if (to < sim->network.hosts) return to == path->to ? hops : 0;
+        queue = ibp_sim_look_up(sim, to, path->to, path->lane);
+    }
+    return 0;
+}
+
+void ibp_sim_set_path(struct ibp_sim *sim, uint32_t process, uint32_t from, uint32_t to)
 {
     const struct ibp_sim_network *network = &sim->network;
-    const uint32_t words = (network->width + 63) / 64;
-    const uint64_t *minimal = &network->minimal[(at * (uint64_t)network->switches + leaf) * words];
+    struct ibp_sim_path *path = &sim->path[process];
+    const uint32_t leaf = network->host_leaf[to];
+
+    if (path->from == from && path->to == to) return;
+    path->from = from;
+    path->to = to;
+    path->lane = network->lane ? network->lane[(uint64_t)network->host_leaf[from] * network->switches + leaf] : 0;
+    if (!network->minimal) {
+        path->hops = list_queues(sim, path);
+        return;
+    }
+    path->queue[0] = ibp_sim_port_of_host(sim, from) * network->lanes + path->lane;
+    path->queue[1] = ibp_sim_look_up(sim, network->hosts + leaf, to, path->lane);
+    path->queue[2] = network->hosts + leaf;
+    path->queue[3] = sim->number_of_leaf[leaf];
+}
+
+uint32_t ibp_sim_choose_queue(struct ibp_sim *sim, uint32_t at, uint32_t client)
+{
+    const uint32_t words = (sim->width + 63) / 64, lanes = sim->network.lanes;
+    const uint64_t *minimal =
+        &sim->choices[sim->first_choice[at] + (uint64_t)*ibp_sim_choice_of(sim, at, client) * words];
+    const uint32_t first = ibp_sim_queue_of_port(sim, at, 0, ibp_sim_lane_of(sim, client));
     uint32_t least = UINT32_MAX, ties = 0, chosen = IBP_SIM_NOTHING;
 
     for (uint32_t word = 0; word < words; word++)
         for (uint64_t ports = minimal[word]; ports; ports &= ports - 1) {
-            const uint32_t port = word * 64 + (uint32_t)__builtin_ctzll(ports);
-            const uint32_t number = ibp_sim_queue_of_port(sim, at, port, lane);
-            const uint32_t queued = sim->queue[number].taken + sim->queue[number].waiting;
+            const uint32_t number = first + (word * 64 + (uint32_t)__builtin_ctzll(ports)) * lanes;
+            const uint32_t queued = sim->queued[number];
 
             if (queued > least) continue;
             if (queued < least) ties = 0;
             least = queued;
-            if (ibp_sim_random(sim) % ++ties == 0) chosen = number;
+            const uint64_t random = ibp_sim_random(sim);
+            if (++ties == 1 || random % ties == 0) chosen = number;
         }
     return chosen;
 }
@@ -77,6 +81,73 @@ bool ibp_sim_grow_freed(struct ibp_sim *sim)
     return true;
 }
 
+void ibp_sim_flush_carried(struct ibp_sim *sim, struct ibp_sim_queue *shared, uint16_t job)
+{
+    struct ibp_sim_carried *carried = &sim->carried[ibp_sim_port_of(sim, shared) * sim->jobs + shared->carried_job];
+
+    carried->bytes += shared->carried_bytes;
+    carried->ticks += shared->carried_ticks;
+    shared->carried_bytes = shared->carried_ticks = 0;
+    shared->carried_job = job;
+}
+
+/* Return the first of 2^bits waiters, or `waiter_capacity` when memory is short. */
+static uint64_t take_ring(struct ibp_sim *sim, unsigned bits)
+{
+    const uint64_t size = UINT64_C(1) << bits, capacity = 2 * sim->waiter_capacity + size + (1 << 12);
+    const uint32_t free_one = sim->free_ring[bits];
+    void *waiter = sim->waiter, *arrival = sim->arrival;
+
+    if (free_one != IBP_SIM_NOTHING) {
+        sim->free_ring[bits] = sim->waiter[free_one].client;
+        return free_one;
+    }
+    if (sim->waiters + size > sim->waiter_capacity) {
+        if (!ibp_sim_grow(sim, &waiter, sim->waiters, capacity, sizeof *sim->waiter)) return capacity;
+        sim->waiter = waiter;
+        if (ibp_sim_skips(sim)) {
+            if (!ibp_sim_grow(sim, &arrival, sim->waiters, capacity, sizeof *sim->arrival)) return capacity;
+            sim->arrival = arrival;
+        }
+        sim->waiter_capacity = capacity;
+    }
+    sim->waiters += size;
+    return sim->waiters - size;
+}
+
+bool ibp_sim_size_ring(struct ibp_sim *sim, struct ibp_sim_queue *queue, unsigned bits)
+{
+    const uint64_t base = take_ring(sim, bits);
+
+    if (sim->failed) return false;
+    for (uint32_t i = 0; i < queue->waiting; i++) {
+        sim->waiter[base + i] = *ibp_sim_waiter_of(sim, queue, i);
+        if (sim->arrival) sim->arrival[base + i] = *ibp_sim_arrival_of(sim, queue, i);
+    }
+    if (queue->bits) {
+        sim->waiter[queue->base].client = sim->free_ring[queue->bits];
+        sim->free_ring[queue->bits] = queue->base;
+    }
+    queue->base = (uint32_t)base;
+    queue->bits = (uint8_t)bits;
+    queue->front = 0;
+    return true;
+}
+
+void ibp_sim_sort_last(struct ibp_sim *sim, struct ibp_sim_queue *queue, uint64_t arrival)
+{
+    uint32_t place = queue->waiting - 1;
+    const struct ibp_sim_waiter waiter = *ibp_sim_waiter_of(sim, queue, place);
+
+    for (; place && *ibp_sim_arrival_of(sim, queue, place - 1) > arrival; place--) {
+        *ibp_sim_waiter_of(sim, queue, place) = *ibp_sim_waiter_of(sim, queue, place - 1);
+        *ibp_sim_arrival_of(sim, queue, place) = *ibp_sim_arrival_of(sim, queue, place - 1);
+    }
+    *ibp_sim_waiter_of(sim, queue, place) = waiter;
+    *ibp_sim_arrival_of(sim, queue, place) = arrival;
+    if (!place) queue->head = waiter;
+}
+
 /* -- deadlock ------------------------------------------------------------------------------------------------------ */
 
 /* Compute how many bytes of each queue's buffer belong to packets that wait at their next queue. */
@@ -85,8 +156,10 @@ static bool sum_waiting(const struct ibp_sim *sim, uint32_t *waits)
     bool any = false;
 
     for (uint64_t i = 0; i < ibp_sim_count_queues(sim); i++)
-        for (uint32_t at = sim->queue[i].first; at != IBP_SIM_NOTHING; at = sim->packet[at].next) {
-            waits[sim->packet[at].queue] += sim->packet[at].bytes;
+        for (uint32_t place = 0; place < sim->queue[i].waiting; place++) {
+            const struct ibp_sim_waiter *waiter = ibp_sim_waiter_of(sim, &sim->queue[i], place);
+
+            waits[waiter->queue] += ibp_sim_bytes_of(waiter->size);
             any = true;
         }
     return any;
@@ -95,8 +168,7 @@ static bool sum_waiting(const struct ibp_sim *sim, uint32_t *waits)
 /* Return whether a queue has buffer for the packet that waits for it: it is still to arrive. */
 static bool serves_later(const struct ibp_sim *sim, const struct ibp_sim_queue *queue)
 {
-    return sim->path && queue->first != IBP_SIM_NOTHING &&
-           queue->taken + sim->packet[queue->first].bytes <= queue->capacity;
+    return ibp_sim_skips(sim) && queue->waiting && ibp_sim_has_buffer(sim, queue, ibp_sim_bytes_of(queue->head.size));
 }
 
 /* Mark queues whose buffer becomes free: a packet of theirs is in flight, or waits for a marked queue, which admits in
@@ -113,8 +185,8 @@ static void mark_live(const struct ibp_sim *sim, const uint32_t *waits, uint8_t 
     while (count) {
         const struct ibp_sim_queue *queue = &sim->queue[reached[--count]];
 
-        for (uint32_t at = queue->first; at != IBP_SIM_NOTHING; at = sim->packet[at].next) {
-            const uint32_t held = sim->packet[at].queue;
+        for (uint32_t place = 0; place < queue->waiting; place++) {
+            const uint32_t held = ibp_sim_waiter_of(sim, queue, place)->queue;
 
             if (live[held]) continue;
             live[held] = 1;
@@ -149,7 +221,7 @@ bool ibp_sim_is_stuck(struct ibp_sim *sim)
     bool found = false;
 
     for (uint64_t i = 0; live && i < ibp_sim_count_queues(sim) && !found; i++)
-        found = sim->queue[i].first != IBP_SIM_NOTHING && !live[i];
+        found = sim->queue[i].waiting && !live[i];
     free(live);
     return found;
 }
@@ -167,9 +239,9 @@ uint64_t ibp_sim_waits(const struct ibp_sim *sim, uint32_t only_stuck, uint32_t 
         if (sim->port_of_end[end] != IBP_SIM_NOTHING) end_of_port[sim->port_of_end[end]] = end;
     for (uint64_t i = 0; i < ibp_sim_count_queues(sim) && end_of_port && !failed; i++) {
         if (live && live[i]) continue;
-        for (uint32_t at = sim->queue[i].first; at != IBP_SIM_NOTHING; at = sim->packet[at].next, count++)
+        for (uint32_t place = 0; place < sim->queue[i].waiting; place++, count++)
             if (count < capacity) {
-                holds[count] = end_of_port[sim->packet[at].queue / lanes];
+                holds[count] = end_of_port[ibp_sim_waiter_of(sim, &sim->queue[i], place)->queue / lanes];
                 wants[count] = end_of_port[i / lanes];
             }
     }

@@ -1,32 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The packets on the network, and the queues that they pass: free packets, the queue by which a packet leaves a node,
- * admission, waiting and credits, deadlocks. Inline is what every hop of every packet calls.
+ * The queues that packets pass: the queue by which a packet leaves a node, admission, waiting and credits, deadlocks. Inline is what every hop of every packet calls.
  */
 #ifndef IBP_SIMULATION_QUEUES_H
 #define IBP_SIMULATION_QUEUES_H
 
 #include "simulation/agenda.h"
-
-/* -- packets -- */
-
-/* Take a packet from the list of free ones, its contents unset. IBP_SIM_NOTHING when memory is short. */
-uint32_t ibp_sim_take_packet(struct ibp_sim *sim);
-
-/* Put a packet that is not in flight into the list of free ones. */
-static inline void ibp_sim_drop_packet(struct ibp_sim *sim, uint32_t packet)
-{
-    sim->packet[packet].next = sim->free_packet;
-    sim->free_packet = packet;
-}
-
-/* Put a packet that has arrived back into the list of free ones. */
-static inline void ibp_sim_free_packet(struct ibp_sim *sim, uint32_t packet)
-{
-    ibp_sim_drop_packet(sim, packet);
-    sim->state.in_flight--;
-}
 
 /* -- routing -- */
 
@@ -35,30 +15,43 @@ static inline uint32_t ibp_sim_queue_of_port(const struct ibp_sim *sim, uint32_t
     return ibp_sim_port_of_switch(sim, at, port) * sim->network.lanes + lane;
 }
 
-/* Return the queue that the forwarding tables name for a packet at a node, or IBP_SIM_NOTHING. It is looked up when the
- * packet departs: nothing waits for the answer yet. */
-static inline uint32_t ibp_sim_look_up(const struct ibp_sim *sim, uint32_t node, const struct ibp_sim_packet *packet)
+/* Return the queue by which the forwarding tables lead from a switch to a host, or IBP_SIM_NOTHING. */
+static inline uint32_t ibp_sim_look_up(const struct ibp_sim *sim, uint32_t node, uint32_t host, unsigned lane)
 {
     const struct ibp_sim_network *network = &sim->network;
 
     if (node < network->hosts) return IBP_SIM_NOTHING;
     const uint32_t at = node - network->hosts;
-    const uint32_t port = network->egress[(uint64_t)at * network->hosts + packet->host];
-    return port < network->width ? ibp_sim_queue_of_port(sim, at, port, packet->lane) : IBP_SIM_NOTHING;
+    const uint32_t port = network->egress[(uint64_t)at * network->hosts + host];
+    if (port >= sim->width || sim->queue[ibp_sim_queue_of_port(sim, at, port, 0)].to == IBP_SIM_NOTHING)
+        return IBP_SIM_NOTHING;
+    return ibp_sim_queue_of_port(sim, at, port, lane);
+}
+
+/* Set the path of a process's message from a host to another, where it is not the one set before. */
+void ibp_sim_set_path(struct ibp_sim *sim, uint32_t process, uint32_t from, uint32_t to);
+
+/* Return where a packet goes from the node of the queue that admits it; found when it departs, since nothing waits for
+ * the answer yet. */
+static inline uint32_t ibp_sim_find_ahead(const struct ibp_sim *sim, uint32_t to, uint32_t client, unsigned hop)
+{
+    const struct ibp_sim_path *path = &sim->path[client];
+
+    if (to < sim->network.hosts) return IBP_SIM_AT_HOST;
+    if (sim->network.minimal) {
+        if (to == path->queue[2]) return path->queue[1];
+        return IBP_SIM_CHOOSE + to - sim->network.hosts;
+    }
+    return hop < path->hops ? path->queue[hop] : ibp_sim_look_up(sim, to, path->to, ibp_sim_lane_of(sim, client));
 }
 
 /* Return the least occupied of the queues on shortest routes, a random one of equals. */
-uint32_t ibp_sim_choose_queue(struct ibp_sim *sim, uint32_t at, uint32_t leaf, unsigned lane);
+uint32_t ibp_sim_choose_queue(struct ibp_sim *sim, uint32_t at, uint32_t client);
 
-/* Return the queue by which a packet leaves a switch, or IBP_SIM_NOTHING. */
-static inline uint32_t ibp_sim_next_queue(struct ibp_sim *sim, uint32_t at, const struct ibp_sim_packet *packet)
+/* Return the number of the set of ports on shortest routes from a switch to the last one of a client's path. */
+static inline const uint16_t *ibp_sim_choice_of(const struct ibp_sim *sim, uint32_t at, uint32_t client)
 {
-    const struct ibp_sim_network *network = &sim->network;
-    const uint32_t leaf = network->host_leaf[packet->host];
-
-    if (network->minimal && at != leaf) return ibp_sim_choose_queue(sim, at, leaf, packet->lane);
-    if (packet->ahead == IBP_SIM_NOTHING) return IBP_SIM_NOTHING;
-    return ibp_sim_shared(sim, packet->ahead, packet->lane)->to == IBP_SIM_NOTHING ? IBP_SIM_NOTHING : packet->ahead;
+    return &sim->choice[(uint64_t)at * sim->leaves + sim->path[client].queue[3]];
 }
 
 /* -- queues -- */
@@ -71,100 +64,131 @@ static inline bool ibp_sim_belongs_to_host(const struct ibp_sim *sim, uint32_t q
     return queue >= sim->first_of_hosts;
 }
 
-static inline bool ibp_sim_has_buffer(const struct ibp_sim_queue *queue, const struct ibp_sim_queue *shared,
-                                      uint32_t bytes)
+static inline const struct ibp_sim_kind *ibp_sim_kind_of(const struct ibp_sim *sim, const struct ibp_sim_queue *queue)
 {
-    return queue->taken + bytes <= shared->capacity;
+    return &sim->kind[queue->kind];
 }
 
-static inline void ibp_sim_note_most(struct ibp_sim_queue *queue)
+static inline bool ibp_sim_has_buffer(const struct ibp_sim *sim, const struct ibp_sim_queue *queue, uint32_t bytes)
 {
-    if (queue->taken + queue->waiting > queue->most) queue->most = queue->taken + queue->waiting;
+    return queue->taken + bytes <= ibp_sim_kind_of(sim, queue)->capacity;
 }
 
-/* Return the ticks that bytes take on a queue's link, rounded up; of the first lane, which has what lanes share. */
-static inline uint64_t ibp_sim_ticks_of(const struct ibp_sim_queue *shared, uint64_t bytes)
+/* Return the ticks that bytes take on a link, rounded up. */
+static inline uint64_t ibp_sim_ticks_of(const struct ibp_sim_kind *kind, uint64_t bytes)
 {
-    return (bytes * shared->byte_ticks + UINT32_MAX) >> 32;
+    return (bytes * kind->byte_ticks + UINT32_MAX) >> 32;
 }
 
-static inline void ibp_sim_note_carried(struct ibp_sim *sim, const struct ibp_sim_queue *shared,
-                                        const struct ibp_sim_packet *packet, uint64_t ticks)
+/* Note the bytes that are queued. */
+static inline void ibp_sim_note_queued(struct ibp_sim *sim, uint32_t number, struct ibp_sim_queue *queue)
 {
-    struct ibp_sim_carried *carried = &sim->carried[(uint64_t)shared->port * sim->jobs + packet->job];
+    if (queue->queued > queue->most) queue->most = queue->queued;
+    if (sim->queued) sim->queued[number] = queue->queued;
+}
 
-    carried->bytes += packet->bytes;
-    carried->ticks += ticks;
+/* Move what a queue has carried to sim->carried, before a job's packet. */
+void ibp_sim_flush_carried(struct ibp_sim *sim, struct ibp_sim_queue *shared, uint16_t job);
+
+static inline void ibp_sim_note_carried(struct ibp_sim *sim, struct ibp_sim_queue *shared, uint16_t job, uint32_t bytes,
+                                        uint64_t ticks)
+{
+    const bool is_full = (shared->carried_bytes | shared->carried_ticks | ticks) >> 30 != 0;
+
+    if (is_full || job != shared->carried_job) ibp_sim_flush_carried(sim, shared, job);
+    if (ticks >> 30) {
+        struct ibp_sim_carried *carried = &sim->carried[ibp_sim_port_of(sim, shared) * sim->jobs + job];
+
+        carried->ticks += ticks;
+        ticks = 0;
+    }
+    shared->carried_bytes += bytes;
+    shared->carried_ticks += (uint32_t)ticks;
+}
+
+/* Move those that wait to a ring of another size. Returns false when memory is short. */
+bool ibp_sim_size_ring(struct ibp_sim *sim, struct ibp_sim_queue *queue, unsigned bits);
+
+/* Move the last of those that wait to the place that its arrival gives it, where hops are skipped. */
+void ibp_sim_sort_last(struct ibp_sim *sim, struct ibp_sim_queue *queue, uint64_t arrival);
+
+static inline uint64_t *ibp_sim_arrival_of(const struct ibp_sim *sim, const struct ibp_sim_queue *queue, uint32_t place)
+{
+    return &sim->arrival[ibp_sim_waiter_of(sim, queue, place) - sim->waiter];
 }
 
 /* Put a packet among those that wait for a queue's buffer, in the order of their arrival. */
-static inline void ibp_sim_wait(struct ibp_sim *sim, uint32_t wanted, uint32_t number, uint64_t arrival)
+static inline void ibp_sim_wait(struct ibp_sim *sim, uint32_t wanted, struct ibp_sim_packet packet, uint64_t arrival)
 {
-    struct ibp_sim_packet *packet = &sim->packet[number];
     struct ibp_sim_queue *queue = &sim->queue[wanted];
-    uint32_t before = queue->first == IBP_SIM_NOTHING ? IBP_SIM_NOTHING : queue->last, after = IBP_SIM_NOTHING;
+    const struct ibp_sim_waiter waiter = {packet.client, packet.queue, packet.size};
 
-    if (before != IBP_SIM_NOTHING && queue->last_arrival > arrival) {
-        do {
-            after = before;
-            before = before == queue->first ? IBP_SIM_NOTHING : sim->packet[before].before;
-        } while (before != IBP_SIM_NOTHING && sim->packet[before].arrival > arrival);
-    } else {
-        queue->last_arrival = arrival;
+    if (!queue->bits || queue->waiting >> queue->bits) {
+        if (!ibp_sim_size_ring(sim, queue, queue->bits ? queue->bits + 1U : IBP_SIM_RING_BITS)) return;
     }
-    packet->arrival = arrival;
-    packet->next = after;
-    if (sim->path) packet->before = before;
-    if (before == IBP_SIM_NOTHING)
-        queue->first = number;
-    else
-        sim->packet[before].next = number;
-    if (after == IBP_SIM_NOTHING)
-        queue->last = number;
-    else
-        sim->packet[after].before = number;
-    queue->waiting += packet->bytes;
-    ibp_sim_note_most(queue);
+    *ibp_sim_waiter_of(sim, queue, queue->waiting++) = waiter;
+    if (queue->waiting == 1) queue->head = waiter;
+    if (sim->arrival) ibp_sim_sort_last(sim, queue, arrival);
+    queue->queued += ibp_sim_bytes_of(packet.size);
+    ibp_sim_note_queued(sim, wanted, queue);
+}
+
+/* Take the first of those that wait. A ring that is nearly empty becomes smaller, since all of it passes the caches. */
+static inline struct ibp_sim_waiter ibp_sim_pop_waiter(struct ibp_sim *sim, struct ibp_sim_queue *queue)
+{
+    const struct ibp_sim_waiter first = queue->head;
+
+    queue->front++;
+    queue->waiting--;
+    if (queue->waiting << 3 < UINT32_C(1) << queue->bits && queue->bits > IBP_SIM_RING_BITS + 1)
+        ibp_sim_size_ring(sim, queue, queue->bits - 2U);
+    if (queue->waiting) queue->head = *ibp_sim_waiter_of(sim, queue, 0);
+    return first;
 }
 
 /* Let a packet wait for the next queue on its path before it arrives there, where others wait: it needs no event then.
  * Returns false where it needs one. */
-static inline bool ibp_sim_wait_ahead(struct ibp_sim *sim, uint32_t number, uint64_t arrival)
+static inline bool ibp_sim_wait_ahead(struct ibp_sim *sim, struct ibp_sim_packet packet, uint64_t arrival)
 {
-    const struct ibp_sim_packet *packet = &sim->packet[number];
-    const struct ibp_sim_path *path = &sim->path[packet->client];
+    const struct ibp_sim_path *path = &sim->path[packet.client];
 
-    if (packet->hop >= path->clear_from) return false;
-    const uint32_t ahead = path->queue[packet->hop];
-    const struct ibp_sim_queue *queue = &sim->queue[ahead];
-    if (queue->first == IBP_SIM_NOTHING || ibp_sim_has_buffer(queue, queue, sim->packet[queue->first].bytes))
-        return false;
-    ibp_sim_wait(sim, ahead, number, arrival);
+    if (ibp_sim_hop_of(packet.size) >= path->clear_from) return false;
+    const struct ibp_sim_queue *queue = &sim->queue[path->queue[ibp_sim_hop_of(packet.size)]];
+    if (!queue->waiting || ibp_sim_has_buffer(sim, queue, ibp_sim_bytes_of(queue->head.size))) return false;
+    ibp_sim_wait(sim, path->queue[ibp_sim_hop_of(packet.size)], packet, arrival);
     ibp_sim_count_skipped(sim, 1);
     return true;
 }
 
-/* Take buffer in a queue and a turn on its link; schedule the packet's arrival. */
-static inline void ibp_sim_admit(struct ibp_sim *sim, uint32_t into, uint32_t number)
+/* Give a packet a turn on the link of a queue in whose buffer it is now; schedule its arrival. */
+static inline void ibp_sim_transmit(struct ibp_sim *sim, uint32_t into, uint32_t client, uint32_t size)
 {
-    struct ibp_sim_packet *packet = &sim->packet[number];
-    struct ibp_sim_queue *queue = &sim->queue[into], *shared = ibp_sim_shared(sim, into, packet->lane);
-    const uint64_t ticks = ibp_sim_ticks_of(shared, packet->bytes);
+    const uint32_t bytes = ibp_sim_bytes_of(size);
+    struct ibp_sim_queue *queue = &sim->queue[into], *shared = ibp_sim_shared(sim, into, client);
+    const struct ibp_sim_kind *kind = ibp_sim_kind_of(sim, shared);
+    const uint64_t ticks = ibp_sim_ticks_of(kind, bytes), now = sim->state.now;
+    const uint64_t sent = (shared->free_at < now ? now : shared->free_at) + ticks;
+    struct ibp_sim_packet packet = {.client = client, .queue = into, .size = size + IBP_SIM_PACKET_LIMIT};
 
-    queue->taken += packet->bytes;
-    assert(queue->taken <= shared->capacity);
-    ibp_sim_note_most(queue);
-    packet->hop++;
-    if (shared->free_at < sim->state.now) shared->free_at = sim->state.now;
-    shared->free_at += ticks;
-    if (!sim->path) ibp_sim_note_carried(sim, shared, packet, ticks);
-    packet->queue = into;
-    if (!sim->path || !ibp_sim_wait_ahead(sim, number, shared->free_at + shared->delay)) {
-        packet->node = shared->to;
-        if (!sim->path) packet->ahead = ibp_sim_look_up(sim, shared->to, packet);
-        ibp_sim_schedule_packet(sim, shared->free_at + shared->delay, number);
-    }
-    shared->free_at += shared->gap;
+    queue->taken += bytes;
+    assert(queue->taken <= kind->capacity && queue->taken <= queue->queued);
+    shared->free_at = sent + kind->gap;
+    if (!ibp_sim_skips(sim))
+        ibp_sim_note_carried(sim, shared, sim->path[client].job, bytes, ticks);
+    else if (ibp_sim_wait_ahead(sim, packet, sent + kind->delay))
+        return;
+    packet.ahead = ibp_sim_find_ahead(sim, shared->to, client, ibp_sim_hop_of(packet.size));
+    ibp_sim_schedule_packet(sim, sent + kind->delay, packet);
+}
+
+/* Take buffer in a queue and a turn on its link; schedule the packet's arrival. */
+static inline void ibp_sim_admit(struct ibp_sim *sim, uint32_t into, uint32_t client, uint32_t size)
+{
+    struct ibp_sim_queue *queue = &sim->queue[into];
+
+    queue->queued += ibp_sim_bytes_of(size);
+    ibp_sim_note_queued(sim, into, queue);
+    ibp_sim_transmit(sim, into, client, size);
 }
 
 /* Release buffer, and list the queue where a packet may wait for it, or a host with more to send. */
@@ -174,7 +198,9 @@ static inline void ibp_sim_release(struct ibp_sim *sim, uint32_t number, uint32_
 
     assert(queue->taken >= bytes);
     queue->taken -= bytes;
-    if (queue->first == IBP_SIM_NOTHING && !ibp_sim_belongs_to_host(sim, number)) return;
+    queue->queued -= bytes;
+    if (sim->queued) sim->queued[number] = queue->queued;
+    if (!queue->waiting && !ibp_sim_belongs_to_host(sim, number)) return;
     if (sim->freed_count < sim->freed_capacity || ibp_sim_grow_freed(sim)) sim->freed[sim->freed_count++] = number;
 }
 

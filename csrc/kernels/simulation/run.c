@@ -3,6 +3,9 @@
  */
 #include "simulation/clients.h"
 
+/* Steps of an event that the prefetcher takes, each some packets after the one before. */
+enum { STEPS = 2 };
+
 /* -- arrival ---------------------------------------------------------------------------------------------------------- */
 
 static void stop_unrouted(struct ibp_sim *sim, uint32_t at, uint32_t host)
@@ -12,131 +15,182 @@ static void stop_unrouted(struct ibp_sim *sim, uint32_t at, uint32_t host)
     sim->state.host_without_route = host;
 }
 
-static void arrive_at_host(struct ibp_sim *sim, uint32_t number)
+static void arrive_at_host(struct ibp_sim *sim, struct ibp_sim_packet packet)
 {
-    const struct ibp_sim_packet *packet = &sim->packet[number];
-    const uint32_t host = packet->node, behind = packet->queue, bytes = packet->bytes, process = packet->client;
+    const struct ibp_sim_process *process = &sim->process[packet.client];
+    const uint32_t host = process->to;
 
-    if (!sim->path && host != packet->host) {
-        stop_unrouted(sim, sim->network.host_leaf[host], packet->host);
-        return;
+    if (packet.queue != IBP_SIM_NOTHING) { /* else its hops were skipped */
+        const uint32_t there = ibp_sim_shared(sim, packet.queue, packet.client)->to;
+
+        if (there != host) {
+            stop_unrouted(sim, sim->network.host_leaf[there], host);
+            return;
+        }
+        sim->state.bytes_arrived += ibp_sim_bytes_of(packet.size);
+        sim->state.in_flight--;
+        ibp_sim_free_buffer(sim, packet.queue, ibp_sim_bytes_of(packet.size));
+    } else {
+        sim->state.in_flight--;
     }
-    ibp_sim_free_packet(sim, number);
-    if (behind != IBP_SIM_NOTHING) { /* else its hops were skipped */
-        sim->state.bytes_arrived += bytes;
-        ibp_sim_free_buffer(sim, behind, bytes);
-    }
-    ibp_sim_deliver(sim, process, host, bytes);
+    ibp_sim_deliver(sim, packet.client, host, ibp_sim_bytes_of(packet.size));
 }
 
 /* Skip a packet's hops to its host. Its bytes count as arrived; only the last packet of a message has an
  * event there. */
-static void skip_hops(struct ibp_sim *sim, uint32_t number)
+static void skip_hops(struct ibp_sim *sim, struct ibp_sim_packet packet)
 {
-    struct ibp_sim_packet *packet = &sim->packet[number];
-    const struct ibp_sim_path *path = &sim->path[packet->client];
-    struct ibp_sim_process *process = &sim->process[packet->client];
-    const uint32_t behind = packet->queue, bytes = packet->bytes;
-    const bool is_last = process->to_arrive == bytes;
+    const struct ibp_sim_path *path = &sim->path[packet.client];
+    struct ibp_sim_process *process = &sim->process[packet.client];
+    const bool is_last = process->to_arrive == ibp_sim_bytes_of(packet.size);
 
-    ibp_sim_count_skipped(sim, path->hops - packet->hop - is_last);
-    sim->state.bytes_arrived += bytes;
+    ibp_sim_count_skipped(sim, path->hops - ibp_sim_hop_of(packet.size) - is_last);
+    sim->state.bytes_arrived += ibp_sim_bytes_of(packet.size);
     if (!is_last) {
-        process->to_arrive -= bytes;
-        ibp_sim_free_packet(sim, number);
+        process->to_arrive -= ibp_sim_bytes_of(packet.size);
+        sim->state.in_flight--;
     } else {
-        packet->queue = packet->ahead = IBP_SIM_NOTHING;
-        packet->node = path->host;
-        ibp_sim_schedule_packet(sim, sim->state.now + path->rest[packet->hop], number);
+        const struct ibp_sim_packet last = {.client = packet.client,
+                                            .queue = IBP_SIM_NOTHING,
+                                            .ahead = IBP_SIM_AT_HOST,
+                                            .size = ibp_sim_bytes_of(packet.size)};
+
+        ibp_sim_schedule_packet(sim, sim->state.now + path->rest[ibp_sim_hop_of(packet.size)], last);
     }
-    ibp_sim_free_buffer(sim, behind, bytes);
+    ibp_sim_free_buffer(sim, packet.queue, ibp_sim_bytes_of(packet.size));
 }
 
-static void arrive_at_switch(struct ibp_sim *sim, uint32_t number)
+static void arrive_at_switch(struct ibp_sim *sim, struct ibp_sim_packet packet)
 {
-    const struct ibp_sim_packet *packet = &sim->packet[number];
-    const uint32_t at = packet->node - sim->network.hosts, behind = packet->queue, bytes = packet->bytes;
-    uint32_t ahead;
+    const uint32_t client = packet.client, behind = packet.queue, bytes = ibp_sim_bytes_of(packet.size);
+    uint32_t ahead = packet.ahead;
 
     if (ibp_sim_is_path_clear(sim, packet)) {
-        skip_hops(sim, number);
+        skip_hops(sim, packet);
         return;
     }
-    ahead = sim->path ? sim->path[packet->client].queue[packet->hop] : ibp_sim_next_queue(sim, at, packet);
-    if (ahead == IBP_SIM_NOTHING) {
-        stop_unrouted(sim, at, packet->host);
-        return;
+    if (ahead >= IBP_SIM_CHOOSE) {
+        const uint32_t at = ibp_sim_shared(sim, behind, client)->to - sim->network.hosts;
+
+        if (ahead != IBP_SIM_NOTHING) ahead = ibp_sim_choose_queue(sim, at, client);
+        if (ahead == IBP_SIM_NOTHING) {
+            stop_unrouted(sim, at, sim->process[client].to);
+            return;
+        }
     }
     const struct ibp_sim_queue *queue = &sim->queue[ahead];
-    if (queue->first != IBP_SIM_NOTHING ||
-        !ibp_sim_has_buffer(queue, ibp_sim_shared(sim, ahead, packet->lane), bytes)) {
-        ibp_sim_wait(sim, ahead, number, sim->state.now);
-        if (sim->path) ibp_sim_free_buffer(sim, ahead, 0); /* those that wait already may arrive later */
+    if (queue->waiting || !ibp_sim_has_buffer(sim, queue, bytes)) {
+        ibp_sim_wait(sim, ahead, packet, sim->state.now);
+        if (ibp_sim_skips(sim)) ibp_sim_free_buffer(sim, ahead, 0); /* those that wait already may arrive later */
         return;
     }
-    ibp_sim_admit(sim, ahead, number);
+    ibp_sim_admit(sim, ahead, client, packet.size);
     ibp_sim_free_buffer(sim, behind, bytes);
 }
 
-static void arrive(struct ibp_sim *sim, uint32_t number)
+static void arrive(struct ibp_sim *sim, struct ibp_sim_packet packet)
 {
-    if (sim->packet[number].client == IBP_SIM_NOTHING) { /* of a message that was broken up */
-        ibp_sim_drop_packet(sim, number);
-        return;
-    }
+    const bool is_whole = packet.queue == IBP_SIM_NOTHING && packet.ahead != IBP_SIM_AT_HOST;
+
+    if (is_whole && sim->path[packet.client].whole != packet.ahead) return; /* the message was broken up */
     sim->state.packet_hops++;
-    if (sim->packet[number].node < sim->network.hosts)
-        arrive_at_host(sim, number);
+    if (packet.ahead == IBP_SIM_AT_HOST || is_whole)
+        arrive_at_host(sim, packet);
     else
-        arrive_at_switch(sim, number);
+        arrive_at_switch(sim, packet);
 }
 
 /* -- prefetching ------------------------------------------------------------------------------------------------------ */
 
-/* Fetch the queues between which a packet will move. */
-static void prefetch_queues(const struct ibp_sim *sim, uint32_t number)
+/* Fetch the queues between which a packet will move, and the path that says where it goes then. */
+static void prefetch_packet(const struct ibp_sim *sim, const struct ibp_sim_packet *packet)
 {
-    const struct ibp_sim_packet *packet = &sim->packet[number];
-
     if (packet->queue == IBP_SIM_NOTHING) return;
     __builtin_prefetch(&sim->queue[packet->queue], 1);
-    if (packet->ahead != IBP_SIM_NOTHING) __builtin_prefetch(&sim->queue[packet->ahead], 1);
-    if (packet->node < sim->network.hosts) __builtin_prefetch(&sim->process[packet->client], 1);
+    if (packet->ahead == IBP_SIM_AT_HOST) {
+        __builtin_prefetch(&sim->process[packet->client], 1);
+        return;
+    }
+    __builtin_prefetch(&sim->path[packet->client]);
+    if (packet->ahead < IBP_SIM_CHOOSE) {
+        __builtin_prefetch(&sim->queue[packet->ahead], 1);
+    } else if (packet->ahead != IBP_SIM_NOTHING) {
+        const uint32_t *queued = &sim->queued[ibp_sim_queue_of_port(sim, packet->ahead - IBP_SIM_CHOOSE, 0, 0)];
+
+        __builtin_prefetch(queued);
+        __builtin_prefetch(queued + 16);
+        __builtin_prefetch(queued + 32);
+    }
 }
 
-/* Fetch the packet that takes its buffer; the queues are there already. */
-static void prefetch_waiting(const struct ibp_sim *sim, uint32_t number)
+/* Fetch what a release of buffer needs: the packet that takes it, the queue that this packet leaves, which is released
+ * next, and its path. Returns that queue, or IBP_SIM_NOTHING. */
+static uint32_t prefetch_release(const struct ibp_sim *sim, uint32_t number)
 {
-    const uint32_t queue = sim->packet[number].queue;
-    const uint32_t first = queue == IBP_SIM_NOTHING ? queue : sim->queue[queue].first;
+    const struct ibp_sim_queue *queue = &sim->queue[number];
 
-    if (first != IBP_SIM_NOTHING) __builtin_prefetch(&sim->packet[first], 1);
+    if (queue->waiting) {
+        __builtin_prefetch(&sim->queue[queue->head.queue], 1);
+        __builtin_prefetch(&sim->path[queue->head.client]);
+        __builtin_prefetch(ibp_sim_waiter_of(sim, queue, 1));
+        return queue->head.queue;
+    }
+    if (ibp_sim_belongs_to_host(sim, number)) {
+        const uint32_t last = sim->outbox[(number - sim->first_of_hosts) / sim->network.lanes].last;
+
+        if (last != IBP_SIM_NOTHING) __builtin_prefetch(&sim->process[last], 1);
+    }
+    return IBP_SIM_NOTHING;
+}
+
+/* Fetch what the step of a packet's event needs that comes after `done` others: from its own queues to those that its
+ * departure releases. */
+static void prefetch_step(const struct ibp_sim *sim, struct ibp_sim_packet *packet, unsigned done)
+{
+    if (packet->queue == IBP_SIM_NOTHING) return;
+    if (done == 0 && packet->ahead < IBP_SIM_CHOOSE) {
+        const struct ibp_sim_queue *queue = &sim->queue[packet->ahead];
+
+        if (queue->waiting) { /* it releases nothing */
+            __builtin_prefetch(ibp_sim_waiter_of(sim, queue, queue->waiting), 1);
+            packet->queue = IBP_SIM_NOTHING;
+            return;
+        }
+    } else if (done == 0 && packet->ahead < IBP_SIM_AT_HOST) {
+        __builtin_prefetch(ibp_sim_choice_of(sim, packet->ahead - IBP_SIM_CHOOSE, packet->client));
+    }
+    packet->queue = prefetch_release(sim, packet->queue);
 }
 
 /* Most of a hop is waiting for memory. The prefetcher goes some packets ahead and fetches what they will need. It
- * misses packets that are scheduled behind it, which costs time alone. */
-static void look_ahead(struct ibp_sim *sim)
+ * misses packets that are scheduled behind it, which costs time alone. Not inline: small fabrics do without it. */
+static __attribute__((noinline)) void look_ahead(struct ibp_sim *sim, uint32_t slot, uint32_t end)
 {
     struct ibp_sim_prefetcher *ahead = &sim->prefetcher;
 
-    if (ahead->tick <= sim->state.now) {
+    if (!ahead->lead) {
         ahead->tick = sim->state.now;
-        ahead->packet = IBP_SIM_NOTHING;
-        ahead->lead = 0;
+        ahead->slot = slot;
+        ahead->end = end;
+    } else {
+        ahead->lead--;
     }
-    for (unsigned steps = 0; steps < 2 && ahead->lead < IBP_SIM_LEAD; steps++) {
-        uint32_t next = ahead->packet == IBP_SIM_NOTHING ? IBP_SIM_NOTHING : sim->packet[ahead->packet].next;
+    for (unsigned packets = 0; packets < 2 && ahead->lead < IBP_SIM_LEAD; packets++) {
+        if (ahead->slot == ahead->end) {
+            const struct ibp_sim_bucket *bucket = ibp_sim_first_after(sim, &ahead->tick);
 
-        if (next == IBP_SIM_NOTHING) next = ibp_sim_first_after(sim, &ahead->tick);
-        if (next == IBP_SIM_NOTHING) return;
-        __builtin_prefetch(&sim->packet[next], 1);
-        ahead->packet = ahead->seen[ahead->count++ % IBP_SIM_LEAD] = next;
+            if (!bucket) return;
+            ahead->slot = bucket->first + 1;
+            ahead->end = bucket->end;
+        }
+        ahead->slot = ibp_sim_next_slot(sim, ahead->slot);
+        ahead->seen[ahead->count % IBP_SIM_LEAD] = sim->slot[ahead->slot++].packet;
+        prefetch_packet(sim, &ahead->seen[ahead->count++ % IBP_SIM_LEAD]);
         ahead->lead++;
-        if (ahead->count < IBP_SIM_LEAD) continue;
-        prefetch_queues(sim, ahead->seen[(ahead->count - IBP_SIM_LEAD / 4) % IBP_SIM_LEAD]);
-        prefetch_waiting(sim, ahead->seen[(ahead->count - IBP_SIM_LEAD / 2) % IBP_SIM_LEAD]);
+        for (unsigned step = 0; step < STEPS; step++)
+            prefetch_step(
+                sim, &ahead->seen[(ahead->count - 1 - (step + 1) * IBP_SIM_LEAD / (STEPS + 1)) % IBP_SIM_LEAD], step);
     }
-    ahead->lead--;
 }
 
 /* -- a tick ----------------------------------------------------------------------------------------------------------- */
@@ -147,27 +201,31 @@ static void process_heap(struct ibp_sim *sim)
         const struct ibp_sim_event event = ibp_sim_pop_event(sim);
 
         if (event.is_packet)
-            arrive(sim, event.subject);
+            arrive(sim, event.packet);
         else
-            ibp_sim_act(sim, event.subject);
+            ibp_sim_act(sim, event.packet.client);
     }
 }
 
 static void process_bucket(struct ibp_sim *sim)
 {
-    uint32_t packet = ibp_sim_take_bucket(sim);
+    const struct ibp_sim_bucket bucket = ibp_sim_take_bucket(sim);
+    uint32_t chunk = bucket.first;
 
-    while (packet != IBP_SIM_NOTHING) {
-        const uint32_t next = sim->packet[packet].next;
+    for (uint32_t slot = chunk + 1; bucket.end && slot != bucket.end;) {
+        const uint32_t next = ibp_sim_next_slot(sim, slot);
+        const struct ibp_sim_packet packet = sim->slot[next].packet;
 
-        if (sim->is_large)
-            look_ahead(sim);
-        else if (next != IBP_SIM_NOTHING)
-            __builtin_prefetch(&sim->packet[next]);
+        if (next != slot) {
+            ibp_sim_drop_chunk(sim, chunk);
+            chunk = next - 1;
+        }
+        slot = next + 1;
+        if (sim->is_large) look_ahead(sim, slot, bucket.end);
         sim->in_wheel--;
         arrive(sim, packet);
-        packet = next;
     }
+    if (bucket.end) ibp_sim_drop_chunk(sim, chunk);
 }
 
 /* Process all events of the present tick. */
@@ -182,7 +240,7 @@ static void process_tick(struct ibp_sim *sim)
 /* A search visits all queues: not before as many packets have moved. */
 static void search_deadlock(struct ibp_sim *sim)
 {
-    if (sim->state.packet_hops - sim->checked_at < ibp_sim_count_queues(sim)) return;
+    if (sim->state.packet_hops - sim->checked_at < sim->search_hops) return;
     sim->checked_at = sim->state.packet_hops;
     if (ibp_sim_is_stuck(sim)) sim->state.stopped = IBP_SIM_DEADLOCK;
 }
@@ -197,18 +255,21 @@ static void check_conservation(const struct ibp_sim *sim)
     for (uint64_t i = 0; i < ibp_sim_count_queues(sim); i++) {
         const struct ibp_sim_queue *queue = &sim->queue[i];
 
-        assert(!queue->taken || queue->taken <= sim->queue[i - i % network->lanes].capacity);
+        assert(!queue->taken || queue->taken <= ibp_sim_kind_of(sim, queue)->capacity);
         taken += queue->taken;
-        waiting += queue->waiting;
-        for (uint32_t at = queue->first; at != IBP_SIM_NOTHING; at = sim->packet[at].next)
-            in_lists += sim->packet[at].bytes;
+        waiting += queue->queued - queue->taken;
+        for (uint32_t place = 0; place < queue->waiting; place++)
+            in_lists += ibp_sim_bytes_of(ibp_sim_waiter_of(sim, queue, place)->size);
     }
     assert(taken == sim->state.bytes_sent - sim->state.bytes_arrived);
     assert(waiting == in_lists && waiting <= taken);
-    for (uint32_t host = 0; host < network->hosts && !sim->path; host++)
-        for (uint32_t job = 0; job < sim->jobs; job++)
-            carried += sim->carried[(uint64_t)ibp_sim_port_of_host(sim, host) * sim->jobs + job].bytes;
-    assert(sim->path || carried == sim->state.bytes_sent);
+    for (uint32_t host = 0; host < network->hosts && !ibp_sim_skips(sim); host++) {
+        const uint32_t port = ibp_sim_port_of_host(sim, host);
+
+        carried += sim->queue[(uint64_t)port * network->lanes].carried_bytes;
+        for (uint32_t job = 0; job < sim->jobs; job++) carried += sim->carried[(uint64_t)port * sim->jobs + job].bytes;
+    }
+    assert(ibp_sim_skips(sim) || carried == sim->state.bytes_sent);
 }
 #endif
 

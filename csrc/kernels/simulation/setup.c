@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Bytes that caches hold, of a core that shares them. */
-enum { LANES_MAX = 16, CACHE = 4 << 20 };
+enum { LANES_MAX = 16, CACHE = 2 << 20, KINDS_COMPARED = 64 };
 
 /* The arguments of ibp_sim_new that say what runs. */
 struct workload {
@@ -21,6 +21,10 @@ struct workload {
 static bool is_valid_network(const struct ibp_sim_network *network)
 {
     if (!network->hosts || network->width > 256 || !network->packet_bytes) return false;
+    if (network->packet_bytes >= IBP_SIM_PACKET_LIMIT || network->switches >= IBP_SIM_CHOOSE) return false;
+    if (network->minimal && network->switches > UINT16_MAX) return false;
+    if (((uint64_t)network->switches * network->width + network->hosts) * network->lanes >= IBP_SIM_CHOOSE)
+        return false;
     if (!network->lanes || network->lanes > LANES_MAX) return false;
     for (uint32_t end = 0; end < network->ends; end++)
         if (network->end_capacity[end] < network->packet_bytes || !network->end_delay[end] ||
@@ -67,15 +71,6 @@ static bool is_valid(const struct ibp_sim_network *network, const struct workloa
     return true;
 }
 
-/* Allocate zeroed elements, each at the beginning of a cache line. */
-static void *allocate_lines(size_t count, size_t size)
-{
-    void *made = aligned_alloc(64, count * size);
-
-    if (made) memset(made, 0, count * size);
-    return made;
-}
-
 static void *copy(const void *from, uint64_t count, size_t size)
 {
     void *made = calloc(count ? count : 1, size);
@@ -84,19 +79,35 @@ static void *copy(const void *from, uint64_t count, size_t size)
     return made;
 }
 
+/* Return the number of a kind of port: a new one if it is not among the first ones. */
+static uint32_t number_kind(struct ibp_sim *sim, const struct ibp_sim_kind *kind)
+{
+    const uint32_t compared = sim->kinds < KINDS_COMPARED ? sim->kinds : KINDS_COMPARED;
+    uint32_t number = 0;
+
+    while (number < compared &&
+           (sim->kind[number].byte_ticks != kind->byte_ticks || sim->kind[number].delay != kind->delay ||
+            sim->kind[number].capacity != kind->capacity || sim->kind[number].gap != kind->gap))
+        number++;
+    if (number < compared) return number;
+    sim->kind[sim->kinds] = *kind;
+    return sim->kinds++;
+}
+
 static void set_up_end(struct ibp_sim *sim, int32_t end, uint32_t port)
 {
     const struct ibp_sim_network *network = &sim->network;
     struct ibp_sim_queue *queue = &sim->queue[(uint64_t)port * network->lanes];
 
-    queue->to = end == IBP_NONE ? IBP_SIM_NOTHING : network->end_to[end];
-    for (uint32_t lane = 0; lane < network->lanes; lane++) queue[lane].first = queue[lane].last = IBP_SIM_NOTHING;
+    queue->to = IBP_SIM_NOTHING;
     if (end == IBP_NONE) return;
-    queue->byte_ticks = network->end_byte_ticks[end];
-    queue->delay = network->end_delay[end];
-    queue->gap = network->end_gap[end];
-    queue->capacity = network->end_capacity[end];
-    queue->port = port;
+    queue->to = network->end_to[end];
+    const struct ibp_sim_kind kind = {.byte_ticks = network->end_byte_ticks[end],
+                                      .delay = network->end_delay[end],
+                                      .capacity = network->end_capacity[end],
+                                      .gap = network->end_gap[end]};
+    const uint32_t number = number_kind(sim, &kind);
+    for (uint32_t lane = 0; lane < network->lanes; lane++) queue[lane].kind = number;
     sim->port_of_end[end] = port;
 }
 
@@ -105,12 +116,77 @@ static void set_up_ends(struct ibp_sim *sim)
     const struct ibp_sim_network *network = &sim->network;
 
     for (uint32_t end = 0; end < network->ends; end++) sim->port_of_end[end] = IBP_SIM_NOTHING;
-    for (uint32_t i = 0; i < network->switches * network->width; i++) set_up_end(sim, network->port_end[i], i);
+    for (uint32_t at = 0; at < network->switches; at++)
+        for (uint32_t port = 0; port < sim->width; port++)
+            set_up_end(sim, network->port_end[(uint64_t)at * network->width + port],
+                       ibp_sim_port_of_switch(sim, at, port));
     for (uint32_t host = 0; host < network->hosts; host++) {
         set_up_end(sim, network->host_end[host], ibp_sim_port_of_host(sim, host));
         sim->outbox[host].last = IBP_SIM_NOTHING;
     }
-    for (uint32_t i = 0; i < IBP_SIM_WHEEL; i++) sim->bucket[i].first = IBP_SIM_NOTHING;
+    sim->free_chunk = IBP_SIM_NOTHING;
+    for (unsigned bits = 0; bits < 32; bits++) sim->free_ring[bits] = IBP_SIM_NOTHING;
+}
+
+/* Return the number of a set of ports among those of a switch: a new one if it is not among the first ones. */
+static uint16_t number_choice(const struct ibp_sim *sim, const uint64_t *ports, uint64_t *choices, uint32_t *count)
+{
+    const size_t words = (sim->width + 63) / 64;
+    const uint32_t compared = *count < KINDS_COMPARED ? *count : KINDS_COMPARED;
+
+    for (uint32_t i = 0; i < compared; i++)
+        if (!memcmp(&choices[i * words], ports, words * sizeof *ports)) return (uint16_t)i;
+    memcpy(&choices[*count * words], ports, words * sizeof *ports);
+    if (sim->width % 64) choices[*count * words + words - 1] &= (UINT64_C(1) << sim->width % 64) - 1;
+    return (uint16_t)(*count)++;
+}
+
+static void number_leaves(struct ibp_sim *sim)
+{
+    const struct ibp_sim_network *network = &sim->network;
+
+    for (uint32_t i = 0; i < network->switches; i++) sim->number_of_leaf[i] = IBP_SIM_NOTHING;
+    for (uint32_t i = 0; i < network->hosts; i++) {
+        uint32_t *number = &sim->number_of_leaf[network->host_leaf[i]];
+
+        if (*number == IBP_SIM_NOTHING) *number = sim->leaves++;
+    }
+}
+
+/* Number the sets of ports on shortest routes: the same few sets lead to all leaves, and a table of numbers fits caches.
+ * Returns false when memory is short. */
+static bool set_up_choices(struct ibp_sim *sim)
+{
+    const struct ibp_sim_network *network = &sim->network;
+    const size_t words = (sim->width + 63) / 64, given = (network->width + 63) / 64;
+    uint64_t used = 0, capacity = 0;
+
+    if (!network->minimal) return true;
+    sim->number_of_leaf = calloc(network->switches, sizeof *sim->number_of_leaf);
+    sim->first_choice = calloc(network->switches, sizeof *sim->first_choice);
+    if (!sim->number_of_leaf || !sim->first_choice) return false;
+    number_leaves(sim);
+    sim->choice = ibp_sim_allocate((uint64_t)network->switches * sim->leaves, sizeof *sim->choice);
+    if (!sim->choice) return false;
+    for (uint32_t at = 0; at < network->switches; at++) {
+        uint32_t count = 0;
+
+        if (used + sim->leaves * words > capacity) {
+            void *choices = sim->choices;
+
+            capacity = 2 * used + sim->leaves * words;
+            if (!ibp_sim_grow(sim, &choices, used, capacity, sizeof *sim->choices)) return false;
+            sim->choices = choices;
+        }
+        sim->first_choice[at] = used;
+        for (uint32_t to = 0; to < network->switches; to++)
+            if (sim->number_of_leaf[to] != IBP_SIM_NOTHING)
+                sim->choice[(uint64_t)at * sim->leaves + sim->number_of_leaf[to]] =
+                    number_choice(sim, &network->minimal[((uint64_t)at * network->switches + to) * given],
+                                  &sim->choices[used], &count);
+        used += count * words;
+    }
+    return true;
 }
 
 static bool allocate(struct ibp_sim *sim, const struct workload *all)
@@ -119,18 +195,22 @@ static bool allocate(struct ibp_sim *sim, const struct workload *all)
     uint64_t slots = 0;
 
     for (uint32_t i = 0; i < all->clients; i++) slots += all->client[i].arrivals;
-    sim->queue = allocate_lines(ibp_sim_count_queues(sim), sizeof *sim->queue);
+    sim->queue = ibp_sim_allocate(ibp_sim_count_queues(sim), sizeof *sim->queue);
+    sim->kind = calloc((size_t)network->ends + 1, sizeof *sim->kind);
+    sim->queued = network->minimal ? ibp_sim_allocate(ibp_sim_count_queues(sim), sizeof *sim->queued) : NULL;
     sim->port_of_end = calloc((size_t)network->ends + 1, sizeof *sim->port_of_end);
-    sim->carried = calloc((size_t)sim->ports * all->jobs, sizeof *sim->carried);
+    sim->carried = ibp_sim_allocate((uint64_t)sim->ports * all->jobs, sizeof *sim->carried);
     sim->outbox = calloc(network->hosts, sizeof *sim->outbox);
     sim->bucket = calloc(IBP_SIM_WHEEL, sizeof *sim->bucket);
     sim->bucket_used = calloc(IBP_SIM_WHEEL / 64, sizeof *sim->bucket_used);
     sim->job = copy(all->job, all->jobs, sizeof *sim->job);
     sim->step = copy(all->step, all->steps, sizeof *sim->step);
-    sim->process = calloc((size_t)all->clients + 1, sizeof *sim->process);
+    sim->process = ibp_sim_allocate(all->clients, sizeof *sim->process);
+    sim->path = ibp_sim_allocate(all->clients, sizeof *sim->path);
     sim->received = calloc(slots + 1, sizeof *sim->received);
-    return sim->queue && sim->port_of_end && sim->carried && sim->outbox && sim->bucket && sim->bucket_used &&
-           sim->job && sim->step && sim->process && sim->received;
+    return sim->queue && sim->kind && (sim->queued || !network->minimal) && sim->path && sim->port_of_end &&
+           sim->carried && sim->outbox && sim->bucket && sim->bucket_used && sim->job && sim->step && sim->process &&
+           sim->received;
 }
 
 static void set_up_processes(struct ibp_sim *sim, const struct ibp_sim_client *client)
@@ -139,11 +219,23 @@ static void set_up_processes(struct ibp_sim *sim, const struct ibp_sim_client *c
 
     for (uint32_t i = 0; i < sim->clients; i++) {
         sim->process[i].client = client[i];
+        sim->path[i].job = (uint16_t)client[i].job;
+        sim->path[i].from = sim->path[i].to = IBP_SIM_NOTHING;
         sim->process[i].first_slot = slots;
         slots += client[i].arrivals;
         sim->process[i].position = client[i].next;
         ibp_sim_schedule_process(sim, client[i].start, i);
     }
+}
+
+/* Return the ports of a switch up to the last that any has a link on. */
+static uint32_t count_used_ports(const struct ibp_sim_network *network)
+{
+    uint32_t width = 0;
+
+    for (uint64_t i = 0; i < (uint64_t)network->switches * network->width; i++)
+        if (network->port_end[i] != IBP_NONE && i % network->width >= width) width = (uint32_t)(i % network->width) + 1;
+    return width;
 }
 
 struct ibp_sim *ibp_sim_new(const struct ibp_sim_network *network, const struct ibp_sim_job *job, uint32_t jobs,
@@ -157,14 +249,15 @@ struct ibp_sim *ibp_sim_new(const struct ibp_sim_network *network, const struct 
     sim->network = *network;
     sim->jobs = jobs;
     sim->clients = clients;
-    sim->free_packet = IBP_SIM_NOTHING;
     sim->seed = seed;
     sim->random = seed * UINT64_C(0x9e3779b97f4a7c15) ^ UINT64_C(0x2545f4914f6cdd1d);
     if (!sim->random) sim->random = 1;
-    sim->ports = network->switches * network->width + network->hosts;
+    sim->width = count_used_ports(network);
+    sim->ports = network->switches * sim->width + network->hosts;
+    sim->search_hops = ((uint64_t)network->switches * network->width + network->hosts) * network->lanes;
     sim->first_of_hosts = ibp_sim_port_of_host(sim, 0) * network->lanes;
-    sim->is_large = ibp_sim_count_queues(sim) * sizeof *sim->queue + (size_t)network->switches * network->hosts > CACHE;
-    if (allocate(sim, &all)) {
+    sim->is_large = ibp_sim_count_queues(sim) * sizeof *sim->queue + clients * sizeof *sim->path > CACHE;
+    if (allocate(sim, &all) && set_up_choices(sim)) {
         set_up_ends(sim);
         set_up_processes(sim, client);
         if (!sim->failed) return sim;
@@ -182,7 +275,15 @@ void ibp_sim_free(struct ibp_sim *sim)
     free(sim->port_of_end);
     free(sim->carried);
     free(sim->received);
-    free(sim->packet);
+    free(sim->kind);
+    free(sim->waiter);
+    free(sim->arrival);
+    free(sim->queued);
+    free(sim->choice);
+    free(sim->choices);
+    free(sim->first_choice);
+    free(sim->number_of_leaf);
+    free(sim->slot);
     free(sim->outbox);
     free(sim->bucket);
     free(sim->bucket_used);
