@@ -44,7 +44,7 @@ def test_columns_of_one_name_have_one_type() -> None:
 def test_types_are_read_from_both_of_numpys_forms() -> None:
     """An array's annotation is `ndarray[shape, dtype[scalar]]` up to 2.4; from 2.5 on an alias has the scalar alone."""
     shape_and_type = np.ndarray[Any, np.dtype[np.uint64]]
-    alias_of_type = types.GenericAlias(type("NDArray", (), {}), (np.uint64,))
-    for annotation in (shape_and_type, alias_of_type):
-        rows = type("Rows", (RowArrays,), {"__annotations__": {"bytes": annotation}})
+    alias: Any = type("NDArray", (), {"__class_getitem__": classmethod(types.GenericAlias)})
+    for annotation in (shape_and_type, alias[np.uint64]):
+        rows: Any = type("Rows", (RowArrays,), {"__annotations__": {"bytes": annotation}})
         assert rows.column_types() == {"bytes": np.uint64}
