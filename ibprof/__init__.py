@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Profile", "__version__", "load_profile", "mark", "off", "on", "region"]
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 if not TYPE_CHECKING:  # a type checker would accept any name as part of this package

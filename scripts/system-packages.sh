@@ -107,6 +107,7 @@ for group in "$@"; do
         need quota has setquota
         need e2fsprogs has mkfs.ext4
         need bindfs has bindfs
+        need debootstrap has debootstrap
         need qemu-user has qemu-aarch64
         need libc6-arm64-cross test -d /usr/aarch64-linux-gnu/lib
         need musl-tools has musl-gcc

@@ -43,6 +43,10 @@ if not TYPE_CHECKING:  # a type checker would take any name for one of this pack
 
     def __getattr__(name: str) -> object:
         if name in _LAB_NAMES:
+            import warnings  # noqa: PLC0415  (importing the package must be quick)
+
+            message = f"ibprof_converter.{name} is ibprof_lab.{name} since 0.2.0; version 0.3.0 drops the former name"
+            warnings.warn(message, DeprecationWarning, stacklevel=2)
             from ibprof_converter import lab  # noqa: PLC0415  (numpy and the readers are slow to import)
 
             return lab.load_entry_point(name)

@@ -69,9 +69,10 @@ def _is_defined_in(module: ModuleType, found: object) -> bool:
     return inspect.isfunction(found) and found.__module__ == module.__name__
 
 
-def test_names_of_0_1_0_still_work() -> None:
-    assert ibprof_converter.simulate is ibprof_lab.simulate  # type: ignore[attr-defined]
-    assert ibprof_converter.StudyResults is ibprof_lab.StudyResults  # type: ignore[attr-defined]
+def test_names_of_0_1_0_still_work_and_warn() -> None:
+    for name in ("simulate", "StudyResults"):
+        with pytest.warns(DeprecationWarning, match=rf"{name} is ibprof_lab\.{name} since 0\.2\.0"):
+            assert getattr(ibprof_converter, name) is getattr(ibprof_lab, name)
 
 
 @pytest.mark.parametrize("package", ["ibprof", "ibprof_converter", "ibprof_lab"])
