@@ -3,7 +3,8 @@
 
 python benchmarks/verdicts.py -o FOLDER [--seed N] [WORD ...]
 
-Real programs run on this machine with every MPI that is installed; times are put into profiles on synthetic fabrics.
+Real programs run on this machine with every MPI that is installed, some of them on a slow network, which needs root.
+Times are put into profiles on synthetic fabrics.
 The right kind is drawn with the run, before there is a verdict. Prints a table, a run a row, and how many of each kind
 are right. With words: only runs whose names have one of them. benchmarks/lab/verdicts.py has real runs on networks.
 """
@@ -17,7 +18,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -39,6 +40,7 @@ from ibprof_testing.samples.planted_runs import (
     to_one,
     without_an_uplink,
 )
+from ibprof_testing.waits.traced_runs import OVER_TCP, launch, slow_loopback
 
 PROGRAM = "planted.c"
 ON = {"IBPROF_TIME": "1", "IBPROF_SITES": "1"}
@@ -47,6 +49,7 @@ TAPERED = ("xgft:2:8,6:1,4", "xgft:2:12,4:1,3", "xgft:3:6,3,3:1,3,3", "xgft:2:9,
 ANY = (*FULL, *TAPERED, "torus:4x3x3:2", "torus:7x5:1", "dragonfly:3,2,1", "dragonfly:4,2,2,6")
 
 WAITING, NOT_MPI = VerdictKind.WAITING, VerdictKind.NOT_MPI
+SLOW = VerdictKind.SLOW_TRANSFER
 SMALL, ON_HOST, UNKNOWN = VerdictKind.SMALL_MESSAGES, VerdictKind.ON_HOST, VerdictKind.UNKNOWN
 HOST_LINKS, SWITCH_LINKS = VerdictKind.HOST_LINKS, VerdictKind.SWITCH_LINKS
 
@@ -78,7 +81,7 @@ class Real:
         kind: of the right verdict.
         program: of planted.c.
         ranks, milliseconds, bytes, rounds: the least and the most that is drawn.
-        variables: of the environment.
+        mbit: rates that are drawn of the only network device, Mb/s; empty for shared memory.
     """
 
     kind: VerdictKind
@@ -87,7 +90,7 @@ class Real:
     milliseconds: tuple[int, int] = (0, 0)
     bytes: tuple[int, int] = (8, 2048)
     rounds: tuple[int, int] = (10, 40)
-    variables: dict[str, str] = field(default_factory=dict)
+    mbit: tuple[int, ...] = ()
 
 
 REAL = (
@@ -106,6 +109,11 @@ REAL = (
     Real(ON_HOST, "transpose", (2, 2), bytes=(1 << 18, 2 << 20), rounds=(300, 600)),
     Real(ON_HOST, "spread", (2, 2), bytes=(1 << 18, 2 << 20), rounds=(300, 600)),
     Real(ON_HOST, "fields", (2, 2), bytes=(1 << 18, 2 << 20), rounds=(200, 400)),
+    # Transfer of balanced ranks, and ranks that wait, on a network of a hundredth of what is usual.
+    Real(SLOW, "ring", (2, 4), bytes=(1 << 18, 1 << 20), rounds=(10, 20), mbit=(50, 100, 400)),
+    Real(SLOW, "transpose", (2, 4), bytes=(1 << 18, 1 << 20), rounds=(6, 12), mbit=(50, 100, 400)),
+    Real(SLOW, "fields", (2, 4), bytes=(1 << 19, 2 << 20), rounds=(6, 12), mbit=(50, 100, 400)),
+    Real(WAITING, "one", (3, 4), (20, 60), mbit=(50, 100, 400)),
     Real(UNKNOWN, "checkpoint", (2, 4), bytes=(1 << 20, 4 << 20), rounds=(10, 20)),
 )
 
@@ -125,20 +133,23 @@ def draw_real(generator: np.random.Generator, folder: Path) -> Iterator[Drawn]:
     available = installed()
     turn = int(generator.integers(len(available)))
     for real in (each for each in REAL for _ in range(REPEATED)):
-        mpi = available[turn % len(available)]
+        # UCX finds no route over a loopback device, so MPICH's builds on it would speak through memory.
+        able = [mpi for mpi in available if not real.mbit or not mpi.is_mpich_like or mpi.name == mpis.INTEL]
+        mpi = able[turn % len(able)]
         turn += 1
         ranks, milliseconds, size, rounds = (
             int(generator.integers(least, most + 1))
             for least, most in (real.ranks, real.milliseconds, real.bytes, real.rounds)
         )
         words = [real.program, milliseconds, size // 8 * 8 + 8, rounds, int(generator.integers(1 << 20))]
+        mbit = int(generator.choice(real.mbit)) if real.mbit else 0
 
         def judge(
             place: Path,
             mpi: mpis.Mpi = mpi,
             ranks: int = ranks,
             words: list[object] = words,
-            variables: dict[str, str] = real.variables,
+            mbit: int = mbit,
         ) -> Verdict:
             programs = folder / f"programs-{mpi.name}"
             programs.mkdir(exist_ok=True)
@@ -146,13 +157,18 @@ def draw_real(generator: np.random.Generator, folder: Path) -> Iterator[Drawn]:
             record = place / "recording"
             is_alone = ranks <= (os.cpu_count() or 1)
             shell = f'{FIRST} {ON_ITS_OWN if is_alone else ""} "$0" "$@"'
-            settings = ON | {"OMPI_MCA_mpi_yield_when_idle": str(int(not is_alone))} | variables
-            mpis.run_mpi(
-                mpi, ranks, ["sh", "-c", shell, program, *map(str, words)], recording=record, env=settings, cwd=place
-            )
+            settings = ON | {"OMPI_MCA_mpi_yield_when_idle": str(int(not is_alone))}
+            command: list[str | Path] = ["sh", "-c", shell, program, *map(str, words)]
+            if mbit:
+                settings |= OVER_TCP | {"LD_PRELOAD": str(mpis.library()), "IBPROF_OUTPUT": str(record)}
+                with slow_loopback(mbit) as around:
+                    launch(mpi, ranks, command, settings, around, place)
+            else:
+                mpis.run_mpi(mpi, ranks, command, recording=record, env=settings, cwd=place)
             return judge_run(load_profile(record))
 
-        yield Drawn(real.kind, f"{' '.join(map(str, words))}, {ranks} ranks, {mpi.name}", judge)
+        network = f", {mbit} Mb/s" if mbit else ""
+        yield Drawn(real.kind, f"{' '.join(map(str, words))}, {ranks} ranks, {mpi.name}{network}", judge)
 
 
 def crowded(subnet: Subnet) -> Subnet:

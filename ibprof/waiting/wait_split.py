@@ -32,6 +32,9 @@ _UNTIMED = frozenset(
 """Calls that return even if nothing has completed: a program that repeats them waits outside of any call."""
 
 
+SPREADS = 3
+"""Number of standard errors by which samples may stand for less time than there is, before the rest is unsplit."""
+
 LITTLE_OF_A_CALL = 0.1
 """Largest uncertain share of a call's time that counts as an error of waiting, not as unsplit time."""
 
@@ -153,7 +156,8 @@ def share_times(run: Profile, calls: SplitCalls) -> WaitShares:
 
     The longest calls of a rank are all sampled, and are summed. In the rest of the row's time, waiting has the same
     share as in the other samples' time (a ratio estimate). The variance assumes that calls were chosen independently
-    with probability 1 / weight. In addition, n samples can miss a share of one part in n + 2.
+    with probability 1 / weight. In addition, n samples can miss a share of one part in n + 2. Where samples stand for
+    much less time than the row has, they missed its long calls: the rest of its time is unsplit.
     Source: Cochran, Sampling Techniques, 3rd edition, section 6.4.
     """
     times = run.times
@@ -182,12 +186,15 @@ def share_times(run: Profile, calls: SplitCalls) -> WaitShares:
         variance = add_up(weight * (weight - 1) * (wait - ratio[at] * stay) ** 2) / whole**2
         sampled = add_up(np.ones(len(at)))
         unseen = np.clip(1 - sampled / np.maximum(times.calls.astype(np.float64), 1), 0, 1) / (sampled + 2)
+        spread = np.sqrt(add_up(weight * (weight - 1) * ~is_long * stay**2))
+        missed = np.nan_to_num(1 - (whole + long + SPREADS * spread) * 1e-9 / time_s)
+        missed = np.where(missed > LITTLE_OF_A_CALL, missed, 0)
         error = np.where(long_part < 1, (1 - long_part) * np.sqrt(variance + unseen**2), 0) + clock_part
     local = np.array([is_local(name) for name in run.operations], np.bool_)[times.operation]
     untimed = np.array([name in _UNTIMED for name in run.operations], np.bool_)[times.operation]
     has_samples = (whole + long > 0) & ~untimed
-    wait_part = np.where(local, 0.0, np.where(has_samples, wait_part, 0.0))
-    unsplit_part = np.where(local, 0.0, np.where(has_samples, unsplit_part, 1.0))
+    wait_part = np.where(local, 0.0, np.where(has_samples, (1 - missed) * wait_part, 0.0))
+    unsplit_part = np.where(local, 0.0, np.where(has_samples, missed + (1 - missed) * unsplit_part, 1.0))
     return WaitShares(
         rank=times.rank,
         region=times.region,

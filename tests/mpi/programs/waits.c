@@ -295,6 +295,23 @@ static void rare(void)
     sum_up();
 }
 
+// Short sends, with a long one among a thousand; and waits for short messages, with a long one.
+static void tail(void)
+{
+    static int round;
+    const int size = ++round % 1000 == 500 ? bytes : 8;
+    MPI_Request request;
+    if (rank % 2) {
+        MPI_Recv(in, size, MPI_CHAR, rank - 1, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Irecv(in, size, MPI_CHAR, rank - 1, 5, MPI_COMM_WORLD, &request);
+    } else if (rank + 1 < ranks) {
+        MPI_Send(out, size, MPI_CHAR, rank + 1, 4, MPI_COMM_WORLD);
+        MPI_Isend(out, size, MPI_CHAR, rank + 1, 5, MPI_COMM_WORLD, &request);
+    } else
+        return;
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
 static const struct {
     const char *name;
     void (*round)(void);
@@ -325,6 +342,7 @@ static const struct {
     {"nonblocking", nonblocking},
     {"server", server},
     {"rare", rare},
+    {"tail", tail},
 };
 
 int main(int argc, char **argv)

@@ -124,8 +124,9 @@ def test_a_rare_long_call_is_split_though_the_hash_does_not_choose_it(seed: int)
     assert abs(total.wait_s - truth) < 0.01 * whole
     assert total.unsplit_s < 0.01 * whole
     assert abs(total.wait_s - truth) <= 2 * total.error_s + total.unsplit_s
-    # Without it, the time of the delay is taken for that of any other call.
-    assert abs(without.wait_s - truth) > 0.03 * whole
+    # Without it, most of the delay is in no sample, so that it is not split.
+    assert 0.3 * whole < without.unsplit_s
+    assert abs(without.wait_s - truth) <= 2 * without.error_s + without.unsplit_s
 
 
 def test_a_call_that_is_long_for_some_members_alone_is_not_taken_for_a_sample() -> None:

@@ -22,7 +22,7 @@ MTU = 1500
 """Of the slow device: a packet of 64 KiB does not fit into the bucket of `tc tbf`, which drops it."""
 
 # Ranks in a network namespace that has nothing but its loopback device speak TCP.
-_OVER_TCP = {
+OVER_TCP = {
     "OMPI_MCA_btl": "tcp,self",
     "OMPI_MCA_btl_tcp_if_include": "lo",
     "OMPI_MCA_oob_tcp_if_include": "lo",
@@ -160,9 +160,9 @@ def run_traced(
         _launch_on_hosts(mpi, plant, [program, *plant.words], settings, folder)
     elif plant.mbit:
         with slow_loopback(plant.mbit) as around:
-            _launch(mpi, plant, [program, *plant.words], settings | _OVER_TCP, around, folder)
+            launch(mpi, plant.ranks, [program, *plant.words], settings | OVER_TCP, around, folder)
     else:
-        _launch(mpi, plant, [program, *plant.words], settings, [], folder)
+        launch(mpi, plant.ranks, [program, *plant.words], settings, [], folder)
     return read_traces(folder)
 
 
@@ -188,15 +188,20 @@ def _launch_on_hosts(
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def _launch(
+def launch(
     mpi: mpis.Mpi,
-    plant: WaitPlant,
+    ranks: int,
     command: list[str | Path],
     settings: Mapping[str, str],
     around: list[str],
     folder: Path,
 ) -> None:
-    line: list[str | Path] = [*around, mpi.program("mpirun"), "-n", str(plant.ranks)]
+    """Run a command on some ranks in a folder, with variables for the launcher and all ranks.
+
+    Args:
+        around: words before the launcher's, such as those of `slow_loopback`.
+    """
+    line: list[str | Path] = [*around, mpi.program("mpirun"), "-n", str(ranks)]
     variables = mpis.environment(mpi.variables if mpi.is_mpich_like else None)
     for name, value in settings.items():
         line += ["-genv", name, value] if mpi.is_mpich_like else ["-x", f"{name}={value}"]
