@@ -303,7 +303,7 @@ class _CutGraph:
         speed = np.einsum("cs,cs->c", side @ self.gbps, far)
         out = np.einsum("cs,cs->c", side @ self.bytes, far)
         into = np.einsum("cs,cs->c", far @ self.bytes, side)
-        return np.where(speed > 0, np.maximum(out, into) / np.maximum(speed, 1e-300), 0.0)
+        return np.where(speed > 0, np.maximum(out, into) / np.maximum(speed, 1e-9), 0.0)
 
     def improve(self, side: Floats) -> tuple[float, Floats]:
         """Move the most helpful switch to the other side, as long as a move helps."""
@@ -330,7 +330,7 @@ class _CutGraph:
         into = float(far @ to_in) + sign * (from_far - to_in)
         size = side.sum() + sign
         valid = (speed > 1e-9) & (size > 0) & (size < len(side))
-        return np.where(valid, np.maximum(out, into) / np.maximum(speed, 1e-300), 0.0)
+        return np.where(valid, np.maximum(out, into) / np.maximum(speed, 1e-9), 0.0)
 
 
 def find_narrow_bisection(
