@@ -16,7 +16,7 @@ import numpy as np
 from ibprof.errors import InconsistentError, UsageError
 from ibprof.text.quantities import count_of
 from ibprof_converter.analysis.pipeline_results import RoutedFabric
-from ibprof_converter.fabric.fabric_graph import NodeKind
+from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.fabric.node_names import natural_key, show_some
 from ibprof_converter.traffic.hosts import HostIndex
 from ibprof_converter.traffic.nccl_topology import RingNets
@@ -132,13 +132,14 @@ def follow_rings(fabric: RoutedFabric, nets: RingNets, names: Sequence[str]) -> 
     ends_of = {index.find(host): ends for host, ends in nets.of_host.items() if host}
     labels_of = {index.find(host): labels for host, labels in nets.labels.items() if host}
     common, common_labels = nets.of_host.get(""), nets.labels.get("", {})
+    leaf_of = [_find_leaves(each) for each in fabric.fabrics]
     passes = []
     for host in order:
         ends = ends_of.get(host, common)
         if ends is None:
             raise InconsistentError(f"the logs have no ring on host {fabric.hosts.name[host]}")
         found = _find_adapters(
-            fabric, host, sorted({dev for pair in ends for dev in pair}), labels_of.get(host, common_labels)
+            fabric, leaf_of, host, sorted({dev for pair in ends for dev in pair}), labels_of.get(host, common_labels)
         )
         passes.append([(found[enter], found[leave]) for enter, leave in ends])
 
@@ -205,8 +206,22 @@ def _find_hosts(fabric: RoutedFabric, names: Sequence[str]) -> list[int]:
     return [host for host in dict.fromkeys(found) if host is not None]
 
 
+def _find_leaves(fabric: Fabric) -> dict[int, int]:
+    """Return the switch that each node is cabled to, by its first link."""
+    is_switch = fabric.node_kind[fabric.link_node] == NodeKind.SWITCH
+    found: dict[int, int] = {}
+    for end in (1, 0):
+        links = np.flatnonzero(is_switch[:, 1 - end])[::-1]
+        found.update(zip(*(fabric.link_node[links, side].tolist() for side in (end, 1 - end)), strict=True))
+    return found
+
+
 def _find_adapters(
-    fabric: RoutedFabric, host: int, devices: Sequence[int], label: Mapping[int, str]
+    fabric: RoutedFabric,
+    leaf_of: Sequence[Mapping[int, int]],
+    host: int,
+    devices: Sequence[int],
+    label: Mapping[int, str],
 ) -> dict[int, Adapter]:
     """Return the leaf switch and the name of a host's adapter for each network device."""
     ports = []
@@ -214,9 +229,7 @@ def _find_adapters(
         for lid in fabric.hosts.ports[host, rail].tolist():
             if lid:
                 node = int(each.lid_node[lid])
-                ends = np.argwhere(each.link_node == node)
-                peers = [int(each.link_node[link, 1 - end]) for link, end in ends.tolist()]
-                switch = next((peer for peer in peers if each.node_kind[peer] == NodeKind.SWITCH), None)
+                switch = leaf_of[rail].get(node)
                 if switch is not None:
                     name = each.node_name[node].replace(fabric.hosts.name[host], "", 1).strip(" -_.'")
                     ports.append(((rail, switch), name))
