@@ -2,12 +2,15 @@
 """Compare placements of training jobs by `ibprof-place` with the block order of topograph and the tree order of Slurm.
 
 All three place a job on the same free hosts and are judged by the same code. A real slurmctld, with topology/tree and
-the fabric's topology.conf, chooses hosts of its job. Ranks follow these hosts by leaf switch, as SwitchAsNodeRank
-and srun's block distribution put them. Slurm 22.05 has no topology/block, so that order is rebuilt here: blocks are the
-hosts of a leaf switch, as topograph lists them: blocks in the order of the tree, hosts in the order of their names
-(NVIDIA/topograph, pkg/translate/topology.go, at e2b62507), block sizes doubled from the smallest (block.go,
-`getBlockSizes`). The job takes the smallest such group of blocks that holds it, with the fewest free hosts, and in it
-whole blocks as far as possible (Slurm's topology.conf, topology/block).
+the fabric's topology.conf, chooses hosts of its job. Ranks follow these hosts by name, as srun's block distribution
+puts them (tried with Slurm 22.05, which ignores SwitchAsNodeRank of 23.02). In these fabrics that is the order of leaf
+switches.
+
+Slurm 22.05 has no topology/block, so that order is rebuilt here. Blocks are the hosts of a leaf switch, as topograph
+lists them: blocks in the order of the tree, hosts in the order of their names (NVIDIA/topograph, at e2b62507,
+pkg/translate/topology.go), block sizes doubled from the smallest (block.go, `getBlockSizes`). The job takes the
+smallest such group of blocks that holds it, with the fewest free hosts. In it the job takes whole blocks as far as
+possible (Slurm's topology.conf, topology/block).
 
 Run it as root where ibprof is installed, with Debian's slurmctld, slurmd, slurm-client and munge, from a checkout:
     python benchmarks/training_placement.py [--only NAME] [--time SECONDS]
@@ -197,7 +200,7 @@ def slurm_of(fabric: str, hosts: Hosts) -> Iterator[SlurmHosts]:
         options = ["-o", str(folder / "links.csv"), "--topology-conf", str(folder / "topology.conf")]
         with contextlib.redirect_stderr(io.StringIO()):
             assert layout.main([FABRICS[fabric][0], "pattern:shift:1", *options]) == 0
-        settings = ["TopologyPlugin=topology/tree", "TopologyParam=SwitchAsNodeRank", "SuspendTime=600"]
+        settings = ["TopologyPlugin=topology/tree", "SuspendTime=600"]
         settings += ["SuspendProgram=/bin/true", "ResumeProgram=/bin/true", "ResumeTimeout=3600"]
         settings += [f"NodeName={join_hosts(list(hosts.name))} CPUs=8 State=CLOUD"]
         with slurm.up(1, folder, settings) as cluster:
