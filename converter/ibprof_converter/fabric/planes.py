@@ -25,6 +25,9 @@ _MOST_PLANES = 8
 _SHARED = 0.9
 """Share of all adapters that every plane must have."""
 
+_SHARED_BY_LID = 0.25
+"""The same where several ports of an adapter have one LID, as only planes do: a lost leaf has many adapters."""
+
 _LANE_GBPS = 190.0
 """Minimum data rate of an XDR lane in Gb/s; XDR adapters have planes."""
 
@@ -63,14 +66,16 @@ def number_planes(listing: Listing) -> npt.NDArray[np.int64] | None:
     is_xdr = bool((rate[ends] > _LANE_GBPS).any())
     guid = listing.node_guid[rows, adapter_end]
     name = listing.name[rows, adapter_end]
+    shares_lids = _shares_lids(listing)
+    least = _SHARED_BY_LID if shares_lids else _SHARED
     for key in (guid, name):
         has = [set(key[ends & (plane == number)].tolist()) for number in range(len(parts))]
         every = set().union(*has)
-        if len(every) > 1 and min(map(len, has)) >= _SHARED * len(every):
+        if len(every) > 1 and min(map(len, has)) >= least * len(every):
             break
     else:
         return None
-    return np.where(inside, -1, plane) if is_xdr or _shares_lids(listing) else None
+    return np.where(inside, -1, plane) if is_xdr or shares_lids else None
 
 
 def _join_chassis(listing: Listing) -> npt.NDArray[np.bool_]:

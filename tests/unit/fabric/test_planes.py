@@ -17,6 +17,7 @@ from ibprof_converter.analysis.pipeline_options import FabricOptions
 from ibprof_converter.analysis.pipeline_stages import read_routed_fabric
 from ibprof_converter.cli import layout, report
 from ibprof_converter.fabric.fabric_graph import NodeKind
+from ibprof_converter.fabric.link_formats import count_planes
 from ibprof_converter.outputs.ibdiagnet_files import write_fdbs, write_lst
 from ibprof_converter.routing.synthetic.spec import generate
 from ibprof_converter.traffic.rank_placement import place_ranks_as_recorded
@@ -188,6 +189,9 @@ def test_planes_of_one_list_have_the_tables_of_their_own_switches(tmp_path: Path
         write_fdbs(tables, each.tables)
     (tmp_path / "a.lst").write_text(links.getvalue().replace("PHY=4x LOG=ACT SPD=50", "PHY=1x LOG=ACT SPD=200"))
     (tmp_path / "a.fdbs").write_text(tables.getvalue())
+    lost = [line for line in (tmp_path / "a.lst").read_text().splitlines() if "{r1-leaf1-p2}" not in line]
+    (tmp_path / "lost.lst").write_text("\n".join(lost))
+    assert count_planes(tmp_path / "lost.lst") == 2
     subnets = read_routed_fabric(FabricOptions((str(tmp_path / "a.lst"),), strict=True)).subnets
     for subnet, each in zip(subnets, made, strict=True):
         assert subnet.gaps == ()
