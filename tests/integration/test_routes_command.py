@@ -79,6 +79,7 @@ def test_the_first_line_says_what_the_routes_are(capsys: pytest.CaptureFixture[s
     assert main(["compare", "xgft:2:4,4:1,2", "pattern:shift:5:1000", "--engines", "minhop,updn"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("routes: modelled by OpenSM on ibsim")
+    assert lines[2] == "Nothing is left out: all 16 hosts, all 16 kB."
     assert [line.split()[0] for line in lines[5:8]] == ["present", "minhop", "updn"]
     assert lines[-1].split()[0] == "routing_engine"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The long path of wrappers of MPI calls, where the short one is not enough: several threads are in MPI, times are kept, a
- * call takes an internal tag, it is the first one of its kind. Written once for all wrappers, which pass their arguments
- * as an array: repeated in four hundred wrappers it would be most of the library.
+ * The long path of wrappers of MPI calls, for all calls that the short one cannot serve: several threads are in MPI,
+ * times are recorded, a call takes an internal tag, or it is the first one of its kind. It is written once for all
+ * wrappers, which pass their arguments as an array: repeated in four hundred wrappers it would be most of the library.
  */
 #ifndef IBPROF_CALLS_LONG_PATH_H
 #define IBPROF_CALLS_LONG_PATH_H
