@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The long path of wrappers of MPI calls, for all calls that the short one cannot serve: several threads are in MPI,
+ * The long path of wrappers of MPI calls. It serves the calls that the short one cannot. Several threads are in MPI,
  * times are recorded, a call takes an internal tag, or it is the first one of its kind. It is written once for all
  * wrappers, which pass their arguments as an array: repeated in four hundred wrappers it would be most of the library.
  */
