@@ -141,7 +141,7 @@ def compare_rails(folder: Path, hosts: int, commit: str) -> bool:
     run(["git", "worktree", "add", "--quiet", "--detach", tree, commit], ROOT)
     try:
         build_kernels(tree)
-        used = []
+        used: list[tuple[float, float]] = []
         for path in (os.environ.get("PYTHONPATH", ""), f"{tree}:{tree}/converter"):
             variables = {"PYTHONPATH": path, "XDG_CACHE_HOME": str(folder / f"cache{len(used)}")}
             for _ in range(2):  # the first run fills the cache of tables
@@ -156,7 +156,7 @@ def compare_rails(folder: Path, hosts: int, commit: str) -> bool:
         sys.exit(f"the versions report different {', '.join(different)}")
     ratios = [new / old for new, old in zip(*used, strict=True)]
     print(f"{ratios[0]:.2f} of the processor time and {ratios[1]:.2f} of the memory of {commit} (limit {RATIO})")
-    return max(ratios) <= RATIO
+    return bool(max(ratios) <= RATIO)
 
 
 def write_rail(folder: Path, hosts: int, rail: int) -> str:

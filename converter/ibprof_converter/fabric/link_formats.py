@@ -98,7 +98,7 @@ def read_fabric(
     if plane is None:
         fabric = assemble(distinguish_switches(_read_listing(path, read_dump(path), names_path)))
     else:
-        listing, planes = _read_planes(path, names_path, _version_of(path))
+        listing, planes = _read_planes(Path(path), None if names_path is None else Path(names_path), _version_of(path))
         fabric = replace(assemble(distinguish_switches(take_plane(listing, plane, planes))), plane_of=fspath(path))
     if fabric.assumed_speeds and fabric.origin is Origin.SUBNET:
         fabric = _read_speeds(fabric, Path(path))
@@ -116,7 +116,7 @@ def _version_of(path: str | PathLike[str]) -> tuple[int, ...]:
 
 @lru_cache(maxsize=1)
 def _read_planes(
-    path: str | PathLike[str], names_path: str | PathLike[str] | None, _version: tuple[int, ...]
+    path: Path, names_path: Path | None, _version: tuple[int, ...]
 ) -> tuple[Listing, npt.NDArray[np.int64] | None]:
     """Return the list of a file, and the planes of its rows; one plane after the other is taken from it."""
     listing = _read_listing(path, read_dump(path), names_path)

@@ -119,7 +119,7 @@ def _read_columns(
     """Read rows of numbers into one list or array per column; `columns` has the meaning and limit of each column."""
     plain = _read_plain(path, [limit for _, limit in columns]) if path.is_file() else None
     if plain is not None:
-        return plain
+        return list(plain)
     values: list[list[int]] = [[] for _ in columns]
     for line, fields in rows:
         if len(fields) != len(columns):

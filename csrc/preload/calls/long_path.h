@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The long path of wrappers of MPI calls. It serves the calls that the short one cannot. Several threads are in MPI,
- * times are recorded, a call takes an internal tag, or it is the first one of its kind. It is written once for all
- * wrappers, which pass their arguments as an array: repeated in four hundred wrappers it would be most of the library.
+ * The long path of wrappers of MPI calls. It serves the calls that the short one cannot: several threads are in MPI,
+ * times are recorded, a call takes an internal tag, or it is the first one of its kind. All wrappers share it, and pass
+ * their arguments as an array. Repeated in four hundred wrappers it would be most of the library.
  */
 #ifndef IBPROF_CALLS_LONG_PATH_H
 #define IBPROF_CALLS_LONG_PATH_H

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ibprof.profile.stage_accounts import StageAccount
 from ibprof_converter.cli import layout, place, report, view
 from ibprof_converter.fabric.fabric_parts import find_ends
-from ibprof_converter.hotspots.coverage import StageAccount
 from ibprof_converter.layout.node_levels import find_leaves
 from ibprof_converter.outputs.ibdiagnet_files import write_fdbs, write_lst
 from ibprof_converter.routing.synthetic.spec import generate

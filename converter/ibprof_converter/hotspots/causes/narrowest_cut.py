@@ -97,7 +97,7 @@ def narrowest_cut(situation: Situation) -> SwitchCut | None:
         flows = fabric.lid_node[lids[0]], fabric.lid_node[lids[1]], situation.flows.bytes[here].astype(np.float64)
         # Planes of one cabling with the same bytes have the same cuts.
         arrays = (fabric.node_kind, fabric.link_node, fabric.link_gbps, level, *flows)
-        digest = sha256(b"".join(sha256(np.ascontiguousarray(each)).digest() for each in arrays)).digest()
+        digest = sha256(b"".join(sha256(np.ascontiguousarray(each).data).digest() for each in arrays)).digest()
         if digest in known:
             continue
         known.add(digest)

@@ -398,16 +398,25 @@ def _damage_tables(right: ListedFabric) -> Iterator[DamagedFabric]:
                 yield DamagedFabric(kind, at_switch, replace(right, tables=replace(tables, port=port)))
 
 
+def _cut(part: float, text: bytes) -> bytes:
+    return text[: int(part * len(text))].rstrip(b"\n")[:-1]
+
+
+def _cut_out(part: float, text: bytes) -> bytes:
+    return text[: int(part * len(text))] + text[int(part * len(text)) + 150 :]
+
+
+def _zero(part: float, text: bytes) -> bytes:
+    return text[: int(part * len(text)) - 150] + bytes(150) + text[int(part * len(text)) :]
+
+
 def _spoil_text() -> Iterator[tuple[str, Callable[[bytes], bytes]]]:
     """Yield changes of a file's text with their kinds."""
     for part in (0.3, 0.6, 0.9, 0.99):
         # Lines end where they end: the cut is within one.
-        yield "cut", lambda text, part=part: text[: int(part * len(text))].rstrip(b"\n")[:-1]
-        yield "with a hole", lambda text, part=part: text[: int(part * len(text))] + text[int(part * len(text)) + 150 :]
-        yield (
-            "with zeroed bytes",
-            lambda text, part=part: text[: int(part * len(text)) - 150] + bytes(150) + text[int(part * len(text)) :],
-        )
+        yield "cut", partial(_cut, part)
+        yield "with a hole", partial(_cut_out, part)
+        yield "with zeroed bytes", partial(_zero, part)
     yield "with lines of DOS", lambda text: text.replace(b"\n", b"\r\n")
     yield "in UTF-16", lambda text: text.decode().encode("utf-16")
     yield "empty", lambda _: b""
@@ -469,8 +478,8 @@ def _damage_names(right: ListedFabric) -> Iterator[DamagedFabric]:
     for leaf in sorted(leaves):
         loop = next(far for _, _, far in uplinks.values() if far.node == leaf)
         looped = ListedLink(replace(loop, port=38), replace(loop, port=39))
-        names = (f"{right.name(leaf)}' port 38",)
-        yield DamagedFabric("cable with both ends in a switch", names, replace(right, links=(*right.links, looped)))
+        ports = (f"{right.name(leaf)}' port 38",)
+        yield DamagedFabric("cable with both ends in a switch", ports, replace(right, links=(*right.links, looped)))
 
 
 def _list_ends(right: ListedFabric) -> Iterator[tuple[ListedLink, ListedEnd, ListedEnd]]:
