@@ -104,8 +104,9 @@ def _write_command(name: str, parser: argparse.ArgumentParser, level: int) -> It
             yield f"\n{_escape(group.description)}\n" if group.description else ""
             for action in actions:
                 yield from _write_argument(parser, action)
-    if parser.epilog:
-        yield _write_block(parser.epilog)
+    for text in (parser.epilog, getattr(parser, "details", "")):
+        if text:
+            yield _write_block(text)
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for each, subparser in action.choices.items():

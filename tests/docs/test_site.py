@@ -46,3 +46,4 @@ def test_the_reference_has_every_command_and_option() -> None:
     for name, parser in parsers.items():
         assert f"\n### ibprof {name}\n" in page
         assert [option for option in parser._option_string_actions if option not in page] == []
+    assert "pattern:all-to-all[:BYTES]" in page  # forms of inputs, which the long help alone has
